@@ -1,0 +1,1 @@
+//! rolldeck rolls out Kubernetes DaemonSets node by node, safely.

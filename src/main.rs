@@ -1,0 +1,2 @@
+//! The rolldeck binary.
+fn main() {}
