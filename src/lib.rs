@@ -1,1 +1,20 @@
 //! rolldeck rolls out Kubernetes DaemonSets node by node, safely.
+//!
+//! The library has a pure half and a half that does IO:
+//!
+//! ```text
+//!             main.rs ── parse, run, map error to exit code
+//!            ┌──────────────┴──────────────┐
+//!          tui/                           cli/            front ends: view state and words; never import kube
+//!            └──────────────┬──────────────┘
+//!                        driver/                          the only room where async meets the engine
+//!            ┌──────────────┼──────────────┐
+//!         cluster/        engine/         sim/            adapter · rules · a world to practise on
+//! ```
+//!
+//! Arrows point down only. Without the `console` feature only [`engine`] and [`sim::world`] exist.
+
+pub mod engine;
+
+#[cfg(feature = "console")]
+pub mod driver;

@@ -1,0 +1,8 @@
+//! Runs one rollout: feed → engine → effects → outcomes, with the clock and the lease.
+//!
+//! The only room where async meets the engine. Front ends hold a [`Rollout`] handle: they read snapshots and send
+//! commands, and never wait for the network.
+
+pub mod handle;
+
+pub use handle::{CommandError, DrivenBy, Fleet, FleetRow, FleetState, Request, Rollout, Session};

@@ -1,0 +1,143 @@
+//! What a front end holds of a running driver: snapshots out, commands in.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::engine::command::{Command, Preview, Refusal};
+use crate::engine::snapshot::Snapshot;
+
+/// A front end's hold on one rollout. Cheap to clone; the driver ends when the last one is dropped.
+#[derive(Clone, Debug)]
+pub struct Rollout {
+    /// The latest snapshot. It changes only when something in it changed.
+    pub snapshots: watch::Receiver<Arc<Snapshot>>,
+    /// Where commands and questions go.
+    pub requests: mpsc::Sender<Request>,
+}
+
+/// What a front end asks of a driver.
+#[derive(Debug)]
+pub enum Request {
+    /// Do this. The answer comes when it is written (in words: what was), or refused.
+    Command(Command, oneshot::Sender<Result<String, CommandError>>),
+    /// What would this do? Answered at once.
+    Preview(Command, oneshot::Sender<Result<Preview, Refusal>>),
+}
+
+/// Why a command did not come to its end.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CommandError {
+    /// The engine refused it; nothing was changed.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// It was accepted, but could not be written; the text says what was attempted and what the server said.
+    #[error("{0}")]
+    Failed(String),
+    /// The driver is gone.
+    #[error("the rollout's driver has stopped")]
+    Stopped,
+}
+
+impl Rollout {
+    /// Asks for `command` and waits until it is written or refused.
+    ///
+    /// # Errors
+    /// See [`CommandError`].
+    pub async fn command(&self, command: Command) -> Result<String, CommandError> {
+        let (answer, answered) = oneshot::channel();
+        self.requests.send(Request::Command(command, answer)).await.map_err(|_| CommandError::Stopped)?;
+        answered.await.unwrap_or(Err(CommandError::Stopped))
+    }
+
+    /// Asks what `command` would do.
+    ///
+    /// # Errors
+    /// As the command itself would be refused.
+    pub async fn preview(&self, command: Command) -> Result<Preview, CommandError> {
+        let (answer, answered) = oneshot::channel();
+        self.requests.send(Request::Preview(command, answer)).await.map_err(|_| CommandError::Stopped)?;
+        Ok(answered.await.map_err(|_| CommandError::Stopped)??)
+    }
+
+    /// The snapshot as of now.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshots.borrow().clone()
+    }
+}
+
+/// A connection to one cluster, from which rollouts are opened. Implemented over the cluster adapter; front ends know
+/// only this.
+pub trait Session: Send + Sync + 'static {
+    /// The kubeconfig context's name.
+    fn context(&self) -> &str;
+    /// The namespace that is meant when none is named.
+    fn default_namespace(&self) -> &str;
+    /// Opens the rollout of one DaemonSet: watches it, drives it when told to. Returns at once; the snapshots tell how
+    /// far loading has come.
+    fn open(&self, namespace: &str, name: &str) -> Rollout;
+    /// Watches all DaemonSets that we may see, in one namespace or in all.
+    fn fleet(&self, namespace: Option<&str>) -> watch::Receiver<Arc<Fleet>>;
+}
+
+/// All DaemonSets that we may see.
+#[derive(Clone, Debug, Default)]
+pub struct Fleet {
+    /// How well they can be seen; loading until the first listing is complete.
+    pub health: crate::engine::event::WatchHealth,
+    /// How well the Leases can be seen, from which "driven by" comes.
+    pub leases: crate::engine::event::WatchHealth,
+    /// One entry a DaemonSet, by namespace and name.
+    pub rows: Vec<FleetRow>,
+}
+
+/// One DaemonSet in the fleet.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FleetRow {
+    /// Its namespace.
+    pub namespace: crate::engine::Str,
+    /// Its name.
+    pub name: crate::engine::Str,
+    /// What its controller counts.
+    pub counters: crate::engine::facts::DaemonSetCounters,
+    /// The update strategy in words: `RollingUpdate 1`, `OnDelete (ours)`.
+    pub strategy: String,
+    /// Its state in words: `up to date`, `rolling out`, `paused 2h`, `halted: …`, `held`, `preparing`.
+    pub state: FleetState,
+    /// Who drives: an identity, `controller`, or nobody.
+    pub driven_by: DrivenBy,
+}
+
+/// A DaemonSet's state in a fleet list, worst first.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum FleetState {
+    /// Its rollout halted; the words say why.
+    Halted(String),
+    /// Unavailable pods, with no rollout under way: how many.
+    Degraded(u32),
+    /// Its rollout is paused; the words say by whom.
+    Paused(String),
+    /// Pods are being replaced, by us or by its controller.
+    Rolling,
+    /// A rollout is recorded, nothing may move under its partition and selector.
+    Held,
+    /// Adopted, with no rollout under way.
+    Adopted,
+    /// Everything is at its current revision and available.
+    UpToDate,
+}
+
+/// Who replaces a DaemonSet's pods.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DrivenBy {
+    /// Its own controller.
+    Controller,
+    /// Nobody: `OnDelete` and no live lease.
+    Nobody,
+    /// This process.
+    You,
+    /// Somebody's console.
+    Other(crate::engine::Str),
+    /// Not known: leases cannot be seen.
+    Unknown,
+}

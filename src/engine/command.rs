@@ -1,0 +1,154 @@
+//! What an operator can ask of a rollout, what it would do, and why it may be refused.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Str;
+use super::event::Right;
+use super::image::ImageRef;
+use super::labels::Selector;
+use super::quantity::IntOrPercent;
+use super::record::{Budgets, Finish, Gates};
+
+/// Tells one command from another; never used twice by one engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+pub struct CommandId(pub u64);
+
+/// What an operator asks.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Command {
+    /// Take over pod replacement from the native controller: `OnDelete`, original strategy saved. Moves no pod.
+    Adopt,
+    /// Give the DaemonSet new images, by container name (`*`: all main containers). Adopts first. Moves no pod by itself.
+    SetImage(BTreeMap<String, ImageRef>),
+    /// Change how many nodes may be updated.
+    Step(Step),
+    /// Restrict the rollout to nodes that match, or to none in particular.
+    Select(Option<Selector>),
+    /// Start no update from now on. On a DaemonSet that its own controller rolls, this is the emergency brake: it adopts.
+    Pause {
+        /// Why, in the operator's words.
+        why: Option<String>,
+    },
+    /// Go on after a pause or a halt.
+    Resume,
+    /// Roll back to the revision with this number, or to the one before the current.
+    Undo {
+        /// `ControllerRevision.revision`.
+        to: Option<i64>,
+    },
+    /// Hand the DaemonSet back to its controller: original strategy restored, record dropped.
+    Release(Early),
+    /// Change budgets, gates, or what happens at the end; `None` leaves as it is.
+    Tune {
+        /// New budgets.
+        budgets: Option<Budgets>,
+        /// New gates.
+        gates: Option<Gates>,
+        /// New finish.
+        finish: Option<Finish>,
+    },
+    /// Become the driver of this rollout.
+    Drive(Takeover),
+    /// Stop driving: finish what is in flight, give the lease back. Others carry on where it stood.
+    StandDown,
+}
+
+/// How far a rollout may go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// To the next rung of the ladder.
+    Next,
+    /// To the rung below. Reverts no node: it only stops more from being updated.
+    Back,
+    /// So that this many nodes are updated in total.
+    Updated(IntOrPercent),
+    /// So that this many pods stay at the old revision.
+    Partition(IntOrPercent),
+}
+
+/// Whether a release may leave nodes at an old revision.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Early {
+    /// Refuse while nodes are not at the target.
+    Refuse,
+    /// Release all the same: the controller will then replace the rest by itself.
+    Accept,
+}
+
+/// Whether to ask the present driver for the lease.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Takeover {
+    /// Drive only if nobody else does.
+    IfFree,
+    /// Ask the present driver to hand over; a dead one is succeeded when its lease has run out.
+    Ask,
+}
+
+/// What a command would do, before it is done.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Preview {
+    /// One line: what.
+    pub title: String,
+    /// What will happen, a sentence a line: how many nodes, under which budget, what is not undone by itself.
+    pub effects: Vec<String>,
+    /// The nodes that would be updated, in the order in which they would go.
+    pub nodes: Arc<[Str]>,
+    /// The API calls it makes, in `kubectl`-like words.
+    pub calls: Vec<String>,
+    /// How much it can break.
+    pub danger: Danger,
+}
+
+/// How much a command can break, and so how it is to be confirmed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+pub enum Danger {
+    /// Reversible, takes nothing down: no more than one key.
+    None,
+    /// Inside the budget, can be paused: one key more.
+    Bounded,
+    /// A new template, a roll back, an early release: choose *Start* explicitly.
+    Serious,
+    /// Can take down more nodes than the budget: type the DaemonSet's name.
+    Beyond,
+}
+
+/// Why a command was refused. Nothing was changed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The DaemonSet is not there, or not loaded yet.
+    #[error("the DaemonSet is not loaded: {0}")]
+    NotLoaded(Str),
+    /// What must be seen to judge cannot be seen, or is too old.
+    #[error("the view is too stale to judge: {0}")]
+    Stale(Str),
+    /// The API server would refuse it.
+    #[error("not permitted: {0}; ask for a role that allows it")]
+    NotPermitted(Right),
+    /// Somebody else drives.
+    #[error("{holder} drives this rollout; take over first")]
+    DrivenBy {
+        /// Who.
+        holder: Str,
+    },
+    /// It makes no sense in the present state; the text says why and what to try.
+    #[error("{0}")]
+    NotNow(String),
+    /// It could not be understood; the text says what, where and what to try.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+/// Something that the engine has to say once, outside the snapshot.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Notice {
+    /// A command is done: what it asked for is written, or could not be written.
+    Settled {
+        /// Which.
+        id: CommandId,
+        /// What was written, or why not.
+        result: Result<String, String>,
+    },
+    /// Something happened that belongs on the timeline.
+    Happened(String),
+}

@@ -1,0 +1,131 @@
+//! What the engine asks for: the few writes that a rollout consists of, and what came of them.
+
+use serde_json::Value;
+
+use super::Str;
+use super::facts::{DaemonSetFact, LeaseFact};
+use super::record::Record;
+use super::time::Timestamp;
+
+/// Tells one requested effect from another; never used twice by one engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+pub struct EffectId(pub u64);
+
+/// A write to be made.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Effect {
+    /// Delete a pod, so that the DaemonSet controller makes a new one from the current template.
+    ///
+    /// The uid is sent as precondition. It must not be sent after `not_after`: by then somebody else may drive.
+    DeletePod {
+        /// The pod's name.
+        name: Str,
+        /// The pod's uid.
+        uid: Str,
+        /// Its node, for the log.
+        node: Str,
+        /// The instant after which this must not be sent any more, by the clock that the engine is handed.
+        not_after: Timestamp,
+    },
+    /// Change the DaemonSet, if it is still at this resource version.
+    PatchDaemonSet {
+        /// `metadata.resourceVersion` as last seen; a mismatch is a conflict.
+        resource_version: Str,
+        /// The change.
+        patch: DaemonSetPatch,
+    },
+    /// Create the Lease (`resource_version: None`), or replace it if it is still at this resource version.
+    WriteLease {
+        /// `metadata.resourceVersion` as last seen; `None` creates.
+        resource_version: Option<Str>,
+        /// What it shall hold.
+        lease: LeaseWrite,
+    },
+}
+
+/// A change of a DaemonSet.
+#[derive(Clone, PartialEq, Debug)]
+pub enum DaemonSetPatch {
+    /// Save the original strategy in its annotation and set `OnDelete`, in one patch; `rollingUpdate` stays.
+    Adopt {
+        /// `spec.updateStrategy` as it is now, serialized: the annotation's value.
+        original: String,
+    },
+    /// Replace `spec.template`.
+    Template(Value),
+    /// Replace `spec.updateStrategy` by this and drop the annotation.
+    Release {
+        /// `spec.updateStrategy` as it was.
+        original: Value,
+    },
+}
+
+/// The fields of a Lease that rolldeck writes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LeaseWrite {
+    /// `spec.holderIdentity`; `None` writes the empty string: nobody holds it.
+    pub holder: Option<Str>,
+    /// `spec.leaseDurationSeconds`; 1 when released, as client-go does.
+    pub duration_secs: u32,
+    /// `spec.acquireTime`.
+    pub acquired_at: Option<Timestamp>,
+    /// `spec.renewTime`.
+    pub renewed_at: Option<Timestamp>,
+    /// `spec.leaseTransitions`.
+    pub transitions: u32,
+    /// The record; `None` removes the annotation.
+    pub record: Option<Record>,
+}
+
+/// What came of an effect.
+pub type Outcome = Result<Done, EffectError>;
+
+/// An effect that the API server confirmed.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Done {
+    /// The pod is terminating or gone.
+    PodDeleted,
+    /// The DaemonSet after the patch, as the server answered.
+    DaemonSet(Box<DaemonSetFact>),
+    /// The Lease after the write, as the server answered.
+    Lease(Box<LeaseFact>),
+}
+
+/// An effect that failed, or of which nobody knows whether it failed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct EffectError {
+    /// What kind of failure.
+    pub kind: EffectErrorKind,
+    /// What was attempted, and what the server or the network said.
+    pub message: Str,
+}
+
+/// Kinds of failure, by what they mean for the next decision.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EffectErrorKind {
+    /// 409: the object changed, or the precondition did not hold. Nothing was done.
+    Conflict,
+    /// 404: it is not there. Nothing was done.
+    NotFound,
+    /// 401 or 403. Nothing was done.
+    Forbidden,
+    /// 400, 422 or another refusal that will not change by trying again. Nothing was done.
+    Invalid,
+    /// 429 or 503 with a time to wait. Nothing was done.
+    Throttled {
+        /// Milliseconds that the server asked to wait.
+        retry_after_millis: u64,
+    },
+    /// It was not sent: too late, or no connection. Nothing was done.
+    NotSent,
+    /// Sent, but no answer came, or a 5xx: it may have been done.
+    Unknown,
+}
+
+impl EffectErrorKind {
+    /// Whether the write may have taken effect all the same.
+    pub fn may_have_happened(self) -> bool {
+        matches!(self, Self::Unknown)
+    }
+}

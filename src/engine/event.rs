@@ -1,0 +1,140 @@
+//! What the engine is told: facts from the cluster, and how well we can see them.
+
+use std::fmt;
+
+use super::Str;
+use super::facts::{ClusterEvent, DaemonSetFact, LeaseFact, NodeFact, PodFact, RevisionFact};
+use super::time::Timestamp;
+
+/// One fact from the cluster.
+///
+/// Each watched kind is listed first, as `Listing`, any number of facts, `Listed`: what was not named in between is gone.
+/// Then facts follow as they happen. Late, repeated and reordered facts are expected.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Event {
+    /// The DaemonSet as it is now.
+    DaemonSet(Box<DaemonSetFact>),
+    /// The DaemonSet is not there.
+    DaemonSetGone,
+    /// A ControllerRevision as it is now.
+    Revision(Box<RevisionFact>),
+    /// The ControllerRevision with this name is gone.
+    RevisionGone(Str),
+    /// A node as it is now.
+    Node(Box<NodeFact>),
+    /// The node with this name is gone.
+    NodeGone(Str),
+    /// A pod as it is now.
+    Pod(Box<PodFact>),
+    /// The pod with this uid is gone.
+    PodGone(Str),
+    /// An event about a pod or the DaemonSet.
+    Cluster(Box<ClusterEvent>),
+    /// The Lease with lock and record as it is now.
+    Lease(Box<LeaseFact>),
+    /// There is no such Lease: nobody drives, nothing is recorded.
+    LeaseGone,
+    /// A full listing of this kind begins.
+    Listing(Watched),
+    /// The listing is complete.
+    Listed(Watched),
+    /// How a watch is doing.
+    Watch(Watched, WatchHealth),
+    /// What we may do, as the API server answered.
+    Rights(Vec<(Right, Permission)>),
+    /// The API server's clock minus ours, measured from a response, in milliseconds.
+    Skew(i64),
+}
+
+/// A kind that is watched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+pub enum Watched {
+    /// The one DaemonSet.
+    DaemonSet,
+    /// Its ControllerRevisions.
+    Revisions,
+    /// The pods under its selector.
+    Pods,
+    /// All nodes.
+    Nodes,
+    /// Events about its pods.
+    Events,
+    /// The Lease with lock and record.
+    Lease,
+}
+
+impl Watched {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Self; 6] = [Self::DaemonSet, Self::Revisions, Self::Pods, Self::Nodes, Self::Events, Self::Lease];
+}
+
+impl fmt::Display for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::DaemonSet => "daemonset",
+            Self::Revisions => "revisions",
+            Self::Pods => "pods",
+            Self::Nodes => "nodes",
+            Self::Events => "events",
+            Self::Lease => "lease",
+        })
+    }
+}
+
+/// How well a watched kind can be seen.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum WatchHealth {
+    /// Not listed yet.
+    #[default]
+    Loading,
+    /// Listed, and the watch is open.
+    Live,
+    /// The watch broke; it is being tried again. What is known is as old as the instant.
+    Down {
+        /// Since when.
+        since: Timestamp,
+        /// What the server or the network said.
+        why: Str,
+    },
+    /// The API server does not let us see it.
+    Forbidden {
+        /// What it said.
+        why: Str,
+    },
+}
+
+/// Something that a rollout needs permission for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+pub enum Right {
+    /// `patch daemonsets`: adopt, set image, roll back, release, brake.
+    PatchDaemonSet,
+    /// `delete pods`: update nodes.
+    DeletePods,
+    /// `create leases`: start a rollout.
+    CreateLease,
+    /// `update leases`: drive, or edit the intent of a rollout.
+    UpdateLease,
+}
+
+impl fmt::Display for Right {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PatchDaemonSet => "`patch` on daemonsets.apps in this namespace",
+            Self::DeletePods => "`delete` on pods in this namespace",
+            Self::CreateLease => "`create` on leases.coordination.k8s.io in this namespace",
+            Self::UpdateLease => "`update` on leases.coordination.k8s.io in this namespace",
+        })
+    }
+}
+
+/// Whether we may.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Permission {
+    /// Not asked yet, or the question itself failed.
+    #[default]
+    Unknown,
+    /// Yes.
+    Allowed,
+    /// No.
+    Denied,
+}

@@ -1,0 +1,317 @@
+//! What the engine is told about a cluster: the few fields of each object that its rules read.
+//!
+//! The cluster adapter makes these from watches, the simulated world from its own objects. They are facts as observed,
+//! without judgement: what is eligible, unavailable or to blame is decided elsewhere in the engine.
+
+use serde_json::Value;
+
+use super::Str;
+use super::labels::{Labels, Selector};
+use super::quantity::IntOrPercent;
+use super::record::Record;
+use super::template::Template;
+use super::time::Timestamp;
+
+/// A condition's status, as Kubernetes has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum ConditionStatus {
+    /// `True`.
+    True,
+    /// `False`.
+    False,
+    /// `Unknown`, or the condition is not there.
+    #[default]
+    Unknown,
+}
+
+/// A taint's effect.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum TaintEffect {
+    /// New pods stay away.
+    NoSchedule,
+    /// New pods preferably stay away; never counts for DaemonSets.
+    PreferNoSchedule,
+    /// Running pods are evicted too.
+    NoExecute,
+}
+
+/// A taint of a node.
+#[derive(Clone, PartialEq, Eq, Debug, Hash)]
+pub struct Taint {
+    /// Its key.
+    pub key: Str,
+    /// Its value, empty when it has none.
+    pub value: Str,
+    /// What it does.
+    pub effect: TaintEffect,
+}
+
+/// A node, as far as rollouts care.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct NodeFact {
+    /// Its name, by which pods refer to it.
+    pub name: Str,
+    /// Its labels.
+    pub labels: Labels,
+    /// Its taints.
+    pub taints: Vec<Taint>,
+    /// `spec.unschedulable`: cordoned.
+    pub unschedulable: bool,
+    /// The `Ready` condition.
+    pub ready: ConditionStatus,
+    /// When the `Ready` condition last changed its status, by the cluster's clock.
+    pub ready_since: Option<Timestamp>,
+    /// The reason of the `Ready` condition, when it is not `True`.
+    pub ready_reason: Option<Str>,
+    /// Whether `DiskPressure`, `MemoryPressure` or `PIDPressure` holds, by name of the first that does.
+    pub pressure: Option<Str>,
+    /// Images that the kubelet reported (`status.images`), as far as the observer kept them. Presence confirms, absence
+    /// proves nothing: kubelets report the 50 largest only (kubernetes-facts §6.3).
+    pub images: Vec<Str>,
+}
+
+/// A pod's phase.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum PodPhase {
+    /// Not all containers have run yet.
+    #[default]
+    Pending,
+    /// Bound, and at least one container runs.
+    Running,
+    /// All containers ended well.
+    Succeeded,
+    /// Ended, not well; also how a kubelet refuses a pod.
+    Failed,
+    /// The node's kubelet cannot be asked.
+    Unknown,
+}
+
+/// What a container does right now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ContainerState {
+    /// Not started: `waiting.reason` and `waiting.message`.
+    Waiting {
+        /// `ContainerCreating`, `ErrImagePull`, `CrashLoopBackOff`, …
+        reason: Str,
+        /// The kubelet's words, when there are any.
+        message: Option<Str>,
+    },
+    /// Running since then.
+    Running {
+        /// `running.startedAt`.
+        since: Option<Timestamp>,
+    },
+    /// Ended.
+    Terminated {
+        /// `Completed`, `Error`, `OOMKilled`, `StartError`, …
+        reason: Str,
+        /// Its exit code.
+        exit_code: i32,
+        /// The kubelet's words, when there are any.
+        message: Option<Str>,
+    },
+}
+
+/// Whether a container is one of `spec.initContainers`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum ContainerRole {
+    /// Runs to its end before the main ones start.
+    Init,
+    /// One of `spec.containers`.
+    Main,
+}
+
+/// A container's status.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ContainerFact {
+    /// Its name in the pod.
+    pub name: Str,
+    /// Init or main.
+    pub role: ContainerRole,
+    /// Whether `imageID` is set: the image is on the node.
+    pub image_present: bool,
+    /// What it does.
+    pub state: ContainerState,
+    /// The reason of its last end (`lastState.terminated.reason`), such as `OOMKilled`.
+    pub last_end: Option<Str>,
+    /// How often it was restarted.
+    pub restarts: u32,
+    /// Its readiness.
+    pub ready: bool,
+}
+
+/// A pod of a DaemonSet.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct PodFact {
+    /// `metadata.uid`: the pod's identity.
+    pub uid: Str,
+    /// `metadata.name`.
+    pub name: Str,
+    /// `metadata.resourceVersion`, opaque.
+    pub resource_version: Str,
+    /// Its node: `spec.nodeName`, else the one node that its required affinity names (kubernetes-facts §1.2).
+    pub node: Option<Str>,
+    /// The uid of the owner that controls it.
+    pub owner: Option<Str>,
+    /// Label `controller-revision-hash`.
+    pub revision: Option<Str>,
+    /// `metadata.creationTimestamp`.
+    pub created_at: Timestamp,
+    /// `metadata.deletionTimestamp`, which is already "now + grace": the pod is terminating.
+    pub deletion_at: Option<Timestamp>,
+    /// `metadata.deletionGracePeriodSeconds`.
+    pub deletion_grace_secs: Option<u32>,
+    /// `status.phase`.
+    pub phase: PodPhase,
+    /// Whether the `Ready` condition is `True`.
+    pub ready: bool,
+    /// When the `Ready` condition last changed its status, by the cluster's clock.
+    pub ready_since: Option<Timestamp>,
+    /// `status.reason`, such as `Evicted` or `OutOfcpu`, or the reason of `PodScheduled=False`.
+    pub reason: Option<Str>,
+    /// The words that go with `reason`.
+    pub message: Option<Str>,
+    /// Its containers' statuses; empty before the kubelet has reported.
+    pub containers: Vec<ContainerFact>,
+}
+
+/// `spec.updateStrategy`.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct UpdateStrategy {
+    /// Its type.
+    pub kind: StrategyKind,
+    /// `rollingUpdate.maxUnavailable`; kept by Kubernetes even under `OnDelete`.
+    pub max_unavailable: Option<IntOrPercent>,
+    /// `rollingUpdate.maxSurge`.
+    pub max_surge: Option<IntOrPercent>,
+    /// The object as the API server gave it, to be restored to the byte.
+    pub raw: Value,
+}
+
+/// The type of an update strategy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum StrategyKind {
+    /// The DaemonSet controller replaces pods by itself.
+    #[default]
+    RollingUpdate,
+    /// Pods are replaced when somebody deletes them.
+    OnDelete,
+}
+
+/// The counters that the DaemonSet controller keeps in `status` (formulas: kubernetes-facts §1.5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DaemonSetCounters {
+    /// `desiredNumberScheduled`.
+    pub desired: u32,
+    /// `currentNumberScheduled`.
+    pub current: u32,
+    /// `numberReady`.
+    pub ready: u32,
+    /// `updatedNumberScheduled`.
+    pub updated: u32,
+    /// `numberAvailable`.
+    pub available: u32,
+    /// `numberMisscheduled`.
+    pub misscheduled: u32,
+}
+
+/// A DaemonSet.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct DaemonSetFact {
+    /// Its namespace.
+    pub namespace: Str,
+    /// Its name.
+    pub name: Str,
+    /// Its uid.
+    pub uid: Str,
+    /// `metadata.resourceVersion`, opaque.
+    pub resource_version: Str,
+    /// `metadata.generation`: counts changes of the spec.
+    pub generation: i64,
+    /// `status.observedGeneration`: how far the controller has followed.
+    pub observed_generation: i64,
+    /// Its annotations, without the large ones nobody here reads (`last-applied-configuration`).
+    pub annotations: Labels,
+    /// Its labels.
+    pub labels: Labels,
+    /// `spec.selector`.
+    pub selector: Selector,
+    /// `spec.updateStrategy`.
+    pub strategy: UpdateStrategy,
+    /// `spec.minReadySeconds`.
+    pub min_ready_secs: u32,
+    /// `spec.template`.
+    pub template: Template,
+    /// `status`, the counters.
+    pub counters: DaemonSetCounters,
+    /// Who last wrote `spec.template` and `spec.updateStrategy`, from `metadata.managedFields`.
+    pub owners: FieldOwners,
+    /// `metadata.deletionTimestamp` is set.
+    pub deleting: bool,
+}
+
+/// Field managers, as `metadata.managedFields` names them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FieldOwners {
+    /// Who last wrote inside `spec.template`.
+    pub template: Option<Str>,
+    /// Who last wrote inside `spec.updateStrategy`.
+    pub strategy: Option<Str>,
+}
+
+/// A ControllerRevision: one template that the DaemonSet had.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct RevisionFact {
+    /// Its name.
+    pub name: Str,
+    /// Label `controller-revision-hash`, by which pods refer to it.
+    pub hash: Str,
+    /// `revision`: the highest is the newest; a roll back raises an old one's number.
+    pub number: i64,
+    /// The uid of the owner that controls it.
+    pub owner: Option<Str>,
+    /// `metadata.creationTimestamp`.
+    pub created_at: Timestamp,
+    /// Annotation `kubernetes.io/change-cause`; stale on a revision that was rolled back to (kubernetes-facts §4).
+    pub change_cause: Option<Str>,
+    /// The template it holds.
+    pub template: Template,
+}
+
+/// An event of the cluster (`kind: Event`) about a pod or about the DaemonSet.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ClusterEvent {
+    /// `involvedObject.uid`.
+    pub object: Str,
+    /// `involvedObject.fieldPath`'s container name, when it names one.
+    pub container: Option<Str>,
+    /// `reason`: `Pulling`, `Pulled`, `Failed`, `BackOff`, `FailedCreate`, …
+    pub reason: Str,
+    /// The words; never matched on (they drift with versions), only shown.
+    pub message: Str,
+    /// When it last happened.
+    pub at: Timestamp,
+    /// How often it happened.
+    pub count: u32,
+}
+
+/// The Lease that carries a rollout's lock and record (design §4).
+#[derive(Clone, PartialEq, Debug)]
+pub struct LeaseFact {
+    /// Its uid.
+    pub uid: Str,
+    /// `metadata.resourceVersion`, opaque: the compare-and-swap token.
+    pub resource_version: Str,
+    /// `spec.holderIdentity`; `None` when empty or absent: nobody drives.
+    pub holder: Option<Str>,
+    /// `spec.leaseDurationSeconds`.
+    pub duration_secs: u32,
+    /// `spec.acquireTime`.
+    pub acquired_at: Option<Timestamp>,
+    /// `spec.renewTime`. Shown, never compared with a local clock (kubernetes-facts §12).
+    pub renewed_at: Option<Timestamp>,
+    /// `spec.leaseTransitions`.
+    pub transitions: u32,
+    /// The record in annotation `rolldeck.io/rollout`; `Err` says why it could not be read.
+    pub record: Result<Option<Record>, Str>,
+}

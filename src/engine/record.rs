@@ -1,0 +1,314 @@
+//! A rollout's record: what survives every console, kept as one annotation on one Lease (design §4).
+//!
+//! It has two parts, like spec and status. The [`Intent`] is what operators want; anyone with permission edits it, by
+//! compare-and-swap. The [`Progress`] is what the driver learnt and the cluster cannot tell again; only the holder of
+//! the lease writes it. Neither grows with the fleet: only exceptions and clocks are stored.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::Str;
+use super::image::ImageRef;
+use super::labels::Selector;
+use super::quantity::IntOrPercent;
+use super::time::Timestamp;
+
+/// Annotation of the DaemonSet: the `updateStrategy` that it had before rolldeck took over, as JSON.
+pub const ORIGINAL_STRATEGY: &str = "rolldeck.io/original-update-strategy";
+/// Annotation of the Lease: the [`Record`], as JSON.
+pub const RECORD: &str = "rolldeck.io/rollout";
+/// Label of every Lease of ours, by which a fleet view finds them.
+pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "rolldeck");
+/// The most a serialized record may take, in bytes: a quarter of what all annotations of an object share.
+pub const RECORD_LIMIT: usize = 64 * 1024;
+/// The most node names that are stored in any one list of the record.
+pub const EXCEPTIONS_LIMIT: usize = 500;
+
+/// The name of the Lease for a DaemonSet called `daemonset`.
+///
+/// It carries a prefix, because components often elect their own leader under their own name.
+pub fn lease_name(daemonset: &str) -> String {
+    format!("rolldeck-{daemonset}")
+}
+
+/// The record of one rollout.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    /// The format's version; this code writes and reads 1.
+    pub version: u32,
+    /// What operators want.
+    pub intent: Intent,
+    /// What the driver learnt.
+    #[serde(default)]
+    pub progress: Progress,
+}
+
+impl Record {
+    /// The version that this code writes.
+    pub const VERSION: u32 = 1;
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// Says what is wrong with it, or that a newer rolldeck wrote it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let record: Self = serde_json::from_str(text).map_err(|error| format!("annotation {RECORD}: {error}"))?;
+        if record.version == Self::VERSION {
+            Ok(record)
+        } else {
+            Err(format!(
+                "annotation {RECORD} has version {}, this rolldeck reads {}: use the rolldeck that wrote it",
+                record.version,
+                Self::VERSION
+            ))
+        }
+    }
+}
+
+/// What operators want of a rollout.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Intent {
+    /// A change of the template that the driver has still to make.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<Change>,
+    /// Hash of the revision that is being rolled out, once its ControllerRevision exists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<Str>,
+    /// Forward by the plan, or back to an earlier revision, broken nodes first and ignoring partition and selector.
+    pub direction: Direction,
+    /// The ladder of the plan: how many nodes are updated in total after each step.
+    pub steps: Vec<IntOrPercent>,
+    /// How many pods stay at the old revision. 100 % at first: nothing moves until the first step.
+    pub partition: IntOrPercent,
+    /// Which nodes may be updated; all when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selector: Option<Selector>,
+    /// Set while paused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused: Option<Paused>,
+    /// What may be taken down and pulled at once.
+    pub budgets: Budgets,
+    /// When a rollout has failed.
+    pub gates: Gates,
+    /// What happens when every node is at the target.
+    pub finish: Finish,
+    /// Set once the DaemonSet is to be handed back to its controller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub releasing: Option<By>,
+    /// Set when somebody asks the holder to hand over the lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handover: Option<By>,
+    /// Halts up to this number have been seen by an operator, who resumed.
+    pub acknowledged_halt: u32,
+    /// Adopt again when somebody flips the strategy back while the rollout runs.
+    pub rebrake: bool,
+}
+
+impl Default for Intent {
+    fn default() -> Self {
+        Self {
+            change: None,
+            target: None,
+            direction: Direction::Forward,
+            steps: vec![
+                IntOrPercent::Int(1),
+                IntOrPercent::Percent(10),
+                IntOrPercent::Percent(50),
+                IntOrPercent::Percent(100),
+            ],
+            partition: IntOrPercent::Percent(100),
+            selector: None,
+            paused: None,
+            budgets: Budgets::default(),
+            gates: Gates::default(),
+            finish: Finish::Release,
+            releasing: None,
+            handover: None,
+            acknowledged_halt: 0,
+            rebrake: false,
+        }
+    }
+}
+
+/// A change of the template.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Change {
+    /// New images, by container name (`*`: all main containers).
+    Images(BTreeMap<String, ImageRef>),
+    /// The template of the ControllerRevision with this hash.
+    Revision(Str),
+}
+
+/// Which way a rollout goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Direction {
+    /// To a new revision, by the plan.
+    #[default]
+    Forward,
+    /// Back to an earlier one: every node, broken ones first.
+    Back,
+}
+
+/// Who paused, and why.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Paused {
+    /// Who.
+    pub by: Str,
+    /// When, by their clock.
+    pub at: Timestamp,
+    /// Why, in their words or ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<Str>,
+}
+
+/// Who asked, and when by their clock.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct By {
+    /// Who.
+    pub by: Str,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What may be taken down and pulled at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Budgets {
+    /// At most this many nodes down; a percentage of desired is rounded up. Absent: the DaemonSet's own `maxUnavailable`,
+    /// or 1 when that is absent or zero.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_unavailable: Option<IntOrPercent>,
+    /// At most this many nodes pulling; a percentage of desired is rounded up. Absent: as many as `max_unavailable`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_pulling: Option<IntOrPercent>,
+    /// Charge every unavailable node, as Kubernetes does, instead of only those that the rollout took down.
+    pub strict: bool,
+}
+
+/// When a rollout has failed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Gates {
+    /// This many failed nodes halt the rollout (a percentage of desired, rounded up).
+    pub failure_threshold: IntOrPercent,
+    /// A new pod that is not available after this many seconds counts as failed.
+    pub progress_deadline_secs: u32,
+    /// A new pod that restarted more often than this counts as failed.
+    pub max_restarts: u32,
+    /// A new pod soaks this many seconds after it became ready before it counts as available, when that is longer than
+    /// `minReadySeconds`.
+    pub soak_secs: u32,
+    /// What reaching the threshold does.
+    pub on_failure: OnFailure,
+}
+
+impl Default for Gates {
+    fn default() -> Self {
+        Self {
+            failure_threshold: IntOrPercent::Int(1),
+            progress_deadline_secs: 600,
+            max_restarts: 2,
+            soak_secs: 0,
+            on_failure: OnFailure::Halt,
+        }
+    }
+}
+
+/// What reaching the failure threshold does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OnFailure {
+    /// Start nothing more; the operator decides.
+    #[default]
+    Halt,
+    /// Go back to the revision that most nodes came from.
+    RollBack,
+}
+
+/// What happens when every node is at the target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Finish {
+    /// Restore the original update strategy.
+    #[default]
+    Release,
+    /// Stay adopted until somebody releases.
+    Keep,
+}
+
+/// What the driver learnt and the cluster cannot tell again.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Progress {
+    /// When the rollout began, by the first driver's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// The DaemonSet was seen adopted: a strategy that is not `OnDelete` from then on was flipped by somebody else.
+    pub adopted: bool,
+    /// Nodes that were down before we began, with since when.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub down_before: BTreeMap<Str, Timestamp>,
+    /// The halt that stands, or the last one that stood.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub halt: Option<Halt>,
+    /// Nodes whose failure an operator resumed past: they do not halt again until their pod is another one.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub excused: BTreeSet<Str>,
+}
+
+/// Why and where a rollout halted.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Halt {
+    /// Counts the halts of this rollout, from 1.
+    pub number: u32,
+    /// When, by the driver's clock.
+    pub at: Timestamp,
+    /// What happened, in words.
+    pub why: Str,
+    /// Where: at most [`EXCEPTIONS_LIMIT`] nodes.
+    pub nodes: Vec<Str>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_intent_in_plain_words_round_trips() {
+        let record = Record {
+            version: Record::VERSION,
+            intent: Intent {
+                change: Some(Change::Images([("agent".to_owned(), "agent:v2".parse().unwrap())].into())),
+                selector: Some("canary=true".parse().unwrap()),
+                partition: IntOrPercent::Int(18),
+                ..Intent::default()
+            },
+            progress: Progress::default(),
+        };
+        let text = serde_json::to_string(&record).unwrap();
+        assert!(text.contains(r#""change":{"images":{"agent":"agent:v2"}}"#), "{text}");
+        assert!(text.contains(r#""selector":"canary=true""#), "{text}");
+        assert_eq!(Record::parse(&text), Ok(record));
+    }
+
+    #[test]
+    fn a_record_from_the_future_is_refused_not_guessed() {
+        let why = Record::parse(r#"{"version":2,"intent":{}}"#).unwrap_err();
+        assert!(why.contains("version 2"), "{why}");
+        assert!(Record::parse("{").is_err());
+    }
+
+    #[test]
+    fn an_empty_intent_holds_everything() {
+        let record = Record::parse(r#"{"version":1,"intent":{}}"#).unwrap();
+        assert_eq!(record.intent.partition, IntOrPercent::Percent(100));
+    }
+}

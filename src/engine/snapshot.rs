@@ -1,0 +1,661 @@
+//! What a front end shows: the whole rollout as plain values, with a reason on every node.
+//!
+//! The words are here, as `Display`, so that console, command line and JSON say the same. Glyphs and colours are not.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+use super::Str;
+use super::event::{Permission, Right, WatchHealth, Watched};
+use super::facts::{DaemonSetCounters, FieldOwners, StrategyKind};
+use super::labels::{Labels, Selector};
+use super::quantity::IntOrPercent;
+use super::record::{Direction, Gates, Halt, Paused};
+use super::time::{Humane, Timestamp};
+
+/// Everything about one rollout, as of one instant.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The instant it describes, by the clock that the engine is handed.
+    pub at: Timestamp,
+    /// Its namespace.
+    pub namespace: Str,
+    /// Its name.
+    pub name: Str,
+    /// The DaemonSet, once it is loaded.
+    pub daemonset: Presence,
+    /// The update strategy in force.
+    pub strategy: StrategyKind,
+    /// Whether rolldeck has taken over pod replacement (`OnDelete` with the original strategy saved).
+    pub adopted: bool,
+    /// The original strategy as it was saved, in words, while adopted.
+    pub original_strategy: Option<Str>,
+    /// Who last wrote the template and the strategy.
+    pub owners: FieldOwners,
+    /// What the DaemonSet controller itself counts.
+    pub counters: DaemonSetCounters,
+    /// Who drives.
+    pub driver: DriverView,
+    /// How well each watched kind can be seen.
+    pub watches: Vec<(Watched, WatchHealth)>,
+    /// What we may do.
+    pub rights: Vec<(Right, Permission)>,
+    /// What the rollout does now.
+    pub phase: Phase,
+    /// Forward, or back.
+    pub direction: Direction,
+    /// When the rollout began; `None` when none is recorded.
+    pub started_at: Option<Timestamp>,
+    /// The revision that most nodes not at the target have.
+    pub from: Option<RevisionView>,
+    /// The revision being rolled out: with no rollout, the DaemonSet's current one.
+    pub to: Option<RevisionView>,
+    /// What differs between the two, image by image.
+    pub image_changes: Vec<ImageChange>,
+    /// All revisions, newest first.
+    pub revisions: Arc<[RevisionView]>,
+    /// How many nodes are where.
+    pub counts: Counts,
+    /// The budget, term by term.
+    pub budget: BudgetView,
+    /// The plan and where it stands.
+    pub plan: PlanView,
+    /// The gates in force.
+    pub gates: Gates,
+    /// The halt that stands.
+    pub halt: Option<Halt>,
+    /// What needs the operator's attention now, worst first.
+    pub alarms: Vec<Alarm>,
+    /// The API server's clock minus ours, in milliseconds, once measured.
+    pub skew_millis: Option<i64>,
+    /// One entry per node that runs, should run or ran a pod: by trouble, then moving, then next in line, then the rest.
+    pub nodes: Arc<[NodeView]>,
+}
+
+/// Whether the DaemonSet is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Presence {
+    /// Not known yet.
+    Loading,
+    /// It is there.
+    Present,
+    /// It is not there, or not any more.
+    Absent,
+}
+
+/// Who drives a rollout.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DriverView {
+    /// Not known: the Lease cannot be seen.
+    Unknown,
+    /// Nobody.
+    Nobody,
+    /// This console.
+    You {
+        /// When the lease was last renewed, by our clock.
+        renewed_at: Timestamp,
+    },
+    /// This console has asked for the lease and waits for it.
+    Waiting {
+        /// Who holds it now, if anybody.
+        holder: Option<Str>,
+    },
+    /// Somebody else.
+    Other {
+        /// Their identity.
+        holder: Str,
+        /// When we last saw them renew, by our clock.
+        seen_at: Timestamp,
+    },
+    /// Somebody else, who has not renewed for a whole lease: their console is gone.
+    Lost {
+        /// Their identity.
+        holder: Str,
+        /// When we last saw them renew, by our clock.
+        seen_at: Timestamp,
+    },
+}
+
+/// What the rollout does now.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Phase {
+    /// Not loaded yet.
+    Loading,
+    /// Every node is at the current revision and nothing is recorded.
+    Idle,
+    /// The native controller rolls by itself; rolldeck only looks on.
+    Native,
+    /// A rollout is recorded, but the DaemonSet is not adopted or the template not changed yet.
+    Preparing,
+    /// Nothing more may be updated under the present partition and selector.
+    Held,
+    /// Nodes are being updated.
+    Running,
+    /// An operator paused it.
+    Paused(Paused),
+    /// It halted by itself.
+    Halted,
+    /// Every node is at the target.
+    Complete,
+    /// The DaemonSet is being handed back.
+    Releasing,
+}
+
+/// A revision.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RevisionView {
+    /// Its hash, as pods carry it.
+    pub hash: Str,
+    /// Its number; `None` when its ControllerRevision is not there (any more).
+    pub number: Option<i64>,
+    /// Its images: container name, image.
+    pub images: Vec<(Str, Str)>,
+    /// When it was recorded.
+    pub created_at: Option<Timestamp>,
+    /// Its change-cause annotation.
+    pub change_cause: Option<Str>,
+    /// How many pods are at it.
+    pub pods: u32,
+}
+
+/// One container's image, before and after.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ImageChange {
+    /// The container.
+    pub container: Str,
+    /// The image at the old revision, if the container was there.
+    pub from: Option<Str>,
+    /// The image at the new one, if the container still is.
+    pub to: Option<Str>,
+}
+
+/// How many nodes are where. Nodes that should not run the pod are not counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    /// Nodes that should run the pod, those that are down for the moment included.
+    pub nodes: u32,
+    /// At the target revision and available.
+    pub updated: u32,
+    /// At the target revision, available or not, or on the way to it.
+    pub committed: u32,
+    /// Available, at any revision.
+    pub available: u32,
+    /// At the target revision outside the plan: not matching the selector.
+    pub leaked: u32,
+    /// Failed at the target revision.
+    pub failed: u32,
+    /// Outdated, with nothing in their way but the budget.
+    pub next: u32,
+}
+
+/// The budget, term by term. `charged` = the terms that count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetView {
+    /// How many nodes may be down at once.
+    pub max_unavailable: u32,
+    /// How that was written.
+    #[serde(skip)]
+    pub max_unavailable_setting: Option<IntOrPercent>,
+    /// Unavailable because of the rollout: being replaced, or not available at the new revision.
+    pub rollout: u32,
+    /// Unavailable because their node went down after it got the new pod.
+    pub suspect: u32,
+    /// Unavailable because their node is down, still at the old revision.
+    pub node: u32,
+    /// Unavailable since before the rollout began, or an old pod that fails on a healthy node.
+    pub pre_existing: u32,
+    /// What counts against `max_unavailable`.
+    pub charged: u32,
+    /// Whether all terms count (`strict`).
+    pub strict: bool,
+    /// Nodes that hold a pull slot.
+    pub pulling: u32,
+    /// How many may.
+    pub max_pulling: u32,
+}
+
+/// The plan and where it stands.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct PlanView {
+    /// The ladder: how many nodes are updated in total after each step.
+    pub steps: Vec<IntOrPercent>,
+    /// Index into `steps` of the rung that the partition corresponds to; `None` before the first.
+    pub step: Option<usize>,
+    /// How the partition is written.
+    pub partition: Option<IntOrPercent>,
+    /// How many pods stay at the old revision under it.
+    pub keep: u32,
+    /// How many nodes may be updated in total under it.
+    pub allowed: u32,
+    /// Which nodes may be updated.
+    pub selector: Option<Selector>,
+    /// How many nodes match the selector.
+    pub selected: u32,
+}
+
+/// Something that needs the operator's attention now.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Alarm {
+    /// The native controller replaces old pods while they are unready, outside the budget: the cascade.
+    Cascade {
+        /// Nodes down.
+        down: u32,
+        /// The DaemonSet's own `maxUnavailable`.
+        max_unavailable: u32,
+        /// Old pods seen replaced while unready.
+        replaced_unready: u32,
+    },
+    /// Somebody flipped the strategy back while the rollout runs: the native controller is replacing pods.
+    StrategyFlipped {
+        /// Who, if managedFields tell.
+        by: Option<Str>,
+    },
+    /// Somebody changed the template in the middle of the rollout.
+    TemplateChanged {
+        /// Who, if managedFields tell.
+        by: Option<Str>,
+    },
+    /// The rollout halted.
+    Halted {
+        /// What happened.
+        why: Str,
+    },
+    /// What must be seen cannot be seen, or is too old: nothing is started.
+    Blind {
+        /// What, and since when.
+        why: Str,
+    },
+    /// A write was refused or keeps failing.
+    WriteFailing {
+        /// What was attempted and what the server said.
+        why: Str,
+    },
+    /// The record on the Lease cannot be read.
+    RecordUnreadable {
+        /// Why.
+        why: Str,
+    },
+}
+
+/// One node.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NodeView {
+    /// Its name.
+    pub name: Str,
+    /// Where it stands.
+    pub state: NodeState,
+    /// Why it is not being updated right now; `None` when it is, or has been.
+    pub hold: Option<Hold>,
+    /// Why its pod is not healthy, whatever the state.
+    pub cause: Option<Cause>,
+    /// Whose fault it is that it is unavailable; `None` when it is available.
+    pub blame: Option<Blame>,
+    /// Since when it is in this state, as far as known.
+    pub since: Option<Timestamp>,
+    /// The revision hash of its pod.
+    pub revision: Option<Str>,
+    /// The number of that revision, when its ControllerRevision is there.
+    pub revision_number: Option<i64>,
+    /// Whether its pod is at the target revision.
+    pub at_target: bool,
+    /// Whether the target's images are on it.
+    pub image: ImageState,
+    /// Its pod's name.
+    pub pod: Option<Str>,
+    /// When its pod was created.
+    pub pod_created_at: Option<Timestamp>,
+    /// How often its pod's containers restarted.
+    pub restarts: u32,
+    /// Whether the node may run the pod at all.
+    pub eligible: bool,
+    /// Whether it matches the selector (true without one).
+    pub selected: bool,
+    /// Its labels.
+    pub labels: Labels,
+    /// Its place in the order in which nodes would go, from 0; `None` when it is not in line.
+    pub rank: Option<u32>,
+}
+
+/// Where a node stands (design §6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+pub enum NodeState {
+    /// Its pod failed at the target revision.
+    Failed,
+    /// It is not Ready. [`NodeView::blame`] tells whether it was before, or is suspect.
+    NodeDown,
+    /// Its old pod is going.
+    Terminating,
+    /// It has no pod, or one that is not bound or not begun.
+    Creating,
+    /// Its pod's image is being pulled.
+    Pulling,
+    /// Its containers start.
+    Starting,
+    /// Its pod is ready, but not for long enough to count as available.
+    Soaking,
+    /// Its pod is at another revision.
+    Outdated,
+    /// Its pod is at the target revision and available.
+    Updated,
+    /// It should not run the pod.
+    Ineligible,
+}
+
+/// Why a node is not being updated right now.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Hold {
+    /// No rollout is recorded, and the strategy is `OnDelete`: nothing moves by itself.
+    NoRollout,
+    /// The native controller decides; rolldeck has not adopted the DaemonSet.
+    Native,
+    /// The DaemonSet is being adopted, or its template changed.
+    Preparing,
+    /// Nobody drives.
+    NobodyDrives,
+    /// Paused.
+    Paused,
+    /// Halted.
+    Halted,
+    /// What must be seen cannot be seen.
+    Blind,
+    /// The partition keeps this many pods at the old revision.
+    Partition {
+        /// How many stay.
+        keep: u32,
+    },
+    /// It does not match the selector.
+    Selector,
+    /// Its node is not Ready.
+    NodeDown,
+    /// Its node is cordoned.
+    Cordoned,
+    /// The budget is used up.
+    Budget {
+        /// How many are charged.
+        used: u32,
+        /// How many may be.
+        limit: u32,
+    },
+    /// All pull slots are taken.
+    PullLimit {
+        /// How many are.
+        used: u32,
+        /// How many may be.
+        limit: u32,
+    },
+    /// The new revision is in trouble on another node: nothing serving is replaced until that is clear.
+    Unproven {
+        /// Where.
+        node: Str,
+    },
+    /// It is next.
+    Next,
+}
+
+/// Whose fault an unavailable node is (design §6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Blame {
+    /// At the new revision, or being replaced by us.
+    Rollout,
+    /// Its node went down after it got the new pod.
+    Suspect,
+    /// Its node is down, still at the old revision.
+    Node,
+    /// It was down before we began, or its old pod fails by itself.
+    PreExisting,
+}
+
+/// What is known about the target's images on a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum ImageState {
+    /// Not known.
+    #[default]
+    Unknown,
+    /// All of them are there.
+    Present,
+    /// A pull is under way.
+    Pulling {
+        /// Since when.
+        since: Timestamp,
+    },
+    /// The last pull failed.
+    Failed,
+}
+
+/// Why a pod is not healthy (kubernetes-facts §8).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cause {
+    /// What kind of trouble.
+    pub kind: CauseKind,
+    /// What the cluster said, word by word.
+    pub message: Option<Str>,
+}
+
+/// Kinds of trouble.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+pub enum CauseKind {
+    /// The registry has no such image.
+    ImageNotFound,
+    /// The registry refuses the credentials, or hides the image.
+    ImageDenied,
+    /// The registry limits the rate.
+    ImageRateLimited,
+    /// The image has no variant for this platform.
+    ImagePlatform,
+    /// The image name cannot be parsed.
+    ImageName,
+    /// The policy forbids pulling and the image is not there.
+    ImageNeverPull,
+    /// The pull failed otherwise, mostly the network.
+    ImagePull,
+    /// A ConfigMap, Secret or setting is missing or wrong.
+    Config,
+    /// The runtime cannot create or start the container.
+    ContainerStart,
+    /// The container keeps ending.
+    CrashLoop,
+    /// The container was killed for its memory use.
+    OutOfMemory,
+    /// The container runs but is not ready.
+    NotReady,
+    /// The scheduler finds no place on its node.
+    Unschedulable,
+    /// The kubelet rejected or evicted the pod.
+    Rejected,
+    /// The pod cannot be created (quota, admission).
+    NotCreated,
+    /// The pod does not go away.
+    StuckTerminating,
+    /// It was not available within the progress deadline.
+    Deadline,
+    /// Its node went down.
+    NodeDown,
+}
+
+impl NodeView {
+    /// How long it is in its state, as of `now`.
+    pub fn age(&self, now: Timestamp) -> Option<Duration> {
+        self.since.map(|since| now.since(since))
+    }
+}
+
+impl Snapshot {
+    /// The nodes that match `selector`, in order of [`Snapshot::nodes`], among those that may run the pod.
+    pub fn matching<'a>(&'a self, selector: &'a Selector) -> impl Iterator<Item = &'a NodeView> {
+        self.nodes.iter().filter(|node| node.eligible && selector.matches(&node.labels))
+    }
+
+    /// The health of one watch.
+    pub fn watch(&self, watched: Watched) -> Option<&WatchHealth> {
+        self.watches.iter().find(|(candidate, _)| *candidate == watched).map(|(_, health)| health)
+    }
+}
+
+macro_rules! words {
+    ($($type:ty { $($pattern:pat => $words:expr,)+ })+) => {$(
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(match self { $($pattern => $words,)+ })
+            }
+        }
+    )+};
+}
+
+words! {
+    NodeState {
+        Self::Failed => "failed",
+        Self::NodeDown => "node down",
+        Self::Terminating => "terminating",
+        Self::Creating => "creating",
+        Self::Pulling => "pulling",
+        Self::Starting => "starting",
+        Self::Soaking => "soaking",
+        Self::Outdated => "outdated",
+        Self::Updated => "updated",
+        Self::Ineligible => "not eligible",
+    }
+    Blame {
+        Self::Rollout => "ours",
+        Self::Suspect => "suspect",
+        Self::Node => "node",
+        Self::PreExisting => "pre-existing",
+    }
+    ImageState {
+        Self::Unknown => "unknown",
+        Self::Present => "present",
+        Self::Pulling { .. } => "pulling",
+        Self::Failed => "failed",
+    }
+    CauseKind {
+        Self::ImageNotFound => "image not found",
+        Self::ImageDenied => "image access denied",
+        Self::ImageRateLimited => "registry rate limit",
+        Self::ImagePlatform => "image not for this platform",
+        Self::ImageName => "invalid image name",
+        Self::ImageNeverPull => "image absent, pull forbidden",
+        Self::ImagePull => "image pull fails",
+        Self::Config => "configuration missing",
+        Self::ContainerStart => "container does not start",
+        Self::CrashLoop => "crash loop",
+        Self::OutOfMemory => "out of memory",
+        Self::NotReady => "not ready",
+        Self::Unschedulable => "unschedulable",
+        Self::Rejected => "rejected by kubelet",
+        Self::NotCreated => "pod not created",
+        Self::StuckTerminating => "stuck terminating",
+        Self::Deadline => "progress deadline",
+        Self::NodeDown => "node not ready",
+    }
+    Phase {
+        Self::Loading => "loading",
+        Self::Idle => "idle",
+        Self::Native => "rolled by its controller",
+        Self::Preparing => "preparing",
+        Self::Held => "held",
+        Self::Running => "running",
+        Self::Paused(_) => "paused",
+        Self::Halted => "halted",
+        Self::Complete => "complete",
+        Self::Releasing => "releasing",
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.kind, f)
+    }
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRollout => f.write_str("no rollout"),
+            Self::Native => f.write_str("its controller decides"),
+            Self::Preparing => f.write_str("preparing"),
+            Self::NobodyDrives => f.write_str("nobody drives"),
+            Self::Paused => f.write_str("paused"),
+            Self::Halted => f.write_str("halted"),
+            Self::Blind => f.write_str("view too stale"),
+            Self::Partition { keep } => write!(f, "partition keeps {keep}"),
+            Self::Selector => f.write_str("not in selector"),
+            Self::NodeDown => f.write_str("node down"),
+            Self::Cordoned => f.write_str("cordoned"),
+            Self::Budget { used, limit } => write!(f, "budget: {used} of {limit} down"),
+            Self::PullLimit { used, limit } => write!(f, "pull limit: {used} of {limit}"),
+            Self::Unproven { node } => write!(f, "trouble on {node}"),
+            Self::Next => f.write_str("next"),
+        }
+    }
+}
+
+impl fmt::Display for Alarm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let by = |by: &Option<Str>| by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
+        match self {
+            Self::Cascade { down, max_unavailable, replaced_unready } => write!(
+                f,
+                "losing nodes: {down} down with maxUnavailable {max_unavailable}; \
+                 {replaced_unready} old pods were replaced while unready"
+            ),
+            Self::StrategyFlipped { by: who } => {
+                write!(f, "the update strategy was changed back{}: the controller replaces pods by itself", by(who))
+            }
+            Self::TemplateChanged { by: who } => {
+                write!(f, "the template was changed{} in the middle of the rollout", by(who))
+            }
+            Self::Halted { why } => write!(f, "halted: {why}"),
+            Self::Blind { why } => write!(f, "nothing is started: {why}"),
+            Self::WriteFailing { why } => write!(f, "a write keeps failing: {why}"),
+            Self::RecordUnreadable { why } => write!(f, "the rollout's record cannot be read: {why}"),
+        }
+    }
+}
+
+/// The line that tells a node's story: its cause, else its hold, else the time its state takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Why<'a> {
+    /// The node.
+    pub node: &'a NodeView,
+    /// The instant of the snapshot.
+    pub at: Timestamp,
+}
+
+impl fmt::Display for Why<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { node, at } = self;
+        let since = |f: &mut fmt::Formatter<'_>| match node.age(*at) {
+            Some(age) => write!(f, " since {}", Humane(age)),
+            None => Ok(()),
+        };
+        match (node.state, node.blame) {
+            (NodeState::NodeDown, Some(Blame::Suspect)) => {
+                f.write_str("NotReady")?;
+                since(f)?;
+                f.write_str(", after its update")
+            }
+            (NodeState::NodeDown, _) => {
+                f.write_str("NotReady")?;
+                since(f)?;
+                f.write_str(", not ours")
+            }
+            _ => match (&node.cause, &node.hold) {
+                (Some(cause), Some(hold)) => write!(f, "{cause}; {hold}"),
+                (Some(cause), None) => write!(f, "{cause}"),
+                (None, Some(hold)) => write!(f, "{hold}"),
+                (None, None) => Ok(()),
+            },
+        }
+    }
+}
+
+impl Serialize for NodeState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

@@ -1,0 +1,268 @@
+//! A DaemonSet's pod template: the raw JSON, kept verbatim, and the few parts of it that rules read.
+//!
+//! The raw form is what a roll back writes; it never goes through a typed struct, so that no field is lost.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Str;
+use super::facts::{ContainerRole, TaintEffect};
+use super::labels::{Labels, Requirement};
+
+/// One container of a template.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TemplateContainer {
+    /// Its name.
+    pub name: Str,
+    /// Its image.
+    pub image: Str,
+    /// Init or main.
+    pub role: ContainerRole,
+}
+
+/// A toleration of the template.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Toleration {
+    /// The taint key; `None` with [`TolerationOperator::Exists`] tolerates every key.
+    pub key: Option<Str>,
+    /// How the value is compared.
+    pub operator: TolerationOperator,
+    /// The value, for `Equal`.
+    pub value: Str,
+    /// The effect; `None` tolerates every effect.
+    pub effect: Option<TaintEffect>,
+}
+
+/// How a toleration compares.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TolerationOperator {
+    /// Same value.
+    Equal,
+    /// Any value.
+    Exists,
+    /// An operator that this version does not know: tolerates nothing.
+    Unknown,
+}
+
+/// One `nodeSelectorTerm`: all its requirements must hold; an empty one matches nothing.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct NodeTerm {
+    /// On labels.
+    pub expressions: Vec<Requirement>,
+    /// On fields; Kubernetes has `metadata.name` only.
+    pub fields: Vec<Requirement>,
+}
+
+/// A pod template.
+#[derive(Clone, Debug, Default)]
+pub struct Template {
+    raw: Arc<Value>,
+    parts: Arc<Parts>,
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct Parts {
+    containers: Vec<TemplateContainer>,
+    node_selector: Labels,
+    node_terms: Option<Vec<NodeTerm>>,
+    tolerations: Vec<Toleration>,
+    host_network: bool,
+    node_name: Option<Str>,
+}
+
+impl PartialEq for Template {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.raw, &other.raw) || self.raw == other.raw
+    }
+}
+
+impl Template {
+    /// Reads a pod template (`spec.template`, or `data.spec.template` of a ControllerRevision).
+    ///
+    /// `$patch` and an empty `metadata.creationTimestamp` are dropped: they tell the same template apart by the version
+    /// of the server that stored it (kubernetes-facts §4). What cannot be read as Kubernetes' own shape is passed over.
+    pub fn from_json(mut raw: Value) -> Self {
+        if let Some(object) = raw.as_object_mut() {
+            object.remove("$patch");
+            if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+                && metadata.get("creationTimestamp").is_some_and(|at| at.is_null() || at.as_str() == Some(""))
+            {
+                metadata.remove("creationTimestamp");
+            }
+        }
+        let parts = Parts::read(&raw["spec"]);
+        Self { raw: Arc::new(raw), parts: Arc::new(parts) }
+    }
+
+    /// The template as JSON, without `$patch`.
+    pub fn json(&self) -> &Value {
+        &self.raw
+    }
+
+    /// Its containers: init containers first, each group in its own order.
+    pub fn containers(&self) -> &[TemplateContainer] {
+        &self.parts.containers
+    }
+
+    /// The distinct images it needs, in container order.
+    pub fn images(&self) -> Vec<Str> {
+        let mut images: Vec<Str> = Vec::with_capacity(self.parts.containers.len());
+        for container in &self.parts.containers {
+            if !images.contains(&container.image) {
+                images.push(container.image.clone());
+            }
+        }
+        images
+    }
+
+    /// `spec.nodeSelector`.
+    pub fn node_selector(&self) -> &Labels {
+        &self.parts.node_selector
+    }
+
+    /// `requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms`: one of them must match; `None` when absent.
+    pub fn node_terms(&self) -> Option<&[NodeTerm]> {
+        self.parts.node_terms.as_deref()
+    }
+
+    /// `spec.tolerations`, without the automatic ones.
+    pub fn tolerations(&self) -> &[Toleration] {
+        &self.parts.tolerations
+    }
+
+    /// `spec.hostNetwork`.
+    pub fn host_network(&self) -> bool {
+        self.parts.host_network
+    }
+
+    /// `spec.nodeName`.
+    pub fn node_name(&self) -> Option<&Str> {
+        self.parts.node_name.as_ref()
+    }
+
+    /// This template with other images: each pair is a container's name (or `*` for all main containers) and its new image.
+    ///
+    /// # Errors
+    /// Names the container that the template does not have.
+    pub fn with_images<'a>(&self, changes: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, String> {
+        let mut raw = (*self.raw).clone();
+        for (name, image) in changes {
+            let mut found = false;
+            for group in ["containers", "initContainers"] {
+                for container in raw["spec"][group].as_array_mut().into_iter().flatten() {
+                    let named = container["name"].as_str() == Some(name);
+                    if named || (name == "*" && group == "containers") {
+                        container["image"] = Value::from(image);
+                        found = true;
+                    }
+                }
+            }
+            if !found {
+                let known: Vec<&str> = self.parts.containers.iter().map(|container| &*container.name).collect();
+                return Err(format!("no container `{name}` in the template; it has {}", known.join(", ")));
+            }
+        }
+        Ok(Self::from_json(raw))
+    }
+}
+
+impl Parts {
+    fn read(spec: &Value) -> Self {
+        let mut containers = Vec::new();
+        for (group, role) in [("initContainers", ContainerRole::Init), ("containers", ContainerRole::Main)] {
+            for container in spec[group].as_array().into_iter().flatten() {
+                containers.push(TemplateContainer {
+                    name: text(&container["name"]),
+                    image: text(&container["image"]),
+                    role,
+                });
+            }
+        }
+        let required = &spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+        let terms = required["nodeSelectorTerms"].as_array();
+        Self {
+            containers,
+            node_selector: Labels::from_json(&spec["nodeSelector"]),
+            node_terms: terms.map(|terms| terms.iter().map(NodeTerm::read).collect()),
+            tolerations: spec["tolerations"].as_array().into_iter().flatten().map(Toleration::read).collect(),
+            host_network: spec["hostNetwork"].as_bool().unwrap_or(false),
+            node_name: spec["nodeName"].as_str().filter(|name| !name.is_empty()).map(Str::from),
+        }
+    }
+}
+
+impl NodeTerm {
+    /// An expression that does not parse makes the whole term match nothing, as in Kubernetes.
+    fn read(term: &Value) -> Self {
+        let read = |group: &str| -> Result<Vec<Requirement>, String> {
+            term[group].as_array().into_iter().flatten().map(Requirement::from_json).collect()
+        };
+        match (read("matchExpressions"), read("matchFields")) {
+            (Ok(expressions), Ok(fields)) => Self { expressions, fields },
+            _ => Self::default(),
+        }
+    }
+}
+
+impl Toleration {
+    fn read(toleration: &Value) -> Self {
+        Self {
+            key: toleration["key"].as_str().filter(|key| !key.is_empty()).map(Str::from),
+            operator: match toleration["operator"].as_str() {
+                None | Some("" | "Equal") => TolerationOperator::Equal,
+                Some("Exists") => TolerationOperator::Exists,
+                Some(_) => TolerationOperator::Unknown,
+            },
+            value: text(&toleration["value"]),
+            effect: match toleration["effect"].as_str() {
+                Some("NoSchedule") => Some(TaintEffect::NoSchedule),
+                Some("PreferNoSchedule") => Some(TaintEffect::PreferNoSchedule),
+                Some("NoExecute") => Some(TaintEffect::NoExecute),
+                _ => None,
+            },
+        }
+    }
+}
+
+fn text(value: &Value) -> Str {
+    value.as_str().unwrap_or_default().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn template() -> Template {
+        Template::from_json(json!({
+            "$patch": "replace",
+            "metadata": {"creationTimestamp": null, "labels": {"app": "agent"}},
+            "spec": {
+                "initContainers": [{"name": "prepare", "image": "busybox:1"}],
+                "containers": [{"name": "agent", "image": "agent:v1"}, {"name": "side", "image": "side:v1"}],
+                "tolerations": [{"operator": "Exists"}],
+            },
+        }))
+    }
+
+    #[test]
+    fn reads_the_same_template_whatever_the_server_stored() {
+        let mut plain = template().json().clone();
+        assert_eq!(template(), Template::from_json(plain.clone()));
+        plain["metadata"]["creationTimestamp"] = Value::Null;
+        assert_eq!(template(), Template::from_json(plain));
+    }
+
+    #[test]
+    fn changes_images_by_container() {
+        let changed = template().with_images([("agent", "agent:v2"), ("prepare", "busybox:2")]).unwrap();
+        let images: Vec<_> = changed.images().iter().map(ToString::to_string).collect();
+        assert_eq!(images, ["busybox:2", "agent:v2", "side:v1"]);
+        let all = template().with_images([("*", "x:1")]).unwrap();
+        assert_eq!(all.images().len(), 2, "init containers keep theirs");
+        let why = template().with_images([("agnet", "x:1")]).unwrap_err();
+        assert!(why.contains("agnet") && why.contains("prepare, agent, side"), "{why}");
+    }
+}

@@ -1,0 +1,135 @@
+//! Instants. The engine never reads a clock: it is handed a [`Timestamp`] and compares it with others.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// An instant: milliseconds since the Unix epoch, UTC. In the record and on the wire it is RFC 3339.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The instant that is `millis` milliseconds after the Unix epoch.
+    pub const fn from_millis(millis: i64) -> Self {
+        Self(millis)
+    }
+
+    /// Milliseconds since the Unix epoch.
+    pub const fn millis(self) -> i64 {
+        self.0
+    }
+
+    /// Whole seconds since the Unix epoch, rounded towards the past.
+    pub const fn secs(self) -> i64 {
+        self.0.div_euclid(1000)
+    }
+
+    /// Parses RFC 3339 (`2026-11-21T14:30:00Z`, with or without a fraction), as the API server writes it.
+    ///
+    /// # Errors
+    /// Says what does not parse.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let parsed: jiff::Timestamp =
+            text.parse().map_err(|error| format!("`{text}` is not an RFC 3339 time: {error}"))?;
+        Ok(Self(parsed.as_millisecond()))
+    }
+
+    /// RFC 3339 with whole seconds, as Kubernetes' `metav1.Time` is written.
+    pub fn to_rfc3339(self) -> String {
+        self.format("%Y-%m-%dT%H:%M:%SZ")
+    }
+
+    /// RFC 3339 with six digits of fraction, as Kubernetes' `metav1.MicroTime` (Lease times) is written.
+    pub fn to_rfc3339_micros(self) -> String {
+        self.format("%Y-%m-%dT%H:%M:%S.%6fZ")
+    }
+
+    fn format(self, pattern: &str) -> String {
+        jiff::Timestamp::from_millisecond(self.0).unwrap_or_default().strftime(pattern).to_string()
+    }
+
+    /// How long ago `earlier` was; zero when it lies in the future.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+}
+
+impl std::ops::Add<Duration> for Timestamp {
+    type Output = Self;
+    fn add(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
+    }
+}
+
+impl std::ops::Sub<Duration> for Timestamp {
+    type Output = Self;
+    fn sub(self, span: Duration) -> Self {
+        Self(self.0.saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.format("%Y-%m-%dT%H:%M:%S.%3fZ"))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_rfc3339())
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.format("%Y-%m-%dT%H:%M:%S.%3fZ"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        Self::parse(&text).map_err(de::Error::custom)
+    }
+}
+
+/// A duration as a person reads it at a glance: `35s`, `4m`, `2h`, `3d`; never more than four characters below 100 days.
+///
+/// Above a minute the seconds are left out, so that a screen full of ages does not change every second.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Humane(pub Duration);
+
+impl fmt::Display for Humane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let secs = self.0.as_secs();
+        let (value, unit) = match secs {
+            0..60 => (secs, 's'),
+            60..3_600 => (secs / 60, 'm'),
+            3_600..172_800 => (secs / 3_600, 'h'),
+            _ => (secs / 86_400, 'd'),
+        };
+        write!(f, "{value}{unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trips_what_the_api_server_writes() {
+        let at = Timestamp::parse("2026-11-21T14:30:00Z").unwrap();
+        assert_eq!(at.to_rfc3339(), "2026-11-21T14:30:00Z");
+        assert_eq!(at.to_rfc3339_micros(), "2026-11-21T14:30:00.000000Z");
+        assert_eq!(Timestamp::parse("2026-11-21T14:30:00.123456Z").unwrap().millis() - at.millis(), 123);
+        assert!(Timestamp::parse("yesterday").unwrap_err().contains("yesterday"));
+    }
+
+    #[test]
+    fn humane_durations_keep_one_unit() {
+        for (secs, want) in [(0, "0s"), (59, "59s"), (61, "1m"), (3_599, "59m"), (7_200, "2h"), (172_800, "2d")] {
+            assert_eq!(Humane(Duration::from_secs(secs)).to_string(), want);
+        }
+    }
+}
