@@ -1,0 +1,11 @@
+//! Tests against a real control plane. They share this one binary, and one control plane where they can.
+//!
+//! Where its programs are not built (`tests/control-plane/build`), they say so and pass.
+
+#![cfg(feature = "console")]
+
+mod support;
+
+mod control_plane {
+    mod smoke;
+}

@@ -1,0 +1,5 @@
+//! What integration tests share. A test binary takes it in with `mod support;`.
+
+// `cfg(test)` holds anyway; it tells clippy that panics belong here.
+#[cfg(test)]
+pub(crate) mod control_plane;
