@@ -3,6 +3,8 @@
 //! The only room where async meets the engine. Front ends hold a [`Rollout`] handle: they read snapshots and send
 //! commands, and never wait for the network.
 
+pub mod access;
 pub mod handle;
 
+pub use access::{Access, AccessError};
 pub use handle::{CommandError, DrivenBy, Fleet, FleetRow, FleetState, Request, Rollout, Session};
