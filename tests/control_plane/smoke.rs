@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::control_plane::{Component, ControlPlane, Grant, daemon_set, eventually, sandbox};
+use crate::support::control_plane::{Component, ControlPlane, Grant, Options, daemon_set, eventually, sandbox};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -82,10 +82,11 @@ fn a_user_may_do_what_was_granted_and_nothing_else() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("You must be logged in"), "{refused:?}");
 }
 
-/// Of its own, not shared: it stops and freezes components.
+/// Of its own, not shared: it stops and freezes components, and its nodes fall silent.
 #[test]
 fn components_stop_freeze_and_come_back() {
-    let Ok(plane) = ControlPlane::start() else { return };
+    let options = Options { node_monitor_grace: Duration::from_secs(2), ..Options::default() };
+    let Ok(plane) = ControlPlane::start_with(&options) else { return };
     let directory = plane.directory().to_owned();
     let admin = plane.admin();
 
@@ -96,8 +97,17 @@ fn components_stop_freeze_and_come_back() {
     assert!(admin.get(path).ok()["status"]["observedGeneration"].is_null());
 
     plane.restart(Component::ControllerManager);
+    plane.until_healthy(Component::ControllerManager).unwrap();
     eventually("the controller observes the DaemonSet", SOON, || {
         admin.get(path).ok()["status"]["observedGeneration"].as_i64()
+    });
+
+    let ready = json!({"type": "Ready", "status": "True"});
+    admin.post("/api/v1/nodes", &json!({"metadata": {"name": "n1"}, "status": {"conditions": [ready]}})).ok();
+    eventually("a node that renews no lease turns Unknown", SOON, || {
+        let node = admin.get("/api/v1/nodes/n1").ok();
+        let conditions = node["status"]["conditions"].as_array()?;
+        conditions.iter().any(|is| is["type"] == "Ready" && is["status"] == "Unknown").then_some(())
     });
 
     plane.pause(Component::ApiServer);

@@ -153,12 +153,14 @@ impl ControlPlane {
 
     fn attempt(options: &Options, programs: Programs) -> Result<Self, String> {
         let ports = Ports::free().map_err(|error| format!("cannot find free ports on loopback: {error}"))?;
-        let files = Files::write(options, &programs, &ports)
+        let files = Files::write(options, &programs, ports)
             .map_err(|error| format!("cannot write the control plane's files: {error}"))?;
         let client = Arc::new(Client::new(&files));
         let plane = Self {
-            supervisor: Supervisor::run(files.directory())
-                .map_err(|error| format!("cannot run the supervisor: {error}"))?,
+            supervisor: Supervisor::run(files.directory()).map_err(|error| {
+                let _ = std::fs::remove_dir_all(files.directory());
+                format!("cannot run the supervisor: {error}")
+            })?,
             pids: Mutex::default(),
             admin: User::new("admin", files.token("admin"), client, &files, &programs),
             files,
@@ -170,23 +172,32 @@ impl ControlPlane {
     }
 
     fn bring_up(&self) -> Result<(), String> {
-        let deadline = Instant::now() + START_WITHIN;
         self.launch(Component::Etcd);
         self.launch(Component::ApiServer);
-        for path in ["/readyz", "/api/v1/namespaces/default"] {
-            while !self.admin.try_get(path).is_ok_and(|answer| answer.status == 200) {
-                self.all_alive()?;
-                if Instant::now() > deadline {
-                    return Err(format!(
-                        "the API server did not answer {path} within {START_WITHIN:?}: see {}",
-                        self.directory().display()
-                    ));
-                }
-                std::thread::sleep(Duration::from_millis(50));
-            }
+        self.until_healthy(Component::ApiServer)?;
+        self.until_answers("/api/v1/namespaces/default")?;
+        for component in [Component::ControllerManager, Component::Scheduler] {
+            self.launch(component);
+            self.until_healthy(component)?;
         }
-        self.launch(Component::ControllerManager);
-        self.launch(Component::Scheduler);
+        Ok(())
+    }
+
+    /// Waits until `component` calls itself healthy; says why if it does not.
+    pub(crate) fn until_healthy(&self, component: Component) -> Result<(), String> {
+        self.until_answers(&self.files.health(component))
+    }
+
+    fn until_answers(&self, url: &str) -> Result<(), String> {
+        let deadline = Instant::now() + START_WITHIN;
+        while !self.admin.try_get(url).is_ok_and(|answer| answer.status == 200) {
+            self.all_alive()?;
+            if Instant::now() > deadline {
+                let directory = self.directory().display();
+                return Err(format!("no answer from {url} within {START_WITHIN:?}: see the logs in {directory}"));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
         Ok(())
     }
 
@@ -287,7 +298,7 @@ impl ControlPlane {
         self.supervisor.stop(component.program()).expect("the supervisor should stop a component");
     }
 
-    /// Starts a stopped `component` again with the flags it had, on the port it had. Does not wait until it serves.
+    /// Starts `component` again with the flags and the port it had. Does not wait: see [`ControlPlane::until_healthy`].
     pub(crate) fn restart(&self, component: Component) {
         self.stop(component);
         self.launch(component);

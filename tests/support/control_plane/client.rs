@@ -66,7 +66,7 @@ impl Client {
         Self { url: files.url().to_owned(), http, runtime: Some(runtime.expect("a runtime")) }
     }
 
-    /// One request. A `PATCH` is a JSON merge patch.
+    /// One request to a path of the API server's or to a whole URL. A `PATCH` is a JSON merge patch.
     pub(super) fn request(
         &self,
         method: Method,
@@ -75,7 +75,8 @@ impl Client {
         body: Option<&Value>,
     ) -> Result<Answer, reqwest::Error> {
         let content = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
-        let mut request = self.http.request(method, format!("{}{path}", self.url)).bearer_auth(token);
+        let url = if path.starts_with('/') { format!("{}{path}", self.url) } else { path.to_owned() };
+        let mut request = self.http.request(method, url).bearer_auth(token);
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, content).body(body.to_string());
         }

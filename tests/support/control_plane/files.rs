@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -24,51 +25,62 @@ pub(super) struct Ports {
     etcd: u16,
     etcd_peer: u16,
     api_server: u16,
+    controller_manager: u16,
+    scheduler: u16,
 }
 
 impl Ports {
-    /// Three that nothing listens on now.
+    /// Those that nothing listens on now.
     pub(super) fn free() -> io::Result<Self> {
-        let listeners = [bind()?, bind()?, bind()?];
-        let [etcd, etcd_peer, api_server] =
-            listeners.each_ref().map(|listener| listener.local_addr().map(|at| at.port()));
-        Ok(Self { etcd: etcd?, etcd_peer: etcd_peer?, api_server: api_server? })
+        // All are held until all are known, so that they differ.
+        let mut held = Vec::new();
+        let mut next = || {
+            let listener = TcpListener::bind(("127.0.0.1", 0))?;
+            let port = listener.local_addr()?.port();
+            held.push(listener);
+            io::Result::Ok(port)
+        };
+        Ok(Self {
+            etcd: next()?,
+            etcd_peer: next()?,
+            api_server: next()?,
+            controller_manager: next()?,
+            scheduler: next()?,
+        })
     }
-}
-
-fn bind() -> io::Result<TcpListener> {
-    TcpListener::bind(("127.0.0.1", 0))
 }
 
 /// The written directory. The supervisor removes it: this process may end without a chance to.
 pub(super) struct Files {
     directory: PathBuf,
     url: String,
+    ports: Ports,
     authority: String,
     secret: String,
 }
 
 impl Files {
     /// Writes all of it to a new temporary directory that only this user may enter.
-    pub(super) fn write(options: &Options, programs: &Programs, ports: &Ports) -> io::Result<Self> {
+    pub(super) fn write(options: &Options, programs: &Programs, ports: Ports) -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix("rolldeck-control-plane-").tempdir()?;
         let (authority, certificate, key) = certificates().map_err(io::Error::other)?;
         let files = Self {
             directory: directory.path().to_owned(),
             url: format!("https://127.0.0.1:{}", ports.api_server),
+            ports,
             authority,
             secret: secret()?,
         };
         files.put("ca.crt", &files.authority)?;
-        files.put("apiserver.crt", &certificate)?;
-        files.put("apiserver.key", &key)?;
+        files.put("server.crt", &certificate)?;
+        files.put("server.key", &key)?;
         let service_account = KeyPair::generate().map_err(io::Error::other)?;
         files.put("service-account.key", &service_account.serialize_pem())?;
         files.put("service-account.pub", &service_account.public_key_pem())?;
         files.put("tokens.csv", &files.tokens())?;
         files.write_kubeconfig("controllers", &files.token("controllers"))?;
         for component in Component::ALL {
-            files.put(&format!("{}.sh", component.program()), &files.command(component, options, programs, ports))?;
+            files.put(&format!("{}.sh", component.program()), &files.command(component, options, programs))?;
         }
         let _ = directory.keep();
         Ok(files)
@@ -82,7 +94,17 @@ impl Files {
         &self.url
     }
 
-    /// The certificate of the authority that signed the API server's, in PEM.
+    /// Where `component` says whether it is healthy.
+    pub(super) fn health(&self, component: Component) -> String {
+        match component {
+            Component::Etcd => format!("http://127.0.0.1:{}/health", self.ports.etcd),
+            Component::ApiServer => format!("{}/readyz", self.url),
+            Component::ControllerManager => format!("https://127.0.0.1:{}/healthz", self.ports.controller_manager),
+            Component::Scheduler => format!("https://127.0.0.1:{}/healthz", self.ports.scheduler),
+        }
+    }
+
+    /// The certificate of the authority that signed the servers', in PEM.
     pub(super) fn authority(&self) -> &str {
         &self.authority
     }
@@ -127,18 +149,20 @@ impl Files {
     }
 
     /// A shell script that becomes the program, so that a kept control plane can be started again by hand.
-    fn command(&self, component: Component, options: &Options, programs: &Programs, ports: &Ports) -> String {
+    fn command(&self, component: Component, options: &Options, programs: &Programs) -> String {
         let at = |name: &str| self.directory.join(name).display().to_string();
         let mut flags = match component {
-            Component::Etcd => etcd(&at("etcd"), ports),
-            Component::ApiServer => api_server(at, ports),
+            Component::Etcd => etcd(&at("etcd"), &self.ports),
+            Component::ApiServer => api_server(at, &self.ports),
             Component::ControllerManager => {
-                let mut flags = controller(&at("controllers.kubeconfig"), options);
+                let mut flags = controller(at, self.ports.controller_manager, options);
                 flags.push(format!("--controllers={CONTROLLERS}"));
                 flags.push(format!("--node-monitor-grace-period={}ms", options.node_monitor_grace.as_millis()));
+                let period = (options.node_monitor_grace / 4).min(Duration::from_secs(5));
+                flags.push(format!("--node-monitor-period={}ms", period.as_millis()));
                 flags
             }
-            Component::Scheduler => controller(&at("controllers.kubeconfig"), options),
+            Component::Scheduler => controller(at, self.ports.scheduler, options),
         };
         flags.extend(options.flags.iter().filter(|(of, _)| *of == component).map(|(_, flag)| flag.clone()));
         let program = programs.path(component.program()).display().to_string();
@@ -169,8 +193,8 @@ fn api_server(at: impl Fn(&str) -> String, ports: &Ports) -> Vec<String> {
         "--advertise-address=127.0.0.1".to_owned(),
         format!("--secure-port={}", ports.api_server),
         format!("--cert-dir={}", at("apiserver")),
-        format!("--tls-cert-file={}", at("apiserver.crt")),
-        format!("--tls-private-key-file={}", at("apiserver.key")),
+        format!("--tls-cert-file={}", at("server.crt")),
+        format!("--tls-private-key-file={}", at("server.key")),
         format!("--token-auth-file={}", at("tokens.csv")),
         "--authorization-mode=RBAC".to_owned(),
         "--disable-admission-plugins=ServiceAccount".to_owned(),
@@ -184,12 +208,15 @@ fn api_server(at: impl Fn(&str) -> String, ports: &Ports) -> Vec<String> {
     ]
 }
 
-/// What the controller manager and the scheduler have in common: they serve nothing and are alone.
-fn controller(kubeconfig: &str, options: &Options) -> Vec<String> {
+/// What the controller manager and the scheduler have in common: each is alone, and serves its health and nothing else.
+fn controller(at: impl Fn(&str) -> String, port: u16, options: &Options) -> Vec<String> {
     vec![
-        format!("--kubeconfig={kubeconfig}"),
+        format!("--kubeconfig={}", at("controllers.kubeconfig")),
         "--leader-elect=false".to_owned(),
-        "--secure-port=0".to_owned(),
+        "--bind-address=127.0.0.1".to_owned(),
+        format!("--secure-port={port}"),
+        format!("--tls-cert-file={}", at("server.crt")),
+        format!("--tls-private-key-file={}", at("server.key")),
         "--profiling=false".to_owned(),
         format!("--kube-api-qps={}", options.qps),
         format!("--kube-api-burst={}", options.qps * 8 / 5),
@@ -200,7 +227,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The authority's certificate, and the API server's certificate and key, in PEM.
+/// The authority's certificate, and the certificate and key that the programs serve with, in PEM.
 fn certificates() -> Result<(String, String, String), rcgen::Error> {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -209,7 +236,7 @@ fn certificates() -> Result<(String, String, String), rcgen::Error> {
     let authority = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
 
     let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned(), "localhost".to_owned()])?;
-    params.distinguished_name.push(DnType::CommonName, "kube-apiserver");
+    params.distinguished_name.push(DnType::CommonName, "rolldeck test server");
     params.use_authority_key_identifier_extension = true;
     let key = KeyPair::generate()?;
     let certificate = params.signed_by(&key, &authority)?;
