@@ -23,6 +23,7 @@ pub mod record;
 pub mod snapshot;
 pub mod template;
 pub mod time;
+pub mod words;
 
 /// A string that is shared rather than copied.
 pub type Str = std::sync::Arc<str>;

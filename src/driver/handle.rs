@@ -8,7 +8,9 @@ use crate::engine::Role;
 use crate::engine::command::{Command, Preview, Refusal};
 use crate::engine::snapshot::Snapshot;
 
-/// A front end's hold on one rollout. Cheap to clone; the driver ends when the last one is dropped.
+/// A front end's hold on one rollout. Cheap to clone.
+///
+/// The driver ends when no sender of requests is left, and drops its end of the snapshots when it has stood down.
 #[derive(Clone, Debug)]
 pub struct Rollout {
     /// The latest snapshot. It changes only when something in it changed.
@@ -20,7 +22,8 @@ pub struct Rollout {
 /// What a front end asks of a driver.
 #[derive(Debug)]
 pub enum Request {
-    /// Do this. The answer comes when it is written (in words: what was), or refused.
+    /// Do this. The answer comes when it is written (in words: what was) and the snapshots show it, or when it is
+    /// refused.
     Command(Command, oneshot::Sender<Result<String, CommandError>>),
     /// What would this do? Answered at once.
     Preview(Command, oneshot::Sender<Result<Preview, Refusal>>),
@@ -59,6 +62,14 @@ impl Rollout {
         let (answer, answered) = oneshot::channel();
         self.requests.send(Request::Preview(command, answer)).await.map_err(|_| CommandError::Stopped)?;
         Ok(answered.await.map_err(|_| CommandError::Stopped)??)
+    }
+
+    /// Lets go of the rollout and waits until its driver has ended, the lease given back with it. That happens once
+    /// every other clone is gone too; the caller bounds the wait.
+    pub async fn close(self) {
+        let Self { mut snapshots, requests } = self;
+        drop(requests);
+        while snapshots.changed().await.is_ok() {}
     }
 
     /// The snapshot as of now.

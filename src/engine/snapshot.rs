@@ -13,7 +13,7 @@ use super::event::{Permission, Right, WatchHealth, Watched};
 use super::facts::{DaemonSetCounters, FieldOwners, StrategyKind};
 use super::labels::{Labels, Selector};
 use super::quantity::IntOrPercent;
-use super::record::{Direction, Gates, Halt, Paused};
+use super::record::{Direction, Finish, Gates, Halt, Paused};
 use super::time::{Humane, Timestamp};
 
 /// Everything about one rollout, as of one instant.
@@ -65,6 +65,8 @@ pub struct Snapshot {
     pub plan: PlanView,
     /// The gates in force.
     pub gates: Gates,
+    /// What happens when every node is at the target.
+    pub finish: Finish,
     /// The halt that stands.
     pub halt: Option<Halt>,
     /// What needs the operator's attention now, worst first.

@@ -1,0 +1,293 @@
+//! The sentences that the parts of a snapshot make: who drives, what it does now, the budget, the plan, the change.
+//!
+//! Console, command line and JSON show these same words. They are `Display`, so nothing is allocated unless it is drawn.
+//!
+//! ```text
+//! running · you drive                                     Doing · Driving
+//! v1.8.2 → v1.9.0   rev 14 → 15                           Change · Numbers
+//! down 2 of 2: 1 ours, 1 suspect + 3 not ours             BudgetView
+//! step 2 of 4: 12 of 120 may be updated, partition 108    PlanView
+//! ```
+
+use std::fmt;
+
+use super::event::WatchHealth;
+use super::facts::StrategyKind;
+use super::image::version_of;
+use super::record::Direction;
+use super::snapshot::{BudgetView, DriverView, ImageChange, Phase, PlanView, RevisionView, Snapshot};
+use super::time::{Humane, Timestamp};
+
+impl Snapshot {
+    /// What the rollout does now, with who and why: `paused by ops 2h ago: link down`.
+    pub fn doing(&self) -> Doing<'_> {
+        Doing(self)
+    }
+
+    /// Who replaces pods: `you drive`, `its controller drives`, …
+    pub fn driving(&self) -> Driving<'_> {
+        Driving(self)
+    }
+
+    /// What is being changed, as briefly as it can be told apart: `v1.8.2 → v1.9.0`.
+    pub fn change(&self) -> Change<'_> {
+        Change(self)
+    }
+
+    /// The numbers of the two revisions: `rev 14 → 15`.
+    pub fn numbers(&self) -> Numbers<'_> {
+        Numbers(self)
+    }
+
+    /// How fresh the view is, worst watch first: `live`, `pods not seen for 12s: …`.
+    pub fn freshness(&self) -> Freshness<'_> {
+        Freshness(self)
+    }
+
+    /// Whether there is something being rolled out: a target that differs from what nodes have.
+    pub fn has_change(&self) -> bool {
+        match (&self.from, &self.to) {
+            (Some(from), Some(to)) => from.hash != to.hash,
+            _ => false,
+        }
+    }
+}
+
+/// See [`Snapshot::doing`].
+#[derive(Clone, Copy, Debug)]
+pub struct Doing<'a>(&'a Snapshot);
+
+impl fmt::Display for Doing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(snapshot) = self;
+        match &snapshot.phase {
+            Phase::Paused(paused) => {
+                write!(f, "paused by {} {} ago", paused.by, Humane(snapshot.at.since(paused.at)))?;
+                if let Some(why) = &paused.why {
+                    write!(f, ": {why}")?;
+                }
+                Ok(())
+            }
+            Phase::Halted => match &snapshot.halt {
+                Some(halt) => write!(f, "halted {} ago: {}", Humane(snapshot.at.since(halt.at)), halt.why),
+                None => f.write_str("halted"),
+            },
+            Phase::Running if snapshot.direction == Direction::Back => f.write_str("rolling back"),
+            phase => write!(f, "{phase}"),
+        }
+    }
+}
+
+/// See [`Snapshot::driving`].
+#[derive(Clone, Copy, Debug)]
+pub struct Driving<'a>(&'a Snapshot);
+
+impl fmt::Display for Driving<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(snapshot) = self;
+        let ago = |at: &Timestamp| Humane(snapshot.at.since(*at));
+        match &snapshot.driver {
+            DriverView::Unknown => f.write_str("who drives is not known"),
+            DriverView::Nobody if snapshot.strategy == StrategyKind::RollingUpdate => {
+                f.write_str("its controller drives")
+            }
+            DriverView::Nobody => f.write_str("nobody drives"),
+            DriverView::You { .. } => f.write_str("you drive"),
+            DriverView::Waiting { holder: Some(holder) } => write!(f, "waiting for {holder} to hand over"),
+            DriverView::Waiting { holder: None } => f.write_str("waiting for the lease"),
+            DriverView::Other { holder, .. } => write!(f, "{holder} drives"),
+            DriverView::Lost { holder, seen_at } => {
+                write!(f, "nobody drives: {holder} was last seen {} ago", ago(seen_at))
+            }
+        }
+    }
+}
+
+/// See [`Snapshot::change`].
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'a>(&'a Snapshot);
+
+impl fmt::Display for Change<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(snapshot) = self;
+        let changes = &snapshot.image_changes;
+        match changes.as_slice() {
+            [] if snapshot.has_change() => f.write_str("template changed, same images"),
+            [] => match &snapshot.to {
+                Some(revision) => write!(f, "{}", Versions(revision)),
+                None => f.write_str("?"),
+            },
+            [change] => write_versions(f, change),
+            changes => {
+                for (nth, change) in changes.iter().enumerate() {
+                    if nth > 0 {
+                        f.write_str(", ")?;
+                    }
+                    write!(f, "{}: ", change.container)?;
+                    write_versions(f, change)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn write_versions(f: &mut fmt::Formatter<'_>, change: &ImageChange) -> fmt::Result {
+    let (from, to) = (change.from.as_deref(), change.to.as_deref());
+    match (from, to) {
+        // The same version of another repository would read `v1 → v1`.
+        (Some(from), Some(to)) if version_of(from) == version_of(to) => write!(f, "{from} → {to}"),
+        (from, to) => {
+            write!(f, "{} → {}", from.map_or("none", version_of), to.map_or("none", version_of))
+        }
+    }
+}
+
+/// A revision's images as versions: `v1.9.0`, or `agent v2, proxy v1` where there are several.
+#[derive(Clone, Copy, Debug)]
+pub struct Versions<'a>(pub &'a RevisionView);
+
+impl fmt::Display for Versions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.images.as_slice() {
+            [] => f.write_str("?"),
+            [(_, image)] => f.write_str(version_of(image)),
+            images => {
+                for (nth, (container, image)) in images.iter().enumerate() {
+                    write!(f, "{}{container} {}", if nth > 0 { ", " } else { "" }, version_of(image))?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// See [`Snapshot::numbers`].
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers<'a>(&'a Snapshot);
+
+impl fmt::Display for Numbers<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(snapshot) = self;
+        let number = |revision: &Option<RevisionView>| match revision.as_ref().and_then(|revision| revision.number) {
+            Some(number) => number.to_string(),
+            None => "?".to_owned(),
+        };
+        if snapshot.has_change() {
+            write!(f, "rev {} → {}", number(&snapshot.from), number(&snapshot.to))
+        } else {
+            write!(f, "rev {}", number(&snapshot.to))
+        }
+    }
+}
+
+/// See [`Snapshot::freshness`].
+#[derive(Clone, Copy, Debug)]
+pub struct Freshness<'a>(&'a Snapshot);
+
+impl fmt::Display for Freshness<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(snapshot) = self;
+        let mut said = false;
+        for (watched, health) in &snapshot.watches {
+            let comma = if said { "; " } else { "" };
+            match health {
+                WatchHealth::Live => continue,
+                WatchHealth::Loading => write!(f, "{comma}{watched} loading")?,
+                WatchHealth::Down { since, why } => {
+                    write!(f, "{comma}{watched} not seen for {}: {why}", Humane(snapshot.at.since(*since)))?;
+                }
+                WatchHealth::Forbidden { .. } => write!(f, "{comma}{watched} n/a (forbidden)")?,
+            }
+            said = true;
+        }
+        if said { Ok(()) } else { f.write_str("live") }
+    }
+}
+
+impl BudgetView {
+    /// Nodes that are down and not charged to the rollout.
+    pub fn not_ours(&self) -> u32 {
+        self.node + self.pre_existing
+    }
+}
+
+/// The budget, term by term: `down 2 of 2: 1 ours, 1 suspect + 3 not ours`.
+impl fmt::Display for BudgetView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "down {} of {}", self.charged, self.max_unavailable)?;
+        let ours = [(self.rollout, "ours"), (self.suspect, "suspect")];
+        let others = [(self.node, "node"), (self.pre_existing, "pre-existing")];
+        let mut lead = ": ";
+        let charged = ours.iter().chain(others.iter().filter(|_| self.strict));
+        for (count, word) in charged.filter(|(count, _)| *count > 0) {
+            write!(f, "{lead}{count} {word}")?;
+            lead = ", ";
+        }
+        if !self.strict && self.not_ours() > 0 {
+            write!(f, " + {} not ours", self.not_ours())?;
+        }
+        Ok(())
+    }
+}
+
+/// The plan in one line: `step 2 of 4: 12 may be updated, partition 108, only canary=true (3 nodes)`.
+impl fmt::Display for PlanView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(step) = self.step {
+            write!(f, "step {} of {}: ", step + 1, self.steps.len())?;
+        }
+        write!(f, "{} may be updated, partition {}", self.allowed, self.keep)?;
+        if let Some(selector) = &self.selector {
+            write!(f, ", only {selector} ({} nodes)", self.selected)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::quantity::IntOrPercent;
+
+    #[test]
+    fn the_budget_is_said_term_by_term() {
+        let budget =
+            BudgetView { max_unavailable: 2, rollout: 1, suspect: 1, node: 3, charged: 2, ..Default::default() };
+        assert_eq!(budget.to_string(), "down 2 of 2: 1 ours, 1 suspect + 3 not ours");
+        let strict = BudgetView { strict: true, charged: 5, ..budget };
+        assert_eq!(strict.to_string(), "down 5 of 2: 1 ours, 1 suspect, 3 node");
+        assert_eq!(BudgetView { max_unavailable: 2, ..Default::default() }.to_string(), "down 0 of 2");
+    }
+
+    #[test]
+    fn the_plan_is_said_with_its_selector() {
+        let plan = PlanView {
+            steps: vec![IntOrPercent::Int(1), IntOrPercent::Percent(100)],
+            step: Some(0),
+            keep: 19,
+            allowed: 1,
+            selector: Some("canary=true".parse().unwrap()),
+            selected: 3,
+            ..PlanView::default()
+        };
+        assert_eq!(plan.to_string(), "step 1 of 2: 1 may be updated, partition 19, only canary=true (3 nodes)");
+    }
+
+    #[test]
+    fn a_change_of_registry_is_not_said_as_no_change() {
+        struct Say(ImageChange);
+        impl fmt::Display for Say {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write_versions(f, &self.0)
+            }
+        }
+        let change = |from: Option<&str>, to: Option<&str>| {
+            Say(ImageChange { container: "agent".into(), from: from.map(Into::into), to: to.map(Into::into) })
+                .to_string()
+        };
+        assert_eq!(change(Some("a.example/agent:v1"), Some("a.example/agent:v2")), "v1 → v2");
+        assert_eq!(change(Some("a/agent:v1"), Some("b/agent:v1")), "a/agent:v1 → b/agent:v1");
+        assert_eq!(change(None, Some("b/agent:v1")), "none → v1");
+    }
+}
