@@ -150,7 +150,9 @@ impl Template {
         for (name, image) in changes {
             let mut found = false;
             for group in ["containers", "initContainers"] {
-                for container in raw["spec"][group].as_array_mut().into_iter().flatten() {
+                // Not by index: on a mutable value that would leave a null behind where there is no such group.
+                let group_of = raw.get_mut("spec").and_then(|spec| spec.get_mut(group));
+                for container in group_of.and_then(Value::as_array_mut).into_iter().flatten() {
                     let named = container["name"].as_str() == Some(name);
                     if named || (name == "*" && group == "containers") {
                         container["image"] = Value::from(image);
@@ -262,6 +264,9 @@ mod tests {
         assert_eq!(images, ["busybox:2", "agent:v2", "side:v1"]);
         let all = template().with_images([("*", "x:1")]).unwrap();
         assert_eq!(all.images().len(), 2, "init containers keep theirs");
+        let bare = Template::from_json(json!({"spec": {"containers": [{"name": "agent", "image": "agent:v1"}]}}));
+        let there_and_back = bare.with_images([("agent", "agent:v2")]).unwrap().with_images([("agent", "agent:v1")]);
+        assert_eq!(there_and_back.unwrap(), bare, "nothing but the image changes");
         let why = template().with_images([("agnet", "x:1")]).unwrap_err();
         assert!(why.contains("agnet") && why.contains("prepare, agent, side"), "{why}");
     }
