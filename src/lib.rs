@@ -15,6 +15,7 @@
 //! Arrows point down only. Without the `console` feature only [`engine`] and [`sim::world`] exist.
 
 pub mod engine;
+pub mod sim;
 
 #[cfg(feature = "console")]
 pub mod driver;

@@ -1,0 +1,211 @@
+//! What an API server does to a write before it stores it: defaults, validation, counting generations.
+//!
+//! The rules are those of `pkg/registry` and `pkg/apis` in Kubernetes, for the kinds whose spec a controller here reads.
+
+use std::sync::Arc;
+
+use crate::engine::Str;
+use crate::engine::facts::StrategyKind;
+use crate::engine::labels::Labels;
+use crate::engine::quantity::IntOrPercent;
+
+use super::error::{ApiError, Cause};
+use super::kind::Kind;
+use super::object::{Body, DAEMONSET_TEMPLATE_GENERATION, DaemonSet, DaemonSetSpec, DaemonSetStatus, Object};
+use super::store::Part;
+
+/// Completes and checks an object that is to be created.
+pub(super) fn on_create(object: &mut Object, manager: &str) -> Result<(), ApiError> {
+    let name = object.meta.name.clone();
+    object.meta.generation = 0;
+    match &mut object.body {
+        Body::DaemonSet(daemon_set) => {
+            refuse(Kind::DaemonSet, &name, daemon_set_causes(&daemon_set.spec))?;
+            daemon_set.status = DaemonSetStatus::default();
+            daemon_set.owners.template = Some(manager.into());
+            daemon_set.owners.strategy = Some(manager.into());
+            object.meta.generation = 1;
+            let counted = template_generation(object).max(1);
+            object.meta.set_annotation(DAEMONSET_TEMPLATE_GENERATION, Some(&counted.to_string()));
+        }
+        Body::Pod(pod) => {
+            pod.status = super::object::PodStatus { rest: Arc::clone(&pod.status.rest), ..Default::default() };
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Completes and checks an object that is to replace `before`; the part that is not written is put back.
+pub(super) fn on_update(before: &Object, after: &mut Object, part: Part, manager: &str) -> Result<(), ApiError> {
+    after.meta.generation = before.meta.generation;
+    if part == Part::Status {
+        // Status writes leave labels, annotations and the like alone, but for what the API server lets through.
+        let version = after.meta.resource_version;
+        after.meta.clone_from(&before.meta);
+        after.meta.resource_version = version;
+    }
+    let name = &before.meta.name;
+    match (&before.body, &mut after.body) {
+        (Body::DaemonSet(old), Body::DaemonSet(new)) => {
+            new.owners = old.owners.clone();
+            match part {
+                Part::Status => new.spec = Arc::clone(&old.spec),
+                Part::Main => {
+                    new.status = old.status.clone();
+                    let causes = daemon_set_update_causes(&old.spec, &new.spec);
+                    refuse(Kind::DaemonSet, name, causes)?;
+                    note_owners(old, new, manager);
+                    if old.spec != new.spec {
+                        after.meta.generation += 1;
+                    }
+                    let retemplated = old.spec.template != new.spec.template;
+                    count_template(before, after, retemplated);
+                }
+            }
+        }
+        (Body::Pod(old), Body::Pod(new)) => match part {
+            Part::Status => {
+                new.template = old.template.clone();
+                new.pinned.clone_from(&old.pinned);
+                new.node.clone_from(&old.node);
+            }
+            Part::Main => {
+                new.status = old.status.clone();
+                refuse(Kind::Pod, name, pod_update_causes(old, new))?;
+            }
+        },
+        (Body::Node(old), Body::Node(new)) => match part {
+            Part::Status => {
+                new.unschedulable = old.unschedulable;
+                new.taints = Arc::clone(&old.taints);
+                new.spec_rest = Arc::clone(&old.spec_rest);
+            }
+            Part::Main => {
+                new.conditions = Arc::clone(&old.conditions);
+                new.images = Arc::clone(&old.images);
+                new.status_rest = Arc::clone(&old.status_rest);
+            }
+        },
+        _ => {}
+    }
+    Ok(())
+}
+
+fn refuse(kind: Kind, name: &str, causes: Vec<Cause>) -> Result<(), ApiError> {
+    if causes.is_empty() { Ok(()) } else { Err(ApiError::invalid(kind, name, causes)) }
+}
+
+fn template_generation(object: &Object) -> i64 {
+    object.meta.annotations.get(DAEMONSET_TEMPLATE_GENERATION).and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+/// The count in the annotation is the server's: a client's own value does not stand.
+fn count_template(before: &Object, after: &mut Object, retemplated: bool) {
+    let counted = template_generation(before) + i64::from(retemplated);
+    if template_generation(after) != counted {
+        after.meta.set_annotation(DAEMONSET_TEMPLATE_GENERATION, Some(&counted.to_string()));
+    }
+}
+
+fn note_owners(old: &DaemonSet, new: &mut DaemonSet, manager: &str) {
+    if old.spec.template != new.spec.template {
+        new.owners.template = Some(manager.into());
+    }
+    if old.spec.strategy != new.spec.strategy {
+        new.owners.strategy = Some(manager.into());
+    }
+}
+
+fn daemon_set_causes(spec: &DaemonSetSpec) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let template = spec.template.json();
+    if spec.selector.is_empty() {
+        causes.push(Cause::invalid("spec.selector", "Invalid value: {}: empty selector is invalid for daemonset"));
+    } else if !spec.selector.matches(&Labels::from_json(&template["metadata"]["labels"])) {
+        causes.push(Cause::invalid(
+            "spec.template.metadata.labels",
+            "Invalid value: `selector` does not match template `labels`",
+        ));
+    }
+    if spec.template.containers().is_empty() {
+        causes.push(Cause::required("spec.template.spec.containers", "Required value"));
+    }
+    for (nth, container) in spec.template.containers().iter().enumerate() {
+        if container.image.is_empty() {
+            causes.push(Cause::required(&format!("spec.template.spec.containers[{nth}].image"), "Required value"));
+        }
+        if container.name.is_empty() {
+            causes.push(Cause::required(&format!("spec.template.spec.containers[{nth}].name"), "Required value"));
+        }
+    }
+    if let Some(policy) = template["spec"]["restartPolicy"].as_str().filter(|policy| *policy != "Always") {
+        let message = format!("Unsupported value: \"{policy}\": supported values: \"Always\"");
+        causes.push(Cause {
+            reason: "FieldValueNotSupported",
+            ..Cause::invalid("spec.template.spec.restartPolicy", message)
+        });
+    }
+    if !template["spec"]["activeDeadlineSeconds"].is_null() {
+        let field = "spec.template.spec.activeDeadlineSeconds";
+        causes.push(Cause::forbidden(field, "Forbidden: activeDeadlineSeconds in DaemonSet is not Supported"));
+    }
+    strategy_causes(spec, &mut causes);
+    causes
+}
+
+/// Exactly one of `maxUnavailable` and `maxSurge` is to be non-zero. The modelled controllers do not surge.
+fn strategy_causes(spec: &DaemonSetSpec, causes: &mut Vec<Cause>) {
+    if spec.strategy.kind == StrategyKind::OnDelete {
+        return;
+    }
+    let none = |limit: Option<IntOrPercent>| matches!(limit, Some(IntOrPercent::Int(0) | IntOrPercent::Percent(0)));
+    let surges = spec.strategy.max_surge.is_some_and(|surge| !none(Some(surge)));
+    if surges {
+        let message = "Invalid value: this simulated cluster does not surge; use maxUnavailable";
+        causes.push(Cause::invalid("spec.updateStrategy.rollingUpdate.maxSurge", message));
+    } else if none(spec.strategy.max_unavailable) {
+        let field = "spec.updateStrategy.rollingUpdate.maxUnavailable";
+        causes.push(Cause::required(field, "Required value: cannot be 0 when maxSurge is 0"));
+    }
+}
+
+fn daemon_set_update_causes(old: &DaemonSetSpec, new: &DaemonSetSpec) -> Vec<Cause> {
+    let mut causes = if old == new { Vec::new() } else { daemon_set_causes(new) };
+    if old.selector_json != new.selector_json {
+        let message = format!("Invalid value: {}: field is immutable", new.selector_json);
+        causes.push(Cause::invalid("spec.selector", message));
+    }
+    causes
+}
+
+/// A pod's spec is fixed, but for its images, its deadline and a few more that nobody here reads.
+fn pod_update_causes(old: &super::object::Pod, new: &super::object::Pod) -> Vec<Cause> {
+    const WORDS: &str = "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,\
+        `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
+        tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+    if old.template == new.template && old.node == new.node && old.pinned == new.pinned {
+        return Vec::new();
+    }
+    let images: Vec<(Str, Str)> =
+        new.template.containers().iter().map(|container| (container.name.clone(), container.image.clone())).collect();
+    let re_imaged = old.template.with_images(images.iter().map(|(name, image)| (&**name, &**image)));
+    let only_images = re_imaged.is_ok_and(|template| same_but_open_fields(template.json(), new.template.json()));
+    if only_images && old.node == new.node && old.pinned == new.pinned {
+        Vec::new()
+    } else {
+        vec![Cause::forbidden("spec", WORDS)]
+    }
+}
+
+fn same_but_open_fields(one: &serde_json::Value, other: &serde_json::Value) -> bool {
+    let closed = |template: &serde_json::Value| {
+        let mut spec = template["spec"].clone();
+        if let Some(spec) = spec.as_object_mut() {
+            spec.remove("activeDeadlineSeconds");
+            spec.remove("tolerations");
+        }
+        spec
+    };
+    closed(one) == closed(other)
+}

@@ -1,0 +1,170 @@
+//! What a Kubernetes API server answers when it refuses: a reason, its HTTP code, and Kubernetes' own words.
+
+use std::fmt;
+
+use crate::engine::Str;
+
+use super::kind::Kind;
+
+/// A refusal, as a `Status` object would carry it.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct ApiError {
+    /// Why, in one word.
+    pub reason: Reason,
+    /// Why, in Kubernetes' words.
+    pub message: String,
+    /// Which object it was about; its name is empty for requests about a whole kind.
+    pub about: Option<(Kind, Str)>,
+    /// For [`Reason::Invalid`]: which fields, and what is wrong with each.
+    pub causes: Vec<Cause>,
+    /// For [`Reason::TooManyRequests`] and its like: seconds to wait.
+    pub retry_after_secs: Option<u32>,
+}
+
+/// One field that is wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cause {
+    /// The field's path: `spec.selector`.
+    pub field: String,
+    /// `FieldValueInvalid`, `FieldValueForbidden`, `FieldValueRequired`.
+    pub reason: &'static str,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+/// Kubernetes' `metav1.StatusReason`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Reason {
+    /// 400.
+    BadRequest,
+    /// 401.
+    Unauthorized,
+    /// 403.
+    Forbidden,
+    /// 404.
+    NotFound,
+    /// 405.
+    MethodNotAllowed,
+    /// 409: there is one of that name.
+    AlreadyExists,
+    /// 409: it changed, or a precondition does not hold.
+    Conflict,
+    /// 410: the resource version is older than what is kept.
+    Expired,
+    /// 422.
+    Invalid,
+    /// 429.
+    TooManyRequests,
+    /// 500.
+    InternalError,
+    /// 503.
+    ServiceUnavailable,
+    /// 504.
+    Timeout,
+}
+
+impl Reason {
+    /// Its HTTP status code.
+    pub const fn code(self) -> u16 {
+        match self {
+            Self::BadRequest => 400,
+            Self::Unauthorized => 401,
+            Self::Forbidden => 403,
+            Self::NotFound => 404,
+            Self::MethodNotAllowed => 405,
+            Self::AlreadyExists | Self::Conflict => 409,
+            Self::Expired => 410,
+            Self::Invalid => 422,
+            Self::TooManyRequests => 429,
+            Self::InternalError => 500,
+            Self::ServiceUnavailable => 503,
+            Self::Timeout => 504,
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+impl ApiError {
+    /// A refusal in words of its own.
+    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into(), about: None, causes: Vec::new(), retry_after_secs: None }
+    }
+
+    fn about(reason: Reason, kind: Kind, name: &str, message: String) -> Self {
+        Self { about: Some((kind, name.into())), ..Self::new(reason, message) }
+    }
+
+    /// There is no such object.
+    pub fn not_found(kind: Kind, name: &str) -> Self {
+        Self::about(Reason::NotFound, kind, name, format!("{kind} \"{name}\" not found"))
+    }
+
+    /// There is one of that name.
+    pub fn already_exists(kind: Kind, name: &str) -> Self {
+        Self::about(Reason::AlreadyExists, kind, name, format!("{kind} \"{name}\" already exists"))
+    }
+
+    /// It is not at the resource version that the writer had seen.
+    pub fn modified(kind: Kind, name: &str) -> Self {
+        Self::conflict(
+            kind,
+            name,
+            "the object has been modified; please apply your changes to the latest version and try again",
+        )
+    }
+
+    /// It cannot be done to the object as it is.
+    pub fn conflict(kind: Kind, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {kind} \"{name}\": {why}");
+        Self::about(Reason::Conflict, kind, name, message)
+    }
+
+    /// Not permitted.
+    pub fn forbidden(kind: Kind, name: &str, why: &str) -> Self {
+        Self::about(Reason::Forbidden, kind, name, format!("{kind} \"{name}\" is forbidden: {why}"))
+    }
+
+    /// Fields that do not make sense.
+    pub fn invalid(kind: Kind, name: &str, causes: Vec<Cause>) -> Self {
+        let words = kind.words();
+        let listed: Vec<String> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+        let listed = if listed.len() == 1 { listed.concat() } else { format!("[{}]", listed.join(", ")) };
+        let group = if words.group.is_empty() { String::new() } else { format!(".{}", words.group) };
+        let message = format!("{}{group} \"{name}\" is invalid: {listed}", words.kind);
+        Self { causes, ..Self::about(Reason::Invalid, kind, name, message) }
+    }
+
+    /// The log no longer reaches back to `asked`; `oldest` is as far as it goes.
+    pub fn expired(asked: u64, oldest: u64) -> Self {
+        Self::new(Reason::Expired, format!("too old resource version: {asked} ({oldest})"))
+    }
+
+    /// Come back later.
+    pub fn too_many_requests(retry_after_secs: u32) -> Self {
+        let message = "the server has received too many requests and has asked us to try again later";
+        Self { retry_after_secs: Some(retry_after_secs), ..Self::new(Reason::TooManyRequests, message) }
+    }
+}
+
+impl Cause {
+    /// The field's value makes no sense.
+    pub fn invalid(field: &str, message: impl Into<String>) -> Self {
+        Self { field: field.into(), reason: "FieldValueInvalid", message: message.into() }
+    }
+
+    /// The field may not be set like that.
+    pub fn forbidden(field: &str, message: impl Into<String>) -> Self {
+        Self { field: field.into(), reason: "FieldValueForbidden", message: message.into() }
+    }
+
+    /// The field is missing.
+    pub fn required(field: &str, message: impl Into<String>) -> Self {
+        Self { field: field.into(), reason: "FieldValueRequired", message: message.into() }
+    }
+}

@@ -1,0 +1,147 @@
+//! What the engine would be told about each object: the same facts that the cluster adapter reads from a real API server.
+
+use crate::engine::Str;
+use crate::engine::facts::{ClusterEvent, ConditionStatus, DaemonSetFact, LeaseFact, NodeFact, PodFact, RevisionFact};
+use crate::engine::labels::Labels;
+use crate::engine::record::{RECORD, Record};
+
+use super::body::conditions;
+use super::{Condition, LAST_APPLIED, Object};
+
+/// `kubernetes.io/change-cause`.
+const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
+
+impl Object {
+    /// What the engine is told of this node; `None` when it is none.
+    pub fn node_fact(&self) -> Option<NodeFact> {
+        let node = self.node()?;
+        let ready = Condition::find(&node.conditions, conditions::READY);
+        let pressure = [conditions::DISK_PRESSURE, conditions::MEMORY_PRESSURE, conditions::PID_PRESSURE]
+            .into_iter()
+            .find(|kind| Condition::status(&node.conditions, kind) == ConditionStatus::True);
+        Some(NodeFact {
+            name: self.meta.name.clone(),
+            labels: self.meta.labels.clone(),
+            taints: node.taints.to_vec(),
+            unschedulable: node.unschedulable,
+            ready: ready.map_or(ConditionStatus::Unknown, |ready| ready.status),
+            ready_since: ready.map(|ready| ready.since),
+            ready_reason: ready
+                .filter(|ready| ready.status != ConditionStatus::True)
+                .and_then(|ready| ready.reason.clone()),
+            pressure: pressure.map(Str::from),
+            images: node.images.iter().flat_map(|image| image.names.iter().cloned()).collect(),
+        })
+    }
+
+    /// What the engine is told of this pod; `None` when it is none.
+    pub fn pod_fact(&self) -> Option<PodFact> {
+        let pod = self.pod()?;
+        let status = &pod.status;
+        let ready = Condition::find(&status.conditions, conditions::READY);
+        let unscheduled = Condition::find(&status.conditions, conditions::POD_SCHEDULED)
+            .filter(|condition| condition.status == ConditionStatus::False);
+        let (reason, message) = match (&status.reason, unscheduled) {
+            (None, Some(condition)) => (condition.reason.clone(), condition.message.clone()),
+            (reason, _) => (reason.clone(), status.message.clone()),
+        };
+        Some(PodFact {
+            uid: self.meta.uid.clone(),
+            name: self.meta.name.clone(),
+            resource_version: self.version_text(),
+            node: pod.target().cloned(),
+            owner: self.meta.controller().cloned(),
+            revision: self.meta.revision_hash().cloned(),
+            created_at: self.meta.created_at,
+            deletion_at: self.meta.deletion.map(|deletion| deletion.at),
+            deletion_grace_secs: self.meta.deletion.map(|deletion| deletion.grace_secs),
+            phase: status.phase,
+            ready: ready.is_some_and(|ready| ready.status == ConditionStatus::True),
+            ready_since: ready.map(|ready| ready.since),
+            reason,
+            message,
+            containers: status.containers.iter().map(|container| container.fact.clone()).collect(),
+        })
+    }
+
+    /// What the engine is told of this DaemonSet; `None` when it is none.
+    pub fn daemon_set_fact(&self) -> Option<DaemonSetFact> {
+        let daemon_set = self.daemon_set()?;
+        let spec = &daemon_set.spec;
+        let annotations = &self.meta.annotations;
+        let annotations = if annotations.get(LAST_APPLIED).is_some() {
+            let kept = annotations.iter().filter(|(key, _)| &***key != LAST_APPLIED);
+            kept.map(|(key, value)| (key.clone(), value.clone())).collect::<Labels>()
+        } else {
+            annotations.clone()
+        };
+        Some(DaemonSetFact {
+            namespace: self.meta.namespace.clone(),
+            name: self.meta.name.clone(),
+            uid: self.meta.uid.clone(),
+            resource_version: self.version_text(),
+            generation: self.meta.generation,
+            observed_generation: daemon_set.status.observed_generation,
+            annotations,
+            labels: self.meta.labels.clone(),
+            selector: spec.selector.clone(),
+            strategy: spec.strategy.clone(),
+            min_ready_secs: spec.min_ready_secs,
+            template: spec.template.clone(),
+            counters: daemon_set.status.counters,
+            owners: daemon_set.owners.clone(),
+            deleting: self.meta.is_deleting(),
+        })
+    }
+
+    /// What the engine is told of this ControllerRevision; `None` when it is none.
+    pub fn revision_fact(&self) -> Option<RevisionFact> {
+        let revision = self.revision()?;
+        Some(RevisionFact {
+            name: self.meta.name.clone(),
+            hash: self.meta.revision_hash().unwrap_or(&self.meta.name).clone(),
+            number: revision.number,
+            owner: self.meta.controller().cloned(),
+            created_at: self.meta.created_at,
+            change_cause: self.meta.annotations.get(CHANGE_CAUSE).cloned(),
+            template: revision.template.clone(),
+        })
+    }
+
+    /// What the engine is told of this Lease; `None` when it is none.
+    pub fn lease_fact(&self) -> Option<LeaseFact> {
+        let lease = self.lease()?;
+        Some(LeaseFact {
+            uid: self.meta.uid.clone(),
+            resource_version: self.version_text(),
+            holder: lease.holder.clone().filter(|holder| !holder.is_empty()),
+            duration_secs: lease.duration_secs.unwrap_or_default(),
+            acquired_at: lease.acquired_at,
+            renewed_at: lease.renewed_at,
+            transitions: lease.transitions.unwrap_or_default(),
+            record: self.meta.annotations.get(RECORD).map(|text| Record::parse(text)).transpose().map_err(Str::from),
+        })
+    }
+
+    /// What the engine is told of this event; `None` when it is none.
+    pub fn event_fact(&self) -> Option<ClusterEvent> {
+        let event = self.event()?;
+        let container = event.involved.field_path.as_deref().and_then(|path| {
+            let (_, named) = path.split_once('{')?;
+            named.strip_suffix('}').map(Str::from)
+        });
+        Some(ClusterEvent {
+            object: event.involved.uid.clone(),
+            container,
+            reason: event.reason.clone(),
+            message: event.message.clone(),
+            at: event.last_at,
+            count: event.count,
+        })
+    }
+
+    /// `resourceVersion` as clients see it.
+    pub fn version_text(&self) -> Str {
+        self.meta.resource_version.to_string().into()
+    }
+}

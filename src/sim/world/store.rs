@@ -1,0 +1,312 @@
+//! The world's memory: all objects, one counter of versions, and a log of changes, with an API server's semantics.
+//!
+//! ```text
+//!   create / update / delete ── admission (defaults, validation, generation) ── tables ── log of changes per kind
+//!                                                                                          └─ changes_since(rv) → watches
+//! ```
+//!
+//! - One global counter gives every change its `resourceVersion`; a write that changes nothing gets none and is not logged.
+//! - A DELETED change carries the last state with a *new* version.
+//! - The log of each kind is bounded. Who asks for what fell out of it is told "Expired", and must list again.
+//! - Optimistic locking, preconditions, graceful deletion, finalizers and generated names are those of kube-apiserver.
+
+mod delete;
+mod log;
+mod names;
+
+pub use delete::{DeleteOptions, Deleted, Propagation};
+pub use log::{Change, ChangeKind, Changes};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::engine::Str;
+use crate::engine::time::Timestamp;
+
+use super::admission;
+use super::error::{ApiError, Cause};
+use super::kind::{Kind, Scope};
+use super::object::{Body, Object};
+
+use log::Log;
+
+/// How many changes of each kind are kept unless [`Store::keep`] says otherwise.
+pub const DEFAULT_LOG: usize = 4096;
+
+/// Whether a write is carried out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Mode {
+    /// It is.
+    #[default]
+    Commit,
+    /// It is checked and answered, but nothing is stored (`dryRun=All`).
+    DryRun,
+}
+
+/// Which part of an object a write is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// The object without its status: labels, annotations, spec.
+    Main,
+    /// The `status` subresource.
+    Status,
+}
+
+/// How a write is made, and by whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Writer<'a> {
+    /// The field manager: who is named as having written which field.
+    pub manager: &'a str,
+    /// Whether it is carried out.
+    pub mode: Mode,
+}
+
+impl<'a> Writer<'a> {
+    /// A write by `manager` that is carried out.
+    pub const fn named(manager: &'a str) -> Self {
+        Self { manager, mode: Mode::Commit }
+    }
+}
+
+type Table = BTreeMap<Str, BTreeMap<Str, Arc<Object>>>;
+
+/// All objects of a world.
+#[derive(Debug)]
+pub struct Store {
+    revision: u64,
+    tables: [Table; Kind::ALL.len()],
+    logs: [Log; Kind::ALL.len()],
+    rng: fastrand::Rng,
+}
+
+impl Store {
+    /// An empty store; `seed` decides over uids and generated names.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            revision: 0,
+            tables: std::array::from_fn(|_| Table::new()),
+            logs: std::array::from_fn(|_| Log::new(DEFAULT_LOG)),
+            rng: fastrand::Rng::with_seed(seed),
+        }
+    }
+
+    /// The version of the newest change; what a list carries.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The object of that name.
+    pub fn get(&self, kind: Kind, namespace: &str, name: &str) -> Option<&Arc<Object>> {
+        self.tables[kind.index()].get(namespace)?.get(name)
+    }
+
+    /// The object of that name.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn find(&self, kind: Kind, namespace: &str, name: &str) -> Result<&Arc<Object>, ApiError> {
+        self.get(kind, namespace, name).ok_or_else(|| ApiError::not_found(kind, name))
+    }
+
+    /// All objects of a kind, by namespace and name.
+    pub fn list(&self, kind: Kind) -> impl Iterator<Item = &Arc<Object>> {
+        self.tables[kind.index()].values().flat_map(BTreeMap::values)
+    }
+
+    /// All objects of a kind in a namespace, by name.
+    pub fn list_in(&self, kind: Kind, namespace: &str) -> impl Iterator<Item = &Arc<Object>> {
+        self.tables[kind.index()].get(namespace).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// How many objects of a kind there are.
+    pub fn count(&self, kind: Kind) -> usize {
+        self.tables[kind.index()].values().map(BTreeMap::len).sum()
+    }
+
+    /// What changed in a kind after version `since`, oldest first.
+    ///
+    /// # Errors
+    /// `Expired` when the log no longer reaches back that far.
+    pub fn changes_since(&self, kind: Kind, since: u64) -> Result<Changes<'_>, ApiError> {
+        self.logs[kind.index()].since(since)
+    }
+
+    /// Keeps at most this many changes of each kind from now on; 0 forgets all there are, so that watches expire.
+    pub fn keep(&mut self, changes: usize) {
+        for log in &mut self.logs {
+            log.keep(changes);
+        }
+    }
+
+    /// A digest of every change so far (kind, name, version, time): two runs with one seed have the same.
+    pub fn digest(&self) -> u64 {
+        self.logs.iter().fold(0, |digest, log| digest.rotate_left(7) ^ log.digest())
+    }
+
+    /// Creates an object.
+    ///
+    /// # Errors
+    /// `AlreadyExists`, `Invalid`, or `NotFound` for its namespace.
+    pub fn create(&mut self, mut object: Object, now: Timestamp, by: Writer<'_>) -> Result<Arc<Object>, ApiError> {
+        let kind = object.kind();
+        self.check_namespace(&object)?;
+        if object.meta.resource_version != 0 {
+            return Err(ApiError::new(
+                super::error::Reason::BadRequest,
+                "resourceVersion should not be set on objects to be created",
+            ));
+        }
+        if object.meta.name.is_empty() {
+            self.generate_name(&mut object)?;
+        }
+        admission::on_create(&mut object, by.manager)?;
+        if self.get(kind, &object.meta.namespace, &object.meta.name).is_some() {
+            return Err(ApiError::already_exists(kind, &object.meta.name));
+        }
+        object.meta.uid = names::uid(&mut self.rng);
+        // Kubernetes keeps whole seconds; the millisecond would break ties that a real cluster does not break.
+        object.meta.created_at = Timestamp::from_millis(now.secs() * 1000);
+        object.meta.deletion = None;
+        object.meta.resource_version = self.revision + 1;
+        let object = Arc::new(object);
+        if by.mode == Mode::Commit {
+            self.commit(ChangeKind::Added, Arc::clone(&object), None, now);
+        }
+        Ok(object)
+    }
+
+    /// Replaces one part of an object: the other part is kept as it is.
+    ///
+    /// `meta.resource_version` 0 and an empty `meta.uid` are no preconditions. A write that changes nothing answers the
+    /// object as it is. Removing the last finalizer of an object whose grace is over removes the object.
+    ///
+    /// # Errors
+    /// `NotFound`, `Conflict`, `Invalid`.
+    pub fn update(
+        &mut self,
+        mut object: Object,
+        part: Part,
+        now: Timestamp,
+        by: Writer<'_>,
+    ) -> Result<Arc<Object>, ApiError> {
+        let kind = object.kind();
+        let before = Arc::clone(self.find(kind, &object.meta.namespace, &object.meta.name)?);
+        if !object.meta.uid.is_empty() && object.meta.uid != before.meta.uid {
+            let why = format!(
+                "Precondition failed: UID in precondition: {}, UID in object meta: {}",
+                object.meta.uid, before.meta.uid
+            );
+            return Err(ApiError::conflict(kind, &before.meta.name, &why));
+        }
+        if object.meta.resource_version != 0 && object.meta.resource_version != before.meta.resource_version {
+            return Err(ApiError::modified(kind, &before.meta.name));
+        }
+        object.meta.uid = before.meta.uid.clone();
+        object.meta.created_at = before.meta.created_at;
+        object.meta.deletion = before.meta.deletion;
+        object.meta.generate_name.clone_from(&before.meta.generate_name);
+        object.meta.resource_version = before.meta.resource_version;
+        admission::on_update(&before, &mut object, part, by.manager)?;
+        if *before == object {
+            return Ok(before);
+        }
+        object.meta.resource_version = self.revision + 1;
+        let gone = object.meta.deletion.is_some_and(|deletion| deletion.grace_secs == 0)
+            && object.meta.finalizers.is_empty()
+            && !before.meta.finalizers.is_empty();
+        let object = Arc::new(object);
+        if by.mode == Mode::Commit {
+            let change = if gone { ChangeKind::Deleted } else { ChangeKind::Modified };
+            self.commit(change, Arc::clone(&object), Some(before), now);
+        }
+        Ok(object)
+    }
+
+    /// Changes one part of an object in place: reads, lets `edit` change it, writes.
+    ///
+    /// # Errors
+    /// `NotFound`, `Invalid`.
+    pub fn modify(
+        &mut self,
+        kind: Kind,
+        namespace: &str,
+        name: &str,
+        part: Part,
+        now: Timestamp,
+        edit: impl FnOnce(&mut Object),
+    ) -> Result<Arc<Object>, ApiError> {
+        let mut object = Object::clone(self.find(kind, namespace, name)?);
+        edit(&mut object);
+        self.update(object, part, now, Writer::named("simulated-cluster"))
+    }
+
+    fn check_namespace(&self, object: &Object) -> Result<(), ApiError> {
+        let kind = object.kind();
+        let namespace = &object.meta.namespace;
+        match kind.words().scope {
+            Scope::Cluster if namespace.is_empty() => Ok(()),
+            Scope::Cluster => Err(ApiError::new(
+                super::error::Reason::BadRequest,
+                "namespace may not be set on an object of a cluster-scoped kind",
+            )),
+            Scope::Namespaced if namespace.is_empty() => {
+                let cause = Cause::required("metadata.namespace", "Required value");
+                Err(ApiError::invalid(kind, &object.meta.name, vec![cause]))
+            }
+            Scope::Namespaced if self.get(Kind::Namespace, "", namespace).is_none() => {
+                Err(ApiError::not_found(Kind::Namespace, namespace))
+            }
+            Scope::Namespaced => Ok(()),
+        }
+    }
+
+    fn generate_name(&mut self, object: &mut Object) -> Result<(), ApiError> {
+        let kind = object.kind();
+        let Some(base) = object.meta.generate_name.clone().filter(|base| !base.is_empty()) else {
+            let cause = Cause::required("metadata.name", "Required value: name or generateName is required");
+            return Err(ApiError::invalid(kind, "", vec![cause]));
+        };
+        // Like the API server, try again a few times before giving up: clashes are one in 14 million.
+        for _ in 0..8 {
+            object.meta.name = names::generated(&base, &mut self.rng);
+            if self.get(kind, &object.meta.namespace, &object.meta.name).is_none() {
+                return Ok(());
+            }
+        }
+        Err(ApiError::already_exists(kind, &object.meta.name))
+    }
+
+    fn commit(&mut self, change: ChangeKind, object: Arc<Object>, before: Option<Arc<Object>>, now: Timestamp) {
+        self.revision = object.meta.resource_version;
+        let kind = object.kind();
+        let table = &mut self.tables[kind.index()];
+        match change {
+            ChangeKind::Added | ChangeKind::Modified => {
+                if let Some(namespace) = table.get_mut(&object.meta.namespace) {
+                    namespace.insert(object.meta.name.clone(), Arc::clone(&object));
+                } else {
+                    let first = BTreeMap::from([(object.meta.name.clone(), Arc::clone(&object))]);
+                    table.insert(object.meta.namespace.clone(), first);
+                }
+            }
+            ChangeKind::Deleted => {
+                if let Some(namespace) = table.get_mut(&object.meta.namespace) {
+                    namespace.remove(&object.meta.name);
+                }
+            }
+        }
+        self.logs[kind.index()].push(Change { kind: change, object, before, at: now });
+    }
+}
+
+/// Whether an object is a bound pod that has not ended: only such a pod is given time to end.
+fn ends_gracefully(object: &Object) -> bool {
+    use crate::engine::facts::PodPhase::{Failed, Succeeded};
+    match &object.body {
+        Body::Pod(pod) => pod.node.is_some() && !matches!(pod.status.phase, Failed | Succeeded),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! Deleting: preconditions, grace, finalizers, propagation.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::Str;
+use crate::engine::time::Timestamp;
+
+use super::super::error::ApiError;
+use super::super::kind::Kind;
+use super::super::object::{Deletion, Object};
+use super::{ChangeKind, Mode, Store, Writer, ends_gracefully};
+
+/// Finalizer of an object that goes after its dependents.
+const FOREGROUND: &str = "foregroundDeletion";
+/// Finalizer of an object that leaves its dependents behind.
+const ORPHAN: &str = "orphan";
+
+/// `DeleteOptions`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DeleteOptions {
+    /// `gracePeriodSeconds`; absent: what the pod's spec says.
+    pub grace_secs: Option<u32>,
+    /// `preconditions.uid`.
+    pub uid: Option<Str>,
+    /// `preconditions.resourceVersion`.
+    pub resource_version: Option<u64>,
+    /// `propagationPolicy`.
+    pub propagation: Propagation,
+}
+
+/// What becomes of an object's dependents.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Propagation {
+    /// They go after it.
+    #[default]
+    Background,
+    /// They go before it.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+/// What a delete did.
+#[derive(Clone, Debug)]
+pub enum Deleted {
+    /// The object is gone; this was its last state.
+    Gone(Arc<Object>),
+    /// It is being deleted: its grace runs, or a finalizer holds it.
+    Terminating(Arc<Object>),
+}
+
+impl Deleted {
+    /// The object afterwards, or its last state.
+    pub fn object(&self) -> &Arc<Object> {
+        match self {
+            Self::Gone(object) | Self::Terminating(object) => object,
+        }
+    }
+}
+
+impl Store {
+    /// Deletes an object, or begins to.
+    ///
+    /// A bound pod that has not ended is given its grace: `deletionTimestamp` lies that far ahead, and its kubelet removes
+    /// it with grace 0 in the end. A second delete can only shorten the grace. Finalizers hold what would go.
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` when a precondition does not hold.
+    pub fn delete(
+        &mut self,
+        kind: Kind,
+        namespace: &str,
+        name: &str,
+        options: &DeleteOptions,
+        now: Timestamp,
+        by: Writer<'_>,
+    ) -> Result<Deleted, ApiError> {
+        let before = Arc::clone(self.find(kind, namespace, name)?);
+        check_preconditions(&before, options)?;
+        let mut object = Object::clone(&before);
+        hold_for_dependents(&mut object, options.propagation);
+        object.meta.deletion = Some(deletion(&before, options, now));
+        let over = object.meta.deletion.is_some_and(|deletion| deletion.grace_secs == 0);
+        if over && object.meta.finalizers.is_empty() {
+            object.meta.resource_version = self.revision + 1;
+            let object = Arc::new(object);
+            if by.mode == Mode::Commit {
+                self.commit(ChangeKind::Deleted, Arc::clone(&object), Some(before), now);
+            }
+            return Ok(Deleted::Gone(object));
+        }
+        if object == *before {
+            return Ok(Deleted::Terminating(before));
+        }
+        if kind == Kind::DaemonSet && !before.meta.is_deleting() {
+            object.meta.generation += 1;
+        }
+        object.meta.resource_version = self.revision + 1;
+        let object = Arc::new(object);
+        if by.mode == Mode::Commit {
+            self.commit(ChangeKind::Modified, Arc::clone(&object), Some(before), now);
+        }
+        Ok(Deleted::Terminating(object))
+    }
+}
+
+fn check_preconditions(object: &Object, options: &DeleteOptions) -> Result<(), ApiError> {
+    let (kind, meta) = (object.kind(), &object.meta);
+    if let Some(uid) = options.uid.as_ref().filter(|uid| **uid != meta.uid) {
+        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", meta.uid);
+        return Err(ApiError::conflict(kind, &meta.name, &why));
+    }
+    if let Some(version) = options.resource_version.filter(|version| *version != meta.resource_version) {
+        let why = format!(
+            "Precondition failed: ResourceVersion in precondition: {version}, ResourceVersion in object meta: {}",
+            meta.resource_version
+        );
+        return Err(ApiError::conflict(kind, &meta.name, &why));
+    }
+    Ok(())
+}
+
+/// Foreground and orphan deletion are finalizers that the garbage collector takes off when it is done.
+fn hold_for_dependents(object: &mut Object, propagation: Propagation) {
+    let finalizer = match propagation {
+        Propagation::Background => return,
+        Propagation::Foreground => FOREGROUND,
+        Propagation::Orphan => ORPHAN,
+    };
+    if !object.meta.finalizers.iter().any(|present| &**present == finalizer) {
+        object.meta.finalizers = object.meta.finalizers.iter().cloned().chain([Str::from(finalizer)]).collect();
+    }
+}
+
+fn deletion(object: &Object, options: &DeleteOptions, now: Timestamp) -> Deletion {
+    if !ends_gracefully(object) {
+        return object
+            .meta
+            .deletion
+            .map_or(Deletion { at: whole_secs(now), grace_secs: 0 }, |present| Deletion { grace_secs: 0, ..present });
+    }
+    match (object.meta.deletion, options.grace_secs) {
+        (Some(present), Some(asked)) if asked < present.grace_secs => {
+            let began = present.at - Duration::from_secs(present.grace_secs.into());
+            Deletion { at: began + Duration::from_secs(asked.into()), grace_secs: asked }
+        }
+        (Some(present), _) => present,
+        (None, asked) => {
+            let default = object.pod().map_or(0, super::super::object::Pod::grace_secs);
+            let grace_secs = asked.unwrap_or(default);
+            Deletion { at: whole_secs(now) + Duration::from_secs(grace_secs.into()), grace_secs }
+        }
+    }
+}
+
+/// `deletionTimestamp` has no fraction on the wire.
+fn whole_secs(at: Timestamp) -> Timestamp {
+    Timestamp::from_millis(at.secs() * 1000)
+}

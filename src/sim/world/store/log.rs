@@ -1,0 +1,96 @@
+//! The log of changes of one kind: a ring, from which watches are fed.
+
+use std::collections::{VecDeque, vec_deque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use crate::engine::time::Timestamp;
+
+use super::super::error::ApiError;
+use super::super::object::Object;
+
+/// What happened to an object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum ChangeKind {
+    /// It was created.
+    Added,
+    /// It was changed.
+    Modified,
+    /// It is gone.
+    Deleted,
+}
+
+/// One change.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// What happened.
+    pub kind: ChangeKind,
+    /// The object afterwards; when it is gone, its last state. Its resource version is the change's.
+    pub object: Arc<Object>,
+    /// The object before; `None` when it was created. It tells whether an object leaves or enters a selector.
+    pub before: Option<Arc<Object>>,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl Change {
+    /// The change's version.
+    pub fn version(&self) -> u64 {
+        self.object.meta.resource_version
+    }
+}
+
+/// Changes, oldest first.
+pub type Changes<'a> = vec_deque::Iter<'a, Change>;
+
+#[derive(Debug)]
+pub(super) struct Log {
+    changes: VecDeque<Change>,
+    limit: usize,
+    /// The version of the newest change that was dropped.
+    dropped: u64,
+    digest: u64,
+}
+
+impl Log {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { changes: VecDeque::new(), limit, dropped: 0, digest: 0 }
+    }
+
+    pub(super) fn push(&mut self, change: Change) {
+        let mut hasher = DefaultHasher::new();
+        self.digest.hash(&mut hasher);
+        change.kind.hash(&mut hasher);
+        change.at.hash(&mut hasher);
+        change.version().hash(&mut hasher);
+        change.object.meta.name.hash(&mut hasher);
+        self.digest = hasher.finish();
+        self.changes.push_back(change);
+        self.trim();
+    }
+
+    pub(super) fn keep(&mut self, limit: usize) {
+        self.limit = limit;
+        self.trim();
+    }
+
+    pub(super) fn since(&self, version: u64) -> Result<Changes<'_>, ApiError> {
+        if version < self.dropped {
+            return Err(ApiError::expired(version, self.dropped + 1));
+        }
+        let from = self.changes.partition_point(|change| change.version() <= version);
+        Ok(self.changes.range(from..))
+    }
+
+    pub(super) fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    fn trim(&mut self) {
+        while self.changes.len() > self.limit {
+            if let Some(oldest) = self.changes.pop_front() {
+                self.dropped = oldest.version();
+            }
+        }
+    }
+}
