@@ -13,7 +13,7 @@ use super::event::{Permission, Right, WatchHealth, Watched};
 use super::facts::{DaemonSetCounters, FieldOwners, StrategyKind};
 use super::labels::{Labels, Selector};
 use super::quantity::IntOrPercent;
-use super::record::{Direction, Finish, Gates, Halt, Paused};
+use super::record::{Budgets, Direction, Finish, Gates, Halt, Paused};
 use super::time::{Humane, Timestamp};
 
 /// Everything about one rollout, as of one instant.
@@ -63,6 +63,8 @@ pub struct Snapshot {
     pub budget: BudgetView,
     /// The plan and where it stands.
     pub plan: PlanView,
+    /// The budgets as operators wrote them; [`Snapshot::budget`] has them in nodes.
+    pub budgets: Budgets,
     /// The gates in force.
     pub gates: Gates,
     /// What happens when every node is at the target.
