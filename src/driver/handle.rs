@@ -1,5 +1,6 @@
 //! What a front end holds of a running driver: snapshots out, commands in.
 
+use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -152,4 +153,45 @@ pub enum DrivenBy {
     Other(crate::engine::Str),
     /// Not known: leases cannot be seen.
     Unknown,
+}
+
+impl FleetState {
+    /// How much it wants to be looked at: the worst first, from 0.
+    pub fn rank(&self) -> u8 {
+        match self {
+            Self::Halted(_) => 0,
+            Self::Degraded(_) => 1,
+            Self::Paused(_) => 2,
+            Self::Rolling => 3,
+            Self::Held => 4,
+            Self::Adopted => 5,
+            Self::UpToDate => 6,
+        }
+    }
+}
+
+impl fmt::Display for FleetState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Halted(why) => write!(f, "halted: {why}"),
+            Self::Degraded(unavailable) => write!(f, "{unavailable} unavailable"),
+            Self::Paused(by) => write!(f, "paused {by}"),
+            Self::Rolling => f.write_str("rolling out"),
+            Self::Held => f.write_str("held"),
+            Self::Adopted => f.write_str("adopted"),
+            Self::UpToDate => f.write_str("up to date"),
+        }
+    }
+}
+
+impl fmt::Display for DrivenBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Controller => "controller",
+            Self::Nobody => "nobody",
+            Self::You => "you",
+            Self::Other(holder) => holder,
+            Self::Unknown => "unknown",
+        })
+    }
 }

@@ -1,0 +1,326 @@
+//! Bytes from the terminal into keys, pastes and answers to questions.
+//!
+//! Our own, because crossterm's parser is private to its event source, and that source spins for ever once the terminal
+//! is gone (crossterm#793). The decoder never blocks and never fails: what it does not know, it drops.
+
+use crossterm::event::{KeyCode, KeyModifiers};
+
+use crate::tui::key::Key;
+
+/// The longest escape sequence that is waited for; the longest we know has 14 bytes.
+const SEQUENCE_LIMIT: usize = 64;
+/// The most that one paste may bring, in bytes.
+const PASTE_LIMIT: usize = 64 * 1024;
+const PASTE_END: &[u8] = b"\x1b[201~";
+
+/// What the terminal sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Input {
+    /// A key was pressed.
+    Key(Key),
+    /// Text was pasted, in one go.
+    Paste(String),
+    /// The answer to DECRQM: how the terminal has this private mode set (0: it does not know it).
+    Mode { mode: u16, setting: u16 },
+}
+
+/// Splits a stream of bytes into [`Input`]s, whatever pieces it arrives in.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    buffer: Vec<u8>,
+    paste: Option<Vec<u8>>,
+}
+
+/// What the front of the buffer is.
+enum Step {
+    /// This many bytes are done, and may have meant something.
+    Take(usize, Option<Input>),
+    /// A paste begins after this many bytes.
+    Paste(usize),
+    /// More bytes are needed.
+    Wait,
+}
+
+impl Decoder {
+    /// Takes in `bytes` and appends what they mean.
+    pub(crate) fn feed(&mut self, bytes: &[u8], out: &mut Vec<Input>) {
+        self.buffer.extend_from_slice(bytes);
+        self.drain(out);
+    }
+
+    /// Whether an escape sequence has begun and not ended.
+    pub(crate) fn pending(&self) -> bool {
+        !self.buffer.is_empty() && self.paste.is_none()
+    }
+
+    /// Nothing followed for a while: an `ESC` that began a sequence was the key itself.
+    pub(crate) fn settle(&mut self, out: &mut Vec<Input>) {
+        if self.paste.is_some() || self.buffer.is_empty() {
+            return;
+        }
+        if self.buffer[0] == 0x1b {
+            out.push(Input::Key(Key::plain(KeyCode::Esc)));
+        }
+        self.buffer.remove(0);
+        self.drain(out);
+    }
+
+    fn drain(&mut self, out: &mut Vec<Input>) {
+        loop {
+            if self.paste.is_some() {
+                if !self.drain_paste(out) {
+                    return;
+                }
+                continue;
+            }
+            match parse(&self.buffer) {
+                Step::Wait if self.buffer.len() > SEQUENCE_LIMIT => self.buffer.clear(),
+                Step::Wait => return,
+                Step::Take(count, input) => {
+                    self.buffer.drain(..count);
+                    out.extend(input);
+                }
+                Step::Paste(count) => {
+                    self.buffer.drain(..count);
+                    self.paste = Some(Vec::new());
+                }
+            }
+        }
+    }
+
+    /// Moves what was pasted out of the buffer; false when its end is still to come.
+    fn drain_paste(&mut self, out: &mut Vec<Input>) -> bool {
+        let end = self.buffer.windows(PASTE_END.len()).position(|window| window == PASTE_END);
+        let keep = if end.is_some() { 0 } else { PASTE_END.len() - 1 };
+        let count = end.unwrap_or(self.buffer.len().saturating_sub(keep));
+        if let Some(paste) = &mut self.paste {
+            let room = PASTE_LIMIT.saturating_sub(paste.len());
+            paste.extend(self.buffer.drain(..count).take(room));
+        }
+        if end.is_none() {
+            return false;
+        }
+        self.buffer.drain(..PASTE_END.len());
+        let text = self.paste.take().unwrap_or_default();
+        out.push(Input::Paste(String::from_utf8_lossy(&text).into_owned()));
+        true
+    }
+}
+
+fn parse(bytes: &[u8]) -> Step {
+    match bytes {
+        [] => Step::Wait,
+        [0x1b] => Step::Wait,
+        [0x1b, b'[', rest @ ..] => parse_csi(rest),
+        [0x1b, b'O', rest @ ..] => match rest {
+            [] => Step::Wait,
+            [last, ..] => Step::Take(3, letter_key(*last, KeyModifiers::NONE)),
+        },
+        [0x1b, 0x1b, ..] => Step::Take(1, Some(Input::Key(Key::plain(KeyCode::Esc)))),
+        [0x1b, rest @ ..] => match parse_plain(rest) {
+            Step::Take(count, Some(Input::Key(key))) => {
+                let key = Key { modifiers: key.modifiers | KeyModifiers::ALT, ..key };
+                Step::Take(count + 1, Some(Input::Key(key)))
+            }
+            Step::Take(count, other) => Step::Take(count + 1, other),
+            step => step,
+        },
+        _ => parse_plain(bytes),
+    }
+}
+
+/// A character, or a control character.
+fn parse_plain(bytes: &[u8]) -> Step {
+    let Some(&first) = bytes.first() else { return Step::Wait };
+    let key = match first {
+        b'\r' => Key::plain(KeyCode::Enter),
+        b'\t' => Key::plain(KeyCode::Tab),
+        0x7f | 0x08 => Key::plain(KeyCode::Backspace),
+        0 => Key::ctrl(' '),
+        c @ 0x01..=0x1a => Key::ctrl(char::from(c - 1 + b'a')),
+        c @ 0x1c..=0x1f => Key::ctrl(char::from(c - 0x1c + b'4')),
+        c @ 0x20..=0x7e => Key::char(char::from(c)),
+        _ => return parse_utf8(bytes),
+    };
+    Step::Take(1, Some(Input::Key(key)))
+}
+
+fn parse_utf8(bytes: &[u8]) -> Step {
+    let length = match bytes[0] {
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => return Step::Take(1, None),
+    };
+    let available = &bytes[..length.min(bytes.len())];
+    match std::str::from_utf8(available) {
+        Ok(text) => Step::Take(length, text.chars().next().map(|c| Input::Key(Key::char(c)))),
+        Err(error) if error.error_len().is_none() => Step::Wait,
+        Err(_) => Step::Take(1, None),
+    }
+}
+
+/// What follows `ESC [`: parameters, intermediates, and a final byte.
+fn parse_csi(rest: &[u8]) -> Step {
+    // The Linux console sends F1 to F5 as `ESC [ [ A` to `E`.
+    if let [b'[', tail @ ..] = rest {
+        return match tail {
+            [] => Step::Wait,
+            [c @ b'A'..=b'E', ..] => Step::Take(4, Some(Input::Key(Key::plain(KeyCode::F(1 + c - b'A'))))),
+            _ => Step::Take(4, None),
+        };
+    }
+    let Some(length) = rest.iter().position(|byte| !(0x20..=0x3f).contains(byte)) else { return Step::Wait };
+    let last = rest[length];
+    if !(0x40..=0x7e).contains(&last) {
+        return Step::Take(2 + length, None);
+    }
+    let Ok(parameters) = std::str::from_utf8(&rest[..length]) else { return Step::Take(3 + length, None) };
+    if last == b'~' && parameters == "200" {
+        return Step::Paste(3 + length);
+    }
+    Step::Take(3 + length, csi(parameters, last))
+}
+
+fn csi(parameters: &str, last: u8) -> Option<Input> {
+    if let Some(report) = parameters.strip_prefix('?') {
+        let (mode, setting) = report.strip_suffix('$')?.split_once(';')?;
+        let report = Input::Mode { mode: mode.parse().ok()?, setting: setting.parse().ok()? };
+        return (last == b'y').then_some(report);
+    }
+    let mut numbers = parameters.split(';').map(|number| number.split(':').next().unwrap_or_default().parse::<u32>());
+    let first = numbers.next().and_then(Result::ok);
+    let modifiers = modifiers(numbers.next().and_then(Result::ok).unwrap_or(1));
+    let code = match last {
+        b'~' => tilde_key(first?)?,
+        b'u' => return unicode_key(first?, modifiers),
+        b'Z' => KeyCode::BackTab,
+        _ => return letter_key(last, modifiers),
+    };
+    Some(Input::Key(Key { code, modifiers }))
+}
+
+/// xterm's modifier parameter: one more than a set of bits.
+fn modifiers(parameter: u32) -> KeyModifiers {
+    let bits = parameter.saturating_sub(1);
+    let mut modifiers = KeyModifiers::NONE;
+    modifiers.set(KeyModifiers::SHIFT, bits & 1 != 0);
+    modifiers.set(KeyModifiers::ALT, bits & 2 != 0);
+    modifiers.set(KeyModifiers::CONTROL, bits & 4 != 0);
+    modifiers
+}
+
+fn letter_key(last: u8, modifiers: KeyModifiers) -> Option<Input> {
+    let code = match last {
+        b'A' => KeyCode::Up,
+        b'B' => KeyCode::Down,
+        b'C' => KeyCode::Right,
+        b'D' => KeyCode::Left,
+        b'H' => KeyCode::Home,
+        b'F' => KeyCode::End,
+        b'M' => KeyCode::Enter,
+        c @ b'P'..=b'S' => KeyCode::F(1 + c - b'P'),
+        _ => return None,
+    };
+    Some(Input::Key(Key { code, modifiers }))
+}
+
+fn tilde_key(number: u32) -> Option<KeyCode> {
+    Some(match number {
+        1 | 7 => KeyCode::Home,
+        2 => KeyCode::Insert,
+        3 => KeyCode::Delete,
+        4 | 8 => KeyCode::End,
+        5 => KeyCode::PageUp,
+        6 => KeyCode::PageDown,
+        11..=15 => KeyCode::F(u8::try_from(number - 10).ok()?),
+        17..=21 => KeyCode::F(u8::try_from(number - 11).ok()?),
+        23 | 24 => KeyCode::F(u8::try_from(number - 12).ok()?),
+        _ => return None,
+    })
+}
+
+/// `CSI u`: a key by its character's number, as terminals with the kitty protocol may send it.
+fn unicode_key(number: u32, modifiers: KeyModifiers) -> Option<Input> {
+    let key = match char::from_u32(number)? {
+        '\r' => Key { code: KeyCode::Enter, modifiers },
+        '\t' => Key { code: KeyCode::Tab, modifiers },
+        '\u{1b}' => Key { code: KeyCode::Esc, modifiers },
+        '\u{7f}' => Key { code: KeyCode::Backspace, modifiers },
+        c if modifiers == KeyModifiers::SHIFT => Key::char(c.to_ascii_uppercase()),
+        c => Key { code: KeyCode::Char(c), modifiers },
+    };
+    Some(Input::Key(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn decode(pieces: &[&[u8]]) -> Vec<Input> {
+        let (mut decoder, mut out) = (Decoder::default(), Vec::new());
+        for piece in pieces {
+            decoder.feed(piece, &mut out);
+        }
+        out
+    }
+
+    fn names(bytes: &[u8]) -> String {
+        let names = decode(&[bytes]).into_iter().map(|input| match input {
+            Input::Key(key) => key.to_string(),
+            Input::Paste(text) => format!("paste {text:?}"),
+            Input::Mode { mode, setting } => format!("mode {mode}={setting}"),
+        });
+        names.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn tells_keys_as_terminals_send_them() {
+        for (bytes, want) in [
+            (b"jG \r\t\x7f".as_slice(), "j G space enter tab backspace"),
+            (b"\x03\x1a\x04\x00", "ctrl-c ctrl-z ctrl-d ctrl-space"),
+            (b"\x1b[A\x1b[B\x1bOC\x1bOD", "up down right left"),
+            (b"\x1b[1~\x1b[4~\x1b[5~\x1b[6~\x1b[3~", "home end pgup pgdn delete"),
+            (b"\x1b[H\x1b[F\x1b[Z", "home end shift-tab"),
+            (b"\x1b[1;5C\x1b[1;3A", "ctrl-right alt-up"),
+            (b"\x1bOP\x1b[11~\x1b[[A\x1b[24~", "F1 F1 F1 F12"),
+            (b"\x1bf\x1b\x1b[A", "alt-f esc up"),
+            (b"\x1b[27u\x1b[97;5u\x1b[97;2u", "esc ctrl-a A"),
+            ("ä→😀".as_bytes(), "ä → 😀"),
+            (b"\x1b[?2026;2$y\x1b[?62;22c", "mode 2026=2"),
+            (b"\x1b[200~a\x1b[Ab\n\x1b[201~q", "paste \"a\\u{1b}[Ab\\n\" q"),
+            (b"\xff\xc3(x", "( x"),
+        ] {
+            assert_eq!(names(bytes), want, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn an_escape_is_a_key_once_nothing_follows() {
+        let (mut decoder, mut out) = (Decoder::default(), Vec::new());
+        decoder.feed(b"\x1b", &mut out);
+        assert!(out.is_empty() && decoder.pending());
+        decoder.settle(&mut out);
+        assert_eq!(out, [Input::Key(Key::plain(KeyCode::Esc))]);
+        assert!(!decoder.pending());
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_make_no_difference(bytes in prop::collection::vec(prop_oneof![Just(0x1b_u8), Just(b'['), any::<u8>()], 0..60), cut in 0_usize..60) {
+            let cut = cut.min(bytes.len());
+            prop_assert_eq!(decode(&[&bytes]), decode(&[&bytes[..cut], &bytes[cut..]]));
+        }
+
+        #[test]
+        fn what_was_typed_as_text_comes_out_as_text(text in "[ -~äöü€]{0,40}") {
+            let typed: String = decode(&[text.as_bytes()]).into_iter().filter_map(|input| match input {
+                Input::Key(key) => key.text(),
+                _ => None,
+            }).collect();
+            prop_assert_eq!(typed, text);
+        }
+    }
+}

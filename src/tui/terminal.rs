@@ -1,0 +1,306 @@
+//! The terminal: entered once, always left as it was found, written to in one piece a frame.
+//!
+//! Whatever ends the process, a panic included, goes through [`restore`]. Ctrl-Z leaves, stops, and enters again. A frame
+//! is encoded into one buffer, wrapped in a synchronized update where the terminal says that it knows those (DEC 2026),
+//! and written with one call; a frame that changes nothing is not written at all.
+
+pub(crate) mod encode;
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crossterm::{cursor, event, queue, terminal as control};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect, Size};
+
+/// The private mode of synchronized updates.
+pub(crate) const SYNCHRONIZED: u16 = 2026;
+const ASK_SYNCHRONIZED: &[u8] = b"\x1b[?2026$p";
+
+/// Whether there is something to restore.
+static ENTERED: AtomicBool = AtomicBool::new(false);
+
+/// Restores the terminal, if it was entered. Safe to call at any time and from any thread, a panicking one included.
+pub(crate) fn restore() {
+    if ENTERED.swap(false, Ordering::SeqCst) {
+        let mut bytes = Vec::new();
+        let _ = queue!(
+            bytes,
+            control::EndSynchronizedUpdate,
+            event::DisableBracketedPaste,
+            cursor::Show,
+            control::LeaveAlternateScreen
+        );
+        let _ = io::stdout().write_all(&bytes);
+        let _ = io::stdout().flush();
+        let _ = control::disable_raw_mode();
+    }
+}
+
+/// What frames are written to.
+pub(crate) trait Sink {
+    /// Writes all of `bytes`, at once.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
+}
+
+impl Sink for File {
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write_all(bytes)
+    }
+}
+
+impl Sink for Vec<u8> {
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// Writes frames, each as what it changes.
+#[derive(Debug)]
+pub(crate) struct Screen<S> {
+    sink: S,
+    /// What the terminal shows; nothing is known of it when absent.
+    shown: Option<Buffer>,
+    cursor: Option<Position>,
+    synchronized: bool,
+    bytes: Vec<u8>,
+}
+
+impl<S: Sink> Screen<S> {
+    pub(crate) fn new(sink: S) -> Self {
+        Self { sink, shown: None, cursor: None, synchronized: false, bytes: Vec::new() }
+    }
+
+    /// The terminal said how it has synchronized updates set: 1 and 2 mean that it knows them.
+    pub(crate) fn set_synchronized(&mut self, setting: u16) {
+        self.synchronized = matches!(setting, 1 | 2);
+    }
+
+    /// Nothing is known any more of what the terminal shows: the next frame is written in full.
+    pub(crate) fn forget(&mut self) {
+        self.shown = None;
+    }
+
+    /// Shows `frame`, with the cursor where text is being typed. Tells how many bytes that took, and how long.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub(crate) fn show(&mut self, frame: Buffer, cursor: Option<Position>) -> io::Result<(usize, Duration)> {
+        self.bytes.clear();
+        let known = self.shown.take().filter(|shown| shown.area == frame.area);
+        let before = if let Some(shown) = known {
+            shown
+        } else {
+            self.bytes.extend_from_slice(b"\x1b[m\x1b[H\x1b[2J\x1b[?25l");
+            self.cursor = None;
+            Buffer::empty(frame.area)
+        };
+        let begun = self.bytes.len();
+        encode::encode(&before, &frame, &mut self.bytes);
+        let painted = self.bytes.len() > begun;
+        match (self.cursor, cursor) {
+            (Some(_), None) => queue!(self.bytes, cursor::Hide)?,
+            (was, Some(at)) if painted || was != Some(at) => {
+                queue!(self.bytes, cursor::MoveTo(at.x, at.y))?;
+                if was.is_none() {
+                    queue!(self.bytes, cursor::Show)?;
+                }
+            }
+            _ => {}
+        }
+        self.cursor = cursor;
+        self.shown = Some(frame);
+        if self.bytes.is_empty() {
+            return Ok((0, Duration::ZERO));
+        }
+        if self.synchronized {
+            self.bytes.splice(0..0, *b"\x1b[?2026h");
+            self.bytes.extend_from_slice(b"\x1b[?2026l");
+        }
+        let started = Instant::now();
+        self.sink.send(&self.bytes)?;
+        Ok((self.bytes.len(), started.elapsed()))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn take_written(&mut self) -> S
+    where
+        S: Default,
+    {
+        std::mem::take(&mut self.sink)
+    }
+}
+
+/// Why there is no console.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TerminalError {
+    /// Standard output is not a terminal.
+    #[error("the console needs a terminal, and standard output is none; `rolldeck status` prints the same in plain text")]
+    NotATerminal,
+    /// The terminal cannot be used.
+    #[error("cannot {what}: {error}")]
+    Io {
+        /// What was attempted.
+        what: &'static str,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+fn attempt<T, E: Into<io::Error>>(what: &'static str, result: Result<T, E>) -> Result<T, TerminalError> {
+    result.map_err(|error| TerminalError::Io { what, error: error.into() })
+}
+
+/// The terminal that this process was started from.
+#[derive(Debug)]
+pub(crate) struct Tty {
+    input: OwnedFd,
+    output: File,
+}
+
+impl Tty {
+    /// Finds the terminal; changes nothing yet.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn find() -> Result<Self, TerminalError> {
+        if !rustix::termios::isatty(io::stdout()) {
+            return Err(TerminalError::NotATerminal);
+        }
+        let input = if rustix::termios::isatty(io::stdin()) {
+            attempt("read standard input", io::stdin().as_fd().try_clone_to_owned())?
+        } else {
+            attempt("open /dev/tty", File::open("/dev/tty"))?.into()
+        };
+        let output = attempt("write to standard output", io::stdout().as_fd().try_clone_to_owned())?;
+        Ok(Self { input, output: File::from(output) })
+    }
+
+    /// What it is read from.
+    ///
+    /// # Errors
+    /// When there are no more file descriptors.
+    pub(crate) fn input(&self) -> Result<OwnedFd, TerminalError> {
+        attempt("read the terminal", self.input.try_clone())
+    }
+
+    /// What frames are written to.
+    ///
+    /// # Errors
+    /// When there are no more file descriptors.
+    pub(crate) fn output(&self) -> Result<File, TerminalError> {
+        attempt("write to the terminal", self.output.try_clone())
+    }
+
+    /// Its size in cells; what is not known is 80x24.
+    pub(crate) fn size(&self) -> Size {
+        match rustix::termios::tcgetwinsize(&self.output) {
+            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Size::new(size.ws_col, size.ws_row),
+            _ => Size::new(80, 24),
+        }
+    }
+
+    /// Takes the terminal over. [`restore`] gives it back.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub(crate) fn enter(&mut self) -> Result<(), TerminalError> {
+        ENTERED.store(true, Ordering::SeqCst);
+        attempt("switch the terminal to raw mode", control::enable_raw_mode())?;
+        let mut bytes = Vec::new();
+        let entered = queue!(bytes, control::EnterAlternateScreen, cursor::Hide, event::EnableBracketedPaste);
+        attempt("write to the terminal", entered)?;
+        // What a terminal that does not know the question makes of it is painted over by the first frame.
+        bytes.extend_from_slice(ASK_SYNCHRONIZED);
+        attempt("write to the terminal", self.output.write_all(&bytes))
+    }
+
+    /// Gives the terminal back, says `farewell` there if there is something to say, stops this process as Ctrl-Z does,
+    /// and takes the terminal again once it continues.
+    ///
+    /// # Errors
+    /// When the terminal is gone by then.
+    pub(crate) fn suspend(&mut self, farewell: Option<&str>) -> Result<(), TerminalError> {
+        restore();
+        if let Some(farewell) = farewell {
+            let _ = writeln!(self.output, "{farewell}");
+        }
+        let stopped = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+        attempt("stop this process", stopped)?;
+        self.enter()
+    }
+
+    /// Says one line on the terminal after it was given back.
+    pub(crate) fn say(&mut self, line: &str) {
+        let _ = writeln!(self.output, "{line}");
+    }
+}
+
+/// Whether a shell with job control waits for us: only then is there somebody to continue a stopped process.
+///
+/// Such a shell gives each job a process group of its own, never its own session's.
+pub(crate) fn under_job_control() -> bool {
+    rustix::process::getsid(None).is_ok_and(|session| session != rustix::process::getpgrp())
+}
+
+/// The whole terminal as a rectangle.
+pub(crate) fn area(size: Size) -> Rect {
+    Rect::new(0, 0, size.width, size.height)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(text: &str) -> Buffer {
+        Buffer::with_lines([text])
+    }
+
+    #[test]
+    fn an_unchanged_frame_writes_nothing() {
+        let mut screen = Screen::new(Vec::new());
+        screen.show(frame("hello"), None).unwrap();
+        screen.take_written();
+        assert_eq!(screen.show(frame("hello"), None).unwrap().0, 0);
+        assert!(screen.take_written().is_empty());
+    }
+
+    #[test]
+    fn frames_are_synchronized_once_the_terminal_says_that_it_can() {
+        let mut screen = Screen::new(Vec::new());
+        screen.show(frame("one"), None).unwrap();
+        assert!(!screen.take_written().windows(5).any(|bytes| bytes == b"?2026"));
+        screen.set_synchronized(2);
+        screen.show(frame("two"), None).unwrap();
+        let written = screen.take_written();
+        assert!(written.starts_with(b"\x1b[?2026h") && written.ends_with(b"\x1b[?2026l"));
+    }
+
+    #[test]
+    fn the_cursor_shows_only_where_text_is_typed() {
+        let mut screen = Screen::new(Vec::new());
+        screen.show(frame("type: "), Some(Position::new(6, 0))).unwrap();
+        let mut terminal = vt100::Parser::new(1, 6, 0);
+        terminal.process(&screen.take_written());
+        assert!(!terminal.screen().hide_cursor());
+        screen.show(frame("type: "), None).unwrap();
+        terminal.process(&screen.take_written());
+        assert!(terminal.screen().hide_cursor());
+    }
+
+    #[test]
+    fn a_resized_frame_is_written_in_full() {
+        let mut screen = Screen::new(Vec::new());
+        screen.show(frame("one"), None).unwrap();
+        screen.take_written();
+        screen.show(frame("four"), None).unwrap();
+        assert!(screen.take_written().windows(4).any(|bytes| bytes == b"\x1b[2J"));
+    }
+}

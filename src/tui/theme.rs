@@ -1,0 +1,533 @@
+//! Themes: what each role looks like, and which sign stands for what.
+//!
+//! A theme is TOML: a palette of named colours, roles that use them, and glyphs. The built-in ones are in `themes/`; files
+//! in `$XDG_CONFIG_HOME/rolldeck/themes` add to them, and replace those of the same name. Everything that a theme does not
+//! say it inherits from `default`. What it says and nobody knows is an error, with a guess at what was meant.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use ratatui::style::{Color, Modifier, Style};
+use toml::{Table, Value};
+
+use super::words::meant;
+
+const BUILT_IN: [&str; 6] = [
+    include_str!("../../themes/default.toml"),
+    include_str!("../../themes/mono.toml"),
+    include_str!("../../themes/high-contrast.toml"),
+    include_str!("../../themes/deuteranopia.toml"),
+    include_str!("../../themes/tritanopia.toml"),
+    include_str!("../../themes/light.toml"),
+];
+
+/// The theme for terminals that shall not, or cannot, show colour.
+pub(crate) const MONO: &str = "mono";
+
+/// Names the variants of an enum after themselves, as they are written in a theme.
+macro_rules! named {
+    ($(#[$meta:meta])* $name:ident { $($variant:ident = $text:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord, Hash)]
+        pub(crate) enum $name { $($variant,)+ }
+
+        impl $name {
+            const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            fn text(self) -> &'static str {
+                match self { $(Self::$variant => $text,)+ }
+            }
+
+            fn parse(text: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|one| one.text() == text)
+            }
+        }
+    };
+}
+
+named! {
+    /// What a piece of the screen means.
+    Role {
+        Text = "text",
+        Muted = "muted",
+        Title = "title",
+        Brand = "brand",
+        Frame = "frame",
+        Column = "column",
+        Selection = "selection",
+        Key = "key",
+        Unavailable = "unavailable",
+        Ok = "ok",
+        Busy = "busy",
+        Warn = "warn",
+        Bad = "bad",
+        Alarm = "alarm",
+        Held = "held",
+        OldRev = "old_rev",
+        NewRev = "new_rev",
+        BarDone = "bar_done",
+        BarMoving = "bar_moving",
+        BarRest = "bar_rest",
+        Armed = "armed",
+        ReadOnly = "read_only",
+        Live = "live",
+        Stale = "stale",
+        Input = "input",
+        Button = "button",
+        ButtonFocus = "button_focus",
+    }
+}
+
+named! {
+    /// A sign, one cell wide.
+    Glyph {
+        Updated = "updated",
+        Moving = "moving",
+        Outdated = "outdated",
+        Failed = "failed",
+        Down = "down",
+        Suspect = "suspect",
+        Ineligible = "ineligible",
+        Paused = "paused",
+        Running = "running",
+        ImagePresent = "image_present",
+        ImagePulling = "image_pulling",
+        ImageFailed = "image_failed",
+        ImageUnknown = "image_unknown",
+        BarDone = "bar_done",
+        BarMoving = "bar_moving",
+        BarRest = "bar_rest",
+        Cursor = "cursor",
+        Arrow = "arrow",
+        Alarm = "alarm",
+        Dot = "dot",
+        Rule = "rule",
+        Side = "side",
+        CornerTopLeft = "corner_top_left",
+        CornerTopRight = "corner_top_right",
+        CornerBottomLeft = "corner_bottom_left",
+        CornerBottomRight = "corner_bottom_right",
+        Ascending = "ascending",
+        Descending = "descending",
+    }
+}
+
+/// Which signs the terminal can show.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Glyphs {
+    /// Signs beyond ASCII.
+    Unicode,
+    /// ASCII only.
+    Ascii,
+}
+
+/// How many colours the terminal can show.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+pub enum Depth {
+    /// None: the `mono` theme is used.
+    Never,
+    /// The 16 ANSI colours.
+    Ansi,
+    /// The 256 of xterm.
+    Indexed,
+    /// 24 bits.
+    True,
+}
+
+/// A theme, complete.
+#[derive(Clone, Debug)]
+pub(crate) struct Theme {
+    pub(crate) name: String,
+    styles: BTreeMap<Role, Style>,
+    unicode: BTreeMap<Glyph, String>,
+    ascii: BTreeMap<Glyph, String>,
+}
+
+impl Theme {
+    /// How `role` looks.
+    pub(crate) fn style(&self, role: Role) -> Style {
+        self.styles.get(&role).copied().unwrap_or_default()
+    }
+
+    /// The sign for `glyph`.
+    pub(crate) fn glyph(&self, glyph: Glyph, glyphs: Glyphs) -> &str {
+        let set = match glyphs {
+            Glyphs::Unicode => &self.unicode,
+            Glyphs::Ascii => &self.ascii,
+        };
+        set.get(&glyph).map_or(" ", String::as_str)
+    }
+
+    /// The same theme in the colours that `depth` has.
+    fn at_depth(mut self, depth: Depth) -> Self {
+        for style in self.styles.values_mut() {
+            style.fg = style.fg.and_then(|colour| reduce(colour, depth));
+            style.bg = style.bg.and_then(|colour| reduce(colour, depth));
+        }
+        self
+    }
+}
+
+/// The themes that there are, in the order in which they are cycled.
+#[derive(Clone, Debug)]
+pub(crate) struct Themes {
+    /// Never empty.
+    all: Vec<Theme>,
+    current: usize,
+}
+
+impl Themes {
+    /// The built-in themes, and those in `directory`; complaints tell which of its files are not themes, and why.
+    pub(crate) fn load(directory: Option<&Path>, depth: Depth) -> (Self, Vec<String>) {
+        let mut complaints = Vec::new();
+        let mut all: Vec<Theme> = Vec::new();
+        let files = directory.map(read_directory).unwrap_or_default();
+        let built_in = BUILT_IN.iter().map(|text| ("built-in theme".to_owned(), Ok((*text).to_owned())));
+        for (place, text) in built_in.chain(files) {
+            match text.and_then(|text| parse(&text, all.first())) {
+                Ok(theme) => match all.iter_mut().find(|known| known.name == theme.name) {
+                    Some(known) => *known = theme,
+                    None => all.push(theme),
+                },
+                Err(why) => complaints.push(format!("{place}: {why}")),
+            }
+        }
+        let all = all.into_iter().map(|theme| theme.at_depth(depth)).collect();
+        (Self { all, current: 0 }, complaints)
+    }
+
+    /// The theme in use.
+    pub(crate) fn current(&self) -> &Theme {
+        &self.all[self.current]
+    }
+
+    /// Uses the theme called `name`.
+    ///
+    /// # Errors
+    /// Names those that there are.
+    pub(crate) fn choose(&mut self, name: &str) -> Result<(), String> {
+        match self.all.iter().position(|theme| theme.name == name) {
+            Some(index) => {
+                self.current = index;
+                Ok(())
+            }
+            None => {
+                let known: Vec<&str> = self.names().collect();
+                let guess = guess(name, known.iter().copied());
+                Err(format!("there is no theme `{name}`{guess}; there are {}", known.join(", ")))
+            }
+        }
+    }
+
+    /// Uses the next one.
+    pub(crate) fn cycle(&mut self) {
+        self.current = (self.current + 1) % self.all.len();
+    }
+
+    /// Their names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.all.iter().map(|theme| theme.name.as_str())
+    }
+}
+
+/// Where a user's own themes are.
+pub(crate) fn user_directory() -> Option<PathBuf> {
+    let config = std::env::var_os("XDG_CONFIG_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let config = config.or_else(|| std::env::home_dir().map(|home| home.join(".config")))?;
+    Some(config.join("rolldeck").join("themes"))
+}
+
+fn read_directory(directory: &Path) -> Vec<(String, Result<String, String>)> {
+    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    paths.sort();
+    let read = |path: &PathBuf| std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"));
+    paths.iter().map(|path| (path.display().to_string(), read(path))).collect()
+}
+
+/// Reads a theme; what it does not say it takes from `base`.
+fn parse(text: &str, base: Option<&Theme>) -> Result<Theme, String> {
+    let table: Table = text.parse().map_err(|error: toml::de::Error| error.message().to_owned())?;
+    known_keys(&table, "a theme", &["name", "palette", "roles", "glyphs"])?;
+    let name = table.get("name").and_then(Value::as_str).ok_or("`name` is missing, or not a text")?.to_owned();
+    let section = |key| match table.get(key) {
+        None => Ok(Table::new()),
+        Some(Value::Table(table)) => Ok(table.clone()),
+        Some(_) => Err(format!("`{key}` is not a table")),
+    };
+    let own: Palette = palette(&section("palette")?)?;
+    let mut theme = match base {
+        Some(base) => Theme { name, ..base.clone() },
+        None => Theme { name, styles: BTreeMap::new(), unicode: BTreeMap::new(), ascii: BTreeMap::new() },
+    };
+    if base.is_some() && !own.is_empty() {
+        recolour(&mut theme, &own)?;
+    }
+    for (key, value) in &section("roles")? {
+        let role = Role::parse(key).ok_or_else(|| unknown(key, "a role", Role::ALL.iter().map(|role| role.text())))?;
+        theme.styles.insert(role, style(key, value, &own)?);
+    }
+    let glyphs = section("glyphs")?;
+    known_keys(&glyphs, "a set of glyphs", &["unicode", "ascii"])?;
+    for (set, value) in &glyphs {
+        let signs = value.as_table().ok_or_else(|| format!("`glyphs.{set}` is not a table"))?;
+        let known = if set == "ascii" { &mut theme.ascii } else { &mut theme.unicode };
+        for (key, value) in signs {
+            let all = || Glyph::ALL.iter().map(|glyph| glyph.text());
+            let glyph = Glyph::parse(key).ok_or_else(|| unknown(key, "a glyph", all()))?;
+            known.insert(glyph, sign(key, value, set)?);
+        }
+    }
+    Ok(theme)
+}
+
+type Palette = BTreeMap<String, Color>;
+
+/// The colours that the default theme's roles are written in; a theme that only names these again recolours all of them.
+fn default_table(key: &str) -> Table {
+    let table: Table = BUILT_IN[0].parse().unwrap_or_default();
+    table.get(key).and_then(Value::as_table).cloned().unwrap_or_default()
+}
+
+/// Writes the default's roles again in another palette.
+fn recolour(theme: &mut Theme, own: &Palette) -> Result<(), String> {
+    let mut full = palette(&default_table("palette"))?;
+    full.extend(own.iter().map(|(name, colour)| (name.clone(), *colour)));
+    for (key, value) in &default_table("roles") {
+        if let Some(role) = Role::parse(key) {
+            theme.styles.insert(role, style(key, value, &full)?);
+        }
+    }
+    Ok(())
+}
+
+fn palette(table: &Table) -> Result<Palette, String> {
+    let mut palette = Palette::new();
+    for (name, value) in table {
+        palette.insert(name.clone(), colour(&format!("palette.{name}"), value, &Palette::new())?);
+    }
+    Ok(palette)
+}
+
+fn colour(place: &str, value: &Value, palette: &Palette) -> Result<Color, String> {
+    let refuse = |text: &str| {
+        let names = palette.keys().map(String::as_str);
+        let guess = guess(text, names);
+        format!("`{place}`: `{text}` is no colour{guess}; use a name of the palette, an ANSI name, 0 to 255, or `#rrggbb`")
+    };
+    match value {
+        Value::String(text) => match palette.get(text) {
+            Some(colour) => Ok(*colour),
+            None => text.parse().map_err(|_| refuse(text)),
+        },
+        Value::Integer(index) => u8::try_from(*index).map(Color::Indexed).map_err(|_| refuse(&index.to_string())),
+        other => Err(refuse(&other.to_string())),
+    }
+}
+
+const MODIFIERS: [(&str, Modifier); 6] = [
+    ("bold", Modifier::BOLD),
+    ("dim", Modifier::DIM),
+    ("italic", Modifier::ITALIC),
+    ("underlined", Modifier::UNDERLINED),
+    ("reversed", Modifier::REVERSED),
+    ("crossed-out", Modifier::CROSSED_OUT),
+];
+
+fn style(role: &str, value: &Value, own: &Palette) -> Result<Style, String> {
+    let table = value.as_table().ok_or_else(|| format!("role `{role}` is not a table such as `{{ fg = \"red\" }}`"))?;
+    known_keys(table, &format!("role `{role}`"), &["fg", "bg", "modifiers"])?;
+    let mut full = palette(&default_table("palette"))?;
+    full.extend(own.iter().map(|(name, colour)| (name.clone(), *colour)));
+    let mut style = Style::new();
+    if let Some(value) = table.get("fg") {
+        style = style.fg(colour(&format!("{role}.fg"), value, &full)?);
+    }
+    if let Some(value) = table.get("bg") {
+        style = style.bg(colour(&format!("{role}.bg"), value, &full)?);
+    }
+    let modifiers = match table.get("modifiers") {
+        None => &Vec::new(),
+        Some(value) => value.as_array().ok_or_else(|| format!("`{role}.modifiers` is not a list"))?,
+    };
+    for modifier in modifiers {
+        let text = modifier.as_str().unwrap_or_default();
+        let found = MODIFIERS.iter().find(|(name, _)| *name == text);
+        let (_, found) = found.ok_or_else(|| unknown(text, "a modifier", MODIFIERS.iter().map(|(name, _)| *name)))?;
+        style = style.add_modifier(*found);
+    }
+    Ok(style)
+}
+
+fn sign(key: &str, value: &Value, set: &str) -> Result<String, String> {
+    let text = value.as_str().ok_or_else(|| format!("glyph `{key}` is not a text"))?;
+    if super::words::width(text) != 1 || text.chars().any(char::is_control) {
+        return Err(format!("glyph `{key}`: `{text}` is not one cell wide"));
+    }
+    if set == "ascii" && !text.is_ascii() {
+        return Err(format!("glyph `{key}`: `{text}` is not ASCII"));
+    }
+    Ok(text.to_owned())
+}
+
+fn known_keys(table: &Table, what: &str, known: &[&'static str]) -> Result<(), String> {
+    match table.keys().find(|key| !known.contains(&key.as_str())) {
+        None => Ok(()),
+        Some(key) => Err(format!(
+            "`{key}` means nothing in {what}{}; it has {}",
+            guess(key, known.iter().copied()),
+            known.join(", ")
+        )),
+    }
+}
+
+fn unknown(key: &str, what: &str, known: impl Iterator<Item = &'static str>) -> String {
+    format!("`{key}` is not {what}{}", guess(key, known))
+}
+
+fn guess<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> String {
+    meant(typed, known).map(|name| format!(": did you mean `{name}`?")).unwrap_or_default()
+}
+
+/// `colour` as a terminal of this depth can show it; `None` for none.
+fn reduce(colour: Color, depth: Depth) -> Option<Color> {
+    match (colour, depth) {
+        (_, Depth::Never) => None,
+        (Color::Rgb(..), Depth::True) | (Color::Indexed(_), Depth::True | Depth::Indexed) => Some(colour),
+        (Color::Rgb(red, green, blue), Depth::Indexed) => Some(Color::Indexed(nearest_indexed([red, green, blue]))),
+        (Color::Rgb(red, green, blue), Depth::Ansi) => Some(nearest_ansi([red, green, blue])),
+        (Color::Indexed(index), Depth::Ansi) => Some(nearest_ansi(indexed_rgb(index))),
+        _ => Some(colour),
+    }
+}
+
+const CUBE: [u8; 6] = [0, 95, 135, 175, 215, 255];
+
+fn far(one: [u8; 3], other: [u8; 3]) -> u32 {
+    one.iter().zip(other).map(|(one, other)| u32::from(one.abs_diff(other)).pow(2)).sum()
+}
+
+fn nearest_indexed(rgb: [u8; 3]) -> u8 {
+    (16..=255).min_by_key(|index| far(rgb, indexed_rgb(*index))).unwrap_or(15)
+}
+
+fn indexed_rgb(index: u8) -> [u8; 3] {
+    match index {
+        0..16 => ANSI[usize::from(index)].1,
+        16..232 => {
+            let index = index - 16;
+            [index / 36, index / 6 % 6, index % 6].map(|level| CUBE[usize::from(level)])
+        }
+        grey => [8 + (grey - 232) * 10; 3],
+    }
+}
+
+/// xterm's 16 colours.
+const ANSI: [(Color, [u8; 3]); 16] = [
+    (Color::Black, [0, 0, 0]),
+    (Color::Red, [205, 0, 0]),
+    (Color::Green, [0, 205, 0]),
+    (Color::Yellow, [205, 205, 0]),
+    (Color::Blue, [0, 0, 238]),
+    (Color::Magenta, [205, 0, 205]),
+    (Color::Cyan, [0, 205, 205]),
+    (Color::Gray, [229, 229, 229]),
+    (Color::DarkGray, [127, 127, 127]),
+    (Color::LightRed, [255, 0, 0]),
+    (Color::LightGreen, [0, 255, 0]),
+    (Color::LightYellow, [255, 255, 0]),
+    (Color::LightBlue, [92, 92, 255]),
+    (Color::LightMagenta, [255, 0, 255]),
+    (Color::LightCyan, [0, 255, 255]),
+    (Color::White, [255, 255, 255]),
+];
+
+fn nearest_ansi(rgb: [u8; 3]) -> Color {
+    ANSI.iter().min_by_key(|(_, known)| far(rgb, *known)).map_or(Color::Reset, |(colour, _)| *colour)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn base() -> Theme {
+        parse(BUILT_IN[0], None).unwrap()
+    }
+
+    #[test]
+    fn the_built_in_themes_are_complete() {
+        let (mut themes, complaints) = Themes::load(None, Depth::True);
+        assert_eq!(complaints, Vec::<String>::new());
+        let names: Vec<&str> = themes.names().collect();
+        assert_eq!(names, ["default", "mono", "high-contrast", "deuteranopia", "tritanopia", "light"]);
+        for _ in 0..BUILT_IN.len() {
+            let theme = themes.current();
+            assert!(Role::ALL.iter().all(|role| theme.styles.contains_key(role)), "{}", theme.name);
+            assert!(Glyph::ALL.iter().all(|glyph| theme.unicode.contains_key(glyph) && theme.ascii.contains_key(glyph)));
+            themes.cycle();
+        }
+        assert_eq!(themes.current().name, "default");
+    }
+
+    #[test]
+    fn the_default_uses_ansi_colours_and_no_background() {
+        let theme = base();
+        let ansi = |colour: Option<Color>| !matches!(colour, Some(Color::Rgb(..) | Color::Indexed(_)));
+        assert!(theme.styles.values().all(|style| style.bg.is_none() && ansi(style.fg)));
+    }
+
+    #[test]
+    fn no_colour_means_none_at_all() {
+        let (mut themes, _) = Themes::load(None, Depth::True);
+        themes.choose(MONO).unwrap();
+        assert!(themes.current().styles.values().all(|style| style.fg.is_none() && style.bg.is_none()));
+        let (themes, _) = Themes::load(None, Depth::Never);
+        assert!(themes.all.iter().flat_map(|theme| theme.styles.values()).all(|style| style.fg.is_none()));
+    }
+
+    #[test]
+    fn a_palette_alone_recolours_the_default() {
+        let theme = parse("name = \"mine\"\n[palette]\ngood = \"#0000ff\"", Some(&base())).unwrap();
+        assert_eq!(theme.style(Role::Ok).fg, Some(Color::Rgb(0, 0, 255)));
+        assert_eq!(theme.style(Role::Bad), base().style(Role::Bad));
+    }
+
+    #[test]
+    fn what_nobody_knows_is_an_error_with_a_guess() {
+        for (text, want) in [
+            ("name = 'x'\n[rolls]", "`rolls` means nothing in a theme: did you mean `roles`?"),
+            ("name = 'x'\n[roles]\nbuzy = {}", "`buzy` is not a role: did you mean `busy`?"),
+            ("name = 'x'\n[roles]\nok = { fgg = 'red' }", "did you mean `fg`?"),
+            ("name = 'x'\n[roles]\nok = { fg = 'troubl' }", "did you mean `trouble`?"),
+            ("name = 'x'\n[roles]\nok = { modifiers = ['blod'] }", "did you mean `bold`?"),
+            ("name = 'x'\n[glyphs.ascii]\nfailed = '✗'", "is not ASCII"),
+            ("name = 'x'\n[glyphs.unicode]\nfailed = '界'", "is not one cell wide"),
+            ("[roles]", "`name` is missing"),
+        ] {
+            let why = parse(text, Some(&base())).unwrap_err();
+            assert!(why.contains(want), "{text}: {why}");
+        }
+        let (mut themes, _) = Themes::load(None, Depth::Ansi);
+        assert!(themes.choose("monno").unwrap_err().contains("did you mean `mono`?"));
+    }
+
+    #[test]
+    fn colours_come_down_to_what_the_terminal_has() {
+        assert_eq!(reduce(Color::Rgb(255, 0, 0), Depth::Ansi), Some(Color::LightRed));
+        assert_eq!(reduce(Color::Rgb(255, 0, 0), Depth::Indexed), Some(Color::Indexed(196)));
+        assert_eq!(reduce(Color::Indexed(196), Depth::Ansi), Some(Color::LightRed));
+        assert_eq!(reduce(Color::Green, Depth::Never), None);
+    }
+
+    #[test]
+    fn a_users_file_adds_a_theme_and_a_bad_one_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("a.toml"), "name = 'night'\n[palette]\ngood = 'blue'").unwrap();
+        std::fs::write(directory.path().join("b.toml"), "name = 'broken'\nrole = 1").unwrap();
+        let (mut themes, complaints) = Themes::load(Some(directory.path()), Depth::Ansi);
+        themes.choose("night").unwrap();
+        assert_eq!(complaints.len(), 1);
+        assert!(complaints[0].contains("b.toml") && complaints[0].contains("`roles`"), "{complaints:?}");
+    }
+}
