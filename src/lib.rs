@@ -18,4 +18,6 @@ pub mod engine;
 pub mod sim;
 
 #[cfg(feature = "console")]
+pub mod cli;
+#[cfg(feature = "console")]
 pub mod driver;

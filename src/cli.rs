@@ -1,0 +1,178 @@
+//! The command line: what was typed, carried out on the same engine as the console, said in the same words.
+//!
+//! ```text
+//! args ──▶ run ─┬─▶ Console                         main opens it
+//!               ├─▶ status, history     look        (Role::Errand, asks for nothing)
+//!               ├─▶ adopt … release     errand      (Role::Errand: preview, confirm, command, advice)
+//!               └─▶ drive               drive       (Role::Driver: until the rollout ends)
+//! ```
+//!
+//! It knows the driver's [`Session`] and the engine's words, and never the network. Answers go to standard output,
+//! questions and errors to standard error; an error's kind fixes the exit code.
+
+mod args;
+mod drive;
+mod errand;
+mod error;
+mod json;
+mod load;
+mod output;
+mod status;
+mod story;
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::{CommandFactory, FromArgMatches};
+
+use crate::driver::{Access, AccessError, Session};
+use args::{Cli, Command, DaemonSetName, Global, Look, OnCluster, OutputFormat, StatusArgs};
+use output::{Letters, Output};
+
+pub use error::{CliError, Exit};
+
+/// What was typed, understood.
+#[derive(Clone, Debug)]
+pub struct Invocation(Cli);
+
+/// What is left to do for the caller.
+#[derive(Debug)]
+pub enum Next {
+    /// Leave.
+    Exit(Exit),
+    /// Open the console.
+    Console(Console),
+}
+
+/// A console to open.
+pub struct Console {
+    /// On which cluster.
+    pub session: Arc<dyn Session>,
+    /// In which namespace, when one was named: otherwise the fleet is that of all namespaces.
+    pub namespace: Option<String>,
+    /// On which DaemonSet; on the fleet when none was named.
+    pub name: Option<String>,
+    /// How it looks.
+    pub style: Style,
+}
+
+impl std::fmt::Debug for Console {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { session: _, namespace, name, style } = self;
+        f.debug_struct("Console").field("namespace", namespace).field("name", name).field("style", style).finish()
+    }
+}
+
+/// How a console looks.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Style {
+    /// A built-in theme or a file; the default when none was named.
+    pub theme: Option<String>,
+    /// Only ASCII characters.
+    pub ascii: bool,
+}
+
+/// Understands the command line. The error of clap is either help that was asked for, or a usage error; it knows how to
+/// print itself and its exit code.
+///
+/// # Errors
+/// See [`clap::Error`].
+pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
+    let line: Vec<OsString> = line.into_iter().collect();
+    let mut command = command_called(line.first());
+    let matches = command.try_get_matches_from_mut(line)?;
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    if let (Some(DaemonSetName(name)), Some(_)) = (&cli.name, &cli.command) {
+        let why = format!("the DaemonSet comes after the command, as in `rolldeck status ds/{name}`");
+        return Err(command.error(clap::error::ErrorKind::ArgumentConflict, why));
+    }
+    Ok(Invocation(cli))
+}
+
+/// The command as its user calls it: as kubectl's plugin when the binary is named so.
+fn command_called(program: Option<&OsString>) -> clap::Command {
+    let program = program.and_then(|program| Path::new(program).file_name()).and_then(|name| name.to_str());
+    match program {
+        Some(name) if name.starts_with("kubectl-") => Cli::command().bin_name("kubectl rolldeck"),
+        _ => Cli::command(),
+    }
+}
+
+/// Carries out what was typed. `connect` opens a cluster; it is not called where none is needed.
+///
+/// # Errors
+/// See [`CliError`]; it is not reported yet.
+pub async fn run<C>(Invocation(cli): Invocation, connect: C) -> Result<Next, CliError>
+where
+    C: AsyncFn(Access) -> Result<Arc<dyn Session>, AccessError>,
+{
+    let Cli { name, look, global, command } = cli;
+    let mut output = output_to(&global);
+    match command {
+        Some(Command::Completions { shell }) => complete(shell, &mut output).map(Next::Exit),
+        Some(Command::Demo(_)) => Err(CliError::failed("the practice cluster is not built yet")),
+        Some(Command::OnCluster(command)) => {
+            let session = connect(access(&global)).await?;
+            carry_out(&*session, &global, command, &mut output).await.map(Next::Exit)
+        }
+        None => {
+            let session = connect(access(&global)).await?;
+            if wants_console(&look, &global) {
+                let name = name.map(|DaemonSetName(name)| name);
+                let style = Style { theme: look.theme, ascii: global.ascii };
+                return Ok(Next::Console(Console { session, namespace: global.namespace, name, style }));
+            }
+            let watch = name.is_some();
+            let status = OnCluster::Status(StatusArgs { name, watch, nodes: false, timeout: None });
+            carry_out(&*session, &global, status, &mut output).await.map(Next::Exit)
+        }
+    }
+}
+
+fn output_to(global: &Global) -> Output {
+    let letters = if global.ascii { Letters::Ascii } else { Letters::Unicode };
+    Output::stdout(global.output, letters)
+}
+
+fn access(global: &Global) -> Access {
+    let Global { namespace, context, kubeconfig, impersonate, .. } = global.clone();
+    Access { kubeconfig, context, namespace, impersonate }
+}
+
+/// Whether a console can be had and is wanted; otherwise the same is told line by line.
+fn wants_console(look: &Look, global: &Global) -> bool {
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let asked_for = !look.plain && global.output == OutputFormat::Text;
+    asked_for && !dumb && io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+async fn carry_out(
+    session: &dyn Session,
+    global: &Global,
+    command: OnCluster,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    let namespace = global.namespace.as_deref().unwrap_or_else(|| session.default_namespace());
+    match command {
+        OnCluster::Status(args) => match &args.name {
+            Some(DaemonSetName(name)) => status::rollout(session, namespace, name, &args, output).await,
+            None => status::fleet(session, global.namespace.as_deref(), args.timeout, output).await,
+        },
+        OnCluster::History(args) => status::history(session, namespace, &args, output).await,
+        OnCluster::Drive(args) => drive::run(session, namespace, &args, output).await,
+        OnCluster::Errand(errand) => {
+            let (DaemonSetName(name), how, ask) = errand.into_parts();
+            errand::run(session, namespace, &name, ask, &how, output).await
+        }
+    }
+}
+
+/// Prints the completion script of `shell`.
+fn complete(shell: clap_complete::Shell, output: &mut Output) -> Result<Exit, CliError> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "rolldeck", &mut script);
+    output.raw(&script)?;
+    Ok(Exit::Done)
+}

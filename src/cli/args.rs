@@ -1,0 +1,511 @@
+//! The command line as it is typed: flags, arguments and their help. Parsing only; nothing here acts.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::engine::command::{Command as Ask, Early, Step};
+use crate::engine::image::ImageRef;
+use crate::engine::labels::Selector;
+use crate::engine::quantity::IntOrPercent;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done; for `status`: complete, every node at the target
+  1    it went wrong: configuration, network, permission, the cluster's refusal
+  2    the command line makes no sense
+  3    not complete yet: running, held, paused, or out of time
+  4    halted or failed
+  5    the DaemonSet is not there
+  6    refused or declined; nothing was changed
+  7    somebody else drives
+  130  interrupted (143: terminated); the lease was given back";
+
+const EXAMPLES: &str = "\
+Examples:
+  rolldeck                                 the console, on all DaemonSets
+  rolldeck ds/agent -n edge                the console, on one
+  rolldeck set-image ds/agent agent=registry.example/agent:v2
+  rolldeck step ds/agent --to 10%          let a tenth of the nodes be updated
+  rolldeck drive ds/agent                  replace pods, within the budget, until the rollout ends
+  rolldeck demo                            a factory to practise on, no cluster needed";
+
+/// Rolls out Kubernetes DaemonSets node by node, safely.
+///
+/// Without a command it opens the console: on one DaemonSet, or on all that you may see. The console is read-only until
+/// it is armed.
+#[derive(Parser, Clone, Debug)]
+#[command(name = "rolldeck", version, after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+#[command(max_term_width = 110, disable_help_subcommand = true, infer_long_args = false)]
+pub(crate) struct Cli {
+    /// The DaemonSet: `ds/NAME`, or just NAME
+    #[arg(value_name = "ds/NAME")]
+    pub(crate) name: Option<DaemonSetName>,
+    #[command(flatten)]
+    pub(crate) look: Look,
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// Which cluster, and how to answer.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// Namespace; otherwise the context's own
+    #[arg(short, long, global = true)]
+    pub(crate) namespace: Option<String>,
+    /// Context of the kubeconfig; otherwise its current one
+    #[arg(long, global = true)]
+    pub(crate) context: Option<String>,
+    /// Kubeconfig file; otherwise KUBECONFIG, then ~/.kube/config
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// User to impersonate
+    #[arg(long = "as", global = true, value_name = "USER")]
+    pub(crate) impersonate: Option<String>,
+    /// How to answer
+    #[arg(short, long, global = true, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+    /// Only ASCII characters
+    #[arg(long, global = true)]
+    pub(crate) ascii: bool,
+}
+
+/// How the console looks.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Console options")]
+pub(crate) struct Look {
+    /// Colours and glyphs: a built-in theme or a file
+    #[arg(long, env = "ROLLDECK_THEME")]
+    pub(crate) theme: Option<String>,
+    /// No console: one sentence per change, as `status --watch` prints it
+    #[arg(long)]
+    pub(crate) plain: bool,
+}
+
+/// How to answer.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum OutputFormat {
+    /// Sentences and tables
+    #[default]
+    Text,
+    /// One JSON object, or one a line where it goes on
+    Json,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum Command {
+    #[command(flatten)]
+    OnCluster(OnCluster),
+    /// Open the console on a practice cluster inside this process: a factory with a rollout ready to start
+    Demo(DemoArgs),
+    /// Print the shell completion script
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// What needs a cluster.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum OnCluster {
+    /// Say where a rollout stands; without a name: all DaemonSets
+    #[command(after_help = "Exit codes: 0 complete, 3 not complete yet, 4 halted or failed, 5 not found")]
+    Status(StatusArgs),
+    /// List a DaemonSet's revisions, newest first
+    History(HistoryArgs),
+    #[command(flatten)]
+    Errand(Errand),
+    /// Drive the rollout without a console, until it ends, halts or is interrupted
+    ///
+    /// Replaces pods within the budget, as far as partition and selector allow, and prints one sentence per change.
+    /// Ctrl-C stands down: what is in flight ends, nothing more is taken down, and another console can carry on.
+    #[command(after_help = DRIVE_EXIT_CODES)]
+    Drive(DriveArgs),
+}
+
+/// One-shot writes.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum Errand {
+    /// Take over pod replacement from the DaemonSet's controller; moves no pod
+    ///
+    /// Sets `OnDelete` and saves the original update strategy, which `release` restores.
+    Adopt(ErrandArgs),
+    /// Give the DaemonSet a new image; moves no pod until the first step
+    SetImage(SetImageArgs),
+    /// Change how many nodes may be updated
+    Step(StepArgs),
+    /// Restrict the rollout to nodes that match a label selector
+    Select(SelectArgs),
+    /// Start no more updates; on a DaemonSet that its own controller rolls: the emergency brake
+    Pause(PauseArgs),
+    /// Go on after a pause or a halt
+    Resume(ErrandArgs),
+    /// Roll back to the revision before, or to a given one
+    Undo(UndoArgs),
+    /// Hand the DaemonSet back to its controller, its update strategy as it was
+    Release(ReleaseArgs),
+}
+
+impl Errand {
+    /// On which DaemonSet, how, and what is asked of the engine.
+    pub(crate) fn into_parts(self) -> (DaemonSetName, How, Ask) {
+        match self {
+            Self::Adopt(args) => (args.name, args.how, Ask::Adopt),
+            Self::SetImage(args) => (args.name, args.how, Ask::SetImage(by_container(&args.images))),
+            Self::Step(args) => {
+                let step = match (args.to, args.partition, args.back) {
+                    (Some(updated), ..) => Step::Updated(updated),
+                    (_, Some(partition), _) => Step::Partition(partition),
+                    (_, _, true) => Step::Back,
+                    _ => Step::Next,
+                };
+                (args.name, args.how, Ask::Step(step))
+            }
+            Self::Select(args) => {
+                (args.name, args.how, Ask::Select(args.selector.filter(|selector| !selector.is_empty())))
+            }
+            Self::Pause(args) => (args.name, args.how, Ask::Pause { why: args.reason }),
+            Self::Resume(args) => (args.name, args.how, Ask::Resume),
+            Self::Undo(args) => (args.name, args.how, Ask::Undo { to: args.to_revision }),
+            Self::Release(args) => {
+                let early = if args.early { Early::Accept } else { Early::Refuse };
+                (args.name, args.how, Ask::Release(early))
+            }
+        }
+    }
+}
+
+/// Images by container; a container that is named twice gets the later one.
+pub(crate) fn by_container(images: &[ContainerImage]) -> BTreeMap<String, ImageRef> {
+    images.iter().map(|ContainerImage { container, image }| (container.clone(), image.clone())).collect()
+}
+
+const DRIVE_EXIT_CODES: &str = "\
+Exit codes: 0 complete (or held, with `--until held`), 3 out of time or handed back before the end, 4 halted,
+5 not found, 6 refused, 7 somebody else drives, 130 or 143 interrupted";
+
+/// What every one-shot write takes.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ErrandArgs {
+    /// The DaemonSet: `ds/NAME`, or just NAME
+    #[arg(value_name = "ds/NAME")]
+    pub(crate) name: DaemonSetName,
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+/// How a write is confirmed, and how long it may take.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct How {
+    /// Say what it would do, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// How long to wait for the cluster
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    pub(crate) timeout: Duration,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct StatusArgs {
+    /// The DaemonSet: `ds/NAME`, or just NAME
+    #[arg(value_name = "ds/NAME")]
+    pub(crate) name: Option<DaemonSetName>,
+    /// Follow until the rollout ends or halts: one sentence per change
+    #[arg(short, long, requires = "name")]
+    pub(crate) watch: bool,
+    /// Add one line per node, the troubled first
+    #[arg(long, requires = "name")]
+    pub(crate) nodes: bool,
+    /// How long to wait for the cluster; with --watch: for the end [default: 30s, with --watch: none]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct HistoryArgs {
+    /// The DaemonSet: `ds/NAME`, or just NAME
+    #[arg(value_name = "ds/NAME")]
+    pub(crate) name: DaemonSetName,
+    /// How long to wait for the cluster
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    pub(crate) timeout: Duration,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SetImageArgs {
+    /// The DaemonSet: `ds/NAME`, or just NAME
+    #[arg(value_name = "ds/NAME")]
+    pub(crate) name: DaemonSetName,
+    /// The new image, by container; `*=IMAGE` means all main containers
+    #[arg(value_name = "CONTAINER=IMAGE", required = true)]
+    pub(crate) images: Vec<ContainerImage>,
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+#[derive(Args, Clone, Debug)]
+#[command(group = clap::ArgGroup::new("where").multiple(false))]
+pub(crate) struct StepArgs {
+    /// The DaemonSet: `ds/NAME`, or just NAME
+    #[arg(value_name = "ds/NAME")]
+    pub(crate) name: DaemonSetName,
+    /// So many nodes updated in total: a count or a percentage [default: the next step of the plan]
+    #[arg(long, value_name = "N|N%", group = "where")]
+    pub(crate) to: Option<IntOrPercent>,
+    /// So many pods kept at the old revision: the same, said the other way round
+    #[arg(long, value_name = "N|N%", group = "where")]
+    pub(crate) partition: Option<IntOrPercent>,
+    /// One step of the plan back; reverts no node
+    #[arg(long, group = "where")]
+    pub(crate) back: bool,
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SelectArgs {
+    /// The DaemonSet: `ds/NAME`, or just NAME
+    #[arg(value_name = "ds/NAME")]
+    pub(crate) name: DaemonSetName,
+    /// Which nodes may be updated, as `kubectl get nodes -l` has it
+    #[arg(value_name = "SELECTOR", required_unless_present = "clear", conflicts_with = "clear")]
+    pub(crate) selector: Option<Selector>,
+    /// No restriction any more
+    #[arg(long)]
+    pub(crate) clear: bool,
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct PauseArgs {
+    /// The DaemonSet: `ds/NAME`, or just NAME
+    #[arg(value_name = "ds/NAME")]
+    pub(crate) name: DaemonSetName,
+    /// Why, for those who find it paused
+    #[arg(long, value_name = "WHY")]
+    pub(crate) reason: Option<String>,
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct UndoArgs {
+    /// The DaemonSet: `ds/NAME`, or just NAME
+    #[arg(value_name = "ds/NAME")]
+    pub(crate) name: DaemonSetName,
+    /// The revision to go back to, by its number in `history` [default: the one before]
+    #[arg(long, value_name = "N")]
+    pub(crate) to_revision: Option<i64>,
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ReleaseArgs {
+    /// The DaemonSet: `ds/NAME`, or just NAME
+    #[arg(value_name = "ds/NAME")]
+    pub(crate) name: DaemonSetName,
+    /// Release although nodes are not at the target: the controller then replaces the rest by itself
+    #[arg(long)]
+    pub(crate) early: bool,
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DriveArgs {
+    /// The DaemonSet: `ds/NAME`, or just NAME
+    #[arg(value_name = "ds/NAME")]
+    pub(crate) name: DaemonSetName,
+    /// Begin a rollout of this image first; may be repeated
+    #[arg(long = "image", value_name = "CONTAINER=IMAGE")]
+    pub(crate) images: Vec<ContainerImage>,
+    /// So many nodes updated in total: a count or a percentage
+    #[arg(long, value_name = "N|N%", conflicts_with = "partition")]
+    pub(crate) to: Option<IntOrPercent>,
+    /// So many pods kept at the old revision: the same, said the other way round
+    #[arg(long, value_name = "N|N%")]
+    pub(crate) partition: Option<IntOrPercent>,
+    /// Which nodes may be updated, as `kubectl get nodes -l` has it; empty: all
+    #[arg(long)]
+    pub(crate) selector: Option<Selector>,
+    /// At most so many nodes down at once
+    #[arg(long, value_name = "N|N%")]
+    pub(crate) max_unavailable: Option<IntOrPercent>,
+    /// At most so many nodes pulling at once
+    #[arg(long, value_name = "N|N%")]
+    pub(crate) max_pulling: Option<IntOrPercent>,
+    /// Ask whoever drives to hand over
+    #[arg(long)]
+    pub(crate) take_over: bool,
+    /// Stay in charge at the end, instead of handing the DaemonSet back to its controller
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// When to leave
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) until: Until,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Stand down after this long [default: none]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// When a headless driver leaves.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Until {
+    /// When every node is at the target
+    #[default]
+    Complete,
+    /// When the present step is done: nothing more may move under partition and selector
+    Held,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DemoArgs {
+    /// What to practise on: a built-in scenario or a TOML file
+    #[arg(long, value_name = "NAME|FILE", default_value = "factory", conflicts_with = "nodes")]
+    pub(crate) scenario: String,
+    /// A generated fleet of so many nodes instead of a scenario
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) nodes: Option<u32>,
+    /// How much faster than real time it runs
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = speed)]
+    pub(crate) speed: f64,
+    /// The same seed plays the same
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Open no console: print a kubeconfig and leave the API up until Ctrl-C
+    #[arg(long)]
+    pub(crate) serve: bool,
+    /// With --serve: write the kubeconfig to this file instead
+    #[arg(long, value_name = "FILE", requires = "serve")]
+    pub(crate) write_kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) look: Look,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    text.parse::<jiff::SignedDuration>()
+        .ok()
+        .and_then(|span| Duration::try_from(span).ok())
+        .ok_or_else(|| format!("`{text}` is not a time to wait; write `30s`, `5m` or `1h 30m`"))
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(speed) if (0.01..=10_000.0).contains(&speed) => Ok(speed),
+        _ => Err(format!("`{text}` is not a factor between 0.01 and 10000")),
+    }
+}
+
+/// A DaemonSet as it is typed: `ds/agent`, `daemonset/agent`, `daemonset.apps/agent`, `agent`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct DaemonSetName(pub(crate) String);
+
+impl FromStr for DaemonSetName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let name = match text.split_once('/') {
+            None => text,
+            Some(("ds" | "daemonset" | "daemonsets" | "daemonset.apps" | "daemonsets.apps", name)) => name,
+            Some((kind, _)) => {
+                return Err(format!("rolldeck rolls out DaemonSets, not `{kind}`; write `ds/NAME` and `-n NAMESPACE`"));
+            }
+        };
+        let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+        let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+        if name.len() <= 253 && edge(name.chars().next()) && edge(name.chars().last()) && name.chars().all(inner) {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err("a DaemonSet's name is lower case letters, digits, `-` and `.`; write `ds/NAME`".to_owned())
+        }
+    }
+}
+
+/// `CONTAINER=IMAGE` as it is typed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ContainerImage {
+    pub(crate) container: String,
+    pub(crate) image: ImageRef,
+}
+
+impl FromStr for ContainerImage {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (container, image) = text
+            .split_once('=')
+            .ok_or_else(|| format!("`{text}` names no container; write `CONTAINER={text}`, or `*={text}` for all"))?;
+        if container.is_empty() {
+            return Err(format!("`{text}` names no container before the `=`"));
+        }
+        Ok(Self { container: container.to_owned(), image: image.parse()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_daemonset_is_named_as_kubectl_does() {
+        for text in ["agent", "ds/agent", "daemonset/agent", "daemonsets/agent", "daemonset.apps/agent"] {
+            assert_eq!(text.parse(), Ok(DaemonSetName("agent".to_owned())), "{text}");
+        }
+        for text in ["", "ds/", "deploy/agent", "ds/Agent", "ds/-a", "edge/agent", "ds/a/b"] {
+            assert!(text.parse::<DaemonSetName>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_image_needs_its_container() {
+        let parsed: ContainerImage = "agent=registry.example:5000/agent:v2".parse().unwrap();
+        assert_eq!((parsed.container.as_str(), parsed.image.as_str()), ("agent", "registry.example:5000/agent:v2"));
+        for (text, why) in [
+            ("registry.example/agent:v2", "names no container; write `CONTAINER=registry.example/agent:v2`"),
+            ("=agent:v2", "before the `=`"),
+            ("agent=Not An Image", "is not an image reference"),
+        ] {
+            let said = text.parse::<ContainerImage>().unwrap_err();
+            assert!(said.contains(why), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_time_to_wait_is_read_as_people_write_it() {
+        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("2h"), Ok(Duration::from_secs(7_200)));
+        assert!(duration("-5s").is_err());
+        assert!(duration("soon").unwrap_err().contains("soon"));
+    }
+
+    #[test]
+    fn flags_stand_before_or_after_the_command() {
+        for line in [["rolldeck", "-n", "edge", "status", "ds/agent"], ["rolldeck", "status", "ds/agent", "-n", "edge"]]
+        {
+            let cli = Cli::try_parse_from(line).unwrap();
+            assert_eq!(cli.global.namespace.as_deref(), Some("edge"));
+            assert!(matches!(cli.command, Some(Command::OnCluster(OnCluster::Status(_)))));
+            assert_eq!(cli.name, None);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! One-shot writes: look, say what it would do, ask, do it, say what is to be done next.
+//!
+//! ```text
+//! open as Errand → view complete → preview → confirm → command → settled → advice → close
+//! ```
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::time::Duration;
+
+use super::args::{How, OutputFormat};
+use super::error::{CliError, Exit, Kind};
+use super::json::{self, PreviewLines, TypeMeta};
+use super::load::{self, Place};
+use super::output::Output;
+use crate::driver::{Rollout, Session};
+use crate::engine::Role;
+use crate::engine::command::{Command, Danger, Preview};
+use crate::engine::snapshot::{DriverView, Phase, Snapshot};
+
+/// How long a driver gets to give its lease back before we leave without it; it then runs out by itself.
+pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(5);
+/// How many node names a preview shows.
+const FIRST_NODES: usize = 8;
+
+/// Whether a write may ask before it is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Consent {
+    /// Asked for where there is somebody to ask.
+    Ask,
+    /// Given with `--yes`.
+    Given,
+}
+
+impl Consent {
+    pub(crate) fn from_flag(yes: bool) -> Self {
+        if yes { Self::Given } else { Self::Ask }
+    }
+}
+
+/// Carries out one command on the DaemonSet `name`.
+pub(crate) async fn run(
+    session: &dyn Session,
+    namespace: &str,
+    name: &str,
+    command: Command,
+    how: &How,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    let rollout = session.open(namespace, name, Role::Errand);
+    let done = carry_out(session, namespace, &rollout, command, how, output).await;
+    // A lease that could not be given back in time runs out by itself.
+    let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.close()).await;
+    done
+}
+
+async fn carry_out(
+    session: &dyn Session,
+    namespace: &str,
+    rollout: &Rollout,
+    command: Command,
+    how: &How,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    let place = Place { context: session.context(), namespace: Some(namespace) };
+    let before = load::rollout(rollout, place, how.timeout).await?;
+    let preview = rollout.preview(command.clone()).await?;
+    if output.format() == OutputFormat::Text {
+        show(&preview, output)?;
+    }
+    if how.dry_run {
+        return report(&before, &preview, None, output);
+    }
+    confirm(&preview, &before, Consent::from_flag(how.yes)).await?;
+    let settled = match tokio::time::timeout(how.timeout, rollout.command(command)).await {
+        Ok(settled) => settled?,
+        Err(_late) => {
+            let secs = how.timeout.as_secs();
+            return Err(CliError::new(Kind::TimedOut, format!("`{}` was not settled after {secs} s", preview.title))
+                .hinted("`rolldeck status` says whether it was done; `--timeout` waits longer"));
+        }
+    };
+    report(&rollout.snapshot(), &preview, Some(&settled), output)
+}
+
+/// Prints what a command would do.
+pub(crate) fn show(preview: &Preview, output: &mut Output) -> io::Result<()> {
+    output.line(&preview.title)?;
+    for effect in &preview.effects {
+        output.line(format!("  {effect}"))?;
+    }
+    if !preview.nodes.is_empty() {
+        let first = preview.nodes.iter().take(FIRST_NODES).map(|node| &**node).collect::<Vec<_>>().join(" ");
+        let more = preview.nodes.len().saturating_sub(FIRST_NODES);
+        let more = if more > 0 { format!(" … and {more} more") } else { String::new() };
+        output.line(format!("  nodes: {first}{more}"))?;
+    }
+    for call in &preview.calls {
+        output.line(format!("  API: {call}"))?;
+    }
+    Ok(())
+}
+
+fn report(
+    snapshot: &Snapshot,
+    preview: &Preview,
+    settled: Option<&str>,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    let next = if settled.is_some() { advice(snapshot) } else { Vec::new() };
+    match output.format() {
+        OutputFormat::Json => output.json(&json::Errand {
+            meta: TypeMeta::new("Errand"),
+            namespace: &snapshot.namespace,
+            name: &snapshot.name,
+            preview: PreviewLines::new(preview),
+            settled,
+            next,
+        })?,
+        OutputFormat::Text => {
+            match settled {
+                Some(settled) => output.line(settled)?,
+                None => output.line("Nothing was changed (--dry-run).")?,
+            }
+            next.iter().try_for_each(|line| output.line(line))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// What the operator would do next, as things stand.
+fn advice(snapshot: &Snapshot) -> Vec<String> {
+    let target = format!("-n {} ds/{}", snapshot.namespace, snapshot.name);
+    let mut lines = Vec::new();
+    match &snapshot.phase {
+        Phase::Held if snapshot.has_change() => {
+            lines.push(format!("Nothing moves until the next step: `rolldeck step {target}`."));
+        }
+        Phase::Paused(_) => lines.push(format!("`rolldeck resume {target}` goes on.")),
+        Phase::Halted => {
+            lines.push(format!("`rolldeck status --nodes {target}` says where; `undo` rolls back, `resume` goes on."));
+        }
+        _ => {}
+    }
+    let under_way = matches!(snapshot.phase, Phase::Preparing | Phase::Held | Phase::Running | Phase::Releasing);
+    match &snapshot.driver {
+        DriverView::Nobody | DriverView::Lost { .. } if under_way => {
+            lines.push(format!("Nobody drives: `rolldeck drive {target}` replaces pods, so does the console."));
+        }
+        DriverView::Other { holder, .. } if under_way => lines.push(format!("{holder} drives and carries it out.")),
+        _ => {}
+    }
+    lines
+}
+
+/// Asks in proportion to what can break: not at all within the budget, `y` for a new template or a roll back, the
+/// DaemonSet's name for what can take down more than the budget.
+///
+/// Where nobody can be asked, the last kind needs `--yes`; the others are taken as meant.
+pub(crate) async fn confirm(preview: &Preview, snapshot: &Snapshot, consent: Consent) -> Result<(), CliError> {
+    if consent == Consent::Given || preview.danger < Danger::Serious {
+        return Ok(());
+    }
+    let refused = |why: &str| CliError::new(Kind::Refused, format!("{why}; nothing was changed"));
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return match preview.danger {
+            Danger::Beyond => Err(refused("this can take down more nodes than the budget, and there is nobody to ask")
+                .hinted("`--yes` says that it is meant")),
+            _ => Ok(()),
+        };
+    }
+    let (question, wanted) = match preview.danger {
+        Danger::Beyond => (
+            format!("This can take down more nodes than the budget. Type `{}` to go on: ", snapshot.name),
+            &*snapshot.name,
+        ),
+        _ => ("Go on? [y/N] ".to_owned(), "y"),
+    };
+    let answer = tokio::task::spawn_blocking(move || ask(&question))
+        .await
+        .map_err(|error| CliError::failed(format!("asking for confirmation: {error}")))??;
+    let answer = answer.trim();
+    if answer == wanted || (wanted == "y" && answer.eq_ignore_ascii_case("yes")) {
+        Ok(())
+    } else {
+        Err(refused("declined"))
+    }
+}
+
+fn ask(question: &str) -> io::Result<String> {
+    write!(io::stderr(), "{question}")?;
+    io::stderr().flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(answer)
+}

@@ -1,0 +1,191 @@
+//! The one error of the command line: a kind, which fixes the exit code, a sentence, and hints.
+//!
+//! ```text
+//! Error: there is no DaemonSet `agnet` in namespace `edge`
+//! Hint: `rolldeck status -n edge` lists what is there
+//! ```
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+use crate::driver::{AccessError, CommandError};
+use crate::engine::command::Refusal;
+
+/// Why a command did not come to its end.
+#[derive(Debug)]
+pub struct CliError {
+    kind: Kind,
+    message: String,
+    hints: Vec<String>,
+}
+
+/// Kinds of failure, by what a script would do about them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Configuration, network, permission, the cluster's refusal.
+    Failed,
+    /// It was not over in time.
+    TimedOut,
+    /// The DaemonSet is not there.
+    NotFound,
+    /// The engine refused it, or the operator declined: nothing was changed.
+    Refused,
+    /// Somebody else drives.
+    DrivenByOther,
+    /// Whoever read our output has gone. Nobody is there to be told.
+    BrokenPipe,
+}
+
+/// What a command that came to its end has to say to a script.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    /// Done; complete.
+    Done,
+    /// Not complete yet.
+    Incomplete,
+    /// Halted or failed.
+    Halted,
+    /// Somebody else drives.
+    DrivenByOther,
+    /// Interrupted from the keyboard, or by a lost terminal.
+    Interrupted,
+    /// Told to end by a signal.
+    Terminated,
+}
+
+impl Exit {
+    /// The exit code, as documented in `--help`.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Incomplete => 3,
+            Self::Halted => 4,
+            Self::DrivenByOther => 7,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+impl CliError {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hints: Vec::new() }
+    }
+
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self::new(Kind::Failed, message)
+    }
+
+    /// Adds what to try next.
+    pub(crate) fn hinted(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// The exit code, as documented in `--help`.
+    pub fn code(&self) -> u8 {
+        match self.kind {
+            Kind::Failed => 1,
+            Kind::TimedOut => Exit::Incomplete.code(),
+            Kind::NotFound => 5,
+            Kind::Refused => 6,
+            Kind::DrivenByOther => Exit::DrivenByOther.code(),
+            // What a program killed by SIGPIPE leaves behind.
+            Kind::BrokenPipe => 141,
+        }
+    }
+
+    /// Says it on standard error, unless there is nobody to be told.
+    pub fn report(&self) {
+        use io::Write;
+        if self.kind != Kind::BrokenPipe {
+            // Nowhere is left to complain about a closed standard error.
+            let _ = writeln!(io::stderr().lock(), "{self}");
+        }
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Error: {}", self.message)?;
+        self.hints.iter().try_for_each(|hint| write!(f, "\nHint: {hint}"))
+    }
+}
+
+impl std::error::Error for CliError {}
+
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::new(Kind::BrokenPipe, "nobody reads the output any more"),
+            _ => Self::failed(format!("writing the answer: {error}")),
+        }
+    }
+}
+
+impl From<AccessError> for CliError {
+    fn from(AccessError { message, hints }: AccessError) -> Self {
+        Self { kind: Kind::Failed, message, hints }
+    }
+}
+
+impl From<Refusal> for CliError {
+    fn from(refusal: Refusal) -> Self {
+        let message = refusal.to_string();
+        match refusal {
+            Refusal::NotLoaded(_) | Refusal::Stale(_) => Self::new(Kind::Refused, message),
+            Refusal::NotPermitted(_) => Self::new(Kind::Failed, message),
+            Refusal::DrivenBy { .. } => Self::new(Kind::DrivenByOther, message)
+                .hinted("`rolldeck drive --take-over` asks them to hand over, and succeeds a console that is gone"),
+            Refusal::NotNow(_) | Refusal::Invalid(_) => Self::new(Kind::Refused, message),
+        }
+    }
+}
+
+impl From<CommandError> for CliError {
+    fn from(error: CommandError) -> Self {
+        match error {
+            CommandError::Refused(refusal) => refusal.into(),
+            CommandError::Failed(why) => Self::failed(why),
+            CommandError::Stopped => Self::failed(error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::event::Right;
+
+    #[test]
+    fn kinds_fix_exit_codes() {
+        for (error, code) in [
+            (CliError::from(AccessError { message: "no context `x`".to_owned(), hints: Vec::new() }), 1),
+            (Refusal::NotPermitted(Right::DeletePods).into(), 1),
+            (Refusal::NotNow("it is paused".to_owned()).into(), 6),
+            (Refusal::DrivenBy { holder: "ops@bastion".into() }.into(), 7),
+            (CommandError::Failed("patching: 500".to_owned()).into(), 1),
+            (CliError::new(Kind::NotFound, "gone"), 5),
+            (CliError::new(Kind::TimedOut, "late"), 3),
+            (io::Error::from(io::ErrorKind::BrokenPipe).into(), 141),
+        ] {
+            assert_eq!(error.code(), code, "{error}");
+        }
+    }
+
+    #[test]
+    fn hints_follow_the_error_line_by_line() {
+        let error = CliError::failed("no such context").hinted("`kubectl config get-contexts` lists them").hinted("b");
+        assert_eq!(
+            error.to_string(),
+            "Error: no such context\nHint: `kubectl config get-contexts` lists them\nHint: b"
+        );
+    }
+}

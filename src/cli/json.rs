@@ -1,0 +1,458 @@
+//! What `-o json` answers. Field names and meanings are stable: fields may be added, none is renamed or removed.
+//!
+//! Words (`state`, `phase`, `hold`, `cause`, `text`) are those that the console shows. Instants are RFC 3339 in UTC.
+//!
+//! ```text
+//! status ds/x    Status         drive, status --watch    one Change a line, then one Status
+//! status         Fleet          history                  History
+//! set-image …    Errand
+//! ```
+
+use serde::Serialize;
+
+use crate::driver::{DrivenBy, Fleet, FleetRow, FleetState};
+use crate::engine::Str;
+use crate::engine::command::{Danger, Preview};
+use crate::engine::event::WatchHealth;
+use crate::engine::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::quantity::IntOrPercent;
+use crate::engine::record::{Halt, Paused};
+use crate::engine::snapshot::{
+    Alarm, Blame, BudgetView, Counts, DriverView, NodeView, Phase, RevisionView, Snapshot, Why,
+};
+use crate::engine::time::Timestamp;
+
+/// The version of these shapes.
+pub(crate) const API_VERSION: &str = "rolldeck.io/v1";
+
+/// Names the shape, as Kubernetes objects do.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TypeMeta {
+    api_version: &'static str,
+    kind: &'static str,
+}
+
+impl TypeMeta {
+    pub(crate) fn new(kind: &'static str) -> Self {
+        Self { api_version: API_VERSION, kind }
+    }
+}
+
+/// Where one rollout stands.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Status<'a> {
+    #[serde(flatten)]
+    meta: TypeMeta,
+    at: Timestamp,
+    context: &'a str,
+    namespace: &'a str,
+    name: &'a str,
+    /// `idle`, `held`, `running`, `paused`, `halted`, `complete`, …
+    phase: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused: Option<&'a Paused>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    halt: Option<&'a Halt>,
+    started_at: Option<Timestamp>,
+    strategy: &'static str,
+    adopted: bool,
+    original_strategy: Option<&'a str>,
+    driver: Driver<'a>,
+    from: Option<Revision<'a>>,
+    to: Option<Revision<'a>>,
+    image_changes: Vec<ImageChange<'a>>,
+    counts: Counts,
+    budget: BudgetView,
+    plan: Plan<'a>,
+    alarms: Vec<AlarmLine>,
+    watches: Vec<Watch<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nodes: Option<Vec<Node<'a>>>,
+}
+
+/// Whether to list the nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Nodes {
+    /// One entry a node.
+    Listed,
+    /// Counts only.
+    Counted,
+}
+
+impl<'a> Status<'a> {
+    pub(crate) fn new(context: &'a str, snapshot: &'a Snapshot, nodes: Nodes) -> Self {
+        let nodes =
+            (nodes == Nodes::Listed).then(|| snapshot.nodes.iter().map(|node| Node::new(node, snapshot.at)).collect());
+        Self {
+            meta: TypeMeta::new("RolloutStatus"),
+            at: snapshot.at,
+            context,
+            namespace: &snapshot.namespace,
+            name: &snapshot.name,
+            phase: snapshot.phase.to_string(),
+            paused: match &snapshot.phase {
+                Phase::Paused(paused) => Some(paused),
+                _ => None,
+            },
+            halt: snapshot.halt.as_ref(),
+            started_at: snapshot.started_at,
+            strategy: strategy(snapshot.strategy),
+            adopted: snapshot.adopted,
+            original_strategy: snapshot.original_strategy.as_deref(),
+            driver: Driver::new(&snapshot.driver),
+            from: snapshot.from.as_ref().map(Revision::new),
+            to: snapshot.to.as_ref().map(Revision::new),
+            image_changes: snapshot.image_changes.iter().map(ImageChange::new).collect(),
+            counts: snapshot.counts,
+            budget: snapshot.budget,
+            plan: Plan::new(snapshot),
+            alarms: snapshot.alarms.iter().map(AlarmLine::new).collect(),
+            watches: snapshot.watches.iter().map(|(watched, health)| Watch::new(watched, health)).collect(),
+            nodes,
+        }
+    }
+}
+
+fn strategy(kind: StrategyKind) -> &'static str {
+    match kind {
+        StrategyKind::RollingUpdate => "RollingUpdate",
+        StrategyKind::OnDelete => "OnDelete",
+    }
+}
+
+/// Who drives: `state` is `you`, `other`, `lost`, `waiting`, `nobody` or `unknown`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Driver<'a> {
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holder: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seen_at: Option<Timestamp>,
+}
+
+impl<'a> Driver<'a> {
+    fn new(driver: &'a DriverView) -> Self {
+        let (state, holder, seen_at) = match driver {
+            DriverView::Unknown => ("unknown", None, None),
+            DriverView::Nobody => ("nobody", None, None),
+            DriverView::You { renewed_at } => ("you", None, Some(*renewed_at)),
+            DriverView::Waiting { holder } => ("waiting", holder.as_deref(), None),
+            DriverView::Other { holder, seen_at } => ("other", Some(&**holder), Some(*seen_at)),
+            DriverView::Lost { holder, seen_at } => ("lost", Some(&**holder), Some(*seen_at)),
+        };
+        Self { state, holder, seen_at }
+    }
+}
+
+/// One revision.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Revision<'a> {
+    number: Option<i64>,
+    hash: &'a str,
+    images: Vec<Image<'a>>,
+    created_at: Option<Timestamp>,
+    change_cause: Option<&'a str>,
+    pods: u32,
+}
+
+impl<'a> Revision<'a> {
+    pub(crate) fn new(revision: &'a RevisionView) -> Self {
+        Self {
+            number: revision.number,
+            hash: &revision.hash,
+            images: revision.images.iter().map(|(container, image)| Image { container, image }).collect(),
+            created_at: revision.created_at,
+            change_cause: revision.change_cause.as_deref(),
+            pods: revision.pods,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Image<'a> {
+    container: &'a str,
+    image: &'a str,
+}
+
+#[derive(Serialize)]
+struct ImageChange<'a> {
+    container: &'a str,
+    from: Option<&'a str>,
+    to: Option<&'a str>,
+}
+
+impl<'a> ImageChange<'a> {
+    fn new(change: &'a crate::engine::snapshot::ImageChange) -> Self {
+        Self { container: &change.container, from: change.from.as_deref(), to: change.to.as_deref() }
+    }
+}
+
+/// The plan: `step` counts from 1, 0 before the first.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Plan<'a> {
+    steps: &'a [IntOrPercent],
+    step: usize,
+    partition: Option<IntOrPercent>,
+    keep: u32,
+    allowed: u32,
+    selector: Option<String>,
+    selected: u32,
+}
+
+impl<'a> Plan<'a> {
+    fn new(snapshot: &'a Snapshot) -> Self {
+        let plan = &snapshot.plan;
+        Self {
+            steps: &plan.steps,
+            step: plan.step.map_or(0, |step| step + 1),
+            partition: plan.partition,
+            keep: plan.keep,
+            allowed: plan.allowed,
+            selector: plan.selector.as_ref().map(ToString::to_string),
+            selected: plan.selected,
+        }
+    }
+}
+
+/// Something that needs attention: its kind for a script, its words for people.
+#[derive(Serialize)]
+pub(crate) struct AlarmLine {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: String,
+}
+
+impl AlarmLine {
+    fn new(alarm: &Alarm) -> Self {
+        let kind = match alarm {
+            Alarm::Cascade { .. } => "cascade",
+            Alarm::StrategyFlipped { .. } => "strategyFlipped",
+            Alarm::TemplateChanged { .. } => "templateChanged",
+            Alarm::Halted { .. } => "halted",
+            Alarm::Blind { .. } => "blind",
+            Alarm::WriteFailing { .. } => "writeFailing",
+            Alarm::RecordUnreadable { .. } => "recordUnreadable",
+        };
+        Self { kind, text: alarm.to_string() }
+    }
+}
+
+/// How well one watched kind can be seen: `state` is `loading`, `live`, `down` or `forbidden`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Watch<'a> {
+    watched: String,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'a str>,
+}
+
+impl<'a> Watch<'a> {
+    fn new(watched: &crate::engine::event::Watched, health: &'a WatchHealth) -> Self {
+        let (state, since, why) = match health {
+            WatchHealth::Loading => ("loading", None, None),
+            WatchHealth::Live => ("live", None, None),
+            WatchHealth::Down { since, why } => ("down", Some(*since), Some(&**why)),
+            WatchHealth::Forbidden { why } => ("forbidden", None, Some(&**why)),
+        };
+        Self { watched: watched.to_string(), state, since, why }
+    }
+}
+
+/// One node. `why` is the line that the console shows.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Node<'a> {
+    name: &'a str,
+    state: String,
+    why: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hold: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blame: Option<Blame>,
+    since: Option<Timestamp>,
+    revision: Option<&'a str>,
+    revision_number: Option<i64>,
+    at_target: bool,
+    image: String,
+    pod: Option<&'a str>,
+    pod_created_at: Option<Timestamp>,
+    restarts: u32,
+    selected: bool,
+}
+
+impl<'a> Node<'a> {
+    pub(crate) fn new(node: &'a NodeView, at: Timestamp) -> Self {
+        Self {
+            name: &node.name,
+            state: node.state.to_string(),
+            why: Why { node, at }.to_string(),
+            hold: node.hold.as_ref().map(ToString::to_string),
+            cause: node.cause.as_ref().map(ToString::to_string),
+            message: node.cause.as_ref().and_then(|cause| cause.message.as_deref()),
+            blame: node.blame,
+            since: node.since,
+            revision: node.revision.as_deref(),
+            revision_number: node.revision_number,
+            at_target: node.at_target,
+            image: node.image.to_string(),
+            pod: node.pod.as_deref(),
+            pod_created_at: node.pod_created_at,
+            restarts: node.restarts,
+            selected: node.selected,
+        }
+    }
+}
+
+/// A DaemonSet's revisions, newest first.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct History<'a> {
+    #[serde(flatten)]
+    meta: TypeMeta,
+    at: Timestamp,
+    namespace: &'a str,
+    name: &'a str,
+    revisions: Vec<Revision<'a>>,
+}
+
+impl<'a> History<'a> {
+    pub(crate) fn new(snapshot: &'a Snapshot) -> Self {
+        Self {
+            meta: TypeMeta::new("RevisionHistory"),
+            at: snapshot.at,
+            namespace: &snapshot.namespace,
+            name: &snapshot.name,
+            revisions: snapshot.revisions.iter().map(Revision::new).collect(),
+        }
+    }
+}
+
+/// What a one-shot write would do, or did: `settled` is absent after `--dry-run`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Errand<'a> {
+    #[serde(flatten)]
+    pub(crate) meta: TypeMeta,
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) preview: PreviewLines<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) settled: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) next: Vec<String>,
+}
+
+/// What a write would do.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PreviewLines<'a> {
+    title: &'a str,
+    effects: &'a [String],
+    nodes: &'a [Str],
+    calls: &'a [String],
+    /// `none`, `bounded`, `serious` or `beyond`
+    danger: &'static str,
+}
+
+impl<'a> PreviewLines<'a> {
+    pub(crate) fn new(preview: &'a Preview) -> Self {
+        Self {
+            title: &preview.title,
+            effects: &preview.effects,
+            nodes: &preview.nodes,
+            calls: &preview.calls,
+            danger: match preview.danger {
+                Danger::None => "none",
+                Danger::Bounded => "bounded",
+                Danger::Serious => "serious",
+                Danger::Beyond => "beyond",
+            },
+        }
+    }
+}
+
+/// All DaemonSets that we may see.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct FleetList<'a> {
+    #[serde(flatten)]
+    meta: TypeMeta,
+    context: &'a str,
+    items: Vec<FleetItem<'a>>,
+}
+
+impl<'a> FleetList<'a> {
+    pub(crate) fn new(context: &'a str, fleet: &'a Fleet) -> Self {
+        Self { meta: TypeMeta::new("Fleet"), context, items: fleet.rows.iter().map(FleetItem::new).collect() }
+    }
+}
+
+/// One DaemonSet; `drivenBy` is `controller`, `nobody`, `you`, `unknown` or an identity.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FleetItem<'a> {
+    namespace: &'a str,
+    name: &'a str,
+    desired: u32,
+    current: u32,
+    ready: u32,
+    updated: u32,
+    available: u32,
+    strategy: &'a str,
+    state: String,
+    driven_by: String,
+}
+
+impl<'a> FleetItem<'a> {
+    fn new(row: &'a FleetRow) -> Self {
+        let DaemonSetCounters { desired, current, ready, updated, available, .. } = row.counters;
+        Self {
+            namespace: &row.namespace,
+            name: &row.name,
+            desired,
+            current,
+            ready,
+            updated,
+            available,
+            strategy: &row.strategy,
+            state: fleet_state(&row.state),
+            driven_by: driven_by(&row.driven_by),
+        }
+    }
+}
+
+/// A DaemonSet's state in words.
+pub(crate) fn fleet_state(state: &FleetState) -> String {
+    match state {
+        FleetState::Halted(why) => why.clone(),
+        FleetState::Degraded(count) => format!("{count} unavailable"),
+        FleetState::Paused(words) => words.clone(),
+        FleetState::Rolling => "rolling out".to_owned(),
+        FleetState::Held => "held".to_owned(),
+        FleetState::Adopted => "adopted".to_owned(),
+        FleetState::UpToDate => "up to date".to_owned(),
+    }
+}
+
+/// Who drives, in a word.
+pub(crate) fn driven_by(driven_by: &DrivenBy) -> String {
+    match driven_by {
+        DrivenBy::Controller => "controller".to_owned(),
+        DrivenBy::Nobody => "nobody".to_owned(),
+        DrivenBy::You => "you".to_owned(),
+        DrivenBy::Other(identity) => identity.to_string(),
+        DrivenBy::Unknown => "unknown".to_owned(),
+    }
+}

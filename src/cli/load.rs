@@ -1,0 +1,167 @@
+//! Waits until a view is complete, and says in one error what keeps it from being so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::error::{CliError, Kind};
+use crate::driver::{Fleet, Rollout};
+use crate::engine::event::{WatchHealth, Watched};
+use crate::engine::snapshot::{Phase, Presence, Snapshot};
+
+/// How long a server that does not answer is tried before we give up; a single lost packet must not fail a script.
+const UNREACHABLE_AFTER: Duration = Duration::from_secs(3);
+
+/// Where the view is asked from, for the words of an error.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    /// The kubeconfig context.
+    pub(crate) context: &'a str,
+    /// The namespace, if one is meant.
+    pub(crate) namespace: Option<&'a str>,
+}
+
+/// Waits at most `patience` until the rollout's view is complete.
+///
+/// What we are not allowed to see is not waited for: the engine says what it cannot judge without it.
+pub(crate) async fn rollout(
+    rollout: &Rollout,
+    place: Place<'_>,
+    patience: Duration,
+) -> Result<Arc<Snapshot>, CliError> {
+    let mut snapshots = rollout.snapshots.clone();
+    let until = Instant::now() + patience;
+    let mut silent = Silence::default();
+    loop {
+        let snapshot = snapshots.borrow_and_update().clone();
+        match state_of(&snapshot) {
+            View::Complete => return Ok(snapshot),
+            View::Absent => return Err(absent(&snapshot)),
+            View::Forbidden(why) => return Err(forbidden(&snapshot, &why)),
+            View::Down(why) => silent.heard(Some(why)),
+            View::Loading => silent.heard(None),
+        }
+        let give_up = silent.give_up_at().map_or(until, |at| at.min(until));
+        tokio::select! {
+            changed = snapshots.changed() => changed.map_err(|_gone| CliError::failed("the driver has stopped"))?,
+            () = sleep_until(give_up) => {
+                return Err(match silent.why {
+                    Some(why) => unreachable(place, &why),
+                    None => late(&snapshot, patience),
+                });
+            }
+        }
+    }
+}
+
+/// Waits at most `patience` until all DaemonSets are listed.
+pub(crate) async fn fleet(
+    fleet: &mut watch::Receiver<Arc<Fleet>>,
+    place: Place<'_>,
+    patience: Duration,
+) -> Result<Arc<Fleet>, CliError> {
+    let until = Instant::now() + patience;
+    let mut silent = Silence::default();
+    loop {
+        let now = fleet.borrow_and_update().clone();
+        match &now.health {
+            WatchHealth::Live => return Ok(now),
+            WatchHealth::Forbidden { why } => {
+                let error = CliError::failed(format!("you may not list DaemonSets here: {why}"));
+                return Err(match place.namespace {
+                    None => error.hinted("`-n NAMESPACE` asks for one namespace only"),
+                    Some(_) => error.hinted("the README has the Role that rolldeck needs"),
+                });
+            }
+            WatchHealth::Down { why, .. } => silent.heard(Some(why.to_string())),
+            WatchHealth::Loading => silent.heard(None),
+        }
+        let give_up = silent.give_up_at().map_or(until, |at| at.min(until));
+        match timeout_at(give_up, fleet.changed()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_gone)) => return Err(CliError::failed("the driver has stopped")),
+            Err(_late) => {
+                let why = silent.why.unwrap_or_else(|| "it did not answer in time".to_owned());
+                return Err(unreachable(place, &why));
+            }
+        }
+    }
+}
+
+/// A server that does not answer: since when, and what was said last.
+#[derive(Default)]
+struct Silence {
+    since: Option<Instant>,
+    why: Option<String>,
+}
+
+impl Silence {
+    fn heard(&mut self, why: Option<String>) {
+        self.since = why.as_ref().map(|_| self.since.unwrap_or_else(Instant::now));
+        self.why = why;
+    }
+
+    fn give_up_at(&self) -> Option<Instant> {
+        self.since.map(|since| since + UNREACHABLE_AFTER)
+    }
+}
+
+enum View {
+    Complete,
+    Loading,
+    Absent,
+    Forbidden(String),
+    Down(String),
+}
+
+fn state_of(snapshot: &Snapshot) -> View {
+    match (snapshot.daemonset, snapshot.watch(Watched::DaemonSet)) {
+        (Presence::Absent, _) => return View::Absent,
+        (Presence::Loading, Some(WatchHealth::Forbidden { why })) => return View::Forbidden(why.to_string()),
+        _ => {}
+    }
+    if snapshot.daemonset == Presence::Present && snapshot.phase != Phase::Loading {
+        return View::Complete;
+    }
+    let down = snapshot.watches.iter().find_map(|(watched, health)| match health {
+        WatchHealth::Down { why, .. } => Some(format!("{watched}: {why}")),
+        _ => None,
+    });
+    let loading = snapshot.watches.iter().any(|(_, health)| *health == WatchHealth::Loading);
+    match down {
+        Some(why) => View::Down(why),
+        None if !loading && snapshot.daemonset == Presence::Present => View::Complete,
+        None => View::Loading,
+    }
+}
+
+fn absent(snapshot: &Snapshot) -> CliError {
+    let Snapshot { namespace, name, .. } = snapshot;
+    CliError::new(Kind::NotFound, format!("there is no DaemonSet `{name}` in namespace `{namespace}`"))
+        .hinted(format!("`rolldeck status -n {namespace}` lists those that are; `-n` names another namespace"))
+}
+
+fn forbidden(snapshot: &Snapshot, why: &str) -> CliError {
+    let Snapshot { namespace, name, .. } = snapshot;
+    CliError::failed(format!("you may not see DaemonSet `{name}` in namespace `{namespace}`: {why}"))
+        .hinted("the README has the Role that rolldeck needs")
+}
+
+fn unreachable(place: Place<'_>, why: &str) -> CliError {
+    let error = CliError::failed(format!("cannot read from the cluster of context `{}`: {why}", place.context));
+    if why.contains("401") || why.to_ascii_lowercase().contains("unauthorized") {
+        error.hinted("the credentials are not accepted, or have expired: log in again")
+    } else {
+        error.hinted("is the API server up, and is this the right context? `--context` picks another")
+    }
+}
+
+fn late(snapshot: &Snapshot, patience: Duration) -> CliError {
+    CliError::new(
+        Kind::TimedOut,
+        format!("the view is not complete after {} s: {}", patience.as_secs(), snapshot.freshness()),
+    )
+    .hinted("`--timeout` waits longer")
+}

@@ -1,0 +1,290 @@
+//! `status` and `history`: how things stand, in the console's words.
+//!
+//! ```text
+//! edge/agent on prod-eu: running, 38 of 120 updated
+//!   change   v1.8.2 → v1.9.0, rev 14 → 15
+//!   driver   ops@bastion-2/4711 drives
+//!   budget   down 2 of 2: 1 ours, 1 suspect + 3 not ours, pulling 2 of 2
+//!   plan     step 2 of 4: 60 may be updated, partition 60
+//!   view     live
+//!   failed   1 image not found: ipc-017
+//! ```
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::args::{HistoryArgs, OutputFormat, StatusArgs};
+use super::error::{CliError, Exit, Kind};
+use super::json::{self, Nodes};
+use super::load::{self, Place};
+use super::output::Output;
+use super::story::Story;
+use crate::driver::{Fleet, Rollout, Session};
+use crate::engine::Role;
+use crate::engine::snapshot::{DriverView, NodeState, NodeView, Phase, Presence, RevisionView, Snapshot, Why};
+use crate::engine::time::{Humane, Timestamp};
+
+/// How long a look may take when nothing else is said.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How many nodes with the same trouble are named.
+const NAMED: usize = 5;
+
+/// Says once where a rollout stands, or follows it to its end.
+pub(crate) async fn rollout(
+    session: &dyn Session,
+    namespace: &str,
+    name: &str,
+    args: &StatusArgs,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    let rollout = session.open(namespace, name, Role::Errand);
+    let place = Place { context: session.context(), namespace: Some(namespace) };
+    let snapshot = load::rollout(&rollout, place, args.timeout.unwrap_or(PATIENCE)).await?;
+    if args.watch {
+        return match args.timeout {
+            None => follow(&rollout, output).await,
+            Some(patience) => match tokio::time::timeout(patience, follow(&rollout, output)).await {
+                Ok(end) => end,
+                Err(_late) => Err(out_of_time(&rollout.snapshot(), patience)),
+            },
+        };
+    }
+    let nodes = if args.nodes { Nodes::Listed } else { Nodes::Counted };
+    match output.format() {
+        OutputFormat::Json => output.json(&json::Status::new(session.context(), &snapshot, nodes))?,
+        OutputFormat::Text => {
+            summary(session.context(), &snapshot).iter().try_for_each(|line| output.line(line))?;
+            if nodes == Nodes::Listed {
+                output.line("")?;
+                output.table(&node_table(&snapshot))?;
+            }
+        }
+    }
+    Ok(standing(&snapshot))
+}
+
+/// Says that a rollout was not over in time.
+pub(crate) fn out_of_time(snapshot: &Snapshot, patience: Duration) -> CliError {
+    let counts = snapshot.counts;
+    CliError::new(
+        Kind::TimedOut,
+        format!(
+            "not over after {} s: {}, {} of {} updated",
+            patience.as_secs(),
+            snapshot.doing(),
+            counts.updated,
+            counts.nodes
+        ),
+    )
+}
+
+/// Follows a rollout until it is over: complete, halted, or the DaemonSet gone.
+async fn follow(rollout: &Rollout, output: &mut Output) -> Result<Exit, CliError> {
+    let mut snapshots = rollout.snapshots.clone();
+    let mut story = Story::default();
+    loop {
+        let snapshot = snapshots.borrow_and_update().clone();
+        tell(&mut story, &snapshot, output)?;
+        if snapshot.daemonset == Presence::Absent {
+            return Err(deleted(&snapshot));
+        }
+        match standing(&snapshot) {
+            Exit::Incomplete => {}
+            end => return Ok(end),
+        }
+        snapshots.changed().await.map_err(|_gone| CliError::failed("the driver has stopped"))?;
+    }
+}
+
+/// Prints what changed.
+pub(crate) fn tell(story: &mut Story, snapshot: &std::sync::Arc<Snapshot>, output: &mut Output) -> std::io::Result<()> {
+    for change in story.tell(snapshot) {
+        match output.format() {
+            OutputFormat::Text => output.line(change.line())?,
+            OutputFormat::Json => output.json(&change.json())?,
+        }
+    }
+    Ok(())
+}
+
+/// Says that the DaemonSet went away while we looked on.
+pub(crate) fn deleted(snapshot: &Snapshot) -> CliError {
+    let Snapshot { namespace, name, .. } = snapshot;
+    CliError::new(Kind::NotFound, format!("DaemonSet `{name}` in namespace `{namespace}` was deleted"))
+}
+
+/// What a script is told of how things stand.
+pub(crate) fn standing(snapshot: &Snapshot) -> Exit {
+    let counts = snapshot.counts;
+    match snapshot.phase {
+        Phase::Halted => Exit::Halted,
+        _ if counts.failed > 0 => Exit::Halted,
+        Phase::Idle | Phase::Complete => Exit::Done,
+        Phase::Native if counts.updated == counts.nodes => Exit::Done,
+        _ => Exit::Incomplete,
+    }
+}
+
+fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
+    let Snapshot { namespace, name, counts, budget, .. } = snapshot;
+    let mut lines = vec![format!(
+        "{namespace}/{name} on {context}: {}, {} of {} updated",
+        snapshot.doing(),
+        counts.updated,
+        counts.nodes
+    )];
+    let mut say = |label: &str, text: String| lines.push(format!("  {label:<8} {text}"));
+    for alarm in &snapshot.alarms {
+        say("ALARM", alarm.to_string());
+    }
+    say("change", format!("{}, {}", snapshot.change(), snapshot.numbers()));
+    say("driver", driver_line(snapshot));
+    say("budget", format!("{budget}, pulling {} of {}", budget.pulling, budget.max_pulling));
+    if snapshot.started_at.is_some() {
+        say("plan", snapshot.plan.to_string());
+    }
+    if let Some(original) = &snapshot.original_strategy {
+        say("strategy", format!("OnDelete (ours), was {original}"));
+    }
+    say("view", snapshot.freshness().to_string());
+    for line in trouble(snapshot) {
+        say(line.0, line.1);
+    }
+    lines
+}
+
+fn driver_line(snapshot: &Snapshot) -> String {
+    let driving = snapshot.driving();
+    match (&snapshot.driver, &snapshot.phase) {
+        (DriverView::Nobody | DriverView::Lost { .. }, Phase::Running | Phase::Held | Phase::Preparing) => {
+            format!("{driving}; `rolldeck drive -n {} ds/{}` would", snapshot.namespace, snapshot.name)
+        }
+        _ => driving.to_string(),
+    }
+}
+
+/// Nodes in trouble by state and cause, a line each.
+fn trouble(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
+    let mut groups: BTreeMap<(NodeState, String), Vec<&NodeView>> = BTreeMap::new();
+    for node in snapshot.nodes.iter() {
+        let why = match (node.state, &node.cause, node.blame) {
+            (NodeState::NodeDown, _, Some(blame)) => blame.to_string(),
+            (NodeState::Failed | NodeState::NodeDown, Some(cause), _) => cause.to_string(),
+            (NodeState::Failed | NodeState::NodeDown, None, _) => "cause not known".to_owned(),
+            (_, Some(cause), _) => cause.to_string(),
+            _ => continue,
+        };
+        groups.entry((node.state, why)).or_default().push(node);
+    }
+    groups
+        .into_iter()
+        .map(|((state, why), nodes)| {
+            let label = match state {
+                NodeState::Failed => "failed",
+                NodeState::NodeDown => "down",
+                _ => "trouble",
+            };
+            let named = nodes.iter().take(NAMED).map(|node| &*node.name).collect::<Vec<_>>().join(" ");
+            let more = if nodes.len() > NAMED { " …" } else { "" };
+            (label, format!("{} {why}: {named}{more}", nodes.len()))
+        })
+        .collect()
+}
+
+fn node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
+    let mut rows = vec![["NODE", "STATE", "REV", "IMAGE", "POD", "RESTARTS", "AGE", "WHY"].map(str::to_owned).to_vec()];
+    rows.extend(snapshot.nodes.iter().map(|node| {
+        let revision = node.revision_number.map(|number| number.to_string());
+        vec![
+            node.name.to_string(),
+            node.state.to_string(),
+            revision.or_else(|| node.revision.as_deref().map(str::to_owned)).unwrap_or_else(|| "?".to_owned()),
+            node.image.to_string(),
+            node.pod.as_deref().unwrap_or("-").to_owned(),
+            node.restarts.to_string(),
+            age(node.pod_created_at, snapshot.at),
+            Why { node, at: snapshot.at }.to_string(),
+        ]
+    }));
+    rows
+}
+
+fn age(since: Option<Timestamp>, at: Timestamp) -> String {
+    since.map_or_else(|| "?".to_owned(), |since| Humane(at.since(since)).to_string())
+}
+
+/// Lists all DaemonSets that we may see, in one namespace or in all.
+pub(crate) async fn fleet(
+    session: &dyn Session,
+    namespace: Option<&str>,
+    patience: Option<Duration>,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    let mut watched = session.fleet(namespace);
+    let place = Place { context: session.context(), namespace };
+    let fleet = load::fleet(&mut watched, place, patience.unwrap_or(PATIENCE)).await?;
+    match output.format() {
+        OutputFormat::Json => output.json(&json::FleetList::new(session.context(), &fleet))?,
+        OutputFormat::Text if fleet.rows.is_empty() => output.line(match namespace {
+            Some(namespace) => format!("no DaemonSets in namespace {namespace}"),
+            None => "no DaemonSets".to_owned(),
+        })?,
+        OutputFormat::Text => output.table(&fleet_table(&fleet))?,
+    }
+    Ok(Exit::Done)
+}
+
+fn fleet_table(fleet: &Fleet) -> Vec<Vec<String>> {
+    let head = ["NAMESPACE", "DAEMONSET", "DESIRED", "UPDATED", "AVAILABLE", "STRATEGY", "STATE", "DRIVEN BY"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(fleet.rows.iter().map(|row| {
+        vec![
+            row.namespace.to_string(),
+            row.name.to_string(),
+            row.counters.desired.to_string(),
+            row.counters.updated.to_string(),
+            row.counters.available.to_string(),
+            row.strategy.clone(),
+            json::fleet_state(&row.state),
+            json::driven_by(&row.driven_by),
+        ]
+    }));
+    rows
+}
+
+/// Lists the revisions of one DaemonSet.
+pub(crate) async fn history(
+    session: &dyn Session,
+    namespace: &str,
+    args: &HistoryArgs,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    let rollout = session.open(namespace, &args.name.0, Role::Errand);
+    let place = Place { context: session.context(), namespace: Some(namespace) };
+    let snapshot = load::rollout(&rollout, place, args.timeout).await?;
+    match output.format() {
+        OutputFormat::Json => output.json(&json::History::new(&snapshot))?,
+        OutputFormat::Text => output.table(&history_table(&snapshot))?,
+    }
+    Ok(Exit::Done)
+}
+
+fn history_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
+    let mut rows = vec![["REVISION", "PODS", "AGE", "IMAGES", "CHANGE-CAUSE"].map(str::to_owned).to_vec()];
+    let target = snapshot.to.as_ref().map(|revision| &revision.hash);
+    rows.extend(snapshot.revisions.iter().map(|revision: &RevisionView| {
+        let current = if Some(&revision.hash) == target { " (current)" } else { "" };
+        vec![
+            revision.number.map_or_else(|| format!("? {}", revision.hash), |number| format!("{number}{current}")),
+            revision.pods.to_string(),
+            age(revision.created_at, snapshot.at),
+            images(revision),
+            revision.change_cause.as_deref().unwrap_or("").to_owned(),
+        ]
+    }));
+    rows
+}
+
+fn images(revision: &RevisionView) -> String {
+    revision.images.iter().map(|(container, image)| format!("{container}={image}")).collect::<Vec<_>>().join(" ")
+}
