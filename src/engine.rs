@@ -12,27 +12,34 @@
 //! It never awaits, never reads a clock, never does IO. The driver runs it against a cluster, the simulated world runs
 //! it ten thousand times a second against faults.
 
+mod assess;
 pub mod command;
+mod decide;
+mod diagnose;
+mod edit;
 pub mod effect;
+pub mod eligibility;
 pub mod event;
 pub mod facts;
 pub mod image;
 pub mod labels;
+mod lock;
+mod machine;
+mod operate;
+mod plan;
 pub mod quantity;
 pub mod record;
+mod report;
 pub mod snapshot;
 pub mod template;
 pub mod time;
+mod view;
 pub mod words;
 
 /// A string that is shared rather than copied.
 pub type Str = std::sync::Arc<str>;
 
-use command::{Command, CommandId, Notice, Preview, Refusal};
-use effect::{Effect, EffectId, Outcome};
-use event::Event;
-use snapshot::Snapshot;
-use time::Timestamp;
+pub use machine::Engine;
 
 /// What an engine is told once, when it is made.
 #[derive(Clone, Debug)]
@@ -73,65 +80,5 @@ impl Default for Timing {
     fn default() -> Self {
         use std::time::Duration;
         Self { lease: Duration::from_secs(15), act: Duration::from_secs(8), renew: Duration::from_secs(3) }
-    }
-}
-
-/// The state machine of one rollout.
-#[derive(Debug)]
-pub struct Engine {
-    config: Config,
-}
-
-impl Engine {
-    /// An engine that knows nothing yet.
-    pub fn new(config: Config) -> Self {
-        Self { config }
-    }
-
-    /// What it was told when it was made.
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-
-    /// Takes in one fact.
-    pub fn observe(&mut self, _event: Event, _now: Timestamp) {}
-
-    /// Takes in what an operator asks. A [`Notice::Settled`] follows when it is written, or could not be.
-    ///
-    /// # Errors
-    /// Refuses what makes no sense, is not permitted, or cannot be judged now; then nothing changed.
-    pub fn command(&mut self, _command: Command, _now: Timestamp) -> Result<CommandId, Refusal> {
-        Err(Refusal::NotNow("not yet".into()))
-    }
-
-    /// Says what a command would do, without doing it.
-    ///
-    /// # Errors
-    /// As [`Engine::command`].
-    pub fn preview(&self, _command: &Command, _now: Timestamp) -> Result<Preview, Refusal> {
-        Err(Refusal::NotNow("not yet".into()))
-    }
-
-    /// Decides what to write next. Every effect counts against the budget from here on, until its outcome is seen.
-    pub fn decide(&mut self, _now: Timestamp) -> Vec<(EffectId, Effect)> {
-        Vec::new()
-    }
-
-    /// Takes in what came of an effect.
-    pub fn outcome(&mut self, _id: EffectId, _outcome: Outcome, _now: Timestamp) {}
-
-    /// Takes what it has to say once.
-    pub fn take_notices(&mut self) -> Vec<Notice> {
-        Vec::new()
-    }
-
-    /// When [`Engine::decide`] or [`Engine::snapshot`] would answer otherwise although nothing was observed.
-    pub fn wake_at(&self) -> Option<Timestamp> {
-        None
-    }
-
-    /// Everything a front end shows; `None` is never returned, an engine that knows nothing says so.
-    pub fn snapshot(&self, _now: Timestamp) -> Snapshot {
-        unimplemented!()
     }
 }

@@ -397,6 +397,8 @@ pub enum Hold {
         /// Where.
         node: Str,
     },
+    /// Its old pod is down by itself: it waits until the new revision is available somewhere.
+    NotProven,
     /// It is next.
     Next,
 }
@@ -593,6 +595,7 @@ impl fmt::Display for Hold {
             Self::Budget { used, limit } => write!(f, "budget: {used} of {limit} down"),
             Self::PullLimit { used, limit } => write!(f, "pull limit: {used} of {limit}"),
             Self::Unproven { node } => write!(f, "trouble on {node}"),
+            Self::NotProven => f.write_str("waits until the image is proven"),
             Self::Next => f.write_str("next"),
         }
     }

@@ -1,0 +1,395 @@
+//! Where every node stands: its state, what is wrong with it, whose fault it is, and what it costs (design §6).
+//!
+//! A pure function of what was observed, the record, and what we have sent and not yet seen. Holds are not decided here:
+//! a row says what *is*, [`super::plan`] says what may happen next.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::Str;
+use super::event::{WatchHealth, Watched};
+use super::facts::{ConditionStatus, ContainerState, NodeFact};
+use super::record::{Direction, Intent, Progress};
+use super::snapshot::{Blame, Cause, CauseKind, ImageState, NodeState};
+use super::time::Timestamp;
+use super::view::{NodeEntry, NodeIx, PodEntry, View};
+
+/// How long a "could not create pods" event explains a missing pod.
+const NOT_CREATED_FRESH: Duration = Duration::from_secs(300);
+
+/// What an assessment is made of, beside the view.
+pub(crate) struct Question<'a> {
+    pub(crate) target: Option<&'a Str>,
+    pub(crate) intent: &'a Intent,
+    pub(crate) progress: &'a Progress,
+    /// Pods whose deletion was sent and is not yet seen, by uid.
+    pub(crate) deleting: &'a dyn Fn(&str) -> bool,
+    pub(crate) now: Timestamp,
+}
+
+/// One node, assessed.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) node: NodeIx,
+    pub(crate) state: NodeState,
+    pub(crate) blame: Option<Blame>,
+    pub(crate) cause: Option<Cause>,
+    pub(crate) since: Option<Timestamp>,
+    /// The uid of the pod that counts on this node.
+    pub(crate) pod: Option<Str>,
+    pub(crate) restarts: u32,
+    pub(crate) in_fleet: bool,
+    pub(crate) should_run: bool,
+    pub(crate) at_target: bool,
+    pub(crate) available: bool,
+    pub(crate) selected: bool,
+    pub(crate) cordoned: bool,
+    /// Its old pod could be deleted as far as the node itself is concerned.
+    pub(crate) replaceable: bool,
+    /// Counts as updated for the partition: at the target, or on its way.
+    pub(crate) committed: bool,
+    /// Its image pull counts against `maxPulling`.
+    pub(crate) pulls: bool,
+    /// It failed at the target revision, or is suspect, and nobody resumed past it.
+    pub(crate) failure: bool,
+    pub(crate) image: ImageState,
+}
+
+/// All nodes, assessed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Assessment {
+    pub(crate) rows: Vec<Row>,
+    /// Nodes that `status.desiredNumberScheduled` would count.
+    pub(crate) desired: u32,
+    /// Nodes of the fleet.
+    pub(crate) fleet: u32,
+    /// When the passing of time alone changes a row.
+    pub(crate) changes_at: Option<Timestamp>,
+}
+
+impl Assessment {
+    /// Assesses every node that runs, should run or ran a pod.
+    pub(crate) fn of(view: &View, question: &Question<'_>) -> Self {
+        let mut assessor = Assessor {
+            view,
+            question,
+            nodes_visible: matches!(view.health(Watched::Nodes), WatchHealth::Live | WatchHealth::Down { .. }),
+            server_now: view.server_time(question.now),
+            same_images: HashMap::new(),
+            changes_at: None,
+        };
+        let mut rows = Vec::with_capacity(view.nodes.len());
+        for (ix, entry) in view.nodes.iter().enumerate() {
+            rows.extend(assessor.row(ix, entry));
+        }
+        let count =
+            |test: fn(&Row) -> bool| u32::try_from(rows.iter().filter(|row| test(row)).count()).unwrap_or(u32::MAX);
+        let (desired, fleet) = (count(|row| row.should_run), count(|row| row.in_fleet));
+        Self { desired, fleet, changes_at: assessor.changes_at, rows }
+    }
+}
+
+struct Assessor<'a> {
+    view: &'a View,
+    question: &'a Question<'a>,
+    nodes_visible: bool,
+    server_now: Timestamp,
+    /// By revision hash: whether it has all the target's images.
+    same_images: HashMap<Str, bool>,
+    changes_at: Option<Timestamp>,
+}
+
+/// The pods of one node, sorted out.
+struct OnNode<'a> {
+    live: Option<&'a PodEntry>,
+    going: Option<&'a PodEntry>,
+    being_deleted: bool,
+}
+
+impl<'a> Assessor<'a> {
+    fn row(&mut self, ix: NodeIx, entry: &NodeEntry) -> Option<Row> {
+        let pods = self.sort_out(ix);
+        let seen = pods.live.or(pods.going);
+        let in_fleet = if self.nodes_visible { entry.eligibility.in_fleet } else { seen.is_some() };
+        if !in_fleet && seen.is_none() {
+            return None;
+        }
+        let fact = entry.fact.as_ref();
+        let down = fact.is_some_and(|fact| fact.ready != ConditionStatus::True);
+        let replaced = pods.being_deleted || pods.live.is_none();
+        let at_target = !replaced && pods.live.is_some_and(|pod| self.is_at_target(pod));
+        let available = !down && !replaced && pods.live.is_some_and(|pod| self.is_available(pod, at_target));
+        let failed = if at_target && !down { pods.live.and_then(|pod| self.failure_of(pod, available)) } else { None };
+        let state = self.state(in_fleet, down, at_target, available, failed.is_some(), &pods);
+        let blame = (in_fleet && !available).then(|| self.blame(&entry.name, down, at_target, replaced));
+        let image = self.image(entry, pods.live, at_target, replaced);
+        let excused = self.question.progress.excused.contains(&entry.name);
+        let selected = self
+            .question
+            .intent
+            .selector
+            .as_ref()
+            .is_none_or(|selector| fact.is_some_and(|fact| selector.matches(&fact.labels)));
+        Some(Row {
+            node: ix,
+            state,
+            blame,
+            cause: failed.or_else(|| self.cause(fact, down, &pods)),
+            since: self.since(state, fact, &pods),
+            pod: seen.map(|pod| pod.fact.uid.clone()),
+            restarts: seen.map_or(0, restarts),
+            in_fleet,
+            should_run: if self.nodes_visible { entry.eligibility.should_run } else { in_fleet },
+            at_target,
+            available,
+            selected,
+            cordoned: fact.is_some_and(|fact| fact.unschedulable),
+            replaceable: in_fleet
+                && fact.is_some()
+                && entry.eligibility.should_run
+                && !down
+                && !replaced
+                && !at_target
+                && pods.going.is_none(),
+            committed: in_fleet && (at_target || replaced || pods.going.is_some()),
+            pulls: self.pulls(in_fleet, blame, at_target, replaced, image, pods.live),
+            failure: !excused && (state == NodeState::Failed || blame == Some(Blame::Suspect)),
+            image,
+        })
+    }
+
+    fn sort_out(&self, ix: NodeIx) -> OnNode<'a> {
+        let view = self.view;
+        let (mut live, mut going): (Option<&PodEntry>, Option<&PodEntry>) = (None, None);
+        for pod in view.pods_on(ix) {
+            let slot = if pod.fact.deletion_at.is_none() { &mut live } else { &mut going };
+            if slot.is_none_or(|known| (known.fact.created_at, &known.fact.uid) < (pod.fact.created_at, &pod.fact.uid))
+            {
+                *slot = Some(pod);
+            }
+        }
+        let being_deleted = live.is_some_and(|pod| (self.question.deleting)(&pod.fact.uid));
+        OnNode { live, going, being_deleted }
+    }
+
+    fn is_at_target(&self, pod: &PodEntry) -> bool {
+        self.question.target.is_some() && pod.fact.revision.as_ref() == self.question.target
+    }
+
+    /// Ready for `minReadySeconds` (at the target: and for the soak time), by a clock that a wrong node clock cannot turn.
+    fn is_available(&mut self, pod: &PodEntry, at_target: bool) -> bool {
+        let Some(seen) = pod.ready_seen else { return false };
+        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
+        let soak = if at_target { min_ready.max(self.question.intent.gates.soak_secs) } else { min_ready };
+        let needed = Duration::from_secs(soak.into());
+        let elapsed = seen.elapsed(pod.fact.ready_since, self.question.now, self.server_now);
+        self.wake_after(needed, elapsed);
+        elapsed >= needed
+    }
+
+    fn wake_after(&mut self, needed: Duration, elapsed: Duration) {
+        if elapsed < needed {
+            let at = self.question.now + (needed - elapsed);
+            self.changes_at = Some(self.changes_at.map_or(at, |known| known.min(at)));
+        }
+    }
+
+    /// Why the pod at the target counts as failed, if it does.
+    fn failure_of(&mut self, pod: &PodEntry, available: bool) -> Option<Cause> {
+        let gates = &self.question.intent.gates;
+        if let Some(trouble) = &pod.trouble
+            && let Some(grace) = trouble.cause.kind.grace()
+        {
+            let elapsed = self.question.now.since(trouble.since);
+            self.wake_after(grace, elapsed);
+            if elapsed >= grace {
+                return Some(trouble.cause.clone());
+            }
+        }
+        let deadline = Duration::from_secs(gates.progress_deadline_secs.into());
+        let ready_for =
+            pod.ready_seen.map(|seen| seen.elapsed(pod.fact.ready_since, self.question.now, self.server_now));
+        if restarts(pod) > gates.max_restarts && ready_for.is_none_or(|ready_for| ready_for < deadline) {
+            let words = format!("{} restarts, more than {}", restarts(pod), gates.max_restarts);
+            let kind = pod.trouble.as_ref().map_or(CauseKind::CrashLoop, |trouble| match trouble.cause.kind {
+                CauseKind::OutOfMemory => CauseKind::OutOfMemory,
+                _ => CauseKind::CrashLoop,
+            });
+            return Some(Cause { kind, message: Some(words.into()) });
+        }
+        if available {
+            return None;
+        }
+        let elapsed = pod.first_seen.elapsed(Some(pod.fact.created_at), self.question.now, self.server_now);
+        self.wake_after(deadline, elapsed);
+        (elapsed >= deadline).then(|| {
+            let message = pod.trouble.as_ref().map(|trouble| match &trouble.cause.message {
+                Some(message) => Str::from(format!("{}: {message}", trouble.cause.kind)),
+                None => Str::from(trouble.cause.kind.to_string()),
+            });
+            Cause { kind: CauseKind::Deadline, message }
+        })
+    }
+
+    fn state(
+        &self,
+        in_fleet: bool,
+        down: bool,
+        at_target: bool,
+        available: bool,
+        failed: bool,
+        pods: &OnNode<'_>,
+    ) -> NodeState {
+        match pods.live {
+            _ if !in_fleet => NodeState::Ineligible,
+            _ if down => NodeState::NodeDown,
+            Some(_) if pods.being_deleted => NodeState::Terminating,
+            None if pods.going.is_some() => NodeState::Terminating,
+            None => NodeState::Creating,
+            Some(_) if !at_target => NodeState::Outdated,
+            Some(_) if failed => NodeState::Failed,
+            Some(_) if available => NodeState::Updated,
+            Some(pod) if pod.fact.ready => NodeState::Soaking,
+            Some(pod) => self.starting_state(pod),
+        }
+    }
+
+    fn starting_state(&self, pod: &PodEntry) -> NodeState {
+        let image_trouble = pod.trouble.as_ref().is_some_and(|trouble| is_image_trouble(trouble.cause.kind));
+        let pulling = self.view.pull(&pod.fact.uid).pulling_since.is_some() && !images_present(pod);
+        if pulling || image_trouble {
+            return NodeState::Pulling;
+        }
+        let begun = pod.fact.containers.iter().any(|container| {
+            container.image_present
+                || !matches!(container.state, ContainerState::Waiting { .. })
+                || container.restarts > 0
+        });
+        if begun { NodeState::Starting } else { NodeState::Creating }
+    }
+
+    /// Whose fault it is that a node of the fleet is unavailable.
+    fn blame(&self, name: &Str, down: bool, at_target: bool, replaced: bool) -> Blame {
+        let before = self.question.progress.down_before.contains_key(name);
+        let going_back = self.question.intent.direction == Direction::Back;
+        match (down, at_target, replaced) {
+            (true, _, _) if before => Blame::PreExisting,
+            (true, true, _) => Blame::Suspect,
+            (true, false, true) => Blame::Rollout,
+            (true, false, false) => Blame::Node,
+            (false, true, _) => Blame::Rollout,
+            (false, false, true) if before => Blame::PreExisting,
+            (false, false, true) => Blame::Rollout,
+            // On the way back, what is broken is what the rollout broke.
+            (false, false, false) if going_back && !before => Blame::Rollout,
+            (false, false, false) => Blame::PreExisting,
+        }
+    }
+
+    fn image(&mut self, entry: &NodeEntry, live: Option<&PodEntry>, at_target: bool, replaced: bool) -> ImageState {
+        if self.question.target.is_none() {
+            return ImageState::Unknown;
+        }
+        if let Some(pod) = live.filter(|_| at_target) {
+            if images_present(pod) {
+                return ImageState::Present;
+            }
+            let note = self.view.pull(&pod.fact.uid);
+            if pod.trouble.as_ref().is_some_and(|trouble| is_image_trouble(trouble.cause.kind)) || note.failed {
+                return ImageState::Failed;
+            }
+            if let Some(since) = note.pulling_since {
+                return ImageState::Pulling { since };
+            }
+        }
+        let known = entry.images_confirmed
+            || (!replaced && live.is_some_and(|pod| images_present(pod) && self.has_target_images(pod)));
+        if known { ImageState::Present } else { ImageState::Unknown }
+    }
+
+    /// Whether the pod's own revision needs all the images that the target needs.
+    fn has_target_images(&mut self, pod: &PodEntry) -> bool {
+        let (Some(hash), Some(target)) = (&pod.fact.revision, self.question.target) else { return false };
+        if let Some(known) = self.same_images.get(hash) {
+            return *known;
+        }
+        let images = |hash: &str| self.view.revision(hash).map(|revision| revision.template.images());
+        let same = match (images(hash), images(target)) {
+            (Some(have), Some(need)) => need.iter().all(|image| have.contains(image)),
+            _ => false,
+        };
+        self.same_images.insert(hash.clone(), same);
+        same
+    }
+
+    fn pulls(
+        &self,
+        in_fleet: bool,
+        blame: Option<Blame>,
+        at_target: bool,
+        replaced: bool,
+        image: ImageState,
+        live: Option<&PodEntry>,
+    ) -> bool {
+        let cannot = !in_fleet || matches!(blame, Some(Blame::Node | Blame::PreExisting));
+        let under_way = replaced || (at_target && live.is_some_and(|pod| !images_present(pod)));
+        !cannot && under_way && image != ImageState::Present
+    }
+
+    fn cause(&self, fact: Option<&NodeFact>, down: bool, pods: &OnNode<'_>) -> Option<Cause> {
+        if down {
+            let words = fact.and_then(|fact| fact.ready_reason.clone());
+            return Some(Cause { kind: CauseKind::NodeDown, message: words });
+        }
+        let seen = pods.live.or(pods.going);
+        if let Some(trouble) = seen.and_then(|pod| super::diagnose::diagnose(&pod.fact, self.server_now)) {
+            return Some(trouble);
+        }
+        let (at, message) = self.view.not_created.as_ref().filter(|_| seen.is_none())?;
+        let fresh = self.server_now.since(*at) < NOT_CREATED_FRESH;
+        fresh.then(|| Cause { kind: CauseKind::NotCreated, message: Some(message.clone()) })
+    }
+
+    fn since(&self, state: NodeState, fact: Option<&NodeFact>, pods: &OnNode<'_>) -> Option<Timestamp> {
+        let live = pods.live;
+        match state {
+            NodeState::NodeDown => fact.and_then(|fact| fact.ready_since),
+            NodeState::Terminating => pods.going.and_then(|pod| {
+                let grace = Duration::from_secs(pod.fact.deletion_grace_secs.unwrap_or(0).into());
+                Some(pod.fact.deletion_at? - grace)
+            }),
+            NodeState::Failed => {
+                live.map(|pod| pod.trouble.as_ref().map_or(pod.fact.created_at, |trouble| trouble.since))
+            }
+            NodeState::Pulling => {
+                live.map(|pod| self.view.pull(&pod.fact.uid).pulling_since.unwrap_or(pod.fact.created_at))
+            }
+            NodeState::Creating | NodeState::Starting => live.map(|pod| pod.fact.created_at),
+            NodeState::Soaking | NodeState::Updated | NodeState::Outdated | NodeState::Ineligible => {
+                live.and_then(|pod| pod.fact.ready_since.or(Some(pod.fact.created_at)))
+            }
+        }
+    }
+}
+
+fn restarts(pod: &PodEntry) -> u32 {
+    pod.fact.containers.iter().map(|container| container.restarts).sum()
+}
+
+/// Whether every container's image is known to be on the node; false while the kubelet has not reported.
+fn images_present(pod: &PodEntry) -> bool {
+    !pod.fact.containers.is_empty() && pod.fact.containers.iter().all(|container| container.image_present)
+}
+
+fn is_image_trouble(kind: CauseKind) -> bool {
+    matches!(
+        kind,
+        CauseKind::ImageNotFound
+            | CauseKind::ImageDenied
+            | CauseKind::ImageRateLimited
+            | CauseKind::ImagePlatform
+            | CauseKind::ImageName
+            | CauseKind::ImageNeverPull
+            | CauseKind::ImagePull
+    )
+}

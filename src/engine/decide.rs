@@ -1,0 +1,472 @@
+//! What to do next: steer the record, keep the lease, change the DaemonSet, replace pods. In this order, and each only
+//! where the ones before it allow it.
+
+use std::collections::BTreeMap;
+
+use super::command::{CommandId, Notice, Takeover};
+use super::edit::Edit;
+use super::effect::{DaemonSetPatch, Effect, EffectId};
+use super::facts::StrategyKind;
+use super::lock::{InFlight, Want};
+use super::machine::{Engine, Needs, PatchKind};
+use super::plan::Standstill;
+use super::quantity::Rounding;
+use super::record::{
+    By, Change, Direction, EXCEPTIONS_LIMIT, Finish, Halt, Intent, ORIGINAL_STRATEGY, OnFailure, Paused, Record,
+};
+use super::snapshot::{Blame, NodeState, Presence};
+use super::template::Template;
+use super::time::Timestamp;
+use super::{Role, Str};
+
+/// Who acts when the driver does something by itself.
+const OURSELVES: &str = "rolldeck";
+
+impl Engine {
+    pub(crate) fn decide_now(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
+        let mut effects = Vec::new();
+        self.steer(now);
+        effects.extend(self.write_lease(now));
+        effects.extend(self.write_daemonset(now));
+        effects.extend(self.replace_pods(now));
+        self.settle(now);
+        effects
+    }
+
+    // ── The record ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Brings the record up to what was observed. Only the holder does.
+    fn steer(&mut self, now: Timestamp) {
+        if self.config().role == Role::Errand && self.pending.is_empty() {
+            self.lock.want = Want::No;
+        }
+        if self.lock.want == Want::Ask {
+            self.ask_for_the_lease(now);
+        }
+        if !self.lock.may_act(now) || self.view.presence != Presence::Present {
+            return;
+        }
+        let Some(record) = self.record() else { return };
+        let handover = record.intent.handover.as_ref();
+        if handover.is_some_and(|handover| handover.by != self.config().identity) {
+            self.lock.want = Want::No;
+        }
+        if self.release_is_done() {
+            self.say(Notice::Happened("released".into()));
+            self.edit(None, Edit::End);
+            self.lock.want = Want::No;
+            return;
+        }
+        self.notice_adoption(&record.intent, now);
+        self.follow_template(&record.intent, now);
+        if self.config().role == Role::Driver && record.intent.releasing.is_none() {
+            self.keep_exceptions();
+            self.halt_on_failure(&record.intent, now);
+            self.finish(&record.intent, now);
+        }
+    }
+
+    /// Asks the living holder for the lease through the record, once.
+    fn ask_for_the_lease(&mut self, now: Timestamp) {
+        let asked = self.intent().handover.is_some_and(|handover| handover.by == self.config().identity);
+        if self.lock.living_other(now).is_some() && !asked {
+            let by = By { by: self.config().identity.clone(), at: now };
+            self.edit(None, Edit::Handover(by));
+        }
+    }
+
+    /// Notices that the DaemonSet is adopted, or that somebody flipped the strategy back.
+    fn notice_adoption(&mut self, intent: &Intent, now: Timestamp) {
+        if self.is_adopted() {
+            self.flipped = false;
+            self.progress.adopted |= self.is_observed();
+            return;
+        }
+        let flipped = self.progress.adopted
+            && self.patching.is_none()
+            && intent.releasing.is_none()
+            && self.strategy() == StrategyKind::RollingUpdate;
+        if !flipped {
+            return;
+        }
+        if intent.rebrake {
+            self.brake = true;
+        } else if intent.paused.is_none() && !self.flipped {
+            let by = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.strategy.clone());
+            let who = by.map(|by| format!(" by {by}")).unwrap_or_default();
+            self.pause(format!("the update strategy was changed back{who}"), now);
+            self.flipped = true;
+        } else if intent.paused.is_none() {
+            // Resumed: adopt again.
+            self.flipped = false;
+            self.progress.adopted = false;
+        }
+    }
+
+    fn pause(&mut self, why: String, now: Timestamp) {
+        self.say(Notice::Happened(format!("paused: {why}")));
+        self.edit(None, Edit::Pause(Paused { by: OURSELVES.into(), at: now, why: Some(why.into()) }));
+    }
+
+    /// Follows the template: a change of ours is done, a first target is found, a change of somebody else's pauses.
+    fn follow_template(&mut self, intent: &Intent, now: Timestamp) {
+        if !self.is_adopted() || !self.is_observed() {
+            return;
+        }
+        let Some(current) = self.view.current.clone() else { return };
+        if let Some(change) = &intent.change {
+            match self.template_wanted(change) {
+                Ok(wanted) if self.view.daemonset.as_ref().is_some_and(|daemonset| daemonset.template == wanted) => {
+                    self.change_written = false;
+                    self.edit(None, Edit::Target(current));
+                    self.begin(now);
+                }
+                Ok(_) if self.change_written && self.patching.is_none() => {
+                    self.change_written = false;
+                    self.edit(None, Edit::DropChange);
+                    self.pause(self.template_changed_words(), now);
+                    self.fail_pending(|pending| pending.needs == Needs::Changed, "somebody else changed the template");
+                }
+                Ok(_) => {}
+                Err(why) => {
+                    self.edit(None, Edit::DropChange);
+                    self.fail_pending(|pending| pending.needs == Needs::Changed, &why);
+                }
+            }
+        } else if intent.target.is_none() {
+            self.edit(None, Edit::Target(current));
+        } else if intent.target.as_ref() != Some(&current) && intent.paused.is_none() && intent.releasing.is_none() {
+            self.pause(self.template_changed_words(), now);
+        }
+    }
+
+    fn template_changed_words(&self) -> String {
+        let by = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.template.clone());
+        format!("the template was changed{}", by.map(|by| format!(" by {by}")).unwrap_or_default())
+    }
+
+    /// The template that a change asks for.
+    fn template_wanted(&self, change: &Change) -> Result<Template, String> {
+        let daemonset = self.view.daemonset.as_ref().ok_or("the DaemonSet is gone")?;
+        match change {
+            Change::Images(images) => {
+                daemonset.template.with_images(images.iter().map(|(name, image)| (name.as_str(), image.as_str())))
+            }
+            Change::Revision(hash) => self
+                .view
+                .revision(hash)
+                .map(|revision| revision.template.clone())
+                .ok_or_else(|| format!("revision {hash} is not in the history any more")),
+        }
+    }
+
+    /// The rollout begins now: what is down already is not our doing, and earlier halts are past.
+    pub(crate) fn begin(&mut self, now: Timestamp) {
+        self.progress.started_at = Some(now);
+        self.progress.excused.clear();
+        self.progress.halt = None;
+        let going_back = self.intent().direction == Direction::Back;
+        if going_back {
+            // Whom the rollout took down stays ours on the way back.
+            return;
+        }
+        let down = self.assessment.rows.iter().filter(|row| row.in_fleet && !row.available && !row.at_target);
+        let before = down.filter(|row| row.state == NodeState::NodeDown || row.state == NodeState::Outdated);
+        self.progress.down_before =
+            before.take(EXCEPTIONS_LIMIT).map(|row| (self.name(row), row.since.unwrap_or(now))).collect();
+    }
+
+    /// Drops exceptions that are none any more.
+    fn keep_exceptions(&mut self) {
+        if self.progress.down_before.is_empty() && self.progress.excused.is_empty() {
+            return;
+        }
+        let well: std::collections::BTreeSet<Str> =
+            self.assessment.rows.iter().filter(|row| row.available).map(|row| self.name(row)).collect();
+        self.progress.down_before.retain(|name, _| !well.contains(name));
+        self.progress.excused.retain(|name| !well.contains(name));
+    }
+
+    /// Halts, or goes back, when too many nodes failed at the new revision.
+    fn halt_on_failure(&mut self, intent: &Intent, now: Timestamp) {
+        if let Some(halt) = &self.progress.halt
+            && halt.number <= intent.acknowledged_halt
+        {
+            self.progress.excused.extend(halt.nodes.iter().cloned());
+            if let Some(halt) = &mut self.progress.halt {
+                halt.nodes.clear();
+            }
+        }
+        if intent.direction == Direction::Back || intent.target.is_none() || intent.change.is_some() {
+            return;
+        }
+        let excused = &self.progress.excused;
+        let failed: Vec<_> =
+            self.assessment.rows.iter().filter(|row| row.failure && !excused.contains(&self.name(row))).collect();
+        let threshold = intent.gates.failure_threshold.of(self.assessment.desired, Rounding::Up).max(1);
+        if u32::try_from(failed.len()).unwrap_or(u32::MAX) < threshold {
+            return;
+        }
+        let nodes: Vec<Str> = failed.iter().take(EXCEPTIONS_LIMIT).map(|row| self.name(row)).collect();
+        let why = failure_words(&failed);
+        if self.is_halted(intent) {
+            if let Some(halt) = self.progress.halt.as_mut().filter(|halt| halt.nodes != nodes) {
+                halt.why = why.into();
+                halt.nodes = nodes;
+            }
+            return;
+        }
+        let number = self.progress.halt.as_ref().map_or(0, |halt| halt.number).max(intent.acknowledged_halt) + 1;
+        self.say(Notice::Happened(format!("halted: {why}")));
+        self.progress.halt = Some(Halt { number, at: now, why: why.into(), nodes });
+        if intent.gates.on_failure == OnFailure::RollBack
+            && let Some(from) = self.majority_revision()
+        {
+            self.say(Notice::Happened("rolling back, as the plan says".into()));
+            self.edit(None, Edit::Change(Change::Revision(from), Direction::Back));
+            self.edit(None, Edit::Resume { acknowledged: number, target: None });
+        }
+    }
+
+    /// The revision that most nodes not at the target have.
+    pub(crate) fn majority_revision(&self) -> Option<Str> {
+        let mut counts: BTreeMap<&Str, u32> = BTreeMap::new();
+        for row in self.assessment.rows.iter().filter(|row| row.in_fleet && !row.at_target) {
+            let pod = row.pod.as_ref().and_then(|uid| self.view.pod(uid));
+            if let Some(revision) = pod.and_then(|pod| pod.fact.revision.as_ref()) {
+                *counts.entry(revision).or_default() += 1;
+            }
+        }
+        counts.into_iter().max_by_key(|(_, count)| *count).map(|(revision, _)| revision.clone())
+    }
+
+    /// Hands the DaemonSet back when every node is at the target.
+    fn finish(&mut self, intent: &Intent, now: Timestamp) {
+        if self.is_complete(intent) && intent.finish == Finish::Release && self.saved_progress_began() {
+            self.say(Notice::Happened("complete: every node is at the target".into()));
+            self.edit(None, Edit::Release(By { by: OURSELVES.into(), at: now }));
+        }
+    }
+
+    /// Whether every node of the fleet is at the target and available, after a rollout that began.
+    pub(crate) fn is_complete(&self, intent: &Intent) -> bool {
+        let rows = &self.assessment.rows;
+        self.progress.started_at.is_some()
+            && intent.paused.is_none()
+            && !self.is_halted(intent)
+            && self.is_ready_to_update(intent)
+            && self.blindness().is_none()
+            && self.deletions.is_empty()
+            && rows.iter().filter(|row| row.in_fleet).all(|row| row.at_target && row.available)
+    }
+
+    fn saved_progress_began(&self) -> bool {
+        self.lock.record().is_some_and(|record| record.progress.started_at.is_some())
+    }
+
+    // ── The lease ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// One write of the lease at a time: it carries the lock, all edits and the progress.
+    fn write_lease(&mut self, now: Timestamp) -> Option<(EffectId, Effect)> {
+        if !self.lock.can_write(now) || self.lock.record_error().is_some() {
+            return None;
+        }
+        let record = self.record();
+        let write = if self.lock.holds() {
+            self.holders_write(record, now)?
+        } else if self.lock.want != Want::No && self.lock.is_free(now) && record.is_some() {
+            let cleared = record.map(|mut record| {
+                record.intent.handover = None;
+                record
+            });
+            self.lock.hold(cleared, now)
+        } else if self.edits.is_empty() {
+            return None;
+        } else {
+            self.lock.keep_holder(record)
+        };
+        self.fence = false;
+        let id = self.send_lease();
+        let resource_version = self.lock.resource_version();
+        self.lock.in_flight = Some(InFlight { id, sent_at: now, write: write.clone(), edits_before: self.next_edit });
+        Some((id, Effect::WriteLease { resource_version, lease: write }))
+    }
+
+    fn holders_write(&self, record: Option<Record>, now: Timestamp) -> Option<super::effect::LeaseWrite> {
+        let over = record.is_none();
+        if (self.lock.want == Want::No || over) && !self.deletions_unanswered() && self.patching.is_none() {
+            return Some(self.lock.give_back(record));
+        }
+        let saved = self.lock.record();
+        let news = saved != record.as_ref();
+        (news || self.fence || self.lock.renewal_due(now)).then(|| self.lock.hold(record, now))
+    }
+
+    // ── The DaemonSet ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// One patch of the DaemonSet at a time.
+    fn write_daemonset(&mut self, now: Timestamp) -> Option<(EffectId, Effect)> {
+        if self.patching.is_some() || now < self.daemonset_retry.at {
+            return None;
+        }
+        let daemonset = self.view.daemonset.as_ref().filter(|daemonset| !daemonset.deleting)?;
+        let rolling = daemonset.strategy.kind == StrategyKind::RollingUpdate;
+        if self.brake && !rolling {
+            self.brake = false;
+        }
+        let (kind, patch) = if self.brake {
+            (PatchKind::Adopt, self.adoption())
+        } else if self.lock.may_act(now) {
+            self.holders_patch()?
+        } else {
+            return None;
+        };
+        let resource_version = self.view.daemonset.as_ref()?.resource_version.clone();
+        let id = self.send_patch(kind);
+        Some((id, Effect::PatchDaemonSet { resource_version, patch }))
+    }
+
+    fn holders_patch(&self) -> Option<(PatchKind, DaemonSetPatch)> {
+        let daemonset = self.view.daemonset.as_ref()?;
+        let intent = self.lock.record()?.intent.clone();
+        if intent.handover.is_some() || self.lock.want == Want::No {
+            return None;
+        }
+        if intent.releasing.is_some() {
+            let original = Self::original_strategy(daemonset)?;
+            return Some((PatchKind::Release, DaemonSetPatch::Release { original }));
+        }
+        if !self.is_adopted() {
+            return (!self.flipped).then(|| (PatchKind::Adopt, self.adoption()));
+        }
+        let change = intent.change.as_ref().filter(|_| self.is_observed() && !self.change_written)?;
+        let wanted = self.template_wanted(change).ok()?;
+        let differs = wanted != daemonset.template;
+        differs.then(|| (PatchKind::Template, DaemonSetPatch::Template(wanted.json().clone())))
+    }
+
+    /// Saves the strategy as it is, unless one is saved already, which then is the original.
+    fn adoption(&self) -> DaemonSetPatch {
+        let daemonset = self.view.daemonset.as_ref();
+        let saved = daemonset.and_then(|daemonset| daemonset.annotations.get(ORIGINAL_STRATEGY).cloned());
+        let original = saved.map_or_else(
+            || daemonset.map(|daemonset| daemonset.strategy.raw.to_string()).unwrap_or_default(),
+            |saved| saved.to_string(),
+        );
+        DaemonSetPatch::Adopt { original }
+    }
+
+    // ── The pods ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Deletes the pods that the plan lets go next, if we may start anything at all.
+    fn replace_pods(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
+        let intent = self.intent();
+        let Some(not_after) = self.lock.may_act_until() else { return Vec::new() };
+        if !self.may_start(&intent, now) || self.plan.next.is_empty() {
+            return Vec::new();
+        }
+        if self.progress.started_at.is_none() {
+            self.begin(now);
+            return self.write_lease(now).into_iter().collect();
+        }
+        if !self.saved_progress_began() {
+            return Vec::new();
+        }
+        if !self.lock.is_fenced(now) {
+            self.fence = true;
+            return self.write_lease(now).into_iter().collect();
+        }
+        let mut effects = Vec::new();
+        for at in self.plan.next.clone() {
+            let row = &self.assessment.rows[at];
+            if self.node_retry.get(&row.node).is_some_and(|at| *at > now) {
+                continue;
+            }
+            let Some(pod) = row.pod.as_ref().and_then(|uid| self.view.pod(uid)) else { continue };
+            let (name, uid, node) = (pod.fact.name.clone(), pod.fact.uid.clone(), self.name(row));
+            let id = self.send_delete(&uid, &node);
+            effects.push((id, Effect::DeletePod { name, uid, node, not_after }));
+        }
+        effects
+    }
+
+    /// Whether anything may be started now: we drive, the record says what we think it says, and we see enough.
+    fn may_start(&self, intent: &Intent, now: Timestamp) -> bool {
+        self.config().role == Role::Driver
+            && self.lock.may_act(now)
+            && self.lock.want != Want::No
+            && self.edits.is_empty()
+            && intent.handover.is_none()
+            && now >= self.delete_retry.at
+            && self.standstill(intent, now) == Standstill::None
+    }
+
+    // ── The commands ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Tells which commands are done.
+    fn settle(&mut self, now: Timestamp) {
+        let pending = std::mem::take(&mut self.pending);
+        for pending in pending {
+            let saved = !self.edits.iter().any(|unsaved| unsaved.command == Some(pending.id));
+            match self.is_done(pending.id, pending.needs, saved, now) {
+                Some(by_whom) => {
+                    let result = Ok(format!("{}{by_whom}", pending.says));
+                    self.say(Notice::Settled { id: pending.id, result });
+                }
+                None => self.pending.push(pending),
+            }
+        }
+    }
+
+    /// `Some` when the command is done, with a remark on who carries it out where that is not us.
+    fn is_done(&self, _id: CommandId, needs: Needs, saved: bool, now: Timestamp) -> Option<String> {
+        let ours = String::new;
+        if !saved {
+            return None;
+        }
+        let elsewhere = || self.lock.living_other(now).map(|holder| format!(" (recorded; {holder} carries it out)"));
+        match needs {
+            Needs::Saved => Some(ours()),
+            Needs::Adopted if self.strategy() == StrategyKind::OnDelete && !self.brake => Some(ours()),
+            Needs::Adopted if self.brake => None,
+            Needs::Changed if self.intent().change.is_none() => Some(ours()),
+            Needs::Released if self.record().is_none() && !self.is_adopted() => Some(ours()),
+            Needs::Adopted | Needs::Changed | Needs::Released => elsewhere(),
+            Needs::Driving(_) if self.lock.holds() => Some(ours()),
+            Needs::Driving(Takeover::IfFree | Takeover::Ask) => None,
+            Needs::StoodDown => (!self.lock.holds() && self.lock.in_flight.is_none()).then(ours),
+        }
+    }
+
+    /// The release is recorded and done on the DaemonSet: the record may go.
+    fn release_is_done(&self) -> bool {
+        let recorded = self.lock.record().is_some_and(|record| record.intent.releasing.is_some());
+        let annotations = self.view.daemonset.as_ref().map(|daemonset| &daemonset.annotations);
+        let annotated = annotations.is_some_and(|annotations| annotations.get(ORIGINAL_STRATEGY).is_some());
+        recorded && !annotated && self.patching.is_none()
+    }
+}
+
+/// What failed and where, most frequent cause first: `image not found on ipc-017, ipc-018 and 3 more`.
+fn failure_words(failed: &[&super::assess::Row]) -> String {
+    let mut causes: BTreeMap<String, u32> = BTreeMap::new();
+    for row in failed {
+        let words = match (row.blame, &row.cause) {
+            (Some(Blame::Suspect), _) => "node went down after its update".to_owned(),
+            (_, Some(cause)) => cause.to_string(),
+            (_, None) => "failed".to_owned(),
+        };
+        *causes.entry(words).or_default() += 1;
+    }
+    let mut causes: Vec<(String, u32)> = causes.into_iter().collect();
+    causes.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let words: Vec<String> = causes
+        .into_iter()
+        .map(
+            |(words, count)| {
+                if count == 1 { format!("{words} on 1 node") } else { format!("{words} on {count} nodes") }
+            },
+        )
+        .collect();
+    words.join(", ")
+}

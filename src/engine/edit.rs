@@ -1,0 +1,87 @@
+//! Edits of a rollout's record. Each is absolute and idempotent, so that it can be applied again to whatever record a
+//! conflict turned up, and twice when an answer was lost.
+
+use super::Str;
+use super::labels::Selector;
+use super::quantity::IntOrPercent;
+use super::record::{Budgets, By, Change, Direction, Finish, Gates, Intent, Paused, Record};
+
+/// One edit of the intent.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Edit {
+    /// Make sure that a rollout is recorded.
+    Begin,
+    /// Ask for another template. Everything is held again going forward; going back nothing is.
+    Change(Change, Direction),
+    /// The change is made, or none was asked for: this is the revision that nodes are to have.
+    Target(Str),
+    /// Give up a change that cannot be made, or that somebody else undid.
+    DropChange,
+    /// How many pods stay at the old revision.
+    Partition(IntOrPercent),
+    /// Which nodes may be updated.
+    Select(Option<Selector>),
+    /// Pause.
+    Pause(Paused),
+    /// Go on: halts up to this number are acknowledged, and a template that somebody else changed is accepted.
+    Resume { acknowledged: u32, target: Option<Str> },
+    /// Hand the DaemonSet back.
+    Release(By),
+    /// Ask the holder to hand over the lease.
+    Handover(By),
+    /// Change budgets, gates, or the end.
+    Tune { budgets: Option<Budgets>, gates: Option<Gates>, finish: Option<Finish> },
+    /// The rollout is over: the record goes.
+    End,
+}
+
+impl Edit {
+    /// Applies the edit.
+    pub(crate) fn apply(&self, record: &mut Option<Record>) {
+        if *self == Self::End {
+            *record = None;
+            return;
+        }
+        let record = record.get_or_insert_with(|| Record { version: Record::VERSION, ..Record::default() });
+        self.apply_to(&mut record.intent);
+    }
+
+    fn apply_to(&self, intent: &mut Intent) {
+        match self {
+            Self::Begin | Self::End => {}
+            Self::Change(change, direction) => {
+                intent.change = Some(change.clone());
+                intent.direction = *direction;
+                intent.paused = None;
+                intent.releasing = None;
+                if *direction == Direction::Forward {
+                    intent.partition = IntOrPercent::Percent(100);
+                }
+            }
+            Self::Target(target) => {
+                intent.change = None;
+                intent.target = Some(target.clone());
+            }
+            Self::DropChange => intent.change = None,
+            Self::Partition(partition) => intent.partition = *partition,
+            Self::Select(selector) => intent.selector = selector.clone(),
+            Self::Pause(paused) => intent.paused = Some(paused.clone()),
+            Self::Resume { acknowledged, target } => {
+                intent.paused = None;
+                intent.acknowledged_halt = intent.acknowledged_halt.max(*acknowledged);
+                if target.is_some() {
+                    intent.target.clone_from(target);
+                }
+            }
+            Self::Release(by) => intent.releasing = Some(by.clone()),
+            Self::Handover(by) => intent.handover = Some(by.clone()),
+            Self::Tune { budgets, gates, finish } => {
+                intent.budgets = budgets.unwrap_or(intent.budgets);
+                if let Some(gates) = gates {
+                    intent.gates = gates.clone();
+                }
+                intent.finish = finish.unwrap_or(intent.finish);
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Which nodes a DaemonSet's pod should run on: the DaemonSet controller's own rule.
+//!
+//! Source: `pkg/controller/daemon/daemon_controller.go` `NodeShouldRunDaemonPod` and the tolerations that
+//! `pkg/controller/daemon/util` adds to every pod.
+
+use super::Str;
+use super::facts::{NodeFact, Taint, TaintEffect};
+use super::labels::{Labels, Operator, Requirement};
+use super::template::{NodeTerm, Template, Toleration, TolerationOperator};
+
+/// What the controller would do on a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Eligibility {
+    /// A pod would be created there.
+    pub should_run: bool,
+    /// A pod that runs there would be left alone.
+    pub should_continue: bool,
+    /// The node belongs to the fleet: it should run the pod, or would if it were Ready.
+    ///
+    /// The `NoSchedule` taints of a node that is down are not tolerated automatically, so a node that is down for the
+    /// moment drops out of `desired`; it is still one of the operator's nodes.
+    pub in_fleet: bool,
+}
+
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+const NETWORK_UNAVAILABLE: &str = "node.kubernetes.io/network-unavailable";
+/// Taints that every DaemonSet pod tolerates.
+const TOLERATED: [(&str, TaintEffect); 6] = [
+    (NOT_READY, TaintEffect::NoExecute),
+    (UNREACHABLE, TaintEffect::NoExecute),
+    ("node.kubernetes.io/disk-pressure", TaintEffect::NoSchedule),
+    ("node.kubernetes.io/memory-pressure", TaintEffect::NoSchedule),
+    ("node.kubernetes.io/pid-pressure", TaintEffect::NoSchedule),
+    ("node.kubernetes.io/unschedulable", TaintEffect::NoSchedule),
+];
+
+/// Judges `node` for a DaemonSet with this template.
+pub fn eligibility(node: &NodeFact, template: &Template) -> Eligibility {
+    let placed = template.node_name().is_none_or(|name| *name == node.name)
+        && selector_matches(template.node_selector(), &node.labels)
+        && template.node_terms().is_none_or(|terms| terms.iter().any(|term| term_matches(term, node)));
+    if !placed {
+        return Eligibility::default();
+    }
+    let mut judged = Eligibility { should_run: true, should_continue: true, in_fleet: true };
+    for taint in &node.taints {
+        if taint.effect == TaintEffect::PreferNoSchedule || tolerates(template, taint) {
+            continue;
+        }
+        judged.should_run = false;
+        judged.should_continue &= taint.effect != TaintEffect::NoExecute;
+        judged.in_fleet &= matches!(&*taint.key, NOT_READY | UNREACHABLE);
+    }
+    judged
+}
+
+fn selector_matches(selector: &Labels, labels: &Labels) -> bool {
+    selector.iter().all(|(key, value)| labels.get(key) == Some(value))
+}
+
+fn term_matches(term: &NodeTerm, node: &NodeFact) -> bool {
+    let field = |requirement: &Requirement| {
+        &*requirement.key == "metadata.name"
+            && match &requirement.operator {
+                Operator::In(names) => names.contains(&node.name),
+                Operator::NotIn(names) => !names.contains(&node.name),
+                _ => false,
+            }
+    };
+    let asks = !term.expressions.is_empty() || !term.fields.is_empty();
+    asks && term.expressions.iter().all(|expression| expression.matches(&node.labels)) && term.fields.iter().all(field)
+}
+
+fn tolerates(template: &Template, taint: &Taint) -> bool {
+    TOLERATED.iter().any(|(key, effect)| *key == &*taint.key && *effect == taint.effect)
+        || (template.host_network() && &*taint.key == NETWORK_UNAVAILABLE && taint.effect == TaintEffect::NoSchedule)
+        || template.tolerations().iter().any(|toleration| toleration_covers(toleration, taint))
+}
+
+fn toleration_covers(toleration: &Toleration, taint: &Taint) -> bool {
+    let key = match (&toleration.key, toleration.operator) {
+        (None, operator) => operator == TolerationOperator::Exists,
+        (Some(key), _) => *key == taint.key,
+    };
+    let value = match toleration.operator {
+        TolerationOperator::Exists => true,
+        TolerationOperator::Equal => toleration.value == taint.value,
+        TolerationOperator::Unknown => false,
+    };
+    key && value && toleration.effect.is_none_or(|effect| effect == taint.effect)
+}
+
+/// The node that a pod is for, from the first required affinity term on `metadata.name` (kubernetes-facts §1.2); used
+/// while the scheduler has not bound it.
+pub fn node_of_affinity(affinity: Option<&[NodeTerm]>) -> Option<Str> {
+    affinity?.iter().flat_map(|term| &term.fields).find_map(|field| match &field.operator {
+        Operator::In(names) if &*field.key == "metadata.name" => match names.as_slice() {
+            [name] => Some(name.clone()),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn node(labels: &[(&str, &str)], taints: &[(&str, TaintEffect)]) -> NodeFact {
+        NodeFact {
+            name: "ipc-1".into(),
+            labels: labels.iter().copied().collect(),
+            taints: taints
+                .iter()
+                .map(|(key, effect)| Taint { key: (*key).into(), value: "".into(), effect: *effect })
+                .collect(),
+            ..NodeFact::default()
+        }
+    }
+
+    fn judge(spec: serde_json::Value, node: &NodeFact) -> (bool, bool, bool) {
+        let judged = eligibility(node, &Template::from_json(json!({ "spec": spec })));
+        (judged.should_run, judged.should_continue, judged.in_fleet)
+    }
+
+    #[test]
+    fn the_controllers_table() {
+        use TaintEffect::{NoExecute, NoSchedule, PreferNoSchedule};
+        let plain = json!({});
+        let blanket = json!({"tolerations": [{"operator": "Exists"}]});
+        let (all, none) = ((true, true, true), (false, false, false));
+        let down = &[(NOT_READY, NoSchedule), (NOT_READY, NoExecute)][..];
+        for (what, spec, labels, taints, want) in [
+            ("nothing asked", &plain, &[][..], &[][..], all),
+            ("a node that is down leaves desired, not the fleet", &plain, &[], down, (false, true, true)),
+            ("unless everything is tolerated", &blanket, &[], down, all),
+            ("a cordon is tolerated", &plain, &[], &[("node.kubernetes.io/unschedulable", NoSchedule)], all),
+            ("a custom taint is not", &plain, &[], &[("dedicated", NoSchedule)], (false, true, false)),
+            ("and NoExecute ends it", &plain, &[], &[("dedicated", NoExecute)], none),
+            ("preferences never count", &plain, &[], &[("dedicated", PreferNoSchedule)], all),
+            ("node selector", &json!({"nodeSelector": {"zone": "a"}}), &[("zone", "b")], &[], none),
+            ("node selector that fits", &json!({"nodeSelector": {"zone": "a"}}), &[("zone", "a")], &[], all),
+            (
+                "network taint without host network",
+                &plain,
+                &[],
+                &[(NETWORK_UNAVAILABLE, NoSchedule)],
+                (false, true, false),
+            ),
+            ("network taint with it", &json!({"hostNetwork": true}), &[], &[(NETWORK_UNAVAILABLE, NoSchedule)], all),
+            ("another node's name", &json!({"nodeName": "ipc-2"}), &[], &[], none),
+        ] {
+            assert_eq!(judge(spec.clone(), &node(labels, taints)), want, "{what}");
+        }
+    }
+
+    #[test]
+    fn required_affinity_is_any_of_its_terms() {
+        let spec = |terms: serde_json::Value| json!({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}});
+        let node = node(&[("zone", "a"), ("cores", "8")], &[]);
+        let expression = |key: &str, operator: &str, values: &[&str]| json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]});
+        for (terms, want) in [
+            (json!([expression("zone", "In", &["b"]), expression("cores", "Gt", &["4"])]), true),
+            (json!([expression("zone", "In", &["b"])]), false),
+            (json!([{}]), false),
+            (json!([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["ipc-1"]}]}]), true),
+            (json!([expression("cores", "Around", &["8"])]), false),
+        ] {
+            assert_eq!(judge(spec(terms.clone()), &node).0, want, "{terms}");
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! The lock: who drives, by client-go's rules of leader election, without its clock and its network.
+//!
+//! A lease runs out when it has not *changed* for its duration on the observer's own clock; its times are never compared
+//! with a local one. A holder may act for a shorter while ([`Timing::act`]) after its last successful renewal, counted from
+//! when that was sent. In between nobody acts. Taking over from a living driver goes through the record
+//! ([`super::record::Intent::handover`]): it stops, and gives the lease back.
+
+use std::time::Duration;
+
+use super::effect::{EffectId, LeaseWrite};
+use super::facts::LeaseFact;
+use super::record::Record;
+use super::snapshot::DriverView;
+use super::time::Timestamp;
+use super::view::is_older;
+use super::{Str, Timing};
+
+/// How long we wait for news after a conflict before we try again with what we know.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How fresh the proof must be behind which deletions are sent.
+const FENCE: Duration = Duration::from_millis(500);
+
+/// Whether we want to drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Want {
+    /// No; a lease we hold is given back.
+    No,
+    /// Yes, if nobody else does.
+    IfFree,
+    /// Yes; the present driver is asked to hand over.
+    Ask,
+}
+
+/// What is known of the lease object.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Known {
+    /// Nothing yet.
+    Nothing,
+    /// There is none.
+    Absent,
+    /// This.
+    Present(Box<LeaseFact>),
+}
+
+/// A write of the lease that was sent.
+#[derive(Clone, Debug)]
+pub(crate) struct InFlight {
+    pub(crate) id: EffectId,
+    pub(crate) sent_at: Timestamp,
+    pub(crate) write: LeaseWrite,
+    /// It carries every edit with a serial below this.
+    pub(crate) edits_before: u64,
+}
+
+/// The lock of one rollout.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    pub(crate) identity: Str,
+    pub(crate) timing: Timing,
+    pub(crate) want: Want,
+    pub(crate) known: Known,
+    pub(crate) in_flight: Option<InFlight>,
+    /// When the lease last changed hands or was renewed, by our clock.
+    changed_at: Timestamp,
+    /// When our last successful renewal was sent, by our clock.
+    renewed_at: Option<Timestamp>,
+    /// No write before this.
+    pub(crate) retry_at: Timestamp,
+    /// Resource version that a conflict was about, and until when the next write waits for a newer one.
+    outdated: Option<(Option<Str>, Timestamp)>,
+}
+
+impl Lock {
+    pub(crate) fn new(identity: Str, timing: Timing) -> Self {
+        Self {
+            identity,
+            timing,
+            want: Want::No,
+            known: Known::Nothing,
+            in_flight: None,
+            changed_at: Timestamp::default(),
+            renewed_at: None,
+            retry_at: Timestamp::default(),
+            outdated: None,
+        }
+    }
+
+    /// Takes in the lease as observed, or as a write's answer showed it.
+    pub(crate) fn observe(&mut self, fact: LeaseFact, now: Timestamp) {
+        if let Known::Present(known) = &self.known {
+            if known.uid == fact.uid && is_older(&fact.resource_version, &known.resource_version) {
+                return;
+            }
+            let same = known.uid == fact.uid
+                && known.holder == fact.holder
+                && known.renewed_at == fact.renewed_at
+                && known.transitions == fact.transitions;
+            if !same {
+                self.changed_at = now;
+            }
+        } else {
+            self.changed_at = now;
+        }
+        if self.outdated.as_ref().is_some_and(|(outdated, _)| outdated.as_ref() != Some(&fact.resource_version)) {
+            self.outdated = None;
+        }
+        self.known = Known::Present(Box::new(fact));
+        if !self.holds() {
+            self.renewed_at = None;
+        }
+    }
+
+    /// Takes in that there is no lease.
+    pub(crate) fn observe_absent(&mut self) {
+        self.known = Known::Absent;
+        self.renewed_at = None;
+        self.outdated = None;
+    }
+
+    /// The lease's record, as far as it can be read.
+    pub(crate) fn record(&self) -> Option<&Record> {
+        match &self.known {
+            Known::Present(fact) => fact.record.as_ref().ok()?.as_ref(),
+            Known::Nothing | Known::Absent => None,
+        }
+    }
+
+    /// Why the record cannot be read.
+    pub(crate) fn record_error(&self) -> Option<&Str> {
+        match &self.known {
+            Known::Present(fact) => fact.record.as_ref().err(),
+            Known::Nothing | Known::Absent => None,
+        }
+    }
+
+    /// Who holds the lease by its own word, whether alive or not.
+    pub(crate) fn holder(&self) -> Option<&Str> {
+        match &self.known {
+            Known::Present(fact) => fact.holder.as_ref(),
+            Known::Nothing | Known::Absent => None,
+        }
+    }
+
+    /// Whether the lease says that we hold it.
+    pub(crate) fn holds(&self) -> bool {
+        self.holder() == Some(&self.identity)
+    }
+
+    /// The instant until which we may act, when we hold the lease.
+    pub(crate) fn may_act_until(&self) -> Option<Timestamp> {
+        let renewed_at = self.renewed_at.filter(|_| self.holds())?;
+        Some(renewed_at + self.timing.act)
+    }
+
+    /// Whether we may act now.
+    pub(crate) fn may_act(&self, now: Timestamp) -> bool {
+        self.may_act_until().is_some_and(|until| now < until)
+    }
+
+    /// When the present holder's lease runs out, if it is not renewed.
+    pub(crate) fn runs_out_at(&self) -> Timestamp {
+        let named = match &self.known {
+            Known::Present(fact) => Duration::from_secs(fact.duration_secs.into()),
+            Known::Nothing | Known::Absent => Duration::ZERO,
+        };
+        self.changed_at + named.max(self.timing.lease)
+    }
+
+    /// Somebody else who holds the lease and is alive as far as we can tell.
+    pub(crate) fn living_other(&self, now: Timestamp) -> Option<&Str> {
+        self.holder().filter(|holder| **holder != self.identity && now < self.runs_out_at())
+    }
+
+    /// Whether we could take the lease now: it is absent, free, or has run out.
+    pub(crate) fn is_free(&self, now: Timestamp) -> bool {
+        match &self.known {
+            Known::Nothing => false,
+            Known::Absent => true,
+            Known::Present(_) => !self.holds() && self.living_other(now).is_none(),
+        }
+    }
+
+    /// Whether a renewal is due.
+    pub(crate) fn renewal_due(&self, now: Timestamp) -> bool {
+        self.holds() && self.renewed_at.is_none_or(|renewed_at| now >= renewed_at + self.timing.renew)
+    }
+
+    /// Whether a write may be sent now.
+    pub(crate) fn can_write(&self, now: Timestamp) -> bool {
+        let patient = self.outdated.as_ref().is_some_and(|(_, until)| now < *until);
+        self.in_flight.is_none() && now >= self.retry_at && !patient && self.known != Known::Nothing
+    }
+
+    /// The lease as it would be written to keep its holder and change only the record.
+    pub(crate) fn keep_holder(&self, record: Option<Record>) -> LeaseWrite {
+        match &self.known {
+            Known::Present(fact) => LeaseWrite {
+                holder: fact.holder.clone(),
+                duration_secs: fact.duration_secs,
+                acquired_at: fact.acquired_at,
+                renewed_at: fact.renewed_at,
+                transitions: fact.transitions,
+                record,
+            },
+            Known::Nothing | Known::Absent => LeaseWrite {
+                holder: None,
+                duration_secs: 1,
+                acquired_at: None,
+                renewed_at: None,
+                transitions: 0,
+                record,
+            },
+        }
+    }
+
+    /// The lease as it would be written to make us its holder, or keep us.
+    pub(crate) fn hold(&self, record: Option<Record>, now: Timestamp) -> LeaseWrite {
+        let mut write = self.keep_holder(record);
+        if write.holder.as_ref() != Some(&self.identity) {
+            write.transitions += u32::from(!matches!(self.known, Known::Absent));
+            write.acquired_at = Some(now);
+            write.holder = Some(self.identity.clone());
+        }
+        write.duration_secs = u32::try_from(self.timing.lease.as_secs()).unwrap_or(15);
+        write.renewed_at = Some(now);
+        write
+    }
+
+    /// The lease as it would be written to give it back.
+    pub(crate) fn give_back(&self, record: Option<Record>) -> LeaseWrite {
+        LeaseWrite { holder: None, duration_secs: 1, ..self.keep_holder(record) }
+    }
+
+    /// The resource version to write against; `None` creates.
+    pub(crate) fn resource_version(&self) -> Option<Str> {
+        match &self.known {
+            Known::Present(fact) => Some(fact.resource_version.clone()),
+            Known::Nothing | Known::Absent => None,
+        }
+    }
+
+    /// A write that was sent at `sent_at` and made or kept us the holder has succeeded.
+    pub(crate) fn renewed(&mut self, sent_at: Timestamp) {
+        if self.holds() {
+            self.renewed_at = Some(self.renewed_at.map_or(sent_at, |known| known.max(sent_at)));
+        }
+    }
+
+    /// A write met a conflict: wait for what changed, but not for ever.
+    pub(crate) fn is_outdated(&mut self, now: Timestamp) {
+        self.outdated = Some((self.resource_version(), now + PATIENCE));
+    }
+
+    /// Whether a write of ours succeeded so lately that nobody can have paused or taken over without our knowing.
+    ///
+    /// Every write of the lease is a compare-and-swap on the whole object, so a success proves that the record is what we
+    /// think it is. Deletions are sent only behind such a proof.
+    pub(crate) fn is_fenced(&self, now: Timestamp) -> bool {
+        self.may_act(now) && self.renewed_at.is_some_and(|renewed_at| now.since(renewed_at) <= FENCE)
+    }
+
+    /// The next instant at which the lock by itself would want something.
+    pub(crate) fn wake_at(&self) -> Option<Timestamp> {
+        let renewal = self.renewed_at.filter(|_| self.holds()).map(|renewed_at| renewed_at + self.timing.renew);
+        let end = self.may_act_until();
+        let others = self.holder().filter(|holder| **holder != self.identity).map(|_| self.runs_out_at());
+        let patience = self.outdated.as_ref().map(|(_, until)| *until);
+        [renewal, end, others, patience].into_iter().flatten().min()
+    }
+
+    /// Who drives, in words for a front end.
+    pub(crate) fn view(&self, now: Timestamp) -> DriverView {
+        let waiting = self.want != Want::No;
+        match (&self.known, self.holder()) {
+            (Known::Nothing, _) => DriverView::Unknown,
+            (_, Some(holder)) if *holder == self.identity => {
+                DriverView::You { renewed_at: self.renewed_at.unwrap_or(self.changed_at) }
+            }
+            (_, holder) if self.want == Want::Ask => DriverView::Waiting { holder: holder.cloned() },
+            (_, Some(holder)) if now < self.runs_out_at() => {
+                DriverView::Other { holder: holder.clone(), seen_at: self.changed_at }
+            }
+            (_, holder) if waiting => DriverView::Waiting { holder: holder.cloned() },
+            (_, Some(holder)) => DriverView::Lost { holder: holder.clone(), seen_at: self.changed_at },
+            (_, None) => DriverView::Nobody,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lease(holder: Option<&str>, version: u32, renewed: i64) -> LeaseFact {
+        LeaseFact {
+            uid: "lease".into(),
+            resource_version: version.to_string().into(),
+            holder: holder.map(Str::from),
+            duration_secs: 15,
+            acquired_at: None,
+            renewed_at: Some(Timestamp::from_millis(renewed)),
+            transitions: 0,
+            record: Ok(None),
+        }
+    }
+
+    fn at(secs: u64) -> Timestamp {
+        Timestamp::default() + Duration::from_secs(secs)
+    }
+
+    #[test]
+    fn a_dead_holder_is_succeeded_only_after_a_whole_lease_on_our_own_clock() {
+        let mut lock = Lock::new("me".into(), Timing::default());
+        // Its renewTime is a year ahead: clocks differ, and that must not matter.
+        lock.observe(lease(Some("other"), 1, 31_536_000_000), at(100));
+        assert!(!lock.is_free(at(114)));
+        lock.observe(lease(Some("other"), 2, 31_536_003_000), at(103));
+        assert!(!lock.is_free(at(117)), "it renewed in between");
+        assert!(lock.is_free(at(118)));
+        assert!(matches!(lock.view(at(119)), DriverView::Lost { .. }));
+    }
+
+    #[test]
+    fn an_edit_of_the_record_does_not_keep_a_dead_holder_alive() {
+        let mut lock = Lock::new("me".into(), Timing::default());
+        lock.observe(lease(Some("other"), 1, 0), at(100));
+        lock.observe(lease(Some("other"), 2, 0), at(110));
+        assert!(lock.is_free(at(115)));
+    }
+
+    #[test]
+    fn a_holder_stops_acting_well_before_others_may_take_over() {
+        let mut lock = Lock::new("me".into(), Timing::default());
+        lock.observe(lease(Some("me"), 1, 0), at(100));
+        assert!(!lock.may_act(at(100)), "the lease names us, but we have not renewed it in this life");
+        lock.renewed(at(99));
+        assert!(lock.may_act(at(106)) && !lock.may_act(at(107)));
+        assert!(lock.may_act_until().unwrap() + Duration::from_secs(4) < at(99) + lock.timing.lease);
+    }
+
+    #[test]
+    fn a_late_event_does_not_bring_back_an_old_holder() {
+        let mut lock = Lock::new("me".into(), Timing::default());
+        lock.observe(lease(Some("me"), 5, 0), at(100));
+        lock.renewed(at(100));
+        lock.observe(lease(None, 4, 0), at(101));
+        assert!(lock.may_act(at(101)));
+        lock.observe(lease(Some("other"), 6, 0), at(102));
+        assert!(!lock.may_act(at(102)), "taken away");
+    }
+}

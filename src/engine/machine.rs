@@ -1,0 +1,631 @@
+//! The state machine itself: what it holds, and how facts, commands and outcomes change it. What to do next is decided
+//! in [`super::decide`], what to show in [`super::report`].
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::assess::{Assessment, Question, Row};
+use super::command::{Command, CommandId, Notice, Preview, Refusal, Takeover};
+use super::edit::Edit;
+use super::effect::{Done, Effect, EffectError, EffectErrorKind, EffectId, Outcome};
+use super::event::{Event, WatchHealth, Watched};
+use super::facts::{DaemonSetFact, StrategyKind};
+use super::lock::{Lock, Want};
+use super::plan::{Limits, Plan, Standstill, budget};
+use super::record::{Intent, ORIGINAL_STRATEGY, Progress, Record};
+use super::snapshot::{BudgetView, Snapshot};
+use super::time::Timestamp;
+use super::view::{NodeIx, View};
+use super::{Config, Role, Str};
+
+/// How long after an answer was lost a pod that is still there, untouched, is taken as not deleted after all.
+const LOST_ANSWER: Duration = Duration::from_secs(30);
+/// How long a failed write waits before the next try, at first and at most.
+const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+/// The state machine of one rollout.
+#[derive(Debug)]
+pub struct Engine {
+    config: Config,
+    pub(crate) view: View,
+    pub(crate) lock: Lock,
+    /// Commands that are not settled yet, oldest first.
+    pub(crate) pending: Vec<Pending>,
+    /// Edits of the record that are not saved yet, oldest first.
+    pub(crate) edits: Vec<Unsaved>,
+    /// Our copy of the progress: ahead of the record while we drive, the record's own otherwise.
+    pub(crate) progress: Progress,
+    /// Deletions that were sent and are not seen yet, by pod uid.
+    pub(crate) deletions: BTreeMap<Str, Deletion>,
+    /// The DaemonSet patch that was sent.
+    pub(crate) patching: Option<Patching>,
+    pub(crate) daemonset_retry: Retry,
+    pub(crate) delete_retry: Retry,
+    /// Nodes that are left alone until then, after a deletion that failed there.
+    pub(crate) node_retry: BTreeMap<NodeIx, Timestamp>,
+    /// Set `OnDelete` at once, whoever drives.
+    pub(crate) brake: bool,
+    /// The template change in the record was made by us, in this life.
+    pub(crate) change_written: bool,
+    /// Deletions wait for a write of the lease that proves the record.
+    pub(crate) fence: bool,
+    /// Somebody flipped the strategy back, and we were not told to brake again.
+    pub(crate) flipped: bool,
+    /// The write that fails, in words.
+    pub(crate) write_failure: Option<Str>,
+    pub(crate) assessment: Assessment,
+    pub(crate) budget: BudgetView,
+    pub(crate) limits: Option<Limits>,
+    pub(crate) plan: Plan,
+    pub(crate) natural: Vec<u32>,
+    pub(crate) now: Timestamp,
+    notices: Vec<Notice>,
+    next_effect: u64,
+    next_command: u64,
+    pub(crate) next_edit: u64,
+    effects: BTreeMap<EffectId, Sent>,
+}
+
+/// An edit of the record that is not saved yet.
+#[derive(Debug)]
+pub(crate) struct Unsaved {
+    /// Counts the edits of this engine.
+    pub(crate) serial: u64,
+    /// The command it belongs to; `None` for the driver's own.
+    pub(crate) command: Option<CommandId>,
+    pub(crate) edit: Edit,
+}
+
+/// A command on its way.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) id: CommandId,
+    pub(crate) needs: Needs,
+    pub(crate) says: String,
+}
+
+/// When a command is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Needs {
+    /// Its edits are saved.
+    Saved,
+    /// The DaemonSet is on `OnDelete`.
+    Adopted,
+    /// The template is changed.
+    Changed,
+    /// The strategy is restored and the record gone.
+    Released,
+    /// We hold the lease.
+    Driving(Takeover),
+    /// We do not hold it any more.
+    StoodDown,
+}
+
+/// A deletion that was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Deletion {
+    /// No answer yet.
+    Sent,
+    /// The server confirmed it; the watch has not shown it yet.
+    Confirmed,
+    /// The answer was lost, then.
+    Unknown(Timestamp),
+}
+
+/// A DaemonSet patch that was sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Patching {
+    pub(crate) id: EffectId,
+    pub(crate) kind: PatchKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PatchKind {
+    Adopt,
+    Template,
+    Release,
+}
+
+#[derive(Clone, Debug)]
+enum Sent {
+    Delete { uid: Str, node: Str },
+    DaemonSet,
+    Lease,
+}
+
+/// When to try again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Retry {
+    pub(crate) at: Timestamp,
+    failures: u32,
+}
+
+impl Retry {
+    pub(crate) fn succeeded(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(crate) fn failed(&mut self, error: &EffectError, now: Timestamp) {
+        self.failures = self.failures.saturating_add(1);
+        let grown = RETRY.0.saturating_mul(1 << self.failures.min(8)).min(RETRY.1);
+        let wait = match error.kind {
+            EffectErrorKind::Throttled { retry_after_millis } => Duration::from_millis(retry_after_millis).max(RETRY.0),
+            EffectErrorKind::Forbidden | EffectErrorKind::Invalid => RETRY.1,
+            EffectErrorKind::Conflict | EffectErrorKind::NotFound => RETRY.0,
+            EffectErrorKind::NotSent | EffectErrorKind::Unknown => grown,
+        };
+        self.at = now + wait;
+    }
+}
+
+impl Engine {
+    /// An engine that knows nothing yet.
+    pub fn new(config: Config) -> Self {
+        Self {
+            lock: Lock::new(config.identity.clone(), config.timing),
+            config,
+            view: View::default(),
+            pending: Vec::new(),
+            edits: Vec::new(),
+            progress: Progress::default(),
+            deletions: BTreeMap::new(),
+            patching: None,
+            daemonset_retry: Retry::default(),
+            delete_retry: Retry::default(),
+            node_retry: BTreeMap::new(),
+            brake: false,
+            change_written: false,
+            fence: false,
+            flipped: false,
+            write_failure: None,
+            assessment: Assessment::default(),
+            budget: BudgetView::default(),
+            limits: None,
+            plan: Plan::default(),
+            natural: Vec::new(),
+            now: Timestamp::default(),
+            notices: Vec::new(),
+            next_effect: 0,
+            next_command: 0,
+            next_edit: 0,
+            effects: BTreeMap::new(),
+        }
+    }
+
+    /// What it was told when it was made.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Takes in one fact. Cheap: rows are assessed when [`Engine::decide`] or [`Engine::snapshot`] is called.
+    pub fn observe(&mut self, event: Event, now: Timestamp) {
+        self.now = self.now.max(now);
+        match event {
+            Event::Lease(fact) => self.lock.observe(*fact, now),
+            Event::LeaseGone => self.lock.observe_absent(),
+            Event::Listed(Watched::Lease) if self.lock.known == super::lock::Known::Nothing => {
+                self.lock.observe_absent()
+            }
+            Event::Pod(fact) => {
+                if fact.deletion_at.is_some() {
+                    self.deletions.remove(&fact.uid);
+                }
+                self.view.observe(Event::Pod(fact), now);
+            }
+            Event::PodGone(uid) => {
+                self.deletions.remove(&uid);
+                self.view.observe(Event::PodGone(uid), now);
+            }
+            other => self.view.observe(other, now),
+        }
+    }
+
+    /// Takes in what an operator asks. A [`Notice::Settled`] follows when it is written, or could not be.
+    ///
+    /// # Errors
+    /// Refuses what makes no sense, is not permitted, or cannot be judged now; then nothing changed.
+    pub fn command(&mut self, command: Command, now: Timestamp) -> Result<CommandId, Refusal> {
+        self.refresh(now);
+        let resolved = self.resolve(&command, now)?;
+        let id = CommandId(self.next_command);
+        self.next_command += 1;
+        resolved.edits.into_iter().for_each(|edit| self.edit(Some(id), edit));
+        self.brake |= resolved.brake;
+        if resolved.brake {
+            self.flipped = false;
+        }
+        match command {
+            Command::Drive(Takeover::Ask) => self.lock.want = Want::Ask,
+            Command::StandDown => self.lock.want = Want::No,
+            _ if self.takes_lease(resolved.drive, resolved.needs) && self.lock.living_other(now).is_none() => {
+                self.lock.want = Want::IfFree;
+            }
+            _ => {}
+        }
+        self.pending.push(Pending { id, needs: resolved.needs, says: resolved.says });
+        Ok(id)
+    }
+
+    /// An errand takes the lease only for what it has to write to the DaemonSet itself.
+    fn takes_lease(&self, drive: bool, needs: Needs) -> bool {
+        match self.config.role {
+            Role::Driver => drive,
+            Role::Errand => drive && matches!(needs, Needs::Adopted | Needs::Changed | Needs::Released),
+        }
+    }
+
+    /// Says what a command would do, without doing it.
+    ///
+    /// # Errors
+    /// As [`Engine::command`].
+    pub fn preview(&mut self, command: &Command, now: Timestamp) -> Result<Preview, Refusal> {
+        self.refresh(now);
+        self.preview_of(command, now)
+    }
+
+    /// Decides what to write next. Every effect counts against the budget from here on, until its outcome is seen.
+    pub fn decide(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
+        self.refresh(now);
+        let effects = self.decide_now(now);
+        if !effects.is_empty() {
+            self.refresh(now);
+        }
+        effects
+    }
+
+    /// Takes in what came of an effect.
+    pub fn outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
+        self.now = self.now.max(now);
+        match self.effects.remove(&id) {
+            Some(Sent::Delete { uid, node }) => self.delete_outcome(&uid, &node, outcome, now),
+            Some(Sent::DaemonSet) => self.patch_outcome(id, outcome, now),
+            Some(Sent::Lease) => self.lease_outcome(id, outcome, now),
+            None => {}
+        }
+    }
+
+    /// Takes what it has to say once.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Whether nothing is under way that the process should wait for before it ends: no lease held, no write unanswered.
+    pub fn is_at_rest(&self) -> bool {
+        self.effects.is_empty() && !self.lock.holds()
+    }
+
+    /// When [`Engine::decide`] or [`Engine::snapshot`] would answer otherwise although nothing was observed.
+    pub fn wake_at(&self) -> Option<Timestamp> {
+        let patience = self.lock.retry_at;
+        let lost = self.deletions.values().filter_map(|deletion| match deletion {
+            Deletion::Unknown(at) => Some(*at + LOST_ANSWER),
+            Deletion::Sent | Deletion::Confirmed => None,
+        });
+        [self.lock.wake_at(), self.assessment.changes_at, Some(patience)]
+            .into_iter()
+            .flatten()
+            .chain([self.daemonset_retry.at, self.delete_retry.at])
+            .chain(self.node_retry.values().copied())
+            .chain(lost)
+            .filter(|at| *at > self.now)
+            .min()
+    }
+
+    /// Everything a front end shows. An engine that knows nothing yet says so.
+    pub fn snapshot(&mut self, now: Timestamp) -> Snapshot {
+        self.refresh(now);
+        self.report(now)
+    }
+
+    /// Assesses the fleet as of `now`.
+    pub(crate) fn refresh(&mut self, now: Timestamp) {
+        self.now = self.now.max(now);
+        if !self.lock.holds() {
+            self.progress = self.lock.record().map(|record| record.progress.clone()).unwrap_or_default();
+        }
+        self.forget_lost_answers(now);
+        self.node_retry.retain(|_, at| *at > now);
+        let intent = self.intent();
+        let target = intent.target.clone().or_else(|| self.view.current.clone());
+        let images =
+            target.as_ref().and_then(|hash| self.view.revision(hash)).map(|revision| revision.template.images());
+        self.view.confirm_images(&images.unwrap_or_default());
+        self.natural = self.view.natural_ranks().to_vec();
+        let deletions = &self.deletions;
+        let deleting = |uid: &str| deletions.contains_key(uid);
+        let question =
+            Question { target: target.as_ref(), intent: &intent, progress: &self.progress, deleting: &deleting, now };
+        self.assessment = Assessment::of(&self.view, &question);
+        let limits = Limits::of(&self.view, &intent, &self.assessment);
+        self.budget = budget(&self.assessment.rows, &limits, intent.budgets.strict);
+        let standstill = self.standstill(&intent, now);
+        let plan = Plan::of(&self.assessment.rows, &limits, &self.budget, &intent, &standstill, &self.natural, |row| {
+            self.name(row)
+        });
+        self.plan = plan;
+        self.limits = Some(limits);
+    }
+
+    /// The record as it will be once all edits are saved.
+    pub(crate) fn record(&self) -> Option<Record> {
+        let mut record = self.lock.record().cloned();
+        self.edits.iter().for_each(|unsaved| unsaved.edit.apply(&mut record));
+        if let Some(record) = &mut record {
+            record.progress = self.progress.clone();
+        }
+        record
+    }
+
+    /// The intent as it will be once all edits are saved; the default where nothing is recorded.
+    pub(crate) fn intent(&self) -> Intent {
+        self.record().map(|record| record.intent).unwrap_or_default()
+    }
+
+    /// Who acts, as it is recorded: the identity without what only tells processes apart.
+    pub(crate) fn actor(&self) -> Str {
+        self.config.identity.rsplit_once('/').map_or(&*self.config.identity, |(person, _)| person).into()
+    }
+
+    pub(crate) fn strategy(&self) -> StrategyKind {
+        self.view.daemonset.as_ref().map(|daemonset| daemonset.strategy.kind).unwrap_or_default()
+    }
+
+    /// Whether rolldeck has taken over: `OnDelete`, with the original strategy saved.
+    pub(crate) fn is_adopted(&self) -> bool {
+        self.view.daemonset.as_ref().is_some_and(|daemonset| {
+            daemonset.strategy.kind == StrategyKind::OnDelete && daemonset.annotations.get(ORIGINAL_STRATEGY).is_some()
+        })
+    }
+
+    /// Whether the controller has followed all changes of the spec.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.view.daemonset.as_ref().is_some_and(|daemonset| daemonset.observed_generation >= daemonset.generation)
+    }
+
+    /// The strategy that a release would restore, as it was saved.
+    pub(crate) fn original_strategy(daemonset: &DaemonSetFact) -> Option<serde_json::Value> {
+        serde_json::from_str(daemonset.annotations.get(ORIGINAL_STRATEGY)?).ok()
+    }
+
+    /// Whether the strategy that a release restores lets the controller replace pods.
+    pub(crate) fn original_is_rolling(&self) -> bool {
+        let saved = self.view.daemonset.as_ref().and_then(Self::original_strategy);
+        saved.is_none_or(|saved| saved["type"].as_str() != Some("OnDelete"))
+    }
+
+    /// How many pods the controller would replace by itself: those that are not at the present template's revision.
+    pub(crate) fn left_to_the_controller(&self) -> u32 {
+        let current = self.view.current.as_ref();
+        let old = self.assessment.rows.iter().filter(|row| {
+            let pod = row.pod.as_ref().and_then(|uid| self.view.pod(uid));
+            row.in_fleet
+                && pod.is_some_and(|pod| pod.fact.deletion_at.is_none() && pod.fact.revision.as_ref() != current)
+        });
+        u32::try_from(old.count()).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn name(&self, row: &Row) -> Str {
+        self.view.nodes.get(row.node).map(|entry| entry.name.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn natural_ranks(&self) -> &[u32] {
+        &self.natural
+    }
+
+    /// What cannot be seen that must be seen before anything is started; `None` when all is well.
+    pub(crate) fn blindness(&self) -> Option<Str> {
+        let needed = [Watched::DaemonSet, Watched::Revisions, Watched::Pods, Watched::Nodes, Watched::Lease];
+        needed.into_iter().find_map(|watched| match self.view.health(watched) {
+            WatchHealth::Live => None,
+            WatchHealth::Loading => Some(format!("{watched} are still loading").into()),
+            WatchHealth::Down { why, .. } => Some(format!("{watched} cannot be watched: {why}").into()),
+            WatchHealth::Forbidden { why } => Some(format!("{watched} are forbidden: {why}").into()),
+        })
+    }
+
+    /// Puts down an edit of the record, to be saved with the next write of the lease.
+    pub(crate) fn edit(&mut self, command: Option<CommandId>, edit: Edit) {
+        self.edits.push(Unsaved { serial: self.next_edit, command, edit });
+        self.next_edit += 1;
+    }
+
+    pub(crate) fn say(&mut self, notice: Notice) {
+        self.notices.push(notice);
+    }
+
+    pub(crate) fn send_delete(&mut self, uid: &Str, node: &Str) -> EffectId {
+        self.deletions.insert(uid.clone(), Deletion::Sent);
+        self.send(Sent::Delete { uid: uid.clone(), node: node.clone() })
+    }
+
+    pub(crate) fn send_patch(&mut self, kind: PatchKind) -> EffectId {
+        let id = self.send(Sent::DaemonSet);
+        self.patching = Some(Patching { id, kind });
+        id
+    }
+
+    pub(crate) fn send_lease(&mut self) -> EffectId {
+        self.send(Sent::Lease)
+    }
+
+    fn send(&mut self, sent: Sent) -> EffectId {
+        let id = EffectId(self.next_effect);
+        self.next_effect += 1;
+        self.effects.insert(id, sent);
+        id
+    }
+
+    /// Whether a deletion was sent and its answer is still out.
+    pub(crate) fn deletions_unanswered(&self) -> bool {
+        self.effects.values().any(|sent| matches!(sent, Sent::Delete { .. }))
+    }
+
+    fn forget_lost_answers(&mut self, now: Timestamp) {
+        let live = *self.view.health(Watched::Pods) == WatchHealth::Live;
+        self.deletions.retain(|_, deletion| match deletion {
+            Deletion::Unknown(at) => !live || now < *at + LOST_ANSWER,
+            Deletion::Sent | Deletion::Confirmed => true,
+        });
+    }
+
+    fn delete_outcome(&mut self, uid: &Str, node: &Str, outcome: Outcome, now: Timestamp) {
+        let still_seen = self.deletions.contains_key(uid);
+        match outcome {
+            Ok(_) => {
+                self.delete_retry.succeeded();
+                self.write_failure = None;
+                if still_seen {
+                    self.deletions.insert(uid.clone(), Deletion::Confirmed);
+                }
+            }
+            Err(error) if error.kind.may_have_happened() => {
+                if still_seen {
+                    self.deletions.insert(uid.clone(), Deletion::Unknown(now));
+                }
+            }
+            // It is gone, whoever did it: the watch will tell, and until then it counts.
+            Err(error) if error.kind == EffectErrorKind::NotFound => {
+                if still_seen {
+                    self.deletions.insert(uid.clone(), Deletion::Unknown(now));
+                }
+            }
+            Err(error) => {
+                self.deletions.remove(uid);
+                let wait = Duration::from_secs(2);
+                if let Some(ix) = self.view.node(node) {
+                    self.node_retry.insert(ix, now + wait);
+                }
+                if error.kind != EffectErrorKind::Conflict {
+                    self.delete_retry.failed(&error, now);
+                    self.note_failure(&error);
+                }
+            }
+        }
+    }
+
+    fn note_failure(&mut self, error: &EffectError) {
+        let lasting =
+            matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid | EffectErrorKind::Unknown);
+        if lasting {
+            self.write_failure = Some(error.message.clone());
+        }
+    }
+
+    fn patch_outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
+        let Some(patching) = self.patching.take_if(|patching| patching.id == id) else { return };
+        match outcome {
+            Ok(done) => {
+                self.daemonset_retry.succeeded();
+                self.write_failure = None;
+                match patching.kind {
+                    PatchKind::Adopt => self.brake = false,
+                    PatchKind::Template => self.change_written = true,
+                    PatchKind::Release => {}
+                }
+                if let Done::DaemonSet(fact) = done {
+                    self.view.observe(Event::DaemonSet(fact), now);
+                }
+            }
+            Err(error) => {
+                self.daemonset_retry.failed(&error, now);
+                self.note_failure(&error);
+                if matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid) {
+                    self.give_up_patch(patching.kind, &error.message);
+                }
+            }
+        }
+    }
+
+    /// A patch that will not be accepted by trying again: whoever waits for it is told, and it is dropped.
+    fn give_up_patch(&mut self, kind: PatchKind, why: &Str) {
+        let waits: fn(Needs) -> bool = match kind {
+            PatchKind::Adopt => |needs| matches!(needs, Needs::Adopted | Needs::Changed),
+            PatchKind::Template => |needs| needs == Needs::Changed,
+            PatchKind::Release => |needs| needs == Needs::Released,
+        };
+        if kind == PatchKind::Adopt {
+            self.brake = false;
+        }
+        if kind == PatchKind::Template {
+            self.edit(None, Edit::DropChange);
+        }
+        self.fail_pending(|pending| waits(pending.needs), why);
+    }
+
+    /// Tells the commands that `which` picks that they failed, and drops their edits.
+    pub(crate) fn fail_pending(&mut self, which: impl Fn(&Pending) -> bool, why: &str) {
+        let (failed, kept) = std::mem::take(&mut self.pending).into_iter().partition(|pending| which(pending));
+        self.pending = kept;
+        let failed: Vec<Pending> = failed;
+        for pending in failed {
+            self.edits.retain(|unsaved| unsaved.command != Some(pending.id));
+            self.say(Notice::Settled { id: pending.id, result: Err(why.to_owned()) });
+        }
+    }
+
+    fn lease_outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
+        let Some(in_flight) = self.lock.in_flight.take_if(|in_flight| in_flight.id == id) else { return };
+        match outcome {
+            Ok(done) => {
+                self.edits.retain(|unsaved| unsaved.serial >= in_flight.edits_before);
+                self.lock.retry_at = Timestamp::default();
+                if let Done::Lease(fact) = done {
+                    self.lock.observe(*fact, now);
+                }
+                if in_flight.write.holder.as_ref() == Some(&self.lock.identity) {
+                    self.lock.renewed(in_flight.sent_at);
+                }
+            }
+            Err(error) => {
+                let wait = match error.kind {
+                    EffectErrorKind::Throttled { retry_after_millis } => Duration::from_millis(retry_after_millis),
+                    EffectErrorKind::Forbidden | EffectErrorKind::Invalid => Duration::from_secs(10),
+                    _ => Duration::from_millis(500),
+                };
+                self.lock.retry_at = now + wait;
+                match error.kind {
+                    EffectErrorKind::Conflict | EffectErrorKind::NotFound => {
+                        self.lock.is_outdated(now);
+                        self.lock.retry_at = now;
+                    }
+                    EffectErrorKind::Forbidden | EffectErrorKind::Invalid => {
+                        self.note_failure(&error);
+                        self.fail_pending(|pending| pending.needs != Needs::Adopted, &error.message);
+                        self.edits.clear();
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    pub(crate) fn standstill(&self, intent: &Intent, now: Timestamp) -> Standstill {
+        use super::snapshot::Hold;
+        let recorded = self.record().is_some();
+        let held = match self.strategy() {
+            _ if self.view.daemonset.is_none() => Some(Hold::Preparing),
+            StrategyKind::RollingUpdate if !recorded || self.progress.adopted => Some(Hold::Native),
+            StrategyKind::OnDelete if !recorded => Some(Hold::NoRollout),
+            _ if self.is_halted(intent) => Some(Hold::Halted),
+            _ if intent.paused.is_some() => Some(Hold::Paused),
+            _ if !self.is_ready_to_update(intent) => Some(Hold::Preparing),
+            _ if self.blindness().is_some() => Some(Hold::Blind),
+            _ if !self.lock.holds() && self.lock.living_other(now).is_none() => Some(Hold::NobodyDrives),
+            _ => None,
+        };
+        held.map_or(Standstill::None, Standstill::Held)
+    }
+
+    /// Adopted, template as it is to be, and its revision recorded.
+    pub(crate) fn is_ready_to_update(&self, intent: &Intent) -> bool {
+        self.is_adopted()
+            && self.is_observed()
+            && intent.change.is_none()
+            && intent.releasing.is_none()
+            && intent.target.is_some()
+            && intent.target == self.view.current
+    }
+
+    pub(crate) fn is_halted(&self, intent: &Intent) -> bool {
+        self.progress.halt.as_ref().is_some_and(|halt| halt.number > intent.acknowledged_halt)
+    }
+}

@@ -1,0 +1,442 @@
+//! What an operator asks, turned into edits of the record; what it would do; and why it may be refused.
+
+use super::assess::Row;
+use super::command::{Command, Danger, Early, Preview, Refusal, Step, Takeover};
+use super::edit::Edit;
+use super::event::{Permission, Right, WatchHealth, Watched};
+use super::facts::StrategyKind;
+use super::machine::{Engine, Needs};
+use super::plan::{Limits, Plan, Standstill};
+use super::quantity::{IntOrPercent, Rounding};
+use super::record::{By, Change, Direction, Intent, Paused, lease_name};
+use super::snapshot::{Hold, Presence};
+use super::time::Timestamp;
+use super::{Role, Str};
+
+/// A command, understood: what it changes and when it is done.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    pub(crate) edits: Vec<Edit>,
+    pub(crate) needs: Needs,
+    /// Set `OnDelete` at once, whoever drives.
+    pub(crate) brake: bool,
+    /// It takes a driver to carry it out.
+    pub(crate) drive: bool,
+    /// In words, for the answer when it is done.
+    pub(crate) says: String,
+    /// How much it can break.
+    pub(crate) danger: Danger,
+}
+
+impl Resolved {
+    fn new(edits: Vec<Edit>, needs: Needs, says: String, danger: Danger) -> Self {
+        Self { edits, needs, brake: false, drive: true, says, danger }
+    }
+}
+
+impl Engine {
+    /// Understands a command, or refuses it. Changes nothing.
+    pub(crate) fn resolve(&self, command: &Command, now: Timestamp) -> Result<Resolved, Refusal> {
+        self.check_loaded(command)?;
+        self.check_rights(command)?;
+        let by = By { by: self.actor(), at: now };
+        match command {
+            Command::Adopt => Ok(Resolved::new(
+                vec![Edit::Begin],
+                Needs::Adopted,
+                "adopted: its controller replaces no pod any more".into(),
+                Danger::Bounded,
+            )),
+            Command::SetImage(images) => self.resolve_images(images),
+            Command::Step(step) => self.resolve_step(*step),
+            Command::Select(selector) => Ok(self.resolve_select(selector)),
+            Command::Pause { why } => Ok(self.resolve_pause(why.as_deref(), now)),
+            Command::Resume => self.resolve_resume(),
+            Command::Undo { to } => self.resolve_undo(*to),
+            Command::Release(early) => self.resolve_release(*early, by),
+            Command::Tune { budgets, gates, finish } => {
+                let edit = Edit::Tune { budgets: *budgets, gates: gates.clone(), finish: *finish };
+                let says = "budgets and gates changed".to_owned();
+                Ok(Resolved { drive: false, ..Resolved::new(vec![edit], Needs::Saved, says, Danger::Bounded) })
+            }
+            Command::Drive(takeover) => self.resolve_drive(*takeover, by, now),
+            Command::StandDown => {
+                let says = "no longer driving; whoever drives next carries on".to_owned();
+                Ok(Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::StoodDown, says, Danger::Bounded) })
+            }
+        }
+    }
+
+    fn check_loaded(&self, command: &Command) -> Result<(), Refusal> {
+        match self.view.presence {
+            Presence::Loading => {
+                let why = match self.view.health(Watched::DaemonSet) {
+                    WatchHealth::Forbidden { why } | WatchHealth::Down { why, .. } => why.clone(),
+                    WatchHealth::Loading | WatchHealth::Live => "still loading; try again in a moment".into(),
+                };
+                return Err(Refusal::NotLoaded(why));
+            }
+            Presence::Absent => {
+                let name = format!("no DaemonSet {}/{}", self.config().namespace, self.config().name);
+                return Err(Refusal::NotLoaded(name.into()));
+            }
+            Presence::Present => {}
+        }
+        if matches!(command, Command::Pause { .. } | Command::StandDown) {
+            return Ok(());
+        }
+        if let Some(why) = self.lock.record_error() {
+            return Err(Refusal::NotNow(format!("the rollout's record cannot be read: {why}")));
+        }
+        for watched in [Watched::DaemonSet, Watched::Revisions, Watched::Pods, Watched::Lease] {
+            match self.view.health(watched) {
+                WatchHealth::Live => {}
+                WatchHealth::Loading => return Err(Refusal::Stale(format!("{watched} still loading").into())),
+                WatchHealth::Down { why, .. } => return Err(Refusal::Stale(format!("{watched}: {why}").into())),
+                WatchHealth::Forbidden { why } => {
+                    return Err(Refusal::Stale(format!("{watched} forbidden: {why}").into()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_rights(&self, command: &Command) -> Result<(), Refusal> {
+        let lease = if self.lock.resource_version().is_some() { Right::UpdateLease } else { Right::CreateLease };
+        let rights: &[Right] = match command {
+            Command::StandDown => &[],
+            // The brake must work even where the record cannot be written.
+            Command::Pause { .. } if self.strategy() == StrategyKind::RollingUpdate => &[Right::PatchDaemonSet],
+            Command::Adopt | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_) => {
+                &[lease, Right::PatchDaemonSet]
+            }
+            Command::Drive(_) => &[Right::UpdateLease, Right::PatchDaemonSet, Right::DeletePods],
+            _ => &[lease],
+        };
+        match rights.iter().find(|right| self.view.permission(**right) == Permission::Denied) {
+            Some(right) => Err(Refusal::NotPermitted(*right)),
+            None => Ok(()),
+        }
+    }
+
+    fn resolve_images(
+        &self,
+        images: &std::collections::BTreeMap<String, super::image::ImageRef>,
+    ) -> Result<Resolved, Refusal> {
+        let daemonset = self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
+        if images.is_empty() {
+            return Err(Refusal::Invalid("no image named; write CONTAINER=IMAGE".into()));
+        }
+        let pairs = images.iter().map(|(name, image)| (name.as_str(), image.as_str()));
+        let wanted = daemonset.template.with_images(pairs).map_err(Refusal::Invalid)?;
+        if wanted == daemonset.template {
+            return Err(Refusal::NotNow("the template has these images already; use `step` to roll it out".into()));
+        }
+        let words: Vec<String> = images.iter().map(|(name, image)| format!("{name}={image}")).collect();
+        Ok(Resolved::new(
+            vec![Edit::Change(Change::Images(images.clone()), Direction::Forward)],
+            Needs::Changed,
+            format!("template has {}; no pod is replaced before the first step", words.join(" ")),
+            Danger::Serious,
+        ))
+    }
+
+    fn resolve_step(&self, step: Step) -> Result<Resolved, Refusal> {
+        let intent = self.intent();
+        if intent.direction == Direction::Back {
+            return Err(Refusal::NotNow("rolling back ignores partition and steps; it updates every node".into()));
+        }
+        let fleet = self.assessment.fleet;
+        let allowed = Limits::of(&self.view, &intent, &self.assessment).allowed;
+        let rungs: Vec<u32> = intent.steps.iter().map(|rung| rung.of(fleet, Rounding::Up).min(fleet)).collect();
+        let partition = match step {
+            Step::Partition(partition) => partition,
+            Step::Updated(count) => IntOrPercent::Int(fleet - count.of(fleet, Rounding::Up).min(fleet)),
+            Step::Next => match rungs.iter().find(|rung| **rung > allowed) {
+                Some(rung) => IntOrPercent::Int(fleet - rung),
+                None => return Err(Refusal::NotNow("this is the last step: every node may be updated".into())),
+            },
+            Step::Back => match rungs.iter().rev().find(|rung| **rung < allowed) {
+                Some(rung) => IntOrPercent::Int(fleet - rung),
+                None if allowed > 0 => IntOrPercent::Percent(100),
+                None => return Err(Refusal::NotNow("this is before the first step: every node is held".into())),
+            },
+        };
+        let after = Limits::of(&self.view, &Intent { partition, ..intent }, &self.assessment);
+        let says = format!("{} of {fleet} nodes may be updated, partition keeps {}", after.allowed, after.keep);
+        let danger = if after.allowed > allowed { Danger::Bounded } else { Danger::None };
+        Ok(Resolved::new(vec![Edit::Partition(partition)], Needs::Saved, says, danger))
+    }
+
+    fn resolve_select(&self, selector: &Option<super::labels::Selector>) -> Resolved {
+        let selector = selector.clone().filter(|selector| !selector.is_empty());
+        let says = match &selector {
+            Some(selector) => format!("only nodes with {selector} are updated"),
+            None => "nodes are no longer selected by label".to_owned(),
+        };
+        Resolved::new(vec![Edit::Select(selector)], Needs::Saved, says, Danger::Bounded)
+    }
+
+    fn resolve_pause(&self, why: Option<&str>, now: Timestamp) -> Resolved {
+        let paused = Paused { by: self.actor(), at: now, why: why.map(Str::from) };
+        let brake = self.strategy() == StrategyKind::RollingUpdate;
+        let (needs, says) = if brake {
+            (Needs::Adopted, "OnDelete is set: its controller replaces no pod any more; paused")
+        } else {
+            (Needs::Saved, "paused: no update starts")
+        };
+        Resolved {
+            brake,
+            drive: false,
+            ..Resolved::new(vec![Edit::Pause(paused)], needs, says.to_owned(), Danger::None)
+        }
+    }
+
+    fn resolve_resume(&self) -> Result<Resolved, Refusal> {
+        let record = self.record().ok_or_else(|| Refusal::NotNow("no rollout is recorded".into()))?;
+        let halt = record.progress.halt.as_ref().map_or(0, |halt| halt.number);
+        let retarget = self.view.current.clone().filter(|current| {
+            record.intent.change.is_none() && record.intent.target.as_ref().is_some_and(|target| target != current)
+        });
+        if record.intent.paused.is_none() && halt <= record.intent.acknowledged_halt {
+            return Err(Refusal::NotNow("it is neither paused nor halted".into()));
+        }
+        let mut says = "resumed".to_owned();
+        if halt > record.intent.acknowledged_halt {
+            says.push_str("; the failures so far are accepted");
+        }
+        if retarget.is_some() {
+            says.push_str("; the template as changed by somebody else is now rolled out");
+        }
+        let edit = Edit::Resume { acknowledged: halt, target: retarget };
+        Ok(Resolved::new(vec![edit], Needs::Saved, says, Danger::Bounded))
+    }
+
+    fn resolve_undo(&self, to: Option<i64>) -> Result<Resolved, Refusal> {
+        let daemonset = self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
+        let mut revisions: Vec<_> = self.view.own_revisions().collect();
+        revisions.sort_by_key(|revision| std::cmp::Reverse(revision.number));
+        let chosen = match to {
+            Some(number) => revisions.iter().find(|revision| revision.number == number).ok_or_else(|| {
+                let known: Vec<String> = revisions.iter().map(|revision| revision.number.to_string()).collect();
+                Refusal::Invalid(format!("no revision {number}; there are {}", known.join(", ")))
+            })?,
+            None => revisions
+                .iter()
+                .find(|revision| Some(&revision.hash) != self.view.current.as_ref())
+                .ok_or_else(|| Refusal::NotNow("there is no earlier revision to roll back to".into()))?,
+        };
+        if chosen.template == daemonset.template && self.intent().change.is_none() {
+            return Err(Refusal::NotNow(format!("the template already is that of revision {}", chosen.number)));
+        }
+        let mut edits = vec![Edit::Change(Change::Revision(chosen.hash.clone()), Direction::Back)];
+        if let Some(halt) = self.record().and_then(|record| record.progress.halt) {
+            edits.push(Edit::Resume { acknowledged: halt.number, target: None });
+        }
+        let says = format!("template is that of revision {}; nodes still on it count as updated", chosen.number);
+        Ok(Resolved::new(edits, Needs::Changed, says, Danger::Serious))
+    }
+
+    fn resolve_release(&self, early: Early, by: By) -> Result<Resolved, Refusal> {
+        if !self.is_adopted() && self.record().is_none() {
+            return Err(Refusal::NotNow("it is not adopted: there is nothing to release".into()));
+        }
+        let left = self.left_to_the_controller();
+        if early == Early::Refuse && left > 0 && self.original_is_rolling() {
+            return Err(Refusal::NotNow(format!(
+                "{left} pods are not at the current revision; once released its controller replaces them by itself: \
+                 release early only if that is meant"
+            )));
+        }
+        let says = "released: the original update strategy is restored".to_owned();
+        let danger = match (left, self.original_is_rolling()) {
+            (1.., true) => Danger::Beyond,
+            _ => Danger::Bounded,
+        };
+        Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, danger))
+    }
+
+    fn resolve_drive(&self, takeover: Takeover, by: By, now: Timestamp) -> Result<Resolved, Refusal> {
+        if self.record().is_none() {
+            return Err(Refusal::NotNow(
+                "no rollout is recorded, so there is nothing to drive; set an image or step first".into(),
+            ));
+        }
+        let (edits, danger) = match (self.lock.living_other(now), takeover) {
+            (Some(holder), Takeover::IfFree) => return Err(Refusal::DrivenBy { holder: holder.clone() }),
+            (Some(_), Takeover::Ask) => (vec![Edit::Handover(by)], Danger::Serious),
+            (None, _) => (Vec::new(), Danger::Bounded),
+        };
+        let says = "this console drives".to_owned();
+        Ok(Resolved::new(edits, Needs::Driving(takeover), says, danger))
+    }
+
+    /// Says what a command would do.
+    pub(crate) fn preview_of(&self, command: &Command, now: Timestamp) -> Result<Preview, Refusal> {
+        let resolved = self.resolve(command, now)?;
+        let mut record = self.record();
+        resolved.edits.iter().for_each(|edit| edit.apply(&mut record));
+        let intent = record.map(|record| record.intent).unwrap_or_default();
+        let mut nodes: Vec<Str> = Vec::new();
+        if matches!(command, Command::Step(_) | Command::Select(_) | Command::Resume | Command::Undo { .. }) {
+            nodes = self.would_go(command, &intent);
+        }
+        let limits = Limits::of(&self.view, &intent, &self.assessment);
+        let mut effects = self.effects_in_words(command, &nodes, &limits);
+        if resolved.drive && self.config().role == Role::Driver && self.lock.is_free(now) && !self.lock.holds() {
+            effects.push("This console becomes the driver; the rollout moves while it is open.".into());
+        }
+        if let Some(holder) = self.lock.living_other(now).filter(|_| resolved.drive) {
+            effects.push(format!("{holder} drives and carries it out."));
+        }
+        Ok(Preview {
+            title: title_of(command, &limits),
+            effects,
+            nodes: nodes.into(),
+            calls: self.calls_in_words(command, &resolved),
+            danger: resolved.danger,
+        })
+    }
+
+    /// The nodes that would be updated under `intent`, in order, with no regard to time and budget.
+    fn would_go(&self, command: &Command, intent: &Intent) -> Vec<Str> {
+        let rows: Vec<Row> = match command {
+            Command::Undo { .. } => self.rows_going_back(intent),
+            _ => self.rows_selected(intent),
+        };
+        let limits = Limits::of(&self.view, intent, &self.assessment);
+        let unlimited = Limits { max_unavailable: u32::MAX, max_pulling: u32::MAX, ..limits };
+        let budget = super::plan::budget(&rows, &unlimited, true);
+        let natural = self.natural_ranks();
+        let plan = Plan::of(&rows, &unlimited, &budget, intent, &Standstill::None, natural, |row| self.name(row));
+        let mut places: Vec<(u32, usize)> =
+            plan.ranks.iter().enumerate().filter_map(|(at, rank)| Some(((*rank)?, at))).collect();
+        places.sort_unstable();
+        places
+            .into_iter()
+            .filter(|(_, at)| !matches!(plan.holds[*at], Some(Hold::Partition { .. })))
+            .map(|(_, at)| self.name(&rows[at]))
+            .collect()
+    }
+
+    fn rows_selected(&self, intent: &Intent) -> Vec<Row> {
+        let mut rows = self.assessment.rows.clone();
+        for row in &mut rows {
+            row.selected = intent.selector.as_ref().is_none_or(|selector| {
+                self.view.nodes[row.node].fact.as_ref().is_some_and(|fact| selector.matches(&fact.labels))
+            });
+        }
+        rows
+    }
+
+    /// The rows as they would be with the earlier revision as target.
+    fn rows_going_back(&self, intent: &Intent) -> Vec<Row> {
+        let Some(Change::Revision(target)) = &intent.change else { return Vec::new() };
+        let mut rows = self.assessment.rows.clone();
+        for row in &mut rows {
+            let pod = row.pod.as_ref().and_then(|uid| self.view.pod(uid));
+            let at_target = pod.is_some_and(|pod| pod.fact.revision.as_ref() == Some(target));
+            let ours = pod.is_some_and(|pod| pod.fact.deletion_at.is_none());
+            row.replaceable = (row.replaceable || row.at_target) && !at_target && ours && row.should_run;
+            row.at_target = at_target;
+            row.committed = row.in_fleet && !row.replaceable;
+        }
+        rows
+    }
+
+    fn effects_in_words(&self, command: &Command, nodes: &[Str], limits: &Limits) -> Vec<String> {
+        let count = nodes.len();
+        let pace = format!("at most {} down and {} pulling at a time", limits.max_unavailable, limits.max_pulling);
+        match command {
+            Command::Adopt => vec![
+                "Sets OnDelete and saves the original update strategy. No pod is replaced.".into(),
+                "Undone by release.".into(),
+            ],
+            Command::SetImage(images) => {
+                let mut lines: Vec<String> = images.iter().map(|(name, image)| format!("{name} → {image}")).collect();
+                lines.push(
+                    "Adopts the DaemonSet first, then changes its template. No pod is replaced before a step.".into(),
+                );
+                lines.push("From then on any pod that is lost by itself comes back with the new template.".into());
+                lines
+            }
+            Command::Step(_) => vec![
+                format!("{count} more nodes may be updated ({} in total), {pace}.", limits.allowed),
+                "You can pause at any time. Stepping back reverts no node: undo does.".into(),
+            ],
+            Command::Select(Some(_)) => vec![format!("{count} nodes of the selection are in line, {pace}.")],
+            Command::Select(None) => vec![format!("{count} nodes are in line, {pace}.")],
+            Command::Pause { .. } if self.strategy() == StrategyKind::RollingUpdate => {
+                vec!["Sets OnDelete at once: its controller stops replacing pods. Nothing else changes.".into()]
+            }
+            Command::Pause { .. } => vec!["No update starts until resumed. Pods being replaced now finish.".into()],
+            Command::Resume => vec![format!("{count} nodes are in line, {pace}.")],
+            Command::Undo { .. } => vec![
+                format!("{count} nodes are not at that revision and are replaced, broken ones first, {pace}."),
+                "Nodes that never left it keep their pod. Partition and selector are ignored.".into(),
+            ],
+            Command::Release(_) => self.release_in_words(),
+            Command::Tune { .. } => vec![format!("From now on {pace}.")],
+            Command::Drive(_) => vec![match self.lock.holder() {
+                Some(holder) if *holder != self.config().identity => {
+                    format!("Asks {holder} to hand over; if it is gone, its lease runs out first.")
+                }
+                _ => "The rollout moves while this console is open.".to_owned(),
+            }],
+            Command::StandDown => vec!["Nothing more is replaced until somebody drives again.".into()],
+        }
+    }
+
+    fn release_in_words(&self) -> Vec<String> {
+        let mut lines = vec!["Restores the original update strategy and drops the rollout's record.".to_owned()];
+        let left = self.left_to_the_controller();
+        if left > 0 && self.original_is_rolling() {
+            lines.push(format!(
+                "{left} pods are not at the current revision: the controller replaces them by itself then."
+            ));
+        }
+        lines
+    }
+
+    fn calls_in_words(&self, command: &Command, resolved: &Resolved) -> Vec<String> {
+        let name = &self.config().name;
+        let lease = lease_name(name);
+        let mut calls = Vec::new();
+        if !resolved.edits.is_empty() {
+            let verb = if self.lock.resource_version().is_some() { "PUT" } else { "POST" };
+            calls.push(format!("{verb} leases/{lease} (record)"));
+        }
+        let adopts =
+            resolved.brake || (resolved.drive && !self.is_adopted() && !matches!(command, Command::Release(_)));
+        if adopts {
+            calls.push(format!("PATCH daemonsets/{name} (updateStrategy OnDelete, original saved)"));
+        }
+        match command {
+            Command::SetImage(_) | Command::Undo { .. } => calls.push(format!("PATCH daemonsets/{name} (template)")),
+            Command::Release(_) => calls.push(format!("PATCH daemonsets/{name} (updateStrategy restored)")),
+            _ => {}
+        }
+        if matches!(command, Command::Step(_) | Command::Select(_) | Command::Resume | Command::Undo { .. }) {
+            calls.push("DELETE pods, one by one, uid-guarded".to_owned());
+        }
+        calls
+    }
+}
+
+fn title_of(command: &Command, limits: &Limits) -> String {
+    match command {
+        Command::Adopt => "Adopt".into(),
+        Command::SetImage(_) => "Set image".into(),
+        Command::Step(_) => format!("Step: {} nodes updated in total, {} stay", limits.allowed, limits.keep),
+        Command::Select(Some(selector)) => format!("Select nodes: {selector}"),
+        Command::Select(None) => "Remove the node selector".into(),
+        Command::Pause { .. } => "Pause".into(),
+        Command::Resume => "Resume".into(),
+        Command::Undo { .. } => "Roll back".into(),
+        Command::Release(Early::Refuse) => "Release".into(),
+        Command::Release(Early::Accept) => "Release early".into(),
+        Command::Tune { .. } => "Change budgets".into(),
+        Command::Drive(_) => "Drive".into(),
+        Command::StandDown => "Stop driving".into(),
+    }
+}

@@ -1,0 +1,254 @@
+//! Which nodes may go next, in which order, and what holds the others: pure arithmetic over assessed rows.
+//!
+//! ```text
+//! candidates ── order ──▶ room under the partition ──▶ proven? ──▶ budget ──▶ pull slots ──▶ next
+//! ```
+
+use super::Str;
+use super::assess::{Assessment, Row};
+use super::quantity::{IntOrPercent, Rounding};
+use super::record::{Direction, Intent};
+use super::snapshot::{Blame, BudgetView, Hold, ImageState, NodeState};
+use super::view::View;
+
+/// The limits of a rollout, resolved to counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) max_unavailable: u32,
+    pub(crate) max_unavailable_setting: IntOrPercent,
+    pub(crate) max_pulling: u32,
+    /// Pods that stay at the old revision.
+    pub(crate) keep: u32,
+    /// Nodes that may be updated in total.
+    pub(crate) allowed: u32,
+}
+
+impl Limits {
+    /// Resolves the intent's limits for this fleet.
+    ///
+    /// `maxUnavailable` is a percentage of desired, rounded up, as Kubernetes does; `partition` one of the fleet, rounded
+    /// down, as OpenKruise does.
+    pub(crate) fn of(view: &View, intent: &Intent, assessment: &Assessment) -> Self {
+        let own = view.daemonset.as_ref().and_then(|daemonset| daemonset.strategy.max_unavailable);
+        let own = own.filter(|own| own.of(assessment.desired, Rounding::Up) > 0);
+        let setting = intent.budgets.max_unavailable.or(own).unwrap_or(IntOrPercent::Int(1));
+        let max_unavailable = setting.of(assessment.desired, Rounding::Up);
+        let max_pulling =
+            intent.budgets.max_pulling.map_or(max_unavailable, |limit| limit.of(assessment.desired, Rounding::Up));
+        let keep = match intent.direction {
+            Direction::Forward => intent.partition.of(assessment.fleet, Rounding::Down).min(assessment.fleet),
+            Direction::Back => 0,
+        };
+        let allowed = assessment.fleet - keep;
+        Self { max_unavailable, max_unavailable_setting: setting, max_pulling, keep, allowed }
+    }
+}
+
+/// Where the budget stands before anything more is started.
+pub(crate) fn budget(rows: &[Row], limits: &Limits, strict: bool) -> BudgetView {
+    let mut budget = BudgetView {
+        max_unavailable: limits.max_unavailable,
+        max_unavailable_setting: Some(limits.max_unavailable_setting),
+        max_pulling: limits.max_pulling,
+        strict,
+        ..BudgetView::default()
+    };
+    for row in rows {
+        match row.blame {
+            Some(Blame::Rollout) => budget.rollout += 1,
+            Some(Blame::Suspect) => budget.suspect += 1,
+            Some(Blame::Node) => budget.node += 1,
+            Some(Blame::PreExisting) => budget.pre_existing += 1,
+            None => {}
+        }
+        budget.charged += u32::from(is_charged(row, strict));
+        budget.pulling += u32::from(row.pulls);
+    }
+    budget
+}
+
+fn is_charged(row: &Row, strict: bool) -> bool {
+    match row.blame {
+        Some(Blame::Rollout | Blame::Suspect) => true,
+        Some(Blame::Node | Blame::PreExisting) => strict,
+        None => false,
+    }
+}
+
+/// What comes next: a hold for every row, and the rows to replace now, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan {
+    /// One entry a row.
+    pub(crate) holds: Vec<Option<Hold>>,
+    /// Each row's place in line, for those in line.
+    pub(crate) ranks: Vec<Option<u32>>,
+    /// Rows to replace now, in order.
+    pub(crate) next: Vec<usize>,
+    /// How many rows the partition lets through, those that wait for budget included.
+    pub(crate) in_line: u32,
+}
+
+/// What stands in the way of the whole rollout, as against one node.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Standstill {
+    /// Nothing: it moves.
+    None,
+    /// Everything that could move is held by this.
+    Held(Hold),
+}
+
+impl Plan {
+    /// Lines up the rows. `ranks` is each node's place in natural name order.
+    pub(crate) fn of(
+        rows: &[Row],
+        limits: &Limits,
+        budget: &BudgetView,
+        intent: &Intent,
+        standstill: &Standstill,
+        natural: &[u32],
+        name_of: impl Fn(&Row) -> Str,
+    ) -> Self {
+        let mut plan = Self { holds: vec![None; rows.len()], ranks: vec![None; rows.len()], ..Self::default() };
+        let mut candidates = Vec::new();
+        for (at, row) in rows.iter().enumerate() {
+            match structural_hold(row, intent) {
+                Some(hold) => plan.holds[at] = Some(hold),
+                None if row.replaceable => candidates.push(at),
+                None => {}
+            }
+        }
+        let proven = rows.iter().any(|row| row.at_target && row.available);
+        let trouble = trouble_at(rows).map(name_of);
+        sort_candidates(&mut candidates, rows, intent, proven, natural);
+        let committed = u32::try_from(rows.iter().filter(|row| row.committed).count()).unwrap_or(u32::MAX);
+        let mut line = Line {
+            room: limits.allowed.saturating_sub(committed),
+            keep: limits.keep,
+            charged: budget.charged,
+            max_unavailable: limits.max_unavailable,
+            pulling: budget.pulling,
+            max_pulling: limits.max_pulling,
+            unready: if proven || intent.direction == Direction::Back {
+                Unready::MayGo
+            } else if rows.iter().any(|row| row.committed) || candidates.iter().any(|at| rows[*at].available) {
+                Unready::Waits
+            } else {
+                Unready::OneMayGo
+            },
+            trouble: if intent.direction == Direction::Back { None } else { trouble },
+            strict: budget.strict,
+        };
+        for (place, at) in candidates.into_iter().enumerate() {
+            plan.ranks[at] = u32::try_from(place).ok();
+            let had_room = line.room > 0;
+            let hold = line.admit(&rows[at]);
+            if had_room {
+                plan.in_line += 1;
+            }
+            plan.holds[at] = Some(match (hold, standstill) {
+                (hold @ Hold::Partition { .. }, _) => hold,
+                (_, Standstill::Held(held)) => held.clone(),
+                (hold, Standstill::None) => {
+                    if hold == Hold::Next {
+                        plan.next.push(at);
+                    }
+                    hold
+                }
+            });
+        }
+        plan
+    }
+}
+
+/// What is left to hand out while the candidates pass by.
+struct Line {
+    room: u32,
+    keep: u32,
+    charged: u32,
+    max_unavailable: u32,
+    pulling: u32,
+    max_pulling: u32,
+    unready: Unready,
+    trouble: Option<Str>,
+    strict: bool,
+}
+
+/// Whether old pods that are down already may be replaced. They are never free: until the image is proven somewhere,
+/// replacing one may turn a moment's unreadiness into a loss for good.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Unready {
+    /// The image is proven, or we go back to one that is.
+    MayGo,
+    /// Nothing is proven, and nothing that serves could go first.
+    OneMayGo,
+    /// Nothing is proven yet.
+    Waits,
+}
+
+impl Line {
+    /// Says what holds `row`; when nothing does, takes what it needs.
+    fn admit(&mut self, row: &Row) -> Hold {
+        if self.room == 0 {
+            return Hold::Partition { keep: self.keep };
+        }
+        self.room -= 1;
+        if let Some(node) = &self.trouble {
+            return Hold::Unproven { node: node.clone() };
+        }
+        let cost = u32::from(!is_charged(row, self.strict));
+        if cost > 0 && self.charged + cost > self.max_unavailable {
+            return Hold::Budget { used: self.charged, limit: self.max_unavailable };
+        }
+        if !row.available && self.unready == Unready::Waits {
+            return Hold::NotProven;
+        }
+        let pulls = row.image != ImageState::Present;
+        if pulls && self.pulling >= self.max_pulling {
+            return Hold::PullLimit { used: self.pulling, limit: self.max_pulling };
+        }
+        self.charged += cost;
+        self.pulling += u32::from(pulls);
+        if self.unready == Unready::OneMayGo {
+            self.unready = Unready::Waits;
+        }
+        Hold::Next
+    }
+}
+
+/// What holds a node by itself, whatever the rest of the fleet does.
+fn structural_hold(row: &Row, intent: &Intent) -> Option<Hold> {
+    if !row.in_fleet || row.at_target || row.state == NodeState::Terminating || row.state == NodeState::Creating {
+        return None;
+    }
+    let forward = intent.direction == Direction::Forward;
+    match row.state {
+        NodeState::NodeDown => Some(Hold::NodeDown),
+        _ if !row.should_run => Some(Hold::NodeDown),
+        _ if forward && !row.selected => Some(Hold::Selector),
+        _ if forward && row.cordoned => Some(Hold::Cordoned),
+        _ => None,
+    }
+}
+
+/// Where the new revision is in trouble that speaks against it, and nobody resumed past it.
+fn trouble_at(rows: &[Row]) -> Option<&Row> {
+    rows.iter().find(|row| {
+        let speaks = row.cause.as_ref().is_some_and(|cause| cause.kind.speaks_against_revision());
+        row.in_fleet && row.at_target && !row.available && row.state != NodeState::Failed && speaks
+    })
+}
+
+/// Deterministic order: what is down already (once the image is proven, or on the way back), then nodes that have the
+/// image, then the calmest pods, then by natural name.
+fn sort_candidates(candidates: &mut [usize], rows: &[Row], intent: &Intent, proven: bool, natural: &[u32]) {
+    let broken_first = proven || intent.direction == Direction::Back;
+    candidates.sort_by_key(|at| {
+        let row = &rows[*at];
+        (
+            if broken_first { row.available } else { !row.available },
+            row.image != ImageState::Present,
+            row.restarts,
+            natural.get(row.node).copied().unwrap_or(u32::MAX),
+        )
+    });
+}

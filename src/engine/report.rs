@@ -1,0 +1,341 @@
+//! The snapshot: what was assessed and planned, put into plain values for a front end.
+
+use std::collections::HashMap;
+
+use super::assess::Row;
+use super::event::{Right, Watched};
+use super::facts::StrategyKind;
+use super::lock::Known;
+use super::machine::Engine;
+use super::plan::{Limits, Standstill};
+use super::quantity::Rounding;
+use super::record::Intent;
+use super::snapshot::{
+    Alarm, Blame, Counts, DriverView, Hold, ImageChange, NodeState, NodeView, Phase, PlanView, Presence, RevisionView,
+    Snapshot,
+};
+use super::time::Timestamp;
+use super::{Role, Str};
+
+impl Engine {
+    pub(crate) fn report(&self, now: Timestamp) -> Snapshot {
+        let record = self.record();
+        let intent = record.as_ref().map(|record| record.intent.clone()).unwrap_or_default();
+        let daemonset = self.view.daemonset.as_ref();
+        let limits = Limits::of(&self.view, &intent, &self.assessment);
+        let counts = self.counts(&intent);
+        let phase = self.phase(record.is_some(), &intent, now);
+        let revisions = self.revisions();
+        let to_hash = intent.target.clone().or_else(|| self.view.current.clone());
+        let find = |hash: &Str| revisions.iter().find(|revision| revision.hash == *hash).cloned();
+        let to = to_hash.as_ref().and_then(find);
+        let from = self.majority_revision().as_ref().and_then(find);
+        Snapshot {
+            at: now,
+            namespace: self.config().namespace.clone(),
+            name: self.config().name.clone(),
+            daemonset: self.view.presence,
+            strategy: self.strategy(),
+            adopted: self.is_adopted(),
+            original_strategy: daemonset.and_then(Self::original_strategy).map(|saved| strategy_words(&saved).into()),
+            owners: daemonset.map(|daemonset| daemonset.owners.clone()).unwrap_or_default(),
+            counters: daemonset.map(|daemonset| daemonset.counters).unwrap_or_default(),
+            driver: if self.lock.known == Known::Nothing { DriverView::Unknown } else { self.lock.view(now) },
+            watches: self.view.healths().to_vec(),
+            rights: self.rights(),
+            direction: intent.direction,
+            started_at: record.as_ref().and_then(|record| record.progress.started_at),
+            image_changes: image_changes(from.as_ref(), to.as_ref()),
+            from,
+            to,
+            revisions: revisions.into(),
+            counts,
+            budget: self.budget,
+            plan: self.plan_view(&intent, &limits),
+            budgets: intent.budgets,
+            gates: intent.gates.clone(),
+            finish: intent.finish,
+            halt: self.progress.halt.clone().filter(|_| self.is_halted(&intent)),
+            alarms: self.alarms(record.is_some(), &intent, now),
+            skew_millis: self.view.skew_millis,
+            nodes: self.node_views(&phase).into(),
+            phase,
+        }
+    }
+
+    fn rights(&self) -> Vec<(Right, super::event::Permission)> {
+        [Right::PatchDaemonSet, Right::DeletePods, Right::CreateLease, Right::UpdateLease]
+            .map(|right| (right, self.view.permission(right)))
+            .to_vec()
+    }
+
+    fn phase(&self, recorded: bool, intent: &Intent, now: Timestamp) -> Phase {
+        let loaded = self.view.presence == Presence::Present && !self.is_loading();
+        if self.view.presence == Presence::Loading || (self.view.presence == Presence::Present && !loaded) {
+            return Phase::Loading;
+        }
+        let rows = &self.assessment.rows;
+        let settled = rows.iter().filter(|row| row.in_fleet).all(|row| row.at_target && row.available);
+        if !recorded {
+            return match self.strategy() {
+                _ if settled => Phase::Idle,
+                StrategyKind::RollingUpdate => Phase::Native,
+                StrategyKind::OnDelete => Phase::Held,
+            };
+        }
+        if intent.releasing.is_some() {
+            return Phase::Releasing;
+        }
+        if self.is_halted(intent) {
+            return Phase::Halted;
+        }
+        if let Some(paused) = &intent.paused {
+            return Phase::Paused(paused.clone());
+        }
+        if !self.is_ready_to_update(intent) {
+            return if self.strategy() == StrategyKind::RollingUpdate && self.progress.adopted {
+                Phase::Native
+            } else {
+                Phase::Preparing
+            };
+        }
+        if settled {
+            return if self.progress.started_at.is_some() { Phase::Complete } else { Phase::Idle };
+        }
+        let moving = rows.iter().any(|row| is_moving(row.state) && row.in_fleet);
+        let in_line = self.plan.in_line > 0;
+        let somebody_drives = !matches!(self.standstill(intent, now), Standstill::Held(Hold::NobodyDrives));
+        if moving || (in_line && somebody_drives) { Phase::Running } else { Phase::Held }
+    }
+
+    /// Whether a first listing is still out of what the rows are made of, and may yet come.
+    fn is_loading(&self) -> bool {
+        use super::event::WatchHealth::Loading;
+        [Watched::Pods, Watched::Nodes, Watched::Revisions].iter().any(|watched| *self.view.health(*watched) == Loading)
+    }
+
+    fn counts(&self, intent: &Intent) -> Counts {
+        let rows = &self.assessment.rows;
+        let count = |test: &dyn Fn(&Row) -> bool| {
+            u32::try_from(rows.iter().filter(|row| row.in_fleet && test(row)).count()).unwrap_or(u32::MAX)
+        };
+        let forward = intent.direction == super::record::Direction::Forward;
+        Counts {
+            nodes: self.assessment.fleet,
+            updated: count(&|row| row.at_target && row.available),
+            committed: count(&|row| row.committed),
+            available: count(&|row| row.available),
+            leaked: count(&|row| forward && row.at_target && !row.selected),
+            failed: count(&|row| row.state == NodeState::Failed || row.blame == Some(Blame::Suspect)),
+            next: self.plan.in_line,
+        }
+    }
+
+    fn plan_view(&self, intent: &Intent, limits: &Limits) -> PlanView {
+        let fleet = self.assessment.fleet;
+        let step = intent.steps.iter().rposition(|rung| {
+            let rung = rung.of(fleet, Rounding::Up).min(fleet);
+            rung > 0 && rung <= limits.allowed
+        });
+        let selected = self.assessment.rows.iter().filter(|row| row.in_fleet && row.selected).count();
+        PlanView {
+            steps: intent.steps.clone(),
+            step,
+            partition: Some(intent.partition),
+            keep: limits.keep,
+            allowed: limits.allowed,
+            selector: intent.selector.clone(),
+            selected: u32::try_from(selected).unwrap_or(u32::MAX),
+        }
+    }
+
+    fn revisions(&self) -> Vec<RevisionView> {
+        let mut pods: HashMap<&Str, u32> = HashMap::new();
+        for row in &self.assessment.rows {
+            let pod = row.pod.as_ref().and_then(|uid| self.view.pod(uid));
+            if let Some(revision) = pod.and_then(|pod| pod.fact.revision.as_ref()) {
+                *pods.entry(revision).or_default() += 1;
+            }
+        }
+        let mut views: Vec<RevisionView> = self
+            .view
+            .own_revisions()
+            .map(|revision| RevisionView {
+                hash: revision.hash.clone(),
+                number: Some(revision.number),
+                images: revision
+                    .template
+                    .containers()
+                    .iter()
+                    .map(|container| (container.name.clone(), container.image.clone()))
+                    .collect(),
+                created_at: Some(revision.created_at),
+                change_cause: revision.change_cause.clone(),
+                pods: pods.remove(&revision.hash).unwrap_or(0),
+            })
+            .collect();
+        // What is left over are pods of revisions that are not in the history (any more).
+        let mut unknown: Vec<RevisionView> = pods
+            .into_iter()
+            .map(|(hash, pods)| RevisionView {
+                hash: hash.clone(),
+                number: None,
+                images: Vec::new(),
+                created_at: None,
+                change_cause: None,
+                pods,
+            })
+            .collect();
+        unknown.sort_by(|a, b| a.hash.cmp(&b.hash));
+        views.sort_by_key(|view| std::cmp::Reverse(view.number));
+        views.append(&mut unknown);
+        views
+    }
+
+    fn alarms(&self, recorded: bool, intent: &Intent, now: Timestamp) -> Vec<Alarm> {
+        let mut alarms = Vec::new();
+        let daemonset = self.view.daemonset.as_ref();
+        let rolling = self.strategy() == StrategyKind::RollingUpdate && daemonset.is_some();
+        let down = self.budget.rollout + self.budget.suspect + self.budget.node + self.budget.pre_existing;
+        let limits = Limits::of(&self.view, &Intent::default(), &self.assessment);
+        if rolling && self.view.replaced_unready > 0 && down > limits.max_unavailable {
+            alarms.push(Alarm::Cascade {
+                down,
+                max_unavailable: limits.max_unavailable,
+                replaced_unready: self.view.replaced_unready,
+            });
+        }
+        if rolling && recorded && self.progress.adopted && intent.releasing.is_none() {
+            let by = daemonset.and_then(|daemonset| daemonset.owners.strategy.clone());
+            alarms.push(Alarm::StrategyFlipped { by });
+        }
+        if let Some(why) = self.lock.record_error() {
+            alarms.push(Alarm::RecordUnreadable { why: why.clone() });
+        }
+        if self.is_halted(intent)
+            && let Some(halt) = &self.progress.halt
+        {
+            alarms.push(Alarm::Halted { why: halt.why.clone() });
+        }
+        let foreign = recorded
+            && intent.change.is_none()
+            && self.is_observed()
+            && intent.target.is_some()
+            && self.view.current.is_some()
+            && intent.target != self.view.current;
+        if foreign {
+            let by = daemonset.and_then(|daemonset| daemonset.owners.template.clone());
+            alarms.push(Alarm::TemplateChanged { by });
+        }
+        if let Some(why) = &self.write_failure {
+            alarms.push(Alarm::WriteFailing { why: why.clone() });
+        }
+        let drives = self.lock.may_act(now) && self.config().role == Role::Driver;
+        if let Some(why) = self.blindness().filter(|_| drives) {
+            alarms.push(Alarm::Blind { why });
+        }
+        alarms
+    }
+
+    fn node_views(&self, phase: &Phase) -> Vec<NodeView> {
+        let mut order: Vec<(u8, u32, usize)> = self
+            .assessment
+            .rows
+            .iter()
+            .enumerate()
+            .map(|(at, row)| {
+                let natural = self.natural.get(row.node).copied().unwrap_or(u32::MAX);
+                let rank = self.plan.ranks[at];
+                (group(row, rank.is_some()), rank.unwrap_or(natural), at)
+            })
+            .collect();
+        order.sort_unstable();
+        let numbers: HashMap<&Str, i64> =
+            self.view.own_revisions().map(|revision| (&revision.hash, revision.number)).collect();
+        order.into_iter().map(|(_, _, at)| self.node_view(at, &numbers, phase)).collect()
+    }
+
+    fn node_view(&self, at: usize, numbers: &HashMap<&Str, i64>, phase: &Phase) -> NodeView {
+        let row = &self.assessment.rows[at];
+        let entry = &self.view.nodes[row.node];
+        let pod = row.pod.as_ref().and_then(|uid| self.view.pod(uid)).map(|pod| &pod.fact);
+        let revision = pod.and_then(|pod| pod.revision.clone());
+        let quiet = matches!(phase, Phase::Loading);
+        NodeView {
+            name: entry.name.clone(),
+            state: row.state,
+            hold: if quiet { None } else { self.plan.holds[at].clone() },
+            cause: row.cause.clone(),
+            blame: row.blame,
+            since: row.since,
+            revision_number: revision.as_ref().and_then(|revision| numbers.get(revision).copied()),
+            revision,
+            at_target: row.at_target,
+            image: row.image,
+            pod: pod.map(|pod| pod.name.clone()),
+            pod_created_at: pod.map(|pod| pod.created_at),
+            restarts: row.restarts,
+            eligible: row.in_fleet,
+            selected: row.selected,
+            labels: entry.fact.as_ref().map(|fact| fact.labels.clone()).unwrap_or_default(),
+            rank: self.plan.ranks[at],
+        }
+    }
+}
+
+/// Trouble first, then what moves, then what is next in line, then the rest.
+fn group(row: &Row, in_line: bool) -> u8 {
+    match (row.state, row.blame) {
+        (NodeState::Failed, _) => 0,
+        (NodeState::NodeDown, Some(Blame::Suspect | Blame::Rollout)) => 1,
+        (state, _) if is_moving(state) && row.in_fleet => 2,
+        (NodeState::Outdated, _) if in_line => 3,
+        (NodeState::NodeDown, _) => 4,
+        (NodeState::Outdated, _) => 5,
+        (NodeState::Updated, _) => 6,
+        _ => 7,
+    }
+}
+
+fn is_moving(state: NodeState) -> bool {
+    matches!(
+        state,
+        NodeState::Terminating | NodeState::Creating | NodeState::Pulling | NodeState::Starting | NodeState::Soaking
+    )
+}
+
+fn image_changes(from: Option<&RevisionView>, to: Option<&RevisionView>) -> Vec<ImageChange> {
+    let (Some(from), Some(to)) = (from, to) else { return Vec::new() };
+    let image = |images: &[(Str, Str)], container: &Str| {
+        images.iter().find(|(name, _)| name == container).map(|(_, image)| image.clone())
+    };
+    let mut containers: Vec<&Str> = to.images.iter().map(|(name, _)| name).collect();
+    containers.extend(from.images.iter().map(|(name, _)| name).filter(|name| image(&to.images, name).is_none()));
+    containers
+        .into_iter()
+        .map(|container| ImageChange {
+            container: container.clone(),
+            from: image(&from.images, container),
+            to: image(&to.images, container),
+        })
+        .filter(|change| change.from != change.to)
+        .collect()
+}
+
+/// A strategy in words: `RollingUpdate, maxUnavailable 2`, `OnDelete`.
+fn strategy_words(strategy: &serde_json::Value) -> String {
+    let kind = strategy["type"].as_str().unwrap_or("RollingUpdate");
+    match &strategy["rollingUpdate"]["maxUnavailable"] {
+        serde_json::Value::Null => kind.to_owned(),
+        _ if kind != "RollingUpdate" => kind.to_owned(),
+        serde_json::Value::String(percent) => format!("{kind}, maxUnavailable {percent}"),
+        count => format!("{kind}, maxUnavailable {count}"),
+    }
+}
+
+impl DriverView {
+    /// Whether this console drives.
+    pub fn is_you(&self) -> bool {
+        matches!(self, Self::You { .. })
+    }
+}

@@ -1,0 +1,505 @@
+//! What has been observed: the facts, joined by node, with what only an observer knows (when it first saw something).
+//!
+//! Within one kind a later fact wins; a fact whose resource version is older than what is known is passed over, and a
+//! pod that is gone stays gone, so that a stale list or a late event cannot bring back the past.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use super::Str;
+use super::eligibility::{Eligibility, eligibility};
+use super::event::{Event, Permission, Right, WatchHealth, Watched};
+use super::facts::{ClusterEvent, DaemonSetFact, NodeFact, PodFact, RevisionFact};
+use super::image::normalized;
+use super::snapshot::Presence;
+use super::time::Timestamp;
+
+/// How many uids of gone pods are remembered.
+const TOMBSTONES: usize = 4096;
+/// How many pods' pull notes are kept.
+const PULL_NOTES: usize = 20_000;
+
+/// Index of a node in [`View::nodes`]; stable for the life of the view.
+pub(crate) type NodeIx = usize;
+type PodIx = usize;
+
+/// A node, and what is on it.
+#[derive(Debug)]
+pub(crate) struct NodeEntry {
+    pub(crate) name: Str,
+    /// `None`: only pods speak of it; the node is gone or cannot be seen.
+    pub(crate) fact: Option<NodeFact>,
+    pub(crate) eligibility: Eligibility,
+    /// Whether `status.images` confirms every image of the target.
+    pub(crate) images_confirmed: bool,
+    pods: Vec<PodIx>,
+    listed: bool,
+}
+
+/// A pod, and what only an observer knows of it.
+#[derive(Debug)]
+pub(crate) struct PodEntry {
+    pub(crate) fact: PodFact,
+    /// When it was first seen, and whether that was its creation or a listing.
+    pub(crate) first_seen: Seen,
+    /// When it was seen to become ready; cleared when it is not.
+    pub(crate) ready_seen: Option<Seen>,
+    /// Since when it is seen in the trouble that it is in.
+    pub(crate) trouble: Option<Trouble>,
+    node: Option<NodeIx>,
+    listed: bool,
+}
+
+/// The trouble of a pod, and since when it is in any that speaks against its revision.
+#[derive(Clone, Debug)]
+pub(crate) struct Trouble {
+    pub(crate) cause: super::snapshot::Cause,
+    pub(crate) since: Timestamp,
+}
+
+/// An instant by our clock, with how it came about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Seen {
+    /// We watched it happen then.
+    Happen(Timestamp),
+    /// It was already so then.
+    Already(Timestamp),
+}
+
+/// What events told of a pod's pulls.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PullNote {
+    pub(crate) pulling_since: Option<Timestamp>,
+    pub(crate) failed: bool,
+}
+
+/// Everything observed.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) presence: Presence,
+    pub(crate) daemonset: Option<DaemonSetFact>,
+    pub(crate) revisions: Vec<RevisionFact>,
+    /// Hash of the revision that holds the DaemonSet's present template, once it is recorded.
+    pub(crate) current: Option<Str>,
+    pub(crate) nodes: Vec<NodeEntry>,
+    pub(crate) rights: Vec<(Right, Permission)>,
+    pub(crate) skew_millis: Option<i64>,
+    /// Old pods that their controller replaced while they were unready, since we look.
+    pub(crate) replaced_unready: u32,
+    /// Why the controller could not create pods, when it said so last.
+    pub(crate) not_created: Option<(Timestamp, Str)>,
+    node_index: HashMap<Str, NodeIx>,
+    natural: Vec<u32>,
+    pods: Vec<Option<PodEntry>>,
+    pod_index: HashMap<Str, PodIx>,
+    free: Vec<PodIx>,
+    tombstones: VecDeque<Str>,
+    gone: HashSet<Str>,
+    pulls: HashMap<Str, PullNote>,
+    health: Vec<(Watched, WatchHealth)>,
+    listed_revisions: HashSet<Str>,
+    confirmed_for: Vec<String>,
+}
+
+impl Default for View {
+    fn default() -> Self {
+        Self {
+            presence: Presence::Loading,
+            daemonset: None,
+            revisions: Vec::new(),
+            current: None,
+            nodes: Vec::new(),
+            rights: Vec::new(),
+            skew_millis: None,
+            replaced_unready: 0,
+            not_created: None,
+            node_index: HashMap::new(),
+            natural: Vec::new(),
+            pods: Vec::new(),
+            pod_index: HashMap::new(),
+            free: Vec::new(),
+            tombstones: VecDeque::new(),
+            gone: HashSet::new(),
+            pulls: HashMap::new(),
+            health: Watched::ALL.iter().map(|watched| (*watched, WatchHealth::Loading)).collect(),
+            listed_revisions: HashSet::new(),
+            confirmed_for: Vec::new(),
+        }
+    }
+}
+
+impl View {
+    /// Takes in one fact. Leases are not kept here: the lock does.
+    pub(crate) fn observe(&mut self, event: Event, now: Timestamp) {
+        match event {
+            Event::DaemonSet(fact) => self.daemonset_is(*fact),
+            Event::DaemonSetGone => {
+                self.presence = Presence::Absent;
+                self.daemonset = None;
+                self.current = None;
+            }
+            Event::Revision(fact) => {
+                self.listed_revisions.insert(fact.name.clone());
+                match self.revisions.iter_mut().find(|known| known.name == fact.name) {
+                    Some(known) => *known = *fact,
+                    None => self.revisions.push(*fact),
+                }
+                self.settle_current();
+            }
+            Event::RevisionGone(name) => {
+                self.revisions.retain(|known| known.name != name);
+                self.settle_current();
+            }
+            Event::Node(fact) => self.node_is(*fact),
+            Event::NodeGone(name) => {
+                if let Some(&ix) = self.node_index.get(&name) {
+                    self.forget_node(ix);
+                }
+            }
+            Event::Pod(fact) => self.pod_is(*fact, now),
+            Event::PodGone(uid) => self.pod_gone(&uid),
+            Event::Cluster(event) => self.cluster_event(&event),
+            Event::Listing(watched) => self.begin_listing(watched),
+            Event::Listed(watched) => self.end_listing(watched),
+            Event::Watch(watched, health) => {
+                if let Some((_, known)) = self.health.iter_mut().find(|(candidate, _)| *candidate == watched) {
+                    *known = health;
+                }
+            }
+            Event::Rights(rights) => self.rights = rights,
+            Event::Skew(millis) => self.skew_millis = Some(millis),
+            Event::Lease(_) | Event::LeaseGone => {}
+        }
+    }
+
+    /// The health of one watch.
+    pub(crate) fn health(&self, watched: Watched) -> &WatchHealth {
+        self.health
+            .iter()
+            .find(|(candidate, _)| *candidate == watched)
+            .map_or(&WatchHealth::Loading, |(_, health)| health)
+    }
+
+    /// The health of all watches, in the order in which they are shown.
+    pub(crate) fn healths(&self) -> &[(Watched, WatchHealth)] {
+        &self.health
+    }
+
+    /// Whether we may, as far as known.
+    pub(crate) fn permission(&self, right: Right) -> Permission {
+        self.rights.iter().find(|(candidate, _)| *candidate == right).map_or(Permission::Unknown, |(_, answer)| *answer)
+    }
+
+    /// The DaemonSet's own pods on a node.
+    pub(crate) fn pods_on(&self, node: NodeIx) -> impl Iterator<Item = &PodEntry> {
+        let owner = self.daemonset.as_ref().map(|daemonset| &daemonset.uid);
+        let indices = self.nodes.get(node).map(|entry| entry.pods.as_slice()).unwrap_or_default();
+        indices
+            .iter()
+            .filter_map(|pod| self.pods.get(*pod)?.as_ref())
+            .filter(move |pod| pod.fact.owner.is_some() && pod.fact.owner.as_ref() == owner)
+    }
+
+    /// A pod by uid.
+    pub(crate) fn pod(&self, uid: &str) -> Option<&PodEntry> {
+        self.pods.get(*self.pod_index.get(uid)?)?.as_ref()
+    }
+
+    /// A node's index by name.
+    pub(crate) fn node(&self, name: &str) -> Option<NodeIx> {
+        self.node_index.get(name).copied()
+    }
+
+    /// What events told of a pod's pulls.
+    pub(crate) fn pull(&self, uid: &str) -> PullNote {
+        self.pulls.get(uid).copied().unwrap_or_default()
+    }
+
+    /// The revision with this hash that belongs to the DaemonSet.
+    pub(crate) fn revision(&self, hash: &str) -> Option<&RevisionFact> {
+        self.own_revisions().filter(|revision| &*revision.hash == hash).max_by_key(|revision| revision.number)
+    }
+
+    /// The DaemonSet's revisions, in no particular order.
+    pub(crate) fn own_revisions(&self) -> impl Iterator<Item = &RevisionFact> {
+        let owner = self.daemonset.as_ref().map(|daemonset| &daemonset.uid);
+        self.revisions.iter().filter(move |revision| revision.owner.is_none() || revision.owner.as_ref() == owner)
+    }
+
+    /// The server's present time, as far as the skew is known.
+    pub(crate) fn server_time(&self, now: Timestamp) -> Timestamp {
+        Timestamp::from_millis(now.millis().saturating_add(self.skew_millis.unwrap_or(0)))
+    }
+
+    /// Each node's place in natural name order.
+    pub(crate) fn natural_ranks(&mut self) -> &[u32] {
+        if self.natural.len() != self.nodes.len() {
+            let mut order: Vec<NodeIx> = (0..self.nodes.len()).collect();
+            order.sort_by(|a, b| {
+                let (a, b) = (&self.nodes[*a].name, &self.nodes[*b].name);
+                natord::compare(a, b).then_with(|| a.cmp(b))
+            });
+            self.natural = vec![0; order.len()];
+            for (rank, node) in order.into_iter().enumerate() {
+                self.natural[node] = u32::try_from(rank).unwrap_or(u32::MAX);
+            }
+        }
+        &self.natural
+    }
+
+    /// Recomputes, for every node, whether its kubelet confirms all of `images`.
+    pub(crate) fn confirm_images(&mut self, images: &[Str]) {
+        let wanted: Vec<String> = images.iter().map(|image| normalized(image)).collect();
+        if wanted != self.confirmed_for {
+            self.confirmed_for = wanted;
+            for entry in &mut self.nodes {
+                entry.images_confirmed = confirms(entry.fact.as_ref(), &self.confirmed_for);
+            }
+        }
+    }
+
+    fn daemonset_is(&mut self, fact: DaemonSetFact) {
+        let known = self.daemonset.as_ref().filter(|known| known.uid == fact.uid);
+        if known.is_some_and(|known| is_older(&fact.resource_version, &known.resource_version)) {
+            return;
+        }
+        let template_changed = known.is_none_or(|known| known.template != fact.template);
+        self.presence = Presence::Present;
+        if template_changed {
+            for entry in &mut self.nodes {
+                entry.eligibility = judge(entry.fact.as_ref(), &fact);
+            }
+        }
+        self.daemonset = Some(fact);
+        self.settle_current();
+    }
+
+    /// Finds the revision that holds the present template. When the controller has recorded it but stored it in a form
+    /// that does not compare equal, the newest one is it.
+    fn settle_current(&mut self) {
+        let Some(daemonset) = &self.daemonset else { return };
+        let newest = |revisions: &mut dyn Iterator<Item = &RevisionFact>| {
+            revisions.max_by_key(|revision| revision.number).map(|revision| revision.hash.clone())
+        };
+        let equal = newest(&mut self.own_revisions().filter(|revision| revision.template == daemonset.template));
+        self.current = equal.or_else(|| {
+            (daemonset.observed_generation >= daemonset.generation).then(|| newest(&mut self.own_revisions())).flatten()
+        });
+    }
+
+    fn node_slot(&mut self, name: &Str) -> NodeIx {
+        if let Some(&known) = self.node_index.get(name) {
+            return known;
+        }
+        let ix = self.nodes.len();
+        self.nodes.push(NodeEntry {
+            name: name.clone(),
+            fact: None,
+            eligibility: Eligibility::default(),
+            images_confirmed: false,
+            pods: Vec::new(),
+            listed: false,
+        });
+        self.node_index.insert(name.clone(), ix);
+        ix
+    }
+
+    fn node_is(&mut self, fact: NodeFact) {
+        let ix = self.node_slot(&fact.name);
+        let eligibility = self.daemonset.as_ref().map(|daemonset| judge(Some(&fact), daemonset)).unwrap_or_default();
+        let images_confirmed = confirms(Some(&fact), &self.confirmed_for);
+        let entry = &mut self.nodes[ix];
+        entry.fact = Some(fact);
+        entry.eligibility = eligibility;
+        entry.images_confirmed = images_confirmed;
+        entry.listed = true;
+    }
+
+    fn forget_node(&mut self, ix: NodeIx) {
+        let entry = &mut self.nodes[ix];
+        entry.fact = None;
+        entry.eligibility = Eligibility::default();
+        entry.images_confirmed = false;
+    }
+
+    fn pod_is(&mut self, fact: PodFact, now: Timestamp) {
+        if self.gone.contains(&fact.uid) {
+            return;
+        }
+        let known = self.pod_index.get(&fact.uid).copied();
+        if let Some(known) = known.and_then(|ix| self.pods[ix].as_mut())
+            && is_older(&fact.resource_version, &known.fact.resource_version)
+        {
+            known.listed = true;
+            return;
+        }
+        let live = matches!(self.health(Watched::Pods), WatchHealth::Live);
+        let seen = if live { Seen::Happen(now) } else { Seen::Already(now) };
+        let node = fact.node.as_ref().map(|name| self.node_slot(&name.clone()));
+        let ix = known.unwrap_or_else(|| {
+            let ix = self.free.pop().unwrap_or_else(|| {
+                self.pods.push(None);
+                self.pods.len() - 1
+            });
+            self.pod_index.insert(fact.uid.clone(), ix);
+            ix
+        });
+        let before = self.pods[ix].take();
+        self.note_unready_replacement(before.as_ref(), &fact);
+        let was_on = before.as_ref().and_then(|before| before.node);
+        if was_on != node {
+            self.leave_node(was_on, ix);
+            if let Some(node) = node {
+                self.nodes[node].pods.push(ix);
+            }
+        }
+        self.pods[ix] = Some(PodEntry::next(before, fact, node, seen, now));
+    }
+
+    /// Counts an old pod that was deleted while it was unready under RollingUpdate: what the cascade consists of.
+    fn note_unready_replacement(&mut self, before: Option<&PodEntry>, fact: &PodFact) {
+        let Some(daemonset) = &self.daemonset else { return };
+        let rolling = daemonset.strategy.kind == super::facts::StrategyKind::RollingUpdate;
+        let begins_to_go = fact.deletion_at.is_some()
+            && before.is_some_and(|before| before.fact.deletion_at.is_none() && !before.fact.ready);
+        let old = self.current.is_some() && fact.revision != self.current;
+        if rolling && begins_to_go && old {
+            self.replaced_unready += 1;
+        }
+    }
+
+    fn leave_node(&mut self, node: Option<NodeIx>, pod: PodIx) {
+        if let Some(node) = node {
+            self.nodes[node].pods.retain(|candidate| *candidate != pod);
+        }
+    }
+
+    fn pod_gone(&mut self, uid: &Str) {
+        if self.gone.insert(uid.clone()) {
+            self.tombstones.push_back(uid.clone());
+            if self.tombstones.len() > TOMBSTONES
+                && let Some(oldest) = self.tombstones.pop_front()
+            {
+                self.gone.remove(&oldest);
+            }
+        }
+        self.pulls.remove(uid);
+        if let Some(ix) = self.pod_index.remove(uid) {
+            let node = self.pods[ix].take().and_then(|entry| entry.node);
+            self.leave_node(node, ix);
+            self.free.push(ix);
+        }
+    }
+
+    fn cluster_event(&mut self, event: &ClusterEvent) {
+        let of_daemonset = self.daemonset.as_ref().is_some_and(|daemonset| daemonset.uid == event.object);
+        if of_daemonset {
+            if &*event.reason == "FailedCreate" {
+                self.not_created = Some((event.at, event.message.clone()));
+            }
+            return;
+        }
+        if self.gone.contains(&event.object) || self.pulls.len() >= PULL_NOTES {
+            return;
+        }
+        let note = self.pulls.entry(event.object.clone()).or_default();
+        match &*event.reason {
+            "Pulling" => *note = PullNote { pulling_since: Some(event.at), failed: false },
+            "Pulled" => *note = PullNote::default(),
+            "Failed" if note.pulling_since.is_some() => *note = PullNote { pulling_since: None, failed: true },
+            _ => {}
+        }
+    }
+
+    fn begin_listing(&mut self, watched: Watched) {
+        match watched {
+            Watched::Nodes => self.nodes.iter_mut().for_each(|entry| entry.listed = false),
+            Watched::Pods => self.pods.iter_mut().flatten().for_each(|entry| entry.listed = false),
+            Watched::Revisions => self.listed_revisions.clear(),
+            Watched::DaemonSet | Watched::Events | Watched::Lease => {}
+        }
+    }
+
+    fn end_listing(&mut self, watched: Watched) {
+        match watched {
+            Watched::Nodes => {
+                for ix in 0..self.nodes.len() {
+                    if !self.nodes[ix].listed {
+                        self.forget_node(ix);
+                    }
+                }
+            }
+            Watched::Pods => {
+                let missing: Vec<Str> = self
+                    .pods
+                    .iter()
+                    .flatten()
+                    .filter(|entry| !entry.listed)
+                    .map(|entry| entry.fact.uid.clone())
+                    .collect();
+                missing.iter().for_each(|uid| self.pod_gone(uid));
+            }
+            Watched::Revisions => {
+                let listed = std::mem::take(&mut self.listed_revisions);
+                self.revisions.retain(|revision| listed.contains(&revision.name));
+                self.settle_current();
+            }
+            Watched::DaemonSet => {
+                if self.presence == Presence::Loading {
+                    self.presence = Presence::Absent;
+                }
+            }
+            Watched::Events | Watched::Lease => {}
+        }
+    }
+}
+
+impl PodEntry {
+    fn next(before: Option<Self>, fact: PodFact, node: Option<NodeIx>, seen: Seen, now: Timestamp) -> Self {
+        let first_seen = before.as_ref().map_or(seen, |before| before.first_seen);
+        let ready_seen = fact.ready.then(|| {
+            let still = before.as_ref().filter(|before| before.fact.ready_since == fact.ready_since);
+            match (&before, still.and_then(|before| before.ready_seen)) {
+                (_, Some(seen)) => seen,
+                (Some(_), None) => Seen::Happen(now),
+                (None, None) => seen,
+            }
+        });
+        let trouble = super::diagnose::diagnose(&fact, now).map(|cause| {
+            let since = before.as_ref().and_then(|before| before.trouble.as_ref()).map_or(now, |trouble| trouble.since);
+            Trouble { cause, since }
+        });
+        Self { fact, first_seen, ready_seen, trouble, node, listed: true }
+    }
+}
+
+impl Seen {
+    /// How long ago it was: by our own clock when we watched it, else by the cluster's word for it.
+    pub(crate) fn elapsed(
+        self,
+        said_at: Option<Timestamp>,
+        now: Timestamp,
+        server_now: Timestamp,
+    ) -> std::time::Duration {
+        match self {
+            Self::Happen(at) => now.since(at),
+            Self::Already(at) => {
+                said_at.map_or_else(|| now.since(at), |said| server_now.since(said).max(now.since(at)))
+            }
+        }
+    }
+}
+
+fn judge(node: Option<&NodeFact>, daemonset: &DaemonSetFact) -> Eligibility {
+    node.map(|node| eligibility(node, &daemonset.template)).unwrap_or_default()
+}
+
+fn confirms(node: Option<&NodeFact>, wanted: &[String]) -> bool {
+    let Some(node) = node else { return false };
+    !wanted.is_empty() && wanted.iter().all(|wanted| node.images.iter().any(|image| normalized(image) == *wanted))
+}
+
+/// Whether `candidate` is an older resource version than `known`. They are opaque; only where both are numbers (as they
+/// are on every API server) do we dare to compare them.
+pub(crate) fn is_older(candidate: &str, known: &str) -> bool {
+    matches!((candidate.parse::<u64>(), known.parse::<u64>()), (Ok(candidate), Ok(known)) if candidate < known)
+}
