@@ -19,6 +19,8 @@ mod load;
 mod output;
 mod status;
 mod story;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -104,12 +106,21 @@ fn command_called(program: Option<&OsString>) -> clap::Command {
 ///
 /// # Errors
 /// See [`CliError`]; it is not reported yet.
-pub async fn run<C>(Invocation(cli): Invocation, connect: C) -> Result<Next, CliError>
+pub async fn run<C>(invocation: Invocation, connect: C) -> Result<Next, CliError>
+where
+    C: AsyncFn(Access) -> Result<Arc<dyn Session>, AccessError>,
+{
+    let global = &invocation.0.global;
+    let letters = if global.ascii { Letters::Ascii } else { Letters::Unicode };
+    let output = Output::stdout(global.output, letters);
+    run_to(invocation, connect, output).await
+}
+
+async fn run_to<C>(Invocation(cli): Invocation, connect: C, mut output: Output) -> Result<Next, CliError>
 where
     C: AsyncFn(Access) -> Result<Arc<dyn Session>, AccessError>,
 {
     let Cli { name, look, global, command } = cli;
-    let mut output = output_to(&global);
     match command {
         Some(Command::Completions { shell }) => complete(shell, &mut output).map(Next::Exit),
         Some(Command::Demo(_)) => Err(CliError::failed("the practice cluster is not built yet")),
@@ -129,11 +140,6 @@ where
             carry_out(&*session, &global, status, &mut output).await.map(Next::Exit)
         }
     }
-}
-
-fn output_to(global: &Global) -> Output {
-    let letters = if global.ascii { Letters::Ascii } else { Letters::Unicode };
-    Output::stdout(global.output, letters)
 }
 
 fn access(global: &Global) -> Access {

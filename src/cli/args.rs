@@ -81,7 +81,7 @@ pub(crate) struct Global {
 #[command(next_help_heading = "Console options")]
 pub(crate) struct Look {
     /// Colours and glyphs: a built-in theme or a file
-    #[arg(long, env = "ROLLDECK_THEME")]
+    #[arg(long, env = "ROLLDECK_THEME", hide_env_values = true)]
     pub(crate) theme: Option<String>,
     /// No console: one sentence per change, as `status --watch` prints it
     #[arg(long)]
@@ -187,8 +187,8 @@ pub(crate) fn by_container(images: &[ContainerImage]) -> BTreeMap<String, ImageR
 }
 
 const DRIVE_EXIT_CODES: &str = "\
-Exit codes: 0 complete (or held, with `--until held`), 3 out of time or handed back before the end, 4 halted,
-5 not found, 6 refused, 7 somebody else drives, 130 or 143 interrupted";
+Exit codes: 0 complete (or held, with `--until held`), 3 out of time or handed back early,
+4 halted, 5 not found, 6 refused, 7 somebody else drives, 130 or 143 interrupted";
 
 /// What every one-shot write takes.
 #[derive(Args, Clone, Debug)]

@@ -116,10 +116,11 @@ impl Drive<'_> {
     async fn settle(&mut self, command: Command) -> Result<(), CliError> {
         let preview = self.rollout.preview(command.clone()).await?;
         let snapshot = self.rollout.snapshot();
-        if self.output.format() == OutputFormat::Text && !matches!(command, Command::Drive(_)) {
+        let consent = Consent::from_flag(self.args.yes);
+        if self.output.format() == OutputFormat::Text && errand::asks(&preview, consent) {
             errand::show(&preview, self.output)?;
         }
-        errand::confirm(&preview, &snapshot, Consent::from_flag(self.args.yes)).await?;
+        errand::confirm(&preview, &snapshot, consent).await?;
         let settled = self.rollout.command(command).await?;
         self.say(Topic::Command, settled)?;
         let snapshot = self.rollout.snapshot();

@@ -152,6 +152,12 @@ fn advice(snapshot: &Snapshot) -> Vec<String> {
     lines
 }
 
+/// Whether an operator is asked before this is done.
+pub(crate) fn asks(preview: &Preview, consent: Consent) -> bool {
+    let somebody = io::stdin().is_terminal() && io::stderr().is_terminal();
+    consent == Consent::Ask && preview.danger >= Danger::Serious && somebody
+}
+
 /// Asks in proportion to what can break: not at all within the budget, `y` for a new template or a roll back, the
 /// DaemonSet's name for what can take down more than the budget.
 ///
@@ -161,7 +167,7 @@ pub(crate) async fn confirm(preview: &Preview, snapshot: &Snapshot, consent: Con
         return Ok(());
     }
     let refused = |why: &str| CliError::new(Kind::Refused, format!("{why}; nothing was changed"));
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+    if !asks(preview, consent) {
         return match preview.danger {
             Danger::Beyond => Err(refused("this can take down more nodes than the budget, and there is nobody to ask")
                 .hinted("`--yes` says that it is meant")),

@@ -10,7 +10,7 @@
 
 use serde::Serialize;
 
-use crate::driver::{DrivenBy, Fleet, FleetRow, FleetState};
+use crate::driver::{Fleet, FleetRow};
 use crate::engine::Str;
 use crate::engine::command::{Danger, Preview};
 use crate::engine::event::WatchHealth;
@@ -427,32 +427,8 @@ impl<'a> FleetItem<'a> {
             updated,
             available,
             strategy: &row.strategy,
-            state: fleet_state(&row.state),
-            driven_by: driven_by(&row.driven_by),
+            state: row.state.to_string(),
+            driven_by: row.driven_by.to_string(),
         }
-    }
-}
-
-/// A DaemonSet's state in words.
-pub(crate) fn fleet_state(state: &FleetState) -> String {
-    match state {
-        FleetState::Halted(why) => why.clone(),
-        FleetState::Degraded(count) => format!("{count} unavailable"),
-        FleetState::Paused(words) => words.clone(),
-        FleetState::Rolling => "rolling out".to_owned(),
-        FleetState::Held => "held".to_owned(),
-        FleetState::Adopted => "adopted".to_owned(),
-        FleetState::UpToDate => "up to date".to_owned(),
-    }
-}
-
-/// Who drives, in a word.
-pub(crate) fn driven_by(driven_by: &DrivenBy) -> String {
-    match driven_by {
-        DrivenBy::Controller => "controller".to_owned(),
-        DrivenBy::Nobody => "nobody".to_owned(),
-        DrivenBy::You => "you".to_owned(),
-        DrivenBy::Other(identity) => identity.to_string(),
-        DrivenBy::Unknown => "unknown".to_owned(),
     }
 }

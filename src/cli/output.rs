@@ -107,8 +107,8 @@ pub(crate) mod tests {
     pub(crate) struct Kept(Arc<Mutex<Vec<u8>>>);
 
     impl Kept {
-        pub(crate) fn output(&self, format: OutputFormat) -> Output {
-            Output::to(Box::new(self.clone()), format, Letters::Unicode)
+        pub(crate) fn output(&self, format: OutputFormat, letters: Letters) -> Output {
+            Output::to(Box::new(self.clone()), format, letters)
         }
 
         pub(crate) fn text(&self) -> String {
@@ -130,7 +130,9 @@ pub(crate) mod tests {
     fn columns_line_up_and_rows_do_not_trail() {
         let kept = Kept::default();
         let row = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
-        kept.output(OutputFormat::Text).table(&[row(&["NODE", "STATE"]), row(&["ü1", "up"]), row(&["a", ""])]).unwrap();
+        kept.output(OutputFormat::Text, Letters::Unicode)
+            .table(&[row(&["NODE", "STATE"]), row(&["ü1", "up"]), row(&["a", ""])])
+            .unwrap();
         assert_eq!(kept.text(), "NODE  STATE\nü1    up\na\n");
     }
 

@@ -245,8 +245,8 @@ fn fleet_table(fleet: &Fleet) -> Vec<Vec<String>> {
             row.counters.updated.to_string(),
             row.counters.available.to_string(),
             row.strategy.clone(),
-            json::fleet_state(&row.state),
-            json::driven_by(&row.driven_by),
+            row.state.to_string(),
+            row.driven_by.to_string(),
         ]
     }));
     rows

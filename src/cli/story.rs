@@ -265,9 +265,13 @@ impl Telling<'_> {
     fn node(&mut self, was: Option<NodeState>, node: &NodeView) {
         let why = Why { node, at: self.snapshot.at }.to_string();
         let message = node.cause.as_ref().and_then(|cause| cause.message.as_deref());
+        let counts = self.snapshot.counts;
         let text = match (node.state, why.as_str(), message) {
+            (NodeState::Updated, ..) if node.cause.is_none() => {
+                format!("{}: {}, {} of {}", node.name, node.state, counts.updated, counts.nodes)
+            }
             // The hold of an outdated node is the plan's, and was told with it.
-            (NodeState::Outdated | NodeState::Updated, ..) if node.cause.is_none() => {
+            (NodeState::Outdated, ..) if node.cause.is_none() => {
                 format!("{}: {}", node.name, node.state)
             }
             (state, "", _) => format!("{}: {state}", node.name),

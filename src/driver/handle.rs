@@ -51,7 +51,7 @@ impl Rollout {
     /// See [`CommandError`].
     pub async fn command(&self, command: Command) -> Result<String, CommandError> {
         let (answer, answered) = oneshot::channel();
-        self.requests.send(Request::Command(command, answer)).await.map_err(|_| CommandError::Stopped)?;
+        self.requests.send(Request::Command(command, answer)).await.map_err(|_gone| CommandError::Stopped)?;
         answered.await.unwrap_or(Err(CommandError::Stopped))
     }
 
@@ -61,8 +61,8 @@ impl Rollout {
     /// As the command itself would be refused.
     pub async fn preview(&self, command: Command) -> Result<Preview, CommandError> {
         let (answer, answered) = oneshot::channel();
-        self.requests.send(Request::Preview(command, answer)).await.map_err(|_| CommandError::Stopped)?;
-        Ok(answered.await.map_err(|_| CommandError::Stopped)??)
+        self.requests.send(Request::Preview(command, answer)).await.map_err(|_gone| CommandError::Stopped)?;
+        Ok(answered.await.map_err(|_gone| CommandError::Stopped)??)
     }
 
     /// Lets go of the rollout and waits until its driver has ended, the lease given back with it. That happens once

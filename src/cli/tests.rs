@@ -1,0 +1,361 @@
+//! Transcripts of the command line against a scripted driver: what is typed, what is printed, how it exits.
+
+mod script;
+
+use insta::assert_snapshot;
+
+use super::error::Exit;
+use crate::engine::command::{Command, Danger, Refusal, Step, Takeover};
+use crate::engine::facts::StrategyKind;
+use crate::engine::record::Paused;
+use crate::engine::snapshot::{Counts, DriverView, NodeState, Phase, Presence};
+use script::{Script, at, cause, node, rollout};
+
+#[test]
+fn help_says_what_can_be_done() {
+    assert_snapshot!("help", script::help(&[]));
+    for command in [
+        "status",
+        "history",
+        "adopt",
+        "set-image",
+        "step",
+        "select",
+        "pause",
+        "resume",
+        "undo",
+        "release",
+        "drive",
+        "demo",
+        "completions",
+    ] {
+        assert_snapshot!(format!("help-{command}"), script::help(&[command]));
+    }
+}
+
+#[test]
+fn as_a_plugin_it_is_called_kubectl_rolldeck() {
+    let said = super::parse(["/usr/local/bin/kubectl-rolldeck", "step"].map(Into::into)).unwrap_err().to_string();
+    assert!(said.contains("Usage: kubectl rolldeck step"), "{said}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_asked() {
+    for (line, why) in [
+        ("set-image ds/agent registry/agent:v2", "names no container"),
+        ("set-image ds/agent agent=Bad:Image:", "is not an image reference"),
+        ("select ds/agent zone=a,,b", "empty condition"),
+        ("select ds/agent", "required"),
+        ("step ds/agent --to 10 --partition 5", "cannot be used with"),
+        ("step ds/agent --to many", "neither a count"),
+        ("status deploy/agent", "rolls out DaemonSets, not `deploy`"),
+        ("ds/agent status", "the DaemonSet comes after the command"),
+        ("drive ds/agent --timeout soon", "not a time to wait"),
+        ("demo --speed 0", "not a factor"),
+    ] {
+        let line = std::iter::once("rolldeck").chain(line.split(' ')).map(Into::into);
+        let error = super::parse(line).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains(why), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn status_answers_the_four_questions() {
+    let script = Script::of(rollout());
+    assert_snapshot!(script.run("status ds/agent --nodes").await.text, @r#"
+    edge/agent on prod-eu: running, 38 of 120 updated
+      change   v1.8.2 → v1.9.0, rev 14 → 15
+      driver   ops@bastion-2/4711 drives
+      budget   down 2 of 2: 1 ours, 1 suspect + 3 not ours, pulling 2 of 2
+      plan     step 2 of 3: 60 may be updated, partition 60
+      strategy OnDelete (ours), was RollingUpdate 10%
+      view     live
+      failed   1 image not found: ipc-017
+      down     1 suspect: ipc-031
+
+    NODE     STATE      REV  IMAGE    POD            RESTARTS  AGE  WHY
+    ipc-017  failed     15   present  agent-ipc-017  0         5m   image not found
+    ipc-031  node down  15   present  agent-ipc-031  0         5m   NotReady since 1m, after its update
+    ipc-018  pulling    15   present  agent-ipc-018  0         5m
+    ipc-020  outdated   14   unknown  agent-ipc-020  0         5m   budget: 2 of 2 down
+    ipc-001  updated    15   present  agent-ipc-001  0         5m
+    "#);
+}
+
+#[tokio::test]
+async fn status_tells_a_script_how_things_stand() {
+    let standing = async |edit: fn(&mut crate::engine::snapshot::Snapshot)| {
+        let mut snapshot = rollout();
+        snapshot.counts.failed = 0;
+        edit(&mut snapshot);
+        Script::of(snapshot).run("status ds/agent").await.code
+    };
+    assert_eq!(standing(|_| {}).await, 3);
+    assert_eq!(standing(|snapshot| snapshot.phase = Phase::Held).await, 3);
+    assert_eq!(standing(|snapshot| snapshot.phase = Phase::Complete).await, 0);
+    assert_eq!(standing(|snapshot| snapshot.phase = Phase::Idle).await, 0);
+    assert_eq!(standing(|snapshot| snapshot.phase = Phase::Halted).await, 4);
+    assert_eq!(standing(|snapshot| snapshot.counts.failed = 1).await, 4);
+    assert_eq!(standing(|snapshot| snapshot.daemonset = Presence::Absent).await, 5);
+    assert_eq!(standing(|snapshot| snapshot.phase = Phase::Native).await, 3);
+}
+
+#[tokio::test]
+async fn json_has_the_words_of_the_console() {
+    let script = Script::of(rollout());
+    assert_snapshot!(script.json("status ds/agent --nodes -o json").await);
+    assert_snapshot!(script.json("history ds/agent -o json").await);
+}
+
+#[tokio::test]
+async fn history_lists_revisions() {
+    assert_snapshot!(Script::of(rollout()).run("history ds/agent").await.text, @r#"
+    REVISION      PODS  AGE  IMAGES                               CHANGE-CAUSE
+    15 (current)  38    10m  agent=registry.example/agent:v1.9.0  ticket 4711
+    14            82    3d   agent=registry.example/agent:v1.8.2
+    "#);
+}
+
+#[tokio::test]
+async fn an_absent_daemonset_is_said_to_be_absent() {
+    let mut snapshot = rollout();
+    snapshot.daemonset = Presence::Absent;
+    let told = Script::of(snapshot).run("pause ds/agent").await;
+    assert_eq!(told.code, 5);
+    assert_snapshot!(told.error, @r#"
+    Error: there is no DaemonSet `agent` in namespace `edge`
+    Hint: `rolldeck status -n edge` lists those that are; `-n` names another namespace
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_answer_is_given_up_soon() {
+    let mut snapshot = script::loading();
+    script::watches_down(&mut snapshot, "connection refused");
+    let told = Script::of(snapshot).run("status ds/agent").await;
+    assert_eq!(told.code, 1);
+    assert_snapshot!(told.error, @r#"
+    Error: cannot read from the cluster of context `prod-eu`: daemonset: connection refused
+    Hint: is the API server up, and is this the right context? `--context` picks another
+    "#);
+
+    let mut snapshot = script::loading();
+    script::watches_down(&mut snapshot, "401 Unauthorized");
+    assert!(Script::of(snapshot).run("status ds/agent").await.error.contains("log in again"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_server_is_given_the_time_it_was_given() {
+    let told = Script::of(script::loading()).run("status ds/agent --timeout 2m").await;
+    assert_eq!(told.code, 3);
+    assert_snapshot!(told.error, @r#"
+    Error: the view is not complete after 120 s: daemonset loading; revisions loading; pods loading; nodes loading; events loading; lease loading
+    Hint: `--timeout` waits longer
+    "#);
+}
+
+#[tokio::test]
+async fn a_write_is_shown_made_and_followed_by_advice() {
+    let mut held = rollout();
+    held.phase = Phase::Held;
+    held.driver = DriverView::Nobody;
+    let script = Script::of(held).previews(Danger::Bounded);
+    let told = script.run("step ds/agent --to 10%").await;
+    assert_eq!(told.code, 0);
+    assert_eq!(script.asked(), [Command::Step(Step::Updated("10%".parse().unwrap()))]);
+    assert_snapshot!(told.text, @r#"
+    Step
+      12 nodes may be updated, at most 2 down at a time.
+      nodes: ipc-001 ipc-002 ipc-003 ipc-004 ipc-005 ipc-006 ipc-007 ipc-008 … and 4 more
+      API: PATCH leases/rolldeck-agent (intent)
+    settled: Step
+    Nothing moves until the next step: `rolldeck step -n edge ds/agent`.
+    Nobody drives: `rolldeck drive -n edge ds/agent` replaces pods, so does the console.
+    "#);
+}
+
+#[tokio::test]
+async fn a_dry_run_asks_for_nothing() {
+    let script = Script::of(rollout()).previews(Danger::Serious);
+    let told = script.run("undo ds/agent --dry-run").await;
+    assert_eq!((told.code, script.asked().len()), (0, 0));
+    assert!(told.text.ends_with("Nothing was changed (--dry-run).\n"), "{}", told.text);
+}
+
+#[tokio::test]
+async fn what_can_break_more_than_the_budget_is_not_done_unasked() {
+    let script = Script::of(rollout()).previews(Danger::Beyond);
+    let told = script.run("release ds/agent --early").await;
+    assert_eq!((told.code, script.asked().len()), (6, 0));
+    assert_snapshot!(told.error, @r#"
+    Error: this can take down more nodes than the budget, and there is nobody to ask; nothing was changed
+    Hint: `--yes` says that it is meant
+    "#);
+    assert_eq!(script.run("release ds/agent --early --yes").await.code, 0);
+    assert_eq!(script.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_refusal_says_that_nothing_happened() {
+    let script = Script::of(rollout()).refuses(Refusal::DrivenBy { holder: "ops@bastion-2/7".into() });
+    let told = script.run("set-image ds/agent agent=registry.example/agent:v3").await;
+    assert_eq!(told.code, 7);
+    assert_snapshot!(told.error, @r#"
+    Error: ops@bastion-2/7 drives this rollout; take over first
+    Hint: `rolldeck drive --take-over` asks them to hand over, and succeeds a console that is gone
+    "#);
+}
+
+#[tokio::test]
+async fn a_drive_tells_its_changes_and_ends_with_the_rollout() {
+    let mut idle = script::node_moves("ipc-020", NodeState::Updated);
+    idle.phase = Phase::Idle;
+    let script = Script::of(script::held_by_nobody())
+        .then(script::driving())
+        .then(script::node_moves("ipc-020", NodeState::Terminating))
+        .then(script::node_moves("ipc-020", NodeState::Updated))
+        .then(idle);
+    let told = script.run("drive ds/agent --image agent=registry.example/agent:v2 --to 4 --max-pulling 1").await;
+    assert_eq!(told.code, 0, "{}", told.error);
+    assert_snapshot!(told.text, @r#"
+    2026-11-18T11:16:40Z rev 14 → 15 edge/agent: v1.8.2 → v1.9.0
+    2026-11-18T11:16:40Z nobody drives
+    2026-11-18T11:16:40Z held, 38 of 120 updated
+    2026-11-18T11:16:40Z step 2 of 3: 60 may be updated, partition 60
+    2026-11-18T11:16:40Z down 2 of 2: 1 ours, 1 suspect + 3 not ours, pulling 2 of 2
+    2026-11-18T11:16:40Z view: live
+    2026-11-18T11:16:40Z settled: Set image
+    2026-11-18T11:16:40Z settled: Tune
+    2026-11-18T11:16:40Z settled: Step
+    2026-11-18T11:16:40Z settled: Drive
+    2026-11-18T11:16:50Z you drive
+    2026-11-18T11:16:50Z running, 38 of 120 updated
+    2026-11-18T11:17:00Z ipc-020: terminating
+    2026-11-18T11:17:00Z ipc-020: updated, 38 of 120
+    2026-11-18T11:17:00Z idle, 38 of 120 updated
+    "#);
+    let asked = script.asked();
+    assert!(matches!(
+        asked.as_slice(),
+        [Command::SetImage(_), Command::Tune { .. }, Command::Step(_), Command::Drive(Takeover::IfFree), ..]
+    ));
+    assert_eq!(asked.last(), Some(&Command::StandDown));
+}
+
+#[tokio::test]
+async fn a_drive_that_halts_exits_with_its_own_code() {
+    let mut halted = script::driving();
+    halted.phase = Phase::Halted;
+    let script = Script::of(script::held_by_nobody()).then(halted);
+    assert_eq!(script.run("drive ds/agent").await.code, Exit::Halted.code());
+}
+
+#[tokio::test]
+async fn a_drive_leaves_when_its_step_is_done() {
+    let mut held = script::driving();
+    held.phase = Phase::Held;
+    let script = Script::of(script::held_by_nobody()).then(script::driving()).then(held);
+    let told = script.run("drive ds/agent --until held").await;
+    assert_eq!((told.code, script.asked().last()), (0, Some(&Command::StandDown)));
+}
+
+#[tokio::test]
+async fn a_drive_does_not_push_in_front_of_another() {
+    let mut theirs = rollout();
+    theirs.driver = DriverView::Other { holder: "ops@bastion-2/7".into(), seen_at: at(0) };
+    let script = Script::of(theirs.clone());
+    let told = script.run("drive ds/agent --to 50%").await;
+    assert_eq!((told.code, script.asked().len()), (7, 0));
+
+    let script = Script::of(script::held_by_nobody()).then(script::driving()).then(theirs);
+    let told = script.run("drive ds/agent").await;
+    assert_eq!(told.code, 7);
+    assert!(told.error.contains("ops@bastion-2/7 took over"), "{}", told.error);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drive_that_runs_out_of_time_stands_down() {
+    let script = Script::of(script::held_by_nobody()).then(script::driving());
+    let told = script.run("drive ds/agent --timeout 5m").await;
+    assert_eq!((told.code, script.asked().last()), (3, Some(&Command::StandDown)));
+}
+
+#[tokio::test]
+async fn a_crowd_that_moves_at_once_makes_one_sentence() {
+    let many = |state: NodeState| {
+        let mut snapshot = script::driving();
+        snapshot.nodes = (0..30).map(|nth| node(&format!("ipc-{nth:03}"), state)).collect();
+        snapshot
+    };
+    let mut end = many(NodeState::Updated);
+    end.phase = Phase::Idle;
+    let told = Script::of(many(NodeState::Outdated)).then(end).run("status ds/agent --watch").await;
+    assert!(told.text.contains("30 nodes: outdated → updated"), "{}", told.text);
+    assert!(!told.text.contains("ipc-001"), "{}", told.text);
+}
+
+#[tokio::test]
+async fn changes_are_lines_of_json() {
+    let mut failed = script::driving();
+    failed.phase = Phase::Halted;
+    failed.nodes = [cause(node("ipc-017", NodeState::Failed))].into();
+    let told = Script::of(script::driving()).then(failed).run("status ds/agent --watch -o json").await;
+    assert_eq!(told.code, 4);
+    let lines: Vec<serde_json::Value> = told.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let node = lines.iter().find(|line| line["topic"] == "node").unwrap();
+    assert_eq!(node["node"]["name"], "ipc-017");
+    assert_eq!(node["node"]["state"], "failed");
+    assert_eq!(node["text"], "ipc-017: failed: image not found (manifest unknown)");
+}
+
+#[tokio::test]
+async fn a_pause_says_by_whom_and_why() {
+    let mut paused = rollout();
+    paused.phase = Phase::Paused(Paused { by: "ops@a".into(), at: at(0), why: Some("link down".into()) });
+    let told = Script::of(paused).run("status ds/agent").await;
+    assert!(
+        told.text.starts_with("edge/agent on prod-eu: paused by ops@a 10m ago: link down, 38 of 120"),
+        "{}",
+        told.text
+    );
+}
+
+#[tokio::test]
+async fn a_view_of_what_its_controller_does() {
+    let mut native = rollout();
+    native.phase = Phase::Native;
+    native.strategy = StrategyKind::RollingUpdate;
+    native.driver = DriverView::Nobody;
+    native.counts = Counts { nodes: 3, updated: 3, ..Counts::default() };
+    let told = Script::of(native).run("status ds/agent").await;
+    assert_eq!(told.code, 0);
+    assert!(told.text.contains("driver   its controller drives\n"), "{}", told.text);
+}
+
+#[tokio::test]
+async fn ascii_is_ascii() {
+    let told = Script::of(rollout()).run("status ds/agent --nodes --ascii").await;
+    assert!(told.text.is_ascii() && told.text.contains("v1.8.2 -> v1.9.0"), "{}", told.text);
+}
+
+#[tokio::test]
+async fn the_fleet_is_a_table() {
+    let script = Script::of(rollout());
+    assert_snapshot!(script.run("status").await.text, @r#"
+    NAMESPACE  DAEMONSET    DESIRED  UPDATED  AVAILABLE  STRATEGY         STATE        DRIVEN BY
+    edge       agent        120      38       115        OnDelete (ours)  rolling out  ops@bastion-2
+    edge       log-shipper  120      38       115        OnDelete (ours)  up to date   controller
+    "#);
+    assert_snapshot!(script.json("status -o json").await);
+}
+
+#[test]
+fn completions_are_printed_for_every_shell() {
+    for shell in ["bash", "zsh", "fish"] {
+        let told = tokio::runtime::Runtime::new()
+            .unwrap()
+            .block_on(Script::of(rollout()).run(&format!("completions {shell}")));
+        assert!(told.text.contains("set-image"), "{shell}");
+    }
+}

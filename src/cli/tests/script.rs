@@ -1,0 +1,352 @@
+//! A driver that plays a script: snapshots in order, one per command it is asked for and then by itself.
+
+use std::ffi::OsString;
+use std::sync::{Arc, Mutex};
+
+use clap::CommandFactory;
+use tokio::sync::{mpsc, watch};
+
+use crate::cli::args::Cli;
+use crate::cli::output::Letters;
+use crate::cli::output::tests::Kept;
+use crate::driver::{DrivenBy, Fleet, FleetRow, FleetState, Request, Rollout, Session};
+use crate::engine::command::{Command, Danger, Preview, Refusal};
+use crate::engine::event::{WatchHealth, Watched};
+use crate::engine::facts::{DaemonSetCounters, FieldOwners, StrategyKind};
+use crate::engine::quantity::IntOrPercent;
+use crate::engine::record::{Budgets, Direction, Finish, Gates};
+use crate::engine::snapshot::{
+    Blame, BudgetView, Cause, CauseKind, Counts, DriverView, Hold, ImageChange, ImageState, NodeState, NodeView, Phase,
+    PlanView, Presence, RevisionView, Snapshot,
+};
+use crate::engine::time::Timestamp;
+use crate::engine::{Role, Str};
+
+/// An instant of the scripts: so many seconds after they begin.
+pub(super) fn at(secs: i64) -> Timestamp {
+    Timestamp::from_millis(1_795_000_000_000 + secs * 1000)
+}
+
+/// The help of a command, at a fixed width.
+pub(super) fn help(path: &[&str]) -> String {
+    let mut command = Cli::command().term_width(100);
+    command.build();
+    let mut command = &mut command;
+    for name in path {
+        command = command.find_subcommand_mut(name).unwrap();
+    }
+    command.render_long_help().to_string()
+}
+
+/// What one command line came to.
+pub(super) struct Told {
+    pub(super) text: String,
+    pub(super) error: String,
+    pub(super) code: u8,
+}
+
+/// A cluster with one DaemonSet, whose driver plays a script.
+#[derive(Clone)]
+pub(super) struct Script {
+    snapshots: Vec<Arc<Snapshot>>,
+    danger: Danger,
+    refusal: Option<Refusal>,
+    asked: Arc<Mutex<Vec<Command>>>,
+}
+
+impl Script {
+    pub(super) fn of(first: Snapshot) -> Self {
+        let asked = Arc::default();
+        Self { snapshots: vec![Arc::new(first)], danger: Danger::None, refusal: None, asked }
+    }
+
+    /// The next snapshot.
+    pub(super) fn then(mut self, next: Snapshot) -> Self {
+        self.snapshots.push(Arc::new(next));
+        self
+    }
+
+    pub(super) fn previews(mut self, danger: Danger) -> Self {
+        self.danger = danger;
+        self
+    }
+
+    pub(super) fn refuses(mut self, refusal: Refusal) -> Self {
+        self.refusal = Some(refusal);
+        self
+    }
+
+    /// What was asked for, in order.
+    pub(super) fn asked(&self) -> Vec<Command> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// Runs a command line against it.
+    pub(super) async fn run(&self, line: &str) -> Told {
+        let words = std::iter::once("rolldeck").chain(line.split(' ')).map(OsString::from);
+        let invocation = crate::cli::parse(words).unwrap();
+        let kept = Kept::default();
+        let global = &invocation.0.global;
+        let letters = if global.ascii { Letters::Ascii } else { Letters::Unicode };
+        let output = kept.output(global.output, letters);
+        let script = self.clone();
+        let end =
+            crate::cli::run_to(invocation, async move |_| Ok(Arc::new(script.clone()) as Arc<dyn Session>), output);
+        let (error, code) = match end.await {
+            Ok(crate::cli::Next::Exit(exit)) => (String::new(), exit.code()),
+            Ok(other) => panic!("{line}: {other:?}"),
+            Err(error) => (error.to_string(), error.code()),
+        };
+        Told { text: kept.text(), error, code }
+    }
+
+    /// Runs a command line and lays its JSON out for a reader.
+    pub(super) async fn json(&self, line: &str) -> String {
+        let value: serde_json::Value = serde_json::from_str(&self.run(line).await.text).unwrap();
+        serde_json::to_string_pretty(&value).unwrap()
+    }
+
+    fn preview(&self, command: &Command) -> Result<Preview, Refusal> {
+        match &self.refusal {
+            Some(refusal) => Err(refusal.clone()),
+            None => Ok(Preview {
+                title: title(command).to_owned(),
+                effects: vec!["12 nodes may be updated, at most 2 down at a time.".to_owned()],
+                nodes: (1..=12).map(|nth| Str::from(format!("ipc-{nth:03}"))).collect(),
+                calls: vec!["PATCH leases/rolldeck-agent (intent)".to_owned()],
+                danger: self.danger,
+            }),
+        }
+    }
+
+    /// Plays: the first snapshots answer commands, one each after a `Drive`; the rest follow by themselves after it.
+    async fn play(self, snapshots: watch::Sender<Arc<Snapshot>>, mut requests: mpsc::Receiver<Request>) {
+        let mut rest = self.snapshots.iter().skip(1).cloned();
+        while let Some(request) = requests.recv().await {
+            match request {
+                Request::Preview(command, answer) => drop(answer.send(self.preview(&command))),
+                Request::Command(command, answer) => {
+                    let drive = matches!(command, Command::Drive(_));
+                    drop(answer.send(Ok(format!("settled: {}", title(&command)))));
+                    self.asked.lock().unwrap().push(command);
+                    if drive {
+                        follow(&snapshots, &mut rest).await;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Publishes what is left, each when the one before was seen.
+async fn follow(snapshots: &watch::Sender<Arc<Snapshot>>, rest: &mut (impl Iterator<Item = Arc<Snapshot>> + Send)) {
+    for snapshot in rest {
+        // Whoever looks on takes its turn first.
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        snapshots.send_replace(snapshot);
+    }
+}
+
+fn title(command: &Command) -> &'static str {
+    match command {
+        Command::Adopt => "Adopt",
+        Command::SetImage(_) => "Set image",
+        Command::Step(_) => "Step",
+        Command::Select(_) => "Select",
+        Command::Pause { .. } => "Pause",
+        Command::Resume => "Resume",
+        Command::Undo { .. } => "Roll back",
+        Command::Release(_) => "Release",
+        Command::Tune { .. } => "Tune",
+        Command::Drive(_) => "Drive",
+        Command::StandDown => "Stand down",
+    }
+}
+
+impl Session for Script {
+    fn context(&self) -> &str {
+        "prod-eu"
+    }
+
+    fn default_namespace(&self) -> &str {
+        "edge"
+    }
+
+    fn open(&self, namespace: &str, name: &str, role: Role) -> Rollout {
+        assert_eq!((namespace, name), ("edge", "agent"));
+        let (sender, snapshots) = watch::channel(self.snapshots[0].clone());
+        let (requests, asked) = mpsc::channel(8);
+        let script = self.clone();
+        tokio::spawn(async move {
+            if role == Role::Errand {
+                follow(&sender, &mut script.snapshots.iter().skip(1).cloned()).await;
+            }
+            script.play(sender, asked).await;
+        });
+        Rollout { snapshots, requests }
+    }
+
+    fn fleet(&self, _namespace: Option<&str>) -> watch::Receiver<Arc<Fleet>> {
+        let row = |name: &str, state: FleetState, driven_by: DrivenBy| FleetRow {
+            namespace: "edge".into(),
+            name: name.into(),
+            counters: DaemonSetCounters { desired: 120, updated: 38, available: 115, ..Default::default() },
+            strategy: "OnDelete (ours)".to_owned(),
+            state,
+            driven_by,
+        };
+        let rows = vec![
+            row("agent", FleetState::Rolling, DrivenBy::Other("ops@bastion-2".into())),
+            row("log-shipper", FleetState::UpToDate, DrivenBy::Controller),
+        ];
+        watch::channel(Arc::new(Fleet { health: WatchHealth::Live, leases: WatchHealth::Live, rows })).1
+    }
+}
+
+fn revision(number: i64, image: &str, pods: u32, created_at: i64) -> RevisionView {
+    RevisionView {
+        hash: format!("hash{number}").into(),
+        number: Some(number),
+        images: vec![("agent".into(), image.into())],
+        created_at: Some(at(created_at)),
+        change_cause: (number == 15).then(|| "ticket 4711".into()),
+        pods,
+    }
+}
+
+/// A node with its pod.
+pub(super) fn node(name: &str, state: NodeState) -> NodeView {
+    let at_target = matches!(state, NodeState::Updated | NodeState::Failed | NodeState::Pulling);
+    NodeView {
+        name: name.into(),
+        state,
+        hold: (state == NodeState::Outdated).then_some(Hold::Budget { used: 2, limit: 2 }),
+        cause: None,
+        blame: None,
+        since: Some(at(540)),
+        revision: Some(if at_target { "hash15".into() } else { "hash14".into() }),
+        revision_number: Some(if at_target { 15 } else { 14 }),
+        at_target,
+        image: if at_target { ImageState::Present } else { ImageState::Unknown },
+        pod: Some(format!("agent-{name}").into()),
+        pod_created_at: Some(at(300)),
+        restarts: 0,
+        eligible: true,
+        selected: true,
+        labels: Default::default(),
+        rank: None,
+    }
+}
+
+/// The same, with an image that is not there.
+pub(super) fn cause(mut node: NodeView) -> NodeView {
+    node.cause = Some(Cause { kind: CauseKind::ImageNotFound, message: Some("manifest unknown".into()) });
+    node.blame = Some(Blame::Rollout);
+    node
+}
+
+/// A rollout under way, ten minutes after it began.
+pub(super) fn rollout() -> Snapshot {
+    let revisions = [
+        revision(15, "registry.example/agent:v1.9.0", 38, 0),
+        revision(14, "registry.example/agent:v1.8.2", 82, -86_400 * 3),
+    ];
+    Snapshot {
+        at: at(600),
+        namespace: "edge".into(),
+        name: "agent".into(),
+        daemonset: Presence::Present,
+        strategy: StrategyKind::OnDelete,
+        adopted: true,
+        original_strategy: Some("RollingUpdate 10%".into()),
+        owners: FieldOwners::default(),
+        counters: DaemonSetCounters { desired: 120, updated: 38, available: 115, ..Default::default() },
+        driver: DriverView::Other { holder: "ops@bastion-2/4711".into(), seen_at: at(598) },
+        watches: Watched::ALL.map(|watched| (watched, WatchHealth::Live)).to_vec(),
+        rights: Vec::new(),
+        phase: Phase::Running,
+        direction: Direction::Forward,
+        started_at: Some(at(0)),
+        from: Some(revisions[1].clone()),
+        to: Some(revisions[0].clone()),
+        image_changes: vec![ImageChange {
+            container: "agent".into(),
+            from: Some("registry.example/agent:v1.8.2".into()),
+            to: Some("registry.example/agent:v1.9.0".into()),
+        }],
+        revisions: revisions.into(),
+        counts: Counts { nodes: 120, updated: 38, committed: 40, available: 115, failed: 1, ..Counts::default() },
+        budget: BudgetView {
+            max_unavailable: 2,
+            rollout: 1,
+            suspect: 1,
+            node: 3,
+            charged: 2,
+            pulling: 2,
+            max_pulling: 2,
+            ..BudgetView::default()
+        },
+        plan: PlanView {
+            steps: vec![IntOrPercent::Int(1), IntOrPercent::Percent(50), IntOrPercent::Percent(100)],
+            step: Some(1),
+            partition: Some(IntOrPercent::Percent(50)),
+            keep: 60,
+            allowed: 60,
+            selector: None,
+            selected: 120,
+        },
+        budgets: Budgets::default(),
+        gates: Gates::default(),
+        finish: Finish::Release,
+        halt: None,
+        alarms: Vec::new(),
+        skew_millis: Some(0),
+        nodes: [
+            cause(node("ipc-017", NodeState::Failed)),
+            NodeView { state: NodeState::NodeDown, blame: Some(Blame::Suspect), ..node("ipc-031", NodeState::Updated) },
+            node("ipc-018", NodeState::Pulling),
+            node("ipc-020", NodeState::Outdated),
+            node("ipc-001", NodeState::Updated),
+        ]
+        .into(),
+    }
+}
+
+/// The same, held, with nobody who drives.
+pub(super) fn held_by_nobody() -> Snapshot {
+    let nodes = [node("ipc-020", NodeState::Outdated), node("ipc-001", NodeState::Updated)];
+    let counts = Counts { nodes: 120, updated: 38, ..Counts::default() };
+    Snapshot { phase: Phase::Held, driver: DriverView::Nobody, nodes: nodes.into(), counts, ..rollout() }
+}
+
+/// The same, with us driving.
+pub(super) fn driving() -> Snapshot {
+    Snapshot { at: at(610), phase: Phase::Running, driver: DriverView::You { renewed_at: at(610) }, ..held_by_nobody() }
+}
+
+/// The same, with one node in another state.
+pub(super) fn node_moves(name: &str, state: NodeState) -> Snapshot {
+    let nodes =
+        driving().nodes.iter().map(|view| if &*view.name == name { node(name, state) } else { view.clone() }).collect();
+    Snapshot { at: at(620), nodes, ..driving() }
+}
+
+/// Nothing is known yet.
+pub(super) fn loading() -> Snapshot {
+    Snapshot {
+        daemonset: Presence::Loading,
+        phase: Phase::Loading,
+        watches: Watched::ALL.map(|watched| (watched, WatchHealth::Loading)).to_vec(),
+        nodes: [].into(),
+        ..rollout()
+    }
+}
+
+/// No watch gets an answer.
+pub(super) fn watches_down(snapshot: &mut Snapshot, why: &str) {
+    for (_, health) in &mut snapshot.watches {
+        *health = WatchHealth::Down { since: at(590), why: why.into() };
+    }
+}
