@@ -20,4 +20,6 @@ pub mod sim;
 #[cfg(feature = "console")]
 pub mod cli;
 #[cfg(feature = "console")]
+pub mod cluster;
+#[cfg(feature = "console")]
 pub mod driver;

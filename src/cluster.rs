@@ -1,0 +1,38 @@
+//! The cluster adapter: watches become engine events, engine effects become API calls.
+//!
+//! ```text
+//!            kubeconfig ── connect ──▶ Cluster ── attach(namespace, name) ──┐
+//!                                                                           │
+//!   API server ══ watch lines ══▶ lean types ── Subject ──▶ engine::Event ══╪══▶ bounded channel
+//!              ◀═ one request ══ Workload (native) ◀──────── engine::Effect ╧══◀ Writer::execute ── Outcome
+//! ```
+//!
+//! The one place that knows `kube`, and of it only what authenticates and carries requests: objects are read from the
+//! wire into lean types of our own, borrowed from the line they came in, and become facts at once. Nothing here holds a
+//! fleet. No rule lives here either: what a fact means is decided in the engine.
+//!
+//! Writes are never repeated by this adapter: whether to try again is the engine's decision, because only it knows what
+//! a write that may have happened costs.
+
+mod backoff;
+mod bucket;
+mod clock;
+mod connect;
+mod feed;
+mod fleet;
+mod http;
+mod lean;
+mod native;
+mod rights;
+mod subjects;
+mod watch;
+mod workload;
+mod write;
+
+pub use clock::Clock;
+pub use connect::{Cluster, ConnectError, Target};
+pub use feed::{Attachment, Feed};
+pub use fleet::{Fleet, FleetEvent};
+pub use http::{Traffic, TrafficCount};
+pub use lean::LeanDaemonSet;
+pub use write::{Executed, Writer};

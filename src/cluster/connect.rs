@@ -1,0 +1,294 @@
+//! From a kubeconfig to a connection, with errors that say what was tried and where, and what to try next.
+
+mod error;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use serde::Deserialize;
+use tokio::sync::mpsc;
+
+pub use error::ConnectError;
+
+use super::clock::Clock;
+use super::feed::{self, Attachment};
+use super::fleet;
+use super::http::{Call, Failure, Http, Traffic, root_cause, tls_cause};
+use super::native::Native;
+use super::workload::Workload;
+use crate::engine::event::Event;
+
+/// A connection, TLS included, that takes longer than this is not coming.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a first answer may take.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Which cluster, and as whom.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Target {
+    /// A kubeconfig file; `None` looks where kubectl looks: `$KUBECONFIG`, `~/.kube/config`, then the pod that we run in.
+    pub kubeconfig: Option<PathBuf>,
+    /// A context of it; `None` takes the current one.
+    pub context: Option<String>,
+    /// The namespace that is meant when none is named; `None` takes the context's.
+    pub namespace: Option<String>,
+    /// A user to impersonate.
+    pub as_user: Option<String>,
+    /// Groups to impersonate.
+    pub as_groups: Vec<String>,
+}
+
+/// A connection to one cluster. Cheap to clone.
+#[derive(Clone)]
+pub struct Cluster {
+    http: Http,
+    context: Arc<str>,
+    namespace: Arc<str>,
+    server: Arc<str>,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { context, namespace, server, .. } = self;
+        f.debug_struct("Cluster")
+            .field("context", context)
+            .field("namespace", namespace)
+            .field("server", server)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is read of `/version`.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Version {
+    git_version: String,
+}
+
+impl Cluster {
+    /// Reads the configuration and prepares a connection. Sends nothing yet, so that it takes no time on a slow network;
+    /// a credential plugin is run, though, where the kubeconfig names one.
+    ///
+    /// Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// See [`ConnectError`].
+    pub async fn connect(target: &Target) -> Result<Self, ConnectError> {
+        // Another provider that was installed before does as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let (mut config, context) = load(target).await?;
+        if let Some(namespace) = &target.namespace {
+            config.default_namespace.clone_from(namespace);
+        }
+        if let Some(user) = &target.as_user {
+            config.auth_info.impersonate = Some(user.clone());
+        }
+        if !target.as_groups.is_empty() {
+            config.auth_info.impersonate_groups = Some(target.as_groups.clone());
+        }
+        config.connect_timeout = Some(CONNECT_TIMEOUT);
+        // Whether a write is repeated is the engine's decision.
+        config.default_retry = false;
+        let server: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
+        let namespace: Arc<str> = config.default_namespace.as_str().into();
+        let client = kube::Client::try_from(config).map_err(|error| match &error {
+            kube::Error::ProxyProtocolDisabled { .. } | kube::Error::ProxyProtocolUnsupported { .. } => {
+                ConnectError::Proxy { context: context.clone(), why: error.to_string() }
+            }
+            _ => match tls_cause(&error) {
+                Some(why) => ConnectError::Tls { server: server.to_string(), why },
+                None => ConnectError::Credentials { context: context.clone(), why: root_cause(&error) },
+            },
+        })?;
+        Ok(Self { http: Http::new(client, Clock::start()), context: context.into(), namespace, server })
+    }
+
+    /// Asks the server for its version, and so finds out whether it answers us at all.
+    ///
+    /// # Errors
+    /// See [`ConnectError`].
+    pub async fn probe(&self) -> Result<String, ConnectError> {
+        let server = || self.server.to_string();
+        match self.http.call(Call::get("/version", PROBE_TIMEOUT)).await {
+            Ok(body) => Ok(serde_json::from_slice::<Version>(&body).unwrap_or_default().git_version),
+            // Whoever answers "forbidden" knows who we are.
+            Err(failure) if failure.is_forbidden() => Ok(String::new()),
+            Err(Failure::Refused { code: 401, message, .. }) => {
+                Err(ConnectError::Unauthorized { server: server(), context: self.context.to_string(), why: message })
+            }
+            Err(Failure::Tls(why)) => Err(ConnectError::Tls { server: server(), why }),
+            Err(Failure::Credentials(why)) => Err(ConnectError::Credentials { context: self.context.to_string(), why }),
+            Err(failure @ Failure::Refused { .. }) => {
+                Err(ConnectError::Refused { server: server(), why: failure.to_string() })
+            }
+            Err(failure) => Err(ConnectError::Unreachable { server: server(), why: failure.to_string() }),
+        }
+    }
+
+    /// The kubeconfig context's name; `in-cluster` in a pod.
+    pub fn context(&self) -> &str {
+        &self.context
+    }
+
+    /// The namespace that is meant when none is named.
+    pub fn default_namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The API server's address.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// The clock by which events and snapshots of this connection are dated.
+    pub fn clock(&self) -> Clock {
+        self.http.clock()
+    }
+
+    /// What this connection has cost the API server so far.
+    pub fn traffic(&self) -> &Traffic {
+        self.http.traffic()
+    }
+
+    /// Watches one DaemonSet and all that belongs to it, as events into `events`, and makes its writes.
+    pub fn attach(&self, namespace: &str, name: &str, events: mpsc::Sender<Event>) -> Attachment {
+        let workload: Arc<dyn Workload> = Arc::new(Native);
+        feed::attach(self.http.clone(), workload, namespace, name, events)
+    }
+
+    /// Watches all DaemonSets of `namespace`, or of all namespaces, and our Leases there.
+    pub fn fleet(&self, namespace: Option<&str>, events: mpsc::Sender<fleet::FleetEvent>) -> fleet::Fleet {
+        fleet::watch(self.http.clone(), &Native, namespace, &self.namespace, events)
+    }
+}
+
+/// The configuration and the context's name.
+async fn load(target: &Target) -> Result<(kube::Config, String), ConnectError> {
+    let files = files(target.kubeconfig.as_deref());
+    let present: Vec<&PathBuf> = files.iter().filter(|path| target.kubeconfig.is_some() || path.exists()).collect();
+    if present.is_empty() {
+        return match kube::Config::incluster() {
+            Ok(config) => Ok((config, "in-cluster".to_owned())),
+            Err(_) if std::env::var_os("KUBERNETES_SERVICE_HOST").is_none() => {
+                Err(ConnectError::NoKubeconfig { tried: files })
+            }
+            Err(error) => Err(ConnectError::InCluster { why: root_cause(&error) }),
+        };
+    }
+    let mut kubeconfig = Kubeconfig::default();
+    for path in present {
+        kubeconfig = Kubeconfig::read_from(path)
+            .and_then(|next| kubeconfig.merge(next))
+            .map_err(|error| ConnectError::of_file(path, &error))?;
+    }
+    let context = pick_context(&kubeconfig, target.context.as_deref())?;
+    let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| match &error {
+        KubeconfigError::LoadClientCertificate(_) | KubeconfigError::LoadClientKey(_) => {
+            ConnectError::Credentials { context: context.clone(), why: root_cause(&error) }
+        }
+        _ => ConnectError::BrokenContext { context: context.clone(), why: error.to_string() },
+    })?;
+    Ok((config, context))
+}
+
+/// Where a kubeconfig is looked for, as kubectl does.
+fn files(given: Option<&Path>) -> Vec<PathBuf> {
+    if let Some(given) = given {
+        return vec![given.to_owned()];
+    }
+    let listed = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    let listed: Vec<PathBuf> = std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty()).collect();
+    match std::env::home_dir() {
+        Some(home) if listed.is_empty() => vec![home.join(".kube").join("config")],
+        _ => listed,
+    }
+}
+
+fn pick_context(kubeconfig: &Kubeconfig, asked: Option<&str>) -> Result<String, ConnectError> {
+    let known = || kubeconfig.contexts.iter().map(|context| context.name.clone()).collect::<Vec<_>>();
+    let current = kubeconfig.current_context.as_deref().filter(|name| !name.is_empty());
+    let Some(name) = asked.or(current) else {
+        return Err(ConnectError::NoCurrentContext { known: known() });
+    };
+    if kubeconfig.contexts.iter().any(|context| context.name == name) {
+        Ok(name.to_owned())
+    } else {
+        Err(ConnectError::UnknownContext { asked: name.to_owned(), known: known() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kubeconfig() -> Kubeconfig {
+        Kubeconfig::from_yaml(
+            "apiVersion: v1\nkind: Config\ncurrent-context: factory\n\
+             clusters: [{name: c, cluster: {server: 'https://127.0.0.1:6443'}}]\n\
+             users: [{name: u, user: {token: t}}]\n\
+             contexts:\n\
+             - {name: factory, context: {cluster: c, user: u, namespace: edge}}\n\
+             - {name: staging, context: {cluster: c, user: u}}\n\
+             - {name: broken, context: {cluster: gone, user: u}}\n",
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn an_unknown_context_is_met_with_the_known_ones() {
+        assert_eq!(pick_context(&kubeconfig(), None).unwrap(), "factory");
+        assert_eq!(pick_context(&kubeconfig(), Some("staging")).unwrap(), "staging");
+        let error = pick_context(&kubeconfig(), Some("stagnig")).unwrap_err();
+        assert_eq!(error.to_string(), "the kubeconfig has no context `stagnig`");
+        assert_eq!(error.hints(), ["did you mean `staging`?", "it has: factory, staging, broken"]);
+        let error = pick_context(&kubeconfig(), Some("xyz")).unwrap_err();
+        assert_eq!(error.hints(), ["it has: factory, staging, broken"]);
+    }
+
+    #[tokio::test]
+    async fn reads_context_and_namespace_from_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config");
+        std::fs::write(&path, serde_json::to_string(&kubeconfig()).unwrap()).unwrap();
+        let target = Target { kubeconfig: Some(path.clone()), ..Target::default() };
+        let cluster = Cluster::connect(&target).await.unwrap();
+        assert_eq!((cluster.context(), cluster.default_namespace()), ("factory", "edge"));
+        assert_eq!(cluster.server(), "https://127.0.0.1:6443");
+
+        let target = Target { context: Some("broken".into()), ..target };
+        let error = Cluster::connect(&target).await.unwrap_err().to_string();
+        assert!(error.contains("`broken`") && error.contains("gone"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn says_which_file_is_missing_or_cannot_be_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = Target { kubeconfig: Some(dir.path().join("nowhere")), ..Target::default() };
+        let error = Cluster::connect(&target).await.unwrap_err().to_string();
+        assert!(error.contains("nowhere") && error.contains("No such file"), "{error}");
+
+        let path = dir.path().join("bad");
+        std::fs::write(&path, "contexts: {").unwrap();
+        let target = Target { kubeconfig: Some(path), ..Target::default() };
+        let error = Cluster::connect(&target).await.unwrap_err();
+        assert!(matches!(&error, ConnectError::Invalid { path, .. } if path.ends_with("bad")), "{error:?}");
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_not_there_is_unreachable() {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let mut kubeconfig = kubeconfig();
+        kubeconfig.clusters[0].cluster.as_mut().unwrap().server = Some(format!("http://{free}"));
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config");
+        std::fs::write(&path, serde_json::to_string(&kubeconfig).unwrap()).unwrap();
+        let target = Target { kubeconfig: Some(path), ..Target::default() };
+        let cluster = Cluster::connect(&target).await.unwrap();
+        let error = cluster.probe().await.unwrap_err();
+        assert!(matches!(error, ConnectError::Unreachable { .. }), "{error:?}");
+        assert!(error.to_string().contains("refused"), "{error}");
+    }
+}

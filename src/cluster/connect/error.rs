@@ -1,0 +1,178 @@
+//! Why there is no connection.
+
+use std::path::{Path, PathBuf};
+
+use kube::config::KubeconfigError;
+
+use super::super::http::root_cause;
+
+/// Why there is no connection: what was tried, and where. [`ConnectError::hints`] says what to try next.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// No kubeconfig, and we are not in a pod.
+    #[error(
+        "no kubeconfig found (looked for {})",
+        tried.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    )]
+    NoKubeconfig {
+        /// Where it was looked for.
+        tried: Vec<PathBuf>,
+    },
+    /// A kubeconfig file cannot be read.
+    #[error("cannot read the kubeconfig {}: {why}", path.display())]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        why: String,
+    },
+    /// A kubeconfig file is not one.
+    #[error("the kubeconfig {} is not valid: {why}", path.display())]
+    Invalid {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The kubeconfig has no such context.
+    #[error("the kubeconfig has no context `{asked}`")]
+    UnknownContext {
+        /// Which one was asked for.
+        asked: String,
+        /// Those that it has.
+        known: Vec<String>,
+    },
+    /// The kubeconfig names no current context.
+    #[error("the kubeconfig names no current context")]
+    NoCurrentContext {
+        /// Those that it has.
+        known: Vec<String>,
+    },
+    /// The context refers to something that is not there, or that makes no sense.
+    #[error("context `{context}` cannot be used: {why}")]
+    BrokenContext {
+        /// Which one.
+        context: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// We seem to run in a pod, but its service account cannot be used.
+    #[error("the pod's service account cannot be used: {why}")]
+    InCluster {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The context's proxy cannot be used.
+    #[error("the proxy of context `{context}` cannot be used: {why}")]
+    Proxy {
+        /// Which one.
+        context: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Credentials cannot be had: a certificate, a token file or a credential plugin.
+    #[error("no credentials for context `{context}`: {why}")]
+    Credentials {
+        /// For which context.
+        context: String,
+        /// What was said.
+        why: String,
+    },
+    /// The API server does not answer.
+    #[error("cannot reach the API server {server}: {why}")]
+    Unreachable {
+        /// Its address.
+        server: String,
+        /// What the network said.
+        why: String,
+    },
+    /// TLS with the API server fails.
+    #[error("TLS with the API server {server} fails: {why}")]
+    Tls {
+        /// Its address.
+        server: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The API server does not accept the credentials.
+    #[error("the API server {server} does not accept the credentials of context `{context}`: 401 {why}")]
+    Unauthorized {
+        /// Its address.
+        server: String,
+        /// Whose.
+        context: String,
+        /// What it said.
+        why: String,
+    },
+    /// The API server answers, but not to us.
+    #[error("the API server {server} refuses: {why}")]
+    Refused {
+        /// Its address.
+        server: String,
+        /// What it said.
+        why: String,
+    },
+}
+
+impl ConnectError {
+    pub(super) fn of_file(path: &Path, error: &KubeconfigError) -> Self {
+        let path = path.to_owned();
+        match error {
+            KubeconfigError::ReadConfig(error, _) => Self::Unreadable { path, why: error.to_string() },
+            error => {
+                let why = root_cause(error);
+                Self::Invalid { path, why: why.lines().next().unwrap_or_default().to_owned() }
+            }
+        }
+    }
+
+    /// What to try next, a sentence each.
+    pub fn hints(&self) -> Vec<String> {
+        match self {
+            Self::NoKubeconfig { .. } => {
+                vec!["set KUBECONFIG, or pass --kubeconfig".to_owned(), "`rolldeck demo` needs no cluster".to_owned()]
+            }
+            Self::Unreadable { .. } => vec!["check the path and its permissions".to_owned()],
+            Self::Invalid { .. } => vec!["`kubectl config view` reads the same file".to_owned()],
+            Self::UnknownContext { asked, known } => suggestions(asked, known),
+            Self::NoCurrentContext { known } => vec![format!("pass --context, one of: {}", listed(known))],
+            Self::BrokenContext { context, .. } => {
+                vec![format!("`kubectl config view --minify --context {context}` shows what it refers to")]
+            }
+            Self::InCluster { .. } => {
+                vec!["check automountServiceAccountToken of the pod, or pass --kubeconfig".to_owned()]
+            }
+            Self::Proxy { .. } => {
+                vec!["remove `proxy-url` from its cluster where the API server can be reached directly".to_owned()]
+            }
+            Self::Credentials { context, .. } => {
+                vec![format!("`kubectl --context {context} version` asks for the same credentials")]
+            }
+            Self::Unreachable { .. } => {
+                vec!["is the API server up, and is this the right context? `--context` picks another".to_owned()]
+            }
+            Self::Tls { .. } => {
+                vec!["check `certificate-authority` and the server's address in the kubeconfig".to_owned()]
+            }
+            Self::Unauthorized { .. } => {
+                vec!["the credentials are not accepted, or have expired: log in again".to_owned()]
+            }
+            Self::Refused { .. } => vec!["check the server's address in the kubeconfig".to_owned()],
+        }
+    }
+}
+
+fn listed(known: &[String]) -> String {
+    if known.is_empty() { "(it has none)".to_owned() } else { known.join(", ") }
+}
+
+/// The known name that is meant, if one is near enough, and all of them.
+fn suggestions(asked: &str, known: &[String]) -> Vec<String> {
+    let nearest = known
+        .iter()
+        .map(|name| (strsim::normalized_damerau_levenshtein(asked, name), name))
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .filter(|(likeness, _)| *likeness > 0.6);
+    let meant = nearest.map(|(_, name)| format!("did you mean `{name}`?"));
+    meant.into_iter().chain([format!("it has: {}", listed(known))]).collect()
+}

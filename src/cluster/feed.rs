@@ -1,0 +1,205 @@
+//! All the watches of one rollout, kept running.
+//!
+//! ```text
+//!   daemonset ─┬─ selector ──▶ pods, revisions     (watched again under another selector)
+//!              └─ images ────▶ nodes               (which of their images are kept)
+//!   lease, events, rights, skew                    (need only the name)
+//! ```
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::http::Http;
+use super::rights;
+use super::subjects::{ClusterEvents, Leases, Nodes, Pods, Revisions, Shared, SharedWorkload, TheDaemonSet};
+use super::watch::{Source, Subject, watch};
+use super::write::Writer;
+use crate::engine::Str;
+use crate::engine::event::{Event, WatchHealth, Watched};
+use crate::engine::record::lease_name;
+
+/// Nodes wait so long for the DaemonSet, whose images decide what is kept of them.
+const NODES_WAIT: Duration = Duration::from_secs(3);
+/// A watch that broke down by a fault of ours is started again after this.
+const AFTER_PANIC: Duration = Duration::from_secs(5);
+
+/// The hold on one DaemonSet: what is seen of it, and what is done to it.
+#[derive(Debug)]
+pub struct Attachment {
+    /// Its watches; they end when this is dropped.
+    pub feed: Feed,
+    /// Makes its writes.
+    pub writer: Writer,
+}
+
+/// The watches of one rollout; they end when this is dropped.
+#[derive(Debug)]
+pub struct Feed(JoinHandle<()>);
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// What every watch of a rollout needs.
+#[derive(Clone)]
+struct Scope {
+    http: Http,
+    workload: SharedWorkload,
+    shared: Arc<Shared>,
+    namespace: Str,
+    name: Str,
+    out: mpsc::Sender<Event>,
+}
+
+pub(super) fn attach(
+    http: Http,
+    workload: SharedWorkload,
+    namespace: &str,
+    name: &str,
+    out: mpsc::Sender<Event>,
+) -> Attachment {
+    let shared = Shared::new();
+    let scope = Scope { http, workload, shared, namespace: namespace.into(), name: name.into(), out };
+    let writer = Writer::new(
+        scope.http.clone(),
+        scope.workload.clone(),
+        scope.shared.clone(),
+        scope.namespace.clone(),
+        scope.name.clone(),
+    );
+    Attachment { feed: Feed(tokio::spawn(scope.run())), writer }
+}
+
+impl Scope {
+    async fn run(self) {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(self.clone().kept(Watched::DaemonSet, Self::daemonset));
+        tasks.spawn(self.clone().kept(Watched::Lease, Self::lease));
+        tasks.spawn(self.clone().kept(Watched::Pods, Self::pods));
+        tasks.spawn(self.clone().kept(Watched::Revisions, Self::revisions));
+        tasks.spawn(self.clone().kept(Watched::Nodes, Self::nodes));
+        tasks.spawn(self.clone().kept(Watched::Events, Self::events));
+        tasks.spawn(rights::watch(
+            self.http.clone(),
+            self.workload.clone(),
+            self.namespace.clone(),
+            self.name.clone(),
+            self.out.clone(),
+        ));
+        tasks.spawn(skew(self.http.clone(), self.out.clone()));
+        while tasks.join_next().await.is_some() {}
+    }
+
+    /// Runs a watch until nobody listens. A fault of ours in it is told like any other failure, and it is started again.
+    async fn kept<F: Future<Output = ()> + Send>(self, watched: Watched, run: fn(Self) -> F) {
+        while AssertUnwindSafe(run(self.clone())).catch_unwind().await.is_err() {
+            let since = self.http.clock().now();
+            let why = Str::from(format!("the watch of {watched} stopped by a fault in rolldeck; please report it"));
+            let down = Event::Watch(watched, WatchHealth::Down { since, why });
+            if self.out.send(down).await.is_err() {
+                return;
+            }
+            tokio::time::sleep(AFTER_PANIC).await;
+        }
+    }
+
+    async fn daemonset(self) {
+        let source = Source {
+            path: self.workload.collection(Some(&self.namespace)),
+            labels: None,
+            fields: Some(format!("metadata.name={}", self.name)),
+        };
+        let subject = TheDaemonSet::new(self.shared, self.workload);
+        watch(self.http, source, subject, self.out).await;
+    }
+
+    async fn lease(self) {
+        let source = Source {
+            path: format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace),
+            labels: None,
+            fields: Some(format!("metadata.name={}", lease_name(&self.name))),
+        };
+        watch(self.http, source, Leases::new(self.shared), self.out).await;
+    }
+
+    async fn pods(self) {
+        let path = format!("/api/v1/namespaces/{}/pods", self.namespace);
+        self.selected(&path, |_| Pods::default()).await;
+    }
+
+    async fn revisions(self) {
+        let path = format!("/apis/apps/v1/namespaces/{}/controllerrevisions", self.namespace);
+        self.selected(&path, |shared| Revisions::new(shared.clone())).await;
+    }
+
+    /// Watches what the DaemonSet's selector selects, once it is known, and again when it is another.
+    async fn selected<S: Subject<Out = Event>>(self, path: &str, subject: impl Fn(&Arc<Shared>) -> S) {
+        let mut known = self.shared.daemonset.subscribe();
+        loop {
+            let selector = known.borrow_and_update().as_ref().map(|daemonset| daemonset.selector.to_string());
+            let Some(selector) = selector else {
+                // A DaemonSet that nobody sees any more is nobody's business any more.
+                tokio::select! {
+                    _ = known.changed() => continue,
+                    () = self.out.closed() => return,
+                }
+            };
+            let source = Source { path: path.to_owned(), labels: Some(selector.clone()), fields: None };
+            let another = known.wait_for(|daemonset| {
+                daemonset.as_ref().is_some_and(|daemonset| daemonset.selector.to_string() != selector)
+            });
+            tokio::select! {
+                () = watch(self.http.clone(), source, subject(&self.shared), self.out.clone()) => return,
+                _ = another => {}
+            }
+        }
+    }
+
+    async fn nodes(self) {
+        let mut known = self.shared.daemonset.subscribe();
+        // Late is no harm: a kubelet reports its images again every five minutes.
+        let _ = tokio::time::timeout(NODES_WAIT, known.wait_for(Option::is_some)).await;
+        let source = Source { path: "/api/v1/nodes".to_owned(), labels: None, fields: None };
+        watch(self.http, source, Nodes::new(self.shared.wanted.subscribe()), self.out).await;
+    }
+
+    async fn events(self) {
+        let path = format!("/api/v1/namespaces/{}/events", self.namespace);
+        let (_, kind) = self.workload.api_kind();
+        let of_pods = Source { path: path.clone(), labels: None, fields: Some("involvedObject.kind=Pod".to_owned()) };
+        let of_daemonset = Source {
+            path,
+            labels: None,
+            fields: Some(format!("involvedObject.kind={kind},involvedObject.name={},reason=FailedCreate", self.name)),
+        };
+        tokio::join!(
+            watch(self.http.clone(), of_pods, ClusterEvents::of_pods(&self.name), self.out.clone()),
+            watch(self.http, of_daemonset, ClusterEvents::of_daemonset(), self.out),
+        );
+    }
+}
+
+/// Tells the server's clock as it gets known.
+async fn skew(http: Http, out: mpsc::Sender<Event>) {
+    let mut skew = http.skew();
+    skew.mark_changed();
+    loop {
+        tokio::select! {
+            changed = skew.changed() => if changed.is_err() { return },
+            () = out.closed() => return,
+        }
+        let known = *skew.borrow_and_update();
+        if let Some(millis) = known
+            && out.send(Event::Skew(millis)).await.is_err()
+        {
+            return;
+        }
+    }
+}

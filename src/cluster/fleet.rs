@@ -1,0 +1,184 @@
+//! All DaemonSets that we may see, and our Leases.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::http::Http;
+use super::lean::{FleetWire, LeanDaemonSet, lease_fact, text};
+use super::watch::{Source, Subject, watch as follow};
+use super::workload::Workload;
+use crate::engine::Str;
+use crate::engine::event::WatchHealth;
+use crate::engine::facts::LeaseFact;
+use crate::engine::record::MANAGED_BY;
+
+/// What happens in a fleet.
+#[derive(Clone, PartialEq, Debug)]
+pub enum FleetEvent {
+    /// A listing of the DaemonSets begins; what is not named until it ends is gone.
+    DaemonSetsListing,
+    /// The listing of the DaemonSets is complete.
+    DaemonSetsListed,
+    /// A DaemonSet is like this now.
+    DaemonSet(Box<LeanDaemonSet>),
+    /// The DaemonSet is gone: namespace and name.
+    DaemonSetGone(Str, Str),
+    /// How well DaemonSets can be seen.
+    DaemonSetsHealth(WatchHealth),
+    /// DaemonSets cannot be seen in all namespaces: only this one is shown. The words are the server's.
+    OnlyNamespace(Str, Str),
+    /// A listing of our Leases begins.
+    LeasesListing,
+    /// The listing of our Leases is complete.
+    LeasesListed,
+    /// A Lease of ours is like this now: namespace, name.
+    Lease(Str, Str, Box<LeaseFact>),
+    /// A Lease of ours is gone: namespace, name.
+    LeaseGone(Str, Str),
+    /// How well Leases can be seen.
+    LeasesHealth(WatchHealth),
+}
+
+/// The watches of a fleet; they end when this is dropped.
+#[derive(Debug)]
+pub struct Fleet(JoinHandle<()>);
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+pub(super) fn watch(
+    http: Http,
+    workload: &dyn Workload,
+    namespace: Option<&str>,
+    fallback: &Arc<str>,
+    out: mpsc::Sender<FleetEvent>,
+) -> Fleet {
+    let scope = |namespace: Option<&str>| Scope {
+        daemonsets: Source { path: workload.collection(namespace), labels: None, fields: None },
+        leases: Source {
+            path: match namespace {
+                Some(namespace) => format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"),
+                None => "/apis/coordination.k8s.io/v1/leases".to_owned(),
+            },
+            labels: Some(format!("{}={}", MANAGED_BY.0, MANAGED_BY.1)),
+            fields: None,
+        },
+    };
+    let narrow = namespace.is_none().then(|| (fallback.clone(), scope(Some(fallback))));
+    Fleet(tokio::spawn(run(http, scope(namespace), narrow, out)))
+}
+
+/// Where the watches of a fleet look.
+#[derive(Clone)]
+struct Scope {
+    daemonsets: Source,
+    leases: Source,
+}
+
+/// Watches `wide`; when that is forbidden, `narrow`.
+async fn run(http: Http, wide: Scope, narrow: Option<(Str, Scope)>, out: mpsc::Sender<FleetEvent>) {
+    let (refused, mut refusals) = mpsc::channel::<Str>(1);
+    let mut tasks = JoinSet::new();
+    let narrowing = narrow.as_ref().map(|_| refused.clone());
+    tasks.spawn(follow(http.clone(), wide.daemonsets, DaemonSets { narrowing }, out.clone()));
+    tasks.spawn(follow(http.clone(), wide.leases, Leases, out.clone()));
+    let Some((namespace, narrow)) = narrow else {
+        while tasks.join_next().await.is_some() {}
+        return;
+    };
+    tokio::select! {
+        why = refusals.recv() => {
+            let why = why.unwrap_or_default();
+            tasks.shutdown().await;
+            if out.send(FleetEvent::OnlyNamespace(namespace, why)).await.is_ok() {
+                tasks.spawn(follow(http.clone(), narrow.daemonsets, DaemonSets { narrowing: None }, out.clone()));
+                tasks.spawn(follow(http, narrow.leases, Leases, out));
+                while tasks.join_next().await.is_some() {}
+            }
+        }
+        () = out.closed() => {}
+    }
+}
+
+struct DaemonSets {
+    /// Where to say that this is forbidden, when there is something narrower to look at.
+    narrowing: Option<mpsc::Sender<Str>>,
+}
+
+impl Subject for DaemonSets {
+    type Wire<'a> = FleetWire<'a>;
+    type Out = FleetEvent;
+
+    fn version<'a>(wire: &'a FleetWire<'_>) -> &'a str {
+        text(&wire.metadata.resource_version)
+    }
+
+    fn applied(&mut self, wire: FleetWire<'_>) -> Result<Option<FleetEvent>, String> {
+        Ok(Some(FleetEvent::DaemonSet(Box::new(wire.lean()))))
+    }
+
+    fn deleted(&mut self, wire: FleetWire<'_>) -> Option<FleetEvent> {
+        let (namespace, name) = wire.key();
+        Some(FleetEvent::DaemonSetGone(namespace, name))
+    }
+
+    fn listing(&mut self) -> Option<FleetEvent> {
+        Some(FleetEvent::DaemonSetsListing)
+    }
+
+    fn listed(&mut self) -> Vec<FleetEvent> {
+        vec![FleetEvent::DaemonSetsListed]
+    }
+
+    fn health(&mut self, health: WatchHealth) -> Option<FleetEvent> {
+        if let (Some(narrowing), WatchHealth::Forbidden { why }) = (&self.narrowing, &health) {
+            // One refusal is enough, and there is room for one.
+            let _ = narrowing.try_send(why.clone());
+            return None;
+        }
+        Some(FleetEvent::DaemonSetsHealth(health))
+    }
+}
+
+struct Leases;
+
+impl Subject for Leases {
+    type Wire<'a> = serde_json::Value;
+    type Out = FleetEvent;
+
+    fn version<'a>(wire: &'a serde_json::Value) -> &'a str {
+        wire["metadata"]["resourceVersion"].as_str().unwrap_or_default()
+    }
+
+    fn applied(&mut self, wire: serde_json::Value) -> Result<Option<FleetEvent>, String> {
+        let (namespace, name) = key(&wire);
+        Ok(Some(FleetEvent::Lease(namespace, name, Box::new(lease_fact(&wire)))))
+    }
+
+    fn deleted(&mut self, wire: serde_json::Value) -> Option<FleetEvent> {
+        let (namespace, name) = key(&wire);
+        Some(FleetEvent::LeaseGone(namespace, name))
+    }
+
+    fn listing(&mut self) -> Option<FleetEvent> {
+        Some(FleetEvent::LeasesListing)
+    }
+
+    fn listed(&mut self) -> Vec<FleetEvent> {
+        vec![FleetEvent::LeasesListed]
+    }
+
+    fn health(&mut self, health: WatchHealth) -> Option<FleetEvent> {
+        Some(FleetEvent::LeasesHealth(health))
+    }
+}
+
+fn key(object: &serde_json::Value) -> (Str, Str) {
+    let part = |field: &str| Str::from(object["metadata"][field].as_str().unwrap_or_default());
+    (part("namespace"), part("name"))
+}

@@ -1,0 +1,180 @@
+//! Why a request failed, sorted by what that means: was it sent, was it refused, may it have been done.
+
+use std::error::Error;
+use std::time::Duration;
+
+use hyper_util::client::legacy;
+
+use crate::engine::effect::EffectErrorKind;
+
+/// Why a request failed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The API server answered, with a status of 400 and above.
+    #[error("{message}")]
+    Refused {
+        /// The HTTP status.
+        code: u16,
+        /// `Status.reason`, empty when there is none.
+        reason: String,
+        /// `Status.message`, or the status in words.
+        message: String,
+        /// How long the server asked to wait.
+        retry_after: Option<Duration>,
+    },
+    /// There is no connection: nothing was sent.
+    #[error("cannot connect: {0}")]
+    Connect(String),
+    /// There is no connection because of TLS: nothing was sent.
+    #[error("cannot connect: TLS: {0}")]
+    Tls(String),
+    /// The credentials could not be had: nothing was sent.
+    #[error("credentials: {0}")]
+    Credentials(String),
+    /// No answer came in time.
+    #[error("no answer within {} s", .0.as_secs())]
+    Timeout(Duration),
+    /// The connection broke before the answer was complete.
+    #[error("the connection broke: {0}")]
+    Broken(String),
+    /// The answer, or the question, makes no sense.
+    #[error("{0}")]
+    Malformed(String),
+}
+
+impl Failure {
+    pub(super) fn from_kube(error: &kube::Error) -> Self {
+        if let kube::Error::Auth(error) = error {
+            return Self::Credentials(root_cause(error));
+        }
+        let connecting =
+            chain(error).any(|cause| cause.downcast_ref::<legacy::Error>().is_some_and(legacy::Error::is_connect));
+        match (connecting, tls_cause(error)) {
+            (true, Some(tls)) => Self::Tls(tls),
+            (true, None) => Self::Connect(root_cause(error)),
+            (false, _) => Self::broken(error),
+        }
+    }
+
+    pub(super) fn broken(error: &(dyn Error + 'static)) -> Self {
+        Self::Broken(root_cause(error))
+    }
+
+    pub(crate) fn code(&self) -> Option<u16> {
+        match self {
+            Self::Refused { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_forbidden(&self) -> bool {
+        self.code() == Some(403)
+    }
+
+    /// 410, or `Expired`: the resource version or the continue token is too old.
+    pub(crate) fn is_expired(&self) -> bool {
+        matches!(self, Self::Refused { code, reason, .. } if *code == 410 || reason == "Expired")
+    }
+
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// What this means for a write.
+    pub(crate) fn kind(&self) -> EffectErrorKind {
+        match self {
+            Self::Refused { code, retry_after, .. } => match (code, retry_after) {
+                (409, _) => EffectErrorKind::Conflict,
+                (404, _) => EffectErrorKind::NotFound,
+                (401 | 403, _) => EffectErrorKind::Forbidden,
+                (429, asked) => throttled(asked.unwrap_or(Duration::from_secs(1))),
+                (503, Some(asked)) => throttled(*asked),
+                (400..500, _) => EffectErrorKind::Invalid,
+                _ => EffectErrorKind::Unknown,
+            },
+            Self::Connect(_) | Self::Tls(_) | Self::Credentials(_) => EffectErrorKind::NotSent,
+            Self::Timeout(_) | Self::Broken(_) | Self::Malformed(_) => EffectErrorKind::Unknown,
+        }
+    }
+}
+
+fn throttled(asked: Duration) -> EffectErrorKind {
+    EffectErrorKind::Throttled { retry_after_millis: u64::try_from(asked.as_millis()).unwrap_or(u64::MAX) }
+}
+
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error: &&'a (dyn Error + 'static)| cause(*error))
+}
+
+fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    // An `io::Error` that carries another error shows that error's words, but passes over it as a source.
+    match error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+        Some(carried) => Some(carried),
+        None => error.source(),
+    }
+}
+
+/// The innermost words of `error`: what really happened.
+pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
+    chain(error).last().map(ToString::to_string).unwrap_or_default()
+}
+
+/// What TLS has to do with `error`, if anything.
+pub(crate) fn tls_cause(error: &(dyn Error + 'static)) -> Option<String> {
+    chain(error).find_map(|cause| cause.downcast_ref::<rustls::Error>()).map(ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(code: u16, retry_after: Option<u64>) -> Failure {
+        Failure::Refused {
+            code,
+            reason: String::new(),
+            message: String::new(),
+            retry_after: retry_after.map(Duration::from_secs),
+        }
+    }
+
+    #[test]
+    fn what_may_have_been_done_is_never_called_undone() {
+        use EffectErrorKind::{Conflict, Forbidden, Invalid, NotFound, NotSent, Throttled, Unknown};
+        for (failure, kind) in [
+            (refused(409, None), Conflict),
+            (refused(404, None), NotFound),
+            (refused(401, None), Forbidden),
+            (refused(403, None), Forbidden),
+            (refused(400, None), Invalid),
+            (refused(422, None), Invalid),
+            (refused(429, Some(2)), Throttled { retry_after_millis: 2_000 }),
+            (refused(429, None), Throttled { retry_after_millis: 1_000 }),
+            (refused(503, Some(1)), Throttled { retry_after_millis: 1_000 }),
+            (refused(503, None), Unknown),
+            (refused(500, None), Unknown),
+            (refused(504, Some(1)), Unknown),
+            (Failure::Connect("refused".into()), NotSent),
+            (Failure::Tls("unknown issuer".into()), NotSent),
+            (Failure::Credentials("expired".into()), NotSent),
+            (Failure::Timeout(Duration::from_secs(4)), Unknown),
+            (Failure::Broken("reset".into()), Unknown),
+            (Failure::Malformed("html".into()), Unknown),
+        ] {
+            assert_eq!(failure.kind(), kind, "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn finds_the_words_behind_wrappers() {
+        let tls = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+        let wrapped = std::io::Error::other(tls);
+        assert!(tls_cause(&wrapped).is_some_and(|words| words.contains("UnknownIssuer")));
+        assert!(root_cause(&wrapped).contains("UnknownIssuer"));
+        let plain = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        assert_eq!(tls_cause(&plain), None);
+        assert_eq!(root_cause(&plain), "connection refused");
+    }
+}

@@ -1,0 +1,258 @@
+//! A DaemonSet: whole where it is rolled out, lean where it is one of many.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Text, count_of, str_of, take, text};
+use crate::engine::Str;
+use crate::engine::facts::{DaemonSetCounters, DaemonSetFact, FieldOwners, StrategyKind, UpdateStrategy};
+use crate::engine::labels::{Labels, Selector};
+use crate::engine::quantity::IntOrPercent;
+use crate::engine::template::Template;
+
+/// An annotation as large as the object itself, which nobody here reads.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// The fact in a DaemonSet.
+///
+/// # Errors
+/// When its selector cannot be understood: nothing could be said about its pods.
+pub(crate) fn daemonset_fact(mut object: Value) -> Result<DaemonSetFact, String> {
+    let template = Template::from_json(take(&mut object, "/spec/template"));
+    let strategy = update_strategy(take(&mut object, "/spec/updateStrategy"));
+    let (metadata, spec, status) = (&object["metadata"], &object["spec"], &object["status"]);
+    let annotations = Labels::from_json(&metadata["annotations"]);
+    Ok(DaemonSetFact {
+        namespace: str_of(&metadata["namespace"]).unwrap_or_default(),
+        name: str_of(&metadata["name"]).unwrap_or_default(),
+        uid: str_of(&metadata["uid"]).unwrap_or_default(),
+        resource_version: str_of(&metadata["resourceVersion"]).unwrap_or_default(),
+        generation: metadata["generation"].as_i64().unwrap_or(0),
+        observed_generation: status["observedGeneration"].as_i64().unwrap_or(0),
+        annotations: annotations
+            .iter()
+            .filter(|(key, _)| &***key != LAST_APPLIED)
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect(),
+        labels: Labels::from_json(&metadata["labels"]),
+        selector: Selector::from_label_selector(&spec["selector"])?,
+        strategy,
+        min_ready_secs: count_of(&spec["minReadySeconds"]),
+        template,
+        counters: DaemonSetCounters {
+            desired: count_of(&status["desiredNumberScheduled"]),
+            current: count_of(&status["currentNumberScheduled"]),
+            ready: count_of(&status["numberReady"]),
+            updated: count_of(&status["updatedNumberScheduled"]),
+            available: count_of(&status["numberAvailable"]),
+            misscheduled: count_of(&status["numberMisscheduled"]),
+        },
+        owners: owners(&metadata["managedFields"]),
+        deleting: metadata["deletionTimestamp"].is_string(),
+    })
+}
+
+fn update_strategy(raw: Value) -> UpdateStrategy {
+    let amount = |value: &Value| -> Option<IntOrPercent> {
+        match value {
+            Value::Number(count) => count.as_u64().and_then(|count| u32::try_from(count).ok()).map(IntOrPercent::Int),
+            Value::String(text) => text.parse().ok(),
+            _ => None,
+        }
+    };
+    UpdateStrategy {
+        kind: kind(raw["type"].as_str().unwrap_or_default()),
+        max_unavailable: amount(&raw["rollingUpdate"]["maxUnavailable"]),
+        max_surge: amount(&raw["rollingUpdate"]["maxSurge"]),
+        raw,
+    }
+}
+
+fn kind(text: &str) -> StrategyKind {
+    if text == "OnDelete" { StrategyKind::OnDelete } else { StrategyKind::RollingUpdate }
+}
+
+/// Who last wrote the template and the strategy: the latest entry of `managedFields` that owns a field inside.
+fn owners(managed: &Value) -> FieldOwners {
+    let last = |field: &str| -> Option<Str> {
+        let entries = managed.as_array()?.iter();
+        entries
+            .filter(|entry| entry["subresource"].as_str().unwrap_or_default().is_empty())
+            .filter(|entry| entry["fieldsV1"]["f:spec"].get(field).is_some())
+            .max_by_key(|entry| entry["time"].as_str().unwrap_or_default())
+            .and_then(|entry| str_of(&entry["manager"]))
+    };
+    FieldOwners { template: last("f:template"), strategy: last("f:updateStrategy") }
+}
+
+/// A DaemonSet of the wire, as a fleet list needs it.
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+pub(crate) struct FleetWire<'a> {
+    #[serde(borrow)]
+    pub(crate) metadata: FleetMeta<'a>,
+    #[serde(borrow)]
+    spec: Spec<'a>,
+    status: Status,
+}
+
+/// Metadata, with what only a fleet list asks for.
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct FleetMeta<'a> {
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    namespace: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) resource_version: Option<Text<'a>>,
+    generation: i64,
+    #[serde(borrow)]
+    annotations: Option<Annotations<'a>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+struct Annotations<'a> {
+    #[serde(borrow, rename = "rolldeck.io/original-update-strategy")]
+    original_strategy: Option<Text<'a>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+struct Spec<'a> {
+    #[serde(borrow)]
+    update_strategy: Option<Strategy<'a>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+struct Strategy<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Text<'a>>,
+    rolling_update: Option<RollingUpdate>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+struct RollingUpdate {
+    max_unavailable: Option<IntOrPercent>,
+    max_surge: Option<IntOrPercent>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+struct Status {
+    observed_generation: i64,
+    desired_number_scheduled: u32,
+    current_number_scheduled: u32,
+    number_ready: u32,
+    updated_number_scheduled: u32,
+    number_available: u32,
+    number_misscheduled: u32,
+}
+
+/// One DaemonSet of a fleet.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LeanDaemonSet {
+    /// Its namespace.
+    pub namespace: Str,
+    /// Its name.
+    pub name: Str,
+    /// The type of its update strategy.
+    pub strategy: StrategyKind,
+    /// `rollingUpdate.maxUnavailable`.
+    pub max_unavailable: Option<IntOrPercent>,
+    /// `rollingUpdate.maxSurge`.
+    pub max_surge: Option<IntOrPercent>,
+    /// Whether rolldeck took over pod replacement: the original strategy is saved on it.
+    pub adopted: bool,
+    /// Whether its controller has seen its latest spec.
+    pub observed: bool,
+    /// What its controller counts.
+    pub counters: DaemonSetCounters,
+}
+
+impl FleetWire<'_> {
+    pub(crate) fn lean(&self) -> LeanDaemonSet {
+        let strategy = self.spec.update_strategy.as_ref();
+        let rolling = strategy.and_then(|strategy| strategy.rolling_update.as_ref());
+        let status = &self.status;
+        let annotations = self.metadata.annotations.as_ref();
+        LeanDaemonSet {
+            namespace: text(&self.metadata.namespace).into(),
+            name: text(&self.metadata.name).into(),
+            strategy: kind(strategy.map(|strategy| text(&strategy.kind)).unwrap_or_default()),
+            max_unavailable: rolling.and_then(|rolling| rolling.max_unavailable),
+            max_surge: rolling.and_then(|rolling| rolling.max_surge),
+            adopted: annotations.is_some_and(|annotations| annotations.original_strategy.is_some()),
+            observed: status.observed_generation >= self.metadata.generation,
+            counters: DaemonSetCounters {
+                desired: status.desired_number_scheduled,
+                current: status.current_number_scheduled,
+                ready: status.number_ready,
+                updated: status.updated_number_scheduled,
+                available: status.number_available,
+                misscheduled: status.number_misscheduled,
+            },
+        }
+    }
+
+    pub(crate) fn key(&self) -> (Str, Str) {
+        (text(&self.metadata.namespace).into(), text(&self.metadata.name).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::record::ORIGINAL_STRATEGY;
+
+    const DAEMONSET: &str = include_str!("fixtures/daemonset.json");
+
+    #[test]
+    fn the_annotation_is_the_one_that_the_engine_knows() {
+        assert_eq!(ORIGINAL_STRATEGY, "rolldeck.io/original-update-strategy");
+    }
+
+    #[test]
+    fn a_daemonset_as_the_api_server_writes_it() {
+        let object: Value = serde_json::from_str(DAEMONSET).unwrap();
+        let raw = object["spec"]["updateStrategy"].clone();
+        let fact = daemonset_fact(object).unwrap();
+        assert_eq!((&*fact.namespace, &*fact.name, &*fact.uid), ("edge", "agent", "ds-uid"));
+        assert_eq!((fact.generation, fact.observed_generation, fact.min_ready_secs), (5, 5, 10));
+        assert_eq!(fact.selector.to_string(), "app=agent,tier in (edge,core)");
+        assert_eq!(fact.strategy.max_unavailable, Some(IntOrPercent::Percent(25)));
+        assert_eq!(fact.strategy.max_surge, Some(IntOrPercent::Int(0)));
+        assert_eq!(fact.strategy.raw, raw);
+        assert_eq!(fact.template.images(), [Str::from("registry.example/agent:v1")]);
+        assert_eq!((fact.counters.desired, fact.counters.available), (20, 19));
+        assert_eq!(fact.annotations.get(LAST_APPLIED), None);
+        assert!(fact.annotations.get("deprecated.daemonset.template.generation").is_some());
+    }
+
+    #[test]
+    fn the_last_writer_of_each_field_is_known_by_name() {
+        let fact = daemonset_fact(serde_json::from_str(DAEMONSET).unwrap()).unwrap();
+        assert_eq!(fact.owners.template.as_deref(), Some("kubectl-set"), "the status writer owns nothing of it");
+        assert_eq!(fact.owners.strategy.as_deref(), Some("argocd-controller"));
+    }
+
+    #[test]
+    fn a_fleet_reads_only_what_it_shows() {
+        let lean = serde_json::from_str::<FleetWire<'_>>(DAEMONSET).unwrap().lean();
+        assert_eq!((&*lean.namespace, &*lean.name), ("edge", "agent"));
+        assert_eq!(lean.strategy, StrategyKind::RollingUpdate);
+        assert_eq!(lean.max_unavailable, Some(IntOrPercent::Percent(25)));
+        assert!(!lean.adopted && lean.observed);
+        assert_eq!(lean.counters.updated, 18);
+    }
+
+    #[test]
+    fn a_selector_from_the_future_is_refused() {
+        let object =
+            serde_json::json!({"spec": {"selector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}});
+        assert!(daemonset_fact(object).unwrap_err().contains("Near"));
+    }
+}

@@ -1,0 +1,125 @@
+//! The Lease that carries a rollout's lock and record.
+
+use serde_json::{Map, Value, json};
+
+use super::{count_of, instant_of, str_of};
+use crate::engine::effect::LeaseWrite;
+use crate::engine::facts::LeaseFact;
+use crate::engine::record::{MANAGED_BY, RECORD, Record};
+use crate::engine::time::Timestamp;
+
+/// The fact in a Lease.
+pub(crate) fn lease_fact(object: &Value) -> LeaseFact {
+    let (metadata, spec) = (&object["metadata"], &object["spec"]);
+    let record = metadata["annotations"][RECORD].as_str().filter(|text| !text.is_empty());
+    LeaseFact {
+        uid: str_of(&metadata["uid"]).unwrap_or_default(),
+        resource_version: str_of(&metadata["resourceVersion"]).unwrap_or_default(),
+        holder: str_of(&spec["holderIdentity"]),
+        duration_secs: count_of(&spec["leaseDurationSeconds"]),
+        acquired_at: instant_of(&spec["acquireTime"]),
+        renewed_at: instant_of(&spec["renewTime"]),
+        transitions: count_of(&spec["leaseTransitions"]),
+        record: record.map(Record::parse).transpose().map_err(Into::into),
+    }
+}
+
+/// `write` applied to the Lease as it is, so that what others put on it (labels, annotations, owners) stays.
+///
+/// # Errors
+/// When the record cannot be written as JSON.
+pub(crate) fn lease_object(mut object: Value, write: &LeaseWrite) -> Result<Value, serde_json::Error> {
+    if !object.is_object() {
+        object = json!({});
+    }
+    object["apiVersion"] = "coordination.k8s.io/v1".into();
+    object["kind"] = "Lease".into();
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("managedFields");
+    }
+    object["metadata"]["labels"][MANAGED_BY.0] = MANAGED_BY.1.into();
+    match &write.record {
+        Some(record) => object["metadata"]["annotations"][RECORD] = serde_json::to_string(record)?.into(),
+        None => {
+            if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+                annotations.remove(RECORD);
+            }
+        }
+    }
+    let micros = |at: Option<Timestamp>| at.map(|at| Value::from(at.to_rfc3339_micros()));
+    let mut spec = match object["spec"].take() {
+        Value::Object(spec) => spec,
+        _ => Map::new(),
+    };
+    spec.insert("holderIdentity".into(), write.holder.as_deref().unwrap_or_default().into());
+    // The API server refuses a duration of zero.
+    spec.insert("leaseDurationSeconds".into(), write.duration_secs.max(1).into());
+    spec.insert("leaseTransitions".into(), write.transitions.into());
+    for (field, at) in [("acquireTime", micros(write.acquired_at)), ("renewTime", micros(write.renewed_at))] {
+        match at {
+            Some(at) => spec.insert(field.into(), at),
+            None => spec.remove(field),
+        };
+    }
+    object["spec"] = Value::Object(spec);
+    Ok(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::record::Intent;
+
+    fn write() -> LeaseWrite {
+        LeaseWrite {
+            holder: Some("ada@host/1".into()),
+            duration_secs: 15,
+            acquired_at: Timestamp::parse("2026-11-21T14:00:00Z").ok(),
+            renewed_at: Timestamp::parse("2026-11-21T14:00:03.5Z").ok(),
+            transitions: 2,
+            record: Some(Record { version: 1, intent: Intent::default(), progress: Default::default() }),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_what_is_read() {
+        let object = lease_object(Value::Null, &write()).unwrap();
+        assert_eq!(object["spec"]["renewTime"], "2026-11-21T14:00:03.500000Z");
+        let fact = lease_fact(&object);
+        assert_eq!((fact.holder.as_deref(), fact.duration_secs, fact.transitions), (Some("ada@host/1"), 15, 2));
+        assert_eq!((fact.acquired_at, fact.renewed_at), (write().acquired_at, write().renewed_at));
+        assert_eq!(fact.record, Ok(write().record));
+    }
+
+    #[test]
+    fn what_others_put_on_it_stays() {
+        let before = json!({
+            "metadata": {
+                "name": "rolldeck-agent",
+                "resourceVersion": "7",
+                "labels": {"team": "edge"},
+                "annotations": {"rolldeck.io/rollout": "old", "note": "keep"},
+                "ownerReferences": [{"uid": "ds-uid"}],
+                "managedFields": [{"manager": "x"}],
+            },
+            "spec": {"holderIdentity": "eve", "acquireTime": "x", "strategy": "OldestEmulationVersion"},
+        });
+        let released = LeaseWrite { holder: None, duration_secs: 0, acquired_at: None, record: None, ..write() };
+        let after = lease_object(before, &released).unwrap();
+        assert_eq!(after["metadata"]["labels"]["team"], "edge");
+        assert_eq!(after["metadata"]["annotations"], json!({"note": "keep"}));
+        assert_eq!(after["metadata"]["ownerReferences"][0]["uid"], "ds-uid");
+        assert_eq!(after["metadata"]["resourceVersion"], "7");
+        assert_eq!(after["metadata"].get("managedFields"), None);
+        assert_eq!(after["spec"]["strategy"], "OldestEmulationVersion");
+        assert_eq!((&after["spec"]["holderIdentity"], &after["spec"]["leaseDurationSeconds"]), (&json!(""), &json!(1)));
+        assert_eq!(after["spec"].get("acquireTime"), None);
+        assert_eq!(lease_fact(&after).holder, None);
+    }
+
+    #[test]
+    fn an_unreadable_record_says_why() {
+        let object = json!({"metadata": {"annotations": {"rolldeck.io/rollout": "{"}}});
+        assert!(lease_fact(&object).record.is_err_and(|why| why.contains("rolldeck.io/rollout")));
+    }
+}

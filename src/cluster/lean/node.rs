@@ -1,0 +1,261 @@
+//! A node, as far as rollouts care; above all without its fifty images and its heartbeats.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::{Interner, Text, instant, text};
+use crate::engine::Str;
+use crate::engine::facts::{ConditionStatus, NodeFact, Taint, TaintEffect};
+use crate::engine::image::{normalized, repository_of};
+use crate::engine::labels::Labels;
+
+/// The repositories whose images are kept of what nodes report, in every form in which a kubelet may write them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Wanted(BTreeSet<String>);
+
+impl Wanted {
+    /// Also wants the repositories of `images`; says whether that is news.
+    pub(crate) fn add<'a>(&mut self, images: impl IntoIterator<Item = &'a Str>) -> bool {
+        let before = self.0.len();
+        for image in images {
+            self.0.insert(repository_of(image).to_owned());
+            let long = normalized(image);
+            let long = repository_of(&long);
+            self.0.insert(long.to_owned());
+            if let Some(short) = long.strip_prefix("docker.io/") {
+                self.0.insert(short.to_owned());
+                if let Some(shorter) = short.strip_prefix("library/") {
+                    self.0.insert(shorter.to_owned());
+                    self.0.insert(format!("docker.io/{shorter}"));
+                }
+            }
+        }
+        self.0.len() > before
+    }
+
+    fn has(&self, image: &str) -> bool {
+        self.0.contains(repository_of(image))
+    }
+}
+
+/// A node of the wire.
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+pub(crate) struct NodeWire<'a> {
+    #[serde(borrow)]
+    pub(crate) metadata: NodeMeta<'a>,
+    #[serde(borrow)]
+    spec: Option<Spec<'a>>,
+    #[serde(borrow)]
+    status: Option<Status<'a>>,
+}
+
+/// Metadata, with what only nodes are asked for.
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct NodeMeta<'a> {
+    #[serde(borrow)]
+    pub(crate) name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) resource_version: Option<Text<'a>>,
+    #[serde(borrow)]
+    labels: Option<Pairs<'a>>,
+}
+
+/// A map of strings, in the order of the wire.
+#[derive(Debug, Default)]
+struct Pairs<'a>(Vec<(Text<'a>, Text<'a>)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Pairs<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map of strings")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut pairs = Vec::with_capacity(16);
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+struct Spec<'a> {
+    #[serde(borrow)]
+    taints: Option<Vec<TaintWire<'a>>>,
+    unschedulable: Option<bool>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+struct TaintWire<'a> {
+    #[serde(borrow)]
+    key: Option<Text<'a>>,
+    #[serde(borrow)]
+    value: Option<Text<'a>>,
+    #[serde(borrow)]
+    effect: Option<Text<'a>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+struct Status<'a> {
+    #[serde(borrow)]
+    conditions: Option<Vec<Condition<'a>>>,
+    #[serde(borrow)]
+    images: Option<Vec<Image<'a>>>,
+}
+
+/// A condition without its heartbeat.
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+struct Condition<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    status: Option<Text<'a>>,
+    #[serde(borrow)]
+    last_transition_time: Option<Text<'a>>,
+    #[serde(borrow)]
+    reason: Option<Text<'a>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+struct Image<'a> {
+    #[serde(borrow)]
+    names: Option<Vec<Text<'a>>>,
+}
+
+/// The conditions that make a kubelet refuse or evict pods.
+const PRESSURES: [&str; 3] = ["DiskPressure", "MemoryPressure", "PIDPressure"];
+
+impl NodeWire<'_> {
+    pub(crate) fn fact(&self, wanted: &Wanted, interner: &mut Interner) -> NodeFact {
+        let none = Status::default();
+        let status = self.status.as_ref().unwrap_or(&none);
+        let ready = status.condition("Ready");
+        let state = ready.map_or(ConditionStatus::Unknown, Condition::state);
+        let pressure = PRESSURES.into_iter().find(|pressure| {
+            status.condition(pressure).is_some_and(|condition| condition.state() == ConditionStatus::True)
+        });
+        let labels = self.metadata.labels.iter().flat_map(|labels| &labels.0);
+        let labels: Labels = labels.map(|(key, value)| (interner.intern(key), interner.intern(value))).collect();
+        NodeFact {
+            name: interner.intern(text(&self.metadata.name)),
+            labels,
+            taints: self.taints(interner),
+            unschedulable: self.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true)),
+            ready: state,
+            ready_since: ready.and_then(|ready| instant(&ready.last_transition_time)),
+            ready_reason: ready
+                .filter(|_| state != ConditionStatus::True)
+                .and_then(|ready| interner.option(&ready.reason)),
+            pressure: pressure.map(|pressure| interner.intern(pressure)),
+            images: status.images(wanted, interner),
+        }
+    }
+
+    fn taints(&self, interner: &mut Interner) -> Vec<Taint> {
+        let taints = self.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+        taints
+            .filter_map(|taint| {
+                let effect = match text(&taint.effect) {
+                    "NoSchedule" => TaintEffect::NoSchedule,
+                    "PreferNoSchedule" => TaintEffect::PreferNoSchedule,
+                    "NoExecute" => TaintEffect::NoExecute,
+                    _ => return None,
+                };
+                let (key, value) = (interner.intern(text(&taint.key)), interner.intern(text(&taint.value)));
+                Some(Taint { key, value, effect })
+            })
+            .collect()
+    }
+}
+
+impl Status<'_> {
+    fn condition(&self, kind: &str) -> Option<&Condition<'_>> {
+        self.conditions.iter().flatten().find(|condition| text(&condition.kind) == kind)
+    }
+
+    fn images(&self, wanted: &Wanted, interner: &mut Interner) -> Vec<Str> {
+        let names = self.images.iter().flatten().flat_map(|image| image.names.iter().flatten());
+        let mut kept: Vec<Str> = names.filter(|name| wanted.has(name)).map(|name| interner.intern(name)).collect();
+        // A kubelet lists by size, and sizes of the same images differ between reports.
+        kept.sort_unstable();
+        kept
+    }
+}
+
+impl Condition<'_> {
+    fn state(&self) -> ConditionStatus {
+        match text(&self.status) {
+            "True" => ConditionStatus::True,
+            "False" => ConditionStatus::False,
+            _ => ConditionStatus::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(images: &[&str]) -> Wanted {
+        let mut wanted = Wanted::default();
+        let images: Vec<Str> = images.iter().map(|image| Str::from(*image)).collect();
+        wanted.add(&images);
+        wanted
+    }
+
+    fn read(json: &str, wanted: &Wanted) -> NodeFact {
+        serde_json::from_str::<NodeWire<'_>>(json).unwrap().fact(wanted, &mut Interner::default())
+    }
+
+    #[test]
+    fn a_node_as_the_api_server_writes_it() {
+        let node = read(include_str!("fixtures/node.json"), &wanted(&["registry.example/agent:v1"]));
+        assert_eq!(&*node.name, "ipc-a-07");
+        assert_eq!(node.labels.get("factory").map(|site| &**site), Some("north"));
+        assert!(node.unschedulable);
+        assert_eq!(node.ready, ConditionStatus::Unknown);
+        assert_eq!(node.ready_reason.as_deref(), Some("NodeStatusUnknown"));
+        assert_eq!(node.pressure.as_deref(), Some("DiskPressure"));
+        let taints: Vec<_> = node.taints.iter().map(|taint| (&*taint.key, taint.effect)).collect();
+        assert_eq!(taints[0], ("node.kubernetes.io/unschedulable", TaintEffect::NoSchedule));
+        assert_eq!(taints.len(), 2);
+        let images: Vec<_> = node.images.iter().map(|image| &**image).collect();
+        assert_eq!(images, ["registry.example/agent:v1", "registry.example/agent@sha256:bb"]);
+    }
+
+    #[test]
+    fn a_heartbeat_changes_nothing() {
+        let beat = include_str!("fixtures/node.json");
+        let later = beat.replace("2026-11-20T08:59:00Z", "2026-11-20T09:04:00Z").replace("\"48211\"", "\"48999\"");
+        assert_ne!(beat, later);
+        let wanted = wanted(&["agent"]);
+        assert_eq!(read(beat, &wanted), read(&later, &wanted));
+    }
+
+    #[test]
+    fn images_are_wanted_in_whatever_form_a_kubelet_writes_them() {
+        let mut wanted = wanted(&["nginx:1.27", "team/agent"]);
+        for image in ["docker.io/library/nginx:1.26", "nginx@sha256:aa", "docker.io/team/agent:v3"] {
+            assert!(wanted.has(image), "{image}");
+        }
+        assert!(!wanted.has("docker.io/library/redis:7") && !wanted.has("registry.example/nginx:1"));
+        assert!(!wanted.add([&Str::from("nginx:1.28")]), "same repository: no news");
+        assert!(wanted.add([&Str::from("redis:7")]));
+    }
+}

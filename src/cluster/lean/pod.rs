@@ -1,0 +1,368 @@
+//! A pod, as far as rollouts care.
+
+use serde::Deserialize;
+
+use super::{Interner, Text, instant, own, text};
+use crate::engine::Str;
+use crate::engine::facts::{ContainerFact, ContainerRole, ContainerState, PodFact, PodPhase};
+
+/// A pod of the wire.
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+pub(crate) struct PodWire<'a> {
+    #[serde(borrow)]
+    pub(crate) metadata: PodMeta<'a>,
+    #[serde(borrow)]
+    spec: Option<Spec<'a>>,
+    #[serde(borrow)]
+    status: Option<Status<'a>>,
+}
+
+/// Metadata, with what only pods are asked for.
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct PodMeta<'a> {
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) uid: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) resource_version: Option<Text<'a>>,
+    #[serde(borrow)]
+    creation_timestamp: Option<Text<'a>>,
+    #[serde(borrow)]
+    deletion_timestamp: Option<Text<'a>>,
+    deletion_grace_period_seconds: Option<u32>,
+    #[serde(borrow)]
+    labels: Option<PodLabels<'a>>,
+    #[serde(borrow)]
+    owner_references: Option<Vec<Owner<'a>>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+struct PodLabels<'a> {
+    #[serde(borrow, rename = "controller-revision-hash")]
+    revision: Option<Text<'a>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+struct Owner<'a> {
+    #[serde(borrow)]
+    uid: Option<Text<'a>>,
+    controller: Option<bool>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+struct Spec<'a> {
+    #[serde(borrow)]
+    node_name: Option<Text<'a>>,
+    #[serde(borrow)]
+    affinity: Option<Affinity<'a>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+struct Affinity<'a> {
+    #[serde(borrow)]
+    node_affinity: Option<NodeAffinity<'a>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+struct NodeAffinity<'a> {
+    #[serde(borrow, rename = "requiredDuringSchedulingIgnoredDuringExecution")]
+    required: Option<NodeSelector<'a>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+struct NodeSelector<'a> {
+    #[serde(borrow)]
+    node_selector_terms: Option<Vec<Term<'a>>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+struct Term<'a> {
+    #[serde(borrow)]
+    match_fields: Option<Vec<Field<'a>>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+struct Field<'a> {
+    #[serde(borrow)]
+    key: Option<Text<'a>>,
+    #[serde(borrow)]
+    operator: Option<Text<'a>>,
+    #[serde(borrow)]
+    values: Option<Vec<Text<'a>>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+struct Status<'a> {
+    #[serde(borrow)]
+    phase: Option<Text<'a>>,
+    #[serde(borrow)]
+    reason: Option<Text<'a>>,
+    #[serde(borrow)]
+    message: Option<Text<'a>>,
+    #[serde(borrow)]
+    conditions: Option<Vec<Condition<'a>>>,
+    #[serde(borrow)]
+    init_container_statuses: Option<Vec<ContainerStatus<'a>>>,
+    #[serde(borrow)]
+    container_statuses: Option<Vec<ContainerStatus<'a>>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+struct Condition<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    status: Option<Text<'a>>,
+    #[serde(borrow)]
+    last_transition_time: Option<Text<'a>>,
+    #[serde(borrow)]
+    reason: Option<Text<'a>>,
+    #[serde(borrow)]
+    message: Option<Text<'a>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+struct ContainerStatus<'a> {
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow, rename = "imageID")]
+    image_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    state: Option<State<'a>>,
+    #[serde(borrow)]
+    last_state: Option<State<'a>>,
+    restart_count: Option<u32>,
+    ready: Option<bool>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+struct State<'a> {
+    #[serde(borrow)]
+    waiting: Option<Waiting<'a>>,
+    #[serde(borrow)]
+    running: Option<Running<'a>>,
+    #[serde(borrow)]
+    terminated: Option<Terminated<'a>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+struct Waiting<'a> {
+    #[serde(borrow)]
+    reason: Option<Text<'a>>,
+    #[serde(borrow)]
+    message: Option<Text<'a>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+struct Running<'a> {
+    #[serde(borrow)]
+    started_at: Option<Text<'a>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+struct Terminated<'a> {
+    #[serde(borrow)]
+    reason: Option<Text<'a>>,
+    exit_code: i32,
+    #[serde(borrow)]
+    message: Option<Text<'a>>,
+}
+
+impl PodWire<'_> {
+    pub(crate) fn fact(&self, interner: &mut Interner) -> PodFact {
+        let meta = &self.metadata;
+        let none = Status::default();
+        let status = self.status.as_ref().unwrap_or(&none);
+        let ready = status.condition("Ready");
+        let unscheduled = status.condition("PodScheduled").filter(|scheduled| text(&scheduled.status) == "False");
+        let (reason, message) = match (own(&status.reason), unscheduled) {
+            (None, Some(unscheduled)) => (interner.option(&unscheduled.reason), own(&unscheduled.message)),
+            (reason, _) => (reason, own(&status.message)),
+        };
+        let mut owners = meta.owner_references.iter().flatten();
+        let owner = owners.find(|owner| owner.controller == Some(true)).and_then(|owner| interner.option(&owner.uid));
+        PodFact {
+            uid: text(&meta.uid).into(),
+            name: text(&meta.name).into(),
+            resource_version: text(&meta.resource_version).into(),
+            node: self.spec.as_ref().and_then(Spec::node).map(|node| interner.intern(node)),
+            owner,
+            revision: meta.labels.as_ref().and_then(|labels| interner.option(&labels.revision)),
+            created_at: instant(&meta.creation_timestamp).unwrap_or_default(),
+            deletion_at: instant(&meta.deletion_timestamp),
+            deletion_grace_secs: meta.deletion_grace_period_seconds,
+            phase: status.phase(),
+            ready: ready.is_some_and(|ready| text(&ready.status) == "True"),
+            ready_since: ready.and_then(|ready| instant(&ready.last_transition_time)),
+            reason,
+            message,
+            containers: status.containers(interner),
+        }
+    }
+}
+
+impl Spec<'_> {
+    /// `nodeName`, else the one node that the required affinity names: every term must name it, and nothing else.
+    fn node(&self) -> Option<&str> {
+        let bound = text(&self.node_name);
+        if !bound.is_empty() {
+            return Some(bound);
+        }
+        let terms = self.affinity.as_ref()?.node_affinity.as_ref()?.required.as_ref()?.node_selector_terms.as_ref()?;
+        terms.iter().flat_map(|term| term.match_fields.iter().flatten()).find_map(|field| {
+            let names_it = text(&field.key) == "metadata.name" && text(&field.operator) == "In";
+            match field.values.as_deref() {
+                Some([only]) if names_it => Some(&**only),
+                _ => None,
+            }
+        })
+    }
+}
+
+impl Status<'_> {
+    fn condition(&self, kind: &str) -> Option<&Condition<'_>> {
+        self.conditions.iter().flatten().find(|condition| text(&condition.kind) == kind)
+    }
+
+    fn phase(&self) -> PodPhase {
+        match text(&self.phase) {
+            "Running" => PodPhase::Running,
+            "Succeeded" => PodPhase::Succeeded,
+            "Failed" => PodPhase::Failed,
+            "Unknown" => PodPhase::Unknown,
+            _ => PodPhase::Pending,
+        }
+    }
+
+    fn containers(&self, interner: &mut Interner) -> Vec<ContainerFact> {
+        let init = self.init_container_statuses.iter().flatten().map(|status| (ContainerRole::Init, status));
+        let main = self.container_statuses.iter().flatten().map(|status| (ContainerRole::Main, status));
+        init.chain(main).map(|(role, status)| status.fact(role, interner)).collect()
+    }
+}
+
+impl ContainerStatus<'_> {
+    fn fact(&self, role: ContainerRole, interner: &mut Interner) -> ContainerFact {
+        let last = self.last_state.as_ref().and_then(|state| state.terminated.as_ref());
+        ContainerFact {
+            name: interner.intern(text(&self.name)),
+            role,
+            image_present: !text(&self.image_id).is_empty(),
+            state: self.state.as_ref().map_or_else(waiting, |state| state.fact(interner)),
+            last_end: last.and_then(|last| interner.option(&last.reason)),
+            restarts: self.restart_count.unwrap_or(0),
+            ready: self.ready.unwrap_or(false),
+        }
+    }
+}
+
+impl State<'_> {
+    fn fact(&self, interner: &mut Interner) -> ContainerState {
+        match self {
+            Self { running: Some(running), .. } => ContainerState::Running { since: instant(&running.started_at) },
+            Self { terminated: Some(ended), .. } => ContainerState::Terminated {
+                reason: interner.intern(text(&ended.reason)),
+                exit_code: ended.exit_code,
+                message: own(&ended.message),
+            },
+            Self { waiting: Some(waiting), .. } => ContainerState::Waiting {
+                reason: interner.intern(text(&waiting.reason)),
+                message: own(&waiting.message),
+            },
+            _ => waiting(),
+        }
+    }
+}
+
+/// A state that says nothing: the container waits, as the API defines it.
+fn waiting() -> ContainerState {
+    ContainerState::Waiting { reason: Str::from(""), message: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::time::Timestamp;
+
+    fn read(json: &str) -> PodFact {
+        serde_json::from_str::<PodWire<'_>>(json).unwrap().fact(&mut Interner::default())
+    }
+
+    #[test]
+    fn a_running_pod_as_the_api_server_writes_it() {
+        let pod = read(include_str!("fixtures/pod-running.json"));
+        assert_eq!((&*pod.name, &*pod.uid), ("agent-x7k2p", "0b6a4f0e-8c8e-4f5d-9a2e-0c9c6b2f1a11"));
+        assert_eq!(pod.node.as_deref(), Some("ipc-a-07"));
+        assert_eq!(pod.owner.as_deref(), Some("ds-uid"));
+        assert_eq!(pod.revision.as_deref(), Some("7d9f8c6b5"));
+        assert_eq!(pod.phase, PodPhase::Running);
+        assert!(pod.ready && pod.reason.is_none() && pod.deletion_at.is_none());
+        assert_eq!(pod.ready_since, Timestamp::parse("2026-11-20T08:00:05Z").ok());
+        let [init, main] = &pod.containers[..] else { panic!("{:?}", pod.containers) };
+        assert_eq!((init.role, main.role), (ContainerRole::Init, ContainerRole::Main));
+        assert!(
+            matches!(&init.state, ContainerState::Terminated { reason, exit_code: 0, .. } if &**reason == "Completed")
+        );
+        assert!(main.ready && main.image_present && main.restarts == 1);
+        assert_eq!(main.last_end.as_deref(), Some("OOMKilled"));
+    }
+
+    #[test]
+    fn a_pod_that_waits_for_its_node_belongs_to_it_already() {
+        let pod = read(include_str!("fixtures/pod-pending.json"));
+        assert_eq!(pod.node.as_deref(), Some("ipc-b-01"));
+        assert_eq!(pod.reason.as_deref(), Some("Unschedulable"));
+        assert!(pod.message.is_some_and(|message| message.contains("Too many pods")));
+        assert!(pod.containers.is_empty());
+    }
+
+    #[test]
+    fn an_affinity_to_several_nodes_is_no_node() {
+        let pod = read(
+            r#"{"metadata":{"name":"p"},"spec":{"affinity":{"nodeAffinity":{
+            "requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchFields":[
+            {"key":"metadata.name","operator":"In","values":["a","b"]}]}]}}}}}"#,
+        );
+        assert_eq!(pod.node, None);
+    }
+
+    #[test]
+    fn pull_trouble_keeps_the_kubelets_words() {
+        let pod = read(
+            r#"{"metadata":{"name":"p","deletionTimestamp":"2026-11-21T10:00:30Z","deletionGracePeriodSeconds":30},
+            "status":{"phase":"Pending","containerStatuses":[{"name":"agent","ready":false,"imageID":"","restartCount":0,
+            "state":{"waiting":{"reason":"ImagePullBackOff","message":"Back-off pulling image \"agent:v9\""}}}]}}"#,
+        );
+        let ContainerState::Waiting { reason, message } = &pod.containers[0].state else { panic!() };
+        assert_eq!((&**reason, message.as_deref()), ("ImagePullBackOff", Some("Back-off pulling image \"agent:v9\"")));
+        assert!(!pod.containers[0].image_present);
+        assert_eq!((pod.deletion_grace_secs, pod.deletion_at.is_some()), (Some(30), true));
+    }
+
+    #[test]
+    fn an_evicted_pod_says_so() {
+        let pod = read(
+            r#"{"metadata":{"name":"p"},"status":{"phase":"Failed","reason":"Evicted",
+            "message":"The node had condition: [DiskPressure]. "}}"#,
+        );
+        assert_eq!((pod.phase, pod.reason.as_deref()), (PodPhase::Failed, Some("Evicted")));
+    }
+}

@@ -1,0 +1,116 @@
+//! `apps/v1` DaemonSets.
+//!
+//! Every patch says at which resource version it was decided. A merge patch carries it in the metadata, where the server
+//! compares; a JSON patch tests it first.
+
+use serde_json::{Value, json};
+
+use super::lean::daemonset_fact;
+use super::workload::{PatchRequest, Workload};
+use crate::engine::effect::DaemonSetPatch;
+use crate::engine::facts::DaemonSetFact;
+use crate::engine::record::ORIGINAL_STRATEGY;
+
+/// `apps/v1` DaemonSets.
+#[derive(Debug)]
+pub(super) struct Native;
+
+impl Workload for Native {
+    fn group(&self) -> &'static str {
+        "apps"
+    }
+
+    fn plural(&self) -> &'static str {
+        "daemonsets"
+    }
+
+    fn api_kind(&self) -> (&'static str, &'static str) {
+        ("apps/v1", "DaemonSet")
+    }
+
+    fn collection(&self, namespace: Option<&str>) -> String {
+        match namespace {
+            Some(namespace) => format!("/apis/apps/v1/namespaces/{namespace}/daemonsets"),
+            None => "/apis/apps/v1/daemonsets".to_owned(),
+        }
+    }
+
+    fn fact(&self, object: Value) -> Result<DaemonSetFact, String> {
+        daemonset_fact(object)
+    }
+
+    fn patch(&self, resource_version: &str, patch: &DaemonSetPatch, known: Option<&DaemonSetFact>) -> PatchRequest {
+        let test = json!({"op": "test", "path": "/metadata/resourceVersion", "value": resource_version});
+        match patch {
+            // `rollingUpdate` is not mentioned, so it stays: legal under OnDelete, and useful when it is restored.
+            DaemonSetPatch::Adopt { original } => PatchRequest {
+                content_type: "application/merge-patch+json",
+                body: json!({
+                    "metadata": {
+                        "resourceVersion": resource_version,
+                        "annotations": {ORIGINAL_STRATEGY: original},
+                    },
+                    "spec": {"updateStrategy": {"type": "OnDelete"}},
+                }),
+            },
+            DaemonSetPatch::Template(template) => PatchRequest {
+                content_type: "application/json-patch+json",
+                body: json!([test, {"op": "replace", "path": "/spec/template", "value": template}]),
+            },
+            DaemonSetPatch::Release { original } => {
+                let mut steps = vec![test, json!({"op": "replace", "path": "/spec/updateStrategy", "value": original})];
+                // Removing what is not there would fail the whole patch.
+                let marked = known
+                    .filter(|known| &*known.resource_version == resource_version)
+                    .is_none_or(|known| known.annotations.get(ORIGINAL_STRATEGY).is_some());
+                if marked {
+                    let path = format!("/metadata/annotations/{}", ORIGINAL_STRATEGY.replace('/', "~1"));
+                    steps.push(json!({"op": "remove", "path": path}));
+                }
+                PatchRequest { content_type: "application/json-patch+json", body: Value::Array(steps) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adopting_is_one_patch_that_keeps_rolling_update() {
+        let patch = Native.patch("7", &DaemonSetPatch::Adopt { original: "{}".into() }, None);
+        assert_eq!(patch.content_type, "application/merge-patch+json");
+        assert_eq!(
+            patch.body,
+            json!({
+                "metadata": {"resourceVersion": "7", "annotations": {"rolldeck.io/original-update-strategy": "{}"}},
+                "spec": {"updateStrategy": {"type": "OnDelete"}},
+            })
+        );
+    }
+
+    #[test]
+    fn releasing_replaces_the_strategy_as_a_whole() {
+        let original = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}});
+        let release = DaemonSetPatch::Release { original: original.clone() };
+        let patch = Native.patch("7", &release, None);
+        assert_eq!(
+            patch.body,
+            json!([
+                {"op": "test", "path": "/metadata/resourceVersion", "value": "7"},
+                {"op": "replace", "path": "/spec/updateStrategy", "value": original},
+                {"op": "remove", "path": "/metadata/annotations/rolldeck.io~1original-update-strategy"},
+            ])
+        );
+        let unmarked = DaemonSetFact { resource_version: "7".into(), ..DaemonSetFact::default() };
+        assert_eq!(Native.patch("7", &release, Some(&unmarked)).body.as_array().map(Vec::len), Some(2));
+    }
+
+    #[test]
+    fn a_template_is_replaced_verbatim() {
+        let template = json!({"spec": {"fieldOfTheFuture": 1}});
+        let patch = Native.patch("7", &DaemonSetPatch::Template(template.clone()), None);
+        assert_eq!(patch.body[1], json!({"op": "replace", "path": "/spec/template", "value": template}));
+    }
+}

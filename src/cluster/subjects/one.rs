@@ -1,0 +1,169 @@
+//! Objects that come one at a time: the DaemonSet, its revisions, its Lease. They are read whole.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::super::lean::{lease_fact, revision_fact};
+use super::super::watch::Subject;
+use super::{Shared, SharedWorkload};
+use crate::engine::Str;
+use crate::engine::event::{Event, WatchHealth, Watched};
+
+fn version(object: &Value) -> &str {
+    object["metadata"]["resourceVersion"].as_str().unwrap_or_default()
+}
+
+/// Whether anything was named since the listing began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Named {
+    Nothing,
+    Something,
+}
+
+/// The DaemonSet itself.
+pub(crate) struct TheDaemonSet {
+    shared: Arc<Shared>,
+    workload: SharedWorkload,
+    named: Named,
+}
+
+impl TheDaemonSet {
+    pub(crate) fn new(shared: Arc<Shared>, workload: SharedWorkload) -> Self {
+        Self { shared, workload, named: Named::Nothing }
+    }
+}
+
+impl Subject for TheDaemonSet {
+    type Wire<'a> = Value;
+    type Out = Event;
+
+    fn version<'a>(wire: &'a Value) -> &'a str {
+        version(wire)
+    }
+
+    fn applied(&mut self, wire: Value) -> Result<Option<Event>, String> {
+        self.named = Named::Something;
+        let fact = self.workload.fact(wire)?;
+        self.shared.daemonset_is(&fact);
+        Ok(Some(Event::DaemonSet(Box::new(fact))))
+    }
+
+    fn deleted(&mut self, _wire: Value) -> Option<Event> {
+        self.shared.daemonset.send_replace(None);
+        Some(Event::DaemonSetGone)
+    }
+
+    fn listing(&mut self) -> Option<Event> {
+        self.named = Named::Nothing;
+        Some(Event::Listing(Watched::DaemonSet))
+    }
+
+    fn listed(&mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        if self.named == Named::Nothing {
+            self.shared.daemonset.send_replace(None);
+            events.push(Event::DaemonSetGone);
+        }
+        events.push(Event::Listed(Watched::DaemonSet));
+        events
+    }
+
+    fn health(&mut self, health: WatchHealth) -> Option<Event> {
+        Some(Event::Watch(Watched::DaemonSet, health))
+    }
+}
+
+/// Its ControllerRevisions.
+pub(crate) struct Revisions {
+    shared: Arc<Shared>,
+}
+
+impl Revisions {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+}
+
+impl Subject for Revisions {
+    type Wire<'a> = Value;
+    type Out = Event;
+
+    fn version<'a>(wire: &'a Value) -> &'a str {
+        version(wire)
+    }
+
+    fn applied(&mut self, wire: Value) -> Result<Option<Event>, String> {
+        let fact = revision_fact(wire);
+        self.shared.want(&fact.template);
+        Ok(Some(Event::Revision(Box::new(fact))))
+    }
+
+    fn deleted(&mut self, wire: Value) -> Option<Event> {
+        wire["metadata"]["name"].as_str().map(|name| Event::RevisionGone(Str::from(name)))
+    }
+
+    fn listing(&mut self) -> Option<Event> {
+        Some(Event::Listing(Watched::Revisions))
+    }
+
+    fn listed(&mut self) -> Vec<Event> {
+        vec![Event::Listed(Watched::Revisions)]
+    }
+
+    fn health(&mut self, health: WatchHealth) -> Option<Event> {
+        Some(Event::Watch(Watched::Revisions, health))
+    }
+}
+
+/// The Lease with lock and record.
+pub(crate) struct Leases {
+    shared: Arc<Shared>,
+    named: Named,
+}
+
+impl Leases {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, named: Named::Nothing }
+    }
+}
+
+impl Subject for Leases {
+    type Wire<'a> = Value;
+    type Out = Event;
+
+    fn version<'a>(wire: &'a Value) -> &'a str {
+        version(wire)
+    }
+
+    fn applied(&mut self, wire: Value) -> Result<Option<Event>, String> {
+        self.named = Named::Something;
+        let fact = lease_fact(&wire);
+        self.shared.lease_is(Some(wire));
+        Ok(Some(Event::Lease(Box::new(fact))))
+    }
+
+    fn deleted(&mut self, _wire: Value) -> Option<Event> {
+        self.shared.lease_is(None);
+        Some(Event::LeaseGone)
+    }
+
+    fn listing(&mut self) -> Option<Event> {
+        self.named = Named::Nothing;
+        Some(Event::Listing(Watched::Lease))
+    }
+
+    fn listed(&mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        if self.named == Named::Nothing {
+            self.shared.lease_is(None);
+            events.push(Event::LeaseGone);
+        }
+        events.push(Event::Listed(Watched::Lease));
+        events
+    }
+
+    fn health(&mut self, health: WatchHealth) -> Option<Event> {
+        Some(Event::Watch(Watched::Lease, health))
+    }
+}

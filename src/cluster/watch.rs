@@ -1,0 +1,353 @@
+//! One watch: list, then follow, for as long as somebody listens.
+//!
+//! ```text
+//!            ┌──────── streaming list ◀──────────────┐ 410
+//!  Unlisted ─┤ (400, 405, 422: not known here)       │
+//!            └──────── pages, then watch ──▶ Listed ─┴─▶ … ─▶ closed: watch on from where it was
+//!                                              │
+//!                   failed: wait, watch on from where it was ◀─┘
+//! ```
+//!
+//! A streaming list (a watch that begins with all there is) spares the server the whole list in memory, and us too: one
+//! object is held at a time. What is told to the listener is the contract of [`crate::engine::event::Event`]: a listing
+//! is announced, complete, and names everything there is; then changes follow. A watch that breaks is taken up where it
+//! was, so that nothing is listed again unless the server has forgotten what came since.
+
+mod parse;
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use serde::Deserialize;
+use tokio::sync::mpsc;
+
+use parse::Line;
+
+use super::backoff::Backoff;
+use super::http::{Call, Failure, Http, Lines, with_query};
+use crate::engine::Str;
+use crate::engine::event::WatchHealth;
+use crate::engine::time::Timestamp;
+
+/// How many objects a page has.
+const PAGE: &str = "500";
+/// How long a page may take.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a watch may take to be answered.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the server is asked to keep a watch open.
+const WATCH_FOR: Duration = Duration::from_secs(300);
+/// A server sends bookmarks every minute: a longer silence is a dead connection, or a server without bookmarks, to
+/// which it does no harm to ask again.
+const SILENCE: Duration = Duration::from_secs(90);
+/// A streaming list that is silent for so long will never begin: something in between does not know it.
+const LIST_SILENCE: Duration = Duration::from_secs(20);
+/// How soon to ask again for what is forbidden.
+const FORBIDDEN: Duration = Duration::from_secs(60);
+/// A watch that lasted as long was a working one.
+const WORKED: Duration = Duration::from_secs(10);
+
+/// What is watched, and what its objects mean to the listener.
+pub(super) trait Subject: Send + 'static {
+    /// One object of the wire.
+    type Wire<'a>: Deserialize<'a> + Send;
+    /// What the listener hears.
+    type Out: Send + 'static;
+
+    /// The object's `resourceVersion`.
+    fn version<'a>(wire: &'a Self::Wire<'_>) -> &'a str;
+    /// The object is as it is now. `None`: nothing that the listener does not know already.
+    fn applied(&mut self, wire: Self::Wire<'_>) -> Result<Option<Self::Out>, String>;
+    /// The object is gone; this is how it last was.
+    fn deleted(&mut self, wire: Self::Wire<'_>) -> Option<Self::Out>;
+    /// A full listing begins.
+    fn listing(&mut self) -> Option<Self::Out>;
+    /// The listing is complete.
+    fn listed(&mut self) -> Vec<Self::Out>;
+    /// How the watch is doing.
+    fn health(&mut self, health: WatchHealth) -> Option<Self::Out>;
+}
+
+/// Which collection, and which of its objects.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Source {
+    /// `/api/v1/namespaces/edge/pods`.
+    pub(super) path: String,
+    /// `labelSelector`, if any.
+    pub(super) labels: Option<String>,
+    /// `fieldSelector`, if any.
+    pub(super) fields: Option<String>,
+}
+
+/// How a watch came to its end.
+#[derive(Debug)]
+enum End {
+    /// Nobody listens any more.
+    Unheard,
+    /// The server closed it, as servers do.
+    Closed,
+    /// The server has forgotten the version from which we asked.
+    Expired,
+    /// The server does not know streaming lists.
+    NotStreamed,
+    /// It could not be had.
+    Failed(Failure),
+}
+
+impl From<Failure> for End {
+    fn from(failure: Failure) -> Self {
+        if failure.is_expired() { Self::Expired } else { Self::Failed(failure) }
+    }
+}
+
+/// Where a list comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Listing {
+    Streamed,
+    Paged,
+    /// In one piece, from the server's cache: when pages expire before the last is read.
+    Whole,
+}
+
+/// Watches `source` for as long as somebody listens.
+pub(super) async fn watch<S: Subject>(http: Http, source: Source, subject: S, out: mpsc::Sender<S::Out>) {
+    let listing = if http.knows_streaming_lists() { Listing::Streamed } else { Listing::Paged };
+    let health = WatchHealth::Loading;
+    Watch { http, source, subject, out, listing, version: None, health, backoff: Backoff::new() }.run().await;
+}
+
+struct Watch<S: Subject> {
+    http: Http,
+    source: Source,
+    subject: S,
+    out: mpsc::Sender<S::Out>,
+    listing: Listing,
+    /// Up to here we know everything; `None` before the first listing is complete.
+    version: Option<String>,
+    health: WatchHealth,
+    backoff: Backoff,
+}
+
+impl<S: Subject> Watch<S> {
+    async fn run(mut self) {
+        loop {
+            let began = self.http.clock().now();
+            let Err(end) = self.attempt().await;
+            let lasted = self.http.clock().now().since(began);
+            let wait = match end {
+                End::Unheard => return,
+                End::Closed if lasted >= WORKED => {
+                    self.backoff.reset();
+                    None
+                }
+                // A server that closes at once, or forgets at once, is not asked in a loop.
+                End::Closed => Some(self.backoff.next(None)),
+                End::Expired => {
+                    if self.version.take().is_none() && self.listing == Listing::Paged {
+                        self.listing = Listing::Whole;
+                    }
+                    Some(self.backoff.next(None))
+                }
+                End::NotStreamed => {
+                    self.listing = Listing::Paged;
+                    None
+                }
+                End::Failed(failure) => {
+                    if lasted >= WORKED {
+                        self.backoff.reset();
+                    }
+                    let (health, wait) = self.judge(&failure, began + lasted);
+                    if self.tell_health(health).await.is_err() {
+                        return;
+                    }
+                    Some(wait)
+                }
+            };
+            tokio::select! {
+                () = tokio::time::sleep(wait.unwrap_or_default()) => {}
+                () = self.out.closed() => return,
+            }
+        }
+    }
+
+    /// What a failure means for what is known, and when to try again.
+    fn judge(&mut self, failure: &Failure, now: Timestamp) -> (WatchHealth, Duration) {
+        let why = Str::from(failure.to_string());
+        if failure.is_forbidden() {
+            // What was listed before may be anything by now.
+            self.version = None;
+            return (WatchHealth::Forbidden { why }, self.backoff.about(FORBIDDEN));
+        }
+        let since = match &self.health {
+            WatchHealth::Down { since, .. } => *since,
+            _ => now,
+        };
+        (WatchHealth::Down { since, why }, self.backoff.next(failure.retry_after()))
+    }
+
+    async fn attempt(&mut self) -> Result<Infallible, End> {
+        match (self.version.clone(), self.listing) {
+            (Some(version), _) => self.follow(&version).await,
+            (None, Listing::Streamed) => self.stream().await,
+            (None, Listing::Paged) => self.pages().await,
+            (None, Listing::Whole) => self.whole().await,
+        }
+    }
+
+    /// A watch that begins with everything there is.
+    async fn stream(&mut self) -> Result<Infallible, End> {
+        let timeout = self.timeout();
+        let path = self.path(&[
+            ("watch", "true"),
+            ("sendInitialEvents", "true"),
+            ("resourceVersionMatch", "NotOlderThan"),
+            ("allowWatchBookmarks", "true"),
+            ("timeoutSeconds", &timeout),
+        ]);
+        let lines = match self.http.lines(&path, OPEN_TIMEOUT).await {
+            Ok(lines) => lines,
+            Err(failure) => match failure.code() {
+                Some(400 | 405 | 422) => {
+                    self.http.gave_up_streaming_lists();
+                    return Err(End::NotStreamed);
+                }
+                // Listing may be permitted where watching is not, or the other way round: the pages will tell.
+                Some(403) => return Err(End::NotStreamed),
+                _ => return Err(failure.into()),
+            },
+        };
+        self.begin().await?;
+        self.read(lines, LIST_SILENCE).await.map_err(|end| match end {
+            End::Failed(Failure::Timeout(_)) if self.version.is_none() => End::NotStreamed,
+            end => end,
+        })
+    }
+
+    /// A watch from `version` on.
+    async fn follow(&mut self, version: &str) -> Result<Infallible, End> {
+        let timeout = self.timeout();
+        let path = self.path(&[
+            ("watch", "true"),
+            ("resourceVersion", version),
+            ("allowWatchBookmarks", "true"),
+            ("timeoutSeconds", &timeout),
+        ]);
+        let lines = self.http.lines(&path, OPEN_TIMEOUT).await?;
+        self.tell_health(WatchHealth::Live).await?;
+        self.read(lines, SILENCE).await.map_err(|end| match end {
+            // Not a word for longer than bookmarks take: whether that means anything, the next attempt will tell.
+            End::Failed(Failure::Timeout(_)) => End::Closed,
+            end => end,
+        })
+    }
+
+    /// A list, page by page, then a watch.
+    async fn pages(&mut self) -> Result<Infallible, End> {
+        let mut more = String::new();
+        loop {
+            let first = more.is_empty();
+            let path =
+                if first { self.path(&[("limit", PAGE)]) } else { self.path(&[("limit", PAGE), ("continue", &more)]) };
+            let body = self.http.call(Call::get(&path, PAGE_TIMEOUT)).await?;
+            if first {
+                self.begin().await?;
+            }
+            let page = self.page(&body).await?;
+            if page.next.is_empty() {
+                self.complete(page.version.clone()).await?;
+                return self.follow(&page.version).await;
+            }
+            more = page.next;
+        }
+    }
+
+    /// A list in one piece, then a watch.
+    async fn whole(&mut self) -> Result<Infallible, End> {
+        let path = self.path(&[("resourceVersion", "0")]);
+        let body = self.http.call(Call::get(&path, PAGE_TIMEOUT)).await?;
+        self.begin().await?;
+        let page = self.page(&body).await?;
+        self.complete(page.version.clone()).await?;
+        self.follow(&page.version).await
+    }
+
+    async fn page(&mut self, body: &[u8]) -> Result<parse::PageEnd, End> {
+        let page = parse::page::<S::Wire<'_>>(body)?;
+        for wire in page.items {
+            let news = self.subject.applied(wire).map_err(Failure::Malformed)?;
+            if let Some(news) = news {
+                self.out.send(news).await.map_err(|_| End::Unheard)?;
+            }
+        }
+        Ok(page.end)
+    }
+
+    /// Reads a watch to its end.
+    async fn read(&mut self, mut lines: Lines, mut silence: Duration) -> Result<Infallible, End> {
+        while let Some(line) = lines.next(silence).await? {
+            let (version, news) = match parse::line::<S::Wire<'_>>(line)? {
+                Line::Applied(wire) => {
+                    let version = S::version(&wire).to_owned();
+                    (version, self.subject.applied(wire).map_err(Failure::Malformed)?)
+                }
+                Line::Deleted(wire) => (S::version(&wire).to_owned(), self.subject.deleted(wire)),
+                Line::Bookmark { version, ends_listing } => {
+                    if ends_listing && self.version.is_none() {
+                        silence = SILENCE;
+                        self.complete(version).await?;
+                        continue;
+                    }
+                    (version, None)
+                }
+                Line::Refused(failure) => return Err(failure.into()),
+                Line::Unknown => continue,
+            };
+            if let Some(known) = &mut self.version {
+                known.clone_from(&version);
+            }
+            if let Some(news) = news {
+                self.out.send(news).await.map_err(|_| End::Unheard)?;
+            }
+        }
+        Err(End::Closed)
+    }
+
+    async fn begin(&mut self) -> Result<(), End> {
+        match self.subject.listing() {
+            Some(news) => self.out.send(news).await.map_err(|_| End::Unheard),
+            None => Ok(()),
+        }
+    }
+
+    async fn complete(&mut self, version: String) -> Result<(), End> {
+        for news in self.subject.listed() {
+            self.out.send(news).await.map_err(|_| End::Unheard)?;
+        }
+        self.version = Some(version);
+        self.tell_health(WatchHealth::Live).await
+    }
+
+    async fn tell_health(&mut self, health: WatchHealth) -> Result<(), End> {
+        if self.health == health {
+            return Ok(());
+        }
+        self.health = health.clone();
+        match self.subject.health(health) {
+            Some(news) => self.out.send(news).await.map_err(|_| End::Unheard),
+            None => Ok(()),
+        }
+    }
+
+    /// Watches of one console do not all end at the same instant.
+    fn timeout(&mut self) -> String {
+        self.backoff.about(WATCH_FOR).as_secs().to_string()
+    }
+
+    fn path(&self, query: &[(&str, &str)]) -> String {
+        let mut all = Vec::with_capacity(query.len() + 2);
+        all.extend(self.source.labels.as_deref().map(|labels| ("labelSelector", labels)));
+        all.extend(self.source.fields.as_deref().map(|fields| ("fieldSelector", fields)));
+        all.extend_from_slice(query);
+        with_query(&self.source.path, &all)
+    }
+}

@@ -1,0 +1,182 @@
+//! The lines of a watch and the pages of a list, read in place.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::super::http::{Failure, Refusal};
+
+/// What a line of a watch says.
+#[derive(Debug)]
+pub(super) enum Line<T> {
+    /// The object is as it is now.
+    Applied(T),
+    /// The object is gone; this is how it last was.
+    Deleted(T),
+    /// Everything up to this version was told.
+    Bookmark {
+        /// Up to which.
+        version: String,
+        /// Whether it is the one that ends a streaming list.
+        ends_listing: bool,
+    },
+    /// The watch failed.
+    Refused(Failure),
+    /// Something of a future version.
+    Unknown,
+}
+
+/// A line, read at once when its type comes first, as servers write it.
+#[derive(Deserialize)]
+struct Whole<T> {
+    object: T,
+}
+
+/// A line whose object is read when its type is known.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: std::borrow::Cow<'a, str>,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Mark {
+    metadata: MarkMeta,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct MarkMeta {
+    resource_version: String,
+    annotations: Option<MarkAnnotations>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct MarkAnnotations {
+    #[serde(rename = "k8s.io/initial-events-end")]
+    ends_listing: Option<String>,
+}
+
+/// Reads a line of a watch.
+///
+/// # Errors
+/// When it is not one; the words name what could not be read.
+pub(super) fn line<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<Line<T>, Failure> {
+    let whole = || serde_json::from_slice::<Whole<T>>(line).map(|whole| whole.object);
+    if line.starts_with(br#"{"type":"MODIFIED","#) || line.starts_with(br#"{"type":"ADDED","#) {
+        return whole().map(Line::Applied).map_err(|error| unreadable("an object of a watch", &error));
+    }
+    if line.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Line::Unknown);
+    }
+    let envelope: Envelope<'a> =
+        serde_json::from_slice(line).map_err(|error| unreadable("a line of a watch", &error))?;
+    let object = || serde_json::from_str::<T>(envelope.object.get());
+    let read = match &*envelope.kind {
+        "ADDED" | "MODIFIED" => object().map(Line::Applied),
+        "DELETED" => object().map(Line::Deleted),
+        "BOOKMARK" => serde_json::from_str::<Mark>(envelope.object.get()).map(|mark| Line::Bookmark {
+            version: mark.metadata.resource_version,
+            ends_listing: mark.metadata.annotations.and_then(|marks| marks.ends_listing).is_some(),
+        }),
+        "ERROR" => serde_json::from_str::<Refusal>(envelope.object.get())
+            .map(|refusal| Line::Refused(refusal.into_failure(0, None))),
+        _ => Ok(Line::Unknown),
+    };
+    read.map_err(|error| unreadable("an object of a watch", &error))
+}
+
+/// A page of a list.
+#[derive(Debug)]
+pub(super) struct Page<T> {
+    pub(super) items: Vec<T>,
+    pub(super) end: PageEnd,
+}
+
+/// What follows a page.
+#[derive(Debug)]
+pub(super) struct PageEnd {
+    /// The version that the list is of.
+    pub(super) version: String,
+    /// The token of the next page; empty after the last.
+    pub(super) next: String,
+}
+
+#[derive(Deserialize)]
+struct List<T> {
+    #[serde(default)]
+    metadata: ListMeta,
+    items: Option<Vec<T>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct ListMeta {
+    resource_version: String,
+    r#continue: String,
+}
+
+/// Reads a page of a list.
+///
+/// # Errors
+/// When it is not one.
+pub(super) fn page<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<Page<T>, Failure> {
+    let list: List<T> = serde_json::from_slice(body).map_err(|error| unreadable("a list", &error))?;
+    let end = PageEnd { version: list.metadata.resource_version, next: list.metadata.r#continue };
+    Ok(Page { items: list.items.unwrap_or_default(), end })
+}
+
+fn unreadable(what: &str, error: &serde_json::Error) -> Failure {
+    Failure::Malformed(format!("{what} cannot be read: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Line<Value>, Failure> {
+        line(text.as_bytes())
+    }
+
+    #[test]
+    fn reads_every_kind_of_line() {
+        let Ok(Line::Applied(object)) = read(r#"{"type":"ADDED","object":{"a":1}}"#) else { panic!() };
+        assert_eq!(object["a"], 1);
+        assert!(matches!(read(r#"{"type":"MODIFIED","object":{}}"#), Ok(Line::Applied(_))));
+        assert!(matches!(read(r#"{"object":{},"type":"ADDED"}"#), Ok(Line::Applied(_))), "in any order");
+        assert!(matches!(read(r#"{"type":"DELETED","object":{}}"#), Ok(Line::Deleted(_))));
+        assert!(matches!(read(r#"{"type":"TELEPORTED","object":{}}"#), Ok(Line::Unknown)));
+        assert!(matches!(read(" "), Ok(Line::Unknown)));
+        assert!(read(r#"{"type":"ADDED""#).is_err());
+    }
+
+    #[test]
+    fn tells_the_bookmark_that_ends_a_listing_from_the_others() {
+        let end = r#"{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"123",
+            "creationTimestamp":null,"annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
+        let Ok(Line::Bookmark { version, ends_listing: true }) = read(end) else { panic!("{:?}", read(end)) };
+        assert_eq!(version, "123");
+        let plain = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"124"}}}"#;
+        assert!(matches!(read(plain), Ok(Line::Bookmark { ends_listing: false, .. })));
+    }
+
+    #[test]
+    fn a_410_inside_the_stream_is_an_expiry() {
+        let gone = r#"{"type":"ERROR","object":{"kind":"Status","status":"Failure",
+            "message":"too old resource version: 5 (900)","reason":"Expired","code":410}}"#;
+        let Ok(Line::Refused(failure)) = read(gone) else { panic!() };
+        assert!(failure.is_expired());
+    }
+
+    #[test]
+    fn reads_pages() {
+        let list = page::<Value>(br#"{"metadata":{"resourceVersion":"9","continue":"x"},"items":[{},{}]}"#).unwrap();
+        assert_eq!((list.items.len(), &*list.end.version, &*list.end.next), (2, "9", "x"));
+        assert!(page::<Value>(br#"{"metadata":{"resourceVersion":"9"},"items":null}"#).unwrap().end.next.is_empty());
+    }
+}

@@ -1,0 +1,264 @@
+//! Effects become API calls, and what came of each is told in the engine's words.
+//!
+//! A write is sent once. When it was refused because the object changed meanwhile, the object is read again and told, so
+//! that the engine decides on what is there now.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::{Value, json};
+
+use super::bucket::Bucket;
+use super::http::{Call, Failure, Http, with_query};
+use super::lean::{Interner, PodWire, lease_fact, lease_object};
+use super::subjects::{Shared, SharedWorkload};
+use crate::engine::Str;
+use crate::engine::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
+use crate::engine::event::Event;
+use crate::engine::facts::{DaemonSetFact, LeaseFact};
+use crate::engine::record::lease_name;
+use crate::engine::time::Timestamp;
+
+/// How long a write may take. Together with the time for which a lease holder may act it stays below the lease.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(4);
+/// By this name `metadata.managedFields` knows us.
+const FIELD_MANAGER: &str = "rolldeck";
+
+/// Makes the writes of one rollout. Cheap to clone.
+#[derive(Clone)]
+pub struct Writer {
+    http: Http,
+    workload: SharedWorkload,
+    shared: Arc<Shared>,
+    namespace: Str,
+    name: Str,
+    deletes: Bucket,
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer").field("namespace", &self.namespace).field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// What came of a write, and what was seen on the way; what was seen is to be observed first.
+#[derive(Debug)]
+pub struct Executed {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Objects as the server answered with.
+    pub seen: Vec<Event>,
+}
+
+impl Executed {
+    fn only(outcome: Outcome) -> Self {
+        Self { outcome, seen: Vec::new() }
+    }
+}
+
+impl Writer {
+    pub(super) fn new(http: Http, workload: SharedWorkload, shared: Arc<Shared>, namespace: Str, name: Str) -> Self {
+        Self { http, workload, shared, namespace, name, deletes: Bucket::new() }
+    }
+
+    /// Makes the write that `effect` asks for.
+    pub async fn execute(&self, effect: &Effect) -> Executed {
+        match effect {
+            Effect::DeletePod { name, uid, node, not_after } => self.delete_pod(name, uid, node, *not_after).await,
+            Effect::PatchDaemonSet { resource_version, patch } => self.patch_daemonset(resource_version, patch).await,
+            Effect::WriteLease { resource_version: None, lease } => self.create_lease(lease).await,
+            Effect::WriteLease { resource_version: Some(version), lease } => self.replace_lease(version, lease).await,
+        }
+    }
+
+    async fn delete_pod(&self, pod: &str, uid: &str, node: &str, not_after: Timestamp) -> Executed {
+        let what = format!("delete pod {pod} on {node}");
+        self.deletes.take().await;
+        if self.http.clock().now() > not_after {
+            let message = format!("{what}: not sent, it is too late: somebody else may drive by now").into();
+            return Executed::only(Err(EffectError { kind: EffectErrorKind::NotSent, message }));
+        }
+        let path = format!("/api/v1/namespaces/{}/pods/{pod}", self.namespace);
+        let options = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": uid},
+            "propagationPolicy": "Background",
+        });
+        match self.send(Method::DELETE, &path, "application/json", &options).await {
+            Ok(body) => {
+                // The answer is the pod, terminating by now; or a Status, when it is gone already.
+                let pod = serde_json::from_slice::<PodWire<'_>>(&body).ok();
+                let pod = pod.map(|pod| pod.fact(&mut Interner::default()));
+                let seen = pod.filter(|pod| &*pod.uid == uid && pod.deletion_at.is_some());
+                Executed {
+                    outcome: Ok(Done::PodDeleted),
+                    seen: seen.map(|pod| Event::Pod(Box::new(pod))).into_iter().collect(),
+                }
+            }
+            Err(failure) => Executed::only(Err(error(&what, &failure))),
+        }
+    }
+
+    async fn patch_daemonset(&self, resource_version: &str, patch: &DaemonSetPatch) -> Executed {
+        let what = match patch {
+            DaemonSetPatch::Adopt { .. } => format!("set OnDelete on daemonset {}", self.name),
+            DaemonSetPatch::Template(_) => format!("change the template of daemonset {}", self.name),
+            DaemonSetPatch::Release { .. } => format!("restore the update strategy of daemonset {}", self.name),
+        };
+        let known = self.shared.daemonset.borrow().clone();
+        let request = self.workload.patch(resource_version, patch, known.as_deref());
+        let path = self.daemonset_path();
+        let answer = self.send(Method::PATCH, &path, request.content_type, &request.body).await;
+        let failure = match answer.and_then(|body| self.daemonset(&body)) {
+            Ok(fact) => return Executed::only(Ok(Done::DaemonSet(Box::new(fact)))),
+            Err(failure) => failure,
+        };
+        // A JSON patch whose test fails is answered with 422, like one that makes no sense: the object tells which.
+        let kind = failure.kind();
+        if !matches!(kind, EffectErrorKind::Conflict | EffectErrorKind::Invalid) {
+            return Executed::only(Err(error(&what, &failure)));
+        }
+        let Ok(fresh) = self.get(&path).await.and_then(|body| self.daemonset(&body)) else {
+            return Executed::only(Err(error(&what, &failure)));
+        };
+        let changed = &*fresh.resource_version != resource_version;
+        let mut error = error(&what, &failure);
+        if changed {
+            error.kind = EffectErrorKind::Conflict;
+        }
+        Executed { outcome: Err(error), seen: vec![Event::DaemonSet(Box::new(fresh))] }
+    }
+
+    async fn create_lease(&self, write: &LeaseWrite) -> Executed {
+        let what = format!("create lease {}", lease_name(&self.name));
+        let made = async {
+            let owner = self.owner().await?;
+            let (api_version, kind) = self.workload.api_kind();
+            let object = json!({"metadata": {
+                "name": lease_name(&self.name),
+                "namespace": &*self.namespace,
+                // Without `controller` and `blockOwnerDeletion`: that needs rights on the owner's finalizers.
+                "ownerReferences": [{"apiVersion": api_version, "kind": kind, "name": &*self.name, "uid": &*owner}],
+            }});
+            lease_object(object, write).map_err(|error| Failure::Malformed(error.to_string()))
+        };
+        let object = match made.await {
+            Ok(object) => object,
+            Err(failure) => return Executed::only(Err(unsent(&what, &failure))),
+        };
+        let answer = self.send(Method::POST, &self.leases_path(), "application/json", &object).await;
+        self.lease_written(&what, answer).await
+    }
+
+    async fn replace_lease(&self, resource_version: &str, write: &LeaseWrite) -> Executed {
+        let what = format!("update lease {}", lease_name(&self.name));
+        let path = format!("{}/{}", self.leases_path(), lease_name(&self.name));
+        let base = match self.shared.lease_at(resource_version) {
+            Some(base) => base,
+            None => match self.get(&path).await.and_then(|body| read(&body)) {
+                Ok(fresh) if fresh["metadata"]["resourceVersion"] == resource_version => fresh,
+                Ok(fresh) => {
+                    let fact = self.lease_seen(fresh);
+                    let message = format!("{what}: it changed meanwhile").into();
+                    let outcome = Err(EffectError { kind: EffectErrorKind::Conflict, message });
+                    return Executed { outcome, seen: vec![Event::Lease(Box::new(fact))] };
+                }
+                Err(failure) => return Executed::only(Err(unsent(&what, &failure))),
+            },
+        };
+        let object = match lease_object(base, write) {
+            Ok(object) => object,
+            Err(failure) => return Executed::only(Err(unsent(&what, &Failure::Malformed(failure.to_string())))),
+        };
+        let answer = self.send(Method::PUT, &path, "application/json", &object).await;
+        self.lease_written(&what, answer).await
+    }
+
+    async fn lease_written(&self, what: &str, answer: Result<Bytes, Failure>) -> Executed {
+        let failure = match answer.and_then(|body| read(&body)) {
+            Ok(lease) => return Executed::only(Ok(Done::Lease(Box::new(self.lease_seen(lease))))),
+            Err(failure) => failure,
+        };
+        let error = error(what, &failure);
+        if error.kind != EffectErrorKind::Conflict {
+            return Executed::only(Err(error));
+        }
+        let path = format!("{}/{}", self.leases_path(), lease_name(&self.name));
+        let seen = match self.get(&path).await.and_then(|body| read(&body)) {
+            Ok(fresh) => vec![Event::Lease(Box::new(self.lease_seen(fresh)))],
+            Err(_) => Vec::new(),
+        };
+        Executed { outcome: Err(error), seen }
+    }
+
+    fn lease_seen(&self, lease: Value) -> LeaseFact {
+        let fact = lease_fact(&lease);
+        self.shared.lease_is(Some(lease));
+        fact
+    }
+
+    fn daemonset(&self, body: &[u8]) -> Result<DaemonSetFact, Failure> {
+        let fact = self.workload.fact(read(body)?).map_err(Failure::Malformed)?;
+        self.shared.daemonset_is(&fact);
+        Ok(fact)
+    }
+
+    /// The uid of the DaemonSet, which owns the Lease.
+    async fn owner(&self) -> Result<Str, Failure> {
+        let known = self.shared.daemonset.borrow().as_ref().map(|daemonset| daemonset.uid.clone());
+        match known {
+            Some(uid) => Ok(uid),
+            None => Ok(self.daemonset(&self.get(&self.daemonset_path()).await?)?.uid),
+        }
+    }
+
+    fn daemonset_path(&self) -> String {
+        format!("{}/{}", self.workload.collection(Some(&self.namespace)), self.name)
+    }
+
+    fn leases_path(&self) -> String {
+        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
+    }
+
+    async fn get(&self, path: &str) -> Result<Bytes, Failure> {
+        self.http.call(Call::get(path, WRITE_TIMEOUT)).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &'static str,
+        body: &Value,
+    ) -> Result<Bytes, Failure> {
+        let managed;
+        let path = if method == Method::DELETE {
+            path
+        } else {
+            managed = with_query(path, &[("fieldManager", FIELD_MANAGER)]);
+            &managed
+        };
+        let body = body.to_string().into_bytes();
+        self.http.call(Call { method, path, content_type, body, timeout: WRITE_TIMEOUT }).await
+    }
+}
+
+fn read(body: &[u8]) -> Result<Value, Failure> {
+    serde_json::from_slice(body).map_err(|error| Failure::Malformed(format!("the answer cannot be read: {error}")))
+}
+
+fn error(what: &str, failure: &Failure) -> EffectError {
+    EffectError { kind: failure.kind(), message: format!("{what}: {failure}").into() }
+}
+
+/// As [`error`], of something that happened before anything was written: then nothing can have been done.
+fn unsent(what: &str, failure: &Failure) -> EffectError {
+    let mut error = error(what, failure);
+    if error.kind.may_have_happened() {
+        error.kind = EffectErrorKind::NotSent;
+    }
+    error
+}
