@@ -82,3 +82,8 @@ impl Default for Timing {
         Self { lease: Duration::from_secs(15), act: Duration::from_secs(8), renew: Duration::from_secs(3) }
     }
 }
+
+#[cfg(test)]
+mod lab;
+#[cfg(test)]
+mod tests;

@@ -289,7 +289,7 @@ impl Engine {
         let id = self.send_lease();
         let resource_version = self.lock.resource_version();
         self.lock.in_flight = Some(InFlight { id, sent_at: now, write: write.clone(), edits_before: self.next_edit });
-        Some((id, Effect::WriteLease { resource_version, lease: write }))
+        Some((id, Effect::WriteLease { resource_version, lease: Box::new(write) }))
     }
 
     fn holders_write(&self, record: Option<Record>, now: Timestamp) -> Option<super::effect::LeaseWrite> {

@@ -39,7 +39,7 @@ pub enum Effect {
         /// `metadata.resourceVersion` as last seen; `None` creates.
         resource_version: Option<Str>,
         /// What it shall hold.
-        lease: LeaseWrite,
+        lease: Box<LeaseWrite>,
     },
 }
 

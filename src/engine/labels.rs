@@ -153,7 +153,7 @@ impl Requirement {
         let bound = || -> Result<i64, String> {
             let values = values();
             let text = values.first().map(|text| &**text).unwrap_or_default();
-            text.parse().map_err(|_| format!("selector on `{key}`: `{text}` is not an integer"))
+            text.parse().map_err(|error| format!("selector on `{key}`: `{text}` is not an integer: {error}"))
         };
         let operator = match expression["operator"].as_str().unwrap_or_default() {
             "In" => Operator::In(values()),

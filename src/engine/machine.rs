@@ -203,7 +203,7 @@ impl Engine {
             Event::Lease(fact) => self.lock.observe(*fact, now),
             Event::LeaseGone => self.lock.observe_absent(),
             Event::Listed(Watched::Lease) if self.lock.known == super::lock::Known::Nothing => {
-                self.lock.observe_absent()
+                self.lock.observe_absent();
             }
             Event::Pod(fact) => {
                 if fact.deletion_at.is_some() {
@@ -223,6 +223,7 @@ impl Engine {
     ///
     /// # Errors
     /// Refuses what makes no sense, is not permitted, or cannot be judged now; then nothing changed.
+    #[expect(clippy::needless_pass_by_value, reason = "a command is handed over, to be given once")]
     pub fn command(&mut self, command: Command, now: Timestamp) -> Result<CommandId, Refusal> {
         self.refresh(now);
         let resolved = self.resolve(&command, now)?;

@@ -146,6 +146,8 @@ impl Plan {
                 plan.in_line += 1;
             }
             plan.holds[at] = Some(match (hold, standstill) {
+                // With no rollout there is no partition that could hold anything.
+                (_, Standstill::Held(held @ (Hold::Native | Hold::NoRollout))) => held.clone(),
                 (hold @ Hold::Partition { .. }, _) => hold,
                 (_, Standstill::Held(held)) => held.clone(),
                 (hold, Standstill::None) => {

@@ -60,7 +60,7 @@ impl FromStr for IntOrPercent {
                 Ok(percent) if percent <= 100 => Ok(Self::Percent(percent)),
                 _ => Err(refuse()),
             },
-            None => text.trim().parse().map(Self::Int).map_err(|_| refuse()),
+            None => text.trim().parse().ok().map(Self::Int).ok_or_else(refuse),
         }
     }
 }

@@ -352,7 +352,7 @@ impl View {
                 self.nodes[node].pods.push(ix);
             }
         }
-        self.pods[ix] = Some(PodEntry::next(before, fact, node, seen, now));
+        self.pods[ix] = Some(PodEntry::next(before.as_ref(), fact, node, seen, now));
     }
 
     /// Counts an old pod that was deleted while it was unready under RollingUpdate: what the cascade consists of.
@@ -454,18 +454,18 @@ impl View {
 }
 
 impl PodEntry {
-    fn next(before: Option<Self>, fact: PodFact, node: Option<NodeIx>, seen: Seen, now: Timestamp) -> Self {
-        let first_seen = before.as_ref().map_or(seen, |before| before.first_seen);
+    fn next(before: Option<&Self>, fact: PodFact, node: Option<NodeIx>, seen: Seen, now: Timestamp) -> Self {
+        let first_seen = before.map_or(seen, |before| before.first_seen);
         let ready_seen = fact.ready.then(|| {
-            let still = before.as_ref().filter(|before| before.fact.ready_since == fact.ready_since);
-            match (&before, still.and_then(|before| before.ready_seen)) {
+            let still = before.filter(|before| before.fact.ready_since == fact.ready_since);
+            match (before, still.and_then(|before| before.ready_seen)) {
                 (_, Some(seen)) => seen,
                 (Some(_), None) => Seen::Happen(now),
                 (None, None) => seen,
             }
         });
         let trouble = super::diagnose::diagnose(&fact, now).map(|cause| {
-            let since = before.as_ref().and_then(|before| before.trouble.as_ref()).map_or(now, |trouble| trouble.since);
+            let since = before.and_then(|before| before.trouble.as_ref()).map_or(now, |trouble| trouble.since);
             Trouble { cause, since }
         });
         Self { fact, first_seen, ready_seen, trouble, node, listed: true }

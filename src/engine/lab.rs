@@ -1,0 +1,421 @@
+//! A cluster the size of a test tube: nodes, one DaemonSet on `OnDelete` or not, its revisions and one Lease, with the
+//! effects of any number of engines applied to it at once. What takes time in a real cluster happens when a test says so.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::command::{Command, CommandId, Notice, Refusal, Step};
+use super::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
+use super::event::{Event, WatchHealth, Watched};
+use super::facts::*;
+use super::labels::Labels;
+use super::quantity::IntOrPercent;
+use super::record::{Finish, ORIGINAL_STRATEGY};
+use super::snapshot::{NodeState, Snapshot};
+use super::template::Template;
+use super::time::Timestamp;
+use super::{Config, Engine, Role, Str, Timing};
+
+/// The cluster.
+pub(crate) struct Lab {
+    pub(crate) now: Timestamp,
+    version: u64,
+    pub(crate) daemonset: DaemonSetFact,
+    pub(crate) revisions: Vec<RevisionFact>,
+    pub(crate) nodes: BTreeMap<Str, NodeFact>,
+    pub(crate) pods: BTreeMap<Str, PodFact>,
+    pub(crate) lease: Option<LeaseFact>,
+    serial: u32,
+    /// Images that cannot be pulled.
+    pub(crate) broken: Vec<Str>,
+    /// New pods become ready only when told to.
+    pub(crate) slow: bool,
+    /// Deletions, in order: node names.
+    pub(crate) deleted: Vec<Str>,
+    /// The most nodes that were without an available pod at once.
+    pub(crate) worst_down: usize,
+    log: Vec<Event>,
+}
+
+pub(crate) fn template(image: &str) -> Template {
+    Template::from_json(json!({"spec": {"containers": [{"name": "agent", "image": image}]}}))
+}
+
+impl Lab {
+    /// `count` nodes `n1`…, all running `agent:v1` as revision 1, with this strategy.
+    pub(crate) fn new(count: usize, strategy: Value) -> Self {
+        let mut lab = Self {
+            now: Timestamp::from_millis(1_800_000_000_000),
+            version: 1,
+            daemonset: DaemonSetFact {
+                namespace: "edge".into(),
+                name: "agent".into(),
+                uid: "ds".into(),
+                template: template("agent:v1"),
+                ..DaemonSetFact::default()
+            },
+            revisions: Vec::new(),
+            nodes: BTreeMap::new(),
+            pods: BTreeMap::new(),
+            lease: None,
+            serial: 0,
+            broken: Vec::new(),
+            slow: false,
+            deleted: Vec::new(),
+            worst_down: 0,
+            log: Vec::new(),
+        };
+        lab.set_strategy(strategy);
+        lab.reconcile();
+        for nth in 1..=count {
+            let name = Str::from(format!("n{nth}"));
+            let labels = [("zone", if nth <= 3 { "canary" } else { "rest" })].into_iter().collect();
+            let node = NodeFact { name: name.clone(), labels, ready: ConditionStatus::True, ..NodeFact::default() };
+            lab.nodes.insert(name.clone(), node);
+            lab.create_pod(&name);
+        }
+        lab.worst_down = 0;
+        lab
+    }
+
+    pub(crate) fn rolling(count: usize, max_unavailable: u32) -> Self {
+        Self::new(
+            count,
+            json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": max_unavailable}}),
+        )
+    }
+
+    pub(crate) fn set_strategy(&mut self, raw: Value) {
+        self.daemonset.strategy = UpdateStrategy {
+            kind: if raw["type"] == "OnDelete" { StrategyKind::OnDelete } else { StrategyKind::RollingUpdate },
+            max_unavailable: serde_json::from_value(raw["rollingUpdate"]["maxUnavailable"].clone()).ok(),
+            max_surge: None,
+            raw,
+        };
+        self.touch_daemonset();
+    }
+
+    pub(crate) fn set_template(&mut self, template: Template) {
+        self.daemonset.template = template;
+        self.touch_daemonset();
+    }
+
+    fn touch_daemonset(&mut self) {
+        self.version += 1;
+        self.daemonset.generation += 1;
+        self.daemonset.resource_version = self.version.to_string().into();
+        self.log.push(Event::DaemonSet(Box::new(self.daemonset.clone())));
+    }
+
+    /// The controller follows: it records the template as a revision.
+    pub(crate) fn reconcile(&mut self) {
+        let newest = self.revisions.iter().map(|revision| revision.number).max().unwrap_or(0);
+        let template = self.daemonset.template.clone();
+        let at = self.revisions.iter().position(|revision| revision.template == template).unwrap_or_else(|| {
+            let hash = Str::from(format!("hash{}", newest + 1));
+            self.revisions.push(RevisionFact {
+                name: format!("agent-{hash}").into(),
+                hash,
+                owner: Some("ds".into()),
+                template,
+                ..RevisionFact::default()
+            });
+            self.revisions.len() - 1
+        });
+        if self.revisions[at].number < newest.max(1) || self.revisions[at].number == 0 {
+            self.revisions[at].number = newest + 1;
+            self.log.push(Event::Revision(Box::new(self.revisions[at].clone())));
+        }
+        if self.daemonset.observed_generation != self.daemonset.generation {
+            self.version += 1;
+            self.daemonset.observed_generation = self.daemonset.generation;
+            self.daemonset.resource_version = self.version.to_string().into();
+            self.log.push(Event::DaemonSet(Box::new(self.daemonset.clone())));
+        }
+    }
+
+    fn current(&self) -> RevisionFact {
+        self.revisions.iter().find(|revision| revision.template == self.daemonset.template).cloned().unwrap()
+    }
+
+    pub(crate) fn create_pod(&mut self, node: &str) {
+        let revision = self.current();
+        let image = revision.template.images()[0].clone();
+        let broken = self.broken.contains(&image);
+        self.serial += 1;
+        self.version += 1;
+        let state = if broken {
+            ContainerState::Waiting { reason: "ErrImagePull".into(), message: Some("not found".into()) }
+        } else {
+            ContainerState::Running { since: Some(self.now) }
+        };
+        let ready = !broken && !self.slow;
+        let pod = PodFact {
+            uid: format!("uid{}", self.serial).into(),
+            name: format!("agent-{}", self.serial).into(),
+            resource_version: self.version.to_string().into(),
+            node: Some(node.into()),
+            owner: Some("ds".into()),
+            revision: Some(revision.hash),
+            created_at: self.now,
+            phase: if broken { PodPhase::Pending } else { PodPhase::Running },
+            ready,
+            ready_since: ready.then_some(self.now),
+            containers: vec![ContainerFact {
+                name: "agent".into(),
+                role: ContainerRole::Main,
+                image_present: !broken,
+                state,
+                last_end: None,
+                restarts: 0,
+                ready,
+            }],
+            ..PodFact::default()
+        };
+        self.pods.insert(pod.uid.clone(), pod.clone());
+        self.log.push(Event::Pod(Box::new(pod)));
+    }
+
+    pub(crate) fn change_pod(&mut self, node: &str, change: impl FnOnce(&mut PodFact)) {
+        self.version += 1;
+        let version = self.version;
+        let pod = self.pods.values_mut().find(|pod| pod.node.as_deref() == Some(node)).unwrap();
+        change(pod);
+        pod.resource_version = version.to_string().into();
+        let pod = pod.clone();
+        self.log.push(Event::Pod(Box::new(pod)));
+        self.measure();
+    }
+
+    pub(crate) fn set_ready(&mut self, node: &str, ready: bool) {
+        let now = self.now;
+        self.change_pod(node, |pod| {
+            pod.ready = ready;
+            pod.ready_since = Some(now);
+            pod.containers[0].ready = ready;
+        });
+    }
+
+    pub(crate) fn set_node_ready(&mut self, node: &str, ready: bool) {
+        let fact = self.nodes.get_mut(node).unwrap();
+        fact.ready = if ready { ConditionStatus::True } else { ConditionStatus::Unknown };
+        fact.ready_since = Some(self.now);
+        self.log.push(Event::Node(Box::new(fact.clone())));
+        self.set_ready(node, ready);
+    }
+
+    fn measure(&mut self) {
+        self.worst_down = self.worst_down.max(self.down());
+    }
+
+    /// Nodes without a ready pod.
+    pub(crate) fn down(&self) -> usize {
+        let serving = |node: &Str| {
+            self.pods.values().any(|pod| pod.node.as_ref() == Some(node) && pod.ready && pod.deletion_at.is_none())
+        };
+        self.nodes.keys().filter(|node| !serving(node)).count()
+    }
+
+    /// Pods by image version: how many run each.
+    pub(crate) fn at(&self, hash: &str) -> usize {
+        self.pods.values().filter(|pod| pod.revision.as_deref() == Some(hash)).count()
+    }
+
+    /// Carries out an effect, as an API server would.
+    pub(crate) fn apply(&mut self, effect: Effect) -> Outcome {
+        let refuse = |kind| Err(EffectError { kind, message: "refused".into() });
+        match effect {
+            Effect::DeletePod { uid, node, not_after, .. } => {
+                assert!(self.now <= not_after, "a deletion was sent too late");
+                let Some(pod) = self.pods.get_mut(&uid) else { return refuse(EffectErrorKind::NotFound) };
+                pod.deletion_at = Some(self.now);
+                pod.ready = false;
+                self.version += 1;
+                pod.resource_version = self.version.to_string().into();
+                let pod = pod.clone();
+                self.log.push(Event::Pod(Box::new(pod)));
+                self.deleted.push(node);
+                self.measure();
+                Ok(Done::PodDeleted)
+            }
+            Effect::PatchDaemonSet { resource_version, patch } => {
+                if resource_version != self.daemonset.resource_version {
+                    return refuse(EffectErrorKind::Conflict);
+                }
+                match patch {
+                    DaemonSetPatch::Adopt { original } => {
+                        self.daemonset.annotations = [(ORIGINAL_STRATEGY, original)].into_iter().collect();
+                        let mut raw = self.daemonset.strategy.raw.clone();
+                        raw["type"] = "OnDelete".into();
+                        self.set_strategy(raw);
+                    }
+                    DaemonSetPatch::Template(template) => self.set_template(Template::from_json(template)),
+                    DaemonSetPatch::Release { original } => {
+                        self.daemonset.annotations = Labels::default();
+                        self.set_strategy(original);
+                    }
+                }
+                Ok(Done::DaemonSet(Box::new(self.daemonset.clone())))
+            }
+            Effect::WriteLease { resource_version, lease } => {
+                if resource_version != self.lease.as_ref().map(|lease| lease.resource_version.clone()) {
+                    return refuse(EffectErrorKind::Conflict);
+                }
+                Ok(Done::Lease(Box::new(self.write_lease(*lease))))
+            }
+        }
+    }
+
+    fn write_lease(&mut self, write: LeaseWrite) -> LeaseFact {
+        self.version += 1;
+        let fact = LeaseFact {
+            uid: "lease".into(),
+            resource_version: self.version.to_string().into(),
+            holder: write.holder,
+            duration_secs: write.duration_secs,
+            acquired_at: write.acquired_at,
+            renewed_at: write.renewed_at,
+            transitions: write.transitions,
+            record: Ok(write.record),
+        };
+        self.lease = Some(fact.clone());
+        self.log.push(Event::Lease(Box::new(fact.clone())));
+        fact
+    }
+
+    /// Pods on their way out go, and come back from the present template.
+    pub(crate) fn kubelets(&mut self) {
+        let going: Vec<PodFact> = self.pods.values().filter(|pod| pod.deletion_at.is_some()).cloned().collect();
+        for pod in going {
+            self.pods.remove(&pod.uid);
+            self.log.push(Event::PodGone(pod.uid.clone()));
+            self.create_pod(&pod.node.unwrap());
+        }
+    }
+
+    pub(crate) fn wait(&mut self, secs: u64) {
+        self.now = self.now + Duration::from_secs(secs);
+    }
+}
+
+/// A console on the lab: an engine, and how much of the log it has seen.
+pub(crate) struct Console {
+    pub(crate) engine: Engine,
+    seen: usize,
+    /// It does not hear from the cluster.
+    pub(crate) deaf: bool,
+    pub(crate) settled: Vec<(CommandId, Result<String, String>)>,
+}
+
+impl Console {
+    pub(crate) fn open(lab: &Lab, who: &str) -> Self {
+        Self::open_as(lab, who, Role::Driver)
+    }
+
+    pub(crate) fn open_as(lab: &Lab, who: &str, role: Role) -> Self {
+        let config = Config {
+            namespace: "edge".into(),
+            name: "agent".into(),
+            identity: format!("{who}@bastion/{}", lab.log.len()).into(),
+            role,
+            timing: Timing::default(),
+        };
+        let mut engine = Engine::new(config);
+        let now = lab.now;
+        let mut tell = |event| engine.observe(event, now);
+        tell(Event::DaemonSet(Box::new(lab.daemonset.clone())));
+        lab.revisions.iter().for_each(|revision| tell(Event::Revision(Box::new(revision.clone()))));
+        lab.nodes.values().for_each(|node| tell(Event::Node(Box::new(node.clone()))));
+        lab.pods.values().for_each(|pod| tell(Event::Pod(Box::new(pod.clone()))));
+        match &lab.lease {
+            Some(lease) => tell(Event::Lease(Box::new(lease.clone()))),
+            None => tell(Event::LeaseGone),
+        }
+        for watched in Watched::ALL {
+            engine.observe(Event::Watch(watched, WatchHealth::Live), now);
+        }
+        Self { engine, seen: lab.log.len(), deaf: false, settled: Vec::new() }
+    }
+
+    /// Lets it hear, decide and act until it has nothing more to do at this instant; returns how many effects it had.
+    pub(crate) fn run(&mut self, lab: &mut Lab) -> usize {
+        let mut done = 0;
+        loop {
+            self.hear(lab);
+            let effects = self.engine.decide(lab.now);
+            self.listen();
+            if effects.is_empty() {
+                return done;
+            }
+            for (id, effect) in effects {
+                done += 1;
+                let outcome = lab.apply(effect);
+                self.engine.outcome(id, outcome, lab.now);
+            }
+            lab.reconcile();
+            assert!(done < 10_000, "it never comes to rest");
+        }
+    }
+
+    fn hear(&mut self, lab: &Lab) {
+        if !self.deaf {
+            for event in &lab.log[self.seen..] {
+                self.engine.observe(event.clone(), lab.now);
+            }
+            self.seen = lab.log.len();
+        }
+    }
+
+    fn listen(&mut self) {
+        for notice in self.engine.take_notices() {
+            if let Notice::Settled { id, result } = notice {
+                self.settled.push((id, result));
+            }
+        }
+    }
+
+    /// Lets time pass: a second at a time, with kubelets at work.
+    pub(crate) fn run_for(&mut self, lab: &mut Lab, secs: u64) {
+        for _ in 0..secs {
+            self.run(lab);
+            lab.wait(1);
+            lab.kubelets();
+        }
+        self.run(lab);
+    }
+
+    /// Asks for a command and carries it out.
+    pub(crate) fn ask(&mut self, lab: &mut Lab, command: Command) -> Result<String, String> {
+        self.hear(lab);
+        let id = self.engine.command(command, lab.now).map_err(|refusal: Refusal| refusal.to_string())?;
+        self.run(lab);
+        let at = self.settled.iter().position(|(settled, _)| *settled == id);
+        at.map(|at| self.settled.remove(at).1).unwrap_or_else(|| Err("not settled".into()))
+    }
+
+    pub(crate) fn set_image(&mut self, lab: &mut Lab, image: &str) {
+        let images = [("agent".to_owned(), image.parse().unwrap())].into();
+        self.ask(lab, Command::SetImage(images)).unwrap();
+    }
+
+    pub(crate) fn partition(&mut self, lab: &mut Lab, keep: u32) {
+        self.ask(lab, Command::Step(Step::Partition(IntOrPercent::Int(keep)))).unwrap();
+    }
+
+    pub(crate) fn keep(&mut self, lab: &mut Lab) {
+        self.ask(lab, Command::Tune { budgets: None, gates: None, finish: Some(Finish::Keep) }).unwrap();
+    }
+
+    pub(crate) fn snapshot(&mut self, lab: &Lab) -> Snapshot {
+        self.hear(lab);
+        self.engine.snapshot(lab.now)
+    }
+
+    pub(crate) fn state(&mut self, lab: &Lab, node: &str) -> (NodeState, String) {
+        let snapshot = self.snapshot(lab);
+        let view = snapshot.nodes.iter().find(|view| &*view.name == node).unwrap();
+        (view.state, super::snapshot::Why { node: view, at: snapshot.at }.to_string())
+    }
+}
