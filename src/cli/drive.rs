@@ -1,7 +1,7 @@
 //! `drive`: a driver without a console. The same engine, the same words; one sentence per change.
 //!
 //! ```text
-//! open as Driver → view complete → edits (image, selector, budgets, partition) → Drive
+//! open as Errand → edits (image, budgets, selector, partition) → close → open as Driver → Drive
 //!                → tell changes ─┬─ complete, or held with --until held      0
 //!                                ├─ halted                                   4
 //!                                ├─ lease taken over, or not free            7
@@ -9,20 +9,20 @@
 //!                                └─ SIGINT, SIGTERM, SIGHUP: stand down      130, 143
 //! ```
 //!
-//! All edits are settled before the lease is asked for, so that nothing moves under half of what was said. Whatever the
-//! end, we stand down before we leave; if that fails too, the lease runs out and nothing was lost.
+//! Edits are settled by an errand, before a driver is opened at all: nothing can move under half of what was said.
+//! Whatever the end, we stand down before we leave; if that fails too, the lease runs out and nothing was lost.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::args::{DriveArgs, OutputFormat, Until, by_container};
+use super::args::{ContainerImage, DriveArgs, OutputFormat, Until, by_container};
 use super::errand::{self, CLOSE_WITHIN, Consent};
 use super::error::{CliError, Exit, Kind};
 use super::load::{self, Place};
 use super::output::Output;
-use super::status::{deleted, out_of_time, tell};
+use super::status::{deleted, out_of_time, standing, tell};
 use super::story::{Change, Story, Topic};
 use crate::driver::{Rollout, Session};
 use crate::engine::Role;
@@ -41,23 +41,21 @@ pub(crate) async fn run(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let mut interrupted = Interrupts::listen()?;
-    let rollout = session.open(namespace, &args.name.0, Role::Driver);
-    let place = Place { context: session.context(), namespace: Some(namespace) };
-    let mut drive = Drive { rollout: rollout.clone(), args, output, story: Story::default() };
+    let mut drive = Drive { session, namespace, args, output, open: None, story: Story::default() };
     let end = tokio::select! {
-        end = drive.carry_on(place) => end,
+        end = drive.whole() => end,
         exit = interrupted.next() => Ok(exit),
-        () = patience(args.timeout) => {
-            Err(out_of_time(&rollout.snapshot(), args.timeout.unwrap_or_default()))
-        }
+        late = patience(args.timeout) => Err(late),
     };
-    if let Ok(exit @ (Exit::Interrupted | Exit::Terminated)) = end {
-        drive.say(Topic::Command, format!("{}: standing down", exit.word()))?;
-    }
-    let Drive { rollout: ours, mut story, output, .. } = drive;
-    drop(ours);
+    let end = match end {
+        Ok(exit @ (Exit::Interrupted | Exit::Terminated)) => {
+            drive.say(Topic::Command, format!("{}: standing down", exit.word())).map(|()| exit)
+        }
+        Err(late) if late.code() == Exit::Incomplete.code() => Err(drive.out_of_time(late)),
+        end => end,
+    };
     tokio::select! {
-        () = stand_down(rollout, &mut story, output) => end,
+        () = drive.stand_down() => end,
         // Asked twice, we leave at once; the lease runs out by itself.
         exit = interrupted.next() => Ok(exit),
     }
@@ -72,64 +70,103 @@ impl Exit {
     }
 }
 
-async fn patience(timeout: Option<Duration>) {
+/// Ends when there is no more time.
+async fn patience(timeout: Option<Duration>) -> CliError {
     match timeout {
-        Some(timeout) => tokio::time::sleep(timeout).await,
+        Some(timeout) => {
+            tokio::time::sleep(timeout).await;
+            CliError::new(Kind::TimedOut, format!("not over after {} s", timeout.as_secs()))
+        }
         None => std::future::pending().await,
     }
 }
 
-/// Gives the lease back, tells what that changed, and leaves.
-async fn stand_down(rollout: Rollout, story: &mut Story, output: &mut Output) {
-    if matches!(rollout.snapshot().driver, DriverView::You { .. } | DriverView::Waiting { .. }) {
-        // Refused or failed, there is nothing more that we could do: the lease runs out.
-        let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.command(Command::StandDown)).await;
-        let _ = tell(story, &rollout.snapshot(), output);
-    }
-    let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.close()).await;
-}
-
 struct Drive<'a> {
-    rollout: Rollout,
+    session: &'a dyn Session,
+    namespace: &'a str,
     args: &'a DriveArgs,
     output: &'a mut Output,
+    /// What is open now, to be stood down whatever happens.
+    open: Option<Rollout>,
     story: Story,
 }
 
 impl Drive<'_> {
-    async fn carry_on(&mut self, place: Place<'_>) -> Result<Exit, CliError> {
-        let patience = self.args.timeout.unwrap_or(LOAD_WITHIN);
-        let snapshot = load::rollout(&self.rollout, place, patience).await?;
+    async fn whole(&mut self) -> Result<Exit, CliError> {
+        let DriveArgs { images, .. } = self.args;
+        let (errand, snapshot) = self.open(Role::Errand).await?;
         self.tell(&snapshot)?;
         if let (DriverView::Other { holder, .. }, false) = (&snapshot.driver, self.args.take_over) {
             return Err(driven_by(holder));
         }
-        for command in edits(self.args, snapshot.budgets) {
-            self.settle(command).await?;
+        let had = !images.is_empty() && has_images(&snapshot, images);
+        if had && snapshot.started_at.is_none() && standing(&snapshot) == Exit::Done {
+            return Ok(Exit::Done);
         }
+        for command in edits(self.args, snapshot.budgets) {
+            // Started again after it was killed, the same command line carries on.
+            if !(had && matches!(command, Command::SetImage(_))) {
+                self.settle(&errand, command).await?;
+            }
+        }
+        drop(errand);
+        self.close().await;
+        let (rollout, _) = self.open(Role::Driver).await?;
         let takeover = if self.args.take_over { Takeover::Ask } else { Takeover::IfFree };
-        self.settle(Command::Drive(takeover)).await?;
-        self.follow().await
+        self.settle(&rollout, Command::Drive(takeover)).await?;
+        self.follow(&rollout).await
+    }
+
+    /// Opens the rollout and waits until it can be seen.
+    async fn open(&mut self, role: Role) -> Result<(Rollout, Arc<Snapshot>), CliError> {
+        let rollout = self.session.open(self.namespace, &self.args.name.0, role);
+        self.open = Some(rollout.clone());
+        let place = Place { context: self.session.context(), namespace: Some(self.namespace) };
+        let snapshot = load::rollout(&rollout, place, self.args.timeout.unwrap_or(LOAD_WITHIN)).await?;
+        Ok((rollout, snapshot))
+    }
+
+    /// Closes what is open. A lease that could not be given back in time runs out by itself.
+    async fn close(&mut self) {
+        if let Some(rollout) = self.open.take() {
+            let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.close()).await;
+        }
+    }
+
+    /// Gives the lease back, tells what that changed, and closes.
+    async fn stand_down(&mut self) {
+        if let Some(rollout) = self.open.clone()
+            && matches!(rollout.snapshot().driver, DriverView::You { .. } | DriverView::Waiting { .. })
+        {
+            // Refused or failed, there is nothing more that we could do: the lease runs out.
+            let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.command(Command::StandDown)).await;
+            let _ = self.tell(&rollout.snapshot());
+        }
+        self.close().await;
+    }
+
+    fn out_of_time(&self, late: CliError) -> CliError {
+        match (&self.open, self.args.timeout) {
+            (Some(rollout), Some(timeout)) => out_of_time(&rollout.snapshot(), timeout),
+            _ => late,
+        }
     }
 
     /// Previews, confirms and makes one edit.
-    async fn settle(&mut self, command: Command) -> Result<(), CliError> {
-        let preview = self.rollout.preview(command.clone()).await?;
-        let snapshot = self.rollout.snapshot();
+    async fn settle(&mut self, rollout: &Rollout, command: Command) -> Result<(), CliError> {
+        let preview = rollout.preview(command.clone()).await?;
         let consent = Consent::from_flag(self.args.yes);
         if self.output.format() == OutputFormat::Text && errand::asks(&preview, consent) {
             errand::show(&preview, self.output)?;
         }
-        errand::confirm(&preview, &snapshot, consent).await?;
-        let settled = self.rollout.command(command).await?;
-        self.say(Topic::Command, settled)?;
-        let snapshot = self.rollout.snapshot();
-        self.tell(&snapshot)
+        errand::confirm(&preview, &rollout.snapshot(), consent).await?;
+        let settled = rollout.command(command).await?;
+        self.say(Topic::Command, settled)
     }
 
     /// Tells changes until it is over.
-    async fn follow(&mut self) -> Result<Exit, CliError> {
-        let mut snapshots = self.rollout.snapshots.clone();
+    async fn follow(&mut self, rollout: &Rollout) -> Result<Exit, CliError> {
+        let mut snapshots = rollout.snapshots.clone();
         let mut course = Course::new(self.args.until);
         loop {
             let snapshot = snapshots.borrow_and_update().clone();
@@ -146,7 +183,8 @@ impl Drive<'_> {
     }
 
     fn say(&mut self, topic: Topic, text: String) -> Result<(), CliError> {
-        let change = Change { at: self.rollout.snapshot().at, topic, text };
+        let at = self.open.as_ref().map(|rollout| rollout.snapshot().at).unwrap_or_default();
+        let change = Change { at, topic, text };
         match self.output.format() {
             OutputFormat::Text => self.output.line(change.line())?,
             OutputFormat::Json => self.output.json(&change.json())?,
@@ -182,6 +220,18 @@ fn edits(args: &DriveArgs, were: Budgets) -> Vec<Command> {
         (None, None) => {}
     }
     commands
+}
+
+/// Whether the template that is being rolled out has these images already.
+fn has_images(snapshot: &Snapshot, images: &[ContainerImage]) -> bool {
+    snapshot.to.as_ref().is_some_and(|target| {
+        let has = |wanted: &ContainerImage| {
+            let named = |container: &str| wanted.container == "*" || wanted.container == container;
+            let mut found = target.images.iter().filter(|(container, _)| named(container)).peekable();
+            found.peek().is_some() && found.all(|(_, image)| **image == *wanted.image.as_str())
+        };
+        images.iter().all(has)
+    })
 }
 
 fn driven_by(holder: &str) -> CliError {

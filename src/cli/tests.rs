@@ -216,7 +216,7 @@ async fn a_drive_tells_its_changes_and_ends_with_the_rollout() {
         .then(script::node_moves("ipc-020", NodeState::Terminating))
         .then(script::node_moves("ipc-020", NodeState::Updated))
         .then(idle);
-    let told = script.run("drive ds/agent --image agent=registry.example/agent:v2 --to 4 --max-pulling 1").await;
+    let told = script.run("drive ds/agent --image agent=registry.example/agent:v2.0.0 --to 4 --max-pulling 1").await;
     assert_eq!(told.code, 0, "{}", told.error);
     assert_snapshot!(told.text, @r#"
     2026-11-18T11:16:40Z rev 14 → 15 edge/agent: v1.8.2 → v1.9.0
@@ -241,6 +241,25 @@ async fn a_drive_tells_its_changes_and_ends_with_the_rollout() {
         [Command::SetImage(_), Command::Tune { .. }, Command::Step(_), Command::Drive(Takeover::IfFree), ..]
     ));
     assert_eq!(asked.last(), Some(&Command::StandDown));
+}
+
+#[tokio::test]
+async fn a_drive_that_was_killed_is_carried_on_by_the_same_command_line() {
+    let mut idle = script::driving();
+    idle.phase = Phase::Idle;
+    let script = Script::of(script::held_by_nobody()).then(idle);
+    let told = script.run("drive ds/agent --image agent=registry.example/agent:v1.9.0").await;
+    assert_eq!(told.code, 0, "{}", told.error);
+    assert_eq!(script.asked(), [Command::Drive(Takeover::IfFree), Command::StandDown]);
+}
+
+#[tokio::test]
+async fn a_drive_to_where_everything_is_has_nothing_to_do() {
+    let mut idle = script::held_by_nobody();
+    (idle.phase, idle.started_at) = (Phase::Idle, None);
+    let script = Script::of(idle);
+    let told = script.run("drive ds/agent --image agent=registry.example/agent:v1.9.0").await;
+    assert_eq!((told.code, script.asked().len()), (0, 0));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! A driver that plays a script: snapshots in order, one per command it is asked for and then by itself.
+//! A driver that plays a script: the first snapshot until it is told to drive, then the others in order.
 
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex};
@@ -52,12 +52,13 @@ pub(super) struct Script {
     danger: Danger,
     refusal: Option<Refusal>,
     asked: Arc<Mutex<Vec<Command>>>,
+    plays_by_itself: bool,
 }
 
 impl Script {
     pub(super) fn of(first: Snapshot) -> Self {
         let asked = Arc::default();
-        Self { snapshots: vec![Arc::new(first)], danger: Danger::None, refusal: None, asked }
+        Self { snapshots: vec![Arc::new(first)], danger: Danger::None, refusal: None, asked, plays_by_itself: false }
     }
 
     /// The next snapshot.
@@ -89,7 +90,7 @@ impl Script {
         let global = &invocation.0.global;
         let letters = if global.ascii { Letters::Ascii } else { Letters::Unicode };
         let output = kept.output(global.output, letters);
-        let script = self.clone();
+        let script = Self { plays_by_itself: line.contains("--watch"), ..self.clone() };
         let end =
             crate::cli::run_to(invocation, async move |_| Ok(Arc::new(script.clone()) as Arc<dyn Session>), output);
         let (error, code) = match end.await {
@@ -119,7 +120,7 @@ impl Script {
         }
     }
 
-    /// Plays: the first snapshots answer commands, one each after a `Drive`; the rest follow by themselves after it.
+    /// Answers what it is asked; once told to drive, the other snapshots follow.
     async fn play(self, snapshots: watch::Sender<Arc<Snapshot>>, mut requests: mpsc::Receiver<Request>) {
         let mut rest = self.snapshots.iter().skip(1).cloned();
         while let Some(request) = requests.recv().await {
@@ -180,7 +181,7 @@ impl Session for Script {
         let (requests, asked) = mpsc::channel(8);
         let script = self.clone();
         tokio::spawn(async move {
-            if role == Role::Errand {
+            if role == Role::Errand && script.plays_by_itself {
                 follow(&sender, &mut script.snapshots.iter().skip(1).cloned()).await;
             }
             script.play(sender, asked).await;
