@@ -1,0 +1,158 @@
+//! What the engine costs: one event, a full decision, a snapshot, at 5,000 and 15,000 nodes. Prints figures beside their
+//! budgets; `cargo bench --bench engine`, or with `--no-default-features` for the pure half alone.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use rolldeck::engine::command::{Command, Step};
+use rolldeck::engine::effect::{Done, Effect};
+use rolldeck::engine::event::{Event, WatchHealth, Watched};
+use rolldeck::engine::facts::{
+    ConditionStatus, ContainerFact, ContainerRole, ContainerState, DaemonSetFact, LeaseFact, NodeFact, PodFact, PodPhase,
+    RevisionFact, StrategyKind, UpdateStrategy,
+};
+use rolldeck::engine::quantity::IntOrPercent;
+use rolldeck::engine::record::ORIGINAL_STRATEGY;
+use rolldeck::engine::template::Template;
+use rolldeck::engine::time::Timestamp;
+use rolldeck::engine::{Config, Engine, Role, Str, Timing};
+
+const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+
+fn main() {
+    for nodes in [5_000, 15_000] {
+        measure(nodes);
+    }
+}
+
+fn measure(nodes: u32) {
+    let mut engine = fleet(nodes);
+    let mut version = 1_000_000;
+    let mut now = START + Duration::from_secs(60);
+    let event = mean(100_000, |nth| {
+        version += 1;
+        engine.observe(pod(nth % nodes, nth % 3 != 0, version), now);
+    });
+    let decision = mean(200, |_| {
+        now = now + Duration::from_millis(1);
+        black_box(engine.decide(now));
+    });
+    let snapshot = mean(200, |_| {
+        black_box(engine.snapshot(now));
+    });
+    println!("{nodes:>6} nodes   event {event:>10.2?} (budget 5 µs)   decision {decision:>9.2?} (budget 5 ms)   snapshot {snapshot:>9.2?}");
+}
+
+fn mean(times: u32, mut run: impl FnMut(u32)) -> Duration {
+    let began = Instant::now();
+    (0..times).for_each(&mut run);
+    began.elapsed() / times
+}
+
+fn template(image: &str) -> Template {
+    Template::from_json(serde_json::json!({"spec": {"containers": [{"name": "agent", "image": image}]}}))
+}
+
+/// An engine in the middle of a rollout: adopted, driving, half of the fleet allowed.
+fn fleet(nodes: u32) -> Engine {
+    let mut engine = Engine::new(Config {
+        namespace: "edge".into(),
+        name: "agent".into(),
+        identity: "bench@here/1".into(),
+        role: Role::Driver,
+        timing: Timing { act: Duration::from_secs(86_400), lease: Duration::from_secs(172_800), ..Timing::default() },
+    });
+    for (number, image) in [(1, "agent:v1"), (2, "agent:v2")] {
+        let revision = RevisionFact {
+            name: format!("agent-r{number}").into(),
+            hash: format!("r{number}").into(),
+            number,
+            owner: Some("ds".into()),
+            template: template(image),
+            ..RevisionFact::default()
+        };
+        engine.observe(Event::Revision(Box::new(revision)), START);
+    }
+    let daemonset = DaemonSetFact {
+        namespace: "edge".into(),
+        name: "agent".into(),
+        uid: "ds".into(),
+        resource_version: "1".into(),
+        annotations: [(ORIGINAL_STRATEGY, r#"{"type":"RollingUpdate"}"#)].into_iter().collect(),
+        strategy: UpdateStrategy {
+            kind: StrategyKind::OnDelete,
+            max_unavailable: Some(IntOrPercent::Int(20)),
+            ..UpdateStrategy::default()
+        },
+        template: template("agent:v2"),
+        ..DaemonSetFact::default()
+    };
+    engine.observe(Event::DaemonSet(Box::new(daemonset)), START);
+    for nth in 0..nodes {
+        let node = NodeFact {
+            name: name(nth),
+            labels: (0..12).map(|label| (format!("label-{label}"), format!("value-{}", nth % 40))).collect(),
+            ready: ConditionStatus::True,
+            ..NodeFact::default()
+        };
+        engine.observe(Event::Node(Box::new(node)), START);
+        engine.observe(pod(nth, true, nth), START);
+    }
+    engine.observe(Event::LeaseGone, START);
+    for watched in Watched::ALL {
+        engine.observe(Event::Watch(watched, WatchHealth::Live), START);
+    }
+    let half = Command::Step(Step::Updated(IntOrPercent::Percent(50)));
+    engine.command(half, START).unwrap_or_else(|refusal| unreachable!("{refusal}"));
+    let mut version = 0;
+    loop {
+        let effects = engine.decide(START);
+        if effects.is_empty() {
+            return engine;
+        }
+        for (id, effect) in effects {
+            let Effect::WriteLease { lease, .. } = effect else { continue };
+            version += 1;
+            let lease = LeaseFact {
+                uid: "lease".into(),
+                resource_version: version.to_string().into(),
+                holder: lease.holder,
+                duration_secs: lease.duration_secs,
+                acquired_at: lease.acquired_at,
+                renewed_at: lease.renewed_at,
+                transitions: lease.transitions,
+                record: Ok(lease.record),
+            };
+            engine.outcome(id, Ok(Done::Lease(Box::new(lease))), START);
+        }
+    }
+}
+
+fn name(nth: u32) -> Str {
+    format!("ipc-{nth:05}").into()
+}
+
+fn pod(nth: u32, ready: bool, version: u32) -> Event {
+    Event::Pod(Box::new(PodFact {
+        uid: format!("uid-{nth}").into(),
+        name: format!("agent-{nth}").into(),
+        resource_version: version.to_string().into(),
+        node: Some(name(nth)),
+        owner: Some("ds".into()),
+        revision: Some(if nth % 4 == 0 { "r2" } else { "r1" }.into()),
+        created_at: START,
+        phase: PodPhase::Running,
+        ready,
+        ready_since: Some(START),
+        containers: vec![ContainerFact {
+            name: "agent".into(),
+            role: ContainerRole::Main,
+            image_present: true,
+            state: ContainerState::Running { since: Some(START) },
+            last_end: None,
+            restarts: 0,
+            ready,
+        }],
+        ..PodFact::default()
+    }))
+}
