@@ -12,7 +12,7 @@ use super::facts::{ConditionStatus, ContainerState, NodeFact};
 use super::record::{Direction, Intent, Progress};
 use super::snapshot::{Blame, Cause, CauseKind, ImageState, NodeState};
 use super::time::Timestamp;
-use super::view::{NodeEntry, NodeIx, PodEntry, View};
+use super::view::{NodeEntry, NodeIx, PodEntry, PodIx, Touched, View};
 
 /// How long a "could not create pods" event explains a missing pod.
 const NOT_CREATED_FRESH: Duration = Duration::from_secs(300);
@@ -35,8 +35,8 @@ pub(crate) struct Row {
     pub(crate) blame: Option<Blame>,
     pub(crate) cause: Option<Cause>,
     pub(crate) since: Option<Timestamp>,
-    /// The uid of the pod that counts on this node.
-    pub(crate) pod: Option<Str>,
+    /// The pod that counts on this node.
+    pub(crate) pod: Option<PodIx>,
     pub(crate) restarts: u32,
     pub(crate) in_fleet: bool,
     pub(crate) should_run: bool,
@@ -53,12 +53,16 @@ pub(crate) struct Row {
     /// It failed at the target revision, or is suspect, and nobody resumed past it.
     pub(crate) failure: bool,
     pub(crate) image: ImageState,
+    /// When the passing of time alone changes it.
+    changes_at: Option<Timestamp>,
 }
 
-/// All nodes, assessed.
+/// All nodes, assessed. Kept from one decision to the next: only nodes that something happened to, or whose time has come,
+/// are assessed again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Assessment {
-    pub(crate) rows: Vec<Row>,
+    /// By node index; `None` for nodes that have nothing to do with the DaemonSet.
+    rows: Vec<Option<Row>>,
     /// Nodes that `status.desiredNumberScheduled` would count.
     pub(crate) desired: u32,
     /// Nodes of the fleet.
@@ -68,8 +72,25 @@ pub(crate) struct Assessment {
 }
 
 impl Assessment {
-    /// Assesses every node that runs, should run or ran a pod.
-    pub(crate) fn of(view: &View, question: &Question<'_>) -> Self {
+    /// The rows, in no particular order.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Row> + Clone {
+        self.rows.iter().flatten()
+    }
+
+    /// The row of a node.
+    pub(crate) fn row(&self, node: NodeIx) -> Option<&Row> {
+        self.rows.get(node)?.as_ref()
+    }
+
+    /// The rows, each changed by `change`.
+    pub(crate) fn with(&self, change: impl Fn(&mut Row)) -> Self {
+        let mut changed = self.clone();
+        changed.rows.iter_mut().flatten().for_each(change);
+        changed
+    }
+
+    /// Assesses what was touched or whose time has come.
+    pub(crate) fn refresh(&mut self, view: &View, touched: &Touched, question: &Question<'_>) {
         let mut assessor = Assessor {
             view,
             question,
@@ -78,14 +99,24 @@ impl Assessment {
             same_images: HashMap::new(),
             changes_at: None,
         };
-        let mut rows = Vec::with_capacity(view.nodes.len());
-        for (ix, entry) in view.nodes.iter().enumerate() {
-            rows.extend(assessor.row(ix, entry));
+        self.rows.resize(view.nodes.len(), None);
+        if touched.all {
+            for (ix, entry) in view.nodes.iter().enumerate() {
+                self.rows[ix] = assessor.row(ix, entry);
+            }
+        } else {
+            let due = |row: &Row| row.changes_at.is_some_and(|at| at <= question.now);
+            let ripe = self.changes_at.is_some_and(|at| at <= question.now);
+            let due: Vec<NodeIx> =
+                if ripe { self.rows().filter(|row| due(row)).map(|row| row.node).collect() } else { Vec::new() };
+            for ix in touched.nodes.iter().copied().chain(due) {
+                self.rows[ix] = assessor.row(ix, &view.nodes[ix]);
+            }
         }
         let count =
-            |test: fn(&Row) -> bool| u32::try_from(rows.iter().filter(|row| test(row)).count()).unwrap_or(u32::MAX);
-        let (desired, fleet) = (count(|row| row.should_run), count(|row| row.in_fleet));
-        Self { desired, fleet, changes_at: assessor.changes_at, rows }
+            |test: fn(&Row) -> bool| u32::try_from(self.rows().filter(|row| test(row)).count()).unwrap_or(u32::MAX);
+        (self.desired, self.fleet) = (count(|row| row.should_run), count(|row| row.in_fleet));
+        self.changes_at = self.rows().filter_map(|row| row.changes_at).min();
     }
 }
 
@@ -96,6 +127,7 @@ struct Assessor<'a> {
     server_now: Timestamp,
     /// By revision hash: whether it has all the target's images.
     same_images: HashMap<Str, bool>,
+    /// Of the row being assessed.
     changes_at: Option<Timestamp>,
 }
 
@@ -103,11 +135,14 @@ struct Assessor<'a> {
 struct OnNode<'a> {
     live: Option<&'a PodEntry>,
     going: Option<&'a PodEntry>,
+    /// The one that counts: the live one, else the one that goes.
+    counts: Option<PodIx>,
     being_deleted: bool,
 }
 
 impl<'a> Assessor<'a> {
     fn row(&mut self, ix: NodeIx, entry: &NodeEntry) -> Option<Row> {
+        self.changes_at = None;
         let pods = self.sort_out(ix);
         let seen = pods.live.or(pods.going);
         let in_fleet = if self.nodes_visible { entry.eligibility.in_fleet } else { seen.is_some() };
@@ -123,6 +158,7 @@ impl<'a> Assessor<'a> {
         let state = self.state(in_fleet, down, at_target, available, failed.is_some(), &pods);
         let blame = (in_fleet && !available).then(|| self.blame(&entry.name, down, at_target, replaced));
         let image = self.image(entry, pods.live, at_target, replaced);
+        let cause = failed.or_else(|| self.cause(fact, down, &pods));
         let excused = self.question.progress.excused.contains(&entry.name);
         let selected = self
             .question
@@ -134,9 +170,10 @@ impl<'a> Assessor<'a> {
             node: ix,
             state,
             blame,
-            cause: failed.or_else(|| self.cause(fact, down, &pods)),
+            cause,
+            changes_at: self.changes_at,
             since: self.since(state, fact, &pods),
-            pod: seen.map(|pod| pod.fact.uid.clone()),
+            pod: pods.counts,
             restarts: seen.map_or(0, restarts),
             in_fleet,
             should_run: if self.nodes_visible { entry.eligibility.should_run } else { in_fleet },
@@ -160,16 +197,22 @@ impl<'a> Assessor<'a> {
 
     fn sort_out(&self, ix: NodeIx) -> OnNode<'a> {
         let view = self.view;
-        let (mut live, mut going): (Option<&PodEntry>, Option<&PodEntry>) = (None, None);
-        for pod in view.pods_on(ix) {
+        let (mut live, mut going): (Option<(PodIx, &PodEntry)>, Option<(PodIx, &PodEntry)>) = (None, None);
+        for (at, pod) in view.pods_on(ix) {
             let slot = if pod.fact.deletion_at.is_none() { &mut live } else { &mut going };
-            if slot.is_none_or(|known| (known.fact.created_at, &known.fact.uid) < (pod.fact.created_at, &pod.fact.uid))
-            {
-                *slot = Some(pod);
+            let newer =
+                |known: &PodEntry| (known.fact.created_at, &known.fact.uid) < (pod.fact.created_at, &pod.fact.uid);
+            if slot.is_none_or(|(_, known)| newer(known)) {
+                *slot = Some((at, pod));
             }
         }
-        let being_deleted = live.is_some_and(|pod| (self.question.deleting)(&pod.fact.uid));
-        OnNode { live, going, being_deleted }
+        let being_deleted = live.is_some_and(|(_, pod)| (self.question.deleting)(&pod.fact.uid));
+        OnNode {
+            counts: live.or(going).map(|(at, _)| at),
+            live: live.map(|(_, pod)| pod),
+            going: going.map(|(_, pod)| pod),
+            being_deleted,
+        }
     }
 
     fn is_at_target(&self, pod: &PodEntry) -> bool {
@@ -336,12 +379,18 @@ impl<'a> Assessor<'a> {
         !cannot && under_way && image != ImageState::Present
     }
 
-    fn cause(&self, fact: Option<&NodeFact>, down: bool, pods: &OnNode<'_>) -> Option<Cause> {
+    fn cause(&mut self, fact: Option<&NodeFact>, down: bool, pods: &OnNode<'_>) -> Option<Cause> {
         if down {
             let words = fact.and_then(|fact| fact.ready_reason.clone());
             return Some(Cause { kind: CauseKind::NodeDown, message: words });
         }
         let seen = pods.live.or(pods.going);
+        if let Some(stuck_at) = seen.and_then(|pod| super::diagnose::stuck_at(&pod.fact))
+            && stuck_at >= self.server_now
+        {
+            let left = stuck_at.since(self.server_now) + Duration::from_millis(1);
+            self.wake_after(left, Duration::ZERO);
+        }
         if let Some(trouble) = seen.and_then(|pod| super::diagnose::diagnose(&pod.fact, self.server_now)) {
             return Some(trouble);
         }

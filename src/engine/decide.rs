@@ -170,7 +170,7 @@ impl Engine {
             // Whom the rollout took down stays ours on the way back.
             return;
         }
-        let down = self.assessment.rows.iter().filter(|row| row.in_fleet && !row.available && !row.at_target);
+        let down = self.assessment.rows().filter(|row| row.in_fleet && !row.available && !row.at_target);
         let before = down.filter(|row| row.state == NodeState::NodeDown || row.state == NodeState::Outdated);
         self.progress.down_before =
             before.take(EXCEPTIONS_LIMIT).map(|row| (self.name(row), row.since.unwrap_or(now))).collect();
@@ -182,7 +182,7 @@ impl Engine {
             return;
         }
         let well: std::collections::BTreeSet<Str> =
-            self.assessment.rows.iter().filter(|row| row.available).map(|row| self.name(row)).collect();
+            self.assessment.rows().filter(|row| row.available).map(|row| self.name(row)).collect();
         self.progress.down_before.retain(|name, _| !well.contains(name));
         self.progress.excused.retain(|name| !well.contains(name));
     }
@@ -202,7 +202,7 @@ impl Engine {
         }
         let excused = &self.progress.excused;
         let failed: Vec<_> =
-            self.assessment.rows.iter().filter(|row| row.failure && !excused.contains(&self.name(row))).collect();
+            self.assessment.rows().filter(|row| row.failure && !excused.contains(&self.name(row))).collect();
         let threshold = intent.gates.failure_threshold.of(self.assessment.desired, Rounding::Up).max(1);
         if u32::try_from(failed.len()).unwrap_or(u32::MAX) < threshold {
             return;
@@ -231,8 +231,8 @@ impl Engine {
     /// The revision that most nodes not at the target have.
     pub(crate) fn majority_revision(&self) -> Option<Str> {
         let mut counts: BTreeMap<&Str, u32> = BTreeMap::new();
-        for row in self.assessment.rows.iter().filter(|row| row.in_fleet && !row.at_target) {
-            let pod = row.pod.as_ref().and_then(|uid| self.view.pod(uid));
+        for row in self.assessment.rows().filter(|row| row.in_fleet && !row.at_target) {
+            let pod = row.pod.and_then(|pod| self.view.pod(pod));
             if let Some(revision) = pod.and_then(|pod| pod.fact.revision.as_ref()) {
                 *counts.entry(revision).or_default() += 1;
             }
@@ -250,14 +250,13 @@ impl Engine {
 
     /// Whether every node of the fleet is at the target and available, after a rollout that began.
     pub(crate) fn is_complete(&self, intent: &Intent) -> bool {
-        let rows = &self.assessment.rows;
         self.progress.started_at.is_some()
             && intent.paused.is_none()
             && !self.is_halted(intent)
             && self.is_ready_to_update(intent)
             && self.blindness().is_none()
             && self.deletions.is_empty()
-            && rows.iter().filter(|row| row.in_fleet).all(|row| row.at_target && row.available)
+            && self.assessment.rows().filter(|row| row.in_fleet).all(|row| row.at_target && row.available)
     }
 
     fn saved_progress_began(&self) -> bool {
@@ -377,12 +376,12 @@ impl Engine {
             return self.write_lease(now).into_iter().collect();
         }
         let mut effects = Vec::new();
-        for at in self.plan.next.clone() {
-            let row = &self.assessment.rows[at];
+        for node in self.plan.next.clone() {
+            let Some(row) = self.assessment.row(node) else { continue };
             if self.node_retry.get(&row.node).is_some_and(|at| *at > now) {
                 continue;
             }
-            let Some(pod) = row.pod.as_ref().and_then(|uid| self.view.pod(uid)) else { continue };
+            let Some(pod) = row.pod.and_then(|pod| self.view.pod(pod)) else { continue };
             let (name, uid, node) = (pod.fact.name.clone(), pod.fact.uid.clone(), self.name(row));
             let id = self.send_delete(&uid, &node);
             effects.push((id, Effect::DeletePod { name, uid, node, not_after }));

@@ -10,10 +10,15 @@ use super::time::Timestamp;
 /// How long after `deletionTimestamp` (which includes the grace) a pod is still thought to be on its way out.
 const TERMINATION_SLACK: Duration = Duration::from_secs(45);
 
+/// After which instant a pod on its way out counts as stuck.
+pub(crate) fn stuck_at(pod: &PodFact) -> Option<Timestamp> {
+    pod.deletion_at.map(|deletion_at| deletion_at + TERMINATION_SLACK)
+}
+
 /// What is wrong with `pod` as of `now`; `None` when nothing is, or when it is just starting.
 pub(crate) fn diagnose(pod: &PodFact, now: Timestamp) -> Option<Cause> {
-    if let Some(deletion_at) = pod.deletion_at {
-        let overdue = now > deletion_at + TERMINATION_SLACK;
+    if let Some(stuck_at) = stuck_at(pod) {
+        let overdue = now > stuck_at;
         return overdue.then(|| cause(CauseKind::StuckTerminating, pod.message.clone()));
     }
     if pod.phase == PodPhase::Failed {

@@ -1,7 +1,7 @@
 //! The state machine itself: what it holds, and how facts, commands and outcomes change it. What to do next is decided
 //! in [`super::decide`], what to show in [`super::report`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::assess::{Assessment, Question, Row};
@@ -10,9 +10,10 @@ use super::edit::Edit;
 use super::effect::{Done, Effect, EffectError, EffectErrorKind, EffectId, Outcome};
 use super::event::{Event, WatchHealth, Watched};
 use super::facts::{DaemonSetFact, StrategyKind};
+use super::labels::Selector;
 use super::lock::{Lock, Want};
 use super::plan::{Limits, Plan, Standstill, budget};
-use super::record::{Intent, ORIGINAL_STRATEGY, Progress, Record};
+use super::record::{Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
 use super::snapshot::{BudgetView, Snapshot};
 use super::time::Timestamp;
 use super::view::{NodeIx, View};
@@ -54,9 +55,13 @@ pub struct Engine {
     pub(crate) write_failure: Option<Str>,
     pub(crate) assessment: Assessment,
     pub(crate) budget: BudgetView,
-    pub(crate) limits: Option<Limits>,
     pub(crate) plan: Plan,
-    pub(crate) natural: Vec<u32>,
+    /// Something happened since the last assessment.
+    dirty: bool,
+    /// The last assessment holds until then, if nothing happens.
+    fresh_until: Option<Timestamp>,
+    /// What the last assessment was based on, beside the facts.
+    basis: Option<Basis>,
     pub(crate) now: Timestamp,
     notices: Vec<Notice>,
     next_effect: u64,
@@ -132,6 +137,30 @@ enum Sent {
     Lease,
 }
 
+/// What an assessment of all nodes depends on, beside what was observed of each.
+#[derive(Debug, PartialEq)]
+struct Basis {
+    target: Option<Str>,
+    direction: Direction,
+    selector: Option<Selector>,
+    gates: Gates,
+    down_before: BTreeMap<Str, Timestamp>,
+    excused: BTreeSet<Str>,
+}
+
+impl Basis {
+    fn of(target: Option<&Str>, intent: &Intent, progress: &Progress) -> Self {
+        Self {
+            target: target.cloned(),
+            direction: intent.direction,
+            selector: intent.selector.clone(),
+            gates: intent.gates.clone(),
+            down_before: progress.down_before.clone(),
+            excused: progress.excused.clone(),
+        }
+    }
+}
+
 /// When to try again.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Retry {
@@ -179,9 +208,10 @@ impl Engine {
             write_failure: None,
             assessment: Assessment::default(),
             budget: BudgetView::default(),
-            limits: None,
             plan: Plan::default(),
-            natural: Vec::new(),
+            dirty: true,
+            fresh_until: None,
+            basis: None,
             now: Timestamp::default(),
             notices: Vec::new(),
             next_effect: 0,
@@ -199,6 +229,7 @@ impl Engine {
     /// Takes in one fact. Cheap: rows are assessed when [`Engine::decide`] or [`Engine::snapshot`] is called.
     pub fn observe(&mut self, event: Event, now: Timestamp) {
         self.now = self.now.max(now);
+        self.dirty = true;
         match event {
             Event::Lease(fact) => self.lock.observe(*fact, now),
             Event::LeaseGone => self.lock.observe_absent(),
@@ -227,6 +258,7 @@ impl Engine {
     pub fn command(&mut self, command: Command, now: Timestamp) -> Result<CommandId, Refusal> {
         self.refresh(now);
         let resolved = self.resolve(&command, now)?;
+        self.dirty = true;
         let id = CommandId(self.next_command);
         self.next_command += 1;
         resolved.edits.into_iter().for_each(|edit| self.edit(Some(id), edit));
@@ -266,16 +298,16 @@ impl Engine {
     /// Decides what to write next. Every effect counts against the budget from here on, until its outcome is seen.
     pub fn decide(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
         self.refresh(now);
+        let progress = self.progress.clone();
         let effects = self.decide_now(now);
-        if !effects.is_empty() {
-            self.refresh(now);
-        }
+        self.dirty |= !effects.is_empty() || progress != self.progress;
         effects
     }
 
     /// Takes in what came of an effect.
     pub fn outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
         self.now = self.now.max(now);
+        self.dirty = true;
         match self.effects.remove(&id) {
             Some(Sent::Delete { uid, node }) => self.delete_outcome(&uid, &node, outcome, now),
             Some(Sent::DaemonSet) => self.patch_outcome(id, outcome, now),
@@ -317,9 +349,12 @@ impl Engine {
         self.report(now)
     }
 
-    /// Assesses the fleet as of `now`.
+    /// Assesses the fleet as of `now`, if anything happened or its time has come.
     pub(crate) fn refresh(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
+        if !self.dirty && self.fresh_until.is_none_or(|until| now < until) {
+            return;
+        }
         if !self.lock.holds() {
             self.progress = self.lock.record().map(|record| record.progress.clone()).unwrap_or_default();
         }
@@ -330,20 +365,27 @@ impl Engine {
         let images =
             target.as_ref().and_then(|hash| self.view.revision(hash)).map(|revision| revision.template.images());
         self.view.confirm_images(&images.unwrap_or_default());
-        self.natural = self.view.natural_ranks().to_vec();
+        self.view.natural_ranks();
+        let mut touched = self.view.take_touched();
+        let basis = Basis::of(target.as_ref(), &intent, &self.progress);
+        if self.basis.as_ref() != Some(&basis) {
+            touched.all = true;
+            self.basis = Some(basis);
+        }
         let deletions = &self.deletions;
         let deleting = |uid: &str| deletions.contains_key(uid);
         let question =
             Question { target: target.as_ref(), intent: &intent, progress: &self.progress, deleting: &deleting, now };
-        self.assessment = Assessment::of(&self.view, &question);
+        self.assessment.refresh(&self.view, &touched, &question);
         let limits = Limits::of(&self.view, &intent, &self.assessment);
-        self.budget = budget(&self.assessment.rows, &limits, intent.budgets.strict);
+        self.budget = budget(&self.assessment, &limits, intent.budgets.strict);
         let standstill = self.standstill(&intent, now);
-        let plan = Plan::of(&self.assessment.rows, &limits, &self.budget, &intent, &standstill, &self.natural, |row| {
-            self.name(row)
-        });
-        self.plan = plan;
-        self.limits = Some(limits);
+        self.plan =
+            Plan::of(&self.assessment, &limits, &self.budget, &intent, &standstill, self.natural_ranks(), |row| {
+                self.name(row)
+            });
+        self.dirty = false;
+        self.fresh_until = self.wake_at();
     }
 
     /// The record as it will be once all edits are saved.
@@ -396,8 +438,8 @@ impl Engine {
     /// How many pods the controller would replace by itself: those that are not at the present template's revision.
     pub(crate) fn left_to_the_controller(&self) -> u32 {
         let current = self.view.current.as_ref();
-        let old = self.assessment.rows.iter().filter(|row| {
-            let pod = row.pod.as_ref().and_then(|uid| self.view.pod(uid));
+        let old = self.assessment.rows().filter(|row| {
+            let pod = row.pod.and_then(|pod| self.view.pod(pod));
             row.in_fleet
                 && pod.is_some_and(|pod| pod.fact.deletion_at.is_none() && pod.fact.revision.as_ref() != current)
         });
@@ -409,7 +451,7 @@ impl Engine {
     }
 
     pub(crate) fn natural_ranks(&self) -> &[u32] {
-        &self.natural
+        self.view.natural()
     }
 
     /// What cannot be seen that must be seen before anything is started; `None` when all is well.
@@ -425,6 +467,7 @@ impl Engine {
 
     /// Puts down an edit of the record, to be saved with the next write of the lease.
     pub(crate) fn edit(&mut self, command: Option<CommandId>, edit: Edit) {
+        self.dirty = true;
         self.edits.push(Unsaved { serial: self.next_edit, command, edit });
         self.next_edit += 1;
     }
@@ -435,6 +478,7 @@ impl Engine {
 
     pub(crate) fn send_delete(&mut self, uid: &Str, node: &Str) -> EffectId {
         self.deletions.insert(uid.clone(), Deletion::Sent);
+        self.view.touch_pod(uid);
         self.send(Sent::Delete { uid: uid.clone(), node: node.clone() })
     }
 
@@ -462,9 +506,17 @@ impl Engine {
 
     fn forget_lost_answers(&mut self, now: Timestamp) {
         let live = *self.view.health(Watched::Pods) == WatchHealth::Live;
-        self.deletions.retain(|_, deletion| match deletion {
-            Deletion::Unknown(at) => !live || now < *at + LOST_ANSWER,
-            Deletion::Sent | Deletion::Confirmed => true,
+        let lost = |deletion: &Deletion| match deletion {
+            Deletion::Unknown(at) => live && now >= *at + LOST_ANSWER,
+            Deletion::Sent | Deletion::Confirmed => false,
+        };
+        let view = &mut self.view;
+        self.deletions.retain(|uid, deletion| {
+            let lost = lost(deletion);
+            if lost {
+                view.touch_pod(uid);
+            }
+            !lost
         });
     }
 
@@ -491,6 +543,7 @@ impl Engine {
             }
             Err(error) => {
                 self.deletions.remove(uid);
+                self.view.touch_pod(uid);
                 let wait = Duration::from_secs(2);
                 if let Some(ix) = self.view.node(node) {
                     self.node_retry.insert(ix, now + wait);

@@ -1,6 +1,6 @@
 //! What an operator asks, turned into edits of the record; what it would do; and why it may be refused.
 
-use super::assess::Row;
+use super::assess::Assessment;
 use super::command::{Command, Danger, Early, Preview, Refusal, Step, Takeover};
 use super::edit::Edit;
 use super::event::{Permission, Right, WatchHealth, Watched};
@@ -11,6 +11,7 @@ use super::quantity::{IntOrPercent, Rounding};
 use super::record::{By, Change, Direction, Intent, Paused, lease_name};
 use super::snapshot::{Hold, Presence};
 use super::time::Timestamp;
+use super::view::NodeIx;
 use super::{Role, Str};
 
 /// A command, understood: what it changes and when it is done.
@@ -300,48 +301,39 @@ impl Engine {
 
     /// The nodes that would be updated under `intent`, in order, with no regard to time and budget.
     fn would_go(&self, command: &Command, intent: &Intent) -> Vec<Str> {
-        let rows: Vec<Row> = match command {
-            Command::Undo { .. } => self.rows_going_back(intent),
-            _ => self.rows_selected(intent),
+        let assessment = match command {
+            Command::Undo { .. } => self.going_back(intent),
+            _ => self.selected(intent),
         };
-        let limits = Limits::of(&self.view, intent, &self.assessment);
+        let limits = Limits::of(&self.view, intent, &assessment);
         let unlimited = Limits { max_unavailable: u32::MAX, max_pulling: u32::MAX, ..limits };
-        let budget = super::plan::budget(&rows, &unlimited, true);
+        let budget = super::plan::budget(&assessment, &unlimited, true);
         let natural = self.natural_ranks();
-        let plan = Plan::of(&rows, &unlimited, &budget, intent, &Standstill::None, natural, |row| self.name(row));
-        let mut places: Vec<(u32, usize)> =
-            plan.ranks.iter().enumerate().filter_map(|(at, rank)| Some(((*rank)?, at))).collect();
-        places.sort_unstable();
-        places
-            .into_iter()
-            .filter(|(_, at)| !matches!(plan.holds[*at], Some(Hold::Partition { .. })))
-            .map(|(_, at)| self.name(&rows[at]))
-            .collect()
+        let plan = Plan::of(&assessment, &unlimited, &budget, intent, &Standstill::None, natural, |row| self.name(row));
+        let goes = |node: &&NodeIx| !matches!(plan.hold(**node), Some(Hold::Partition { .. }));
+        plan.line.iter().filter(goes).filter_map(|node| assessment.row(*node)).map(|row| self.name(row)).collect()
     }
 
-    fn rows_selected(&self, intent: &Intent) -> Vec<Row> {
-        let mut rows = self.assessment.rows.clone();
-        for row in &mut rows {
+    /// The fleet as it would be with another selector.
+    fn selected(&self, intent: &Intent) -> Assessment {
+        self.assessment.with(|row| {
             row.selected = intent.selector.as_ref().is_none_or(|selector| {
                 self.view.nodes[row.node].fact.as_ref().is_some_and(|fact| selector.matches(&fact.labels))
             });
-        }
-        rows
+        })
     }
 
-    /// The rows as they would be with the earlier revision as target.
-    fn rows_going_back(&self, intent: &Intent) -> Vec<Row> {
-        let Some(Change::Revision(target)) = &intent.change else { return Vec::new() };
-        let mut rows = self.assessment.rows.clone();
-        for row in &mut rows {
-            let pod = row.pod.as_ref().and_then(|uid| self.view.pod(uid));
+    /// The fleet as it would be with the earlier revision as target.
+    fn going_back(&self, intent: &Intent) -> Assessment {
+        let Some(Change::Revision(target)) = &intent.change else { return Assessment::default() };
+        self.assessment.with(|row| {
+            let pod = row.pod.and_then(|pod| self.view.pod(pod));
             let at_target = pod.is_some_and(|pod| pod.fact.revision.as_ref() == Some(target));
-            let ours = pod.is_some_and(|pod| pod.fact.deletion_at.is_none());
-            row.replaceable = (row.replaceable || row.at_target) && !at_target && ours && row.should_run;
+            let live = pod.is_some_and(|pod| pod.fact.deletion_at.is_none());
+            row.replaceable = (row.replaceable || row.at_target) && !at_target && live && row.should_run;
             row.at_target = at_target;
             row.committed = row.in_fleet && !row.replaceable;
-        }
-        rows
+        })
     }
 
     fn effects_in_words(&self, command: &Command, nodes: &[Str], limits: &Limits) -> Vec<String> {

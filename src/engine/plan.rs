@@ -9,7 +9,7 @@ use super::assess::{Assessment, Row};
 use super::quantity::{IntOrPercent, Rounding};
 use super::record::{Direction, Intent};
 use super::snapshot::{Blame, BudgetView, Hold, ImageState, NodeState};
-use super::view::View;
+use super::view::{NodeIx, View};
 
 /// The limits of a rollout, resolved to counts.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ impl Limits {
 }
 
 /// Where the budget stands before anything more is started.
-pub(crate) fn budget(rows: &[Row], limits: &Limits, strict: bool) -> BudgetView {
+pub(crate) fn budget(assessment: &Assessment, limits: &Limits, strict: bool) -> BudgetView {
     let mut budget = BudgetView {
         max_unavailable: limits.max_unavailable,
         max_unavailable_setting: Some(limits.max_unavailable_setting),
@@ -53,7 +53,7 @@ pub(crate) fn budget(rows: &[Row], limits: &Limits, strict: bool) -> BudgetView 
         strict,
         ..BudgetView::default()
     };
-    for row in rows {
+    for row in assessment.rows() {
         match row.blame {
             Some(Blame::Rollout) => budget.rollout += 1,
             Some(Blame::Suspect) => budget.suspect += 1,
@@ -75,16 +75,16 @@ fn is_charged(row: &Row, strict: bool) -> bool {
     }
 }
 
-/// What comes next: a hold for every row, and the rows to replace now, in order.
+/// What comes next: a hold for every node, and the nodes whose pods to replace now, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
-    /// One entry a row.
-    pub(crate) holds: Vec<Option<Hold>>,
-    /// Each row's place in line, for those in line.
-    pub(crate) ranks: Vec<Option<u32>>,
-    /// Rows to replace now, in order.
-    pub(crate) next: Vec<usize>,
-    /// How many rows the partition lets through, those that wait for budget included.
+    holds: Vec<Option<Hold>>,
+    ranks: Vec<Option<u32>>,
+    /// Nodes in line, in order.
+    pub(crate) line: Vec<NodeIx>,
+    /// Nodes whose pods to replace now, in order.
+    pub(crate) next: Vec<NodeIx>,
+    /// How many of those in line the partition lets through, those that wait for budget included.
     pub(crate) in_line: u32,
 }
 
@@ -98,9 +98,19 @@ pub(crate) enum Standstill {
 }
 
 impl Plan {
-    /// Lines up the rows. `ranks` is each node's place in natural name order.
+    /// Why a node is not being updated right now.
+    pub(crate) fn hold(&self, node: NodeIx) -> Option<&Hold> {
+        self.holds.get(node)?.as_ref()
+    }
+
+    /// A node's place in line.
+    pub(crate) fn rank(&self, node: NodeIx) -> Option<u32> {
+        *self.ranks.get(node)?
+    }
+
+    /// Lines up the nodes. `natural` is each node's place in natural name order.
     pub(crate) fn of(
-        rows: &[Row],
+        assessment: &Assessment,
         limits: &Limits,
         budget: &BudgetView,
         intent: &Intent,
@@ -108,19 +118,29 @@ impl Plan {
         natural: &[u32],
         name_of: impl Fn(&Row) -> Str,
     ) -> Self {
-        let mut plan = Self { holds: vec![None; rows.len()], ranks: vec![None; rows.len()], ..Self::default() };
+        let mut plan = Self { holds: vec![None; natural.len()], ranks: vec![None; natural.len()], ..Self::default() };
         let mut candidates = Vec::new();
-        for (at, row) in rows.iter().enumerate() {
+        let (mut committed, mut proven, mut trouble) = (0, false, None);
+        for row in assessment.rows() {
+            committed += u32::from(row.committed);
+            proven |= row.at_target && row.available;
+            if trouble.is_none() && is_in_trouble(row) {
+                trouble = Some(row);
+            }
             match structural_hold(row, intent) {
-                Some(hold) => plan.holds[at] = Some(hold),
-                None if row.replaceable => candidates.push(at),
+                Some(hold) => plan.holds[row.node] = Some(hold),
+                None if row.replaceable => candidates.push(row),
                 None => {}
             }
         }
-        let proven = rows.iter().any(|row| row.at_target && row.available);
-        let trouble = trouble_at(rows).map(name_of);
-        sort_candidates(&mut candidates, rows, intent, proven, natural);
-        let committed = u32::try_from(rows.iter().filter(|row| row.committed).count()).unwrap_or(u32::MAX);
+        let back = intent.direction == Direction::Back;
+        let unready = if proven || back {
+            Unready::MayGo
+        } else if committed > 0 || candidates.iter().any(|row| row.available) {
+            Unready::Waits
+        } else {
+            Unready::OneMayGo
+        };
         let mut line = Line {
             room: limits.allowed.saturating_sub(committed),
             keep: limits.keep,
@@ -128,31 +148,24 @@ impl Plan {
             max_unavailable: limits.max_unavailable,
             pulling: budget.pulling,
             max_pulling: limits.max_pulling,
-            unready: if proven || intent.direction == Direction::Back {
-                Unready::MayGo
-            } else if rows.iter().any(|row| row.committed) || candidates.iter().any(|at| rows[*at].available) {
-                Unready::Waits
-            } else {
-                Unready::OneMayGo
-            },
-            trouble: if intent.direction == Direction::Back { None } else { trouble },
+            unready,
+            trouble: trouble.filter(|_| !back).map(name_of),
             strict: budget.strict,
         };
-        for (place, at) in candidates.into_iter().enumerate() {
-            plan.ranks[at] = u32::try_from(place).ok();
-            let had_room = line.room > 0;
-            let hold = line.admit(&rows[at]);
-            if had_room {
-                plan.in_line += 1;
-            }
-            plan.holds[at] = Some(match (hold, standstill) {
+        sort_candidates(&mut candidates, proven || back, natural);
+        plan.line = candidates.iter().map(|row| row.node).collect();
+        for (place, row) in candidates.into_iter().enumerate() {
+            plan.ranks[row.node] = u32::try_from(place).ok();
+            plan.in_line += u32::from(line.room > 0);
+            let hold = line.admit(row);
+            plan.holds[row.node] = Some(match (hold, standstill) {
                 // With no rollout there is no partition that could hold anything.
                 (_, Standstill::Held(held @ (Hold::Native | Hold::NoRollout))) => held.clone(),
                 (hold @ Hold::Partition { .. }, _) => hold,
                 (_, Standstill::Held(held)) => held.clone(),
                 (hold, Standstill::None) => {
                     if hold == Hold::Next {
-                        plan.next.push(at);
+                        plan.next.push(row.node);
                     }
                     hold
                 }
@@ -232,25 +245,18 @@ fn structural_hold(row: &Row, intent: &Intent) -> Option<Hold> {
     }
 }
 
-/// Where the new revision is in trouble that speaks against it, and nobody resumed past it.
-fn trouble_at(rows: &[Row]) -> Option<&Row> {
-    rows.iter().find(|row| {
-        let speaks = row.cause.as_ref().is_some_and(|cause| cause.kind.speaks_against_revision());
-        row.in_fleet && row.at_target && !row.available && row.state != NodeState::Failed && speaks
-    })
+/// Whether the new revision is in trouble here that speaks against it, and nobody resumed past it.
+fn is_in_trouble(row: &Row) -> bool {
+    let speaks = || row.cause.as_ref().is_some_and(|cause| cause.kind.speaks_against_revision());
+    row.in_fleet && row.at_target && !row.available && row.state != NodeState::Failed && speaks()
 }
 
 /// Deterministic order: what is down already (once the image is proven, or on the way back), then nodes that have the
 /// image, then the calmest pods, then by natural name.
-fn sort_candidates(candidates: &mut [usize], rows: &[Row], intent: &Intent, proven: bool, natural: &[u32]) {
-    let broken_first = proven || intent.direction == Direction::Back;
-    candidates.sort_by_key(|at| {
-        let row = &rows[*at];
-        (
-            if broken_first { row.available } else { !row.available },
-            row.image != ImageState::Present,
-            row.restarts,
-            natural.get(row.node).copied().unwrap_or(u32::MAX),
-        )
+fn sort_candidates(candidates: &mut [&Row], broken_first: bool, natural: &[u32]) {
+    candidates.sort_by_cached_key(|row| {
+        let late = row.available == broken_first;
+        let natural = natural.get(row.node).copied().unwrap_or(u32::MAX);
+        (late, row.image != ImageState::Present, row.restarts, natural)
     });
 }

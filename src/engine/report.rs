@@ -74,8 +74,8 @@ impl Engine {
         if self.view.presence == Presence::Loading || (self.view.presence == Presence::Present && !loaded) {
             return Phase::Loading;
         }
-        let rows = &self.assessment.rows;
-        let settled = rows.iter().filter(|row| row.in_fleet).all(|row| row.at_target && row.available);
+        let rows = || self.assessment.rows();
+        let settled = rows().filter(|row| row.in_fleet).all(|row| row.at_target && row.available);
         if !recorded {
             return match self.strategy() {
                 _ if settled => Phase::Idle,
@@ -102,7 +102,7 @@ impl Engine {
         if settled {
             return if self.progress.started_at.is_some() { Phase::Complete } else { Phase::Idle };
         }
-        let moving = rows.iter().any(|row| is_moving(row.state) && row.in_fleet);
+        let moving = rows().any(|row| is_moving(row.state) && row.in_fleet);
         let in_line = self.plan.in_line > 0;
         let somebody_drives = !matches!(self.standstill(intent, now), Standstill::Held(Hold::NobodyDrives));
         if moving || (in_line && somebody_drives) { Phase::Running } else { Phase::Held }
@@ -115,9 +115,8 @@ impl Engine {
     }
 
     fn counts(&self, intent: &Intent) -> Counts {
-        let rows = &self.assessment.rows;
         let count = |test: &dyn Fn(&Row) -> bool| {
-            u32::try_from(rows.iter().filter(|row| row.in_fleet && test(row)).count()).unwrap_or(u32::MAX)
+            u32::try_from(self.assessment.rows().filter(|row| row.in_fleet && test(row)).count()).unwrap_or(u32::MAX)
         };
         let forward = intent.direction == super::record::Direction::Forward;
         Counts {
@@ -137,7 +136,7 @@ impl Engine {
             let rung = rung.of(fleet, Rounding::Up).min(fleet);
             rung > 0 && rung <= limits.allowed
         });
-        let selected = self.assessment.rows.iter().filter(|row| row.in_fleet && row.selected).count();
+        let selected = self.assessment.rows().filter(|row| row.in_fleet && row.selected).count();
         PlanView {
             steps: intent.steps.clone(),
             step,
@@ -151,8 +150,8 @@ impl Engine {
 
     fn revisions(&self) -> Vec<RevisionView> {
         let mut pods: HashMap<&Str, u32> = HashMap::new();
-        for row in &self.assessment.rows {
-            let pod = row.pod.as_ref().and_then(|uid| self.view.pod(uid));
+        for row in self.assessment.rows() {
+            let pod = row.pod.and_then(|pod| self.view.pod(pod));
             if let Some(revision) = pod.and_then(|pod| pod.fact.revision.as_ref()) {
                 *pods.entry(revision).or_default() += 1;
             }
@@ -238,33 +237,34 @@ impl Engine {
     }
 
     fn node_views(&self, phase: &Phase) -> Vec<NodeView> {
+        let natural = self.natural_ranks();
         let mut order: Vec<(u8, u32, usize)> = self
             .assessment
-            .rows
-            .iter()
-            .enumerate()
-            .map(|(at, row)| {
-                let natural = self.natural.get(row.node).copied().unwrap_or(u32::MAX);
-                let rank = self.plan.ranks[at];
-                (group(row, rank.is_some()), rank.unwrap_or(natural), at)
+            .rows()
+            .map(|row| {
+                let rank = self.plan.rank(row.node);
+                let natural = natural.get(row.node).copied().unwrap_or(u32::MAX);
+                (group(row, rank.is_some()), rank.unwrap_or(natural), row.node)
             })
             .collect();
         order.sort_unstable();
         let numbers: HashMap<&Str, i64> =
             self.view.own_revisions().map(|revision| (&revision.hash, revision.number)).collect();
-        order.into_iter().map(|(_, _, at)| self.node_view(at, &numbers, phase)).collect()
+        order
+            .into_iter()
+            .filter_map(|(_, _, node)| Some(self.node_view(self.assessment.row(node)?, &numbers, phase)))
+            .collect()
     }
 
-    fn node_view(&self, at: usize, numbers: &HashMap<&Str, i64>, phase: &Phase) -> NodeView {
-        let row = &self.assessment.rows[at];
+    fn node_view(&self, row: &Row, numbers: &HashMap<&Str, i64>, phase: &Phase) -> NodeView {
         let entry = &self.view.nodes[row.node];
-        let pod = row.pod.as_ref().and_then(|uid| self.view.pod(uid)).map(|pod| &pod.fact);
+        let pod = row.pod.and_then(|pod| self.view.pod(pod)).map(|pod| &pod.fact);
         let revision = pod.and_then(|pod| pod.revision.clone());
         let quiet = matches!(phase, Phase::Loading);
         NodeView {
             name: entry.name.clone(),
             state: row.state,
-            hold: if quiet { None } else { self.plan.holds[at].clone() },
+            hold: if quiet { None } else { self.plan.hold(row.node).cloned() },
             cause: row.cause.clone(),
             blame: row.blame,
             since: row.since,
@@ -278,7 +278,7 @@ impl Engine {
             eligible: row.in_fleet,
             selected: row.selected,
             labels: entry.fact.as_ref().map(|fact| fact.labels.clone()).unwrap_or_default(),
-            rank: self.plan.ranks[at],
+            rank: self.plan.rank(row.node),
         }
     }
 }

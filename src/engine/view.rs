@@ -20,7 +20,8 @@ const PULL_NOTES: usize = 20_000;
 
 /// Index of a node in [`View::nodes`]; stable for the life of the view.
 pub(crate) type NodeIx = usize;
-type PodIx = usize;
+/// Index of a pod; good until its node is touched.
+pub(crate) type PodIx = usize;
 
 /// A node, and what is on it.
 #[derive(Debug)]
@@ -33,6 +34,7 @@ pub(crate) struct NodeEntry {
     pub(crate) images_confirmed: bool,
     pods: Vec<PodIx>,
     listed: bool,
+    touched: bool,
 }
 
 /// A pod, and what only an observer knows of it.
@@ -98,6 +100,16 @@ pub(crate) struct View {
     health: Vec<(Watched, WatchHealth)>,
     listed_revisions: HashSet<Str>,
     confirmed_for: Vec<String>,
+    touched: Touched,
+}
+
+/// Which nodes have to be assessed again.
+#[derive(Debug, Default)]
+pub(crate) struct Touched {
+    /// All of them.
+    pub(crate) all: bool,
+    /// These, each once.
+    pub(crate) nodes: Vec<NodeIx>,
 }
 
 impl Default for View {
@@ -123,6 +135,7 @@ impl Default for View {
             health: Watched::ALL.iter().map(|watched| (*watched, WatchHealth::Loading)).collect(),
             listed_revisions: HashSet::new(),
             confirmed_for: Vec::new(),
+            touched: Touched { all: true, nodes: Vec::new() },
         }
     }
 }
@@ -136,17 +149,21 @@ impl View {
                 self.presence = Presence::Absent;
                 self.daemonset = None;
                 self.current = None;
+                self.touched.all = true;
             }
             Event::Revision(fact) => {
                 self.listed_revisions.insert(fact.name.clone());
                 match self.revisions.iter_mut().find(|known| known.name == fact.name) {
+                    Some(known) if *known == *fact => return,
                     Some(known) => *known = *fact,
                     None => self.revisions.push(*fact),
                 }
+                self.touched.all = true;
                 self.settle_current();
             }
             Event::RevisionGone(name) => {
                 self.revisions.retain(|known| known.name != name);
+                self.touched.all = true;
                 self.settle_current();
             }
             Event::Node(fact) => self.node_is(*fact),
@@ -162,11 +179,15 @@ impl View {
             Event::Listed(watched) => self.end_listing(watched),
             Event::Watch(watched, health) => {
                 if let Some((_, known)) = self.health.iter_mut().find(|(candidate, _)| *candidate == watched) {
+                    self.touched.all |= *known != health;
                     *known = health;
                 }
             }
             Event::Rights(rights) => self.rights = rights,
-            Event::Skew(millis) => self.skew_millis = Some(millis),
+            Event::Skew(millis) => {
+                self.touched.all |= self.skew_millis != Some(millis);
+                self.skew_millis = Some(millis);
+            }
             Event::Lease(_) | Event::LeaseGone => {}
         }
     }
@@ -190,18 +211,41 @@ impl View {
     }
 
     /// The DaemonSet's own pods on a node.
-    pub(crate) fn pods_on(&self, node: NodeIx) -> impl Iterator<Item = &PodEntry> {
+    pub(crate) fn pods_on(&self, node: NodeIx) -> impl Iterator<Item = (PodIx, &PodEntry)> {
         let owner = self.daemonset.as_ref().map(|daemonset| &daemonset.uid);
         let indices = self.nodes.get(node).map(|entry| entry.pods.as_slice()).unwrap_or_default();
         indices
             .iter()
-            .filter_map(|pod| self.pods.get(*pod)?.as_ref())
-            .filter(move |pod| pod.fact.owner.is_some() && pod.fact.owner.as_ref() == owner)
+            .filter_map(|pod| Some((*pod, self.pods.get(*pod)?.as_ref()?)))
+            .filter(move |(_, pod)| pod.fact.owner.is_some() && pod.fact.owner.as_ref() == owner)
     }
 
-    /// A pod by uid.
-    pub(crate) fn pod(&self, uid: &str) -> Option<&PodEntry> {
-        self.pods.get(*self.pod_index.get(uid)?)?.as_ref()
+    /// A pod by its index.
+    pub(crate) fn pod(&self, ix: PodIx) -> Option<&PodEntry> {
+        self.pods.get(ix)?.as_ref()
+    }
+
+    /// Has the node of the pod with this uid assessed again.
+    pub(crate) fn touch_pod(&mut self, uid: &str) {
+        let node = self.pod_index.get(uid).and_then(|ix| self.pods[*ix].as_ref()?.node);
+        self.touch(node);
+    }
+
+    fn touch(&mut self, node: Option<NodeIx>) {
+        if let Some(ix) = node
+            && !std::mem::replace(&mut self.nodes[ix].touched, true)
+        {
+            self.touched.nodes.push(ix);
+        }
+    }
+
+    /// Takes the nodes that have to be assessed again.
+    pub(crate) fn take_touched(&mut self) -> Touched {
+        let touched = std::mem::take(&mut self.touched);
+        for ix in &touched.nodes {
+            self.nodes[*ix].touched = false;
+        }
+        touched
     }
 
     /// A node's index by name.
@@ -230,8 +274,13 @@ impl View {
         Timestamp::from_millis(now.millis().saturating_add(self.skew_millis.unwrap_or(0)))
     }
 
-    /// Each node's place in natural name order.
-    pub(crate) fn natural_ranks(&mut self) -> &[u32] {
+    /// Each node's place in natural name order, as of the last [`View::natural_ranks`].
+    pub(crate) fn natural(&self) -> &[u32] {
+        &self.natural
+    }
+
+    /// Works out each node's place in natural name order, where nodes were added.
+    pub(crate) fn natural_ranks(&mut self) {
         if self.natural.len() != self.nodes.len() {
             let mut order: Vec<NodeIx> = (0..self.nodes.len()).collect();
             order.sort_by(|a, b| {
@@ -243,7 +292,6 @@ impl View {
                 self.natural[node] = u32::try_from(rank).unwrap_or(u32::MAX);
             }
         }
-        &self.natural
     }
 
     /// Recomputes, for every node, whether its kubelet confirms all of `images`.
@@ -251,6 +299,7 @@ impl View {
         let wanted: Vec<String> = images.iter().map(|image| normalized(image)).collect();
         if wanted != self.confirmed_for {
             self.confirmed_for = wanted;
+            self.touched.all = true;
             for entry in &mut self.nodes {
                 entry.images_confirmed = confirms(entry.fact.as_ref(), &self.confirmed_for);
             }
@@ -263,6 +312,7 @@ impl View {
             return;
         }
         let template_changed = known.is_none_or(|known| known.template != fact.template);
+        self.touched.all |= template_changed || known.is_none_or(|known| known.min_ready_secs != fact.min_ready_secs);
         self.presence = Presence::Present;
         if template_changed {
             for entry in &mut self.nodes {
@@ -298,6 +348,7 @@ impl View {
             images_confirmed: false,
             pods: Vec::new(),
             listed: false,
+            touched: false,
         });
         self.node_index.insert(name.clone(), ix);
         ix
@@ -305,6 +356,7 @@ impl View {
 
     fn node_is(&mut self, fact: NodeFact) {
         let ix = self.node_slot(&fact.name);
+        self.touch(Some(ix));
         let eligibility = self.daemonset.as_ref().map(|daemonset| judge(Some(&fact), daemonset)).unwrap_or_default();
         let images_confirmed = confirms(Some(&fact), &self.confirmed_for);
         let entry = &mut self.nodes[ix];
@@ -315,6 +367,7 @@ impl View {
     }
 
     fn forget_node(&mut self, ix: NodeIx) {
+        self.touch(Some(ix));
         let entry = &mut self.nodes[ix];
         entry.fact = None;
         entry.eligibility = Eligibility::default();
@@ -346,6 +399,8 @@ impl View {
         let before = self.pods[ix].take();
         self.note_unready_replacement(before.as_ref(), &fact);
         let was_on = before.as_ref().and_then(|before| before.node);
+        self.touch(was_on);
+        self.touch(node);
         if was_on != node {
             self.leave_node(was_on, ix);
             if let Some(node) = node {
@@ -385,6 +440,7 @@ impl View {
         self.pulls.remove(uid);
         if let Some(ix) = self.pod_index.remove(uid) {
             let node = self.pods[ix].take().and_then(|entry| entry.node);
+            self.touch(node);
             self.leave_node(node, ix);
             self.free.push(ix);
         }
@@ -395,6 +451,7 @@ impl View {
         if of_daemonset {
             if &*event.reason == "FailedCreate" {
                 self.not_created = Some((event.at, event.message.clone()));
+                self.touched.all = true;
             }
             return;
         }
@@ -406,8 +463,9 @@ impl View {
             "Pulling" => *note = PullNote { pulling_since: Some(event.at), failed: false },
             "Pulled" => *note = PullNote::default(),
             "Failed" if note.pulling_since.is_some() => *note = PullNote { pulling_since: None, failed: true },
-            _ => {}
+            _ => return,
         }
+        self.touch_pod(&event.object);
     }
 
     fn begin_listing(&mut self, watched: Watched) {
@@ -441,6 +499,7 @@ impl View {
             Watched::Revisions => {
                 let listed = std::mem::take(&mut self.listed_revisions);
                 self.revisions.retain(|revision| listed.contains(&revision.name));
+                self.touched.all = true;
                 self.settle_current();
             }
             Watched::DaemonSet => {
