@@ -24,6 +24,8 @@ mod http;
 mod lean;
 mod native;
 mod rights;
+#[cfg(test)]
+mod scripted;
 mod subjects;
 mod watch;
 mod workload;

@@ -4,7 +4,11 @@
 //! commands, and never wait for the network.
 
 pub mod access;
+mod fleet;
 pub mod handle;
+mod run;
+mod session;
 
 pub use access::{Access, AccessError};
 pub use handle::{CommandError, DrivenBy, Fleet, FleetRow, FleetState, Request, Rollout, Session};
+pub use session::ClusterSession;

@@ -14,6 +14,8 @@
 //! was, so that nothing is listed again unless the server has forgotten what came since.
 
 mod parse;
+#[cfg(test)]
+mod tests;
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -284,7 +286,13 @@ impl<S: Subject> Watch<S> {
 
     /// Reads a watch to its end.
     async fn read(&mut self, mut lines: Lines, mut silence: Duration) -> Result<Infallible, End> {
-        while let Some(line) = lines.next(silence).await? {
+        loop {
+            let line = tokio::select! {
+                biased;
+                line = lines.next(silence) => line?,
+                () = self.out.closed() => return Err(End::Unheard),
+            };
+            let Some(line) = line else { return Err(End::Closed) };
             let (version, news) = match parse::line::<S::Wire<'_>>(line)? {
                 Line::Applied(wire) => {
                     let version = S::version(&wire).to_owned();
@@ -309,7 +317,6 @@ impl<S: Subject> Watch<S> {
                 self.out.send(news).await.map_err(|_| End::Unheard)?;
             }
         }
-        Err(End::Closed)
     }
 
     async fn begin(&mut self) -> Result<(), End> {

@@ -3,6 +3,9 @@
 //! A write is sent once. When it was refused because the object changed meanwhile, the object is read again and told, so
 //! that the engine decides on what is there now.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::time::Duration;
 

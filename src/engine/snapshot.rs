@@ -17,7 +17,7 @@ use super::record::{Budgets, Direction, Finish, Gates, Halt, Paused};
 use super::time::{Humane, Timestamp};
 
 /// Everything about one rollout, as of one instant.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Snapshot {
     /// The instant it describes, by the clock that the engine is handed.
     pub at: Timestamp,
@@ -495,6 +495,13 @@ impl Snapshot {
     /// The nodes that match `selector`, in order of [`Snapshot::nodes`], among those that may run the pod.
     pub fn matching<'a>(&'a self, selector: &'a Selector) -> impl Iterator<Item = &'a NodeView> {
         self.nodes.iter().filter(|node| node.eligible && selector.matches(&node.labels))
+    }
+
+    /// Whether it shows the same as `other`: the instant apart, which changes by itself.
+    pub fn shows_the_same_as(&self, other: &Self) -> bool {
+        let at = other.at;
+        // Everything that grows with the fleet is shared, so this copy is cheap.
+        *other == Self { at, ..self.clone() }
     }
 
     /// The health of one watch.

@@ -1,0 +1,118 @@
+//! A server that says what a test tells it to say, request by request, and remembers what it was asked.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::clock::Clock;
+use super::http::Http;
+
+/// What the server says to one request.
+#[derive(Clone, Debug)]
+pub(super) enum Says {
+    /// An answer with this status.
+    Json(u16, Value),
+    /// Lines of a watch, then the end of it.
+    Lines(Vec<Value>),
+    /// Lines of a watch, which stays open.
+    LinesAndMore(Vec<Value>),
+    /// Nothing: the connection is closed.
+    HangsUp,
+}
+
+/// One request as it came.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Asked {
+    /// `GET /api/v1/pods?limit=500`.
+    pub(super) line: String,
+    pub(super) content_type: String,
+    pub(super) body: Value,
+}
+
+/// The server.
+pub(super) struct Scripted {
+    pub(super) http: Http,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    _server: tokio::task::JoinSet<()>,
+}
+
+impl Scripted {
+    /// Says `script`, one answer a request; then nothing any more.
+    pub(super) async fn new(script: Vec<Says>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let uri = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+        let mut config = kube::Config::new(uri);
+        config.default_retry = false;
+        let client = kube::Client::try_from(config).unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let mut server = tokio::task::JoinSet::new();
+        server.spawn(serve(listener, script, asked.clone()));
+        Self { http: Http::new(client, Clock::start()), asked, _server: server }
+    }
+
+    pub(super) fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// The request lines, without what is random in them.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let without_timeout = |line: &str| line.split("&timeoutSeconds=").next().unwrap_or_default().to_owned();
+        self.asked().iter().map(|asked| without_timeout(&asked.line)).collect()
+    }
+}
+
+async fn serve(listener: TcpListener, script: Vec<Says>, asked: Arc<Mutex<Vec<Asked>>>) {
+    let mut open = Vec::new();
+    for says in script {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let request = read(&mut stream).await;
+        asked.lock().unwrap().push(request);
+        let head = |status: u16, framing: &str| format!("HTTP/1.1 {status} X\r\nConnection: close\r\n{framing}\r\n\r\n");
+        let chunk = |lines: &[Value]| {
+            let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            format!("{:x}\r\n{text}\r\n", text.len())
+        };
+        let chunked = "Transfer-Encoding: chunked";
+        let answer = match says {
+            Says::Json(status, body) => {
+                let body = body.to_string();
+                head(status, &format!("Content-Length: {}", body.len())) + &body
+            }
+            Says::Lines(lines) => head(200, chunked) + &chunk(&lines) + "0\r\n\r\n",
+            Says::LinesAndMore(lines) => {
+                stream.write_all((head(200, chunked) + &chunk(&lines)).as_bytes()).await.unwrap();
+                open.push(stream);
+                continue;
+            }
+            Says::HangsUp => continue,
+        };
+        stream.write_all(answer.as_bytes()).await.unwrap();
+    }
+    std::future::pending::<()>().await;
+}
+
+async fn read(stream: &mut TcpStream) -> Asked {
+    let mut buffer = Vec::new();
+    let head_end = loop {
+        if let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
+            break end + 4;
+        }
+        assert!(stream.read_buf(&mut buffer).await.unwrap() > 0, "the client hung up");
+    };
+    let head = String::from_utf8_lossy(&buffer[..head_end]).into_owned();
+    let header = |name: &str| {
+        let lines = head.lines().filter_map(|line| line.split_once(": "));
+        lines.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned()).next()
+    };
+    let length: usize = header("content-length").map_or(0, |length| length.parse().unwrap());
+    while buffer.len() < head_end + length {
+        assert!(stream.read_buf(&mut buffer).await.unwrap() > 0, "the client hung up");
+    }
+    Asked {
+        line: head.lines().next().unwrap_or_default().trim_end_matches(" HTTP/1.1").to_owned(),
+        content_type: header("content-type").unwrap_or_default(),
+        body: serde_json::from_slice(&buffer[head_end..]).unwrap_or(Value::Null),
+    }
+}

@@ -1,0 +1,184 @@
+use serde_json::{Value, json};
+
+use super::super::scripted::{Says, Scripted};
+use super::*;
+
+/// Tells everything as text.
+struct Plain;
+
+impl Subject for Plain {
+    type Wire<'a> = Value;
+    type Out = String;
+
+    fn version<'a>(wire: &'a Value) -> &'a str {
+        wire["metadata"]["resourceVersion"].as_str().unwrap_or_default()
+    }
+
+    fn applied(&mut self, wire: Value) -> Result<Option<String>, String> {
+        Ok(Some(format!("{}@{}", name(&wire), Self::version(&wire))))
+    }
+
+    fn deleted(&mut self, wire: Value) -> Option<String> {
+        Some(format!("-{}", name(&wire)))
+    }
+
+    fn listing(&mut self) -> Option<String> {
+        Some("listing".into())
+    }
+
+    fn listed(&mut self) -> Vec<String> {
+        vec!["listed".into()]
+    }
+
+    fn health(&mut self, health: WatchHealth) -> Option<String> {
+        Some(match health {
+            WatchHealth::Loading => "loading".into(),
+            WatchHealth::Live => "live".into(),
+            WatchHealth::Down { why, .. } => format!("down: {why}"),
+            WatchHealth::Forbidden { why } => format!("forbidden: {why}"),
+        })
+    }
+}
+
+fn name(wire: &Value) -> &str {
+    wire["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+fn object(name: &str, version: &str) -> Value {
+    json!({"metadata": {"name": name, "resourceVersion": version}})
+}
+
+fn line(kind: &str, name: &str, version: &str) -> Value {
+    // Keys are sorted here, so the type comes last; servers write it first, and both must be read.
+    json!({"type": kind, "object": object(name, version)})
+}
+
+fn end_of_list(version: &str) -> Value {
+    let annotations = json!({"k8s.io/initial-events-end": "true"});
+    json!({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": version, "annotations": annotations}}})
+}
+
+fn status(code: u16, reason: &str, message: &str) -> Value {
+    json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message})
+}
+
+const STREAM: &str =
+    "GET /x?labelSelector=a%3Db&watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+
+fn follow(version: &str) -> String {
+    format!("GET /x?labelSelector=a%3Db&watch=true&resourceVersion={version}&allowWatchBookmarks=true")
+}
+
+/// Plays `script` and gives what was told until `last` was.
+async fn play(script: Vec<Says>, last: &str) -> (Vec<String>, Scripted) {
+    let server = Scripted::new(script).await;
+    let (out, mut told) = mpsc::channel(1);
+    let source = Source { path: "/x".into(), labels: Some("a=b".into()), fields: None };
+    let watching = tokio::spawn(watch(server.http.clone(), source, Plain, out));
+    let mut story = Vec::new();
+    let telling = async {
+        while story.last().is_none_or(|said| said != last) {
+            story.push(told.recv().await.expect("the watch goes on"));
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), telling).await.unwrap_or_else(|_| panic!("no {last} after a while"));
+    drop(told);
+    tokio::time::timeout(Duration::from_secs(5), watching).await.expect("ends when nobody listens").unwrap();
+    (story, server)
+}
+
+#[tokio::test]
+async fn lists_by_streaming_and_takes_up_a_closed_watch_where_it_was() {
+    let first = vec![line("ADDED", "a", "1"), line("ADDED", "b", "2"), end_of_list("5"), line("MODIFIED", "a", "6")];
+    let then = vec![line("DELETED", "b", "7"), line("ADDED", "c", "8")];
+    let (story, server) = play(vec![Says::Lines(first), Says::LinesAndMore(then)], "c@8").await;
+    assert_eq!(story, ["listing", "a@1", "b@2", "listed", "live", "a@6", "-b", "c@8"]);
+    assert_eq!(server.lines(), [STREAM, &follow("6")]);
+}
+
+#[tokio::test]
+async fn reads_pages_where_streaming_lists_are_not_known() {
+    let refusal = status(422, "Invalid", "sendInitialEvents is forbidden for watch unless the gate is enabled");
+    let page = |next: &str, name: &str| {
+        json!({"metadata": {"resourceVersion": "9", "continue": next}, "items": [object(name, "1")]})
+    };
+    let script = vec![
+        Says::Json(422, refusal),
+        Says::Json(200, page("more/2", "a")),
+        Says::Json(200, page("", "b")),
+        Says::LinesAndMore(vec![line("MODIFIED", "b", "10")]),
+    ];
+    let (story, server) = play(script, "b@10").await;
+    assert_eq!(story, ["listing", "a@1", "b@1", "listed", "live", "b@10"]);
+    let pages = ["GET /x?labelSelector=a%3Db&limit=500", "GET /x?labelSelector=a%3Db&limit=500&continue=more%2F2"];
+    assert_eq!(server.lines(), [STREAM, pages[0], pages[1], &follow("9")]);
+    assert!(!server.http.knows_streaming_lists(), "the other watches of the session need not find out again");
+}
+
+#[tokio::test]
+async fn lists_again_when_the_server_has_forgotten() {
+    let gone = json!({"type": "ERROR", "object": status(410, "Expired", "too old resource version: 5 (900)")});
+    let script = vec![
+        Says::Lines(vec![line("ADDED", "a", "1"), end_of_list("5")]),
+        Says::Lines(vec![gone]),
+        Says::LinesAndMore(vec![line("ADDED", "b", "901"), end_of_list("901")]),
+    ];
+    let (story, server) = play(script, "b@901").await;
+    assert_eq!(story, ["listing", "a@1", "listed", "live", "listing", "b@901"]);
+    assert_eq!(server.lines(), [STREAM, &follow("5"), STREAM]);
+}
+
+#[tokio::test]
+async fn pages_that_expire_are_read_in_one_piece() {
+    let page = json!({"metadata": {"resourceVersion": "9", "continue": "x"}, "items": [object("a", "1")]});
+    let whole = json!({"metadata": {"resourceVersion": "12"}, "items": [object("a", "1"), object("b", "11")]});
+    let script = vec![
+        Says::Json(400, status(400, "BadRequest", "unknown parameter")),
+        Says::Json(200, page),
+        Says::Json(410, status(410, "Expired", "the continue token is too old")),
+        Says::Json(200, whole),
+        Says::LinesAndMore(vec![line("ADDED", "c", "13")]),
+    ];
+    let (story, server) = play(script, "c@13").await;
+    assert_eq!(story, ["listing", "a@1", "listing", "a@1", "b@11", "listed", "live", "c@13"]);
+    assert_eq!(server.lines()[3], "GET /x?labelSelector=a%3Db&resourceVersion=0");
+}
+
+#[tokio::test]
+async fn tells_when_it_is_down_and_goes_on_without_a_new_list() {
+    let script = vec![
+        Says::Lines(vec![line("ADDED", "a", "1"), end_of_list("5")]),
+        Says::Json(500, status(500, "InternalError", "etcd is away")),
+        Says::HangsUp,
+        Says::LinesAndMore(vec![line("MODIFIED", "a", "6")]),
+    ];
+    let (story, server) = play(script, "a@6").await;
+    assert_eq!(story[..5], ["listing", "a@1", "listed", "live", "down: etcd is away"]);
+    assert!(story[5].starts_with("down: the connection broke"), "{story:?}");
+    assert_eq!(story[6..], ["live", "a@6"]);
+    assert_eq!(server.lines(), [STREAM, &follow("5"), &follow("5"), &follow("5")]);
+}
+
+#[tokio::test]
+async fn says_what_is_forbidden() {
+    let refusal = || status(403, "Forbidden", "nodes is forbidden: User \"eve\" cannot list resource \"nodes\"");
+    let script = vec![Says::Json(403, refusal()), Says::Json(403, refusal())];
+    let last = "forbidden: nodes is forbidden: User \"eve\" cannot list resource \"nodes\"";
+    let (story, server) = play(script, last).await;
+    assert_eq!(story, [last]);
+    assert_eq!(server.lines(), [STREAM, "GET /x?labelSelector=a%3Db&limit=500"], "the list is asked too");
+    assert!(server.http.knows_streaming_lists());
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_told_not_skipped() {
+    let script = vec![Says::Lines(vec![json!({"type": "ADDED"})])];
+    let server = Scripted::new(script).await;
+    let (out, mut told) = mpsc::channel(1);
+    let source = Source { path: "/x".into(), labels: None, fields: None };
+    let watching = tokio::spawn(watch(server.http.clone(), source, Plain, out));
+    assert_eq!(told.recv().await.as_deref(), Some("listing"));
+    assert!(told.recv().await.is_some_and(|said| said.starts_with("down: a line of a watch cannot be read")));
+    drop(told);
+    watching.await.unwrap();
+}

@@ -1,0 +1,163 @@
+use serde_json::Value;
+
+use super::super::native::Native;
+use super::super::scripted::{Says, Scripted};
+use super::*;
+use crate::engine::record::{Intent, Progress, Record};
+
+async fn writer(script: Vec<Says>) -> (Writer, Scripted) {
+    let server = Scripted::new(script).await;
+    let writer =
+        Writer::new(server.http.clone(), Arc::new(Native), Shared::new(), "edge".into(), "agent".into());
+    (writer, server)
+}
+
+fn status(code: u16, reason: &str) -> Value {
+    json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": reason})
+}
+
+fn delete(writer: &Writer) -> Effect {
+    let not_after = writer.http.clock().now() + Duration::from_secs(5);
+    Effect::DeletePod { name: "agent-1".into(), uid: "u1".into(), node: "ipc-1".into(), not_after }
+}
+
+fn kind(executed: &Executed) -> EffectErrorKind {
+    executed.outcome.as_ref().expect_err("it failed").kind
+}
+
+fn daemonset(version: &str) -> Value {
+    json!({"metadata": {"name": "agent", "namespace": "edge", "uid": "ds-uid", "resourceVersion": version}})
+}
+
+fn lease(version: &str) -> Value {
+    json!({
+        "metadata": {"name": "rolldeck-agent", "resourceVersion": version, "labels": {"team": "edge"}},
+        "spec": {"holderIdentity": "eve"},
+    })
+}
+
+fn lease_write() -> LeaseWrite {
+    LeaseWrite {
+        holder: Some("ada@host/1".into()),
+        duration_secs: 15,
+        acquired_at: None,
+        renewed_at: None,
+        transitions: 0,
+        record: Some(Record { version: 1, intent: Intent::default(), progress: Progress::default() }),
+    }
+}
+
+#[tokio::test]
+async fn a_delete_names_the_pod_it_means() {
+    let terminating = json!({"metadata": {"name": "agent-1", "uid": "u1", "resourceVersion": "9",
+        "deletionTimestamp": "2026-11-21T10:00:30Z"}});
+    let (writer, server) = writer(vec![Says::Json(200, terminating)]).await;
+    let executed = writer.execute(&delete(&writer)).await;
+    assert_eq!(executed.outcome, Ok(Done::PodDeleted));
+    assert!(matches!(&executed.seen[..], [Event::Pod(pod)] if pod.deletion_at.is_some()), "{:?}", executed.seen);
+    let asked = &server.asked()[0];
+    assert_eq!(asked.line, "DELETE /api/v1/namespaces/edge/pods/agent-1");
+    assert_eq!(asked.body["preconditions"], json!({"uid": "u1"}));
+    assert_eq!(asked.body.get("gracePeriodSeconds"), None, "the pod's own grace");
+}
+
+#[tokio::test]
+async fn a_delete_that_comes_too_late_is_not_sent() {
+    let (writer, server) = writer(vec![]).await;
+    let not_after = writer.http.clock().now() - Duration::from_millis(1);
+    let effect = Effect::DeletePod { name: "agent-1".into(), uid: "u1".into(), node: "ipc-1".into(), not_after };
+    let executed = writer.execute(&effect).await;
+    assert_eq!(kind(&executed), EffectErrorKind::NotSent);
+    assert!(server.asked().is_empty());
+}
+
+#[tokio::test]
+async fn a_delete_without_an_answer_may_have_happened_and_is_not_repeated() {
+    let (writer, server) = writer(vec![Says::HangsUp, Says::Json(503, status(503, "ServiceUnavailable"))]).await;
+    assert_eq!(kind(&writer.execute(&delete(&writer)).await), EffectErrorKind::Unknown);
+    assert_eq!(kind(&writer.execute(&delete(&writer)).await), EffectErrorKind::Unknown);
+    assert_eq!(server.asked().len(), 2);
+}
+
+#[tokio::test]
+async fn a_refused_delete_says_what_was_attempted() {
+    let (writer, _server) = writer(vec![
+        Says::Json(409, status(409, "Conflict")),
+        Says::Json(404, status(404, "NotFound")),
+        Says::Json(403, status(403, "Forbidden")),
+    ])
+    .await;
+    let kinds = [EffectErrorKind::Conflict, EffectErrorKind::NotFound, EffectErrorKind::Forbidden];
+    for expected in kinds {
+        let executed = writer.execute(&delete(&writer)).await;
+        assert_eq!(kind(&executed), expected);
+        assert!(executed.outcome.unwrap_err().message.starts_with("delete pod agent-1 on ipc-1: "));
+    }
+}
+
+#[tokio::test]
+async fn a_patch_whose_test_fails_is_a_conflict_and_brings_the_object_as_it_is() {
+    let (writer, server) = writer(vec![
+        Says::Json(422, status(422, "Invalid")),
+        Says::Json(200, daemonset("8")),
+        Says::Json(422, status(422, "Invalid")),
+        Says::Json(200, daemonset("8")),
+    ])
+    .await;
+    let patch = |version: &str| Effect::PatchDaemonSet {
+        resource_version: version.into(),
+        patch: DaemonSetPatch::Template(json!({"spec": {}})),
+    };
+    let outdated = writer.execute(&patch("7")).await;
+    assert_eq!(kind(&outdated), EffectErrorKind::Conflict);
+    assert!(matches!(&outdated.seen[..], [Event::DaemonSet(fresh)] if &*fresh.resource_version == "8"));
+    let nonsense = writer.execute(&patch("8")).await;
+    assert_eq!(kind(&nonsense), EffectErrorKind::Invalid, "it did not change: the patch itself is refused");
+    let asked = &server.asked()[0];
+    assert_eq!(asked.line, "PATCH /apis/apps/v1/namespaces/edge/daemonsets/agent?fieldManager=rolldeck");
+    assert_eq!(asked.content_type, "application/json-patch+json");
+}
+
+#[tokio::test]
+async fn a_lease_is_created_in_the_name_of_its_daemonset() {
+    let (writer, server) = writer(vec![Says::Json(200, daemonset("7")), Says::Json(201, lease("1"))]).await;
+    let executed = writer.execute(&Effect::WriteLease { resource_version: None, lease: Box::new(lease_write()) }).await;
+    assert!(matches!(executed.outcome, Ok(Done::Lease(lease)) if &*lease.resource_version == "1"));
+    let asked = &server.asked()[1];
+    assert_eq!(asked.line, "POST /apis/coordination.k8s.io/v1/namespaces/edge/leases?fieldManager=rolldeck");
+    assert_eq!(
+        asked.body["metadata"]["ownerReferences"],
+        json!([{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "ds-uid"}])
+    );
+    assert_eq!(asked.body["metadata"]["labels"]["app.kubernetes.io/managed-by"], "rolldeck");
+}
+
+#[tokio::test]
+async fn a_lease_that_somebody_else_created_first_is_a_conflict() {
+    let script =
+        vec![Says::Json(200, daemonset("7")), Says::Json(409, status(409, "AlreadyExists")), Says::Json(200, lease("3"))];
+    let (writer, _server) = writer(script).await;
+    let executed = writer.execute(&Effect::WriteLease { resource_version: None, lease: Box::new(lease_write()) }).await;
+    assert_eq!(kind(&executed), EffectErrorKind::Conflict);
+    assert!(matches!(&executed.seen[..], [Event::Lease(lease)] if lease.holder.as_deref() == Some("eve")));
+}
+
+#[tokio::test]
+async fn replacing_a_lease_keeps_what_others_put_on_it() {
+    let (writer, server) = writer(vec![Says::Json(200, lease("6")), Says::Json(200, lease("6"))]).await;
+    writer.shared.lease_is(Some(lease("5")));
+    let write = |version: &str| Effect::WriteLease { resource_version: Some(version.into()), lease: Box::new(lease_write()) };
+    assert!(writer.execute(&write("5")).await.outcome.is_ok());
+    let asked = &server.asked()[0];
+    assert!(asked.line.starts_with("PUT /apis/coordination.k8s.io/v1/namespaces/edge/leases/rolldeck-agent?"));
+    assert_eq!(asked.body["metadata"]["resourceVersion"], "5");
+    assert_eq!(asked.body["metadata"]["labels"]["team"], "edge");
+    assert_eq!(asked.body["spec"]["holderIdentity"], "ada@host/1");
+
+    // Decided on a version that we do not have any more: it is read again, and seen to be another.
+    let executed = writer.execute(&write("4")).await;
+    assert_eq!(kind(&executed), EffectErrorKind::Conflict);
+    let lines = server.lines();
+    assert_eq!(lines.len(), 2);
+    assert!(lines[1].starts_with("GET "), "nothing is written over what changed");
+}

@@ -1,0 +1,387 @@
+//! All DaemonSets that we may see, and what each is about: one row from a lean DaemonSet and, if there is one, its Lease.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until};
+
+use super::handle::{DrivenBy, Fleet, FleetRow, FleetState};
+use super::session::Identity;
+use crate::cluster::{Clock, Cluster, FleetEvent, LeanDaemonSet};
+use crate::engine::Str;
+use crate::engine::event::WatchHealth;
+use crate::engine::facts::{DaemonSetCounters, LeaseFact, StrategyKind};
+use crate::engine::quantity::{IntOrPercent, Rounding};
+use crate::engine::record::{Direction, Record, lease_name};
+use crate::engine::time::Timestamp;
+
+/// How many events may wait.
+const EVENTS: usize = 256;
+/// While things keep happening, at least this much time lies between two views.
+const GAP: Duration = Duration::from_millis(100);
+/// A lease is good for at least so long, whatever it says of itself.
+const LEASE: Duration = Duration::from_secs(15);
+
+/// Watches a fleet for as long as somebody looks.
+pub(super) fn spawn(cluster: &Cluster, namespace: Option<&str>, us: Identity) -> watch::Receiver<Arc<Fleet>> {
+    let (told, events) = mpsc::channel(EVENTS);
+    let feed = cluster.fleet(namespace, told);
+    let (views, seen) = watch::channel(Arc::new(Fleet::default()));
+    let clock = cluster.clock();
+    tokio::spawn(async move {
+        run(events, &views, clock, us).await;
+        drop(feed);
+    });
+    seen
+}
+
+async fn run(mut events: mpsc::Receiver<FleetEvent>, views: &watch::Sender<Arc<Fleet>>, clock: Clock, us: Identity) {
+    let mut known = Known::default();
+    let mut next_view_at = Instant::now();
+    let mut due = false;
+    loop {
+        let until_expiry = known.next_expiry(clock.now()).map(|at| Instant::now() + at.since(clock.now()));
+        let view_at = due.then_some(next_view_at);
+        let timer = [view_at, until_expiry].into_iter().flatten().min();
+        tokio::select! {
+            biased;
+            () = views.closed() => return,
+            () = sleep_until(timer.unwrap_or_else(Instant::now)), if timer.is_some() => due = true,
+            event = events.recv() => {
+                let Some(event) = event else { return };
+                known.observe(event, clock.now());
+                while let Ok(event) = events.try_recv() {
+                    known.observe(event, clock.now());
+                }
+                due = true;
+            }
+        }
+        if due && Instant::now() >= next_view_at {
+            publish(views, known.view(clock.now(), &us));
+            due = false;
+            next_view_at = Instant::now() + GAP;
+        }
+    }
+}
+
+fn publish(views: &watch::Sender<Arc<Fleet>>, view: Fleet) {
+    views.send_if_modified(|last| {
+        let news = (&last.health, &last.leases, &last.rows) != (&view.health, &view.leases, &view.rows);
+        if news {
+            *last = Arc::new(view);
+        }
+        news
+    });
+}
+
+type Key = (Str, Str);
+
+/// What is known of a fleet.
+#[derive(Default, Debug)]
+struct Known {
+    health: WatchHealth,
+    leases_health: WatchHealth,
+    /// Set when only one namespace can be seen: which, and what the server said.
+    only: Option<(Str, Str)>,
+    daemonsets: Listed<LeanDaemonSet>,
+    leases: Listed<SeenLease>,
+}
+
+/// Things by namespace and name, each with the listing that named it last: what a complete listing did not name is gone.
+#[derive(Debug)]
+struct Listed<T> {
+    listing: u32,
+    entries: BTreeMap<Key, (u32, T)>,
+}
+
+impl<T> Default for Listed<T> {
+    fn default() -> Self {
+        Self { listing: 0, entries: BTreeMap::new() }
+    }
+}
+
+impl<T> Listed<T> {
+    fn listing(&mut self) {
+        self.listing += 1;
+    }
+
+    fn listed(&mut self) {
+        self.entries.retain(|_, (listing, _)| *listing == self.listing);
+    }
+
+    fn insert(&mut self, key: Key, what: T) {
+        self.entries.insert(key, (self.listing, what));
+    }
+
+    fn remove(&mut self, key: &Key) {
+        self.entries.remove(key);
+    }
+
+    fn get(&self, key: &Key) -> Option<&T> {
+        self.entries.get(key).map(|(_, what)| what)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&Key, &T)> {
+        self.entries.iter().map(|(key, (_, what))| (key, what))
+    }
+}
+
+/// A Lease, and since when it says what it says, by our clock.
+#[derive(Debug)]
+struct SeenLease {
+    fact: LeaseFact,
+    changed_at: Timestamp,
+}
+
+impl SeenLease {
+    /// When it runs out unless it is renewed. Only its changes count, never the times written in it.
+    fn runs_out_at(&self) -> Timestamp {
+        self.changed_at + LEASE.max(Duration::from_secs(self.fact.duration_secs.into()))
+    }
+
+    fn driver(&self, now: Timestamp) -> Option<&Str> {
+        self.fact.holder.as_ref().filter(|_| now < self.runs_out_at())
+    }
+
+    fn record(&self) -> Option<&Record> {
+        self.fact.record.as_ref().ok()?.as_ref()
+    }
+}
+
+impl Known {
+    fn observe(&mut self, event: FleetEvent, now: Timestamp) {
+        match event {
+            FleetEvent::DaemonSetsListing => self.daemonsets.listing(),
+            FleetEvent::DaemonSetsListed => self.daemonsets.listed(),
+            FleetEvent::DaemonSet(what) => {
+                self.daemonsets.insert((what.namespace.clone(), what.name.clone()), *what);
+            }
+            FleetEvent::DaemonSetGone(namespace, name) => self.daemonsets.remove(&(namespace, name)),
+            FleetEvent::DaemonSetsHealth(health) => self.health = health,
+            FleetEvent::OnlyNamespace(namespace, why) => self.only = Some((namespace, why)),
+            FleetEvent::LeasesListing => self.leases.listing(),
+            FleetEvent::LeasesListed => self.leases.listed(),
+            FleetEvent::Lease(namespace, name, fact) => self.lease((namespace, name), *fact, now),
+            FleetEvent::LeaseGone(namespace, name) => self.leases.remove(&(namespace, name)),
+            FleetEvent::LeasesHealth(health) => self.leases_health = health,
+        }
+    }
+
+    /// A lease is alive as long as its holder renews it; an edit of its record by somebody else is no renewal.
+    fn lease(&mut self, key: Key, fact: LeaseFact, now: Timestamp) {
+        let lock = |fact: &LeaseFact| (fact.holder.clone(), fact.renewed_at, fact.transitions);
+        let changed_at = match self.leases.get(&key) {
+            Some(seen) if lock(&seen.fact) == lock(&fact) => seen.changed_at,
+            _ => now,
+        };
+        self.leases.insert(key, SeenLease { fact, changed_at });
+    }
+
+    fn next_expiry(&self, now: Timestamp) -> Option<Timestamp> {
+        let held = self.leases.iter().filter(|(_, lease)| lease.fact.holder.is_some());
+        held.map(|(_, lease)| lease.runs_out_at()).filter(|at| *at > now).min()
+    }
+
+    fn view(&self, now: Timestamp, us: &Identity) -> Fleet {
+        let rows = self.daemonsets.iter().map(|(_, daemonset)| self.row(daemonset, now, us)).collect();
+        let health = match (&self.only, &self.health) {
+            (Some((namespace, why)), WatchHealth::Live) => {
+                WatchHealth::Forbidden { why: format!("{why}; showing only namespace {namespace}").into() }
+            }
+            (_, health) => health.clone(),
+        };
+        Fleet { health, leases: self.leases_health.clone(), rows }
+    }
+
+    fn row(&self, daemonset: &LeanDaemonSet, now: Timestamp, us: &Identity) -> FleetRow {
+        let key = (daemonset.namespace.clone(), Str::from(lease_name(&daemonset.name)));
+        let lease = self.leases.get(&key);
+        FleetRow {
+            namespace: daemonset.namespace.clone(),
+            name: daemonset.name.clone(),
+            counters: daemonset.counters,
+            strategy: strategy_words(daemonset),
+            state: state(daemonset, lease.and_then(SeenLease::record)),
+            driven_by: self.driven_by(daemonset, lease.and_then(|lease| lease.driver(now)), us),
+        }
+    }
+
+    fn driven_by(&self, daemonset: &LeanDaemonSet, driver: Option<&Str>, us: &Identity) -> DrivenBy {
+        match driver {
+            Some(driver) if us.is_us(driver) => DrivenBy::You,
+            Some(driver) => DrivenBy::Other(driver.clone()),
+            None if daemonset.strategy == StrategyKind::RollingUpdate => DrivenBy::Controller,
+            None if self.leases_health == WatchHealth::Live => DrivenBy::Nobody,
+            None => DrivenBy::Unknown,
+        }
+    }
+}
+
+fn strategy_words(daemonset: &LeanDaemonSet) -> String {
+    let none = [IntOrPercent::Int(0), IntOrPercent::Percent(0)];
+    match (daemonset.strategy, daemonset.max_surge.filter(|surge| !none.contains(surge)), daemonset.max_unavailable) {
+        (StrategyKind::OnDelete, _, _) if daemonset.adopted => "OnDelete (ours)".to_owned(),
+        (StrategyKind::OnDelete, _, _) => "OnDelete".to_owned(),
+        (StrategyKind::RollingUpdate, Some(surge), _) => format!("RollingUpdate surge {surge}"),
+        (StrategyKind::RollingUpdate, None, Some(unavailable)) => format!("RollingUpdate {unavailable}"),
+        (StrategyKind::RollingUpdate, None, None) => "RollingUpdate".to_owned(),
+    }
+}
+
+/// A DaemonSet's state, from what its controller counts and what its record says.
+fn state(daemonset: &LeanDaemonSet, record: Option<&Record>) -> FleetState {
+    let DaemonSetCounters { desired, updated, available, .. } = daemonset.counters;
+    let unavailable = desired.saturating_sub(available);
+    let outdated = desired.saturating_sub(updated);
+    let Some(record) = record else {
+        return match (daemonset.strategy, daemonset.adopted) {
+            (StrategyKind::RollingUpdate, _) if outdated > 0 || !daemonset.observed => FleetState::Rolling,
+            _ if unavailable > 0 => FleetState::Degraded(unavailable),
+            (StrategyKind::OnDelete, true) => FleetState::Adopted,
+            (StrategyKind::OnDelete, false) if outdated > 0 => FleetState::Held,
+            _ => FleetState::UpToDate,
+        };
+    };
+    let intent = &record.intent;
+    if let Some(halt) = record.progress.halt.as_ref().filter(|halt| halt.number > intent.acknowledged_halt) {
+        return FleetState::Halted(halt.why.to_string());
+    }
+    if let Some(paused) = &intent.paused {
+        return FleetState::Paused(format!("by {}", paused.by));
+    }
+    let keep = match intent.direction {
+        Direction::Forward => intent.partition.of(desired, Rounding::Down).min(desired),
+        Direction::Back => 0,
+    };
+    // Which nodes a selector leaves out cannot be told from counters: what moves shows as unavailable pods.
+    let may_move = outdated > keep && (intent.selector.is_none() || intent.direction == Direction::Back);
+    match (outdated, unavailable) {
+        _ if may_move || unavailable > 0 || intent.change.is_some() => FleetState::Rolling,
+        (1.., _) => FleetState::Held,
+        (0, _) => FleetState::Adopted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::record::{Halt, Intent, Paused, Progress};
+
+    fn daemonset(updated: u32, available: u32) -> LeanDaemonSet {
+        LeanDaemonSet {
+            namespace: "edge".into(),
+            name: "agent".into(),
+            strategy: StrategyKind::OnDelete,
+            max_unavailable: Some(IntOrPercent::Int(1)),
+            max_surge: Some(IntOrPercent::Int(0)),
+            adopted: true,
+            observed: true,
+            counters: DaemonSetCounters { desired: 20, current: 20, ready: 20, updated, available, misscheduled: 0 },
+        }
+    }
+
+    fn native(updated: u32, available: u32) -> LeanDaemonSet {
+        LeanDaemonSet { strategy: StrategyKind::RollingUpdate, adopted: false, ..daemonset(updated, available) }
+    }
+
+    fn record(change: impl FnOnce(&mut Record)) -> Record {
+        let mut record = Record { version: 1, intent: Intent::default(), progress: Progress::default() };
+        change(&mut record);
+        record
+    }
+
+    fn lease(holder: Option<&str>, renewed: i64) -> LeaseFact {
+        LeaseFact {
+            uid: "l".into(),
+            resource_version: "1".into(),
+            holder: holder.map(Str::from),
+            duration_secs: 15,
+            acquired_at: None,
+            renewed_at: Some(Timestamp::from_millis(renewed)),
+            transitions: 0,
+            record: Ok(Some(record(|_| {}))),
+        }
+    }
+
+    #[test]
+    fn a_state_for_every_story() {
+        let halted = record(|record| {
+            record.progress.halt =
+                Some(Halt { number: 1, at: Timestamp::default(), why: "3 failed".into(), nodes: Vec::new() });
+        });
+        let resumed = record(|record| {
+            record.progress.halt = halted.progress.halt.clone();
+            record.intent.acknowledged_halt = 1;
+        });
+        let paused = record(|record| {
+            record.intent.paused = Some(Paused { by: "ada".into(), at: Timestamp::default(), why: None });
+        });
+        let stepped = record(|record| record.intent.partition = IntOrPercent::Int(18));
+        let back = record(|record| record.intent.direction = Direction::Back);
+        for (story, daemonset, record, want) in [
+            ("native, idle", native(20, 20), None, "up to date"),
+            ("native, rolling", native(5, 19), None, "rolling out"),
+            ("native, sick", native(20, 17), None, "3 unavailable"),
+            ("adopted, idle", daemonset(20, 20), None, "adopted"),
+            ("before the first step", daemonset(0, 20), Some(&record(|_| {})), "held"),
+            ("stepped to 2", daemonset(0, 20), Some(&stepped), "rolling out"),
+            ("stepped to 2, done", daemonset(2, 20), Some(&stepped), "held"),
+            ("one on its way", daemonset(2, 19), Some(&stepped), "rolling out"),
+            ("rolling back", daemonset(3, 20), Some(&back), "rolling out"),
+            ("halted", daemonset(3, 17), Some(&halted), "halted: 3 failed"),
+            ("halted and resumed", daemonset(20, 20), Some(&resumed), "adopted"),
+            ("paused", daemonset(3, 20), Some(&paused), "paused by ada"),
+        ] {
+            assert_eq!(state(&daemonset, record).to_string(), want, "{story}");
+        }
+    }
+
+    #[test]
+    fn a_driver_that_stops_renewing_is_nobody_after_its_lease() {
+        let us = Identity::for_tests("ada@host/1");
+        let at = |secs: u64| Timestamp::default() + Duration::from_secs(secs);
+        let mut known = Known { leases_health: WatchHealth::Live, ..Known::default() };
+        known.observe(FleetEvent::DaemonSet(Box::new(daemonset(2, 20))), at(0));
+        let tell = |known: &mut Known, lease: LeaseFact, now: Timestamp| {
+            known.observe(FleetEvent::Lease("edge".into(), "rolldeck-agent".into(), Box::new(lease)), now);
+        };
+        let driver = |known: &Known, now: Timestamp| known.view(now, &us).rows[0].driven_by.clone();
+        tell(&mut known, lease(Some("eve@there/9"), 1), at(0));
+        assert_eq!(driver(&known, at(14)), DrivenBy::Other("eve@there/9".into()));
+        assert_eq!(known.next_expiry(at(14)), Some(at(15)));
+        tell(&mut known, lease(Some("eve@there/9"), 2), at(14));
+        assert_eq!(driver(&known, at(28)), DrivenBy::Other("eve@there/9".into()));
+        tell(&mut known, LeaseFact { resource_version: "9".into(), ..lease(Some("eve@there/9"), 2) }, at(28));
+        assert_eq!(driver(&known, at(29)), DrivenBy::Nobody, "an edit of the record is no renewal");
+        tell(&mut known, lease(Some("ada@host/1.2"), 3), at(30));
+        assert_eq!(driver(&known, at(31)), DrivenBy::You);
+        known.leases_health = WatchHealth::Forbidden { why: "no".into() };
+        known.observe(FleetEvent::LeaseGone("edge".into(), "rolldeck-agent".into()), at(32));
+        assert_eq!(driver(&known, at(33)), DrivenBy::Unknown);
+    }
+
+    #[test]
+    fn what_a_listing_does_not_name_is_gone() {
+        let us = Identity::for_tests("ada@host/1");
+        let mut known = Known::default();
+        let now = Timestamp::default();
+        known.observe(FleetEvent::DaemonSetsListing, now);
+        known.observe(FleetEvent::DaemonSet(Box::new(daemonset(20, 20))), now);
+        known.observe(FleetEvent::DaemonSetsListed, now);
+        assert_eq!(known.view(now, &us).rows.len(), 1);
+        known.observe(FleetEvent::DaemonSetsListing, now);
+        assert_eq!(known.view(now, &us).rows.len(), 1, "not before the listing is complete");
+        known.observe(FleetEvent::DaemonSetsListed, now);
+        assert!(known.view(now, &us).rows.is_empty());
+    }
+
+    #[test]
+    fn one_namespace_instead_of_all_is_said() {
+        let mut known = Known { health: WatchHealth::Live, ..Known::default() };
+        known.observe(FleetEvent::OnlyNamespace("edge".into(), "cannot list".into()), Timestamp::default());
+        let view = known.view(Timestamp::default(), &Identity::for_tests("ada@host/1"));
+        assert!(matches!(view.health, WatchHealth::Forbidden { why } if why.contains("only namespace edge")));
+    }
+}

@@ -1,0 +1,331 @@
+//! One rollout's loop: facts in, decisions out.
+//!
+//! ```text
+//!   watches ──▶ events ──┐                       ┌──▶ effects ──▶ one task each ──▶ outcomes ─┐
+//!   front ends ▶ requests ┼─▶ drain ▶ observe ▶ decide                                        │
+//!   wake_at ──▶ timer ───┘         ▲             └──▶ snapshot, if it shows something else     │
+//!                                  └────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! Whatever is queued is taken in before anything is decided, so that a decision is never made on a view that is older
+//! than it has to be. The engine is touched by this task only. How often it decides and publishes follows from how long
+//! that takes: a fleet of thousands that is being loaded costs no more than a fraction of one core for it.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use super::handle::{CommandError, Request, Rollout};
+use crate::cluster::{Clock, Executed, Writer};
+use crate::engine::command::{Command, CommandId, Notice};
+use crate::engine::effect::{Effect, EffectError, EffectErrorKind, EffectId};
+use crate::engine::event::Event;
+use crate::engine::snapshot::{Alarm, DriverView, Snapshot};
+use crate::engine::{Config, Engine};
+
+/// How many events may wait; the watches wait when there are more.
+pub(super) const EVENTS: usize = 1_024;
+/// How many requests may wait.
+const REQUESTS: usize = 64;
+/// At most this much is taken in before something is decided.
+const BATCH: usize = 4_096;
+/// While facts keep coming, at least this much time lies between two decisions, and between two snapshots.
+const DECIDE_GAP: Duration = Duration::from_millis(5);
+const PUBLISH_GAP: Duration = Duration::from_millis(100);
+/// Deciding and publishing may take one part in this many of the time.
+const SHARE: u32 = 4;
+/// How long a driver whose front ends are gone waits for its last answers and for the lease to be given back.
+const LEAVING: Duration = Duration::from_secs(8);
+/// A timer that is further away is looked at again then.
+const FAR: Duration = Duration::from_secs(3_600);
+
+/// What makes a driver's writes.
+pub(super) trait Hands: Clone + Send + 'static {
+    /// Makes one write.
+    fn execute(&self, effect: Effect) -> impl Future<Output = Executed> + Send;
+}
+
+impl Hands for Writer {
+    async fn execute(&self, effect: Effect) -> Executed {
+        Writer::execute(self, &effect).await
+    }
+}
+
+/// Starts a driver. `feed` is kept for as long as it runs.
+pub(super) fn spawn<H: Hands, F: Send + 'static>(
+    config: Config,
+    clock: Clock,
+    events: mpsc::Receiver<Event>,
+    hands: H,
+    feed: F,
+) -> Rollout {
+    let mut engine = Engine::new(config);
+    let first = Arc::new(engine.snapshot(clock.now()));
+    let snapshots = Arc::new(watch::Sender::new(first));
+    let (requests, asked) = mpsc::channel(REQUESTS);
+    let rollout = Rollout { snapshots: snapshots.subscribe(), requests };
+    let now = Instant::now();
+    let driver = Driver {
+        engine,
+        clock,
+        hands,
+        events,
+        requests: asked,
+        effects: JoinSet::new(),
+        snapshots: snapshots.clone(),
+        waiting: HashMap::new(),
+        decide: Pace::new(now, DECIDE_GAP),
+        publish: Pace::new(now, PUBLISH_GAP),
+        leaving: None,
+    };
+    tokio::spawn(async move {
+        let fault = AssertUnwindSafe(driver.run()).catch_unwind().await.err();
+        drop(feed);
+        if let Some(fault) = fault {
+            snapshots.send_modify(|last| *last = Arc::new(stopped(last, &*fault)));
+        }
+    });
+    rollout
+}
+
+/// The last snapshot of a driver that stopped by a fault of ours: never silently.
+fn stopped(last: &Snapshot, fault: &(dyn std::any::Any + Send)) -> Snapshot {
+    let text = fault.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| fault.downcast_ref::<&str>().copied()).unwrap_or("no words");
+    let why = format!("the driver stopped by a fault in rolldeck ({text}); please report it, and open the rollout again");
+    let mut snapshot = last.clone();
+    snapshot.driver = DriverView::Unknown;
+    snapshot.alarms.insert(0, Alarm::Blind { why: why.into() });
+    snapshot
+}
+
+struct Driver<H> {
+    engine: Engine,
+    clock: Clock,
+    hands: H,
+    events: mpsc::Receiver<Event>,
+    requests: mpsc::Receiver<Request>,
+    effects: JoinSet<(EffectId, Executed)>,
+    snapshots: Arc<watch::Sender<Arc<Snapshot>>>,
+    waiting: HashMap<CommandId, oneshot::Sender<Result<String, CommandError>>>,
+    decide: Pace,
+    publish: Pace,
+    /// Set once every front end is gone: until then it may tidy up.
+    leaving: Option<Instant>,
+}
+
+/// Something that is due now and then, at a distance that follows from what it costs.
+#[derive(Debug)]
+struct Pace {
+    due: bool,
+    least: Duration,
+    next_at: Instant,
+}
+
+/// Whether something can wait for its turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Urgency {
+    Now,
+    InTurn,
+}
+
+impl Pace {
+    fn new(now: Instant, least: Duration) -> Self {
+        Self { due: true, least, next_at: now }
+    }
+
+    fn wanted(&mut self, urgency: Urgency) {
+        self.due = true;
+        if urgency == Urgency::Now {
+            self.next_at = Instant::now();
+        }
+    }
+
+    /// Whether it is its turn; then [`Pace::done`] follows.
+    fn is_its_turn(&self) -> bool {
+        self.due && Instant::now() >= self.next_at
+    }
+
+    fn done(&mut self, began: Instant) {
+        let now = Instant::now();
+        self.due = false;
+        self.next_at = now + self.least.max((now - began) * SHARE);
+    }
+
+    fn at(&self) -> Option<Instant> {
+        self.due.then_some(self.next_at)
+    }
+}
+
+impl<H: Hands> Driver<H> {
+    async fn run(mut self) {
+        while !self.is_over() {
+            if self.decide.is_its_turn() {
+                self.decide_now();
+            }
+            if self.publish.is_its_turn() {
+                self.publish_now();
+            }
+            self.settle();
+            self.wait().await;
+            self.drain();
+        }
+    }
+
+    /// Waits until there is something to do, and takes in the first of it.
+    async fn wait(&mut self) {
+        let timer = sleep_until(self.timer());
+        tokio::select! {
+            // Answers first: they say what has been done already.
+            biased;
+            Some(done) = self.effects.join_next(), if !self.effects.is_empty() => self.effect_done(done),
+            request = self.requests.recv(), if self.leaving.is_none() => match request {
+                Some(request) => self.request(request),
+                None => self.leave(),
+            },
+            () = timer => {
+                // Time alone may have changed the answer.
+                self.decide.wanted(Urgency::InTurn);
+                self.publish.wanted(Urgency::InTurn);
+            }
+            Some(event) = self.events.recv() => self.event(event),
+        }
+    }
+
+    /// Takes in all the rest that is there.
+    fn drain(&mut self) {
+        while let Some(done) = self.effects.try_join_next() {
+            self.effect_done(done);
+        }
+        while self.leaving.is_none()
+            && let Ok(request) = self.requests.try_recv()
+        {
+            self.request(request);
+        }
+        for _ in 0..BATCH {
+            match self.events.try_recv() {
+                Ok(event) => self.event(event),
+                Err(_) => break,
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        self.engine.observe(event, self.clock.now());
+        self.decide.wanted(Urgency::InTurn);
+        self.publish.wanted(Urgency::InTurn);
+    }
+
+    fn effect_done(&mut self, done: Result<(EffectId, Executed), tokio::task::JoinError>) {
+        // Tasks catch their own faults, so that every effect has an outcome; nothing else ends them.
+        let Ok((id, executed)) = done else { return };
+        let now = self.clock.now();
+        for event in executed.seen {
+            self.engine.observe(event, now);
+        }
+        self.engine.outcome(id, executed.outcome, now);
+        self.decide.wanted(Urgency::Now);
+        self.publish.wanted(Urgency::InTurn);
+    }
+
+    fn request(&mut self, request: Request) {
+        let now = self.clock.now();
+        match request {
+            Request::Preview(command, answer) => {
+                // Whoever asked may have gone; then nobody is to be told.
+                let _ = answer.send(self.engine.preview(&command, now));
+            }
+            Request::Command(command, answer) => match self.engine.command(command, now) {
+                Ok(id) => {
+                    self.waiting.insert(id, answer);
+                }
+                Err(refusal) => {
+                    let _ = answer.send(Err(refusal.into()));
+                }
+            },
+        }
+        self.decide.wanted(Urgency::Now);
+        self.publish.wanted(Urgency::Now);
+    }
+
+    fn decide_now(&mut self) {
+        let began = Instant::now();
+        for (id, effect) in self.engine.decide(self.clock.now()) {
+            self.execute(id, effect);
+        }
+        self.decide.done(began);
+        self.publish.wanted(Urgency::InTurn);
+    }
+
+    fn execute(&mut self, id: EffectId, effect: Effect) {
+        let hands = self.hands.clone();
+        self.effects.spawn(async move {
+            let done = AssertUnwindSafe(hands.execute(effect)).catch_unwind().await;
+            let executed = done.unwrap_or_else(|_fault| {
+                let message = "a write stopped by a fault in rolldeck; please report it".into();
+                Executed { outcome: Err(EffectError { kind: EffectErrorKind::Unknown, message }), seen: Vec::new() }
+            });
+            (id, executed)
+        });
+    }
+
+    fn publish_now(&mut self) {
+        let began = Instant::now();
+        let snapshot = self.engine.snapshot(self.clock.now());
+        self.snapshots.send_if_modified(|last| {
+            let news = !last.shows_the_same_as(&snapshot);
+            if news {
+                *last = Arc::new(snapshot);
+            }
+            news
+        });
+        self.publish.done(began);
+    }
+
+    /// Answers the commands that are settled, once the snapshot shows it.
+    fn settle(&mut self) {
+        let notices = self.engine.take_notices();
+        if notices.iter().any(|notice| matches!(notice, Notice::Settled { .. })) {
+            self.publish_now();
+        }
+        for notice in notices {
+            match notice {
+                Notice::Settled { id, result } => {
+                    if let Some(answer) = self.waiting.remove(&id) {
+                        let _ = answer.send(result.map_err(CommandError::Failed));
+                    }
+                }
+                // What happened by itself is in the snapshot: phase, halt and alarms tell it.
+                Notice::Happened(_) => {}
+            }
+        }
+    }
+
+    /// Every front end is gone: nothing more is started, and the lease is given back.
+    fn leave(&mut self) {
+        self.leaving = Some(Instant::now() + LEAVING);
+        // Where nothing is loaded it is refused, and then there is nothing to give back either.
+        let _ = self.engine.command(Command::StandDown, self.clock.now());
+        self.decide.wanted(Urgency::Now);
+    }
+
+    fn is_over(&self) -> bool {
+        self.leaving.is_some_and(|deadline| {
+            let at_rest = self.engine.is_at_rest() && self.effects.is_empty() && !self.decide.due;
+            at_rest || Instant::now() >= deadline
+        })
+    }
+
+    /// When there is something to do although nothing happens.
+    fn timer(&self) -> Instant {
+        let woken = self.engine.wake_at().map(|at| Instant::now() + at.since(self.clock.now()).min(FAR));
+        let turns = [self.decide.at(), self.publish.at(), self.leaving, woken];
+        turns.into_iter().flatten().min().unwrap_or_else(|| Instant::now() + FAR)
+    }
+}

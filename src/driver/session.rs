@@ -1,0 +1,152 @@
+//! A session on a real cluster: what front ends open.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tokio::sync::{mpsc, watch};
+
+use super::access::{Access, AccessError};
+use super::handle::{Fleet, Rollout, Session};
+use super::{fleet, run};
+use crate::cluster::{Attachment, Cluster, ConnectError, Target, TrafficCount};
+use crate::engine::{Config, Role, Str, Timing};
+
+/// A session on a cluster, reached through its API.
+#[derive(Clone, Debug)]
+pub struct ClusterSession {
+    cluster: Cluster,
+    runtime: tokio::runtime::Handle,
+    identity: Identity,
+    timing: Timing,
+}
+
+impl ClusterSession {
+    /// Reads the configuration that `access` names. Nothing is sent yet: whether the server answers is told by the
+    /// health of the watches. Must be called inside a tokio runtime, on which everything runs.
+    ///
+    /// # Errors
+    /// See [`AccessError`].
+    pub async fn open(access: &Access) -> Result<Self, AccessError> {
+        let Access { kubeconfig, context, namespace, impersonate } = access.clone();
+        let target = Target { kubeconfig, context, namespace, as_user: impersonate, as_groups: Vec::new() };
+        let cluster = Cluster::connect(&target).await?;
+        let runtime = tokio::runtime::Handle::current();
+        Ok(Self { cluster, runtime, identity: Identity::new(), timing: Timing::default() })
+    }
+
+    /// Asks the server for its version, and so finds out whether it answers us at all.
+    ///
+    /// # Errors
+    /// See [`AccessError`].
+    pub async fn probe(&self) -> Result<String, AccessError> {
+        Ok(self.cluster.probe().await?)
+    }
+
+    /// The same session with another lease timing.
+    #[must_use]
+    pub fn with_timing(self, timing: Timing) -> Self {
+        Self { timing, ..self }
+    }
+
+    /// What this session has cost the API server so far.
+    pub fn traffic(&self) -> TrafficCount {
+        self.cluster.traffic().count()
+    }
+}
+
+impl Session for ClusterSession {
+    fn context(&self) -> &str {
+        self.cluster.context()
+    }
+
+    fn default_namespace(&self) -> &str {
+        self.cluster.default_namespace()
+    }
+
+    fn open(&self, namespace: &str, name: &str, role: Role) -> Rollout {
+        let _on = self.runtime.enter();
+        let (seen, events) = mpsc::channel(run::EVENTS);
+        let Attachment { feed, writer } = self.cluster.attach(namespace, name, seen);
+        let config = Config {
+            namespace: namespace.into(),
+            name: name.into(),
+            identity: self.identity.next(),
+            role,
+            timing: self.timing,
+        };
+        run::spawn(config, self.cluster.clock(), events, writer, feed)
+    }
+
+    fn fleet(&self, namespace: Option<&str>) -> watch::Receiver<Arc<Fleet>> {
+        let _on = self.runtime.enter();
+        fleet::spawn(&self.cluster, namespace, self.identity.clone())
+    }
+}
+
+impl From<ConnectError> for AccessError {
+    fn from(error: ConnectError) -> Self {
+        Self { message: error.to_string(), hints: error.hints() }
+    }
+}
+
+/// Who we are, as Leases name their holder: `ada@console-3/1f00c3a9`.
+///
+/// The last part tells processes apart, and the rollouts that one process has open: two engines must never take each
+/// other's lease for their own.
+#[derive(Clone, Debug)]
+pub(super) struct Identity {
+    process: Str,
+    opened: Arc<AtomicU32>,
+}
+
+impl Identity {
+    fn new() -> Self {
+        use std::hash::{BuildHasher, RandomState};
+        let user = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
+        let user = user.map(|user| printable(&user)).find(|user| !user.is_empty());
+        let host = printable(&rustix::system::uname().nodename().to_string_lossy());
+        // Randomly keyed for every process: all that is asked of it is to differ.
+        let process = RandomState::new().hash_one(std::process::id()) & 0xffff_ffff;
+        let process = format!("{}@{host}/{process:08x}", user.as_deref().unwrap_or("unknown"));
+        Self { process: process.into(), opened: Arc::default() }
+    }
+
+    #[cfg(test)]
+    pub(super) fn for_tests(process: &str) -> Self {
+        Self { process: process.into(), opened: Arc::default() }
+    }
+
+    fn next(&self) -> Str {
+        match self.opened.fetch_add(1, Ordering::Relaxed) {
+            0 => self.process.clone(),
+            nth => format!("{}.{nth}", self.process).into(),
+        }
+    }
+
+    /// Whether `holder` is a rollout of this process.
+    pub(super) fn is_us(&self, holder: &str) -> bool {
+        holder.strip_prefix(&*self.process).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+}
+
+/// What of a name can stand in a Lease and on a screen.
+fn printable(name: &str) -> String {
+    name.chars().filter(|c| c.is_ascii_graphic() && !matches!(c, '/' | '@')).take(63).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rollout_has_an_identity_of_its_own_and_all_are_us() {
+        let identity = Identity::new();
+        let (first, second) = (identity.next(), identity.next());
+        assert_ne!(first, second);
+        assert!(identity.is_us(&first) && identity.is_us(&second));
+        assert!(!identity.is_us(&Identity::new().next()));
+        assert!(!identity.is_us(&format!("{first}0")));
+        let (person, process) = first.rsplit_once('/').unwrap();
+        assert!(person.contains('@') && process.len() == 8, "{first}");
+    }
+}
