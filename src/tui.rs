@@ -1,0 +1,33 @@
+//! The interactive console.
+//!
+//! ```text
+//!  keys ─────┐                       ┌─► effects: open, ask, do, suspend, quit ─► the driver's handles
+//!  snapshots ┼─► update(model, msg) ─┤
+//!  answers ──┘      the only room    └─► model ─► draw(model) ─► what changed ─► one write to the terminal
+//!  time             where it changes
+//! ```
+//!
+//! It knows the driver's handles and the engine's words, never the cluster. The [`model`] holds everything that is shown;
+//! [`update`] is synchronous and total; [`view`] is a function of the model; [`action`] is the one table of what can be
+//! done. Only [`run`](mod@run), [`input`] and [`terminal`] touch the outside.
+
+mod action;
+mod commands;
+mod dialog;
+mod filter;
+mod input;
+mod key;
+mod list;
+mod model;
+mod palette;
+mod run;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod theme;
+mod update;
+mod view;
+mod words;
+
+pub use run::{Colour, Error, Options, Start, run};
+pub use theme::{Depth, Glyphs};

@@ -1,0 +1,446 @@
+//! What is filled in before a write: which step, which image, which nodes, which revision.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crossterm::event::KeyCode;
+use tui_input::Input;
+
+use crate::engine::Str;
+use crate::engine::command::{Command, Step};
+use crate::engine::image::ImageRef;
+use crate::engine::labels::Selector;
+use crate::engine::quantity::IntOrPercent;
+use crate::engine::snapshot::{NodeView, RevisionView, Snapshot};
+use crate::tui::key::Key;
+use crate::tui::model::Target;
+use crate::tui::palette::{edit, paste};
+
+/// A form.
+#[derive(Debug)]
+pub(crate) enum Form {
+    /// Nothing to fill in.
+    Plain {
+        title: &'static str,
+        command: Command,
+    },
+    Pause {
+        why: Input,
+    },
+    Step(StepForm),
+    Image(Image),
+    Canary(Canary),
+    Undo(Undo),
+    /// Leaving although these are driven from here.
+    Quit(Vec<Target>),
+}
+
+/// What a key did to a form.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Handled {
+    /// It changed what is asked for.
+    Changed,
+    /// It was for the form, and changed nothing of that.
+    Yes,
+    No,
+}
+
+impl Form {
+    pub(crate) fn title(&self) -> &'static str {
+        match self {
+            Self::Plain { title, .. } => title,
+            Self::Pause { .. } => "Pause",
+            Self::Step(_) => "Step",
+            Self::Image(_) => "New image",
+            Self::Canary(_) => "Canary nodes",
+            Self::Undo(_) => "Roll back",
+            Self::Quit(_) => "Quit",
+        }
+    }
+
+    /// What the button says that does it.
+    pub(crate) fn verb(&self) -> &'static str {
+        match self {
+            Self::Plain { title, .. } => title,
+            Self::Pause { .. } => "Pause now",
+            Self::Step(_) => "Start step",
+            Self::Image(_) => "Set image",
+            Self::Canary(_) => "Select",
+            Self::Undo(_) => "Roll back",
+            Self::Quit(_) => "Quit",
+        }
+    }
+
+    pub(crate) fn has_fields(&self) -> bool {
+        !matches!(self, Self::Plain { .. } | Self::Quit(_))
+    }
+
+    /// Whether it may be confirmed before it is known what it does: it can only make things safer.
+    pub(crate) fn never_waits(&self) -> bool {
+        matches!(self, Self::Pause { .. } | Self::Plain { command: Command::StandDown, .. })
+    }
+
+    /// What is asked for as it stands.
+    ///
+    /// # Errors
+    /// Says what is missing or wrong.
+    pub(crate) fn command(&self, snapshot: &Snapshot) -> Result<Command, String> {
+        match self {
+            Self::Plain { command, .. } => Ok(command.clone()),
+            Self::Pause { why } => {
+                let why = why.value().trim();
+                Ok(Command::Pause { why: (!why.is_empty()).then(|| why.to_owned()) })
+            }
+            Self::Step(form) => form.command(),
+            Self::Image(form) => form.command(),
+            Self::Canary(form) => form.command(snapshot),
+            Self::Undo(form) => form.command(),
+            Self::Quit(_) => Err(String::new()),
+        }
+    }
+
+    pub(crate) fn key(&mut self, key: Key, snapshot: Option<&Snapshot>) -> Handled {
+        match self {
+            Self::Plain { .. } | Self::Quit(_) => Handled::No,
+            Self::Pause { why } => field(why, key),
+            Self::Step(form) => form.key(key),
+            Self::Image(form) => form.key(key),
+            Self::Canary(form) => form.key(key, snapshot),
+            Self::Undo(form) => form.key(key),
+        }
+    }
+
+    /// Takes pasted text. Tells whether there was a field for it.
+    pub(crate) fn paste(&mut self, text: &str) -> bool {
+        let input = match self {
+            Self::Pause { why } => why,
+            Self::Step(form) => match form.field() {
+                Some(input) => input,
+                None => return false,
+            },
+            Self::Image(form) => &mut form.input,
+            Self::Canary(form) => &mut form.input,
+            Self::Plain { .. } | Self::Undo(_) | Self::Quit(_) => return false,
+        };
+        paste(input, text);
+        true
+    }
+}
+
+/// A key for a text field.
+fn field(input: &mut Input, key: Key) -> Handled {
+    let before = input.value().to_owned();
+    match edit(input, key) {
+        false => Handled::No,
+        true if input.value() == before => Handled::Yes,
+        true => Handled::Changed,
+    }
+}
+
+/// How far to go: the next step, back, or a number.
+#[derive(Debug, Default)]
+pub(crate) struct StepForm {
+    pub(crate) choice: StepChoice,
+    pub(crate) updated: Input,
+    pub(crate) keep: Input,
+}
+
+/// The lines of the step form.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum StepChoice {
+    #[default]
+    Next,
+    Back,
+    Updated,
+    Keep,
+}
+
+impl StepChoice {
+    pub(crate) const ALL: [Self; 4] = [Self::Next, Self::Back, Self::Updated, Self::Keep];
+
+    fn moved(self, by: isize) -> Self {
+        let at = Self::ALL.iter().position(|one| *one == self).unwrap_or(0);
+        let to = at.saturating_add_signed(by).min(Self::ALL.len() - 1);
+        Self::ALL[to]
+    }
+}
+
+impl StepForm {
+    /// The form as `:step` fills it in.
+    ///
+    /// # Errors
+    /// Says what it can be.
+    pub(crate) fn to(text: &str) -> Result<Self, String> {
+        match text {
+            "" | "next" => Ok(Self::default()),
+            "back" => Ok(Self { choice: StepChoice::Back, ..Self::default() }),
+            text => match text.parse::<IntOrPercent>() {
+                Ok(_) => {
+                    let updated = Input::new(text.to_owned());
+                    Ok(Self { choice: StepChoice::Updated, updated, ..Self::default() })
+                }
+                Err(why) => Err(format!("{why}; or `next`, or `back`")),
+            },
+        }
+    }
+
+    /// The form as `:partition` fills it in.
+    pub(crate) fn keeping(text: &str) -> Self {
+        Self { choice: StepChoice::Keep, keep: Input::new(text.to_owned()), ..Self::default() }
+    }
+
+    fn command(&self) -> Result<Command, String> {
+        let quantity = |input: &Input, what: &str| {
+            if input.value().trim().is_empty() {
+                return Err(format!("type {what}: a number, or a percentage such as 25%"));
+            }
+            input.value().parse::<IntOrPercent>()
+        };
+        Ok(Command::Step(match self.choice {
+            StepChoice::Next => Step::Next,
+            StepChoice::Back => Step::Back,
+            StepChoice::Updated => Step::Updated(quantity(&self.updated, "how many nodes shall be updated in all")?),
+            StepChoice::Keep => Step::Partition(quantity(&self.keep, "how many pods stay at the old revision")?),
+        }))
+    }
+
+    fn field(&mut self) -> Option<&mut Input> {
+        match self.choice {
+            StepChoice::Updated => Some(&mut self.updated),
+            StepChoice::Keep => Some(&mut self.keep),
+            StepChoice::Next | StepChoice::Back => None,
+        }
+    }
+
+    fn key(&mut self, key: Key) -> Handled {
+        let choice = match key.code {
+            KeyCode::Up => self.choice.moved(-1),
+            KeyCode::Down => self.choice.moved(1),
+            // Digits can only mean a number.
+            KeyCode::Char('0'..='9') if self.field().is_none() => StepChoice::Updated,
+            KeyCode::Char('j') if self.field().is_none() => self.choice.moved(1),
+            KeyCode::Char('k') if self.field().is_none() => self.choice.moved(-1),
+            _ => self.choice,
+        };
+        let turned = choice != self.choice;
+        self.choice = choice;
+        let typed = match (key.code, self.field()) {
+            (KeyCode::Up | KeyCode::Down, _) | (_, None) => Handled::No,
+            (KeyCode::Char(c), Some(_)) if !c.is_ascii_digit() && !matches!(c, '%' | ' ') && key.text().is_some() => {
+                Handled::Yes
+            }
+            (_, Some(input)) => field(input, key),
+        };
+        match (turned, typed, key.code) {
+            (true, ..) | (_, Handled::Changed, _) => Handled::Changed,
+            (false, _, KeyCode::Up | KeyCode::Down) => Handled::Yes,
+            (false, handled, _) => handled,
+        }
+    }
+}
+
+/// A new image for one container.
+#[derive(Debug)]
+pub(crate) struct Image {
+    /// Container, image now.
+    pub(crate) containers: Vec<(Str, Str)>,
+    pub(crate) chosen: usize,
+    pub(crate) input: Input,
+}
+
+impl Image {
+    /// The form as `:image` fills it in: `container=image`, or `image` where there is one container.
+    ///
+    /// # Errors
+    /// When the containers are not known, or the one that is named is not among them.
+    pub(crate) fn new(snapshot: &Snapshot, change: &str) -> Result<Self, String> {
+        let containers = snapshot.to.as_ref().map(|revision| revision.images.clone()).unwrap_or_default();
+        let Some((_, first)) = containers.first() else {
+            return Err("the DaemonSet's containers are not known: its revisions cannot be seen".into());
+        };
+        let (chosen, text) = match change.split_once('=') {
+            Some((name, image)) => match containers.iter().position(|(container, _)| **container == *name) {
+                Some(at) => (at, image.to_owned()),
+                None => {
+                    let known: Vec<&str> = containers.iter().map(|(container, _)| &**container).collect();
+                    return Err(format!("there is no container `{name}`; there are {}", known.join(", ")));
+                }
+            },
+            None if change.is_empty() => (0, first.to_string()),
+            None => (0, change.to_owned()),
+        };
+        Ok(Self { containers, chosen, input: Input::new(text) })
+    }
+
+    /// The container, and its image now.
+    pub(crate) fn container(&self) -> Option<&(Str, Str)> {
+        self.containers.get(self.chosen)
+    }
+
+    fn command(&self) -> Result<Command, String> {
+        let Some((container, now)) = self.container() else { return Err("there is no container".into()) };
+        let image: ImageRef = self.input.value().trim().parse()?;
+        if image.as_str() == &**now {
+            return Err("the same image as now: change it".into());
+        }
+        Ok(Command::SetImage(BTreeMap::from([(container.to_string(), image)])))
+    }
+
+    fn key(&mut self, key: Key) -> Handled {
+        let chosen = match key.code {
+            KeyCode::Up => self.chosen.saturating_sub(1),
+            KeyCode::Down => (self.chosen + 1).min(self.containers.len() - 1),
+            _ => return field(&mut self.input, key),
+        };
+        if chosen == self.chosen {
+            return Handled::Yes;
+        }
+        self.chosen = chosen;
+        if let Some((_, image)) = self.container() {
+            self.input = Input::new(image.to_string());
+        }
+        Handled::Changed
+    }
+}
+
+/// Which nodes may be updated.
+#[derive(Debug)]
+pub(crate) struct Canary {
+    pub(crate) input: Input,
+}
+
+impl Canary {
+    pub(crate) fn new(selector: &str) -> Self {
+        Self { input: Input::new(selector.to_owned()) }
+    }
+
+    /// The selector as typed.
+    ///
+    /// # Errors
+    /// Says where it does not parse.
+    pub(crate) fn selector(&self) -> Result<Selector, String> {
+        self.input.value().trim().parse()
+    }
+
+    /// The nodes that would be allowed, out of how many.
+    pub(crate) fn matching<'a>(&self, snapshot: &'a Snapshot) -> Result<(Vec<&'a NodeView>, usize), String> {
+        let selector = self.selector()?;
+        let nodes = snapshot.nodes.iter().filter(|node| node.eligible && selector.matches(&node.labels)).collect();
+        Ok((nodes, snapshot.nodes.iter().filter(|node| node.eligible).count()))
+    }
+
+    fn command(&self, snapshot: &Snapshot) -> Result<Command, String> {
+        let selector = self.selector()?;
+        if selector.is_empty() {
+            return match snapshot.plan.selector {
+                Some(_) => Ok(Command::Select(None)),
+                None => Err("type a label selector, such as canary=true; tab completes".into()),
+            };
+        }
+        Ok(Command::Select(Some(selector)))
+    }
+
+    /// What could follow: label keys, or the values of the key that was typed, with how many nodes have each.
+    pub(crate) fn completions(&self, snapshot: &Snapshot) -> Vec<(String, usize)> {
+        let clause = self.input.value().rsplit(',').next().unwrap_or_default().trim_start();
+        let mut found: BTreeMap<&str, usize> = BTreeMap::new();
+        let nodes = snapshot.nodes.iter().filter(|node| node.eligible);
+        let (start, texts): (&str, Vec<&str>) = match clause.split_once('=') {
+            Some((key, value)) => {
+                let key = key.trim_end_matches(['!', ' ']);
+                let values = nodes.filter_map(|node| node.labels.get(key).map(|value| &**value));
+                (value.trim_start_matches(['=', ' ']), values.collect())
+            }
+            None => (clause, nodes.flat_map(|node| node.labels.iter().map(|(key, _)| &**key)).collect()),
+        };
+        for text in texts.into_iter().filter(|text| text.starts_with(start)) {
+            *found.entry(text).or_default() += 1;
+        }
+        found.into_iter().map(|(text, nodes)| (text.to_owned(), nodes)).collect()
+    }
+
+    /// Writes as much of what could follow as is certain.
+    fn complete(&mut self, snapshot: &Snapshot) -> bool {
+        let completions = self.completions(snapshot);
+        let text = self.input.value();
+        let clause_at = text.rfind(',').map_or(0, |comma| comma + 1);
+        let (head, clause) = text.split_at(clause_at);
+        let value_at = clause.rfind('=').map_or(clause.len() - clause.trim_start().len(), |equals| equals + 1);
+        let typed = &clause[value_at..];
+        let texts: BTreeSet<&str> = completions.iter().map(|(text, _)| text.as_str()).collect();
+        let Some(common) = common_start(&texts) else { return false };
+        let ending = if texts.len() == 1 && !clause.contains('=') { "=" } else { "" };
+        if common.len() + ending.len() <= typed.len() {
+            return false;
+        }
+        self.input = Input::new(format!("{head}{}{common}{ending}", &clause[..value_at]));
+        true
+    }
+
+    fn key(&mut self, key: Key, snapshot: Option<&Snapshot>) -> Handled {
+        match (key.code, snapshot) {
+            (KeyCode::Tab, Some(snapshot)) if self.complete(snapshot) => Handled::Changed,
+            _ => field(&mut self.input, key),
+        }
+    }
+}
+
+fn common_start<'a>(texts: &BTreeSet<&'a str>) -> Option<&'a str> {
+    let (first, last) = (texts.first()?, texts.last()?);
+    // Sorted: what the first and the last share, all share.
+    let shared = first.char_indices().zip(last.chars()).take_while(|((_, a), b)| a == b);
+    let end = shared.last().map_or(0, |((at, c), _)| at + c.len_utf8());
+    Some(&first[..end])
+}
+
+/// Which revision to go back to.
+#[derive(Debug)]
+pub(crate) struct Undo {
+    /// The revisions that can be gone back to, newest first.
+    pub(crate) revisions: Vec<RevisionView>,
+    pub(crate) chosen: usize,
+}
+
+impl Undo {
+    /// The form as `:undo` fills it in. The choice begins at the revision that most nodes come from.
+    ///
+    /// # Errors
+    /// When there is none to go back to, or the one that is named is not there.
+    pub(crate) fn new(snapshot: &Snapshot, to: &str) -> Result<Self, String> {
+        let current = snapshot.to.as_ref().map(|revision| &revision.hash);
+        let other = |revision: &&RevisionView| revision.number.is_some() && Some(&revision.hash) != current;
+        let revisions: Vec<RevisionView> = snapshot.revisions.iter().filter(other).cloned().collect();
+        if revisions.is_empty() {
+            return Err("there is no other revision to go back to".into());
+        }
+        let chosen = if to.is_empty() {
+            let from = snapshot.from.as_ref().map(|revision| &revision.hash);
+            revisions.iter().position(|revision| Some(&revision.hash) == from).unwrap_or(0)
+        } else {
+            let number = to.parse::<i64>().ok();
+            let found = revisions.iter().position(|revision| revision.number == number && number.is_some());
+            found.ok_or_else(|| {
+                let known: Vec<String> = revisions.iter().filter_map(|one| Some(one.number?.to_string())).collect();
+                format!("there is no revision `{to}` to go back to; there are {}", known.join(", "))
+            })?
+        };
+        Ok(Self { revisions, chosen })
+    }
+
+    fn command(&self) -> Result<Command, String> {
+        let number = self.revisions.get(self.chosen).and_then(|revision| revision.number);
+        number.map(|number| Command::Undo { to: Some(number) }).ok_or_else(|| "choose a revision".into())
+    }
+
+    fn key(&mut self, key: Key) -> Handled {
+        let chosen = match key.code {
+            KeyCode::Up | KeyCode::Char('k') => self.chosen.saturating_sub(1),
+            KeyCode::Down | KeyCode::Char('j') => (self.chosen + 1).min(self.revisions.len() - 1),
+            KeyCode::Home => 0,
+            KeyCode::End => self.revisions.len() - 1,
+            _ => return Handled::No,
+        };
+        let changed = chosen != self.chosen;
+        self.chosen = chosen;
+        if changed { Handled::Changed } else { Handled::Yes }
+    }
+}

@@ -1,0 +1,312 @@
+//! The screen as a function of the model.
+//!
+//! ```text
+//!  ┌──────────────────────────────────────────────┐
+//!  │ is it safe: who, how fresh, armed            │  header     never scrolled away
+//!  │ what is wrong                                │
+//!  ├──────────────────────────────────────────────┤
+//!  │ what is moving, what waits for what          │  list       visible rows only; from 140 columns a side pane
+//!  ├──────────────────────────────────────────────┤
+//!  │ what came of the last thing that was done    │  status
+//!  │ what can be done now                         │  footer
+//!  └──────────────────────────────────────────────┘
+//! ```
+//!
+//! Below 80x16 the header folds to two lines; below 40x10 there is one sentence. Nothing here changes anything, waits, or
+//! reads a clock. Drawing notes when time alone would change the picture, and nothing else ever draws again.
+
+mod dialog;
+mod fleet;
+mod footer;
+mod header;
+mod help;
+mod node;
+mod rollout;
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget as _;
+
+use super::model::{Model, Mono, Overlay, Page, Seen};
+use super::terminal;
+use super::theme::{Glyph, Glyphs, Role};
+use super::words::{fit, width};
+use crate::engine::time::{Humane, Timestamp};
+
+/// What a drawing comes to, beside its cells.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Drawn {
+    /// Where text is being typed.
+    pub(crate) cursor: Option<Position>,
+    /// When time alone would change the picture.
+    pub(crate) wake: Option<Mono>,
+}
+
+/// Draws everything.
+pub(crate) fn draw(model: &Model) -> (Buffer, Drawn) {
+    let area = terminal::area(model.size);
+    let mut buffer = Buffer::empty(area);
+    let ink = Ink::new(model);
+    let cursor = match Shape::of(model) {
+        Shape::Nothing => None,
+        Shape::Sentence => {
+            rollout::sentence(&ink, area, &mut buffer);
+            None
+        }
+        _ => page(&ink, area, &mut buffer),
+    };
+    if model.glyphs == Glyphs::Ascii {
+        to_ascii(&mut buffer);
+    }
+    let cursor = cursor.filter(|at| area.contains(*at));
+    (buffer, Drawn { cursor, wake: ink.wake.get() })
+}
+
+fn page(ink: &Ink<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position> {
+    let model = ink.model;
+    let parts = Parts::of(ink, area);
+    match &model.page {
+        Page::Fleet => fleet::draw(ink, &parts, buffer),
+        Page::Rollout(_) => rollout::draw(ink, &parts, buffer),
+    }
+    let cursor = footer::draw(ink, &parts, buffer);
+    match &model.overlay {
+        Overlay::Help { top } => help::draw(ink, area, *top, buffer),
+        Overlay::Details { top } => node::draw_over(ink, area, *top, buffer),
+        Overlay::Dialog(dialog) => return dialog::draw(ink, area, dialog, buffer),
+        Overlay::None | Overlay::Palette(_) | Overlay::Filter(_) => {}
+    }
+    cursor
+}
+
+/// How much room there is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+pub(crate) enum Shape {
+    Nothing,
+    Sentence,
+    Folded,
+    Full,
+    /// With a side pane.
+    Wide,
+}
+
+impl Shape {
+    pub(crate) fn of(model: &Model) -> Self {
+        match (model.size.width, model.size.height) {
+            (0, _) | (_, 0) => Self::Nothing,
+            (..40, _) | (_, ..10) => Self::Sentence,
+            (..80, _) | (_, ..16) => Self::Folded,
+            (..140, _) => Self::Full,
+            _ => Self::Wide,
+        }
+    }
+}
+
+/// Where what is drawn.
+#[derive(Clone, Debug)]
+struct Parts {
+    header: Rect,
+    lines: Vec<Line<'static>>,
+    /// The rule above the list.
+    rule: Rect,
+    list: Rect,
+    side: Option<Rect>,
+    status: Rect,
+    footer: Rect,
+}
+
+impl Parts {
+    fn of(ink: &Ink<'_>, area: Rect) -> Self {
+        let model = ink.model;
+        let shape = Shape::of(model);
+        let lines = match &model.page {
+            Page::Fleet => fleet::header(ink, area.width),
+            Page::Rollout(_) => header::lines(ink, shape, area),
+        };
+        // Whatever there is to say, the list keeps some rows.
+        let most = area.height.saturating_sub(if shape == Shape::Folded { 6 } else { 8 });
+        let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(most);
+        let row = |y: u16, height: u16| Rect { x: area.x, y, width: area.width, height }.intersection(area);
+        let rule = row(area.y + height, u16::from(shape > Shape::Folded));
+        let list_top = rule.bottom().max(area.y + height);
+        let mut list = row(list_top, area.height.saturating_sub(list_top - area.y + 2));
+        let side = (shape == Shape::Wide && matches!(model.page, Page::Rollout(_))).then(|| {
+            let width = (area.width / 3).min(60);
+            list.width -= width;
+            Rect { x: list.right(), width, ..list }
+        });
+        let status = row(area.bottom().saturating_sub(2), 1);
+        let footer = row(area.bottom().saturating_sub(1), 1);
+        Self { header: row(area.y, height), lines, rule, list, side, status, footer }
+    }
+
+    /// The rows of the list, below its column heads.
+    fn rows(&self) -> Rect {
+        let head = u16::from(self.list.height > 1);
+        Rect { y: self.list.y + head, height: self.list.height - head, ..self.list }
+    }
+}
+
+/// How many rows of the list are seen.
+pub(crate) fn list_height(model: &Model) -> usize {
+    match Shape::of(model) {
+        Shape::Nothing | Shape::Sentence => 0,
+        _ => usize::from(Parts::of(&Ink::new(model), terminal::area(model.size)).rows().height),
+    }
+}
+
+/// What drawing needs: the model, its theme, and a note of when time will change the picture.
+struct Ink<'a> {
+    model: &'a Model,
+    wake: Cell<Option<Mono>>,
+}
+
+impl<'a> Ink<'a> {
+    fn new(model: &'a Model) -> Self {
+        Self { model, wake: Cell::new(None) }
+    }
+
+    fn style(&self, role: Role) -> Style {
+        self.model.theme().style(role)
+    }
+
+    fn glyph(&self, glyph: Glyph) -> &'a str {
+        self.model.theme().glyph(glyph, self.model.glyphs)
+    }
+
+    fn span(&self, text: impl Into<String>, role: Role) -> Span<'static> {
+        Span::styled(text.into(), self.style(role))
+    }
+
+    /// Notes that the picture changes at `at`.
+    fn wake_at(&self, at: Mono) {
+        let earlier = self.wake.get().is_none_or(|known| at < known);
+        if earlier {
+            self.wake.set(Some(at));
+        }
+    }
+
+    /// How long ago `since` was, coarse: in steps of five seconds below a minute, then whole minutes that all change
+    /// together.
+    fn age(&self, seen: &Seen, since: Timestamp) -> String {
+        let clock = seen.clock(self.model.now);
+        let age = clock.since(since);
+        if age < Duration::from_secs(60) {
+            self.wake_at(seen.next_tick(self.model.now));
+            return Humane(age).to_string();
+        }
+        const MINUTE: i64 = 60_000;
+        let minute = Timestamp::from_millis(clock.millis().div_euclid(MINUTE) * MINUTE);
+        let left = MINUTE - clock.millis().rem_euclid(MINUTE);
+        self.wake_at(seen.next_tick(self.model.now) + Duration::from_millis(u64::try_from(left).unwrap_or(0)));
+        Humane(minute.since(since).max(Duration::from_secs(60))).to_string()
+    }
+}
+
+/// Writes `text` into a row, from `x` on and in at most `cells`.
+fn put(buffer: &mut Buffer, x: u16, y: u16, text: &str, cells: usize, style: Style) {
+    if x < buffer.area.right() && y < buffer.area.bottom() {
+        buffer.set_stringn(x, y, fit(text, cells), cells, style);
+    }
+}
+
+/// Writes lines one below the other into `area`.
+fn put_lines(buffer: &mut Buffer, area: Rect, lines: &[Line<'_>]) {
+    for (line, y) in lines.iter().zip(area.y..area.bottom()) {
+        buffer.set_line(area.x, y, line, area.width);
+    }
+}
+
+/// Writes a rule across `area`, with words in it.
+fn put_rule(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect, words: &str) {
+    if area.is_empty() {
+        return;
+    }
+    let rule = ink.glyph(Glyph::Rule).repeat(usize::from(area.width));
+    put(buffer, area.x, area.y, &rule, usize::from(area.width), ink.style(Role::Frame));
+    if !words.is_empty() {
+        let room = usize::from(area.width.saturating_sub(4));
+        let words = format!(" {} ", fit(words, room.saturating_sub(2)));
+        put(buffer, area.x + 2, area.y, &words, room, ink.style(Role::Muted));
+    }
+}
+
+/// A box over everything in it, with a title; what is left inside.
+fn put_box(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect, title: &str) -> Rect {
+    let area = area.intersection(buffer.area);
+    ratatui::widgets::Clear.render(area, buffer);
+    if area.width < 4 || area.height < 3 {
+        return Rect::default();
+    }
+    let frame = ink.style(Role::Frame);
+    let across = ink.glyph(Glyph::Rule).repeat(usize::from(area.width) - 2);
+    let (right, bottom) = (area.right() - 1, area.bottom() - 1);
+    for y in [area.y, bottom] {
+        put(buffer, area.x + 1, y, &across, usize::from(area.width) - 2, frame);
+    }
+    for y in area.y + 1..bottom {
+        put(buffer, area.x, y, ink.glyph(Glyph::Side), 1, frame);
+        put(buffer, right, y, ink.glyph(Glyph::Side), 1, frame);
+    }
+    for (x, y, corner) in [
+        (area.x, area.y, Glyph::CornerTopLeft),
+        (right, area.y, Glyph::CornerTopRight),
+        (area.x, bottom, Glyph::CornerBottomLeft),
+        (right, bottom, Glyph::CornerBottomRight),
+    ] {
+        put(buffer, x, y, ink.glyph(corner), 1, frame);
+    }
+    let room = usize::from(area.width).saturating_sub(4);
+    put(buffer, area.x + 1, area.y, &format!(" {} ", fit(title, room.saturating_sub(2))), room, ink.style(Role::Title));
+    Rect { x: area.x + 2, y: area.y + 1, width: area.width - 4, height: area.height - 2 }
+}
+
+/// Words that flow over as few lines of `cells` as they need; a word that alone is too long is cut.
+fn flow(words: Vec<Vec<Span<'static>>>, gap: &str, indent: &str, cells: usize) -> Vec<Line<'static>> {
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    let mut used = 0;
+    for mut spans in words {
+        let wide: usize = spans.iter().map(|span| width(&span.content)).sum();
+        match lines.last_mut() {
+            Some(line) if used + width(gap) + wide <= cells => {
+                line.spans.push(Span::raw(gap.to_owned()));
+                line.spans.append(&mut spans);
+                used += width(gap) + wide;
+            }
+            _ => {
+                spans.insert(0, Span::raw(indent.to_owned()));
+                lines.push(Line::from(spans));
+                used = width(indent) + wide;
+            }
+        }
+    }
+    lines
+}
+
+/// What to write for a sign beyond ASCII on a terminal that has none.
+fn to_ascii(buffer: &mut Buffer) {
+    for cell in &mut buffer.content {
+        if !cell.symbol().is_ascii() {
+            let plain = match cell.symbol() {
+                "…" => "~",
+                "→" | "›" | "▶" => ">",
+                "←" | "‹" => "<",
+                "·" | "–" | "—" | "─" => "-",
+                "│" => "|",
+                "✓" => "+",
+                "✗" => "x",
+                "≥" => ">",
+                "≤" => "<",
+                "“" | "”" => "\"",
+                "’" | "‘" => "'",
+                _ => "?",
+            };
+            cell.set_symbol(plain);
+        }
+    }
+}

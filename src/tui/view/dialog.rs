@@ -1,0 +1,315 @@
+//! A write before it is done: what it is, what it would do, and how it is confirmed.
+//!
+//! ```text
+//! ┌ Step ─────────────────────────────────────────────────────────────────────┐
+//! │ prod-eu · edge · ds/ipc-agent · v1.8.2 → v1.9.0                           │
+//! │ > next step      50%                                                      │
+//! │   step back      10% (reverts no node)                                    │
+//! │   updated        [      ]  nodes or percent                               │
+//! │                                                                           │
+//! │ 22 nodes may be updated, at most 2 down and 2 pulling at a time.          │
+//! │   ipc-020  ipc-022  ipc-023 …                                             │
+//! │ API: PATCH leases/rolldeck-ipc-agent, then DELETE pods                    │
+//! │                                                                           │
+//! │ [ Cancel ]  [ Start step ]                              enter · tab · esc │
+//! └───────────────────────────────────────────────────────────────────────────┘
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+use tui_input::Input;
+
+use super::footer::skip_cells;
+use super::{Ink, put, put_box, put_lines};
+use crate::engine::command::{Danger, Preview};
+use crate::engine::snapshot::{RevisionView, Snapshot};
+use crate::engine::words::Versions;
+use crate::tui::dialog::form::StepChoice;
+use crate::tui::dialog::{Answer, Canary, Dialog, Focus, Form, Image, StepForm, Undo};
+use crate::tui::model::{RolloutPage, Seen};
+use crate::tui::theme::{Glyph, Role};
+use crate::tui::words::{fit, fit_middle, width, wrap};
+
+/// The most nodes that are named; nobody reads more, and the count is said.
+const NAMED: usize = 200;
+
+/// What is between title and buttons.
+struct Body<'a> {
+    ink: &'a Ink<'a>,
+    cells: usize,
+    lines: Vec<Line<'static>>,
+    /// Where text is being typed: line and column.
+    cursor: Option<(usize, usize)>,
+}
+
+impl Body<'_> {
+    fn say(&mut self, text: &str, role: Role) {
+        let lines = wrap(text, self.cells);
+        self.lines.extend(lines.into_iter().map(|line| Line::from(self.ink.span(line, role))));
+    }
+
+    fn gap(&mut self) {
+        if self.lines.last().is_some_and(|line| line.width() > 0) {
+            self.lines.push(Line::default());
+        }
+    }
+
+    /// A line with a text field after `name`.
+    fn field(&mut self, name: Span<'static>, input: &Input, focused: bool) {
+        let room = self.cells.saturating_sub(name.width() + 1).max(1);
+        let scroll = input.visual_scroll(room);
+        let text = skip_cells(input.value(), scroll);
+        let text = format!("{:1$}", fit(&text, room), room.min(24));
+        if focused {
+            let column = name.width() + input.visual_cursor().saturating_sub(scroll);
+            self.cursor = Some((self.lines.len(), column));
+        }
+        self.lines.push(Line::from(vec![name, self.ink.span(text, Role::Input)]));
+    }
+
+    /// A line that can be chosen.
+    fn choice(&mut self, chosen: bool, text: &str) {
+        let sign = if chosen { self.ink.glyph(Glyph::Cursor) } else { " " };
+        let role = if chosen { Role::Title } else { Role::Text };
+        let text = fit(text, self.cells.saturating_sub(2)).into_owned();
+        self.lines.push(Line::from(self.ink.span(format!("{sign} {text}"), role)));
+    }
+}
+
+/// Draws the dialog over everything. Returns where text is being typed.
+pub(super) fn draw(ink: &Ink<'_>, screen: Rect, dialog: &Dialog, buffer: &mut Buffer) -> Option<Position> {
+    let box_width = screen.width.saturating_sub(if screen.width >= 80 { 4 } else { 0 }).min(100);
+    let cells = usize::from(box_width.saturating_sub(4));
+    let page = ink.model.rollouts.iter().find(|page| page.target == dialog.target);
+    let mut body = Body { ink, cells, lines: Vec::new(), cursor: None };
+    fill(&mut body, dialog, page);
+    let wanted = u16::try_from(body.lines.len() + 4).unwrap_or(u16::MAX);
+    let box_height = wanted.min(screen.height.saturating_sub(if screen.height >= 20 { 2 } else { 0 })).max(6.min(screen.height));
+    let area = Rect {
+        x: (screen.width - box_width) / 2,
+        y: (screen.height - box_height) / 2,
+        width: box_width,
+        height: box_height,
+    };
+    let title = match &dialog.answer {
+        Answer::Preview(preview) => format!("{}: {}", dialog.form.title(), preview.title),
+        _ => dialog.form.title().to_owned(),
+    };
+    let inside = put_box(ink, buffer, area, &title);
+    if inside.is_empty() {
+        return None;
+    }
+    let text = Rect { height: inside.height.saturating_sub(1), ..inside };
+    let hidden = body.lines.len().saturating_sub(usize::from(text.height));
+    let top = dialog.top.min(hidden);
+    put_lines(buffer, text, &body.lines[top..]);
+    let buttons = Rect { y: inside.bottom() - 1, height: 1, ..inside };
+    draw_buttons(ink, dialog, buttons, hidden > top, buffer);
+    let (line, column) = body.cursor?;
+    let row = line.checked_sub(top).filter(|row| *row < usize::from(text.height))?;
+    let column = column.min(cells.saturating_sub(1));
+    Some(Position::new(text.x + u16::try_from(column).unwrap_or(0), text.y + u16::try_from(row).unwrap_or(0)))
+}
+
+fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
+    let ink = body.ink;
+    if let Form::Quit(driven) = &dialog.form {
+        let names: Vec<String> = driven.iter().map(|target| format!("{}/{}", target.namespace, target.name)).collect();
+        body.say(&format!("You drive {}.", names.join(", ")), Role::Title);
+        body.say("When nobody drives, nothing more is updated: what is in flight finishes, the rest waits until a console drives again.", Role::Text);
+        body.say("`rolldeck drive` goes on without a console.", Role::Text);
+        return;
+    }
+    let Some(seen) = page.and_then(|page| page.live.as_ref()) else { return };
+    let snapshot = &*seen.snapshot;
+    let dot = ink.glyph(Glyph::Dot);
+    let (context, target) = (&ink.model.context, &dialog.target);
+    let subject = format!("{context} {dot} {} {dot} ds/{} {dot} {}", target.namespace, target.name, snapshot.change());
+    let subject = if width(&subject) <= body.cells { subject } else { format!("{context} {dot} {}/{}", target.namespace, target.name) };
+    body.say(&subject, Role::Muted);
+    body.gap();
+    let focused = dialog.focus == Focus::Form;
+    match &dialog.form {
+        Form::Plain { .. } | Form::Quit(_) => {}
+        Form::Pause { why } => body.field(ink.span("Why (may be left out): ", Role::Text), why, focused),
+        Form::Step(form) => fill_step(body, form, snapshot, focused),
+        Form::Image(form) => fill_image(body, form, focused),
+        Form::Canary(form) => fill_canary(body, form, snapshot, focused),
+        Form::Undo(form) => fill_undo(body, form, seen),
+    }
+    body.gap();
+    match &dialog.answer {
+        Answer::Incomplete(why) => body.say(why, Role::Warn),
+        Answer::Asking(_) if dialog.form.never_waits() => body.say("No update is started from the moment it is written.", Role::Text),
+        Answer::Asking(_) => body.say("asking what it would do …", Role::Busy),
+        Answer::Refused(why) => body.say(&format!("It would be refused: {why}"), Role::Bad),
+        Answer::Preview(preview) => fill_preview(body, preview, dialog),
+    }
+    if dialog.danger() == Some(Danger::Beyond) {
+        body.gap();
+        body.say("This can take down more nodes than the budget allows.", Role::Bad);
+        let name = ink.span(format!("Type {} to confirm: ", target.name), Role::Title);
+        body.field(name, &dialog.typed, dialog.focus == Focus::Name);
+    }
+}
+
+fn fill_step(body: &mut Body<'_>, form: &StepForm, snapshot: &Snapshot, focused: bool) {
+    let plan = &snapshot.plan;
+    let (nodes, allowed) = (snapshot.counts.nodes, plan.allowed);
+    body.say(&format!("Now {allowed} of {nodes} nodes may be updated; {} are.", snapshot.counts.updated), Role::Text);
+    let rung = |index: Option<usize>| index.and_then(|index| plan.steps.get(index)).map(ToString::to_string);
+    let next = rung(Some(plan.step.map_or(0, |step| step + 1)));
+    let before = rung(plan.step.and_then(|step| step.checked_sub(1)));
+    for choice in StepChoice::ALL {
+        let chosen = form.choice == choice;
+        match choice {
+            StepChoice::Next => {
+                let to = next.as_deref().unwrap_or("there is none");
+                body.choice(chosen, &format!("next step     {to}"));
+            }
+            StepChoice::Back => {
+                let to = before.as_deref().unwrap_or("none");
+                body.choice(chosen, &format!("step back     {to} (reverts no node, starts no more)"));
+            }
+            StepChoice::Updated => number_field(body, chosen, "updated       ", &form.updated, focused),
+            StepChoice::Keep => number_field(body, chosen, "keep old      ", &form.keep, focused),
+        }
+    }
+}
+
+fn number_field(body: &mut Body<'_>, chosen: bool, name: &str, input: &Input, focused: bool) {
+    let ink = body.ink;
+    if chosen {
+        let name = ink.span(format!("{} {name}", ink.glyph(Glyph::Cursor)), Role::Title);
+        body.field(name, input, focused);
+        if let Some(line) = body.lines.last_mut() {
+            line.spans.push(ink.span("  nodes, or %", Role::Muted));
+        }
+    } else {
+        let value = if input.value().is_empty() { "a number of nodes, or %" } else { input.value() };
+        body.choice(false, &format!("{name}{value}"));
+    }
+}
+
+fn fill_image(body: &mut Body<'_>, form: &Image, focused: bool) {
+    let ink = body.ink;
+    for (index, (container, image)) in form.containers.iter().enumerate() {
+        body.choice(index == form.chosen, &format!("{container}   now {image}"));
+    }
+    body.gap();
+    body.field(ink.span("New image: ", Role::Title), &form.input, focused);
+}
+
+fn fill_canary(body: &mut Body<'_>, form: &Canary, snapshot: &Snapshot, focused: bool) {
+    let ink = body.ink;
+    body.field(ink.span("Only nodes with: ", Role::Title), &form.input, focused);
+    let completions: Vec<String> =
+        form.completions(snapshot).into_iter().take(24).map(|(text, nodes)| format!("{text} ({nodes})")).collect();
+    if !completions.is_empty() {
+        let text = format!("tab: {}", completions.join("  "));
+        let lines = wrap(&text, body.cells);
+        body.lines.extend(lines.into_iter().take(3).map(|line| Line::from(ink.span(line, Role::Muted))));
+    }
+    body.gap();
+    match form.matching(snapshot) {
+        // The complaint is said where the preview would be.
+        Err(_) => {}
+        Ok((nodes, all)) if form.input.value().trim().is_empty() => {
+            debug_assert_eq!(nodes.len(), all);
+            body.say(&format!("No restriction: all {all} nodes."), Role::Text);
+        }
+        Ok((nodes, all)) => {
+            let role = if nodes.is_empty() { Role::Warn } else { Role::Title };
+            body.say(&format!("{} of {all} nodes match:", nodes.len()), role);
+            name_nodes(body, nodes.iter().map(|node| &*node.name));
+        }
+    }
+}
+
+fn fill_undo(body: &mut Body<'_>, form: &Undo, seen: &Seen) {
+    let ink = body.ink;
+    let numbers = |revision: &RevisionView| revision.number.map(|number| number.to_string()).unwrap_or_default();
+    body.say("  REV  AGE   PODS  IMAGES", Role::Column);
+    // The chosen one is always in view.
+    let first = form.chosen.saturating_sub(5);
+    for (index, revision) in form.revisions.iter().enumerate().skip(first).take(8) {
+        let age = revision.created_at.map(|at| ink.age(seen, at)).unwrap_or_else(|| "?".to_owned());
+        let cause = revision.change_cause.as_ref().map(|cause| format!("   {cause}")).unwrap_or_default();
+        let text = format!("{:>3}  {age:>4}  {:>4}  {}{cause}", numbers(revision), revision.pods, Versions(revision));
+        body.choice(index == form.chosen, &text);
+    }
+    if form.revisions.len() > first + 8 {
+        body.say(&format!("  … {} older", form.revisions.len() - first - 8), Role::Muted);
+    }
+    if let Some(chosen) = form.revisions.get(form.chosen) {
+        for (container, image) in &chosen.images {
+            body.say(&format!("  {container}: {image}"), Role::Muted);
+        }
+    }
+}
+
+fn fill_preview(body: &mut Body<'_>, preview: &Preview, dialog: &Dialog) {
+    for effect in &preview.effects {
+        body.say(effect, Role::Text);
+    }
+    if !preview.nodes.is_empty() && !matches!(dialog.form, Form::Canary(_)) {
+        body.say(&format!("{} in this order:", crate::tui::words::count(count_of(dialog), "node")), Role::Text);
+        name_nodes(body, dialog.nodes().iter().map(|node| &**node));
+    }
+    for call in &preview.calls {
+        body.say(&format!("API: {call}"), Role::Muted);
+    }
+}
+
+fn count_of(dialog: &Dialog) -> u32 {
+    u32::try_from(dialog.nodes().len()).unwrap_or(u32::MAX)
+}
+
+/// Names nodes in columns; of very many the first, and how many more.
+fn name_nodes<'n>(body: &mut Body<'_>, names: impl ExactSizeIterator<Item = &'n str>) {
+    let all = names.len();
+    let names: Vec<&str> = names.take(NAMED).collect();
+    let cells = names.iter().map(|name| width(name)).max().unwrap_or(0).clamp(1, body.cells.saturating_sub(4).max(1)) + 2;
+    let per_line = (body.cells.saturating_sub(2) / cells).max(1);
+    for row in names.chunks(per_line) {
+        let text: String = row.iter().map(|name| format!("{:cells$}", fit_middle(name, cells - 2))).collect();
+        body.lines.push(Line::from(body.ink.span(format!("  {}", text.trim_end()), Role::Text)));
+    }
+    if all > NAMED {
+        body.say(&format!("  and {} more", all - NAMED), Role::Muted);
+    }
+}
+
+fn draw_buttons(ink: &Ink<'_>, dialog: &Dialog, area: Rect, more: bool, buffer: &mut Buffer) {
+    let ready = dialog.ready().is_ok();
+    let button = |focus: Focus, text: &str| {
+        let focused = dialog.focus == focus;
+        let role = match (focused, focus, ready) {
+            (_, Focus::Go, false) => Role::Unavailable,
+            (true, ..) => Role::ButtonFocus,
+            _ => Role::Button,
+        };
+        let text = if focused { format!("[>{text}<]") } else { format!("[ {text} ]") };
+        ink.span(text, role)
+    };
+    let cancel = if matches!(dialog.form, Form::Quit(_)) { "Stay" } else { "Cancel" };
+    let line = Line::from(vec![button(Focus::Cancel, cancel), Span::raw("  "), button(Focus::Go, dialog.form.verb())]);
+    let used = line.width();
+    buffer.set_line(area.x, area.y, &line, area.width);
+    let enter = match (dialog.focus, dialog.danger()) {
+        (Focus::Form, Some(Danger::Serious | Danger::Beyond)) => "enter: confirm …",
+        (Focus::Form, None) if !dialog.form.never_waits() => "",
+        (Focus::Form | Focus::Go, _) if ready => "enter: do it",
+        (Focus::Cancel, _) => "enter: do nothing",
+        _ => "",
+    };
+    let more = if more { "pgdn: more" } else { "" };
+    let words: Vec<&str> = [more, enter, "tab", "esc"].into_iter().filter(|word| !word.is_empty()).collect();
+    let hint = words.join(&format!(" {} ", ink.glyph(Glyph::Dot)));
+    let cells = width(&hint);
+    if used + cells + 2 <= usize::from(area.width) {
+        let x = area.right() - u16::try_from(cells).unwrap_or(0);
+        put(buffer, x, area.y, &hint, cells, ink.style(Role::Muted));
+    }
+}

@@ -1,0 +1,147 @@
+//! The last two lines: what came of the last thing that was done, and what can be done now.
+//!
+//! ```text
+//! ✓ ipc-agent: 60 of 120 nodes may be updated
+//!  P pause  S step  N canary  U undo  / filter  s sort  ? help  q quit    O adopt (dim: not now, and says why)
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+
+use super::{Ink, Parts, Shape, put, put_rule};
+use crate::tui::action::{ACTIONS, Action};
+use crate::tui::model::{Overlay, Tone};
+use crate::tui::palette::{Prompt, suggestions};
+use crate::tui::theme::{Glyph, Role};
+use crate::tui::words::{fit, width};
+
+/// Draws both lines, or what is typed on them. Returns where text is being typed.
+pub(super) fn draw(ink: &Ink<'_>, parts: &Parts, buffer: &mut Buffer) -> Option<Position> {
+    match &ink.model.overlay {
+        Overlay::Palette(prompt) => {
+            let all = suggestions(ink.model, prompt.text());
+            let mut words = all.iter().take(12).cloned().collect::<Vec<_>>().join("   ");
+            if words.is_empty() {
+                words = "enter runs it".to_owned();
+            }
+            say(ink, buffer, parts.status, &format!(" tab: {words}"), Role::Muted);
+            Some(draw_prompt(buffer, parts.footer, ":", prompt))
+        }
+        Overlay::Filter(prompt) => {
+            match &prompt.complaint {
+                Some(why) => say(ink, buffer, parts.status, &format!(" {why}"), Role::Warn),
+                None => {
+                    let help = " words that must be there, !word that must not, -l selector; enter keeps, esc clears";
+                    say(ink, buffer, parts.status, help, Role::Muted);
+                }
+            }
+            Some(draw_prompt(buffer, parts.footer, "/", prompt))
+        }
+        Overlay::None | Overlay::Help { .. } | Overlay::Details { .. } | Overlay::Dialog(_) => {
+            draw_status(ink, buffer, parts.status);
+            draw_actions(ink, buffer, parts.footer);
+            None
+        }
+    }
+}
+
+fn say(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect, text: &str, role: Role) {
+    put(buffer, area.x, area.y, text, usize::from(area.width), ink.style(role));
+}
+
+fn draw_prompt(buffer: &mut Buffer, area: Rect, sign: &str, prompt: &Prompt) -> Position {
+    let room = usize::from(area.width.saturating_sub(2));
+    let scroll = prompt.input.visual_scroll(room);
+    let text: String = skip_cells(prompt.text(), scroll);
+    put(buffer, area.x, area.y, sign, 1, ratatui::style::Style::default());
+    let left = area.width.saturating_sub(1);
+    if left > 0 {
+        buffer.set_stringn(area.x + 1, area.y, &text, usize::from(left), ratatui::style::Style::default());
+    }
+    let column = prompt.input.visual_cursor().saturating_sub(scroll).min(room);
+    Position::new(area.x + 1 + u16::try_from(column).unwrap_or(0), area.y)
+}
+
+/// `text` without its first `cells`.
+pub(super) fn skip_cells(text: &str, cells: usize) -> String {
+    let mut skipped = 0;
+    text.chars()
+        .skip_while(|c| {
+            let skip = skipped < cells;
+            skipped += width(c.encode_utf8(&mut [0; 4]));
+            skip
+        })
+        .collect()
+}
+
+fn draw_status(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect) {
+    let Some(status) = &ink.model.status else {
+        if Shape::of(ink.model) > Shape::Folded {
+            put_rule(ink, buffer, area, "");
+        }
+        return;
+    };
+    let (glyph, role) = match status.tone {
+        Tone::Good => (Glyph::Updated, Role::Ok),
+        Tone::Busy => (Glyph::Moving, Role::Busy),
+        Tone::Plain => (Glyph::Dot, Role::Text),
+        Tone::Refused => (Glyph::Failed, Role::Warn),
+    };
+    let text = format!("{} {}", ink.glyph(glyph), status.text);
+    put(buffer, area.x, area.y, &text, usize::from(area.width), ink.style(role));
+}
+
+fn draw_actions(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect) {
+    let model = ink.model;
+    let mut actions: Vec<(&Action, bool)> = Vec::new();
+    for action in ACTIONS.iter().filter(|action| action.footer.is_some() && action.in_scope(model)) {
+        let available = action.available(model).is_ok();
+        // Two that share a place exclude each other.
+        match actions.iter_mut().find(|(other, _)| other.footer == action.footer) {
+            Some(place) if available && !place.1 => *place = (action, true),
+            Some(_) => {}
+            None => actions.push((action, available)),
+        }
+    }
+    actions.sort_by_key(|(action, available)| (!available, action.footer));
+    let mut spans = vec![Span::raw(" ")];
+    let mut left = usize::from(area.width).saturating_sub(1);
+    // Help is what leads to everything else: it never falls off the end.
+    let help = actions.iter().position(|(action, _)| action.name == "help").map(|at| actions.remove(at));
+    let cells = |action: &Action| width(&action.key()) + 1 + width(label(ink, action)) + 2;
+    let reserved = help.map_or(0, |(help, _)| cells(help));
+    left = left.saturating_sub(reserved);
+    let fitting: Vec<_> = actions
+        .into_iter()
+        .filter(|(action, _)| {
+            let fits = cells(action) <= left;
+            left = left.saturating_sub(if fits { cells(action) } else { 0 });
+            fits
+        })
+        .collect();
+    let (now, later): (Vec<_>, Vec<_>) = fitting.into_iter().partition(|(_, available)| *available);
+    for (action, available) in now.into_iter().chain(help).chain(later) {
+        let (key, text) = if available { (Role::Key, Role::Text) } else { (Role::Unavailable, Role::Unavailable) };
+        spans.push(ink.span(action.key(), key));
+        spans.push(ink.span(format!(" {}  ", label(ink, action)), text));
+    }
+    buffer.set_line(area.x, area.y, &Line::from(spans), area.width);
+}
+
+/// What the action is called here and now.
+fn label(ink: &Ink<'_>, action: &Action) -> &'static str {
+    let model = ink.model;
+    match action.name {
+        "write" if model.armed_for().is_some() => "read-only",
+        "open" if model.rollout().is_some() => "node",
+        "drive" if model.rollout().is_some_and(|page| page.driven_by_us()) => "stand down",
+        _ => action.label,
+    }
+}
+
+/// What fits of a status that is too long for its line is told in full by the help.
+pub(super) fn status_in_full(ink: &Ink<'_>, cells: usize) -> Option<String> {
+    let status = ink.model.status.as_ref()?;
+    (width(&status.text) + 2 > cells).then(|| fit(&status.text, 2000).into_owned())
+}

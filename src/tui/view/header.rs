@@ -1,0 +1,416 @@
+//! The lines above the nodes: is it safe, and what is wrong.
+//!
+//! ```text
+//!  prod-eu/edge ds/ipc-agent                        you drive · live · ARMED 9m
+//!  v1.8.2 → v1.9.0   rev 14 → 15   step 2 of 4          adopted   ▶ running 4m
+//!  [■■■■■■■■■■■■■■■■▒▒░░░░░░░░░░░░░░░░░░░░░░░░░░░░]  38 of 120 updated, 60 allowed
+//!  down 2 of 2: 1 ours, 1 suspect + 3 not ours   pulling 2 of 2   partition 82
+//!  ✗ 1 image not found (ipc-017, 3m)   ! 1 went down after its update (ipc-031, 1m)
+//! ```
+//!
+//! Folded, below 80 columns:
+//!
+//! ```text
+//!  edge/ipc-agent  you · live · ARMED 9m
+//!  v1.8.2 → v1.9.0 running 38/120 down 2/2
+//! ```
+
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::{Ink, Shape, flow};
+use crate::engine::event::WatchHealth;
+use crate::engine::facts::StrategyKind;
+use crate::engine::image::version_of;
+use crate::engine::record::Direction;
+use crate::engine::snapshot::{Alarm, DriverView, Phase, Presence, Snapshot};
+use crate::tui::model::{RolloutPage, Seen, Trouble, TroubleKind};
+use crate::tui::theme::{Glyph, Role};
+use crate::tui::words::{count, fit, fit_middle, width, wrap};
+
+/// The lines above the list of a rollout.
+pub(super) fn lines(ink: &Ink<'_>, shape: Shape, area: Rect) -> Vec<Line<'static>> {
+    let Some(page) = ink.model.rollout() else { return Vec::new() };
+    let cells = usize::from(area.width);
+    let Some(seen) = page.live.as_ref() else {
+        return vec![identity(ink, page, None, cells), loading(ink, page)];
+    };
+    let seen = &Seen { snapshot: as_of(ink, seen), at: ink.model.now };
+    let snapshot = &*seen.snapshot;
+    if shape == Shape::Folded {
+        let mut lines = vec![identity(ink, page, Some(seen), cells), folded(ink, page, seen, cells)];
+        lines.extend(alarms(ink, snapshot, cells).into_iter().take(if area.height < 12 { 1 } else { 2 }));
+        return lines;
+    }
+    let mut lines = vec![identity(ink, page, Some(seen), cells)];
+    match snapshot.daemonset {
+        Presence::Present => {}
+        Presence::Loading => {
+            lines.push(loading(ink, page));
+            lines.extend(unseen(ink, snapshot, cells));
+            return lines;
+        }
+        Presence::Absent => {
+            let text = format!(" There is no DaemonSet {}/{} (any more). esc: all DaemonSets", snapshot.namespace, snapshot.name);
+            lines.push(Line::from(ink.span(text, Role::Bad)));
+            return lines;
+        }
+    }
+    lines.push(change(ink, seen, cells));
+    lines.push(progress(ink, snapshot, cells));
+    lines.extend(budget(ink, snapshot, cells));
+    lines.extend(standstill(ink, snapshot, cells));
+    lines.extend(alarms(ink, snapshot, cells));
+    lines.extend(trouble(ink, page, seen, cells).into_iter().take(if area.height < 32 { 2 } else { 4 }));
+    lines.extend(unseen(ink, snapshot, cells));
+    lines
+}
+
+/// The snapshot with its clock moved to now, so that the words of the engine tell today's ages.
+pub(super) fn as_of(ink: &Ink<'_>, seen: &Seen) -> std::sync::Arc<Snapshot> {
+    let mut snapshot = Snapshot::clone(&seen.snapshot);
+    snapshot.at = seen.clock(ink.model.now);
+    std::sync::Arc::new(snapshot)
+}
+
+/// Which DaemonSet of which cluster; who drives, how fresh, whether it can be written to.
+fn identity(ink: &Ink<'_>, page: &RolloutPage, seen: Option<&Seen>, cells: usize) -> Line<'static> {
+    let narrow = cells < 80;
+    let mut right: Vec<Span<'static>> = Vec::new();
+    let dot = || Span::styled(format!(" {} ", ink.glyph(Glyph::Dot)), ink.style(Role::Muted));
+    if let Some(seen) = seen {
+        right.push(who(ink, seen, cells));
+        right.push(dot());
+        right.push(fresh(ink, page, seen));
+    } else {
+        right.push(ink.span(if page.stopped { "driver stopped" } else { "connecting" }, Role::Warn));
+    }
+    right.push(dot());
+    right.push(access(ink));
+    right.push(Span::raw(" "));
+    let right_cells: usize = right.iter().map(|span| width(&span.content)).sum();
+    let room = cells.saturating_sub(right_cells + 3);
+    let (namespace, name) = (&page.target.namespace, &page.target.name);
+    let context = &ink.model.context;
+    let full = if narrow { format!("{namespace}/{name}") } else { format!("{context}/{namespace} ds/{name}") };
+    // The DaemonSet's own name is the last to go.
+    let left = if width(&full) <= room {
+        full
+    } else if width(name) + 6 <= room {
+        format!("{}/{name}", fit_middle(&format!("{context}/{namespace}"), room - width(name) - 1))
+    } else {
+        fit_middle(name, room).into_owned()
+    };
+    let gap = cells.saturating_sub(1 + width(&left) + right_cells);
+    let mut spans = vec![Span::raw(" "), ink.span(left, Role::Title), Span::raw(" ".repeat(gap))];
+    spans.append(&mut right);
+    Line::from(spans)
+}
+
+fn who(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Span<'static> {
+    let snapshot = &seen.snapshot;
+    let role = match &snapshot.driver {
+        DriverView::You { .. } => Role::Live,
+        DriverView::Nobody if snapshot.strategy == StrategyKind::RollingUpdate => Role::Text,
+        DriverView::Nobody if snapshot.started_at.is_none() => Role::Text,
+        DriverView::Nobody | DriverView::Waiting { .. } | DriverView::Unknown => Role::Warn,
+        DriverView::Other { .. } => Role::Title,
+        DriverView::Lost { seen_at, .. } => {
+            ink.age(seen, *seen_at);
+            Role::Bad
+        }
+    };
+    let words = snapshot.driving().to_string();
+    let room = if cells < 80 { cells / 3 } else { cells / 2 };
+    ink.span(fit_middle(&words, room.max(14)), role)
+}
+
+fn fresh(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen) -> Span<'static> {
+    if page.stopped {
+        return ink.span("DRIVER STOPPED", Role::Stale);
+    }
+    let mut oldest = None;
+    let mut forbidden = false;
+    let mut loading = false;
+    for (_, health) in &seen.snapshot.watches {
+        match health {
+            WatchHealth::Down { since, .. } => oldest = Some(oldest.map_or(*since, |known: crate::engine::time::Timestamp| known.min(*since))),
+            WatchHealth::Forbidden { .. } => forbidden = true,
+            WatchHealth::Loading => loading = true,
+            WatchHealth::Live => {}
+        }
+    }
+    match (oldest, loading, forbidden) {
+        (Some(since), ..) => ink.span(format!("STALE {}", ink.age(seen, since)), Role::Stale),
+        (None, true, _) => ink.span("loading", Role::Warn),
+        (None, false, true) => ink.span("live, in part", Role::Warn),
+        (None, false, false) => ink.span("live", Role::Live),
+    }
+}
+
+/// `ARMED 9m`, or `READ-ONLY`.
+pub(super) fn access(ink: &Ink<'_>) -> Span<'static> {
+    let Some(left) = ink.model.armed_for() else { return ink.span("READ-ONLY", Role::ReadOnly) };
+    // Minutes rounded up; the last one in steps of five seconds.
+    let (text, grid) = match left.as_secs() {
+        60.. => (format!("{}m", left.as_millis().div_ceil(60_000)), 60_000),
+        _ => (format!("{}s", left.as_millis().div_ceil(5_000) * 5), 5_000),
+    };
+    let rest = u64::try_from(left.as_millis() % grid).unwrap_or(0);
+    let grid = u64::try_from(grid).unwrap_or(60_000);
+    ink.wake_at(ink.model.now + std::time::Duration::from_millis(if rest == 0 { grid } else { rest }));
+    ink.span(format!("ARMED {text}"), Role::Armed)
+}
+
+fn loading(ink: &Ink<'_>, page: &RolloutPage) -> Line<'static> {
+    let text = if page.stopped {
+        " The driver of this rollout has stopped; esc goes back".to_owned()
+    } else {
+        format!(" Loading {}/{} …", page.target.namespace, page.target.name)
+    };
+    Line::from(ink.span(text, Role::Text))
+}
+
+/// From which revision to which, how far the plan is, what it does now.
+fn change(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Line<'static> {
+    let snapshot = &*seen.snapshot;
+    let mut right = mode(ink, snapshot);
+    right.extend(doing(ink, seen));
+    right.push(Span::raw(" "));
+    let right_cells: usize = right.iter().map(|span| width(&span.content)).sum();
+    let mut tail = format!("   {}", snapshot.numbers());
+    if let (true, total @ 1..) = (recorded(snapshot), snapshot.plan.steps.len()) {
+        let step = snapshot.plan.step.map_or(0, |step| step + 1);
+        tail.push_str(&format!("   step {step} of {total}"));
+    }
+    let room = cells.saturating_sub(right_cells + 2);
+    let tail = fit(&tail, room.saturating_sub(12).max(room / 2)).into_owned();
+    let versions = room.saturating_sub(width(&tail));
+    let mut spans = vec![Span::raw(" ")];
+    spans.extend(versions_of(ink, snapshot, versions));
+    spans.push(ink.span(tail, Role::Text));
+    let used: usize = spans.iter().map(|span| width(&span.content)).sum();
+    spans.push(Span::raw(" ".repeat(cells.saturating_sub(used + right_cells))));
+    spans.append(&mut right);
+    Line::from(spans)
+}
+
+/// `v1.8.2 → v1.9.0`, each in the colour of its revision where there is room for that.
+fn versions_of(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Span<'static>> {
+    let words = snapshot.change().to_string();
+    if let [change] = snapshot.image_changes.as_slice()
+        && let (Some(from), Some(to)) = (&change.from, &change.to)
+        && version_of(from) != version_of(to)
+    {
+        let (from, to) = (short_version(version_of(from)), short_version(version_of(to)));
+        let arrow = format!(" {} ", ink.glyph(Glyph::Arrow));
+        if width(&from) + width(&arrow) + width(&to) <= cells {
+            return vec![ink.span(from, Role::OldRev), ink.span(arrow, Role::Text), ink.span(to, Role::NewRev)];
+        }
+    }
+    vec![ink.span(fit_middle(&words, cells), Role::Title)]
+}
+
+/// A digest says enough with its first digits.
+fn short_version(version: &str) -> String {
+    match version.split_once(':') {
+        Some((algorithm, sum)) => format!("{algorithm}:{}", fit(sum, 9)),
+        None => version.to_owned(),
+    }
+}
+
+/// Whether a rollout is under way that rolldeck knows of.
+fn recorded(snapshot: &Snapshot) -> bool {
+    snapshot.started_at.is_some()
+}
+
+fn mode(ink: &Ink<'_>, snapshot: &Snapshot) -> Vec<Span<'static>> {
+    let words = match (snapshot.adopted, snapshot.strategy) {
+        (true, StrategyKind::OnDelete) => "adopted",
+        (true, StrategyKind::RollingUpdate) => "adopted, FLIPPED BACK",
+        (false, StrategyKind::OnDelete) => "OnDelete",
+        (false, StrategyKind::RollingUpdate) => "RollingUpdate",
+    };
+    let flipped = snapshot.adopted && snapshot.strategy == StrategyKind::RollingUpdate;
+    vec![ink.span(words, if flipped { Role::Bad } else { Role::Muted }), Span::raw("   ")]
+}
+
+/// What the rollout does now, with its sign.
+fn doing(ink: &Ink<'_>, seen: &Seen) -> Vec<Span<'static>> {
+    let snapshot = &*seen.snapshot;
+    let (glyph, role, since) = match &snapshot.phase {
+        Phase::Loading => (Glyph::ImageUnknown, Role::Muted, None),
+        Phase::Idle | Phase::Complete => (Glyph::Updated, Role::Ok, None),
+        Phase::Native => (Glyph::Moving, Role::Warn, None),
+        Phase::Preparing | Phase::Releasing => (Glyph::Moving, Role::Busy, None),
+        Phase::Held => (Glyph::Outdated, Role::Text, None),
+        Phase::Running => (Glyph::Running, Role::Busy, snapshot.started_at),
+        Phase::Paused(paused) => (Glyph::Paused, Role::Warn, Some(paused.at)),
+        Phase::Halted => (Glyph::Failed, Role::Bad, snapshot.halt.as_ref().map(|halt| halt.at)),
+    };
+    let words = match &snapshot.phase {
+        Phase::Running if snapshot.direction == Direction::Back => "rolling back".to_owned(),
+        Phase::Paused(_) => "PAUSED".to_owned(),
+        Phase::Halted => "HALTED".to_owned(),
+        phase => phase.to_string(),
+    };
+    let since = since.map(|since| format!(" {}", ink.age(seen, since))).unwrap_or_default();
+    vec![ink.span(format!("{} {words}{since}", ink.glyph(glyph)), role)]
+}
+
+/// How many nodes are done, as a bar and in numbers.
+fn progress(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Line<'static> {
+    let counts = snapshot.counts;
+    let mut words = format!("{} of {} updated", counts.updated, counts.nodes);
+    if recorded(snapshot) && snapshot.plan.allowed < counts.nodes {
+        words.push_str(&format!(", {} allowed", snapshot.plan.allowed));
+    }
+    if counts.available < counts.nodes {
+        words.push_str(&format!(", {} available", counts.available));
+    }
+    let mut spans = vec![Span::raw(" ")];
+    let bar = cells.saturating_sub(width(&words) + 6).min(60);
+    if bar >= 8 {
+        let part = |nodes: u32| match counts.nodes {
+            0 => 0,
+            // Nobody is done until everybody is: the bar is full, or empty, only when it is true.
+            total => {
+                let cells = (u64::from(nodes) * bar as u64 / u64::from(total)) as usize;
+                if nodes > 0 { cells.max(1) } else { 0 }
+            }
+        };
+        let done = part(counts.updated);
+        let moving = part(counts.committed).max(done + usize::from(counts.committed > counts.updated)).min(bar) - done;
+        spans.push(ink.span("[", Role::Frame));
+        spans.push(ink.span(ink.glyph(Glyph::BarDone).repeat(done), Role::BarDone));
+        spans.push(ink.span(ink.glyph(Glyph::BarMoving).repeat(moving), Role::BarMoving));
+        spans.push(ink.span(ink.glyph(Glyph::BarRest).repeat(bar - done - moving), Role::BarRest));
+        spans.push(ink.span("]  ", Role::Frame));
+    }
+    spans.push(ink.span(words, Role::Title));
+    Line::from(spans)
+}
+
+/// The budget term by term, and what else limits it.
+fn budget(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
+    let budget = &snapshot.budget;
+    let role = if budget.charged > budget.max_unavailable { Role::Bad } else { Role::Text };
+    let mut words = vec![vec![ink.span(budget.to_string(), role)]];
+    if recorded(snapshot) {
+        words.push(vec![ink.span(format!("pulling {} of {}", budget.pulling, budget.max_pulling), Role::Text)]);
+        words.push(vec![ink.span(format!("partition {}", snapshot.plan.keep), Role::Text)]);
+        if let Some(selector) = &snapshot.plan.selector {
+            let nodes = count(snapshot.plan.selected, "node");
+            let text = format!("only {} ({nodes})", fit(&selector.to_string(), cells / 2));
+            words.push(vec![ink.span(text, Role::Title)]);
+        }
+    }
+    if snapshot.counts.leaked > 0 {
+        let text = format!("{} updated outside the plan", snapshot.counts.leaked);
+        words.push(vec![ink.span(text, Role::Warn)]);
+    }
+    flow(words, "   ", " ", cells)
+}
+
+/// Why nothing moves: who paused and why, or what is to be done next.
+fn standstill(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Option<Line<'static>> {
+    let driven = matches!(snapshot.driver, DriverView::You { .. } | DriverView::Other { .. });
+    let (words, role) = match &snapshot.phase {
+        Phase::Paused(_) => (format!("{}: C continues", snapshot.doing()), Role::Warn),
+        Phase::Held if !driven => ("nobody drives, so nothing moves: D drives, S steps".to_owned(), Role::Warn),
+        Phase::Held => ("held: every node that may be updated is; S steps on".to_owned(), Role::Text),
+        Phase::Preparing => ("preparing: adopting the DaemonSet, then changing its template".to_owned(), Role::Text),
+        Phase::Running if !driven => ("nobody drives, so nothing moves: D drives".to_owned(), Role::Warn),
+        _ => return None,
+    };
+    Some(Line::from(vec![Span::raw(" "), ink.span(fit(&words, cells.saturating_sub(2)), role)]))
+}
+
+/// What needs attention now, with the keys that help.
+fn alarms(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for alarm in snapshot.alarms.iter().take(3) {
+        let text = wrap(&format!("{} {alarm}", ink.glyph(Glyph::Alarm)), cells.saturating_sub(2));
+        for line in text.iter().take(2) {
+            lines.push(Line::from(ink.span(format!(" {line} "), Role::Alarm)));
+        }
+        let hint = match alarm {
+            Alarm::Cascade { .. } | Alarm::StrategyFlipped { .. } => {
+                "   P brake: set OnDelete now, stops it within a second; nothing else changes"
+            }
+            Alarm::Halted { .. } => "   C continue past it   U roll back",
+            Alarm::TemplateChanged { .. } => "   C continue with it   U roll back",
+            Alarm::RecordUnreadable { .. } => "   use the rolldeck that wrote it, or R release",
+            Alarm::Blind { .. } | Alarm::WriteFailing { .. } => continue,
+        };
+        lines.push(Line::from(ink.span(fit(hint, cells), Role::Text)));
+    }
+    if let more @ 1.. = snapshot.alarms.len().saturating_sub(3) {
+        lines.push(Line::from(ink.span(format!(" and {more} more alarms"), Role::Bad)));
+    }
+    lines
+}
+
+/// What is wrong, grouped by cause.
+fn trouble(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, cells: usize) -> Vec<Line<'static>> {
+    let words = page.digest.trouble.iter().map(|trouble| {
+        let (glyph, role) = match trouble.kind {
+            TroubleKind::Failed(_) => (Glyph::Failed, Role::Bad),
+            TroubleKind::Suspect => (Glyph::Suspect, Role::Bad),
+            TroubleKind::Struggling(_) => (Glyph::Moving, Role::Warn),
+        };
+        vec![ink.span(format!("{} {}", ink.glyph(glyph), group(ink, page, seen, trouble)), role)]
+    });
+    flow(words.collect(), "   ", " ", cells)
+}
+
+/// `3 image not found (ipc-017 …, 3m)`.
+fn group(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, trouble: &Trouble) -> String {
+    let what = match trouble.kind {
+        TroubleKind::Failed(Some(cause)) | TroubleKind::Struggling(cause) => cause.to_string(),
+        TroubleKind::Failed(None) => "failed".to_owned(),
+        TroubleKind::Suspect => "went down after update".to_owned(),
+    };
+    let node = trouble.example.strip_suffix(page.digest.domain.as_str()).unwrap_or(&trouble.example);
+    let more = if trouble.nodes > 1 { " …" } else { "" };
+    let since = trouble.since.map(|since| format!(", {}", ink.age(seen, since))).unwrap_or_default();
+    format!("{} {what} ({}{more}{since})", trouble.nodes, fit_middle(node, 24))
+}
+
+/// What cannot be seen, and so is not known.
+fn unseen(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for (watched, health) in &snapshot.watches {
+        let text = match health {
+            WatchHealth::Forbidden { why } => format!(" {watched}: n/a (forbidden): {why}"),
+            WatchHealth::Down { why, .. } => format!(" {watched}: not seen, trying again: {why}"),
+            WatchHealth::Loading | WatchHealth::Live => continue,
+        };
+        lines.push(Line::from(ink.span(fit(&text, cells), Role::Warn)));
+    }
+    lines.truncate(3);
+    lines
+}
+
+/// The second of two lines.
+fn folded(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, cells: usize) -> Line<'static> {
+    let snapshot = &*seen.snapshot;
+    match snapshot.daemonset {
+        Presence::Present => {}
+        Presence::Loading => return loading(ink, page),
+        Presence::Absent => return Line::from(ink.span(" there is no such DaemonSet", Role::Bad)),
+    }
+    let (counts, budget) = (&snapshot.counts, &snapshot.budget);
+    let mut spans = vec![Span::raw(" ")];
+    spans.extend(doing(ink, seen));
+    let numbers = format!(" {}/{} down {}/{}", counts.updated, counts.nodes, budget.charged, budget.max_unavailable);
+    let role = if budget.charged > budget.max_unavailable { Role::Bad } else { Role::Title };
+    spans.push(ink.span(numbers, role));
+    let used: usize = spans.iter().map(|span| width(&span.content)).sum();
+    let room = cells.saturating_sub(used + 1);
+    let worst = page.digest.trouble.first().map(|trouble| (group(ink, page, seen, trouble), Role::Bad));
+    let (rest, role) = worst.unwrap_or_else(|| (snapshot.change().to_string(), Role::Text));
+    spans.push(Span::raw(" "));
+    spans.push(ink.span(fit(&rest, room), role));
+    Line::from(spans)
+}

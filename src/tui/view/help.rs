@@ -1,0 +1,91 @@
+//! The help: everything that can be done here, read off the action table, and what the signs mean.
+//!
+//! ```text
+//! ┌ Help for this page  (j k scroll, any other key closes) ─────────────────────┐
+//! │ Change the rollout (capital letters; read-only until armed)                 │
+//! │  P B       :pause why         start no update from now on …                 │
+//! │  S         :step …            let more nodes be updated …                   │
+//! │              not now: read-only: A arms for 10 minutes, then S step         │
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::{Ink, footer, put_box, put_lines};
+use crate::tui::action::{ACTIONS, Group};
+use crate::tui::theme::{Glyph, Role};
+use crate::tui::words::{fit, wrap};
+
+/// Draws the help over everything.
+pub(super) fn draw(ink: &Ink<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
+    let inside = put_box(ink, buffer, area, "Help  (j k scroll, any other key closes)");
+    let lines = lines(ink, usize::from(inside.width), usize::from(area.width));
+    let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
+    put_lines(buffer, inside, &lines[top..]);
+}
+
+fn lines(ink: &Ink<'_>, cells: usize, screen: usize) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    if let Some(status) = footer::status_in_full(ink, screen) {
+        lines.push(Line::from(ink.span("Last message", Role::Title)));
+        lines.extend(wrap(&status, cells).into_iter().map(|line| Line::from(ink.span(line, Role::Text))));
+        lines.push(Line::default());
+    }
+    for (group, title) in Group::ALL {
+        let actions: Vec<_> =
+            ACTIONS.iter().filter(|action| action.group == group && action.in_scope(ink.model)).collect();
+        if actions.is_empty() {
+            continue;
+        }
+        lines.push(Line::from(ink.span(title, Role::Title)));
+        for action in actions {
+            let keys: Vec<String> = action.keys.iter().map(ToString::to_string).collect();
+            let argument = action.argument.map(|argument| format!(" {argument}")).unwrap_or_default();
+            let name = if group == Group::Move { String::new() } else { format!(":{}{argument}", action.name) };
+            let missing = action.available(ink.model).err();
+            let role = if missing.is_some() { Role::Unavailable } else { Role::Text };
+            let key = if missing.is_some() { Role::Unavailable } else { Role::Key };
+            let keys = ink.span(format!(" {:13} ", fit(&keys.join(" "), 13)), key);
+            if cells >= 70 {
+                let name_cells = if group == Group::Move { 0 } else { 28 };
+                let name = ink.span(format!("{:name_cells$} ", fit(&name, name_cells)), role);
+                let room = cells.saturating_sub(17 + name_cells);
+                let mut words = wrap(action.help, room).into_iter();
+                let first = words.next().unwrap_or_default();
+                lines.push(Line::from(vec![keys, name, ink.span(first, role)]));
+                let indent = " ".repeat(16 + name_cells);
+                lines.extend(words.map(|more| Line::from(ink.span(format!("{indent}{more}"), role))));
+            } else {
+                let room = cells.saturating_sub(15);
+                let mut words = wrap(action.help, room).into_iter();
+                lines.push(Line::from(vec![keys, ink.span(words.next().unwrap_or_default(), role)]));
+                let indent = " ".repeat(15);
+                lines.extend(words.map(|more| Line::from(ink.span(format!("{indent}{more}"), role))));
+            }
+            if let Some(why) = missing {
+                let room = cells.saturating_sub(17);
+                let why = wrap(&format!("not now: {why}"), room);
+                lines.extend(why.into_iter().map(|line| Line::from(ink.span(format!("{:16}{line}", ""), Role::Warn))));
+            }
+        }
+        lines.push(Line::default());
+    }
+    lines.push(Line::from(ink.span("Signs", Role::Title)));
+    let signs = [
+        (Glyph::Updated, "updated"),
+        (Glyph::Moving, "moving: terminating, creating, pulling, starting, soaking"),
+        (Glyph::Outdated, "outdated, held; WHY says by what"),
+        (Glyph::Failed, "failed at the new revision"),
+        (Glyph::Suspect, "suspect: its node went down after the update"),
+        (Glyph::Down, "node down with its old pod, not ours"),
+        (Glyph::ImagePresent, "image is on the node"),
+        (Glyph::ImagePulling, "image is being pulled"),
+        (Glyph::ImageUnknown, "not known whether the image is there"),
+    ];
+    for (glyph, meaning) in signs {
+        lines.push(Line::from(ink.span(format!(" {}  {meaning}", ink.glyph(glyph)), Role::Text)));
+    }
+    lines.push(Line::from(ink.span(" AGE: for how long the node has been in its state", Role::Text)));
+    lines
+}

@@ -1,0 +1,126 @@
+//! One node, in full: the side pane of wide terminals, and what enter opens on others.
+//!
+//! ```text
+//! │ ipc-017
+//! │ ✗ failed for 3m
+//! │
+//! │ Why        image not found
+//! │            manifest for agent:v1.9.0 not found
+//! │ Unavail.   ours
+//! │ Revision   15 (new), 7d9f
+//! │ Image      failed
+//! │ Pod        ipc-agent-7x2kq, 0 restarts, 3m old
+//! │ Order      next, place 3
+//! │ Labels     zone=munich …
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::rollout::{image_sign, sign, state};
+use super::{Ink, put, put_box, put_lines};
+use crate::engine::snapshot::{Blame, NodeView};
+use crate::tui::model::{RolloutPage, Seen};
+use crate::tui::theme::{Glyph, Role};
+use crate::tui::words::{fit, wrap};
+
+/// How wide the names of the lines are.
+const NAMES: usize = 10;
+
+/// Draws the selected node, or the first of the list, beside the list.
+pub(super) fn draw_side(ink: &Ink<'_>, area: Rect, buffer: &mut Buffer) {
+    for y in area.y..area.bottom() {
+        put(buffer, area.x, y, ink.glyph(Glyph::Side), 1, ink.style(Role::Frame));
+    }
+    let inside = Rect { x: area.x + 2, width: area.width.saturating_sub(3), ..area };
+    let Some(page) = ink.model.rollout() else { return };
+    match (page.selected(), page.shown()) {
+        (Some(node), Some(seen)) => {
+            put_lines(buffer, inside, &lines(ink, page, seen, node, usize::from(inside.width)));
+        }
+        _ => {
+            put(buffer, inside.x, inside.y, "down selects a node", usize::from(inside.width), ink.style(Role::Muted));
+        }
+    }
+}
+
+/// Draws the selected node over everything.
+pub(super) fn draw_over(ink: &Ink<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
+    let Some(page) = ink.model.rollout() else { return };
+    let (Some(node), Some(seen)) = (page.selected(), page.shown()) else { return };
+    let area = area.inner(ratatui::layout::Margin::new(u16::from(area.width > 60) * 2, u16::from(area.height > 16)));
+    let inside = put_box(ink, buffer, area, &format!("Node {}  (esc: back, P pause)", node.name));
+    let lines = lines(ink, page, seen, node, usize::from(inside.width));
+    let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
+    put_lines(buffer, inside, &lines[top..]);
+}
+
+fn lines(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, node: &NodeView, cells: usize) -> Vec<Line<'static>> {
+    let (glyph, role) = sign(node);
+    let since = node.since.map(|since| format!(" for {}", ink.age(seen, since))).unwrap_or_default();
+    let mut lines = vec![
+        Line::from(ink.span(fit(&node.name, cells), Role::Title)),
+        Line::from(ink.span(format!("{} {}{since}", ink.glyph(glyph), state(node)), role)),
+        Line::default(),
+    ];
+    let mut say = |name: &str, text: &str, role: Role| {
+        for (nth, line) in wrap(text, cells.saturating_sub(NAMES + 1)).into_iter().enumerate() {
+            let name = if nth == 0 { name } else { "" };
+            lines.push(Line::from(vec![
+                ink.span(format!("{:NAMES$} ", fit(name, NAMES)), Role::Muted),
+                Span::styled(line, ink.style(role)),
+            ]));
+        }
+    };
+    if let Some(cause) = &node.cause {
+        say("Cause", &cause.to_string(), role);
+        if let Some(message) = &cause.message {
+            say("", message, Role::Text);
+        }
+    }
+    if let Some(hold) = &node.hold {
+        say("Held by", &hold.to_string(), Role::Text);
+    }
+    if let Some(blame) = node.blame {
+        say("Down", in_words(blame), Role::Text);
+    }
+    let revision = match (node.revision_number, &node.revision) {
+        (Some(number), Some(hash)) => format!("{number} ({hash})"),
+        (None, Some(hash)) => format!("{hash} (its ControllerRevision is gone)"),
+        (_, None) => "none: it has no pod".to_owned(),
+    };
+    let target = if node.at_target { ", the target" } else { ", not the target" };
+    let revision = if node.revision.is_some() { revision + target } else { revision };
+    say("Revision", &revision, if node.at_target { Role::NewRev } else { Role::OldRev });
+    let (glyph, role) = image_sign(node.image);
+    say("Image", &format!("{} {}", ink.glyph(glyph), node.image), role);
+    if let Some(pod) = &node.pod {
+        let age = node.pod_created_at.map(|at| format!(", {} old", ink.age(seen, at))).unwrap_or_default();
+        let plural = if node.restarts == 1 { "" } else { "s" };
+        say("Pod", &format!("{pod}{age}, {} restart{plural}", node.restarts), Role::Text);
+    }
+    if let Some(rank) = node.rank {
+        say("In line", &format!("place {}", rank + 1), Role::Text);
+    }
+    if !node.eligible {
+        say("Eligible", "no: its pod should not run here (selector, affinity or taints)", Role::Warn);
+    }
+    if page.snapshot().is_some_and(|snapshot| snapshot.plan.selector.is_some()) {
+        say("Canary", if node.selected { "matches the selector" } else { "does not match the selector" }, Role::Text);
+    }
+    if !node.labels.is_empty() {
+        let labels: Vec<String> = node.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        say("Labels", &labels.join(" "), Role::Muted);
+    }
+    lines
+}
+
+fn in_words(blame: Blame) -> &'static str {
+    match blame {
+        Blame::Rollout => "by the rollout: charged to the budget",
+        Blame::Suspect => "since after its update: charged to the budget",
+        Blame::Node => "with its node, not by the rollout",
+        Blame::PreExisting => "since before the rollout, or by its old pod",
+    }
+}
