@@ -23,3 +23,5 @@ pub mod cli;
 pub mod cluster;
 #[cfg(feature = "console")]
 pub mod driver;
+#[cfg(feature = "console")]
+pub mod tui;

@@ -69,7 +69,8 @@ async fn serve(listener: TcpListener, script: Vec<Says>, asked: Arc<Mutex<Vec<As
         let (mut stream, _) = listener.accept().await.unwrap();
         let request = read(&mut stream).await;
         asked.lock().unwrap().push(request);
-        let head = |status: u16, framing: &str| format!("HTTP/1.1 {status} X\r\nConnection: close\r\n{framing}\r\n\r\n");
+        let head =
+            |status: u16, framing: &str| format!("HTTP/1.1 {status} X\r\nConnection: close\r\n{framing}\r\n\r\n");
         let chunk = |lines: &[Value]| {
             let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
             format!("{:x}\r\n{text}\r\n", text.len())

@@ -98,7 +98,8 @@ pub(super) fn spawn<H: Hands, F: Send + 'static>(
 fn stopped(last: &Snapshot, fault: &(dyn std::any::Any + Send)) -> Snapshot {
     let text = fault.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| fault.downcast_ref::<&str>().copied()).unwrap_or("no words");
-    let why = format!("the driver stopped by a fault in rolldeck ({text}); please report it, and open the rollout again");
+    let why =
+        format!("the driver stopped by a fault in rolldeck ({text}); please report it, and open the rollout again");
     let mut snapshot = last.clone();
     snapshot.driver = DriverView::Unknown;
     snapshot.alarms.insert(0, Alarm::Blind { why: why.into() });

@@ -60,7 +60,6 @@ impl Group {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scope {
     Anywhere,
-    Fleet,
     Rollout,
 }
 
@@ -79,7 +78,6 @@ impl Action {
     pub(crate) fn in_scope(&self, model: &Model) -> bool {
         match self.scope {
             Scope::Anywhere => true,
-            Scope::Fleet => model.page == Page::Fleet,
             Scope::Rollout => model.page != Page::Fleet,
         }
     }
@@ -162,14 +160,13 @@ fn adopted(model: &Model) -> Result<(), String> {
 
 fn recorded(model: &Model) -> Result<(), String> {
     rollout_says(model, |snapshot| {
-        (snapshot.started_at.is_none() && !snapshot.adopted).then_some("no rollout yet: I sets a new image, U rolls back")
+        (snapshot.started_at.is_none() && !snapshot.adopted)
+            .then_some("no rollout yet: I sets a new image, U rolls back")
     })
 }
 
 fn not_paused(model: &Model) -> Result<(), String> {
-    rollout_says(model, |snapshot| {
-        matches!(snapshot.phase, Phase::Paused(_)).then_some("already paused: C continues")
-    })
+    rollout_says(model, |snapshot| matches!(snapshot.phase, Phase::Paused(_)).then_some("already paused: C continues"))
 }
 
 fn stopped(model: &Model) -> Result<(), String> {
@@ -416,21 +413,16 @@ pub(crate) static ACTIONS: &[Action] = &[
         run: run::go_to,
         ..BASE
     },
-    Action { name: "fleet", label: "fleet", help: "all DaemonSets", argument: Some("namespace"), run: run::fleet, ..BASE },
     Action {
-        name: "up",
-        keys: &[char('k'), plain(KeyCode::Up)],
-        help: "up",
-        run: run::up,
-        ..MOVE
+        name: "fleet",
+        label: "fleet",
+        help: "all DaemonSets",
+        argument: Some("namespace"),
+        run: run::fleet,
+        ..BASE
     },
-    Action {
-        name: "down",
-        keys: &[char('j'), plain(KeyCode::Down)],
-        help: "down",
-        run: run::down,
-        ..MOVE
-    },
+    Action { name: "up", keys: &[char('k'), plain(KeyCode::Up)], help: "up", run: run::up, ..MOVE },
+    Action { name: "down", keys: &[char('j'), plain(KeyCode::Down)], help: "down", run: run::down, ..MOVE },
     Action { name: "half-up", keys: &[Key::ctrl('u')], help: "half a page up", run: run::half_up, ..MOVE },
     Action { name: "half-down", keys: &[Key::ctrl('d')], help: "half a page down", run: run::half_down, ..MOVE },
     Action {
@@ -448,13 +440,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         ..MOVE
     },
     Action { name: "top", keys: &[char('g'), plain(KeyCode::Home)], help: "to the top", run: run::top, ..MOVE },
-    Action {
-        name: "bottom",
-        keys: &[char('G'), plain(KeyCode::End)],
-        help: "to the bottom",
-        run: run::bottom,
-        ..MOVE
-    },
+    Action { name: "bottom", keys: &[char('G'), plain(KeyCode::End)], help: "to the bottom", run: run::bottom, ..MOVE },
     Action {
         name: "help",
         keys: &[char('?'), plain(KeyCode::F(1)), char('h')],
@@ -489,8 +475,20 @@ pub(crate) static ACTIONS: &[Action] = &[
         run: run::glyphs,
         ..CONSOLE
     },
-    Action { name: "repaint", keys: &[Key::ctrl('l'), Key::ctrl('r')], help: "paint the screen again", run: run::repaint, ..CONSOLE },
-    Action { name: "suspend", keys: &[Key::ctrl('z')], help: "back to the shell; fg returns", run: run::suspend, ..CONSOLE },
+    Action {
+        name: "repaint",
+        keys: &[Key::ctrl('l'), Key::ctrl('r')],
+        help: "paint the screen again",
+        run: run::repaint,
+        ..CONSOLE
+    },
+    Action {
+        name: "suspend",
+        keys: &[Key::ctrl('z')],
+        help: "back to the shell; fg returns",
+        run: run::suspend,
+        ..CONSOLE
+    },
     Action {
         name: "quit",
         aliases: &["q", "q!", "exit"],
@@ -528,7 +526,9 @@ mod tests {
                 let capital = key.text().is_some_and(|c| c.is_ascii_uppercase());
                 match action.guard {
                     Guard::Write(_) | Guard::Safety => assert!(capital, "{} on {key}", action.name),
-                    Guard::Read => assert!(!capital || matches!(key.text(), Some('A' | 'G')), "{} on {key}", action.name),
+                    Guard::Read => {
+                        assert!(!capital || matches!(key.text(), Some('A' | 'G')), "{} on {key}", action.name)
+                    }
                 }
                 assert_ne!(key.code, KeyCode::Delete);
                 assert_ne!(key.code, KeyCode::Backspace);

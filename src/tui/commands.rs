@@ -4,7 +4,7 @@
 //! it would do.
 
 use crate::driver::DrivenBy;
-use crate::engine::command::{Command, Early, Step, Takeover};
+use crate::engine::command::{Command, Early, Takeover};
 use crate::engine::snapshot::DriverView;
 
 use super::dialog::{Canary, Dialog, Form, Image, StepForm, Undo};
@@ -287,9 +287,10 @@ pub(crate) fn undo(model: &mut Model, to: &str) -> Effects {
 }
 
 pub(crate) fn release(model: &mut Model, _: &str) -> Effects {
-    let all = model.rollout().and_then(|page| page.snapshot()).is_some_and(|snapshot| {
-        snapshot.counts.committed == snapshot.counts.nodes || !snapshot.has_change()
-    });
+    let all = model
+        .rollout()
+        .and_then(|page| page.snapshot())
+        .is_some_and(|snapshot| snapshot.counts.committed == snapshot.counts.nodes || !snapshot.has_change());
     let early = if all { Early::Refuse } else { Early::Accept };
     dialog(model, Form::Plain { title: "Release", command: Command::Release(early) })
 }

@@ -362,15 +362,7 @@ impl Pace {
     fn new(over_ssh: bool) -> Self {
         let now = Instant::now();
         let past = now.checked_sub(LONGEST_GAP).unwrap_or(now);
-        Self {
-            typed: true,
-            news: false,
-            wake: None,
-            last_frame: past,
-            last_key: now,
-            stalled_gap: NEWS_GAP,
-            over_ssh,
-        }
+        Self { typed: true, news: false, wake: None, last_frame: past, last_key: now, stalled_gap: NEWS_GAP, over_ssh }
     }
 
     fn news_gap(&self, now: Instant) -> Duration {
@@ -418,7 +410,13 @@ impl<S: Sink> Console<S> {
         self.started.elapsed()
     }
 
-    async fn run(&mut self, tty: &mut Tty, mut reader: Reader, mut signals: Signals, start: Start) -> Result<(), Error> {
+    async fn run(
+        &mut self,
+        tty: &mut Tty,
+        mut reader: Reader,
+        mut signals: Signals,
+        start: Start,
+    ) -> Result<(), Error> {
         self.model.size = tty.size();
         let effects = match start {
             Start::Fleet { namespace } => commands::fleet(&mut self.model, namespace.as_deref().unwrap_or_default()),
@@ -663,7 +661,8 @@ impl<S: Sink> Console<S> {
 
     fn suspend(&mut self, tty: &mut Tty) -> Result<(), Error> {
         let driving = self.model.driven().next().is_some();
-        let farewell = driving.then_some("rolldeck is stopped: nothing is updated until it continues (fg), or another drives");
+        let farewell =
+            driving.then_some("rolldeck is stopped: nothing is updated until it continues (fg), or another drives");
         tty.suspend(farewell)?;
         self.screen.forget();
         self.pace.typed = true;

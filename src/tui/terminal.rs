@@ -142,7 +142,9 @@ impl<S: Sink> Screen<S> {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TerminalError {
     /// Standard output is not a terminal.
-    #[error("the console needs a terminal, and standard output is none; `rolldeck status` prints the same in plain text")]
+    #[error(
+        "the console needs a terminal, and standard output is none; `rolldeck status` prints the same in plain text"
+    )]
     NotATerminal,
     /// The terminal cannot be used.
     #[error("cannot {what}: {error}")]

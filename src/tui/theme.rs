@@ -314,7 +314,9 @@ fn colour(place: &str, value: &Value, palette: &Palette) -> Result<Color, String
     let refuse = |text: &str| {
         let names = palette.keys().map(String::as_str);
         let guess = guess(text, names);
-        format!("`{place}`: `{text}` is no colour{guess}; use a name of the palette, an ANSI name, 0 to 255, or `#rrggbb`")
+        format!(
+            "`{place}`: `{text}` is no colour{guess}; use a name of the palette, an ANSI name, 0 to 255, or `#rrggbb`"
+        )
     };
     match value {
         Value::String(text) => match palette.get(text) {
@@ -322,7 +324,7 @@ fn colour(place: &str, value: &Value, palette: &Palette) -> Result<Color, String
             None => text.parse().map_err(|_| refuse(text)),
         },
         Value::Integer(index) => u8::try_from(*index).map(Color::Indexed).map_err(|_| refuse(&index.to_string())),
-        other => Err(refuse(&other.to_string())),
+        other => Err(refuse(other.type_str())),
     }
 }
 
@@ -464,7 +466,9 @@ mod tests {
         for _ in 0..BUILT_IN.len() {
             let theme = themes.current();
             assert!(Role::ALL.iter().all(|role| theme.styles.contains_key(role)), "{}", theme.name);
-            assert!(Glyph::ALL.iter().all(|glyph| theme.unicode.contains_key(glyph) && theme.ascii.contains_key(glyph)));
+            assert!(
+                Glyph::ALL.iter().all(|glyph| theme.unicode.contains_key(glyph) && theme.ascii.contains_key(glyph))
+            );
             themes.cycle();
         }
         assert_eq!(themes.current().name, "default");

@@ -51,16 +51,9 @@ pub(crate) enum Effect {
     /// Watch all DaemonSets of this namespace, or of all.
     Fleet(Option<Box<str>>),
     /// What would this do?
-    Ask {
-        target: Target,
-        serial: u64,
-        command: Command,
-    },
+    Ask { target: Target, serial: u64, command: Command },
     /// Do this.
-    Do {
-        target: Target,
-        command: Command,
-    },
+    Do { target: Target, command: Command },
     /// Paint everything again.
     Repaint,
     /// Back to the shell, for a while.

@@ -62,8 +62,7 @@ fn status(code: u16, reason: &str, message: &str) -> Value {
     json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message})
 }
 
-const STREAM: &str =
-    "GET /x?labelSelector=a%3Db&watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+const STREAM: &str = "GET /x?labelSelector=a%3Db&watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
 
 fn follow(version: &str) -> String {
     format!("GET /x?labelSelector=a%3Db&watch=true&resourceVersion={version}&allowWatchBookmarks=true")
@@ -99,9 +98,7 @@ async fn lists_by_streaming_and_takes_up_a_closed_watch_where_it_was() {
 #[tokio::test]
 async fn reads_pages_where_streaming_lists_are_not_known() {
     let refusal = status(422, "Invalid", "sendInitialEvents is forbidden for watch unless the gate is enabled");
-    let page = |next: &str, name: &str| {
-        json!({"metadata": {"resourceVersion": "9", "continue": next}, "items": [object(name, "1")]})
-    };
+    let page = |next: &str, name: &str| json!({"metadata": {"resourceVersion": "9", "continue": next}, "items": [object(name, "1")]});
     let script = vec![
         Says::Json(422, refusal),
         Says::Json(200, page("more/2", "a")),

@@ -7,8 +7,7 @@ use crate::engine::record::{Intent, Progress, Record};
 
 async fn writer(script: Vec<Says>) -> (Writer, Scripted) {
     let server = Scripted::new(script).await;
-    let writer =
-        Writer::new(server.http.clone(), Arc::new(Native), Shared::new(), "edge".into(), "agent".into());
+    let writer = Writer::new(server.http.clone(), Arc::new(Native), Shared::new(), "edge".into(), "agent".into());
     (writer, server)
 }
 
@@ -134,8 +133,11 @@ async fn a_lease_is_created_in_the_name_of_its_daemonset() {
 
 #[tokio::test]
 async fn a_lease_that_somebody_else_created_first_is_a_conflict() {
-    let script =
-        vec![Says::Json(200, daemonset("7")), Says::Json(409, status(409, "AlreadyExists")), Says::Json(200, lease("3"))];
+    let script = vec![
+        Says::Json(200, daemonset("7")),
+        Says::Json(409, status(409, "AlreadyExists")),
+        Says::Json(200, lease("3")),
+    ];
     let (writer, _server) = writer(script).await;
     let executed = writer.execute(&Effect::WriteLease { resource_version: None, lease: Box::new(lease_write()) }).await;
     assert_eq!(kind(&executed), EffectErrorKind::Conflict);
@@ -146,7 +148,8 @@ async fn a_lease_that_somebody_else_created_first_is_a_conflict() {
 async fn replacing_a_lease_keeps_what_others_put_on_it() {
     let (writer, server) = writer(vec![Says::Json(200, lease("6")), Says::Json(200, lease("6"))]).await;
     writer.shared.lease_is(Some(lease("5")));
-    let write = |version: &str| Effect::WriteLease { resource_version: Some(version.into()), lease: Box::new(lease_write()) };
+    let write =
+        |version: &str| Effect::WriteLease { resource_version: Some(version.into()), lease: Box::new(lease_write()) };
     assert!(writer.execute(&write("5")).await.outcome.is_ok());
     let asked = &server.asked()[0];
     assert!(asked.line.starts_with("PUT /apis/coordination.k8s.io/v1/namespaces/edge/leases/rolldeck-agent?"));

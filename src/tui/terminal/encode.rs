@@ -71,7 +71,8 @@ impl Pen<'_> {
 
     fn go(&mut self, x: u16, y: u16) {
         let (left, top) = (self.after.area.x, self.after.area.y);
-        match self.at {
+        let at = self.at;
+        match at {
             Some(at) if at == (x, y) => return,
             Some((from, row)) if row == y && from < x && x - from <= BRIDGE && self.bridge(from, x, y) => {}
             Some((from, row)) if row == y && from < x => self.sequence(b'C', x - from),

@@ -85,7 +85,8 @@ pub(super) fn draw(ink: &Ink<'_>, screen: Rect, dialog: &Dialog, buffer: &mut Bu
     let mut body = Body { ink, cells, lines: Vec::new(), cursor: None };
     fill(&mut body, dialog, page);
     let wanted = u16::try_from(body.lines.len() + 4).unwrap_or(u16::MAX);
-    let box_height = wanted.min(screen.height.saturating_sub(if screen.height >= 20 { 2 } else { 0 })).max(6.min(screen.height));
+    let box_height =
+        wanted.min(screen.height.saturating_sub(if screen.height >= 20 { 2 } else { 0 })).max(6.min(screen.height));
     let area = Rect {
         x: (screen.width - box_width) / 2,
         y: (screen.height - box_height) / 2,
@@ -126,7 +127,11 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     let dot = ink.glyph(Glyph::Dot);
     let (context, target) = (&ink.model.context, &dialog.target);
     let subject = format!("{context} {dot} {} {dot} ds/{} {dot} {}", target.namespace, target.name, snapshot.change());
-    let subject = if width(&subject) <= body.cells { subject } else { format!("{context} {dot} {}/{}", target.namespace, target.name) };
+    let subject = if width(&subject) <= body.cells {
+        subject
+    } else {
+        format!("{context} {dot} {}/{}", target.namespace, target.name)
+    };
     body.say(&subject, Role::Muted);
     body.gap();
     let focused = dialog.focus == Focus::Form;
@@ -141,7 +146,9 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     body.gap();
     match &dialog.answer {
         Answer::Incomplete(why) => body.say(why, Role::Warn),
-        Answer::Asking(_) if dialog.form.never_waits() => body.say("No update is started from the moment it is written.", Role::Text),
+        Answer::Asking(_) if dialog.form.never_waits() => {
+            body.say("No update is started from the moment it is written.", Role::Text)
+        }
         Answer::Asking(_) => body.say("asking what it would do …", Role::Busy),
         Answer::Refused(why) => body.say(&format!("It would be refused: {why}"), Role::Bad),
         Answer::Preview(preview) => fill_preview(body, preview, dialog),
@@ -270,7 +277,8 @@ fn count_of(dialog: &Dialog) -> u32 {
 fn name_nodes<'n>(body: &mut Body<'_>, names: impl ExactSizeIterator<Item = &'n str>) {
     let all = names.len();
     let names: Vec<&str> = names.take(NAMED).collect();
-    let cells = names.iter().map(|name| width(name)).max().unwrap_or(0).clamp(1, body.cells.saturating_sub(4).max(1)) + 2;
+    let cells =
+        names.iter().map(|name| width(name)).max().unwrap_or(0).clamp(1, body.cells.saturating_sub(4).max(1)) + 2;
     let per_line = (body.cells.saturating_sub(2) / cells).max(1);
     for row in names.chunks(per_line) {
         let text: String = row.iter().map(|name| format!("{:cells$}", fit_middle(name, cells - 2))).collect();

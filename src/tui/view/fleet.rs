@@ -82,7 +82,12 @@ pub(super) fn draw(ink: &Ink<'_>, parts: &Parts, buffer: &mut Buffer) {
     let shown = (len - top.min(len)).min(usize::from(rows.height));
     let mut words = if len == 0 { String::new() } else { format!("{}-{} of {len}", top + 1, top + shown) };
     if !page.filter.is_all() {
-        words = format!("{len} of {} {} filter {} (esc clears)", page.fleet.rows.len(), ink.glyph(Glyph::Dot), page.filter.text());
+        words = format!(
+            "{len} of {} {} filter {} (esc clears)",
+            page.fleet.rows.len(),
+            ink.glyph(Glyph::Dot),
+            page.filter.text()
+        );
     }
     put_rule(ink, buffer, parts.rule, &words);
     let columns = Columns::of(page, parts.list.width);
@@ -124,7 +129,8 @@ impl Columns {
     /// Name and state always; then the numbers, the namespace, who drives, the strategy.
     fn of(page: &FleetPage, cells: u16) -> Self {
         let cells = usize::from(cells).saturating_sub(3);
-        let longest = |text: fn(&FleetRow) -> &str| page.fleet.rows.iter().map(|row| width(text(row))).max().unwrap_or(0);
+        let longest =
+            |text: fn(&FleetRow) -> &str| page.fleet.rows.iter().map(|row| width(text(row))).max().unwrap_or(0);
         let name = longest(|row| &row.name).clamp(9, (cells / 4).max(9));
         let mut widths = [0, name, 0, 0, 0, 0, 0, 0];
         let mut free = cells.saturating_sub(name + 1);
@@ -163,7 +169,10 @@ fn draw_row(ink: &Ink<'_>, area: Rect, columns: &Columns, row: &FleetRow, buffer
         (row.name.to_string(), Role::Title),
         plain(format!("{:>4}", counters.desired)),
         plain(format!("{:>4}", counters.updated)),
-        (format!("{:>4}", counters.available), if counters.available < counters.desired { Role::Warn } else { Role::Text }),
+        (
+            format!("{:>4}", counters.available),
+            if counters.available < counters.desired { Role::Warn } else { Role::Text },
+        ),
         plain(row.strategy.clone()),
         (row.state.to_string(), role),
         (row.driven_by.to_string(), driver),

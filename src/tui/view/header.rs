@@ -51,7 +51,10 @@ pub(super) fn lines(ink: &Ink<'_>, shape: Shape, area: Rect) -> Vec<Line<'static
             return lines;
         }
         Presence::Absent => {
-            let text = format!(" There is no DaemonSet {}/{} (any more). esc: all DaemonSets", snapshot.namespace, snapshot.name);
+            let text = format!(
+                " There is no DaemonSet {}/{} (any more). esc: all DaemonSets",
+                snapshot.namespace, snapshot.name
+            );
             lines.push(Line::from(ink.span(text, Role::Bad)));
             return lines;
         }
@@ -134,7 +137,9 @@ fn fresh(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen) -> Span<'static> {
     let mut loading = false;
     for (_, health) in &seen.snapshot.watches {
         match health {
-            WatchHealth::Down { since, .. } => oldest = Some(oldest.map_or(*since, |known: crate::engine::time::Timestamp| known.min(*since))),
+            WatchHealth::Down { since, .. } => {
+                oldest = Some(oldest.map_or(*since, |known: crate::engine::time::Timestamp| known.min(*since)))
+            }
             WatchHealth::Forbidden { .. } => forbidden = true,
             WatchHealth::Loading => loading = true,
             WatchHealth::Live => {}

@@ -39,7 +39,14 @@ pub(super) fn draw(ink: &Ink<'_>, parts: &Parts, buffer: &mut Buffer) {
         }
     }
     if page.rows.is_empty() && rows.height > 0 {
-        put(buffer, rows.x + 3, rows.y, &nothing(page), usize::from(rows.width).saturating_sub(4), ink.style(Role::Muted));
+        put(
+            buffer,
+            rows.x + 3,
+            rows.y,
+            &nothing(page),
+            usize::from(rows.width).saturating_sub(4),
+            ink.style(Role::Muted),
+        );
     }
     if let Some(side) = parts.side {
         node::draw_side(ink, side, buffer);
@@ -212,7 +219,14 @@ fn draw_node(ink: &Ink<'_>, seen: &Seen, page: &RolloutPage, node: &NodeView, ro
     }
 }
 
-fn cell(ink: &Ink<'_>, seen: &Seen, page: &RolloutPage, node: &NodeView, column: Column, cells: usize) -> (String, Role) {
+fn cell(
+    ink: &Ink<'_>,
+    seen: &Seen,
+    page: &RolloutPage,
+    node: &NodeView,
+    column: Column,
+    cells: usize,
+) -> (String, Role) {
     let (_, role) = sign(node);
     match column {
         Column::Node => (short_name(page, node).to_owned(), role),
