@@ -7,5 +7,6 @@
 mod support;
 
 mod control_plane {
+    mod driving;
     mod smoke;
 }
