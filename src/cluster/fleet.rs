@@ -151,7 +151,7 @@ impl Subject for Leases {
     type Wire<'a> = serde_json::Value;
     type Out = FleetEvent;
 
-    fn version<'a>(wire: &'a serde_json::Value) -> &'a str {
+    fn version(wire: &serde_json::Value) -> &str {
         wire["metadata"]["resourceVersion"].as_str().unwrap_or_default()
     }
 

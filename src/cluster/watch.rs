@@ -278,7 +278,7 @@ impl<S: Subject> Watch<S> {
         for wire in page.items {
             let news = self.subject.applied(wire).map_err(Failure::Malformed)?;
             if let Some(news) = news {
-                self.out.send(news).await.map_err(|_| End::Unheard)?;
+                tell(&self.out, news).await?;
             }
         }
         Ok(page.end)
@@ -314,21 +314,21 @@ impl<S: Subject> Watch<S> {
                 known.clone_from(&version);
             }
             if let Some(news) = news {
-                self.out.send(news).await.map_err(|_| End::Unheard)?;
+                tell(&self.out, news).await?;
             }
         }
     }
 
     async fn begin(&mut self) -> Result<(), End> {
         match self.subject.listing() {
-            Some(news) => self.out.send(news).await.map_err(|_| End::Unheard),
+            Some(news) => tell(&self.out, news).await,
             None => Ok(()),
         }
     }
 
     async fn complete(&mut self, version: String) -> Result<(), End> {
         for news in self.subject.listed() {
-            self.out.send(news).await.map_err(|_| End::Unheard)?;
+            tell(&self.out, news).await?;
         }
         self.version = Some(version);
         self.tell_health(WatchHealth::Live).await
@@ -340,7 +340,7 @@ impl<S: Subject> Watch<S> {
         }
         self.health = health.clone();
         match self.subject.health(health) {
-            Some(news) => self.out.send(news).await.map_err(|_| End::Unheard),
+            Some(news) => tell(&self.out, news).await,
             None => Ok(()),
         }
     }
@@ -357,4 +357,9 @@ impl<S: Subject> Watch<S> {
         all.extend_from_slice(query);
         with_query(&self.source.path, &all)
     }
+}
+
+/// Tells the listener, and waits while it is busy.
+async fn tell<T>(out: &mpsc::Sender<T>, news: T) -> Result<(), End> {
+    out.send(news).await.map_err(|_unheard| End::Unheard)
 }

@@ -38,7 +38,7 @@ impl Subject for TheDaemonSet {
     type Wire<'a> = Value;
     type Out = Event;
 
-    fn version<'a>(wire: &'a Value) -> &'a str {
+    fn version(wire: &Value) -> &str {
         version(wire)
     }
 
@@ -89,7 +89,7 @@ impl Subject for Revisions {
     type Wire<'a> = Value;
     type Out = Event;
 
-    fn version<'a>(wire: &'a Value) -> &'a str {
+    fn version(wire: &Value) -> &str {
         version(wire)
     }
 
@@ -132,7 +132,7 @@ impl Subject for Leases {
     type Wire<'a> = Value;
     type Out = Event;
 
-    fn version<'a>(wire: &'a Value) -> &'a str {
+    fn version(wire: &Value) -> &str {
         version(wire)
     }
 

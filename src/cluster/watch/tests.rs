@@ -10,7 +10,7 @@ impl Subject for Plain {
     type Wire<'a> = Value;
     type Out = String;
 
-    fn version<'a>(wire: &'a Value) -> &'a str {
+    fn version(wire: &Value) -> &str {
         wire["metadata"]["resourceVersion"].as_str().unwrap_or_default()
     }
 
