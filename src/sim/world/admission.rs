@@ -4,14 +4,18 @@
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value, json};
+
 use crate::engine::Str;
-use crate::engine::facts::StrategyKind;
+use crate::engine::facts::{StrategyKind, UpdateStrategy};
 use crate::engine::labels::Labels;
 use crate::engine::quantity::IntOrPercent;
 
 use super::error::{ApiError, Cause};
 use super::kind::Kind;
-use super::object::{Body, DAEMONSET_TEMPLATE_GENERATION, DaemonSet, DaemonSetSpec, DaemonSetStatus, Object};
+use super::object::{
+    Body, DAEMONSET_TEMPLATE_GENERATION, DaemonSet, DaemonSetSpec, DaemonSetStatus, Object, Pod, PodStatus,
+};
 use super::store::Part;
 
 /// Completes and checks an object that is to be created.
@@ -20,6 +24,7 @@ pub(super) fn on_create(object: &mut Object, manager: &str) -> Result<(), ApiErr
     object.meta.generation = 0;
     match &mut object.body {
         Body::DaemonSet(daemon_set) => {
+            default_strategy(daemon_set);
             refuse(Kind::DaemonSet, &name, daemon_set_causes(&daemon_set.spec))?;
             daemon_set.status = DaemonSetStatus::default();
             daemon_set.owners.template = Some(manager.into());
@@ -29,7 +34,7 @@ pub(super) fn on_create(object: &mut Object, manager: &str) -> Result<(), ApiErr
             object.meta.set_annotation(DAEMONSET_TEMPLATE_GENERATION, Some(&counted.to_string()));
         }
         Body::Pod(pod) => {
-            pod.status = super::object::PodStatus { rest: Arc::clone(&pod.status.rest), ..Default::default() };
+            pod.status = PodStatus { rest: Arc::clone(&pod.status.rest), ..Default::default() };
         }
         _ => {}
     }
@@ -39,7 +44,7 @@ pub(super) fn on_create(object: &mut Object, manager: &str) -> Result<(), ApiErr
 /// Completes and checks an object that is to replace `before`; the part that is not written is put back.
 pub(super) fn on_update(before: &Object, after: &mut Object, part: Part, manager: &str) -> Result<(), ApiError> {
     after.meta.generation = before.meta.generation;
-    if part == Part::Status {
+    if part != Part::Main {
         // Status writes leave labels, annotations and the like alone, but for what the API server lets through.
         let version = after.meta.resource_version;
         after.meta.clone_from(&before.meta);
@@ -50,9 +55,10 @@ pub(super) fn on_update(before: &Object, after: &mut Object, part: Part, manager
         (Body::DaemonSet(old), Body::DaemonSet(new)) => {
             new.owners = old.owners.clone();
             match part {
-                Part::Status => new.spec = Arc::clone(&old.spec),
+                Part::Status | Part::Binding => new.spec = Arc::clone(&old.spec),
                 Part::Main => {
                     new.status = old.status.clone();
+                    default_strategy(new);
                     let causes = daemon_set_update_causes(&old.spec, &new.spec);
                     refuse(Kind::DaemonSet, name, causes)?;
                     note_owners(old, new, manager);
@@ -74,9 +80,10 @@ pub(super) fn on_update(before: &Object, after: &mut Object, part: Part, manager
                 new.status = old.status.clone();
                 refuse(Kind::Pod, name, pod_update_causes(old, new))?;
             }
+            Part::Binding => bind(name, old, new)?,
         },
         (Body::Node(old), Body::Node(new)) => match part {
-            Part::Status => {
+            Part::Status | Part::Binding => {
                 new.unschedulable = old.unschedulable;
                 new.taints = Arc::clone(&old.taints);
                 new.spec_rest = Arc::clone(&old.spec_rest);
@@ -92,8 +99,52 @@ pub(super) fn on_update(before: &Object, after: &mut Object, part: Part, manager
     Ok(())
 }
 
+/// A pod is bound once.
+fn bind(name: &str, old: &Pod, new: &mut Pod) -> Result<(), ApiError> {
+    if let Some(node) = &old.node {
+        let why = format!("pod {name} is already assigned to node \"{node}\"");
+        return Err(ApiError::conflict(Kind::Pod, name, &why));
+    }
+    let node = new.node.take();
+    let status = new.status.clone();
+    new.clone_from(old);
+    new.node = node;
+    new.status = status;
+    Ok(())
+}
+
 fn refuse(kind: Kind, name: &str, causes: Vec<Cause>) -> Result<(), ApiError> {
     if causes.is_empty() { Ok(()) } else { Err(ApiError::invalid(kind, name, causes)) }
+}
+
+/// A strategy that does not say how many pods may be unavailable means one.
+fn default_strategy(daemon_set: &mut DaemonSet) {
+    let strategy = &daemon_set.spec.strategy;
+    if strategy.kind == StrategyKind::RollingUpdate && strategy.max_unavailable.is_none() {
+        let strategy = &mut Arc::make_mut(&mut daemon_set.spec).strategy;
+        strategy.max_unavailable = Some(IntOrPercent::Int(1));
+        strategy.max_surge.get_or_insert(IntOrPercent::Int(0));
+        strategy.raw = strategy_json(strategy);
+    }
+}
+
+/// `spec.updateStrategy` as the API server would render it.
+pub(super) fn strategy_json(strategy: &UpdateStrategy) -> Value {
+    let kind = match strategy.kind {
+        StrategyKind::RollingUpdate => "RollingUpdate",
+        StrategyKind::OnDelete => "OnDelete",
+    };
+    let mut rolling = Map::new();
+    for (key, limit) in [("maxUnavailable", strategy.max_unavailable), ("maxSurge", strategy.max_surge)] {
+        if let Some(limit) = limit {
+            let value = match limit {
+                IntOrPercent::Int(count) => Value::from(count),
+                IntOrPercent::Percent(_) => Value::from(limit.to_string()),
+            };
+            rolling.insert(key.to_owned(), value);
+        }
+    }
+    if rolling.is_empty() { json!({"type": kind}) } else { json!({"type": kind, "rollingUpdate": rolling}) }
 }
 
 fn template_generation(object: &Object) -> i64 {
@@ -180,7 +231,7 @@ fn daemon_set_update_causes(old: &DaemonSetSpec, new: &DaemonSetSpec) -> Vec<Cau
 }
 
 /// A pod's spec is fixed, but for its images, its deadline and a few more that nobody here reads.
-fn pod_update_causes(old: &super::object::Pod, new: &super::object::Pod) -> Vec<Cause> {
+fn pod_update_causes(old: &Pod, new: &Pod) -> Vec<Cause> {
     const WORDS: &str = "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,\
         `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
         tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
@@ -198,8 +249,8 @@ fn pod_update_causes(old: &super::object::Pod, new: &super::object::Pod) -> Vec<
     }
 }
 
-fn same_but_open_fields(one: &serde_json::Value, other: &serde_json::Value) -> bool {
-    let closed = |template: &serde_json::Value| {
+fn same_but_open_fields(one: &Value, other: &Value) -> bool {
+    let closed = |template: &Value| {
         let mut spec = template["spec"].clone();
         if let Some(spec) = spec.as_object_mut() {
             spec.remove("activeDeadlineSeconds");

@@ -15,7 +15,9 @@ mod log;
 mod names;
 
 pub use delete::{DeleteOptions, Deleted, Propagation};
+pub(super) use delete::{FOREGROUND, ORPHAN};
 pub use log::{Change, ChangeKind, Changes};
+pub(super) use names::SAFE;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,6 +52,8 @@ pub enum Part {
     Main,
     /// The `status` subresource.
     Status,
+    /// The `binding` subresource of a pod: only the node it is bound to is taken over, once.
+    Binding,
 }
 
 /// How a write is made, and by whom.
@@ -77,6 +81,8 @@ pub struct Store {
     tables: [Table; Kind::ALL.len()],
     logs: [Log; Kind::ALL.len()],
     rng: fastrand::Rng,
+    /// Changes that the world has still to pass on to its controllers; `None` for a store on its own.
+    fresh: Option<Vec<Change>>,
 }
 
 impl Store {
@@ -87,7 +93,18 @@ impl Store {
             tables: std::array::from_fn(|_| Table::new()),
             logs: std::array::from_fn(|_| Log::new(DEFAULT_LOG)),
             rng: fastrand::Rng::with_seed(seed),
+            fresh: None,
         }
+    }
+
+    /// Remembers every change from now on until [`Store::take_fresh`] takes it.
+    pub(super) fn remember_fresh(&mut self) {
+        self.fresh = Some(Vec::new());
+    }
+
+    /// Takes the changes since the last call.
+    pub(super) fn take_fresh(&mut self) -> Vec<Change> {
+        self.fresh.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// The version of the newest change; what a list carries.
@@ -222,22 +239,21 @@ impl Store {
         Ok(object)
     }
 
-    /// Changes one part of an object in place: reads, lets `edit` change it, writes.
+    /// Reads an object, lets `edit` change it, and writes one part of it back.
     ///
     /// # Errors
     /// `NotFound`, `Invalid`.
     pub fn modify(
         &mut self,
-        kind: Kind,
-        namespace: &str,
-        name: &str,
+        (kind, namespace, name): (Kind, &str, &str),
         part: Part,
         now: Timestamp,
+        by: Writer<'_>,
         edit: impl FnOnce(&mut Object),
     ) -> Result<Arc<Object>, ApiError> {
         let mut object = Object::clone(self.find(kind, namespace, name)?);
         edit(&mut object);
-        self.update(object, part, now, Writer::named("simulated-cluster"))
+        self.update(object, part, now, by)
     }
 
     fn check_namespace(&self, object: &Object) -> Result<(), ApiError> {
@@ -295,7 +311,11 @@ impl Store {
                 }
             }
         }
-        self.logs[kind.index()].push(Change { kind: change, object, before, at: now });
+        let change = Change { kind: change, object, before, at: now };
+        if let Some(fresh) = &mut self.fresh {
+            fresh.push(change.clone());
+        }
+        self.logs[kind.index()].push(change);
     }
 }
 

@@ -12,9 +12,9 @@ use super::super::object::{Deletion, Object};
 use super::{ChangeKind, Mode, Store, Writer, ends_gracefully};
 
 /// Finalizer of an object that goes after its dependents.
-const FOREGROUND: &str = "foregroundDeletion";
+pub(in super::super) const FOREGROUND: &str = "foregroundDeletion";
 /// Finalizer of an object that leaves its dependents behind.
-const ORPHAN: &str = "orphan";
+pub(in super::super) const ORPHAN: &str = "orphan";
 
 /// `DeleteOptions`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

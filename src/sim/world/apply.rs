@@ -1,0 +1,197 @@
+//! What kubelets ask for and what scenarios make happen, carried out on the store.
+
+use std::sync::Arc;
+
+use crate::engine::Str;
+use crate::engine::facts::UpdateStrategy;
+use crate::engine::time::Timestamp;
+
+use super::World;
+use super::admission::strategy_json;
+use super::kind::Kind;
+use super::kubelet::{Action, LEASE_NAMESPACE, LEASE_SECS};
+use super::object::{Body, Condition, EventBody, Lease, Node, Object, Owner, PodStatus};
+use super::scenario::{ClusterFault, Fault};
+use super::store::{DEFAULT_LOG, DeleteOptions, Part, Writer};
+
+const KUBELET: Writer<'static> = Writer::named("kubelet");
+const SOMEBODY: Writer<'static> = Writer::named("kubectl");
+const DEPLOY: Writer<'static> = Writer::named("argocd-controller");
+
+impl World {
+    /// Carries out what a kubelet asked for. What the store refuses is lost, as it is for a real kubelet, which tries
+    /// again by itself.
+    pub(super) fn apply(&mut self, action: Action) {
+        let now = self.now;
+        let _ = match action {
+            Action::Register(object) => {
+                let refreshed = self.store.get(Kind::Node, "", &object.meta.name).is_some();
+                if refreshed { Ok(()) } else { self.store.create(*object, now, KUBELET).map(drop) }
+            }
+            Action::NodeStatus { node, conditions, images } => {
+                let at = (Kind::Node, "", &*node);
+                let written = self.store.modify(at, Part::Status, now, KUBELET, |object| {
+                    if let Body::Node(node) = &mut object.body {
+                        node.conditions = merged(&conditions, &node.conditions);
+                        node.images = images;
+                    }
+                });
+                written.map(drop)
+            }
+            Action::RenewLease { node, at } => {
+                self.renew(&node, at);
+                Ok(())
+            }
+            Action::PodStatus { namespace, name, uid, status } => {
+                let at = (Kind::Pod, &*namespace, &*name);
+                let written = self.store.modify(at, Part::Status, now, KUBELET, |object| {
+                    if let Body::Pod(pod) = &mut object.body {
+                        if object.meta.uid == uid {
+                            pod.status = with_own(*status, &pod.status);
+                        }
+                    }
+                });
+                written.map(drop)
+            }
+            Action::RemovePod { namespace, name, uid } => {
+                let options = DeleteOptions { grace_secs: Some(0), uid: Some(uid), ..DeleteOptions::default() };
+                self.store.delete(Kind::Pod, &namespace, &name, &options, now, KUBELET).map(drop)
+            }
+            Action::Event { namespace, name, body } => self.record(&namespace, &name, *body),
+        };
+    }
+
+    fn renew(&mut self, node: &Str, renewed_at: Timestamp) {
+        let now = self.now;
+        let at = (Kind::Lease, LEASE_NAMESPACE, &**node);
+        let renewed = self.store.modify(at, Part::Main, now, KUBELET, |object| {
+            if let Body::Lease(lease) = &mut object.body {
+                lease.renewed_at = Some(renewed_at);
+            }
+        });
+        if renewed.is_ok() {
+            return;
+        }
+        let Some(owner) = self.store.get(Kind::Node, "", node).cloned() else { return };
+        let lease = Lease {
+            holder: Some(node.clone()),
+            duration_secs: Some(LEASE_SECS),
+            renewed_at: Some(renewed_at),
+            ..Lease::default()
+        };
+        let mut object = Object::new(LEASE_NAMESPACE, node, Body::Lease(lease));
+        object.meta.owners = [Owner { controller: false, block_owner_deletion: false, ..owner.as_controller() }].into();
+        let _ = self.store.create(object, now, KUBELET);
+    }
+
+    fn record(&mut self, namespace: &str, name: &str, body: EventBody) -> Result<(), super::error::ApiError> {
+        let now = self.now;
+        if self.store.get(Kind::Event, namespace, name).is_some() {
+            let at = (Kind::Event, namespace, name);
+            return self.store.modify(at, Part::Main, now, KUBELET, |object| object.body = Body::Event(body)).map(drop);
+        }
+        self.store.create(Object::new(namespace, name, Body::Event(body)), now, KUBELET).map(drop)
+    }
+
+    /// Makes a fault happen.
+    pub(super) fn strike(&mut self, fault: &Fault) {
+        match fault {
+            Fault::Fleet(fault) => self.fleet.inject(fault, self.now),
+            Fault::Cluster(fault) => self.strike_cluster(fault),
+        }
+    }
+
+    /// A write that is refused (the object is gone by then) is simply not made.
+    fn strike_cluster(&mut self, fault: &ClusterFault) {
+        match fault {
+            ClusterFault::Label { node, labels } => self.edit_node(node, |object| {
+                for (key, value) in labels {
+                    object.meta.set_label(key, Some(value.as_str()).filter(|value| !value.is_empty()));
+                }
+            }),
+            ClusterFault::Cordon(node) => self.edit_node(node, |object| set_unschedulable(object, Cordon::On)),
+            ClusterFault::Uncordon(node) => self.edit_node(node, |object| set_unschedulable(object, Cordon::Off)),
+            ClusterFault::Taint { node, taint } => self.edit_node(node, |object| {
+                if let Body::Node(node) = &mut object.body {
+                    let others =
+                        node.taints.iter().filter(|other| (&other.key, other.effect) != (&taint.key, taint.effect));
+                    node.taints = others.cloned().chain([taint.clone()]).collect();
+                }
+            }),
+            ClusterFault::Untaint { node, key } => self.edit_node(node, |object| {
+                if let Body::Node(node) = &mut object.body {
+                    node.taints = node.taints.iter().filter(|taint| taint.key != *key).cloned().collect();
+                }
+            }),
+            ClusterFault::DeleteNode(node) => {
+                let _ = self.store.delete(Kind::Node, "", node, &DeleteOptions::default(), self.now, SOMEBODY);
+            }
+            ClusterFault::DeletePods { daemon_set, node } => self.delete_pods(daemon_set, node),
+            ClusterFault::SetImages { daemon_set, images } => self.edit_set(daemon_set, |spec| {
+                let pairs = images.iter().map(|(name, image)| (name.as_str(), image.as_str()));
+                if let Ok(template) = spec.template.with_images(pairs) {
+                    spec.template = template;
+                }
+            }),
+            ClusterFault::SetStrategy { daemon_set, kind, max_unavailable } => self.edit_set(daemon_set, |spec| {
+                let kept = &spec.strategy;
+                let strategy = UpdateStrategy {
+                    kind: *kind,
+                    max_unavailable: max_unavailable.or(kept.max_unavailable),
+                    ..kept.clone()
+                };
+                spec.strategy = UpdateStrategy { raw: strategy_json(&strategy), ..strategy };
+            }),
+            ClusterFault::Compact => {
+                self.store.keep(0);
+                self.store.keep(DEFAULT_LOG);
+            }
+        }
+    }
+
+    fn edit_node(&mut self, node: &str, edit: impl FnOnce(&mut Object)) {
+        let at = (Kind::Node, "", node);
+        let _ = self.store.modify(at, Part::Main, self.now, SOMEBODY, edit);
+    }
+
+    fn edit_set(&mut self, daemon_set: &str, edit: impl FnOnce(&mut super::object::DaemonSetSpec)) {
+        let Some((namespace, name)) = daemon_set.split_once('/') else { return };
+        let at = (Kind::DaemonSet, namespace, name);
+        let _ = self.store.modify(at, Part::Main, self.now, DEPLOY, |object| {
+            if let Body::DaemonSet(set) = &mut object.body {
+                edit(Arc::make_mut(&mut set.spec));
+            }
+        });
+    }
+
+    fn delete_pods(&mut self, daemon_set: &str, node: &Str) {
+        let Some((namespace, name)) = daemon_set.split_once('/') else { return };
+        for pod in self.pods_of(namespace, name).remove(node).unwrap_or_default() {
+            let options = DeleteOptions { uid: Some(pod.meta.uid.clone()), ..DeleteOptions::default() };
+            let _ = self.store.delete(Kind::Pod, namespace, &pod.meta.name, &options, self.now, SOMEBODY);
+        }
+    }
+}
+
+/// Whether a node is cordoned.
+enum Cordon {
+    On,
+    Off,
+}
+
+fn set_unschedulable(object: &mut Object, cordon: Cordon) {
+    if let Body::Node(Node { unschedulable, .. }) = &mut object.body {
+        *unschedulable = matches!(cordon, Cordon::On);
+    }
+}
+
+/// The kubelet's conditions, then those that others keep.
+fn merged(own: &Arc<[Condition]>, present: &[Condition]) -> Arc<[Condition]> {
+    let others: Vec<&Condition> =
+        present.iter().filter(|condition| Condition::find(own, &condition.kind).is_none()).collect();
+    if others.is_empty() { Arc::clone(own) } else { own.iter().chain(others).cloned().collect() }
+}
+
+fn with_own(own: PodStatus, present: &PodStatus) -> PodStatus {
+    PodStatus { conditions: merged(&own.conditions, &present.conditions), rest: Arc::clone(&present.rest), ..own }
+}

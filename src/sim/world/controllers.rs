@@ -1,0 +1,67 @@
+//! The controllers of the simulated cluster. Each sees changes, acts through the store, and says when it acts next.
+//!
+//! ```text
+//!   store ──changes──→ observe ─┐
+//!                               ├─ daemonset   pods per node, rolling updates, revisions, status
+//!                     next_at ──┤  scheduler   binds pods
+//!                       run   ──┤  lifecycle   silent nodes: Unknown, taints, pods not ready
+//!   store ←──writes────────────┘  collector   dependents of what is gone, pods of nodes that are gone
+//! ```
+
+pub(super) mod collector;
+pub(super) mod daemonset;
+pub mod eligibility;
+pub(super) mod lifecycle;
+pub(super) mod scheduler;
+
+use crate::engine::Str;
+use crate::engine::time::Timestamp;
+
+use super::object::{Body, EventBody, EventType, Object, ObjectRef};
+use super::store::{Change, Store, Writer};
+
+/// A controller, as the world drives it.
+pub(super) trait Controller {
+    /// Sees a change.
+    fn observe(&mut self, change: &Change, now: Timestamp);
+    /// When it acts next.
+    fn next_at(&self) -> Option<Timestamp>;
+    /// Acts on all that is due.
+    fn run(&mut self, store: &mut Store, now: Timestamp);
+}
+
+/// Records an event about an object, as a controller does.
+pub(super) fn record(
+    store: &mut Store,
+    component: &str,
+    about: &Object,
+    (severity, reason, message): (EventType, &str, String),
+    now: Timestamp,
+) {
+    let meta = &about.meta;
+    let kind = about.kind();
+    let namespace: Str = if meta.namespace.is_empty() { "default".into() } else { meta.namespace.clone() };
+    let body = EventBody {
+        involved: ObjectRef {
+            api_version: kind.api_version().into(),
+            kind: kind.words().kind.into(),
+            namespace: meta.namespace.clone(),
+            name: meta.name.clone(),
+            uid: meta.uid.clone(),
+            field_path: None,
+        },
+        severity,
+        reason: reason.into(),
+        message: message.into(),
+        component: component.into(),
+        first_at: now,
+        last_at: now,
+        count: 1,
+        ..EventBody::default()
+    };
+    // The revision makes the name unique, as the nanoseconds do that Kubernetes takes.
+    let name = format!("{}.{:x}", meta.name, store.revision());
+    let event = Object::new(&namespace, &name, Body::Event(body));
+    // An event that cannot be recorded is lost, as everywhere in Kubernetes.
+    let _ = store.create(event, now, Writer::named(component));
+}

@@ -1,0 +1,185 @@
+//! The DaemonSet controller, as `pkg/controller/daemon` has it, in three generations.
+//!
+//! ```text
+//!   changes ──a moment later──→ cache ──→ queue ──→ sync: history → manage → rolling update → clean up → status
+//!                                 └── expectations: until its own writes come back, it only writes status
+//! ```
+//!
+//! It acts on its cache, which lags behind the store a little (or a lot: [`DaemonSets::set_lag`]). Unavailable old pods
+//! are deleted outside `maxUnavailable` in every generation; they differ in what they count.
+
+mod cache;
+mod history;
+mod manage;
+mod rolling;
+mod status;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::Str;
+use crate::engine::time::Timestamp;
+
+use super::super::object::{DaemonSet, Object, Pod};
+use super::super::scenario::ControllerVariant;
+use super::super::store::{Change, Store, Writer};
+use super::Controller;
+
+use cache::Cache;
+use history::History;
+
+const COMPONENT: &str = "daemonset-controller";
+const BY: Writer<'static> = Writer::named("kube-controller-manager");
+/// How far the cache lags behind the store, unless said otherwise.
+const LAG: Duration = Duration::from_millis(5);
+/// Expectations that are not met by then are given up.
+const EXPECTATIONS_LIFE: Duration = Duration::from_secs(300);
+/// At most this many pods are made, and this many deleted, in one sync.
+const BURST: usize = 250;
+
+/// The DaemonSet controller.
+#[derive(Debug)]
+pub(in crate::sim::world) struct DaemonSets {
+    variant: ControllerVariant,
+    lag: Duration,
+    /// Changes that have not reached the cache yet.
+    on_the_way: VecDeque<Change>,
+    cache: Cache,
+    /// DaemonSets to sync, by uid, and when.
+    queue: BTreeMap<Str, Timestamp>,
+    expectations: BTreeMap<Str, Expectations>,
+    failed_pods: BTreeMap<(Str, Str), BackOff>,
+    rng: fastrand::Rng,
+}
+
+/// What it has asked for and not yet seen.
+#[derive(Debug)]
+struct Expectations {
+    creations: usize,
+    deletions: BTreeSet<Str>,
+    since: Timestamp,
+}
+
+impl Expectations {
+    fn are_met(&self, now: Timestamp) -> bool {
+        (self.creations == 0 && self.deletions.is_empty()) || now.since(self.since) >= EXPECTATIONS_LIFE
+    }
+}
+
+/// Back-off of a failing pod on one node.
+#[derive(Clone, Copy, Debug)]
+struct BackOff {
+    delay: Duration,
+    until: Timestamp,
+    generation: i64,
+}
+
+/// What one sync works on.
+struct Sync<'a> {
+    /// The DaemonSet, as cached.
+    object: &'a Arc<Object>,
+    set: &'a DaemonSet,
+    /// Its pods by node, oldest first.
+    pods: BTreeMap<Str, Vec<Arc<Object>>>,
+    history: History,
+}
+
+impl DaemonSets {
+    pub(in crate::sim::world) fn new(variant: ControllerVariant, seed: u64) -> Self {
+        Self {
+            variant,
+            lag: LAG,
+            on_the_way: VecDeque::new(),
+            cache: Cache::default(),
+            queue: BTreeMap::new(),
+            expectations: BTreeMap::new(),
+            failed_pods: BTreeMap::new(),
+            rng: fastrand::Rng::with_seed(seed),
+        }
+    }
+
+    /// Its cache lags behind the store by this much from now on.
+    pub(in crate::sim::world) fn set_lag(&mut self, lag: Duration) {
+        self.lag = lag;
+    }
+
+    fn enqueue(&mut self, uid: &Str, now: Timestamp) {
+        let after = Duration::from_millis(self.rng.u64(5..=30));
+        self.enqueue_at(uid, now + after);
+    }
+
+    fn enqueue_at(&mut self, uid: &Str, at: Timestamp) {
+        let due = self.queue.entry(uid.clone()).or_insert(at);
+        *due = (*due).min(at);
+    }
+
+    fn sync(&mut self, uid: &Str, store: &mut Store, now: Timestamp) {
+        let Some(object) = self.cache.sets.get(uid).cloned() else { return };
+        let Some(set) = object.daemon_set() else { return };
+        if object.meta.is_deleting() || set.spec.selector.is_empty() {
+            return;
+        }
+        let Some(history) = self.history(&object, set, store, now) else { return };
+        let pods = self.cache.pods_by_node(uid, self.variant);
+        let mut sync = Sync { object: &object, set, pods, history };
+        if !self.expectations_met(uid, now) {
+            self.write_status(&sync, Observed::NotYet, store, now);
+            return;
+        }
+        self.manage(&sync, store, now);
+        if self.expectations_met(uid, now) {
+            self.update(&sync, store, now);
+        }
+        self.clean_up(&mut sync, store, now);
+        self.write_status(&sync, Observed::Generation, store, now);
+    }
+
+    fn expectations_met(&self, uid: &Str, now: Timestamp) -> bool {
+        self.expectations.get(uid).is_none_or(|expected| expected.are_met(now))
+    }
+
+    /// Takes in what has reached the cache.
+    fn ingest(&mut self, now: Timestamp) {
+        while let Some(change) = self.on_the_way.pop_front_if(|change| change.at + self.lag <= now) {
+            self.take_in(&change, now);
+        }
+    }
+}
+
+/// Whether a sync went far enough to say that it has followed the spec.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Observed {
+    /// It has.
+    Generation,
+    /// It has not: its own writes have not come back yet.
+    NotYet,
+}
+
+/// Whether a pod counts as available: ready, for long enough.
+fn is_available(pod: &Pod, min_ready_secs: u32, now: Timestamp) -> bool {
+    pod.ready()
+        .is_some_and(|ready| min_ready_secs == 0 || ready.since + Duration::from_secs(min_ready_secs.into()) < now)
+}
+
+impl Controller for DaemonSets {
+    fn observe(&mut self, change: &Change, _now: Timestamp) {
+        if Cache::keeps(change.object.kind()) {
+            self.on_the_way.push_back(change.clone());
+        }
+    }
+
+    fn next_at(&self) -> Option<Timestamp> {
+        let arrives = self.on_the_way.front().map(|change| change.at + self.lag);
+        self.queue.values().copied().chain(arrives).min()
+    }
+
+    fn run(&mut self, store: &mut Store, now: Timestamp) {
+        self.ingest(now);
+        let due: Vec<Str> = self.queue.iter().filter(|(_, at)| **at <= now).map(|(uid, _)| uid.clone()).collect();
+        for uid in due {
+            self.queue.remove(&uid);
+            self.sync(&uid, store, now);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What the controller knows of the cluster, and what each change means for it.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::Str;
+use crate::engine::facts::PodPhase;
+use crate::engine::time::Timestamp;
+
+use super::super::super::kind::Kind;
+use super::super::super::object::Object;
+use super::super::super::scenario::ControllerVariant;
+use super::super::super::store::{Change, ChangeKind};
+use super::super::eligibility::{Verdict, daemon_verdict};
+use super::DaemonSets;
+
+/// The controller's copies.
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    /// By name.
+    pub(super) nodes: BTreeMap<Str, Arc<Object>>,
+    /// By uid.
+    pub(super) sets: BTreeMap<Str, Arc<Object>>,
+    /// By the uid of their controller, and their own.
+    pub(super) pods: BTreeMap<Str, BTreeMap<Str, Arc<Object>>>,
+    /// By the uid of their controller, and their name.
+    pub(super) revisions: BTreeMap<Str, BTreeMap<Str, Arc<Object>>>,
+}
+
+impl Cache {
+    pub(super) fn keeps(kind: Kind) -> bool {
+        matches!(kind, Kind::Node | Kind::Pod | Kind::DaemonSet | Kind::ControllerRevision)
+    }
+
+    /// A DaemonSet's pods by the node they are for, oldest first.
+    pub(super) fn pods_by_node(&self, uid: &Str, variant: ControllerVariant) -> BTreeMap<Str, Vec<Arc<Object>>> {
+        let mut by_node: BTreeMap<Str, Vec<Arc<Object>>> = BTreeMap::new();
+        for object in self.pods.get(uid).into_iter().flat_map(BTreeMap::values) {
+            let Some(pod) = object.pod() else { continue };
+            let ended = matches!(pod.status.phase, PodPhase::Failed | PodPhase::Succeeded);
+            // Newer generations do not wait for a dead pod that something holds.
+            if variant == ControllerVariant::Current && ended && object.meta.is_deleting() {
+                continue;
+            }
+            if let Some(node) = pod.target() {
+                by_node.entry(node.clone()).or_default().push(Arc::clone(object));
+            }
+        }
+        for pods in by_node.values_mut().filter(|pods| pods.len() > 1) {
+            pods.sort_by_key(|pod| (Reverse(is_bound(pod)), pod.meta.created_at, pod.meta.name.clone()));
+        }
+        by_node
+    }
+}
+
+fn is_bound(object: &Object) -> bool {
+    object.pod().is_some_and(|pod| pod.node.is_some())
+}
+
+impl DaemonSets {
+    pub(super) fn take_in(&mut self, change: &Change, now: Timestamp) {
+        match change.object.kind() {
+            Kind::Node => self.node_changed(change, now),
+            Kind::Pod => self.pod_changed(change, now),
+            Kind::DaemonSet => self.set_changed(change, now),
+            Kind::ControllerRevision => self.revision_changed(change, now),
+            _ => {}
+        }
+    }
+
+    /// A node wakes a DaemonSet only when the verdict on it changes.
+    fn node_changed(&mut self, change: &Change, now: Timestamp) {
+        let name = &change.object.meta.name;
+        let before = match change.kind {
+            ChangeKind::Deleted => self.cache.nodes.remove(name),
+            _ => self.cache.nodes.insert(name.clone(), Arc::clone(&change.object)),
+        };
+        let after = self.cache.nodes.get(name);
+        let same_terms = |one: &Arc<Object>, other: &Arc<Object>| {
+            one.meta.labels == other.meta.labels
+                && one.node().map(|node| &node.taints) == other.node().map(|node| &node.taints)
+        };
+        if let (Some(before), Some(after)) = (&before, after) {
+            if same_terms(before, after) {
+                return;
+            }
+        }
+        let verdict = |node: Option<&Arc<Object>>, set: &Arc<Object>| -> Option<Verdict> {
+            Some(daemon_verdict(node?, &set.daemon_set()?.spec.template))
+        };
+        let woken: Vec<Str> = self
+            .cache
+            .sets
+            .iter()
+            .filter(|(_, set)| verdict(before.as_ref(), set) != verdict(after, set))
+            .map(|(uid, _)| uid.clone())
+            .collect();
+        for uid in woken {
+            self.enqueue(&uid, now);
+        }
+    }
+
+    fn pod_changed(&mut self, change: &Change, now: Timestamp) {
+        let meta = &change.object.meta;
+        let Some(owner) = meta.controller().cloned() else { return };
+        let pods = self.cache.pods.entry(owner.clone()).or_default();
+        let before = match change.kind {
+            ChangeKind::Deleted => pods.remove(&meta.uid),
+            _ => pods.insert(meta.uid.clone(), Arc::clone(&change.object)),
+        };
+        if let Some(expected) = self.expectations.get_mut(&owner) {
+            if change.kind == ChangeKind::Added {
+                expected.creations = expected.creations.saturating_sub(1);
+            }
+            // A deletion counts as seen from the moment the pod is terminating.
+            if change.kind == ChangeKind::Deleted || meta.is_deleting() {
+                expected.deletions.remove(&meta.uid);
+            }
+        }
+        let Some(set) = self.cache.sets.get(&owner) else { return };
+        let min_ready = set.daemon_set().map_or(0, |set| set.spec.min_ready_secs);
+        let is_ready = |object: &Arc<Object>| object.pod().is_some_and(|pod| pod.ready().is_some());
+        let turned_ready = is_ready(&change.object) && !before.as_ref().is_some_and(is_ready);
+        if turned_ready && min_ready > 0 {
+            // One second more: Kubernetes compares whole seconds.
+            self.enqueue_at(&owner, now + Duration::from_secs(u64::from(min_ready) + 1));
+        }
+        self.enqueue(&owner, now);
+    }
+
+    fn set_changed(&mut self, change: &Change, now: Timestamp) {
+        let uid = &change.object.meta.uid;
+        if change.kind == ChangeKind::Deleted {
+            self.cache.sets.remove(uid);
+            self.queue.remove(uid);
+            self.expectations.remove(uid);
+            self.failed_pods.retain(|(owner, _), _| owner != uid);
+            return;
+        }
+        self.cache.sets.insert(uid.clone(), Arc::clone(&change.object));
+        self.enqueue(uid, now);
+    }
+
+    fn revision_changed(&mut self, change: &Change, now: Timestamp) {
+        let meta = &change.object.meta;
+        let Some(owner) = meta.controller().cloned() else { return };
+        let revisions = self.cache.revisions.entry(owner.clone()).or_default();
+        match change.kind {
+            ChangeKind::Deleted => revisions.remove(&meta.name),
+            _ => revisions.insert(meta.name.clone(), Arc::clone(&change.object)),
+        };
+        if self.cache.sets.contains_key(&owner) {
+            self.enqueue(&owner, now);
+        }
+    }
+}

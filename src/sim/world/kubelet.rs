@@ -1,0 +1,287 @@
+//! Kubelets, the links they pull over, and the registry they pull from: a fleet of nodes, independent of any store.
+//!
+//! ```text
+//!   pods and nodes as seen ──→ ┌─────────────────────────────────────────────┐
+//!   faults ──────────────────→ │ Fleet  kubelet · kubelet · kubelet · …      │ ──→ actions: statuses, Leases, events,
+//!   time ────────────────────→ │        └── site link ──┴── registry         │             final deletes, registrations
+//!                              └─────────────────────────────────────────────┘
+//! ```
+//!
+//! The simulated world applies the actions to its store; hollow nodes send the very same actions to a real API server.
+//! So nothing here assumes that a write is seen at once, or at all: whatever is not confirmed is tried again on a later
+//! heartbeat.
+//!
+//! A site's link is shared by all that its nodes pull at one moment. When each pull gets less than the link's floor,
+//! requests get lost in proportion: Leases are not renewed, nodes turn unknown, and what follows from that follows by
+//! itself.
+
+mod ending;
+mod env;
+mod link;
+mod machine;
+mod notes;
+mod pod;
+mod pull;
+mod status;
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::Str;
+use crate::engine::facts::ConditionStatus;
+use crate::engine::template::Template;
+use crate::engine::time::Timestamp;
+
+use super::object::{Condition, Deletion, EventBody, NodeImage, Object, PodStatus};
+use super::scenario::{FleetFault, Image, NodeSpec, Scenario, Site};
+
+use env::Env;
+use machine::Kubelet;
+
+/// The namespace that nodes keep their Leases in.
+pub const LEASE_NAMESPACE: &str = "kube-node-lease";
+/// How long a node's Lease says it is good for.
+pub const LEASE_SECS: u32 = 40;
+/// The label that tells a node's name.
+pub const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
+
+/// A machine that joins, with the images that are on its disk.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct NodeSetup {
+    /// What it is.
+    pub spec: NodeSpec,
+    /// Images that it has from the beginning.
+    pub images: Vec<Str>,
+}
+
+/// A pod as a kubelet sees it through its watch.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PodSeen {
+    /// Its namespace.
+    pub namespace: Str,
+    /// Its name.
+    pub name: Str,
+    /// Its uid.
+    pub uid: Str,
+    /// The node that it is bound to.
+    pub node: Str,
+    /// Its template: what to run.
+    pub template: Template,
+    /// Set once it is to end.
+    pub deletion: Option<Deletion>,
+    /// Whether the API server has it as ready, which somebody else may have changed.
+    pub ready: bool,
+}
+
+impl PodSeen {
+    /// What a kubelet sees of this object; `None` when it is no pod, or not bound to a node.
+    pub fn of(object: &Object) -> Option<Self> {
+        let pod = object.pod()?;
+        Some(Self {
+            namespace: object.meta.namespace.clone(),
+            name: object.meta.name.clone(),
+            uid: object.meta.uid.clone(),
+            node: pod.node.clone()?,
+            template: pod.template.clone(),
+            deletion: object.meta.deletion,
+            ready: pod.ready().is_some(),
+        })
+    }
+}
+
+/// Something that a kubelet asks of the API server.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Action {
+    /// Create a node, with all it says of itself.
+    Register(Box<Object>),
+    /// Write a node's own conditions and images; conditions of other types are left as they are.
+    NodeStatus {
+        /// Which node.
+        node: Str,
+        /// `Ready` and the pressures.
+        conditions: Arc<[Condition]>,
+        /// `status.images`.
+        images: Arc<[NodeImage]>,
+    },
+    /// Renew a node's Lease in [`LEASE_NAMESPACE`], or create it.
+    RenewLease {
+        /// Which node: its Lease has its name, and the node is its holder and its owner.
+        node: Str,
+        /// `renewTime`.
+        at: Timestamp,
+    },
+    /// Write a pod's status, if it still has this uid; conditions of other types are left as they are.
+    PodStatus {
+        /// Its namespace.
+        namespace: Str,
+        /// Its name.
+        name: Str,
+        /// Its uid.
+        uid: Str,
+        /// The status.
+        status: Box<PodStatus>,
+    },
+    /// Delete a pod with grace 0 and its uid as precondition: its containers have ended.
+    RemovePod {
+        /// Its namespace.
+        namespace: Str,
+        /// Its name.
+        name: Str,
+        /// Its uid.
+        uid: Str,
+    },
+    /// Create an event, or bring one up to date (`count` is not 1).
+    Event {
+        /// Its namespace.
+        namespace: Str,
+        /// Its name.
+        name: Str,
+        /// What it says.
+        body: Box<EventBody>,
+    },
+}
+
+/// All kubelets of a world, their links, and the registry.
+#[derive(Debug)]
+pub struct Fleet {
+    nodes: Vec<Kubelet>,
+    by_name: BTreeMap<Str, usize>,
+    env: Env,
+}
+
+impl Fleet {
+    /// A fleet without nodes. The same seed and the same inputs give the same actions.
+    pub fn new(sites: &[Site], images: &[Image], seed: u64, now: Timestamp) -> Self {
+        Self { nodes: Vec::new(), by_name: BTreeMap::new(), env: Env::new(sites, images, seed, now) }
+    }
+
+    /// A scenario's fleet, with all its nodes. Images that DaemonSets run at the beginning are on every disk.
+    pub fn of(scenario: &Scenario, seed: u64, now: Timestamp) -> Self {
+        let mut fleet = Self::new(&scenario.sites, &scenario.images, seed, now);
+        for setup in setups(scenario) {
+            fleet.join(&setup, now);
+        }
+        fleet
+    }
+
+    /// A machine joins: it registers, and renews its Lease from now on.
+    pub fn join(&mut self, setup: &NodeSetup, now: Timestamp) {
+        self.env.now = now;
+        let index = self.nodes.len();
+        let site = self.env.site_of(&setup.spec.site);
+        let mut kubelet = Kubelet::new(index, setup, site, &mut self.env);
+        kubelet.register(&mut self.env);
+        self.by_name.insert(setup.spec.name.clone(), index);
+        self.nodes.push(kubelet);
+    }
+
+    /// Tells of a pod that was added or changed.
+    pub fn pod_seen(&mut self, seen: PodSeen, now: Timestamp) {
+        self.env.now = now;
+        if let Some(kubelet) = self.by_name.get(&seen.node).and_then(|index| self.nodes.get_mut(*index)) {
+            kubelet.see_pod(seen, &mut self.env);
+        }
+    }
+
+    /// Tells that a pod of this node is gone from the API server.
+    pub fn pod_gone(&mut self, node: &str, uid: &Str, now: Timestamp) {
+        self.env.now = now;
+        if let Some(kubelet) = self.by_name.get(node).and_then(|index| self.nodes.get_mut(*index)) {
+            kubelet.see_pod_gone(uid, &mut self.env);
+        }
+    }
+
+    /// Tells how the API server has a node's `Ready` condition; a kubelet that is well sets it right again.
+    pub fn node_seen(&mut self, node: &str, ready: ConditionStatus) {
+        if let Some(kubelet) = self.by_name.get(node).and_then(|index| self.nodes.get_mut(*index)) {
+            kubelet.seen_ready = ready;
+        }
+    }
+
+    /// Makes something happen.
+    pub fn inject(&mut self, fault: &FleetFault, now: Timestamp) {
+        self.env.now = now;
+        match fault {
+            FleetFault::Join(setup) => self.join(setup, now),
+            FleetFault::Link { site, bytes_per_sec } => self.env.set_link(site, *bytes_per_sec),
+            FleetFault::Registry { image, error } => self.env.set_registry(image, *error),
+            FleetFault::Publish(image) => self.env.publish(image),
+            FleetFault::PowerOff(node)
+            | FleetFault::PowerOn(node)
+            | FleetFault::Cut(node)
+            | FleetFault::Restore(node)
+            | FleetFault::ProbesFail(node)
+            | FleetFault::ProbesPass(node)
+            | FleetFault::DiskFull(node)
+            | FleetFault::DiskFree(node)
+            | FleetFault::EvictAll(node)
+            | FleetFault::Leave(node) => {
+                if let Some(kubelet) = self.by_name.get(node).and_then(|index| self.nodes.get_mut(*index)) {
+                    kubelet.suffer(fault, &mut self.env);
+                }
+            }
+        }
+    }
+
+    /// When something happens next.
+    pub fn next_at(&self) -> Option<Timestamp> {
+        self.env.next_at()
+    }
+
+    /// Lets time pass until `to`.
+    pub fn advance(&mut self, to: Timestamp) {
+        while let Some((at, node, what)) = self.env.next_until(to) {
+            self.env.now = at;
+            if let Some(kubelet) = self.nodes.get_mut(node) {
+                kubelet.wake(what, &mut self.env);
+            }
+        }
+        self.env.now = self.env.now.max(to);
+    }
+
+    /// Takes what the kubelets asked for since the last call, in order.
+    pub fn take_actions(&mut self) -> Vec<Action> {
+        std::mem::take(&mut self.env.actions)
+    }
+
+    /// How many nodes pull at this moment.
+    pub fn pulling(&self) -> usize {
+        self.nodes.iter().filter(|kubelet| kubelet.is_pulling()).count()
+    }
+
+    /// Whether a node has an image on its disk.
+    pub fn has_image(&self, node: &str, image: &str) -> bool {
+        self.by_name.get(node).and_then(|index| self.nodes.get(*index)).is_some_and(|kubelet| kubelet.has(image))
+    }
+
+    /// A node's containers serve at this moment: powered, and every pod of it that matches is ready by its own kubelet.
+    ///
+    /// It is the truth on the machine, whatever the API server believes: a node that is merely cut off still serves.
+    pub fn serves(&self, pod: &str) -> bool {
+        self.nodes.iter().any(|kubelet| kubelet.serves(pod))
+    }
+}
+
+/// The machines of a scenario, with the images that its DaemonSets run at the beginning.
+pub fn setups(scenario: &Scenario) -> Vec<NodeSetup> {
+    let running = scenario.daemon_sets.iter().flat_map(|plan| plan.images.values());
+    let images: BTreeSet<Str> = running.map(|image| Str::from(image.as_str())).collect();
+    let images: Vec<Str> = images.into_iter().collect();
+    scenario.nodes.iter().map(|spec| NodeSetup { spec: spec.clone(), images: images.clone() }).collect()
+}
+
+/// How often a kubelet renews its Lease and looks at its node's status.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+/// How often a node status is posted although nothing changed.
+const STATUS_AT_LEAST: Duration = Duration::from_secs(300);
+/// From power to a running kubelet.
+const BOOT: Duration = Duration::from_secs(20);
+/// The first back-off after a failed pull or a crash, and the longest.
+const BACK_OFF: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(300));
+/// A container that ran this long starts its crash back-off anew.
+const BACK_OFF_RESET: Duration = Duration::from_secs(600);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! How a pod ends: SIGTERM, its grace, SIGKILL, a last status, and the final delete.
+
+use std::time::Duration;
+
+use crate::engine::Str;
+use crate::engine::time::Timestamp;
+
+use super::super::object::{EventType, LastExit};
+use super::Action;
+use super::env::{Env, What};
+use super::machine::Kubelet;
+use super::pod::{Run, Worker};
+
+/// From the last process's end to the final delete: volumes, sandbox.
+const CLEAN_UP: (u64, u64) = (100, 400);
+
+/// How far a pod's end has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ending {
+    /// It is not to end.
+    No,
+    /// Its processes have been asked to end; they will have by then.
+    Asked {
+        /// When.
+        ends_at: Timestamp,
+    },
+    /// They have; what is left of it will be gone by then.
+    CleaningUp {
+        /// When.
+        until: Timestamp,
+    },
+    /// Nothing is left of it but its object.
+    Over,
+}
+
+impl Kubelet {
+    /// Moves a pod that is to end; says whether it is one.
+    pub(super) fn end_if_due(&mut self, worker: &mut Worker, env: &mut Env) -> bool {
+        let Some(deletion) = worker.seen.deletion else { return false };
+        let uid = worker.seen.uid.clone();
+        match worker.ending {
+            Ending::No => self.ask_to_end(worker, Duration::from_secs(deletion.grace_secs.into()), env),
+            Ending::Asked { ends_at } => {
+                // A second delete may have shortened the grace.
+                let ends_at = ends_at.min(deletion.at.max(env.now));
+                worker.ending = Ending::Asked { ends_at };
+                if env.now >= ends_at {
+                    end_processes(worker, env.now);
+                    let until = env.now + env.millis(CLEAN_UP.0, CLEAN_UP.1);
+                    worker.ending = Ending::CleaningUp { until };
+                    env.wake_at(until, self.index, What::Pod(uid));
+                } else {
+                    env.wake_at(ends_at, self.index, What::Pod(uid));
+                }
+            }
+            Ending::CleaningUp { until } if env.now >= until => worker.ending = Ending::Over,
+            Ending::CleaningUp { .. } => {}
+            Ending::Over => {}
+        }
+        if worker.ending == Ending::Over && worker.removal_sent_at.is_none() {
+            self.remove(worker, env);
+        }
+        true
+    }
+
+    fn ask_to_end(&mut self, worker: &mut Worker, grace: Duration, env: &mut Env) {
+        let uid: Str = worker.seen.uid.clone();
+        self.cancel_pulls(&uid, env);
+        let mut needs = Duration::ZERO;
+        for index in 0..worker.containers.len() {
+            let container = &worker.containers[index];
+            if matches!(container.run, Run::Running { .. }) {
+                let message = format!("Stopping container {}", container.name);
+                needs = needs.max(env.image(&container.image).map_or(Duration::ZERO, |known| known.image.stops_in));
+                self.note_of(worker, index, EventType::Normal, "Killing", message, env);
+            }
+        }
+        let needs = env.about(needs).min(grace) + env.millis(5, 30);
+        let ends_at = env.now + needs;
+        worker.ending = Ending::Asked { ends_at };
+        env.wake_at(ends_at, self.index, What::Pod(uid));
+    }
+
+    /// The final delete; what gets lost is tried again.
+    fn remove(&self, worker: &mut Worker, env: &mut Env) {
+        if !self.gets_through(env) {
+            self.retry_soon(env);
+            return;
+        }
+        worker.removal_sent_at = Some(env.now);
+        env.actions.push(Action::RemovePod {
+            namespace: worker.seen.namespace.clone(),
+            name: worker.seen.name.clone(),
+            uid: worker.seen.uid.clone(),
+        });
+    }
+}
+
+fn end_processes(worker: &mut Worker, now: Timestamp) {
+    for container in &mut worker.containers {
+        if let Run::Running { since, .. } = container.run {
+            container.last_exit = Some(LastExit { code: 0, started_at: since, finished_at: now });
+            container.run = Run::Ended { code: 0 };
+        }
+        container.ready = false;
+    }
+}

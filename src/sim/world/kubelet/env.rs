@@ -1,0 +1,168 @@
+//! What all kubelets share: the time, the agenda, the links, the registry, chance, and the list of actions.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use crate::engine::Str;
+use crate::engine::image::repository_of;
+use crate::engine::time::Timestamp;
+
+use super::super::scenario::{Image, PullError, Site};
+use super::Action;
+use super::link::Link;
+
+/// Why a kubelet wakes.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum What {
+    /// To renew its Lease and look at its node; void when the kubelet was restarted since.
+    Heartbeat {
+        /// Of which run of the kubelet.
+        epoch: u32,
+    },
+    /// To read what its watches brought.
+    Inbox,
+    /// To look at a pod.
+    Pod(Str),
+    /// A pull has come to its end; void when it was given up.
+    PullEnds {
+        /// Which pull.
+        serial: u64,
+    },
+    /// To send again what got lost.
+    Flush,
+    /// It is up.
+    Boot {
+        /// Of which run of the kubelet.
+        epoch: u32,
+    },
+}
+
+/// An image that the registry knows.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub(super) image: Image,
+    /// What the runtime calls it.
+    pub(super) id: Str,
+}
+
+#[derive(Debug)]
+pub(super) struct Env {
+    pub(super) now: Timestamp,
+    pub(super) rng: fastrand::Rng,
+    pub(super) actions: Vec<Action>,
+    pub(super) links: Vec<Link>,
+    images: BTreeMap<Str, Known>,
+    agenda: BinaryHeap<Reverse<(Timestamp, u64, usize, What)>>,
+    serial: u64,
+}
+
+impl Env {
+    pub(super) fn new(sites: &[Site], images: &[Image], seed: u64, now: Timestamp) -> Self {
+        let mut env = Self {
+            now,
+            rng: fastrand::Rng::with_seed(seed),
+            actions: Vec::new(),
+            links: sites.iter().map(|site| Link::new(site, now)).collect(),
+            images: BTreeMap::new(),
+            agenda: BinaryHeap::new(),
+            serial: 0,
+        };
+        for image in images {
+            env.publish(image);
+        }
+        env
+    }
+
+    /// The link of a site; a node of no known site has one of its own that is never thin.
+    pub(super) fn site_of(&mut self, site: &Str) -> usize {
+        if let Some(found) = self.links.iter().position(|link| link.site == *site) {
+            return found;
+        }
+        let open = Site { name: site.clone(), bytes_per_sec: 125_000_000, floor_per_pull: 1 };
+        self.links.push(Link::new(&open, self.now));
+        self.links.len() - 1
+    }
+
+    pub(super) fn set_link(&mut self, site: &Str, bytes_per_sec: u64) {
+        let now = self.now;
+        if let Some(link) = self.links.iter_mut().find(|link| link.site == *site) {
+            link.set_capacity(bytes_per_sec, now);
+        }
+    }
+
+    pub(super) fn publish(&mut self, image: &Image) {
+        let id = image_id(&image.name);
+        self.images.insert(image.name.clone(), Known { image: image.clone(), id });
+    }
+
+    pub(super) fn set_registry(&mut self, image: &Str, error: Option<PullError>) {
+        if let Some(known) = self.images.get_mut(image) {
+            known.image.error = error;
+        }
+    }
+
+    pub(super) fn image(&self, name: &str) -> Option<&Known> {
+        self.images.get(name)
+    }
+
+    /// A number that was not given out before.
+    pub(super) fn next_serial(&mut self) -> u64 {
+        self.serial += 1;
+        self.serial
+    }
+
+    pub(super) fn wake_in(&mut self, after: Duration, node: usize, what: What) {
+        self.wake_at(self.now + after, node, what);
+    }
+
+    pub(super) fn wake_at(&mut self, at: Timestamp, node: usize, what: What) {
+        let serial = self.next_serial();
+        self.agenda.push(Reverse((at.max(self.now), serial, node, what)));
+    }
+
+    /// Some milliseconds between the two: machines are never in step.
+    pub(super) fn millis(&mut self, from: u64, to: u64) -> Duration {
+        Duration::from_millis(self.rng.u64(from..=to))
+    }
+
+    /// `span`, a tenth longer or shorter.
+    pub(super) fn about(&mut self, span: Duration) -> Duration {
+        span.mul_f64(0.9 + 0.2 * self.rng.f64())
+    }
+
+    pub(super) fn next_at(&self) -> Option<Timestamp> {
+        let agenda = self.agenda.peek().map(|Reverse((at, ..))| *at);
+        self.links.iter().filter_map(Link::next_at).chain(agenda).min()
+    }
+
+    /// Takes the next thing that happens until `to`: agenda before links at the same instant, links in their order.
+    pub(super) fn next_until(&mut self, to: Timestamp) -> Option<(Timestamp, usize, What)> {
+        let agenda = self.agenda.peek().map(|Reverse((at, ..))| *at);
+        let link = (0..self.links.len())
+            .filter_map(|link| Some((self.links[link].next_at()?, link)))
+            .min_by_key(|(at, link)| (*at, *link));
+        match (agenda, link) {
+            (Some(at), later) if at <= to && later.is_none_or(|(link_at, _)| at <= link_at) => {
+                let Reverse((at, _, node, what)) = self.agenda.pop()?;
+                Some((at, node, what))
+            }
+            (_, Some((at, link))) if at <= to => {
+                let (node, serial) = self.links[link].finish(at)?;
+                Some((at, node, What::PullEnds { serial }))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a runtime calls an image: the same name has the same digest, everywhere and always.
+pub(super) fn image_id(name: &str) -> Str {
+    let part = |salt: u8| {
+        let mut hasher = DefaultHasher::new();
+        (salt, name).hash(&mut hasher);
+        hasher.finish()
+    };
+    format!("{}@sha256:{:016x}{:016x}{:016x}{:016x}", repository_of(name), part(0), part(1), part(2), part(3)).into()
+}

@@ -1,0 +1,439 @@
+//! One node: power, network, heartbeat, what its watches bring, and its pods.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::engine::Str;
+use crate::engine::facts::ConditionStatus;
+use crate::engine::labels::Labels;
+use crate::engine::time::Timestamp;
+
+use super::super::object::{Body, Condition, Node, NodeImage, Object, conditions};
+use super::super::scenario::{FleetFault, NodeSpec, SITE_LABEL};
+use super::env::{Env, What, image_id};
+use super::notes::{Note, Notes};
+use super::pod::Worker;
+use super::pull::Pulls;
+use super::{Action, BOOT, HEARTBEAT, HOSTNAME_LABEL, NodeSetup, PodSeen, STATUS_AT_LEAST};
+
+/// Kubelets report no more images than this, the largest first.
+const IMAGES_REPORTED: usize = 50;
+/// A request that got lost is tried again after about so long.
+const RETRY: (u64, u64) = (2_000, 9_000);
+/// A status or a delete that the API server does not show after so long is sent again.
+const ECHO: Duration = Duration::from_secs(8);
+
+/// Whether a machine runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Power {
+    /// Its kubelet runs.
+    On,
+    /// It is off, or boots.
+    Off,
+    /// It is gone for good.
+    Gone,
+}
+
+/// Whether a machine reaches the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Network {
+    /// It does.
+    Up,
+    /// It does not.
+    Cut,
+}
+
+/// Whether readiness probes can pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Probes {
+    /// They do once the application is ready.
+    Pass,
+    /// They do not.
+    Fail,
+}
+
+/// What the watches brought of a pod.
+#[derive(Debug)]
+enum Seen {
+    Pod(PodSeen),
+    Gone,
+}
+
+#[derive(Debug)]
+pub(super) struct Kubelet {
+    pub(super) index: usize,
+    pub(super) name: Str,
+    pub(super) ip: Str,
+    pub(super) link: usize,
+    pub(super) power: Power,
+    pub(super) network: Network,
+    pub(super) probes: Probes,
+    /// Counts runs of the kubelet.
+    pub(super) epoch: u32,
+    pub(super) pods: BTreeMap<Str, Worker>,
+    pub(super) pulls: Pulls,
+    /// Images on the disk, with their sizes.
+    pub(super) images: BTreeMap<Str, u64>,
+    /// How the API server has our `Ready` condition.
+    pub(super) seen_ready: ConditionStatus,
+    spec: NodeSpec,
+    inbox: BTreeMap<Str, Seen>,
+    notes: Notes,
+    ready_since: Timestamp,
+    disk: Disk,
+    posted: Posted,
+    pods_started: u32,
+}
+
+/// The `DiskPressure` condition.
+#[derive(Clone, Copy, Debug)]
+struct Disk {
+    full: ConditionStatus,
+    since: Timestamp,
+}
+
+/// What the last node status said.
+#[derive(Clone, Copy, Debug)]
+struct Posted {
+    at: Timestamp,
+    images: usize,
+    disk: ConditionStatus,
+}
+
+impl Kubelet {
+    pub(super) fn new(index: usize, setup: &NodeSetup, link: usize, env: &mut Env) -> Self {
+        let images = setup.images.iter().map(|image| {
+            let bytes = env.image(image).map_or(1_000_000, |known| known.image.bytes);
+            (image.clone(), bytes)
+        });
+        let (high, low) = (index / 250 % 250, index % 250 + 1);
+        Self {
+            index,
+            name: setup.spec.name.clone(),
+            ip: format!("10.{}.{high}.{low}", link % 250).into(),
+            link,
+            power: Power::On,
+            network: Network::Up,
+            probes: Probes::Pass,
+            epoch: 0,
+            pods: BTreeMap::new(),
+            pulls: Pulls::default(),
+            images: images.collect(),
+            seen_ready: ConditionStatus::True,
+            spec: setup.spec.clone(),
+            inbox: BTreeMap::new(),
+            notes: Notes::default(),
+            ready_since: env.now,
+            disk: Disk { full: ConditionStatus::False, since: env.now },
+            posted: Posted { at: env.now, images: 0, disk: ConditionStatus::False },
+            pods_started: 0,
+        }
+    }
+
+    /// Makes itself known, and begins to renew its Lease, at a moment of its own within the first interval.
+    pub(super) fn register(&mut self, env: &mut Env) {
+        let labels: Labels = [
+            ("kubernetes.io/arch".into(), "amd64".into()),
+            ("kubernetes.io/os".into(), "linux".into()),
+            (Str::from(HOSTNAME_LABEL), self.name.clone()),
+            (Str::from(SITE_LABEL), self.spec.site.clone()),
+        ]
+        .into_iter()
+        .chain(self.spec.labels.iter().map(|(key, value)| (key.clone(), value.clone())))
+        .collect();
+        let node = Node {
+            taints: self.spec.taints.clone().into(),
+            conditions: self.conditions(env.now),
+            images: self.reported_images(),
+            status_rest: Arc::new(self.describe()),
+            ..Node::default()
+        };
+        let mut object = Object::new("", &self.name, Body::Node(node));
+        object.meta.labels = labels;
+        self.posted = Posted { at: env.now, images: self.images.len(), disk: self.disk.full };
+        env.actions.push(Action::Register(Box::new(object)));
+        env.actions.push(Action::RenewLease { node: self.name.clone(), at: env.now });
+        let phase = env.millis(0, 9_999);
+        env.wake_in(phase, self.index, What::Heartbeat { epoch: self.epoch });
+    }
+
+    fn describe(&self) -> Value {
+        let room = json!({"cpu": "4", "memory": "8148000Ki", "pods": "110", "ephemeral-storage": "61255492Ki"});
+        json!({
+            "addresses": [
+                {"type": "InternalIP", "address": &*self.ip},
+                {"type": "Hostname", "address": &*self.name},
+            ],
+            "capacity": room,
+            "allocatable": room,
+            "nodeInfo": {
+                "architecture": "amd64",
+                "operatingSystem": "linux",
+                "osImage": "Debian GNU/Linux 13 (trixie)",
+                "kernelVersion": "6.12.48+deb13-amd64",
+                "kubeletVersion": "v1.36.3",
+                "containerRuntimeVersion": "containerd://2.1.4",
+                "kubeProxyVersion": "",
+                "machineID": "",
+                "systemUUID": "",
+                "bootID": "",
+            },
+        })
+    }
+
+    pub(super) fn wake(&mut self, what: What, env: &mut Env) {
+        match what {
+            What::Boot { epoch } if epoch == self.epoch => self.boot(env),
+            What::PullEnds { serial } if self.power == Power::On => self.end_pull(serial, env),
+            What::Heartbeat { epoch } if epoch == self.epoch && self.power == Power::On => self.beat(env),
+            What::Inbox if self.hears() => self.read_inbox(env),
+            What::Pod(uid) if self.power == Power::On => self.look_at(&uid, env),
+            What::Flush if self.power == Power::On => self.flush(env),
+            _ => {}
+        }
+    }
+
+    /// Whether its kubelet runs and reaches the API server.
+    pub(super) fn hears(&self) -> bool {
+        self.power == Power::On && self.network == Network::Up
+    }
+
+    /// Whether a request gets through at this moment.
+    pub(super) fn gets_through(&self, env: &mut Env) -> bool {
+        let loss = env.links[self.link].loss();
+        self.hears() && (loss <= 0.0 || env.rng.f64() >= loss)
+    }
+
+    /// Renews the Lease, and sends what has changed or got lost.
+    fn beat(&mut self, env: &mut Env) {
+        env.wake_in(HEARTBEAT, self.index, What::Heartbeat { epoch: self.epoch });
+        if !self.gets_through(env) {
+            return;
+        }
+        env.actions.push(Action::RenewLease { node: self.name.clone(), at: env.now });
+        if self.seen_ready != ConditionStatus::True {
+            self.ready_since = env.now;
+        }
+        let changed = self.posted.images != self.images.len() || self.posted.disk != self.disk.full;
+        let due = env.now.since(self.posted.at) >= STATUS_AT_LEAST;
+        if changed || due || self.seen_ready != ConditionStatus::True {
+            self.post_status(env);
+        }
+        self.reconcile(env);
+    }
+
+    fn post_status(&mut self, env: &mut Env) {
+        self.posted = Posted { at: env.now, images: self.images.len(), disk: self.disk.full };
+        env.actions.push(Action::NodeStatus {
+            node: self.name.clone(),
+            conditions: self.conditions(env.now),
+            images: self.reported_images(),
+        });
+    }
+
+    /// Sends again what the API server does not show: statuses that somebody overwrote, deletes that got lost.
+    fn reconcile(&mut self, env: &mut Env) {
+        let now = env.now;
+        for worker in self.pods.values_mut() {
+            let overwritten = worker.published.is_some() && worker.seen.ready != worker.ready;
+            if overwritten && now.since(worker.published_at) >= ECHO {
+                worker.touch(now);
+            }
+            if worker.removal_sent_at.is_some_and(|at| now.since(at) >= ECHO) {
+                worker.removal_sent_at = None;
+            }
+        }
+        self.flush(env);
+    }
+
+    /// Sends what has not been sent.
+    fn flush(&mut self, env: &mut Env) {
+        let unsent: Vec<Str> =
+            self.pods.iter().filter(|(_, worker)| worker.has_unsent()).map(|(uid, _)| uid.clone()).collect();
+        for uid in unsent {
+            self.look_at(&uid, env);
+        }
+    }
+
+    pub(super) fn retry_soon(&self, env: &mut Env) {
+        if self.hears() {
+            let after = env.millis(RETRY.0, RETRY.1);
+            env.wake_in(after, self.index, What::Flush);
+        }
+    }
+
+    fn conditions(&self, now: Timestamp) -> Arc<[Condition]> {
+        let healthy = |kind: &'static str, reason: &str, message: &str| Condition {
+            kind: kind.into(),
+            status: ConditionStatus::False,
+            since: self.ready_since,
+            heartbeat_at: Some(now),
+            reason: Some(reason.into()),
+            message: Some(message.into()),
+        };
+        let memory = "kubelet has sufficient memory available";
+        let (disk_reason, disk) = match self.disk.full {
+            ConditionStatus::True => ("KubeletHasDiskPressure", "kubelet has disk pressure"),
+            _ => ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+        };
+        let pids = "kubelet has sufficient PID available";
+        [
+            healthy(conditions::MEMORY_PRESSURE, "KubeletHasSufficientMemory", memory),
+            Condition {
+                status: self.disk.full,
+                since: self.disk.since.max(self.ready_since),
+                ..healthy(conditions::DISK_PRESSURE, disk_reason, disk)
+            },
+            healthy(conditions::PID_PRESSURE, "KubeletHasSufficientPID", pids),
+            Condition {
+                status: ConditionStatus::True,
+                ..healthy(conditions::READY, "KubeletReady", "kubelet is posting ready status")
+            },
+        ]
+        .into()
+    }
+
+    fn reported_images(&self) -> Arc<[NodeImage]> {
+        let mut images: Vec<(&Str, u64)> = self.images.iter().map(|(name, bytes)| (name, *bytes)).collect();
+        images.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        images.truncate(IMAGES_REPORTED);
+        images.into_iter().map(|(name, bytes)| NodeImage { names: vec![image_id(name), name.clone()], bytes }).collect()
+    }
+
+    pub(super) fn see_pod(&mut self, seen: PodSeen, env: &mut Env) {
+        // An echo of our own write needs no second look: only what it is to run and when it is to end do.
+        if self.hears() && !self.inbox.contains_key(&seen.uid) {
+            if let Some(worker) = self.pods.get_mut(&seen.uid) {
+                if worker.seen.deletion == seen.deletion && worker.seen.template == seen.template {
+                    worker.seen.ready = seen.ready;
+                    return;
+                }
+            }
+        }
+        self.inbox.insert(seen.uid.clone(), Seen::Pod(seen));
+        self.read_soon(env);
+    }
+
+    pub(super) fn see_pod_gone(&mut self, uid: &Str, env: &mut Env) {
+        self.inbox.insert(uid.clone(), Seen::Gone);
+        self.read_soon(env);
+    }
+
+    fn read_soon(&self, env: &mut Env) {
+        if self.hears() {
+            let after = env.millis(10, 60);
+            env.wake_in(after, self.index, What::Inbox);
+        }
+    }
+
+    fn read_inbox(&mut self, env: &mut Env) {
+        for (uid, seen) in std::mem::take(&mut self.inbox) {
+            match seen {
+                Seen::Pod(seen) => match self.pods.get_mut(&uid) {
+                    Some(worker) => worker.see(seen),
+                    None => {
+                        self.pods_started += 1;
+                        let ip = format!(
+                            "10.{}.{}.{}",
+                            128 + self.index / 250 % 100,
+                            self.index % 250,
+                            self.pods_started % 250 + 2
+                        );
+                        self.pods.insert(uid.clone(), Worker::new(seen, ip.into(), self.disk.full, env.now));
+                    }
+                },
+                Seen::Gone => {
+                    self.cancel_pulls(&uid, env);
+                    self.pods.remove(&uid);
+                    self.notes.forget(&uid);
+                }
+            }
+            self.look_at(&uid, env);
+        }
+    }
+
+    pub(super) fn suffer(&mut self, fault: &FleetFault, env: &mut Env) {
+        match fault {
+            FleetFault::PowerOff(_) if self.power == Power::On => self.power_off(Power::Off, env),
+            FleetFault::Leave(_) if self.power != Power::Gone => self.power_off(Power::Gone, env),
+            FleetFault::PowerOn(_) if self.power == Power::Off => {
+                self.epoch += 1;
+                let after = env.about(BOOT);
+                env.wake_in(after, self.index, What::Boot { epoch: self.epoch });
+            }
+            FleetFault::Cut(_) if self.network == Network::Up => {
+                self.network = Network::Cut;
+                self.stall_pull(env);
+            }
+            FleetFault::Restore(_) if self.network == Network::Cut => {
+                self.network = Network::Up;
+                self.read_soon(env);
+                let after = env.millis(200, 3_000);
+                self.epoch += 1;
+                env.wake_in(after, self.index, What::Heartbeat { epoch: self.epoch });
+            }
+            FleetFault::ProbesFail(_) => self.probe(Probes::Fail, env),
+            FleetFault::ProbesPass(_) => self.probe(Probes::Pass, env),
+            FleetFault::DiskFull(_) => self.disk = Disk { full: ConditionStatus::True, since: env.now },
+            FleetFault::DiskFree(_) => self.disk = Disk { full: ConditionStatus::False, since: env.now },
+            FleetFault::EvictAll(_) if self.power == Power::On => {
+                for uid in self.pods.keys().cloned().collect::<Vec<_>>() {
+                    self.evict(&uid, env);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn power_off(&mut self, power: Power, env: &mut Env) {
+        self.power = power;
+        self.epoch += 1;
+        self.drop_pulls(env);
+        for worker in self.pods.values_mut() {
+            worker.lose_power();
+        }
+    }
+
+    /// The kubelet is up: it reads what it missed, and starts every container again.
+    fn boot(&mut self, env: &mut Env) {
+        if self.power != Power::Off {
+            return;
+        }
+        self.power = Power::On;
+        self.posted.at = Timestamp::default();
+        for worker in self.pods.values_mut() {
+            worker.restart_all(env.now);
+        }
+        env.wake_in(Duration::ZERO, self.index, What::Heartbeat { epoch: self.epoch });
+        env.wake_in(Duration::ZERO, self.index, What::Inbox);
+        for uid in self.pods.keys().cloned().collect::<Vec<_>>() {
+            env.wake_in(Duration::ZERO, self.index, What::Pod(uid));
+        }
+    }
+
+    fn probe(&mut self, probes: Probes, env: &mut Env) {
+        self.probes = probes;
+        // Probes run every few seconds, each container at its own time.
+        for uid in self.pods.keys().cloned().collect::<Vec<_>>() {
+            let after = env.millis(100, 1_000);
+            env.wake_in(after, self.index, What::Pod(uid));
+        }
+    }
+
+    pub(super) fn note(&mut self, note: Note<'_>, env: &mut Env) {
+        if self.hears() {
+            self.notes.record(note, &self.name, env);
+        }
+    }
+
+    pub(super) fn has(&self, image: &str) -> bool {
+        self.images.contains_key(image)
+    }
+
+    pub(super) fn serves(&self, pod: &str) -> bool {
+        self.power == Power::On && self.pods.values().any(|worker| *worker.seen.name == *pod && worker.ready)
+    }
+}

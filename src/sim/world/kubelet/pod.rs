@@ -1,0 +1,404 @@
+//! A pod on its node: its containers, one after the other where they must be, from waiting to running and back.
+//!
+//! ```text
+//!   Waiting ──image present──→ Starting ──→ Running ──crash──→ Crashed ──back-off──→ Waiting
+//!      └──absent──→ Pulling ──→ (Done) Starting
+//!                     └──→ PullFailed ──back-off──→ Waiting
+//! ```
+
+use std::time::Duration;
+
+use crate::engine::Str;
+use crate::engine::facts::{ConditionStatus, ContainerRole};
+use crate::engine::image::ImageRef;
+use crate::engine::time::Timestamp;
+
+use super::super::object::{EventType, LastExit, PodStatus};
+use super::super::scenario::Image;
+use super::ending::Ending;
+use super::env::{Env, What};
+use super::machine::{Kubelet, Probes};
+use super::notes::Note;
+use super::pull::Pulled;
+use super::{BACK_OFF, BACK_OFF_RESET, PodSeen, words};
+
+/// From ErrImagePull to the next look at the pod, which then says ImagePullBackOff.
+const SECOND_LOOK: (u64, u64) = (1_000, 2_500);
+
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub(super) seen: PodSeen,
+    pub(super) ip: Str,
+    pub(super) started_at: Timestamp,
+    pub(super) containers: Vec<Container>,
+    /// Why the kubelet ended it by itself: reason and message.
+    pub(super) verdict: Option<(Str, Str)>,
+    pub(super) ending: Ending,
+    pub(super) ready: bool,
+    pub(super) ready_since: Timestamp,
+    pub(super) initialized: bool,
+    pub(super) initialized_since: Timestamp,
+    /// What was sent last.
+    pub(super) published: Option<PodStatus>,
+    pub(super) published_at: Timestamp,
+    /// The last status did not get through.
+    pub(super) unsent: bool,
+    pub(super) removal_sent_at: Option<Timestamp>,
+}
+
+#[derive(Debug)]
+pub(super) struct Container {
+    pub(super) name: Str,
+    pub(super) image: Str,
+    pub(super) role: ContainerRole,
+    pub(super) run: Run,
+    pub(super) ready: bool,
+    pub(super) restarts: u32,
+    pub(super) last_exit: Option<LastExit>,
+    /// The reason of its last end.
+    pub(super) last_end: Option<Str>,
+    /// The image was there when it last started.
+    pub(super) had_image: bool,
+    crash_back_off: Duration,
+    /// Restarting counts, starting does not.
+    started_before: bool,
+}
+
+/// What a container does.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Run {
+    /// For its turn.
+    Waiting,
+    /// For its image.
+    Pulling,
+    /// After a pull that failed.
+    PullFailed { until: Timestamp, look_at: Timestamp, error: Str, looked: bool },
+    /// For ever: its image's name is none.
+    BadName,
+    /// Its process is about to run.
+    Starting { at: Timestamp },
+    /// Its process runs.
+    Running { since: Timestamp, ready_at: Timestamp, crash_at: Option<Timestamp> },
+    /// Its process ended by itself.
+    Crashed { until: Timestamp, back_off: Duration },
+    /// It ended, and will not run again.
+    Ended { code: i32 },
+}
+
+impl Worker {
+    pub(super) fn new(seen: PodSeen, ip: Str, disk_full: ConditionStatus, now: Timestamp) -> Self {
+        let containers = seen.template.containers().iter().map(|container| Container {
+            name: container.name.clone(),
+            image: container.image.clone(),
+            role: container.role,
+            run: Run::Waiting,
+            ready: false,
+            restarts: 0,
+            last_exit: None,
+            last_end: None,
+            had_image: false,
+            crash_back_off: Duration::ZERO,
+            started_before: false,
+        });
+        // Pods of a DaemonSet tolerate the taint, and are refused all the same.
+        let refused = disk_full == ConditionStatus::True;
+        let verdict = refused.then(|| ("Evicted".into(), "The node had condition: [DiskPressure]. ".into()));
+        Self {
+            containers: if refused { Vec::new() } else { containers.collect() },
+            seen,
+            ip,
+            started_at: now,
+            verdict,
+            ending: Ending::No,
+            ready: false,
+            ready_since: now,
+            initialized: false,
+            initialized_since: now,
+            published: None,
+            published_at: now,
+            unsent: false,
+            removal_sent_at: None,
+        }
+    }
+
+    /// Takes in how the pod is now. Images of its containers may have changed; such containers start anew.
+    pub(super) fn see(&mut self, seen: PodSeen) {
+        if self.seen.template != seen.template {
+            for container in &mut self.containers {
+                let new = seen.template.containers().iter().find(|candidate| candidate.name == container.name);
+                if let Some(new) = new.filter(|new| new.image != container.image) {
+                    container.image = new.image.clone();
+                    container.run = Run::Waiting;
+                    container.ready = false;
+                    container.had_image = false;
+                }
+            }
+        }
+        self.seen = seen;
+    }
+
+    /// Its readiness counts from now on, and is to be sent.
+    pub(super) fn touch(&mut self, now: Timestamp) {
+        self.ready_since = now;
+        self.unsent = true;
+    }
+
+    pub(super) fn has_unsent(&self) -> bool {
+        self.unsent || (self.ending == Ending::Over && self.removal_sent_at.is_none())
+    }
+
+    /// The machine stops under it.
+    pub(super) fn lose_power(&mut self) {
+        self.ready = false;
+        for container in &mut self.containers {
+            container.ready = false;
+        }
+    }
+
+    /// The machine is back: what is not over starts anew.
+    pub(super) fn restart_all(&mut self, now: Timestamp) {
+        self.ready_since = now;
+        self.unsent = true;
+        for container in &mut self.containers {
+            if let Run::Running { since, .. } = container.run {
+                container.last_end = Some("Unknown".into());
+                container.last_exit = Some(LastExit { code: 255, started_at: since, finished_at: now });
+            }
+            if !matches!(container.run, Run::BadName) && self.verdict.is_none() && self.ending != Ending::Over {
+                container.run = Run::Waiting;
+            }
+            container.crash_back_off = Duration::ZERO;
+        }
+    }
+}
+
+impl Container {
+    fn start(&mut self, now: Timestamp, image: Option<&Image>) -> Run {
+        if self.started_before {
+            self.restarts += 1;
+        }
+        self.started_before = true;
+        self.had_image = true;
+        let ready_in = image.map_or(Duration::ZERO, |image| image.ready_in);
+        let crashes_after = image.and_then(|image| image.crashes_after);
+        Run::Running { since: now, ready_at: now + ready_in, crash_at: crashes_after.map(|after| now + after) }
+    }
+
+    fn crash(&mut self, since: Timestamp, now: Timestamp) -> Run {
+        self.ready = false;
+        self.last_end = Some("Error".into());
+        self.last_exit = Some(LastExit { code: 1, started_at: since, finished_at: now });
+        if now.since(since) >= BACK_OFF_RESET {
+            self.crash_back_off = Duration::ZERO;
+        }
+        // The first restart comes at once; then 10 s, 20 s, … 300 s.
+        let back_off = self.crash_back_off;
+        self.crash_back_off = if back_off.is_zero() { BACK_OFF.0 } else { (back_off * 2).min(BACK_OFF.1) };
+        Run::Crashed { until: now + back_off.max(Duration::from_secs(1)), back_off }
+    }
+}
+
+impl Kubelet {
+    /// Moves a pod as far as it goes at this moment, and publishes what changed.
+    pub(super) fn look_at(&mut self, uid: &Str, env: &mut Env) {
+        let Some(mut worker) = self.pods.remove(uid) else { return };
+        if !self.end_if_due(&mut worker, env) && worker.verdict.is_none() {
+            self.run_containers(&mut worker, env);
+        }
+        self.publish(&mut worker, env);
+        self.pods.insert(uid.clone(), worker);
+    }
+
+    fn run_containers(&mut self, worker: &mut Worker, env: &mut Env) {
+        for index in 0..worker.containers.len() {
+            self.drive(worker, index, env);
+            let container = &worker.containers[index];
+            let done = matches!(container.run, Run::Ended { .. });
+            if container.role == ContainerRole::Init {
+                if !done {
+                    break;
+                }
+            }
+            // One thing at a time: a pod's worker waits for its pull before it looks at the next container.
+            if container.run == Run::Pulling {
+                break;
+            }
+        }
+    }
+
+    /// Moves one container as far as it goes at this moment.
+    fn drive(&mut self, worker: &mut Worker, index: usize, env: &mut Env) {
+        loop {
+            let now = env.now;
+            let container = &mut worker.containers[index];
+            let next = match container.run.clone() {
+                Run::Waiting => Some(self.prepare(worker, index, env)),
+                Run::PullFailed { until, .. } if now >= until => Some(Run::Waiting),
+                Run::PullFailed { until, look_at, error, looked: false } if now >= look_at => {
+                    self.back_off_noted(worker, index, env);
+                    env.wake_at(until, self.index, What::Pod(worker.seen.uid.clone()));
+                    Some(Run::PullFailed { until, look_at, error, looked: true })
+                }
+                Run::Starting { at } if now >= at => Some(self.started(worker, index, env)),
+                Run::Running { since, crash_at: Some(at), .. } if now >= at => {
+                    let run = container.crash(since, now);
+                    self.crash_noted(worker, index, &run, env);
+                    Some(run)
+                }
+                Run::Running { ready_at, .. } if container.role == ContainerRole::Init && now >= ready_at => {
+                    Some(Run::Ended { code: 0 })
+                }
+                Run::Crashed { until, .. } if now >= until => Some(Run::Waiting),
+                Run::Running { ready_at, .. } => {
+                    container.ready = now >= ready_at && self.probes == Probes::Pass;
+                    None
+                }
+                _ => None,
+            };
+            let Some(next) = next else { return };
+            let settled = matches!(next, Run::Pulling | Run::BadName);
+            worker.containers[index].run = next;
+            if settled {
+                return;
+            }
+        }
+    }
+
+    /// A container's turn has come: its image is there, or has to come.
+    fn prepare(&mut self, worker: &Worker, index: usize, env: &mut Env) -> Run {
+        let container = &worker.containers[index];
+        let uid = &worker.seen.uid;
+        if container.image.parse::<ImageRef>().is_err() {
+            let message = words::invalid_name(&container.image);
+            self.note_of(worker, index, EventType::Warning, "InspectFailed", message, env);
+            return Run::BadName;
+        }
+        if self.has(&container.image) {
+            if !container.had_image {
+                let message = words::present(&container.image);
+                self.note_of(worker, index, EventType::Normal, "Pulled", message, env);
+            }
+            return self.start_soon(worker, index, env);
+        }
+        let message = words::pulling(&container.image);
+        self.note_of(worker, index, EventType::Normal, "Pulling", message, env);
+        let image = container.image.clone();
+        self.want_image(uid, index, &image, env);
+        Run::Pulling
+    }
+
+    fn start_soon(&self, worker: &Worker, index: usize, env: &mut Env) -> Run {
+        let starts_in =
+            env.image(&worker.containers[index].image).map_or(Duration::ZERO, |known| known.image.starts_in);
+        let at = env.now + env.about(starts_in);
+        env.wake_at(at, self.index, What::Pod(worker.seen.uid.clone()));
+        Run::Starting { at }
+    }
+
+    fn started(&mut self, worker: &mut Worker, index: usize, env: &mut Env) -> Run {
+        self.note_of(worker, index, EventType::Normal, "Created", "Container created".into(), env);
+        self.note_of(worker, index, EventType::Normal, "Started", "Container started".into(), env);
+        let now = env.now;
+        let container = &mut worker.containers[index];
+        let run = container.start(now, env.image(&container.image).map(|known| &known.image));
+        if let Run::Running { ready_at, crash_at, .. } = run {
+            env.wake_at(ready_at, self.index, What::Pod(worker.seen.uid.clone()));
+            if let Some(crash_at) = crash_at {
+                env.wake_at(crash_at, self.index, What::Pod(worker.seen.uid.clone()));
+            }
+        }
+        run
+    }
+
+    /// A pull that a container waited for has ended.
+    pub(super) fn pulled(&mut self, uid: &Str, index: usize, pulled: &Pulled, env: &mut Env) {
+        let Some(mut worker) = self.pods.remove(uid) else { return };
+        if worker.containers.get(index).is_some_and(|container| container.run == Run::Pulling) {
+            worker.containers[index].run = match pulled {
+                Pulled::Done => {
+                    worker.containers[index].had_image = true;
+                    self.start_soon(&worker, index, env)
+                }
+                Pulled::Failed { error, back_off } => {
+                    let look_at = env.now + env.millis(SECOND_LOOK.0, SECOND_LOOK.1);
+                    env.wake_at(look_at, self.index, What::Pod(uid.clone()));
+                    let until = env.now + *back_off + env.millis(0, 2_000);
+                    Run::PullFailed { until, look_at, error: error.clone(), looked: false }
+                }
+            };
+        }
+        self.pods.insert(uid.clone(), worker);
+        self.look_at(uid, env);
+    }
+
+    fn back_off_noted(&mut self, worker: &Worker, index: usize, env: &mut Env) {
+        let message = words::back_off_pulling(&worker.containers[index].image);
+        self.note_of(worker, index, EventType::Normal, "BackOff", message, env);
+        self.note_of(worker, index, EventType::Warning, "Failed", "Error: ImagePullBackOff".into(), env);
+    }
+
+    fn crash_noted(&mut self, worker: &Worker, index: usize, run: &Run, env: &mut Env) {
+        let Run::Crashed { until, back_off } = run else { return };
+        env.wake_at(*until, self.index, What::Pod(worker.seen.uid.clone()));
+        if !back_off.is_zero() {
+            let (seen, name) = (&worker.seen, &worker.containers[index].name);
+            let pod = format!("{}_{}({})", seen.name, seen.namespace, seen.uid);
+            let message = format!("Back-off restarting failed container {name} in pod {pod}");
+            self.note_of(worker, index, EventType::Warning, "BackOff", message, env);
+        }
+    }
+
+    /// The kubelet ends a pod by itself, for want of disk.
+    pub(super) fn evict(&mut self, uid: &Str, env: &mut Env) {
+        let Some(mut worker) = self.pods.remove(uid) else { return };
+        if worker.verdict.is_none() && worker.ending == Ending::No {
+            self.cancel_pulls(uid, env);
+            let message: Str = "The node was low on resource: ephemeral-storage. ".into();
+            let note = Note {
+                severity: EventType::Warning,
+                reason: "Evicted",
+                message: message.to_string(),
+                field_path: None,
+                pod: &worker.seen,
+            };
+            self.note(note, env);
+            worker.verdict = Some(("Evicted".into(), message));
+            for container in &mut worker.containers {
+                container.run = Run::Ended { code: 137 };
+                container.ready = false;
+            }
+        }
+        self.pods.insert(uid.clone(), worker);
+        self.look_at(uid, env);
+    }
+
+    pub(super) fn note_container(
+        &mut self,
+        uid: &Str,
+        index: usize,
+        severity: EventType,
+        reason: &'static str,
+        message: String,
+        env: &mut Env,
+    ) {
+        let Some(worker) = self.pods.remove(uid) else { return };
+        self.note_of(&worker, index, severity, reason, message, env);
+        self.pods.insert(uid.clone(), worker);
+    }
+
+    pub(super) fn note_of(
+        &mut self,
+        worker: &Worker,
+        index: usize,
+        severity: EventType,
+        reason: &'static str,
+        message: String,
+        env: &mut Env,
+    ) {
+        let field_path = worker.containers.get(index).map(|container| match container.role {
+            ContainerRole::Init => format!("spec.initContainers{{{}}}", container.name),
+            ContainerRole::Main => format!("spec.containers{{{}}}", container.name),
+        });
+        self.note(Note { severity, reason, message, field_path, pod: &worker.seen }, env);
+    }
+}

@@ -1,0 +1,176 @@
+//! Pulling images: one at a time per node, in a queue that all its pods share.
+//!
+//! ```text
+//!   container waits ──Pulling──→ queue ──→ active: registry answers, then bytes come over the link ──→ Pulled
+//!                                                └─ refused, or the network goes ──→ Failed, back-off 10 s … 300 s
+//! ```
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use crate::engine::Str;
+use crate::engine::time::Timestamp;
+
+use super::super::object::EventType;
+use super::super::scenario::PullError;
+use super::env::{Env, What};
+use super::machine::{Kubelet, Network};
+use super::{BACK_OFF, words};
+
+/// How long a runtime waits for a registry that does not answer.
+const TIMEOUT: (u64, u64) = (15_000, 30_000);
+/// How long a registry takes to answer.
+const ANSWER: (u64, u64) = (200, 900);
+
+/// A node's pulls.
+#[derive(Debug, Default)]
+pub(super) struct Pulls {
+    queue: VecDeque<Wanted>,
+    active: Option<Active>,
+    /// Back-off per pod and image: a pod that is made anew starts anew.
+    back_off: BTreeMap<(Str, Str), Duration>,
+}
+
+#[derive(Clone, Debug)]
+struct Wanted {
+    pod: Str,
+    container: usize,
+    image: Str,
+    asked_at: Timestamp,
+}
+
+#[derive(Debug)]
+struct Active {
+    wanted: Wanted,
+    serial: u64,
+    began_at: Timestamp,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// The registry has not answered yet; this is what comes of it.
+    Asking(Result<u64, PullError>),
+    /// Bytes come; the link knows the pull by this.
+    Fetching { ends: u128, bytes: u64 },
+}
+
+/// How a pull ended, for the container that wanted it.
+#[derive(Clone, Debug)]
+pub(super) enum Pulled {
+    /// The image is there.
+    Done,
+    /// It is not; these are the runtime's words, and this the back-off.
+    Failed {
+        /// The runtime's words.
+        error: Str,
+        /// Nothing is tried before.
+        back_off: Duration,
+    },
+}
+
+impl Kubelet {
+    pub(super) fn is_pulling(&self) -> bool {
+        self.pulls.active.as_ref().is_some_and(|active| matches!(active.stage, Stage::Fetching { .. }))
+    }
+
+    /// A container wants an image.
+    pub(super) fn want_image(&mut self, pod: &Str, container: usize, image: &Str, env: &mut Env) {
+        let wanted = Wanted { pod: pod.clone(), container, image: image.clone(), asked_at: env.now };
+        self.pulls.queue.push_back(wanted);
+        self.next_pull(env);
+    }
+
+    fn next_pull(&mut self, env: &mut Env) {
+        if self.pulls.active.is_some() {
+            return;
+        }
+        let Some(wanted) = self.pulls.queue.pop_front() else { return };
+        let answer = match env.image(&wanted.image) {
+            _ if self.network == Network::Cut => Err(PullError::Network),
+            None => Err(PullError::NotFound),
+            Some(known) => known.image.error.map_or(Ok(known.image.bytes), Err),
+        };
+        let after = match answer {
+            Err(PullError::Network) => env.millis(TIMEOUT.0, TIMEOUT.1),
+            _ => env.millis(ANSWER.0, ANSWER.1),
+        };
+        let serial = env.next_serial();
+        env.wake_in(after, self.index, What::PullEnds { serial });
+        self.pulls.active = Some(Active { wanted, serial, began_at: env.now, stage: Stage::Asking(answer) });
+    }
+
+    /// The registry has answered, or the last byte has come.
+    pub(super) fn end_pull(&mut self, serial: u64, env: &mut Env) {
+        let Some(mut active) = self.pulls.active.take_if(|active| active.serial == serial) else { return };
+        match active.stage {
+            Stage::Asking(Ok(bytes)) if !self.has(&active.wanted.image) => {
+                let ends = env.links[self.link].begin(serial, self.index, bytes, env.now);
+                active.stage = Stage::Fetching { ends, bytes };
+                self.pulls.active = Some(active);
+            }
+            Stage::Asking(Ok(bytes)) | Stage::Fetching { bytes, .. } => self.pull_succeeded(&active, bytes, env),
+            Stage::Asking(Err(error)) => self.pull_failed(&active.wanted, error, env),
+        }
+        self.next_pull(env);
+    }
+
+    fn pull_succeeded(&mut self, active: &Active, bytes: u64, env: &mut Env) {
+        let wanted = &active.wanted;
+        self.images.insert(wanted.image.clone(), bytes);
+        self.pulls.back_off.remove(&(wanted.pod.clone(), wanted.image.clone()));
+        let message =
+            words::pulled(&wanted.image, env.now.since(active.began_at), env.now.since(wanted.asked_at), bytes);
+        self.note_container(&wanted.pod, wanted.container, EventType::Normal, "Pulled", message, env);
+        self.pulled(&wanted.pod, wanted.container, &Pulled::Done, env);
+    }
+
+    fn pull_failed(&mut self, wanted: &Wanted, error: PullError, env: &mut Env) {
+        let key = (wanted.pod.clone(), wanted.image.clone());
+        let back_off = self.pulls.back_off.get(&key).map_or(BACK_OFF.0, |last| (*last * 2).min(BACK_OFF.1));
+        self.pulls.back_off.insert(key, back_off);
+        let error = words::pull_error(&wanted.image, error);
+        let failed = words::failed(&wanted.image, &error);
+        self.note_container(&wanted.pod, wanted.container, EventType::Warning, "Failed", failed, env);
+        let short = "Error: ErrImagePull".to_owned();
+        self.note_container(&wanted.pod, wanted.container, EventType::Warning, "Failed", short, env);
+        self.pulled(&wanted.pod, wanted.container, &Pulled::Failed { error: error.into(), back_off }, env);
+    }
+
+    /// The network went away under a pull: the runtime notices after a while.
+    pub(super) fn stall_pull(&mut self, env: &mut Env) {
+        let Some(active) = &mut self.pulls.active else { return };
+        if let Stage::Fetching { ends, .. } = active.stage {
+            env.links[self.link].give_up(ends, active.serial, env.now);
+        }
+        active.stage = Stage::Asking(Err(PullError::Network));
+        active.serial = env.next_serial();
+        let serial = active.serial;
+        let after = env.millis(TIMEOUT.0, TIMEOUT.1);
+        env.wake_in(after, self.index, What::PullEnds { serial });
+    }
+
+    /// A pod goes: what it wanted is not pulled any more.
+    pub(super) fn cancel_pulls(&mut self, pod: &Str, env: &mut Env) {
+        self.pulls.queue.retain(|wanted| wanted.pod != *pod);
+        let of_pod: Vec<_> = self.pulls.back_off.keys().filter(|(uid, _)| uid == pod).cloned().collect();
+        for key in of_pod {
+            self.pulls.back_off.remove(&key);
+        }
+        if let Some(active) = self.pulls.active.take_if(|active| active.wanted.pod == *pod) {
+            if let Stage::Fetching { ends, .. } = active.stage {
+                env.links[self.link].give_up(ends, active.serial, env.now);
+            }
+            self.next_pull(env);
+        }
+    }
+
+    /// The machine stops: nothing is pulled any more.
+    pub(super) fn drop_pulls(&mut self, env: &mut Env) {
+        self.pulls.queue.clear();
+        self.pulls.back_off.clear();
+        if let Some(Active { stage: Stage::Fetching { ends, .. }, serial, .. }) = self.pulls.active.take() {
+            env.links[self.link].give_up(ends, serial, env.now);
+        }
+    }
+}

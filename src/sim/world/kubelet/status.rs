@@ -1,0 +1,179 @@
+//! The status that a kubelet writes for a pod.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::Str;
+use crate::engine::facts::{ConditionStatus, ContainerFact, ContainerRole, ContainerState, PodPhase};
+use crate::engine::time::Timestamp;
+
+use super::super::object::{Condition, ContainerStatus, PodStatus, conditions};
+use super::env::{Env, image_id};
+use super::machine::Kubelet;
+use super::pod::{Container, Run, Worker};
+use super::{Action, words};
+
+impl Kubelet {
+    /// Sends a pod's status if it is another than the last one; what gets lost is sent later.
+    pub(super) fn publish(&self, worker: &mut Worker, env: &mut Env) {
+        let initialized = worker
+            .containers
+            .iter()
+            .filter(|container| container.role == ContainerRole::Init)
+            .all(|container| matches!(container.run, Run::Ended { .. }));
+        if initialized != worker.initialized {
+            worker.initialized = initialized;
+            worker.initialized_since = env.now;
+        }
+        let mains = || worker.containers.iter().filter(|container| container.role == ContainerRole::Main);
+        let ready = worker.verdict.is_none() && mains().count() > 0 && mains().all(|container| container.ready);
+        if ready != worker.ready {
+            worker.ready = ready;
+            worker.ready_since = env.now;
+        }
+        let status = self.status(worker, env);
+        if worker.published.as_ref() == Some(&status) && !worker.unsent {
+            return;
+        }
+        if !self.gets_through(env) {
+            worker.unsent = true;
+            self.retry_soon(env);
+            return;
+        }
+        worker.unsent = false;
+        worker.published_at = env.now;
+        worker.published = Some(status.clone());
+        env.actions.push(Action::PodStatus {
+            namespace: worker.seen.namespace.clone(),
+            name: worker.seen.name.clone(),
+            uid: worker.seen.uid.clone(),
+            status: Box::new(status),
+        });
+    }
+
+    fn status(&self, worker: &Worker, env: &Env) -> PodStatus {
+        let initialized = worker.initialized;
+        let containers =
+            worker.containers.iter().map(|container| container_status(container, worker, initialized, env));
+        let (reason, message) = match &worker.verdict {
+            Some((reason, message)) => (Some(reason.clone()), Some(message.clone())),
+            None => (None, None),
+        };
+        PodStatus {
+            phase: phase(worker),
+            conditions: pod_conditions(worker, initialized),
+            containers: containers.collect(),
+            reason,
+            message,
+            started_at: Some(worker.started_at),
+            host_ip: Some(self.ip.clone()),
+            pod_ip: worker.containers.iter().any(|container| container.had_image).then(|| worker.ip.clone()),
+            rest: Arc::default(),
+        }
+    }
+}
+
+fn phase(worker: &Worker) -> PodPhase {
+    if worker.verdict.is_some() {
+        return PodPhase::Failed;
+    }
+    let ran = |container: &Container| {
+        container.role == ContainerRole::Main
+            && matches!(container.run, Run::Running { .. } | Run::Crashed { .. } | Run::Ended { .. })
+            || container.last_exit.is_some()
+    };
+    // A pod that has run once stays in phase Running while a container waits for its restart.
+    if !worker.containers.is_empty()
+        && worker.containers.iter().all(|container| container.role == ContainerRole::Init || ran(container))
+    {
+        PodPhase::Running
+    } else {
+        PodPhase::Pending
+    }
+}
+
+fn pod_conditions(worker: &Worker, initialized: bool) -> Arc<[Condition]> {
+    let condition = |kind: &'static str, holds: bool, since: Timestamp, unmet: Option<(&str, &Str)>| Condition {
+        kind: kind.into(),
+        status: if holds { ConditionStatus::True } else { ConditionStatus::False },
+        since,
+        heartbeat_at: None,
+        reason: unmet.map(|(reason, _)| reason.into()),
+        message: unmet.map(|(_, message)| message.clone()),
+    };
+    let unready: Vec<&str> = worker
+        .containers
+        .iter()
+        .filter(|container| container.role == ContainerRole::Main && !container.ready)
+        .map(|container| &*container.name)
+        .collect();
+    let unready: Str = format!("containers with unready status: [{}]", unready.join(" ")).into();
+    let ready = worker.ready;
+    let why = (!ready).then_some(("ContainersNotReady", &unready));
+    [
+        condition(conditions::INITIALIZED, initialized, worker.initialized_since, None),
+        condition(conditions::READY, ready, worker.ready_since, why),
+        condition(conditions::CONTAINERS_READY, ready, worker.ready_since, why),
+    ]
+    .into()
+}
+
+fn container_status(container: &Container, worker: &Worker, initialized: bool, env: &Env) -> ContainerStatus {
+    let state = state(container, worker, initialized);
+    let runs = matches!(container.run, Run::Running { .. });
+    let image_id = container
+        .had_image
+        .then(|| env.image(&container.image).map_or_else(|| image_id(&container.image), |known| known.id.clone()));
+    let ready = match container.role {
+        ContainerRole::Init => matches!(container.run, Run::Ended { code: 0 }),
+        ContainerRole::Main => container.ready,
+    };
+    ContainerStatus {
+        fact: ContainerFact {
+            name: container.name.clone(),
+            role: container.role,
+            image_present: image_id.is_some(),
+            state,
+            last_end: container.last_end.clone(),
+            restarts: container.restarts,
+            ready,
+        },
+        image: container.image.clone(),
+        image_id,
+        started: runs,
+        last_exit: container.last_exit.filter(|_| container.last_end.is_some()),
+    }
+}
+
+fn state(container: &Container, worker: &Worker, initialized: bool) -> ContainerState {
+    let waiting = |reason: &str, message: Option<String>| ContainerState::Waiting {
+        reason: reason.into(),
+        message: message.map(Str::from),
+    };
+    let image = &container.image;
+    match &container.run {
+        // Pulling cannot be told from creating in a status: only the Pulling event reveals it.
+        Run::Waiting | Run::Pulling | Run::Starting { .. } if initialized || container.role == ContainerRole::Init => {
+            waiting("ContainerCreating", None)
+        }
+        Run::Waiting | Run::Pulling | Run::Starting { .. } => waiting("PodInitializing", None),
+        Run::PullFailed { error, looked: false, .. } => waiting("ErrImagePull", Some(error.to_string())),
+        Run::PullFailed { error, .. } => waiting("ImagePullBackOff", Some(words::back_off_message(image, error))),
+        Run::BadName => waiting("InvalidImageName", Some(words::invalid_name(image))),
+        Run::Running { since, .. } => ContainerState::Running { since: Some(*since) },
+        Run::Crashed { back_off, .. } if *back_off == Duration::ZERO => terminated("Error", 1),
+        Run::Crashed { back_off, .. } => {
+            let seen = &worker.seen;
+            let pod = format!("{}_{}({})", seen.name, seen.namespace, seen.uid);
+            let span = words::go(*back_off);
+            let message = format!("back-off {span} restarting failed container={} pod={pod}", container.name);
+            waiting("CrashLoopBackOff", Some(message))
+        }
+        Run::Ended { code: 0 } => terminated("Completed", 0),
+        Run::Ended { code } => terminated("Error", *code),
+    }
+}
+
+fn terminated(reason: &str, exit_code: i32) -> ContainerState {
+    ContainerState::Terminated { reason: reason.into(), exit_code, message: None }
+}

@@ -1,0 +1,313 @@
+//! Scenarios: what a world consists of, and what happens in it when.
+//!
+//! They are read from TOML files, or put together in code:
+//!
+//! ```toml
+//! name = "two halls"
+//!
+//! [[sites]]
+//! name = "hall-a"
+//! link = "20Mbit/s"
+//! nodes = [{ prefix = "ipc-a-", count = 30 }]
+//!
+//! [[images]]
+//! name = "registry.example/agent:v1"
+//! size = "180MB"
+//!
+//! [[daemonsets]]
+//! namespace = "edge"
+//! name = "agent"
+//! images = { agent = "registry.example/agent:v1" }
+//!
+//! [[faults]]
+//! at = "90s"
+//! do = "node-cut"
+//! nodes = ["ipc-a-03"]
+//! for = "60s"
+//! ```
+
+mod builtin;
+mod fault;
+mod file;
+mod units;
+
+pub use builtin::{BUILT_IN, built_in};
+pub use fault::{ClusterFault, Fault, FleetFault};
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::engine::Str;
+use crate::engine::facts::{StrategyKind, Taint};
+use crate::engine::labels::Labels;
+use crate::engine::quantity::IntOrPercent;
+use crate::engine::time::Timestamp;
+
+/// The label that every node of a site carries: its site.
+pub const SITE_LABEL: &str = "topology.kubernetes.io/zone";
+
+/// What a world consists of, and what happens in it when.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// What it is about, in a sentence.
+    pub about: String,
+    /// When it begins. What is said to be there at the beginning was set up a few minutes before.
+    pub start: Timestamp,
+    /// Which DaemonSet controller reigns.
+    pub controller: ControllerVariant,
+    /// How long a node's Lease may be silent before the node counts as unknown.
+    pub node_grace: Duration,
+    /// Places whose nodes share a link.
+    pub sites: Vec<Site>,
+    /// All nodes.
+    pub nodes: Vec<NodeSpec>,
+    /// What the registry has.
+    pub images: Vec<Image>,
+    /// The DaemonSets that run at the beginning.
+    pub daemon_sets: Vec<DaemonSetPlan>,
+    /// What happens, with how long after the beginning, in order.
+    pub faults: Vec<(Duration, Fault)>,
+}
+
+/// A generation of the DaemonSet controller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum ControllerVariant {
+    /// Up to Kubernetes 1.20.
+    V1_20,
+    /// From 1.21 until kubernetes#123233: an unavailable old pod is replaced without being counted as unavailable.
+    V1_21Bug,
+    /// From 1.31, and late patches of 1.28 to 1.30.
+    #[default]
+    Current,
+}
+
+impl ControllerVariant {
+    /// How long that generation lets a node's Lease be silent.
+    pub const fn node_grace(self) -> Duration {
+        match self {
+            Self::V1_20 | Self::V1_21Bug => Duration::from_secs(40),
+            Self::Current => Duration::from_secs(50),
+        }
+    }
+}
+
+/// A place whose nodes share a link to the registry and to the API server.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Site {
+    /// Its name.
+    pub name: Str,
+    /// The link's capacity, in bytes a second.
+    pub bytes_per_sec: u64,
+    /// What one pull must get for the link to feel free, in bytes a second. Below that, requests to the API server get
+    /// lost, the more the less each pull gets: that is how a rollout starves Lease renewals.
+    pub floor_per_pull: u64,
+}
+
+/// A node of a scenario.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct NodeSpec {
+    /// Its name.
+    pub name: Str,
+    /// Its site.
+    pub site: Str,
+    /// Its labels, besides hostname, architecture and site.
+    pub labels: Labels,
+    /// Its taints.
+    pub taints: Vec<Taint>,
+}
+
+/// An image in the registry, and how a container of it behaves.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Image {
+    /// Its reference.
+    pub name: Str,
+    /// What a node has to pull, in bytes.
+    pub bytes: u64,
+    /// From "image is there" to "process runs".
+    pub starts_in: Duration,
+    /// From "process runs" to "ready".
+    pub ready_in: Duration,
+    /// From SIGTERM to its end, if it is given that long.
+    pub stops_in: Duration,
+    /// It crashes this long after each start.
+    pub crashes_after: Option<Duration>,
+    /// The registry refuses it.
+    pub error: Option<PullError>,
+}
+
+impl Image {
+    /// An image that behaves: starts in half a second, is ready after two more, stops in one.
+    pub fn new(name: &str, bytes: u64) -> Self {
+        Self {
+            name: name.into(),
+            bytes,
+            starts_in: Duration::from_millis(500),
+            ready_in: Duration::from_secs(2),
+            stops_in: Duration::from_secs(1),
+            crashes_after: None,
+            error: None,
+        }
+    }
+}
+
+/// Why an image cannot be pulled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PullError {
+    /// There is none of that name.
+    NotFound,
+    /// The registry asks for credentials.
+    Denied,
+    /// The registry cannot be reached.
+    Network,
+    /// The registry was asked too often.
+    RateLimit,
+}
+
+/// A DaemonSet that runs at the beginning.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DaemonSetPlan {
+    /// Its namespace.
+    pub namespace: Str,
+    /// Its name.
+    pub name: Str,
+    /// Its containers' images, by container name.
+    pub images: BTreeMap<String, String>,
+    /// Images that it had before, oldest first: each is a revision to roll back to.
+    pub history: Vec<BTreeMap<String, String>>,
+    /// How its controller replaces pods.
+    pub strategy: StrategyKind,
+    /// `maxUnavailable`.
+    pub max_unavailable: IntOrPercent,
+    /// `minReadySeconds`.
+    pub min_ready_secs: u32,
+    /// `revisionHistoryLimit`.
+    pub history_limit: u32,
+    /// `terminationGracePeriodSeconds`.
+    pub grace_secs: u32,
+    /// Which nodes it runs on, by label.
+    pub node_selector: BTreeMap<String, String>,
+    /// Which taints it tolerates besides the automatic ones.
+    pub tolerates: Tolerates,
+}
+
+impl DaemonSetPlan {
+    /// A DaemonSet with one container, called as the DaemonSet is.
+    pub fn new(namespace: &str, name: &str, image: &str) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+            images: BTreeMap::from([(name.to_owned(), image.to_owned())]),
+            history: Vec::new(),
+            strategy: StrategyKind::RollingUpdate,
+            max_unavailable: IntOrPercent::Int(1),
+            min_ready_secs: 0,
+            history_limit: 10,
+            grace_secs: 30,
+            node_selector: BTreeMap::new(),
+            tolerates: Tolerates::Nothing,
+        }
+    }
+}
+
+/// What a DaemonSet of a scenario tolerates besides the automatic tolerations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tolerates {
+    /// Nothing more: on a node that is not ready it is not wanted any more.
+    #[default]
+    Nothing,
+    /// Everything, as agents on every node usually do.
+    Everything,
+}
+
+/// What is wrong with a scenario file, and where.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("scenario {file}: {message}")]
+pub struct ScenarioError {
+    /// The file's name.
+    pub file: String,
+    /// The line, and what is wrong there.
+    pub message: String,
+}
+
+impl Scenario {
+    /// An empty scenario: no sites, no nodes.
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            about: String::new(),
+            // 2026-03-02T06:00:00Z: an instant like any other, so that runs can be compared.
+            start: Timestamp::from_millis(1_772_431_200_000),
+            controller: ControllerVariant::Current,
+            node_grace: ControllerVariant::Current.node_grace(),
+            sites: Vec::new(),
+            nodes: Vec::new(),
+            images: Vec::new(),
+            daemon_sets: Vec::new(),
+            faults: Vec::new(),
+        }
+    }
+
+    /// With this generation of controllers, and its patience with silent nodes.
+    #[must_use]
+    pub fn with_controller(mut self, variant: ControllerVariant) -> Self {
+        self.controller = variant;
+        self.node_grace = variant.node_grace();
+        self
+    }
+
+    /// With a site of `count` nodes called `<prefix>01`, `<prefix>02`, ….
+    #[must_use]
+    pub fn with_site(mut self, name: &str, bytes_per_sec: u64, prefix: &str, count: usize) -> Self {
+        self.sites.push(Site { name: name.into(), bytes_per_sec, floor_per_pull: DEFAULT_FLOOR });
+        let nodes = numbered(prefix, 1, count);
+        self.nodes.extend(nodes.map(|node| NodeSpec { name: node, site: name.into(), ..NodeSpec::default() }));
+        self
+    }
+
+    /// With this image in the registry.
+    #[must_use]
+    pub fn with_image(mut self, image: Image) -> Self {
+        self.images.push(image);
+        self
+    }
+
+    /// With this DaemonSet running at the beginning.
+    #[must_use]
+    pub fn with_daemon_set(mut self, plan: DaemonSetPlan) -> Self {
+        self.daemon_sets.push(plan);
+        self
+    }
+
+    /// With this happening that long after the beginning.
+    #[must_use]
+    pub fn with_fault(mut self, at: Duration, fault: impl Into<Fault>) -> Self {
+        self.faults.push((at, fault.into()));
+        self.faults.sort_by_key(|(at, _)| *at);
+        self
+    }
+
+    /// Reads a scenario; `file` names it in errors.
+    ///
+    /// # Errors
+    /// Says in which line what is wrong.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ScenarioError> {
+        file::parse(text).map_err(|message| ScenarioError { file: file.to_owned(), message })
+    }
+}
+
+/// Half a Mbit/s per pull: below that, TCP's own queues on a thin uplink delay everything else by seconds.
+const DEFAULT_FLOOR: u64 = 62_500;
+
+/// `count` names from `<prefix><first>` on, with two digits or as many as the last one has.
+fn numbered(prefix: &str, first: usize, count: usize) -> impl Iterator<Item = Str> {
+    let last = first + count.saturating_sub(1);
+    let width = last.to_string().len().max(2);
+    (first..first + count).map(move |nth| format!("{prefix}{nth:0width$}").into())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,27 @@
+//! The scenarios that come with the program.
+
+use super::{Scenario, ScenarioError};
+
+/// Name and text of each.
+pub const BUILT_IN: [(&str, &str); 3] = [
+    ("factory", include_str!("../../../../scenarios/factory.toml")),
+    ("small", include_str!("../../../../scenarios/small.toml")),
+    ("cascade", include_str!("../../../../scenarios/cascade.toml")),
+];
+
+/// The built-in scenario of that name.
+///
+/// # Errors
+/// Names those that there are.
+pub fn built_in(name: &str) -> Result<Scenario, ScenarioError> {
+    match BUILT_IN.iter().find(|(known, _)| *known == name) {
+        Some((known, text)) => Scenario::parse(known, text),
+        None => {
+            let known: Vec<&str> = BUILT_IN.iter().map(|(known, _)| *known).collect();
+            Err(ScenarioError {
+                file: name.to_owned(),
+                message: format!("there is no such scenario; there are {}", known.join(", ")),
+            })
+        }
+    }
+}

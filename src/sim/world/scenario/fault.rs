@@ -1,0 +1,134 @@
+//! What can happen in a world, besides what its controllers and kubelets do by themselves.
+//!
+//! Each is one instantaneous turn; "down for a minute" is two of them. [`FleetFault`]s happen to machines, links and the
+//! registry, so hollow nodes play them too; [`ClusterFault`]s are writes that somebody makes through the API.
+
+use std::collections::BTreeMap;
+
+use crate::engine::Str;
+use crate::engine::facts::{StrategyKind, Taint};
+use crate::engine::quantity::IntOrPercent;
+
+use super::super::kubelet::NodeSetup;
+use super::{Image, PullError};
+
+/// Something that happens.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Fault {
+    /// To machines, links or the registry.
+    Fleet(FleetFault),
+    /// Through the API.
+    Cluster(ClusterFault),
+}
+
+impl From<FleetFault> for Fault {
+    fn from(fault: FleetFault) -> Self {
+        Self::Fleet(fault)
+    }
+}
+
+impl From<ClusterFault> for Fault {
+    fn from(fault: ClusterFault) -> Self {
+        Self::Cluster(fault)
+    }
+}
+
+/// Something that happens to machines, links or the registry.
+#[derive(Clone, PartialEq, Debug)]
+pub enum FleetFault {
+    /// The node loses power: its containers end, its pulls are lost.
+    PowerOff(Str),
+    /// It boots: its kubelet comes back, and every container starts anew.
+    PowerOn(Str),
+    /// It loses the network: its containers run on, but nobody hears of it.
+    Cut(Str),
+    /// The network is back.
+    Restore(Str),
+    /// Its readiness probes fail from now on.
+    ProbesFail(Str),
+    /// Its readiness probes pass again.
+    ProbesPass(Str),
+    /// Its disk is full: `DiskPressure`, new pods are refused as `Evicted`.
+    DiskFull(Str),
+    /// Its disk has room again.
+    DiskFree(Str),
+    /// Its kubelet evicts the pods that run on it: they end as `Failed`.
+    EvictAll(Str),
+    /// A machine joins.
+    Join(Box<NodeSetup>),
+    /// A machine goes for good; nobody renews its Lease any more.
+    Leave(Str),
+    /// A site's link has another capacity.
+    Link {
+        /// Which site.
+        site: Str,
+        /// Bytes a second.
+        bytes_per_sec: u64,
+    },
+    /// The registry refuses an image from now on, or serves it again.
+    Registry {
+        /// Which image.
+        image: Str,
+        /// How it refuses; `None` serves.
+        error: Option<PullError>,
+    },
+    /// The registry gets an image, or another of that name.
+    Publish(Box<Image>),
+}
+
+/// A write that somebody makes through the API.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ClusterFault {
+    /// Sets labels of a node; an empty value removes.
+    Label {
+        /// Which node.
+        node: Str,
+        /// What.
+        labels: BTreeMap<String, String>,
+    },
+    /// Cordons a node.
+    Cordon(Str),
+    /// Uncordons it.
+    Uncordon(Str),
+    /// Taints a node.
+    Taint {
+        /// Which node.
+        node: Str,
+        /// With what.
+        taint: Taint,
+    },
+    /// Takes all taints with that key off a node.
+    Untaint {
+        /// Which node.
+        node: Str,
+        /// The key.
+        key: Str,
+    },
+    /// Deletes a node object.
+    DeleteNode(Str),
+    /// Deletes the pods of a DaemonSet on a node, as a drain would.
+    DeletePods {
+        /// The DaemonSet, as `namespace/name`.
+        daemon_set: Str,
+        /// Which node.
+        node: Str,
+    },
+    /// Gives a DaemonSet other images: a deploy by somebody else.
+    SetImages {
+        /// The DaemonSet, as `namespace/name`.
+        daemon_set: Str,
+        /// Images by container.
+        images: BTreeMap<String, String>,
+    },
+    /// Changes a DaemonSet's strategy: a GitOps tool that reverts.
+    SetStrategy {
+        /// The DaemonSet, as `namespace/name`.
+        daemon_set: Str,
+        /// The strategy.
+        kind: StrategyKind,
+        /// `maxUnavailable`, when it changes too.
+        max_unavailable: Option<IntOrPercent>,
+    },
+    /// The log of changes is cut: open watches that lag behind expire.
+    Compact,
+}

@@ -1,0 +1,56 @@
+//! Scenario files say where they are wrong.
+
+use super::*;
+
+const HEAD: &str = r#"
+name = "test"
+[[sites]]
+name = "hall"
+link = "20Mbit/s"
+nodes = [{ prefix = "ipc-", count = 3 }]
+"#;
+
+#[test]
+fn every_built_in_scenario_parses() {
+    for (name, _) in BUILT_IN {
+        let scenario = built_in(name).unwrap();
+        assert_eq!(scenario.name, name);
+        assert!(!scenario.about.is_empty(), "{name}");
+    }
+    assert_eq!(built_in("factory").unwrap().nodes.len(), 120);
+    assert!(built_in("nope").unwrap_err().to_string().contains("factory, small, cascade"));
+}
+
+#[test]
+fn a_fault_that_lasts_is_two_turns() {
+    let text = format!(
+        "{HEAD}[[faults]]\nat = \"90s\"\ndo = \"node-cut\"\nnodes = [\"ipc-0*\"]\nfor = \"60s\"\nevery = \"2m\"\ntimes = 2\n"
+    );
+    let scenario = Scenario::parse("test", &text).unwrap();
+    assert_eq!(scenario.faults.len(), 3 * 2 * 2);
+    let secs: Vec<u64> = scenario.faults.iter().map(|(at, _)| at.as_secs()).collect();
+    assert_eq!(secs, [90, 90, 90, 150, 150, 150, 210, 210, 210, 270, 270, 270]);
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_line() {
+    let fault = |rest: &str| format!("{HEAD}\n[[faults]]\nat = \"90s\"\n{rest}");
+    for (text, hints) in [
+        (format!("{HEAD}speed = 3\n"), vec!["line 7", "speed"]),
+        (HEAD.replace("20Mbit/s", "20Mbit"), vec!["line 3", "20Mbit/s"]),
+        (fault("do = \"explode\"\n"), vec!["explode", "node-cut"]),
+        (fault("do = \"node-cut\"\nnodes = [\"pc-9\"]\n"), vec!["line 8", "no node is called `pc-9`"]),
+        (fault("do = \"set-images\"\ndaemonset = \"edge/agent\"\n"), vec!["line 8", "images = "]),
+        (fault("do = \"cordon\"\nnodes = [\"ipc-01\"]\nfor = \"3s\"\n"), vec!["line 8", "`for`"]),
+        (
+            format!("{HEAD}[[daemonsets]]\nnamespace = \"a\"\nname = \"b\"\nimages = {{ c = \"d:1\" }}\n"),
+            vec!["line 7", "d:1", "[[images]]"],
+        ),
+    ] {
+        let why = Scenario::parse("test.toml", &text).unwrap_err().to_string();
+        assert!(why.starts_with("scenario test.toml: "), "{why}");
+        for hint in hints {
+            assert!(why.contains(hint), "`{hint}` is not in: {why}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! How a scenario's cluster comes about: it is set up a few minutes before the scenario begins, by the same machinery.
+//!
+//! A DaemonSet first has the templates of its history, one after the other and without any node, so that each leaves a
+//! ControllerRevision; then the nodes join, with its images on their disks, and its pods start.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::engine::facts::{StrategyKind, UpdateStrategy};
+use crate::engine::labels::Selector;
+use crate::engine::quantity::IntOrPercent;
+use crate::engine::template::Template;
+
+use super::World;
+use super::admission::strategy_json;
+use super::controllers::collector::Collector;
+use super::controllers::daemonset::DaemonSets;
+use super::controllers::lifecycle::NodeLifecycle;
+use super::controllers::scheduler::Scheduler;
+use super::kind::Kind;
+use super::kubelet::{Fleet, LEASE_NAMESPACE, setups};
+use super::object::{Body, DaemonSet, DaemonSetSpec, Object};
+use super::scenario::{DaemonSetPlan, Scenario, Tolerates};
+use super::store::{Part, Store, Writer};
+
+const DEPLOY: Writer<'static> = Writer::named("kubectl-client-side-apply");
+/// How long before its beginning a scenario's cluster is set up.
+const BEFORE: Duration = Duration::from_secs(180);
+/// How long each template of a history stands.
+const REVISION: Duration = Duration::from_secs(1);
+
+pub(super) fn build(scenario: &Scenario, seed: u64) -> World {
+    let now = scenario.start - BEFORE;
+    let mut seeds = fastrand::Rng::with_seed(seed);
+    let mut store = Store::new(seeds.u64(..));
+    store.remember_fresh();
+    let mut world = World {
+        now,
+        began_at: scenario.start,
+        store,
+        fleet: Fleet::new(&scenario.sites, &scenario.images, seeds.u64(..), now),
+        daemon_sets: DaemonSets::new(scenario.controller, seeds.u64(..)),
+        scheduler: Scheduler::new(seeds.u64(..)),
+        lifecycle: NodeLifecycle::new(scenario.node_grace, seeds.u64(..), now),
+        collector: Collector::new(now),
+        faults: scenario.faults.iter().map(|(at, fault)| (scenario.start + *at, fault.clone())).collect(),
+    };
+    add_namespaces(&mut world, scenario);
+    add_daemon_sets(&mut world, scenario);
+    for setup in setups(scenario) {
+        world.fleet.join(&setup, world.now);
+    }
+    world.settle();
+    world.advance(scenario.start);
+    world
+}
+
+fn add_namespaces(world: &mut World, scenario: &Scenario) {
+    let own = scenario.daemon_sets.iter().map(|plan| &*plan.namespace);
+    for name in ["default", "kube-system", "kube-public", LEASE_NAMESPACE].into_iter().chain(own) {
+        if world.store.get(Kind::Namespace, "", name).is_none() {
+            let body = json!({"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}});
+            let mut namespace = Object::new("", name, Body::Other(Kind::Namespace, Arc::new(body)));
+            namespace.meta.set_label("kubernetes.io/metadata.name", Some(name));
+            // The names are fixed and distinct: there is nothing to refuse.
+            let _ = world.create(namespace, DEPLOY);
+        }
+    }
+}
+
+fn add_daemon_sets(world: &mut World, scenario: &Scenario) {
+    let longest = scenario.daemon_sets.iter().map(|plan| plan.history.len()).max().unwrap_or(0);
+    for nth in 0..=longest {
+        for plan in &scenario.daemon_sets {
+            let skip = longest - plan.history.len();
+            match nth.checked_sub(skip) {
+                Some(0) => drop(world.create(plan.object(plan.history.first().unwrap_or(&plan.images)), DEPLOY)),
+                Some(later) => retemplate(world, plan, plan.history.get(later).unwrap_or(&plan.images)),
+                None => {}
+            }
+        }
+        if longest > 0 {
+            world.advance(world.now + REVISION);
+        }
+    }
+}
+
+fn retemplate(world: &mut World, plan: &DaemonSetPlan, images: &BTreeMap<String, String>) {
+    let template = plan.template(images);
+    let _ = world.modify((Kind::DaemonSet, &plan.namespace, &plan.name), Part::Main, DEPLOY, |object| {
+        if let Body::DaemonSet(set) = &mut object.body {
+            Arc::make_mut(&mut set.spec).template = template;
+        }
+    });
+}
+
+impl DaemonSetPlan {
+    /// The DaemonSet object, as somebody would apply it.
+    pub fn object(&self, images: &BTreeMap<String, String>) -> Object {
+        let selector_json = json!({"matchLabels": {"app": &*self.name}});
+        let strategy = UpdateStrategy {
+            kind: self.strategy,
+            max_unavailable: Some(self.max_unavailable),
+            max_surge: (self.strategy == StrategyKind::RollingUpdate).then_some(IntOrPercent::Int(0)),
+            raw: Value::Null,
+        };
+        let spec = DaemonSetSpec {
+            selector: Selector::from_label_selector(&selector_json).unwrap_or_default(),
+            selector_json,
+            template: self.template(images),
+            strategy: UpdateStrategy { raw: strategy_json(&strategy), ..strategy },
+            min_ready_secs: self.min_ready_secs,
+            history_limit: self.history_limit,
+            rest: Value::Null,
+        };
+        let body = Body::DaemonSet(DaemonSet { spec: Arc::new(spec), ..DaemonSet::default() });
+        let mut object = Object::new(&self.namespace, &self.name, body);
+        object.meta.set_label("app", Some(&self.name));
+        object
+    }
+
+    /// Its pod template with these images.
+    pub fn template(&self, images: &BTreeMap<String, String>) -> Template {
+        let containers: Vec<Value> = images
+            .iter()
+            .map(|(name, image)| {
+                json!({
+                    "name": name,
+                    "image": image,
+                    "imagePullPolicy": "IfNotPresent",
+                    "resources": {},
+                    "terminationMessagePath": "/dev/termination-log",
+                    "terminationMessagePolicy": "File",
+                })
+            })
+            .collect();
+        let mut spec = json!({
+            "containers": containers,
+            "dnsPolicy": "ClusterFirst",
+            "restartPolicy": "Always",
+            "schedulerName": "default-scheduler",
+            "securityContext": {},
+            "terminationGracePeriodSeconds": self.grace_secs,
+        });
+        if !self.node_selector.is_empty() {
+            let selector = self.node_selector.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str())));
+            spec["nodeSelector"] = Value::Object(selector.collect::<Map<_, _>>());
+        }
+        if self.tolerates == Tolerates::Everything {
+            spec["tolerations"] = json!([{"operator": "Exists"}]);
+        }
+        Template::from_json(json!({"metadata": {"labels": {"app": &*self.name}}, "spec": spec}))
+    }
+}
