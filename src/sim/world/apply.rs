@@ -25,8 +25,8 @@ impl World {
         let now = self.now;
         let _ = match action {
             Action::Register(object) => {
-                let refreshed = self.store.get(Kind::Node, "", &object.meta.name).is_some();
-                if refreshed { Ok(()) } else { self.store.create(*object, now, KUBELET).map(drop) }
+                let known = self.store.get(Kind::Node, "", &object.meta.name).is_some();
+                if known { Ok(()) } else { self.store.create(*object, now, KUBELET).map(drop) }
             }
             Action::NodeStatus { node, conditions, images } => {
                 let at = (Kind::Node, "", &*node);
@@ -45,10 +45,10 @@ impl World {
             Action::PodStatus { namespace, name, uid, status } => {
                 let at = (Kind::Pod, &*namespace, &*name);
                 let written = self.store.modify(at, Part::Status, now, KUBELET, |object| {
-                    if let Body::Pod(pod) = &mut object.body {
-                        if object.meta.uid == uid {
-                            pod.status = with_own(*status, &pod.status);
-                        }
+                    if let Body::Pod(pod) = &mut object.body
+                        && object.meta.uid == uid
+                    {
+                        pod.status = with_own(*status, &pod.status);
                     }
                 });
                 written.map(drop)
@@ -174,6 +174,7 @@ impl World {
 }
 
 /// Whether a node is cordoned.
+#[derive(Clone, Copy)]
 enum Cordon {
     On,
     Off,

@@ -41,7 +41,7 @@ impl Scheduler {
                 let message = format!("Successfully assigned {}/{} to {node}", key.0, key.1);
                 let bound =
                     store.modify((Kind::Pod, &key.0, &key.1), Part::Binding, now, Writer::named(COMPONENT), |object| {
-                        set_scheduled(object, Some(&node), ConditionStatus::True, None, now)
+                        set_scheduled(object, Some(&node), ConditionStatus::True, None, now);
                     });
                 if bound.is_ok() {
                     record(store, COMPONENT, &object, (EventType::Normal, "Scheduled", message), now);
@@ -56,7 +56,7 @@ impl Scheduler {
                 let failed = (EventType::Warning, "FailedScheduling", why.to_string());
                 let _ =
                     store.modify((Kind::Pod, &key.0, &key.1), Part::Status, now, Writer::named(COMPONENT), |object| {
-                        set_scheduled(object, None, ConditionStatus::False, Some(why), now)
+                        set_scheduled(object, None, ConditionStatus::False, Some(why), now);
                     });
                 record(store, COMPONENT, &object, failed, now);
             }
@@ -65,10 +65,10 @@ impl Scheduler {
 
     /// The node for a pod: the one it is pinned to, else any that fits.
     fn place(&mut self, pod: &Pod, store: &Store) -> Result<Str, Str> {
-        if let Some(node) = pod.pinned.as_ref().and_then(|pinned| store.get(Kind::Node, "", pinned)) {
-            if fits(pod, node).is_ok() {
-                return Ok(node.meta.name.clone());
-            }
+        if let Some(node) = pod.pinned.as_ref().and_then(|pinned| store.get(Kind::Node, "", pinned))
+            && fits(pod, node).is_ok()
+        {
+            return Ok(node.meta.name.clone());
         }
         let mut unfit: BTreeMap<Unfit, usize> = BTreeMap::new();
         let mut fit = Vec::new();

@@ -305,13 +305,14 @@ impl Kubelet {
 
     pub(super) fn see_pod(&mut self, seen: PodSeen, env: &mut Env) {
         // An echo of our own write needs no second look: only what it is to run and when it is to end do.
-        if self.hears() && !self.inbox.contains_key(&seen.uid) {
-            if let Some(worker) = self.pods.get_mut(&seen.uid) {
-                if worker.seen.deletion == seen.deletion && worker.seen.template == seen.template {
-                    worker.seen.ready = seen.ready;
-                    return;
-                }
-            }
+        if self.hears()
+            && !self.inbox.contains_key(&seen.uid)
+            && let Some(worker) = self.pods.get_mut(&seen.uid)
+            && worker.seen.deletion == seen.deletion
+            && worker.seen.template == seen.template
+        {
+            worker.seen.ready = seen.ready;
+            return;
         }
         self.inbox.insert(seen.uid.clone(), Seen::Pod(seen));
         self.read_soon(env);

@@ -214,10 +214,8 @@ impl Kubelet {
             self.drive(worker, index, env);
             let container = &worker.containers[index];
             let done = matches!(container.run, Run::Ended { .. });
-            if container.role == ContainerRole::Init {
-                if !done {
-                    break;
-                }
+            if container.role == ContainerRole::Init && !done {
+                break;
             }
             // One thing at a time: a pod's worker waits for its pull before it looks at the next container.
             if container.run == Run::Pulling {

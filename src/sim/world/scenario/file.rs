@@ -200,7 +200,7 @@ pub(super) fn parse(text: &str) -> Result<Scenario, String> {
     }
     for entry in file.images {
         let line = at(entry.span().start);
-        let image = image(entry.into_inner()).map_err(line)?;
+        let image = image(entry.get_ref()).map_err(line)?;
         scenario.images.push(image);
     }
     for entry in file.daemonsets {
@@ -240,7 +240,7 @@ fn add_site(scenario: &mut Scenario, entry: SiteEntry) -> Result<(), String> {
     Ok(())
 }
 
-fn image(entry: ImageEntry) -> Result<Image, String> {
+fn image(entry: &ImageEntry) -> Result<Image, String> {
     let plain = Image::new(&entry.name, bytes(&entry.size)?);
     let or = |text: &Option<String>, default: Duration| text.as_deref().map_or(Ok(default), duration);
     Ok(Image {

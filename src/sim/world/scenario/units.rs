@@ -19,7 +19,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
             "h" => 3600.0,
             _ => return Err(refuse()),
         };
-        total += Duration::try_from_secs_f64(value * seconds).map_err(|_| refuse())?;
+        total += Duration::try_from_secs_f64(value * seconds).map_err(|_overflow| refuse())?;
         rest = after;
     }
     Ok(total)

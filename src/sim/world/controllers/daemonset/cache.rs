@@ -82,10 +82,10 @@ impl DaemonSets {
             one.meta.labels == other.meta.labels
                 && one.node().map(|node| &node.taints) == other.node().map(|node| &node.taints)
         };
-        if let (Some(before), Some(after)) = (&before, after) {
-            if same_terms(before, after) {
-                return;
-            }
+        if let (Some(before), Some(after)) = (&before, after)
+            && same_terms(before, after)
+        {
+            return;
         }
         let verdict = |node: Option<&Arc<Object>>, set: &Arc<Object>| -> Option<Verdict> {
             Some(daemon_verdict(node?, &set.daemon_set()?.spec.template))
