@@ -2,8 +2,11 @@
 //!
 //! ```text
 //!   world/   pure: nodes, kubelets, links, controllers, under a virtual clock
+//!   hollow/  the same kubelets as clients of a real API server, in real time
 //! ```
 //!
 //! [`world`] compiles without the `console` feature: any program can embed it, and tests run it by the thousand.
 
+#[cfg(feature = "console")]
+pub mod hollow;
 pub mod world;

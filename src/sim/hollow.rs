@@ -1,0 +1,206 @@
+//! Hollow nodes: the simulated world's kubelets, links and faults as clients of somebody else's API server.
+//!
+//! ```text
+//!   real API server ──watch pods, nodes──→ ┌────────────────────────────────┐
+//!        ▲                                 │ stage: Fleet, the scenario's   │ ←── Hollow::fault, Hollow::play
+//!        │                                 │ faults, and a clock            │
+//!        │                                 └───────────────┬────────────────┘
+//!        └── statuses, Leases, events, final deletes ── outbox: in order per object, bounded, tried again
+//! ```
+//!
+//! The same [`Fleet`](crate::sim::world::kubelet::Fleet) that the simulated world runs under a virtual clock runs here
+//! in real time, or faster: at speed 10 a kubelet's ten seconds pass in one, and what it writes bears the real time. So
+//! one scenario plays in two worlds, with modelled controllers and with real ones.
+//!
+//! It has an HTTP client of its own and no other Kubernetes library. What fails is tried again where a kubelet would
+//! (connection lost, 429, 5xx) and given up where it would not (the object is gone, or another of that name); what the
+//! server refuses for good is kept for [`Hollow::refusals`].
+
+mod client;
+mod clock;
+mod deliver;
+mod lean;
+mod operator;
+mod outbox;
+mod stage;
+mod watch;
+mod wire;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Notify;
+
+use crate::engine::Str;
+use crate::sim::world::scenario::{Fault, FleetFault, Scenario};
+
+use client::Client;
+use clock::Clock;
+use stage::Stage;
+
+/// The API server that hollow nodes belong to.
+#[derive(Clone)]
+pub struct Target {
+    /// Its address: `https://127.0.0.1:6443`.
+    pub url: String,
+    /// The bearer token of somebody who may act as every kubelet; empty sends none.
+    pub token: String,
+    /// The authority that signed its certificate, in PEM; `None` over plain HTTP.
+    pub authority: Option<String>,
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// How hollow nodes play.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Options {
+    /// The same seed takes the same chances.
+    pub seed: u64,
+    /// How much faster than real time the kubelets live.
+    pub speed: f64,
+    /// Whether the scenario's DaemonSets are created first.
+    pub workloads: Workloads,
+    /// At most so many requests at once.
+    pub in_flight: usize,
+    /// At most so many requests a second.
+    pub per_second: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { seed: 1, speed: 1.0, workloads: Workloads::Leave, in_flight: 64, per_second: 1_000 }
+    }
+}
+
+/// What becomes of a scenario's DaemonSets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Workloads {
+    /// They are there already, or somebody else creates them.
+    #[default]
+    Leave,
+    /// They are created with their history, in their namespaces, before the nodes register.
+    Create,
+}
+
+/// Why hollow nodes could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum HollowError {
+    /// The HTTP client could not be made: most often the authority is no certificate.
+    #[error("cannot make an HTTP client for {url}: {source}")]
+    Client {
+        /// The API server.
+        url: String,
+        /// What is wrong.
+        source: reqwest::Error,
+    },
+    /// No threads.
+    #[error("cannot start the threads of hollow nodes: {0}")]
+    Threads(#[from] std::io::Error),
+}
+
+/// Running hollow nodes; they fall silent when this is dropped. Node objects and pods stay, as they do when a site burns.
+#[derive(Debug)]
+pub struct Hollow {
+    runtime: Option<Runtime>,
+    shared: Arc<Shared>,
+}
+
+/// What the handle and the stage share.
+#[derive(Debug, Default)]
+struct Shared {
+    asked: Mutex<Vec<Asked>>,
+    bell: Notify,
+    refusals: Mutex<VecDeque<String>>,
+}
+
+/// What is asked of the stage.
+#[derive(Debug)]
+enum Asked {
+    /// The scenario's own faults begin.
+    Play,
+    /// This happens after so long, by the kubelets' clock.
+    Fault(Duration, Box<Fault>),
+}
+
+/// How many refusals are kept.
+const REFUSALS: usize = 100;
+
+impl Shared {
+    fn refused(&self, what: String) {
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        if refusals.len() == REFUSALS {
+            refusals.pop_front();
+        }
+        refusals.push_back(what);
+    }
+}
+
+impl Hollow {
+    /// Registers the scenario's nodes and runs their kubelets. Its faults wait for [`Hollow::play`].
+    ///
+    /// Returns at once. A server that is not there yet is waited for.
+    ///
+    /// # Errors
+    /// When there is no client or no thread to be had.
+    pub fn start(target: &Target, scenario: &Scenario, options: Options) -> Result<Self, HollowError> {
+        let client = Arc::new(Client::new(target)?);
+        let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("hollow").enable_all().build()?;
+        let shared = Arc::new(Shared::default());
+        let clock = Clock::new(options.speed);
+        runtime.spawn(Stage::run(client, scenario.clone(), options, clock, Arc::clone(&shared)));
+        Ok(Self { runtime: Some(runtime), shared })
+    }
+
+    /// Lets the scenario's faults happen, counted from now.
+    pub fn play(&self) {
+        self.ask(Asked::Play);
+    }
+
+    /// Makes something happen now.
+    pub fn fault(&self, fault: impl Into<Fault>) {
+        self.fault_after(Duration::ZERO, fault);
+    }
+
+    /// Makes something happen after so long, by the kubelets' clock.
+    pub fn fault_after(&self, after: Duration, fault: impl Into<Fault>) {
+        self.ask(Asked::Fault(after, Box::new(fault.into())));
+    }
+
+    /// Takes a node off the network for so long, by the kubelets' clock.
+    pub fn cut(&self, node: &str, lasts: Duration) {
+        self.fault(FleetFault::Cut(Str::from(node)));
+        self.fault_after(lasts, FleetFault::Restore(Str::from(node)));
+    }
+
+    /// Lets the readiness probes of a node's pods fail for so long, by the kubelets' clock.
+    pub fn flap(&self, node: &str, lasts: Duration) {
+        self.fault(FleetFault::ProbesFail(Str::from(node)));
+        self.fault_after(lasts, FleetFault::ProbesPass(Str::from(node)));
+    }
+
+    /// The last requests that the server refused for good, with its words: there should be none.
+    pub fn refusals(&self) -> Vec<String> {
+        self.shared.refusals.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    fn ask(&self, asked: Asked) {
+        self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
+        self.shared.bell.notify_one();
+    }
+}
+
+impl Drop for Hollow {
+    fn drop(&mut self) {
+        // Dropping a runtime waits for its threads, which asynchronous code may not.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

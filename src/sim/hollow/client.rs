@@ -1,0 +1,173 @@
+//! Plain HTTP to one API server: a request and what came of it, or a stream of lines.
+
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use reqwest::{Certificate, Method, Response, StatusCode};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{HollowError, Target};
+
+/// How long a request may take; watches have limits of their own.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection may be silent. Bookmarks come every minute.
+const SILENCE: Duration = Duration::from_secs(100);
+/// The longest we wait because a server asks us to.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Why a request came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Trouble {
+    /// No answer, 429 or 5xx: it may do later, not before so long.
+    #[error("{why}")]
+    Later { after: Option<Duration>, why: String },
+    /// 404: it is not there.
+    #[error("not found")]
+    NotFound,
+    /// 409: it is there already, has changed, or is not the one that is meant.
+    #[error("conflict")]
+    Conflict,
+    /// 410: too old to watch from, or to go on listing from.
+    #[error("expired")]
+    Expired,
+    /// Anything else: it will not do later either.
+    #[error("{code} {message}")]
+    Refused { code: StatusCode, message: String },
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Write {
+    /// An object to be created.
+    Create,
+    /// A JSON merge patch.
+    Merge,
+    /// A strategic merge patch.
+    Strategic,
+    /// Options of a delete.
+    Delete,
+}
+
+/// A client of one API server.
+#[derive(Debug)]
+pub(super) struct Client {
+    http: reqwest::Client,
+    url: String,
+    token: String,
+}
+
+impl Client {
+    pub(super) fn new(target: &Target) -> Result<Self, HollowError> {
+        let url = target.url.trim_end_matches('/').to_owned();
+        let failed = |source| HollowError::Client { url: url.clone(), source };
+        // Somebody else in this process may have installed one: any will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = reqwest::Client::builder().no_proxy().tcp_nodelay(true).read_timeout(SILENCE);
+        if let Some(authority) = &target.authority {
+            let certificates = Certificate::from_pem_bundle(authority.as_bytes()).map_err(failed)?;
+            builder = builder.tls_certs_only(certificates);
+        }
+        let http = builder.build().map_err(failed)?;
+        Ok(Self { http, url, token: target.token.clone() })
+    }
+
+    /// Reads `path`, which may have a query.
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
+        let answer = self.request(Method::GET, path, None).await?;
+        serde_json::from_slice(&answer).map_err(|error| unreadable(path, &error))
+    }
+
+    /// Writes `body` to `path` and returns the answer.
+    pub(super) async fn write(&self, write: Write, path: &str, body: &Value) -> Result<Bytes, Trouble> {
+        let (method, content) = match write {
+            Write::Create => (Method::POST, "application/json"),
+            Write::Merge => (Method::PATCH, "application/merge-patch+json"),
+            Write::Strategic => (Method::PATCH, "application/strategic-merge-patch+json"),
+            Write::Delete => (Method::DELETE, "application/json"),
+        };
+        self.request(method, path, Some((content, body))).await
+    }
+
+    /// Opens a stream of lines, such as a watch.
+    pub(super) async fn lines(&self, path: &str) -> Result<Lines, Trouble> {
+        let opening = self.builder(Method::GET, path).send();
+        let response = tokio::time::timeout(TIMEOUT, opening).await.map_err(|_late| later(path, "no answer"))?;
+        let response = judged(path, response.map_err(|error| later(path, &error))?).await?;
+        Ok(Lines { response, buffer: BytesMut::new() })
+    }
+
+    async fn request(&self, method: Method, path: &str, body: Option<(&str, &Value)>) -> Result<Bytes, Trouble> {
+        let mut request = self.builder(method, path).timeout(TIMEOUT);
+        if let Some((content, body)) = body {
+            request = request.header(CONTENT_TYPE, content).body(body.to_string());
+        }
+        let response = request.send().await.map_err(|error| later(path, &error))?;
+        judged(path, response).await?.bytes().await.map_err(|error| later(path, &error))
+    }
+
+    fn builder(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.url));
+        if self.token.is_empty() { request } else { request.bearer_auth(&self.token) }
+    }
+}
+
+/// Lines as they come.
+#[derive(Debug)]
+pub(super) struct Lines {
+    response: Response,
+    buffer: BytesMut,
+}
+
+impl Lines {
+    /// The next line, without its end; `None` when the server has closed the stream.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Trouble> {
+        let mut searched = 0;
+        loop {
+            if let Some(found) = memchr::memchr(b'\n', &self.buffer[searched..]) {
+                let line = self.buffer.split_to(searched + found).freeze();
+                self.buffer.advance(1);
+                return Ok(Some(line));
+            }
+            searched = self.buffer.len();
+            match self.response.chunk().await.map_err(|error| later("a watch", &error))? {
+                Some(chunk) => self.buffer.extend_from_slice(&chunk),
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+fn later(path: &str, why: &(impl std::fmt::Display + ?Sized)) -> Trouble {
+    Trouble::Later { after: None, why: format!("{path}: {why}") }
+}
+
+pub(super) fn unreadable(path: &str, error: &serde_json::Error) -> Trouble {
+    Trouble::Later { after: None, why: format!("{path}: the answer cannot be read: {error}") }
+}
+
+async fn judged(path: &str, response: Response) -> Result<Response, Trouble> {
+    let code = response.status();
+    if code.is_success() {
+        return Ok(response);
+    }
+    let after = response.headers().get(RETRY_AFTER).and_then(|secs| secs.to_str().ok()?.parse().ok());
+    let after = after.map(|secs| Duration::from_secs(secs).min(PATIENCE));
+    // A Status says in words what is wrong; a proxy says something else.
+    let text = response.text().await.unwrap_or_default();
+    let message = match serde_json::from_str::<Value>(&text) {
+        Ok(status) => status["message"].as_str().unwrap_or(&text).to_owned(),
+        Err(_not_json) => text,
+    };
+    Err(match code {
+        StatusCode::NOT_FOUND => Trouble::NotFound,
+        StatusCode::CONFLICT => Trouble::Conflict,
+        StatusCode::GONE => Trouble::Expired,
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => {
+            Trouble::Later { after, why: format!("{path}: {code}") }
+        }
+        _ if code.is_server_error() => Trouble::Later { after, why: format!("{path}: {code}: {message}") },
+        _ => Trouble::Refused { code, message },
+    })
+}

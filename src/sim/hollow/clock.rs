@@ -1,0 +1,77 @@
+//! The kubelets' clock, which may run faster than the real one.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::Instant;
+
+use crate::engine::time::Timestamp;
+
+/// Both clocks show the same at the beginning; from then on one runs `speed` times as fast.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    began_at: Timestamp,
+    began: Instant,
+    speed: f64,
+}
+
+impl Clock {
+    /// Begins now, by this machine's clock.
+    pub(super) fn new(speed: f64) -> Self {
+        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let began_at = Timestamp::default() + epoch;
+        Self { began_at, began: Instant::now(), speed: if speed.is_finite() { speed.max(0.001) } else { 1.0 } }
+    }
+
+    /// What the kubelets' clock shows.
+    pub(super) fn now(&self) -> Timestamp {
+        self.began_at + self.began.elapsed().mul_f64(self.speed)
+    }
+
+    /// When the kubelets' clock will show `at`.
+    pub(super) fn instant(&self, at: Timestamp) -> Instant {
+        // Rounded up to the next millisecond of theirs, so that it does show it when we wake.
+        self.began + (at.since(self.began_at) + Duration::from_millis(1)).div_f64(self.speed)
+    }
+
+    /// An instant of theirs, as it is written to the API server.
+    pub(super) fn to_real(self, at: Timestamp) -> Timestamp {
+        self.scaled(at, 1.0 / self.speed)
+    }
+
+    /// An instant that the API server wrote, as they see it.
+    pub(super) fn from_real(self, at: Timestamp) -> Timestamp {
+        self.scaled(at, self.speed)
+    }
+
+    /// A span that the API server wrote, as they see it, in seconds.
+    pub(super) fn secs_from_real(self, secs: u32) -> u32 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates")]
+        let scaled = (f64::from(secs) * self.speed).ceil() as u32;
+        scaled
+    }
+
+    fn scaled(self, at: Timestamp, factor: f64) -> Timestamp {
+        if at >= self.began_at {
+            self.began_at + at.since(self.began_at).mul_f64(factor)
+        } else {
+            self.began_at - self.began_at.since(at).mul_f64(factor)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_seconds_of_theirs_are_one_of_ours() {
+        let clock = Clock::new(10.0);
+        let later = clock.began_at + Duration::from_secs(10);
+        assert_eq!(clock.to_real(later), clock.began_at + Duration::from_secs(1));
+        assert_eq!(clock.from_real(clock.to_real(later)), later);
+        assert_eq!(clock.from_real(clock.began_at - Duration::from_secs(1)), clock.began_at - Duration::from_secs(10));
+        assert_eq!(clock.instant(later).duration_since(clock.began).as_millis(), 1000);
+        assert_eq!(clock.secs_from_real(3), 30);
+        assert_eq!(clock.secs_from_real(u32::MAX), u32::MAX);
+    }
+}

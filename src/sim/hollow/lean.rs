@@ -1,0 +1,179 @@
+//! What kubelets read of pods and nodes, and nothing else of them.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::engine::Str;
+use crate::engine::facts::ConditionStatus;
+use crate::engine::template::Template;
+use crate::engine::time::Timestamp;
+use crate::sim::world::kubelet::PodSeen;
+use crate::sim::world::object::{Deletion, conditions};
+
+use super::clock::Clock;
+
+/// What every object has.
+#[derive(Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Meta {
+    pub(super) namespace: Str,
+    pub(super) name: Str,
+    pub(super) uid: Str,
+    pub(super) resource_version: String,
+    deletion_timestamp: Option<String>,
+    deletion_grace_period_seconds: Option<u32>,
+}
+
+/// A list, or a page of one.
+#[derive(Deserialize, Debug)]
+pub(super) struct List<T> {
+    pub(super) metadata: ListMeta,
+    /// Go writes `null` for an empty list.
+    pub(super) items: Option<Vec<T>>,
+}
+
+#[derive(Deserialize, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ListMeta {
+    pub(super) resource_version: String,
+    pub(super) r#continue: String,
+}
+
+#[derive(Deserialize, Debug)]
+struct Condition {
+    r#type: Str,
+    status: Str,
+}
+
+#[derive(Deserialize, Debug, Default)]
+#[serde(default)]
+struct Status {
+    conditions: Vec<Condition>,
+}
+
+impl Status {
+    fn ready(&self) -> ConditionStatus {
+        match self.conditions.iter().find(|condition| *condition.r#type == *conditions::READY) {
+            Some(condition) if *condition.status == *"True" => ConditionStatus::True,
+            Some(condition) if *condition.status == *"False" => ConditionStatus::False,
+            _ => ConditionStatus::Unknown,
+        }
+    }
+}
+
+/// A node.
+#[derive(Deserialize, Debug)]
+pub(super) struct Node {
+    pub(super) metadata: Meta,
+    #[serde(default)]
+    status: Status,
+}
+
+impl Node {
+    /// How the API server has its `Ready` condition.
+    pub(super) fn ready(&self) -> ConditionStatus {
+        self.status.ready()
+    }
+}
+
+/// A pod.
+#[derive(Deserialize, Debug)]
+pub(super) struct Pod {
+    pub(super) metadata: Meta,
+    spec: PodSpec,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "camelCase")]
+struct PodSpec {
+    #[serde(default)]
+    node_name: Str,
+    #[serde(default)]
+    init_containers: Vec<Container>,
+    containers: Vec<Container>,
+}
+
+#[derive(Deserialize, PartialEq, Eq, Hash, Debug)]
+struct Container {
+    name: Str,
+    #[serde(default)]
+    image: Str,
+}
+
+/// Templates by what they run: the pods of a DaemonSet share one.
+#[derive(Debug, Default)]
+pub(super) struct Templates(HashMap<(Vec<Container>, Vec<Container>), Template>);
+
+impl Templates {
+    /// The pod as its kubelet sees it; `None` when it is bound to no node.
+    pub(super) fn seen(&mut self, pod: Pod, clock: Clock) -> Option<PodSeen> {
+        let ready = pod.status.ready() == ConditionStatus::True;
+        let Pod { metadata, spec, .. } = pod;
+        if spec.node_name.is_empty() {
+            return None;
+        }
+        let template = self.0.entry((spec.init_containers, spec.containers));
+        let template = template.or_insert_with_key(|(init, main)| {
+            let listed = |containers: &[Container]| -> Vec<Value> {
+                containers.iter().map(|container| json!({"name": container.name, "image": container.image})).collect()
+            };
+            Template::from_json(json!({"spec": {"initContainers": listed(init), "containers": listed(main)}}))
+        });
+        let deletion = metadata.deletion_timestamp.and_then(|at| Timestamp::parse(&at).ok()).map(|at| Deletion {
+            at: clock.from_real(at),
+            grace_secs: clock.secs_from_real(metadata.deletion_grace_period_seconds.unwrap_or_default()),
+        });
+        Some(PodSeen {
+            namespace: metadata.namespace,
+            name: metadata.name,
+            uid: metadata.uid,
+            node: spec.node_name,
+            template: template.clone(),
+            deletion,
+            ready,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(uid: &str, image: &str) -> Pod {
+        serde_json::from_value(json!({
+            "metadata": {"namespace": "edge", "name": "agent-x", "uid": uid, "labels": {"app": "agent"}},
+            "spec": {"nodeName": "n1", "containers": [{"name": "agent", "image": image, "command": ["run"]}]},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn pods_that_run_the_same_share_a_template() {
+        let (mut templates, clock) = (Templates::default(), Clock::new(1.0));
+        let seen = ["v1", "v1", "v2"].map(|image| templates.seen(pod(image, image), clock).unwrap());
+        assert_eq!(templates.0.len(), 2);
+        assert_eq!(seen[0].template, seen[1].template);
+        assert_eq!(&*seen[2].template.containers()[0].image, "v2");
+        assert!(seen[0].ready && seen[0].deletion.is_none());
+    }
+
+    #[test]
+    fn a_pod_that_is_to_end_says_when_and_how_gently() {
+        let mut pod = pod("u", "v1");
+        pod.metadata.deletion_timestamp = Some("2030-01-01T00:00:05Z".into());
+        pod.metadata.deletion_grace_period_seconds = Some(5);
+        let deletion = Templates::default().seen(pod, Clock::new(1.0)).unwrap().deletion.unwrap();
+        assert_eq!((deletion.at.to_rfc3339().as_str(), deletion.grace_secs), ("2030-01-01T00:00:05Z", 5));
+    }
+
+    #[test]
+    fn an_empty_list_is_null_in_go() {
+        let list: List<Node> = serde_json::from_str(r#"{"metadata":{"resourceVersion":"7"},"items":null}"#).unwrap();
+        assert!(list.items.is_none() && list.metadata.resource_version == "7");
+    }
+}

@@ -1,0 +1,216 @@
+//! What somebody does through the API in a scenario: deploys, drains, taints, and the DaemonSets that are there at the
+//! beginning.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::engine::facts::StrategyKind;
+use crate::engine::quantity::IntOrPercent;
+use crate::sim::world::scenario::{ClusterFault, DaemonSetPlan, Scenario, Tolerates};
+
+use super::client::{Client, Trouble, Write};
+use super::lean::{List, Meta};
+use super::wire;
+
+/// How often we look whether the controller has seen a template.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Makes the writes of one fault. What is to be changed and is not there is left alone.
+pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(), Trouble> {
+    let done = match fault {
+        ClusterFault::Label { node, labels } => {
+            let value = |value: &String| if value.is_empty() { Value::Null } else { Value::from(value.as_str()) };
+            let labels: Map<_, _> = labels.iter().map(|(key, text)| (key.clone(), value(text))).collect();
+            patch(client, Write::Merge, &node_path(node), &json!({"metadata": {"labels": labels}})).await
+        }
+        ClusterFault::Cordon(node) => cordon(client, node, Some(true)).await,
+        ClusterFault::Uncordon(node) => cordon(client, node, None).await,
+        ClusterFault::Taint { node, taint } => {
+            let added = wire::taint(taint);
+            change_taints(client, node, |taints| {
+                taints.retain(|other| other["key"] != added["key"] || other["effect"] != added["effect"]);
+                taints.push(added.clone());
+            })
+            .await
+        }
+        ClusterFault::Untaint { node, key } => {
+            change_taints(client, node, |taints| taints.retain(|taint| taint["key"] != **key)).await
+        }
+        ClusterFault::DeleteNode(node) => patch(client, Write::Delete, &node_path(node), &json!({})).await,
+        ClusterFault::DeletePods { daemon_set, node } => delete_pods(client, daemon_set, node).await,
+        ClusterFault::SetImages { daemon_set, images } => {
+            let containers: Vec<_> = images.iter().map(|(name, image)| json!({"name": name, "image": image})).collect();
+            let change = json!({"spec": {"template": {"spec": {"containers": containers}}}});
+            patch(client, Write::Strategic, &daemon_set_path(daemon_set), &change).await
+        }
+        ClusterFault::SetStrategy { daemon_set, kind, max_unavailable } => {
+            let strategy = strategy(*kind, *max_unavailable);
+            let change = json!({"spec": {"updateStrategy": strategy}});
+            patch(client, Write::Merge, &daemon_set_path(daemon_set), &change).await
+        }
+        // No API server cuts its log because a client asks.
+        ClusterFault::Compact => Ok(()),
+    };
+    match done {
+        Err(Trouble::NotFound) => Ok(()),
+        Err(Trouble::Conflict) => Err(Trouble::Later { after: None, why: "it changed meanwhile".to_owned() }),
+        done => done,
+    }
+}
+
+async fn patch(client: &Client, write: Write, path: &str, body: &Value) -> Result<(), Trouble> {
+    client.write(write, path, body).await.map(drop)
+}
+
+fn node_path(node: &str) -> String {
+    format!("/api/v1/nodes/{node}")
+}
+
+/// The path of a DaemonSet that is called `namespace/name`.
+fn daemon_set_path(named: &str) -> String {
+    let (namespace, name) = named.split_once('/').unwrap_or(("default", named));
+    format!("/apis/apps/v1/namespaces/{namespace}/daemonsets/{name}")
+}
+
+async fn cordon(client: &Client, node: &str, unschedulable: Option<bool>) -> Result<(), Trouble> {
+    patch(client, Write::Merge, &node_path(node), &json!({"spec": {"unschedulable": unschedulable}})).await
+}
+
+/// Taints are one list, and the node lifecycle controller changes it too: so the version is said.
+async fn change_taints(client: &Client, node: &str, change: impl FnOnce(&mut Vec<Value>)) -> Result<(), Trouble> {
+    let path = node_path(node);
+    let mut present: Value = client.get(&path).await?;
+    let mut taints = match present["spec"]["taints"].take() {
+        Value::Array(taints) => taints,
+        _ => Vec::new(),
+    };
+    change(&mut taints);
+    let version = &present["metadata"]["resourceVersion"];
+    let change = json!({"metadata": {"resourceVersion": version}, "spec": {"taints": taints}});
+    patch(client, Write::Merge, &path, &change).await
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Owned {
+    metadata: OwnedMeta,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OwnedMeta {
+    name: String,
+    #[serde(default)]
+    owner_references: Vec<Owner>,
+}
+
+#[derive(Deserialize)]
+struct Owner {
+    uid: String,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    metadata: Meta,
+}
+
+async fn delete_pods(client: &Client, daemon_set: &str, node: &str) -> Result<(), Trouble> {
+    let owner: Named = client.get(&daemon_set_path(daemon_set)).await?;
+    let pods = format!("/api/v1/namespaces/{}/pods", owner.metadata.namespace);
+    let list: List<Owned> = client.get(&format!("{pods}?fieldSelector=spec.nodeName%3D{node}")).await?;
+    for pod in list.items.unwrap_or_default() {
+        let is_ours = pod.metadata.owner_references.iter().any(|of| *of.uid == *owner.metadata.uid);
+        if is_ours {
+            match patch(client, Write::Delete, &format!("{pods}/{}", pod.metadata.name), &json!({})).await {
+                Ok(()) | Err(Trouble::NotFound) => {}
+                Err(trouble) => return Err(trouble),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Creates a scenario's DaemonSets, oldest template first, so that each is a revision to roll back to.
+///
+/// To be done before there are nodes: then all pods begin at the newest.
+pub(super) async fn deploy(client: &Client, scenario: &Scenario) -> Result<(), Trouble> {
+    for plan in &scenario.daemon_sets {
+        let namespace = json!({"metadata": {"name": &*plan.namespace}});
+        existing(client.write(Write::Create, "/api/v1/namespaces", &namespace).await)?;
+        let collection = format!("/apis/apps/v1/namespaces/{}/daemonsets", plan.namespace);
+        let path = format!("{collection}/{}", plan.name);
+        let mut templates = plan.history.iter().chain([&plan.images]);
+        let Some(first) = templates.next() else { continue };
+        existing(client.write(Write::Create, &collection, &manifest(plan, first)).await)?;
+        until_observed(client, &path).await?;
+        for images in templates {
+            let change = ClusterFault::SetImages {
+                daemon_set: format!("{}/{}", plan.namespace, plan.name).into(),
+                images: images.clone(),
+            };
+            carry_out(client, &change).await?;
+            until_observed(client, &path).await?;
+        }
+    }
+    Ok(())
+}
+
+fn existing<T>(created: Result<T, Trouble>) -> Result<(), Trouble> {
+    match created {
+        Ok(_) | Err(Trouble::Conflict) => Ok(()),
+        Err(trouble) => Err(trouble),
+    }
+}
+
+async fn until_observed(client: &Client, path: &str) -> Result<(), Trouble> {
+    loop {
+        let present: Value = client.get(path).await?;
+        if present["status"]["observedGeneration"] == present["metadata"]["generation"] {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+fn manifest(plan: &DaemonSetPlan, images: &std::collections::BTreeMap<String, String>) -> Value {
+    let name = &*plan.name;
+    let containers: Vec<_> =
+        images.iter().map(|(container, image)| json!({"name": container, "image": image})).collect();
+    let tolerations = match plan.tolerates {
+        Tolerates::Nothing => json!([]),
+        Tolerates::Everything => json!([{"operator": "Exists"}]),
+    };
+    json!({
+        "metadata": {"name": name, "labels": {"app": name}},
+        "spec": {
+            "selector": {"matchLabels": {"app": name}},
+            "updateStrategy": strategy(plan.strategy, Some(plan.max_unavailable)),
+            "minReadySeconds": plan.min_ready_secs,
+            "revisionHistoryLimit": plan.history_limit,
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {
+                    "containers": containers,
+                    "nodeSelector": plan.node_selector,
+                    "tolerations": tolerations,
+                    "terminationGracePeriodSeconds": plan.grace_secs,
+                },
+            },
+        },
+    })
+}
+
+fn strategy(kind: StrategyKind, max_unavailable: Option<IntOrPercent>) -> Value {
+    let rolling = max_unavailable.map(|limit| match limit {
+        IntOrPercent::Int(count) => json!({"maxUnavailable": count}),
+        IntOrPercent::Percent(percent) => json!({"maxUnavailable": format!("{percent}%")}),
+    });
+    match (kind, rolling) {
+        (StrategyKind::RollingUpdate, None) => json!({"type": "RollingUpdate"}),
+        (StrategyKind::RollingUpdate, Some(rolling)) => json!({"type": "RollingUpdate", "rollingUpdate": rolling}),
+        (StrategyKind::OnDelete, None) => json!({"type": "OnDelete"}),
+        (StrategyKind::OnDelete, Some(rolling)) => json!({"type": "OnDelete", "rollingUpdate": rolling}),
+    }
+}

@@ -1,0 +1,231 @@
+//! What is to be written: in order per object, so many at once, so many a second, tried again when it may help.
+//!
+//! ```text
+//!   push ──→ lane of the object: [status] [final delete]      one of a lane is under way at any time
+//!                └─ ready ──→ leases before statuses before events ──→ at most `in_flight` requests
+//!                └─ asleep after trouble, 0.2 s … 5 s, or what the server asks for
+//! ```
+//!
+//! A newer status takes the place of an older one that has not left yet: that is what keeps a slow server from
+//! drowning, and what kubelets do.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
+
+use crate::engine::Str;
+use crate::sim::world::kubelet::Action;
+use crate::sim::world::scenario::ClusterFault;
+
+use super::client::{Client, Trouble};
+use super::clock::Clock;
+use super::deliver::{NodeFacts, deliver};
+use super::{Options, Shared, operator};
+
+/// How long a lane rests after trouble.
+const BACK_OFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+
+/// What is written in order.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+enum Lane {
+    Node(Str),
+    Operator,
+    Pod(Str),
+    Event(Str, Str),
+}
+
+/// Lanes of the same class take turns; a class waits for those before it.
+const CLASSES: usize = 3;
+
+impl Lane {
+    fn class(&self) -> usize {
+        match self {
+            Self::Node(_) => 0,
+            Self::Operator | Self::Pod(_) => 1,
+            Self::Event(..) => 2,
+        }
+    }
+}
+
+/// Something to be written.
+#[derive(Clone, Debug)]
+enum Work {
+    Kubelet(Action),
+    Operator(ClusterFault),
+}
+
+impl Work {
+    /// Whether this one makes `older` needless.
+    fn supersedes(&self, older: &Self) -> bool {
+        let (Self::Kubelet(newer), Self::Kubelet(older)) = (self, older) else { return false };
+        matches!(
+            (newer, older),
+            (Action::NodeStatus { .. }, Action::NodeStatus { .. })
+                | (Action::RenewLease { .. }, Action::RenewLease { .. })
+                | (Action::PodStatus { .. }, Action::PodStatus { .. })
+                | (Action::Event { .. }, Action::Event { .. })
+        )
+    }
+}
+
+/// A lane is there while it is among the ready, under way, or asleep.
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<Work>,
+    back_off: Duration,
+}
+
+/// What came of one piece of work.
+#[derive(Debug)]
+pub(super) struct Sent {
+    lane: Lane,
+    work: Work,
+    facts: NodeFacts,
+    result: Result<(), Trouble>,
+}
+
+#[derive(Debug)]
+pub(super) struct Outbox {
+    client: Arc<Client>,
+    clock: Clock,
+    shared: Arc<Shared>,
+    lanes: HashMap<Lane, Queue>,
+    ready: [VecDeque<Lane>; CLASSES],
+    asleep: BinaryHeap<Reverse<(Instant, Lane)>>,
+    under_way: JoinSet<Sent>,
+    nodes: BTreeMap<Str, NodeFacts>,
+    in_flight: usize,
+    /// The time one request takes of our allowance, and when the next may leave.
+    pace: Duration,
+    next_at: Instant,
+}
+
+impl Outbox {
+    pub(super) fn new(client: Arc<Client>, clock: Clock, shared: Arc<Shared>, options: &Options) -> Self {
+        Self {
+            client,
+            clock,
+            shared,
+            lanes: HashMap::new(),
+            ready: Default::default(),
+            asleep: BinaryHeap::new(),
+            under_way: JoinSet::new(),
+            nodes: BTreeMap::new(),
+            in_flight: options.in_flight.max(1),
+            pace: Duration::from_secs(1) / options.per_second.max(1),
+            next_at: Instant::now(),
+        }
+    }
+
+    /// Takes on what a kubelet asks for.
+    pub(super) fn push(&mut self, action: Action) {
+        let lane = match &action {
+            Action::Register(object) => Lane::Node(object.meta.name.clone()),
+            Action::NodeStatus { node, .. } | Action::RenewLease { node, .. } => Lane::Node(node.clone()),
+            Action::PodStatus { uid, .. } | Action::RemovePod { uid, .. } => Lane::Pod(uid.clone()),
+            Action::Event { namespace, name, .. } => Lane::Event(namespace.clone(), name.clone()),
+        };
+        self.queue(lane, Work::Kubelet(action));
+    }
+
+    /// Takes on a write that somebody makes through the API.
+    pub(super) fn push_fault(&mut self, fault: ClusterFault) {
+        self.queue(Lane::Operator, Work::Operator(fault));
+    }
+
+    fn queue(&mut self, lane: Lane, work: Work) {
+        if let Some(queue) = self.lanes.get_mut(&lane) {
+            queue.waiting.retain(|older| !work.supersedes(older));
+            queue.waiting.push_back(work);
+            return;
+        }
+        self.lanes.insert(lane.clone(), Queue { waiting: [work].into(), back_off: Duration::ZERO });
+        self.ready[lane.class()].push_back(lane);
+    }
+
+    /// Sends as much as may leave now.
+    pub(super) fn launch(&mut self) {
+        let now = Instant::now();
+        while let Some(Reverse((at, _))) = self.asleep.peek() {
+            if *at > now {
+                break;
+            }
+            if let Some(Reverse((_, lane))) = self.asleep.pop() {
+                self.ready[lane.class()].push_back(lane);
+            }
+        }
+        // A burst of a tenth of a second is allowed for.
+        self.next_at = self.next_at.max(now.checked_sub(Duration::from_millis(100)).unwrap_or(now));
+        while self.under_way.len() < self.in_flight && self.next_at <= now {
+            let Some(lane) = self.ready.iter_mut().find_map(VecDeque::pop_front) else { return };
+            self.send(lane);
+            self.next_at += self.pace;
+        }
+    }
+
+    fn send(&mut self, lane: Lane) {
+        let Some(work) = self.lanes.get_mut(&lane).and_then(|queue| queue.waiting.pop_front()) else {
+            self.lanes.remove(&lane);
+            return;
+        };
+        let mut facts = match &lane {
+            Lane::Node(node) => self.nodes.get(node).cloned().unwrap_or_default(),
+            _ => NodeFacts::default(),
+        };
+        let (client, clock) = (Arc::clone(&self.client), self.clock);
+        self.under_way.spawn(async move {
+            let result = match &work {
+                Work::Kubelet(action) => deliver(&client, action, &mut facts, clock).await,
+                Work::Operator(fault) => operator::carry_out(&client, fault).await,
+            };
+            Sent { lane, work, facts, result }
+        });
+    }
+
+    /// When something may leave that may not now.
+    pub(super) fn wake_at(&self) -> Option<Instant> {
+        let paced = (self.ready.iter().any(|lanes| !lanes.is_empty()) && self.under_way.len() < self.in_flight)
+            .then_some(self.next_at);
+        self.asleep.peek().map(|Reverse((at, _))| *at).into_iter().chain(paced).min()
+    }
+
+    /// Waits until something under way has come to its end; for ever, when nothing is.
+    pub(super) async fn next(&mut self) -> Result<Sent, JoinError> {
+        match self.under_way.join_next().await {
+            Some(sent) => sent,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Takes in what came of a piece of work.
+    pub(super) fn settle(&mut self, sent: Sent) {
+        let Sent { lane, work, facts, result } = sent;
+        if let Lane::Node(node) = &lane {
+            self.nodes.insert(node.clone(), facts);
+        }
+        let Some(queue) = self.lanes.get_mut(&lane) else { return };
+        match result {
+            Err(Trouble::Later { after, .. }) => {
+                if !queue.waiting.iter().any(|newer| newer.supersedes(&work)) {
+                    queue.waiting.push_front(work);
+                }
+                queue.back_off = (queue.back_off * 2).clamp(BACK_OFF.0, BACK_OFF.1);
+                let until = Instant::now() + after.unwrap_or_default().max(queue.back_off);
+                self.asleep.push(Reverse((until, lane)));
+                return;
+            }
+            Err(trouble) => self.shared.refused(format!("{work:?}: {trouble}")),
+            Ok(()) => {}
+        }
+        queue.back_off = Duration::ZERO;
+        if queue.waiting.is_empty() {
+            self.lanes.remove(&lane);
+        } else {
+            self.ready[lane.class()].push_back(lane);
+        }
+    }
+}

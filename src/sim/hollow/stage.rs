@@ -1,0 +1,205 @@
+//! The one task that owns the fleet: it brings it what the watches tell, what time it is and what happens, and takes
+//! away what the kubelets ask for.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::mpsc::{Receiver, channel};
+use tokio::time::Instant;
+
+use crate::engine::Str;
+use crate::engine::time::Timestamp;
+use crate::sim::world::kubelet::Fleet;
+use crate::sim::world::scenario::{Fault, Scenario};
+
+use super::client::{Client, Trouble};
+use super::clock::Clock;
+use super::lean::{Node, Pod, Templates};
+use super::outbox::Outbox;
+use super::watch::{Told, follow};
+use super::{Asked, Options, Shared, Workloads, operator};
+
+/// Pods that are bound to a node: no others concern a kubelet.
+const PODS: &str = "/api/v1/pods?fieldSelector=spec.nodeName%21%3D";
+const NODES: &str = "/api/v1/nodes";
+/// What may wait in a channel before its watch waits.
+const BACKLOG: usize = 256;
+
+pub(super) struct Stage {
+    fleet: Fleet,
+    clock: Clock,
+    outbox: Outbox,
+    shared: Arc<Shared>,
+    templates: Templates,
+    /// Where the pods are that we know of, by uid.
+    pods: HashMap<Str, Str>,
+    scenario: Vec<(Duration, Fault)>,
+    /// What happens, by when; the number keeps what happens at once in order.
+    agenda: BinaryHeap<Reverse<(Timestamp, usize)>>,
+    faults: Vec<Option<Fault>>,
+}
+
+impl Stage {
+    /// Runs until its runtime ends.
+    pub(super) async fn run(
+        client: Arc<Client>,
+        scenario: Scenario,
+        options: Options,
+        clock: Clock,
+        shared: Arc<Shared>,
+    ) {
+        if options.workloads == Workloads::Create {
+            deploy(&client, &scenario, &shared).await;
+        }
+        let (tell_pods, pods) = channel(BACKLOG);
+        let (tell_nodes, nodes) = channel(BACKLOG);
+        tokio::spawn(follow::<Pod>(Arc::clone(&client), PODS, tell_pods));
+        tokio::spawn(follow::<Node>(Arc::clone(&client), NODES, tell_nodes));
+        let stage = Self {
+            fleet: Fleet::of(&scenario, options.seed, clock.now()),
+            clock,
+            outbox: Outbox::new(client, clock, Arc::clone(&shared), &options),
+            shared,
+            templates: Templates::default(),
+            pods: HashMap::new(),
+            scenario: scenario.faults,
+            agenda: BinaryHeap::new(),
+            faults: Vec::new(),
+        };
+        stage.play(pods, nodes).await;
+    }
+
+    async fn play(mut self, mut pods: Receiver<Told<Pod>>, mut nodes: Receiver<Told<Node>>) {
+        let shared = Arc::clone(&self.shared);
+        loop {
+            self.let_time_pass();
+            let wake = self.wake_at();
+            tokio::select! {
+                Some(told) = pods.recv() => {
+                    self.pod(told);
+                    while let Ok(told) = pods.try_recv() {
+                        self.pod(told);
+                    }
+                }
+                Some(told) = nodes.recv() => {
+                    self.node(told);
+                    while let Ok(told) = nodes.try_recv() {
+                        self.node(told);
+                    }
+                }
+                sent = self.outbox.next() => {
+                    if let Ok(sent) = sent {
+                        self.outbox.settle(sent);
+                    }
+                }
+                () = shared.bell.notified() => self.listen(),
+                () = sleep_until(wake) => {}
+            }
+        }
+    }
+
+    /// Lets happen what is due, and sends what the kubelets ask for.
+    fn let_time_pass(&mut self) {
+        let now = self.clock.now();
+        while let Some(Reverse((at, index))) = self.agenda.peek().copied() {
+            if at > now {
+                break;
+            }
+            self.agenda.pop();
+            match self.faults.get_mut(index).and_then(Option::take) {
+                Some(Fault::Fleet(fault)) => {
+                    self.fleet.advance(at);
+                    self.fleet.inject(&fault, at);
+                }
+                Some(Fault::Cluster(fault)) => self.outbox.push_fault(fault),
+                None => {}
+            }
+        }
+        self.fleet.advance(now);
+        for action in self.fleet.take_actions() {
+            self.outbox.push(action);
+        }
+        self.outbox.launch();
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        let agenda = self.agenda.peek().map(|Reverse((at, _))| *at);
+        let fleet = self.fleet.next_at().into_iter().chain(agenda).min().map(|at| self.clock.instant(at));
+        fleet.into_iter().chain(self.outbox.wake_at()).min()
+    }
+
+    fn listen(&mut self) {
+        let asked = std::mem::take(&mut *self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner));
+        for asked in asked {
+            match asked {
+                Asked::Play => {
+                    for (after, fault) in std::mem::take(&mut self.scenario) {
+                        self.schedule(after, fault);
+                    }
+                }
+                Asked::Fault(after, fault) => self.schedule(after, *fault),
+            }
+        }
+    }
+
+    fn schedule(&mut self, after: Duration, fault: Fault) {
+        self.agenda.push(Reverse((self.clock.now() + after, self.faults.len())));
+        self.faults.push(Some(fault));
+    }
+
+    fn pod(&mut self, told: Told<Pod>) {
+        match told {
+            Told::Listed(pods) => {
+                let mut gone: HashSet<Str> = self.pods.keys().cloned().collect();
+                for pod in pods {
+                    gone.remove(&pod.metadata.uid);
+                    self.pod_is(pod);
+                }
+                gone.iter().for_each(|uid| self.pod_gone(uid));
+            }
+            Told::Is(pod) => self.pod_is(pod),
+            Told::Gone(pod) => self.pod_gone(&pod.metadata.uid),
+        }
+    }
+
+    fn pod_is(&mut self, pod: Pod) {
+        if let Some(seen) = self.templates.seen(pod, self.clock) {
+            self.pods.insert(seen.uid.clone(), seen.node.clone());
+            self.fleet.pod_seen(seen, self.clock.now());
+        }
+    }
+
+    fn pod_gone(&mut self, uid: &Str) {
+        if let Some(node) = self.pods.remove(uid) {
+            self.fleet.pod_gone(&node, uid, self.clock.now());
+        }
+    }
+
+    fn node(&mut self, told: Told<Node>) {
+        let mut is = |node: &Node| self.fleet.node_seen(&node.metadata.name, node.ready());
+        match told {
+            Told::Listed(nodes) => nodes.iter().for_each(is),
+            Told::Is(node) => is(&node),
+            Told::Gone(_) => {}
+        }
+    }
+}
+
+async fn sleep_until(wake: Option<Instant>) {
+    match wake {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Tries until the DaemonSets are there, or are refused.
+async fn deploy(client: &Client, scenario: &Scenario, shared: &Shared) {
+    while let Err(trouble) = operator::deploy(client, scenario).await {
+        let Trouble::Later { after, .. } = trouble else {
+            return shared.refused(format!("creating the DaemonSets of {}: {trouble}", scenario.name));
+        };
+        tokio::time::sleep(after.unwrap_or(Duration::from_millis(200))).await;
+    }
+}

@@ -1,0 +1,164 @@
+//! One list and one watch after the other, for as long as somebody listens.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc::Sender;
+
+use super::client::{Client, Trouble, unreadable};
+use super::lean::{List, Meta};
+
+/// Objects a page.
+const PAGE: u32 = 500;
+/// How long a server should keep a watch open.
+const WATCH_SECS: u32 = 240;
+/// How long we wait after a failure: doubled from the first to the second.
+const BACK_OFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+
+/// What a watch tells.
+#[derive(Debug)]
+pub(super) enum Told<T> {
+    /// These are all that there are.
+    Listed(Vec<T>),
+    /// It is there, like this.
+    Is(T),
+    /// It is gone.
+    Gone(T),
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    r#type: &'a str,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct Bookmark {
+    metadata: Meta,
+}
+
+#[derive(Deserialize)]
+struct Failure {
+    code: Option<u16>,
+    message: Option<String>,
+}
+
+/// Nobody listens any more.
+struct Deaf;
+
+/// Tells of all objects at `path`, whose query narrows them down, until nobody listens.
+pub(super) async fn follow<T: DeserializeOwned>(client: Arc<Client>, path: &'static str, tell: Sender<Told<T>>) {
+    let mut back_off = BACK_OFF.0;
+    let mut from = None;
+    loop {
+        let outcome = match from.take() {
+            None => list(&client, path, &tell).await,
+            Some(version) => watch(&client, path, version, &tell).await,
+        };
+        match outcome {
+            Err(Deaf) => return,
+            Ok(Ok(version)) => {
+                from = Some(version);
+                back_off = BACK_OFF.0;
+            }
+            Ok(Err((version, trouble))) => {
+                from = version.filter(|_| !matches!(trouble, Trouble::Expired));
+                tokio::time::sleep(back_off).await;
+                back_off = (back_off * 2).min(BACK_OFF.1);
+            }
+        }
+    }
+}
+
+/// The version to go on from, or why it broke and from which version to try again.
+type Leg = Result<Result<String, (Option<String>, Trouble)>, Deaf>;
+
+async fn list<T: DeserializeOwned>(client: &Client, path: &str, tell: &Sender<Told<T>>) -> Leg {
+    let (mut items, mut next) = (Vec::new(), String::new());
+    loop {
+        let page = format!("{path}{}limit={PAGE}&continue={next}", separator(path));
+        let page: List<T> = match client.get(&page).await {
+            Ok(page) => page,
+            Err(trouble) => return Ok(Err((None, trouble))),
+        };
+        items.extend(page.items.unwrap_or_default());
+        if page.metadata.r#continue.is_empty() {
+            tell.send(Told::Listed(items)).await.map_err(|_closed| Deaf)?;
+            return Ok(Ok(page.metadata.resource_version));
+        }
+        next = page.metadata.r#continue;
+    }
+}
+
+async fn watch<T: DeserializeOwned>(client: &Client, path: &str, mut version: String, tell: &Sender<Told<T>>) -> Leg {
+    let query = format!("watch=1&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECS}&resourceVersion={version}");
+    let mut lines = match client.lines(&format!("{path}{}{query}", separator(path))).await {
+        Ok(lines) => lines,
+        Err(trouble) => return Ok(Err((Some(version), trouble))),
+    };
+    loop {
+        let line = match lines.next().await {
+            Ok(Some(line)) => line,
+            Ok(None) => return Ok(Ok(version)),
+            Err(trouble) => return Ok(Err((Some(version), trouble))),
+        };
+        match read(path, &line) {
+            Ok((at, told)) => {
+                version = at;
+                if let Some(told) = told {
+                    tell.send(told).await.map_err(|_closed| Deaf)?;
+                }
+            }
+            Err(trouble) => return Ok(Err((Some(version), trouble))),
+        }
+    }
+}
+
+/// One line of a watch: the version it brings us to, and what it tells.
+fn read<T: DeserializeOwned>(path: &str, line: &[u8]) -> Result<(String, Option<Told<T>>), Trouble> {
+    let cannot = |error: serde_json::Error| unreadable(path, &error);
+    let line: Line<'_> = serde_json::from_slice(line).map_err(cannot)?;
+    let text = line.object.get();
+    if line.r#type == "ERROR" {
+        let failure: Failure = serde_json::from_str(text).map_err(cannot)?;
+        return Err(match failure.code {
+            Some(410) => Trouble::Expired,
+            _ => Trouble::Later { after: None, why: failure.message.unwrap_or_default() },
+        });
+    }
+    let version = serde_json::from_str::<Bookmark>(text).map_err(cannot)?.metadata.resource_version;
+    let object = || serde_json::from_str(text).map_err(cannot);
+    let told = match line.r#type {
+        "ADDED" | "MODIFIED" => Some(Told::Is(object()?)),
+        "DELETED" => Some(Told::Gone(object()?)),
+        _ => None,
+    };
+    Ok((version, told))
+}
+
+fn separator(path: &str) -> char {
+    if path.contains('?') { '&' } else { '?' }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lean::Node;
+    use super::*;
+
+    #[test]
+    fn lines_of_a_watch_are_told_apart() {
+        let line = |kind: &str| {
+            format!(r#"{{"type":"{kind}","object":{{"metadata":{{"name":"n1","resourceVersion":"42"}},"code":410}}}}"#)
+        };
+        let read = |kind: &str| read::<Node>("/api/v1/nodes", line(kind).as_bytes());
+        assert!(matches!(read("ADDED"), Ok((at, Some(Told::Is(node)))) if at == "42" && &*node.metadata.name == "n1"));
+        assert!(matches!(read("DELETED"), Ok((_, Some(Told::Gone(_))))));
+        assert!(matches!(read("BOOKMARK"), Ok((at, None)) if at == "42"));
+        assert!(matches!(read("ERROR"), Err(Trouble::Expired)));
+        assert!(matches!(super::read::<Node>("/api/v1/nodes", b"<html>"), Err(Trouble::Later { .. })));
+    }
+}
