@@ -8,5 +8,7 @@ mod support;
 
 mod control_plane {
     mod driving;
+    mod hollow;
     mod smoke;
+    mod yard;
 }

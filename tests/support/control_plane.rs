@@ -21,6 +21,7 @@ mod programs;
 mod sandbox;
 mod supervisor;
 mod user;
+mod witness;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -29,6 +30,7 @@ use std::process::Output;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use rolldeck::sim::hollow::Target;
 use rustix::process::{Pid, Signal, kill_process};
 
 use client::Client;
@@ -39,6 +41,7 @@ use supervisor::Supervisor;
 pub(crate) use client::Answer;
 pub(crate) use sandbox::{Sandbox, daemon_set, sandbox};
 pub(crate) use user::{Grant, User};
+pub(crate) use witness::{Delete, Seen, Step, Witness};
 
 /// How long a start may take on a busy machine; it takes 5 s on an idle one.
 const START_WITHIN: Duration = Duration::from_secs(120);
@@ -226,9 +229,29 @@ impl ControlPlane {
         self.files.url()
     }
 
+    /// The certificate of the authority that signed the API server's, in PEM.
+    pub(crate) fn authority(&self) -> &str {
+        self.files.authority()
+    }
+
+    /// The API server as hollow nodes are pointed at it.
+    pub(crate) fn target(&self) -> Target {
+        Target {
+            url: self.url().to_owned(),
+            token: self.admin.token().to_owned(),
+            authority: Some(self.authority().to_owned()),
+        }
+    }
+
     /// The directory of certificates, kubeconfigs, commands and logs.
     pub(crate) fn directory(&self) -> &Path {
         self.files.directory()
+    }
+
+    /// Waits until there is an object at `path`.
+    #[track_caller]
+    pub(crate) fn until_exists(&self, path: &str) {
+        eventually(path, START_WITHIN, || (self.admin.get(path).status == 200).then_some(()));
     }
 
     /// The file with everything `component` has logged.

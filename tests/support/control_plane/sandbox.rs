@@ -7,6 +7,7 @@ use std::ops::Deref;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rolldeck::sim::world::scenario::Scenario;
 use serde_json::{Value, json};
 
 use super::{ControlPlane, Options, StartError};
@@ -68,6 +69,22 @@ impl Sandbox {
     /// The label selector for the sandbox's nodes, as `kubectl -l` takes it.
     pub(crate) fn node_labels(&self) -> String {
         format!("{SANDBOX}={}", self.namespace)
+    }
+
+    /// The scenario's nodes become this sandbox's: named and labelled after it, and selected by its DaemonSets, which move
+    /// to its namespace. Faults that name nodes have to be given afterwards.
+    pub(crate) fn own(&self, mut scenario: Scenario) -> Scenario {
+        for node in &mut scenario.nodes {
+            node.name = format!("{}-{}", self.namespace, node.name).into();
+            let sandbox = (SANDBOX.into(), self.namespace.as_str().into());
+            node.labels =
+                node.labels.iter().map(|(key, value)| (key.clone(), value.clone())).chain([sandbox]).collect();
+        }
+        for plan in &mut scenario.daemon_sets {
+            plan.namespace = self.namespace.as_str().into();
+            plan.node_selector.insert(SANDBOX.to_owned(), self.namespace.clone());
+        }
+        scenario
     }
 
     /// Creates Ready nodes `NAMESPACE-n1` to `NAMESPACE-n`*count* and returns their names.

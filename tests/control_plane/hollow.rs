@@ -1,0 +1,94 @@
+//! Hollow nodes with Kubernetes' own controllers: the world that rolldeck is judged in, without rolldeck.
+
+use std::time::{Duration, Instant};
+
+use rolldeck::engine::facts::StrategyKind;
+use rolldeck::sim::hollow::{Hollow, Options as HollowOptions, Workloads};
+use rolldeck::sim::world::scenario::FleetFault;
+
+use super::yard::{GOOD, MISSING, NODES, SOON, SPEED, Yard, scenario};
+use crate::support::control_plane::{ControlPlane, Options, Step, Witness, eventually};
+
+#[test]
+fn a_rolling_update_runs_through_within_its_budget() {
+    let Some(yard) = Yard::new("rolling") else { return };
+    let began = Instant::now();
+    yard.witness.forget_steps();
+    yard.deploy(GOOD[1]);
+    yard.until("all nodes serve v2", |witness| witness.serving(":v2").len() == NODES);
+    assert!(yard.witness.worst_since(began) <= 2, "{} nodes down at once", yard.witness.worst_since(began));
+    let want =
+        [Step::Deleting, Step::Unready, Step::Gone, Step::Created(GOOD[1].to_owned()), Step::Pulled, Step::Ready];
+    for (node, steps) in yard.witness.steps() {
+        let steps: Vec<Step> = steps.into_iter().collect();
+        assert_eq!(steps, want, "on {node}");
+    }
+    assert_eq!(yard.hollow.refusals(), Vec::<String>::new());
+}
+
+/// kubernetes-facts: with a budget of 2, an image that cannot be pulled and nodes that flap, 20 of 20 nodes go down.
+#[test]
+fn flapping_readiness_takes_every_node_down() {
+    let Some(yard) = Yard::new("cascade") else { return };
+    yard.deploy(MISSING);
+    yard.until("two nodes wait for an image", |witness| {
+        witness.pods().values().filter(|pod| pod.pull_failed).count() == 2
+    });
+    assert_eq!(yard.witness.unavailable(), 2);
+    let mut down = 2;
+    while down < NODES {
+        let serving: Vec<_> = yard.witness.serving(":v1").into_iter().take(6).collect();
+        for node in &serving {
+            yard.hollow.flap(node, Duration::from_secs(30));
+        }
+        down += serving.len();
+        yard.until("those that flapped are replaced", |witness| {
+            witness.pods().values().filter(|pod| pod.image == MISSING).count() == down
+        });
+    }
+    yard.until("nobody serves", |witness| witness.unavailable() == NODES);
+}
+
+/// Of its own: its nodes fall silent, and the control plane notices soon.
+#[test]
+fn a_node_that_loses_the_network_turns_unknown_and_comes_back() {
+    // 40 s of the kubelets' clock.
+    let options = Options { node_monitor_grace: Duration::from_secs(4), ..Options::default() };
+    let Ok(plane) = ControlPlane::start_with(&options) else { return };
+    let scenario = scenario(StrategyKind::RollingUpdate);
+    let hollow_options = HollowOptions { speed: SPEED, workloads: Workloads::Create, ..HollowOptions::default() };
+    let hollow = Hollow::start(&plane.target(), &scenario, hollow_options).unwrap();
+    let nodes: Vec<String> = scenario.nodes.iter().map(|node| node.name.to_string()).collect();
+    plane.until_exists("/api/v1/namespaces/edge");
+    let witness = Witness::watch(&plane, "edge", "agent", &nodes);
+    witness.until("the agent serves everywhere", SOON, |witness| witness.unavailable() == 0);
+    let before = witness.pods();
+
+    hollow.fault(FleetFault::Cut("n07".into()));
+    witness.until("n07's pod counts as not ready", SOON, |witness| !witness.pods()["n07"].ready);
+    assert_eq!(ready(&plane, "n07"), "Unknown");
+    assert_eq!(witness.unavailable(), 1);
+
+    hollow.fault(FleetFault::Restore("n07".into()));
+    witness.until("it is ready again", SOON, |witness| witness.pods()["n07"].ready);
+    eventually("the node is Ready", SOON, || (ready(&plane, "n07") == "True").then_some(()));
+    let uids = |pods: &std::collections::BTreeMap<String, crate::support::control_plane::Seen>| {
+        pods.iter().map(|(node, pod)| (node.clone(), pod.uid.clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(uids(&witness.pods()), uids(&before), "nobody was replaced");
+
+    hollow.fault(FleetFault::PowerOff("n03".into()));
+    witness.until("n03's pod counts as not ready", SOON, |witness| !witness.pods()["n03"].ready);
+    hollow.fault(FleetFault::PowerOn("n03".into()));
+    witness.until("it serves again", SOON, |witness| witness.pods()["n03"].ready);
+    let pod = plane.admin().get(&format!("/api/v1/namespaces/edge/pods/{}", witness.pods()["n03"].name)).ok();
+    assert_eq!(pod["status"]["containerStatuses"][0]["restartCount"], 1);
+    assert_eq!(hollow.refusals(), Vec::<String>::new());
+}
+
+fn ready(plane: &ControlPlane, node: &str) -> String {
+    let node = plane.admin().get(&format!("/api/v1/nodes/{node}")).ok();
+    let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let ready = conditions.iter().find(|condition| condition["type"] == "Ready").expect("a Ready condition");
+    ready["status"].as_str().unwrap_or_default().to_owned()
+}
