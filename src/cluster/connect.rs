@@ -1,5 +1,6 @@
 //! From a kubeconfig to a connection, with errors that say what was tried and where, and what to try next.
 
+mod client;
 mod error;
 
 use std::path::{Path, PathBuf};
@@ -93,7 +94,7 @@ impl Cluster {
         config.default_retry = false;
         let server: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
         let namespace: Arc<str> = config.default_namespace.as_str().into();
-        let client = kube::Client::try_from(config).map_err(|error| match &error {
+        let client = client::client(config).map_err(|error| match &error {
             kube::Error::ProxyProtocolDisabled { .. } | kube::Error::ProxyProtocolUnsupported { .. } => {
                 ConnectError::Proxy { context: context.clone(), why: error.to_string() }
             }

@@ -11,6 +11,9 @@
 //! than it has to be. The engine is touched by this task only. How often it decides and publishes follows from how long
 //! that takes: a fleet of thousands that is being loaded costs no more than a fraction of one core for it.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

@@ -1,0 +1,269 @@
+use std::sync::Mutex;
+
+use super::*;
+use crate::engine::command::{Refusal, Step};
+use crate::engine::effect::{DaemonSetPatch, Done};
+use crate::engine::event::{Permission, Right, WatchHealth, Watched};
+use crate::engine::facts::{DaemonSetFact, LeaseFact, NodeFact, RevisionFact, StrategyKind, UpdateStrategy};
+use crate::engine::snapshot::Presence;
+use crate::engine::template::Template;
+use crate::engine::{Role, Timing};
+
+/// Writes that are made as a test says, and remembered.
+#[derive(Clone)]
+struct Scripted {
+    say: fn(&Effect) -> Executed,
+    asked: Arc<Mutex<Vec<Effect>>>,
+}
+
+impl Hands for Scripted {
+    async fn execute(&self, effect: Effect) -> Executed {
+        self.asked.lock().unwrap().push(effect.clone());
+        (self.say)(&effect)
+    }
+}
+
+impl Scripted {
+    fn new(say: fn(&Effect) -> Executed) -> Self {
+        Self { say, asked: Arc::default() }
+    }
+
+    fn asked(&self) -> Vec<Effect> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+/// Tells when it is dropped.
+struct Feed(Arc<Mutex<bool>>);
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap() = true;
+    }
+}
+
+struct Run {
+    rollout: Rollout,
+    events: mpsc::Sender<Event>,
+    hands: Scripted,
+    feed_ended: Arc<Mutex<bool>>,
+}
+
+fn run(say: fn(&Effect) -> Executed) -> Run {
+    let config = Config {
+        namespace: "edge".into(),
+        name: "agent".into(),
+        identity: "ada@host/1".into(),
+        role: Role::Driver,
+        timing: Timing::default(),
+    };
+    let (events, seen) = mpsc::channel(EVENTS);
+    let hands = Scripted::new(say);
+    let feed_ended = Arc::new(Mutex::new(false));
+    let rollout = spawn(config, Clock::start(), seen, hands.clone(), Feed(feed_ended.clone()));
+    Run { rollout, events, hands, feed_ended }
+}
+
+fn template() -> Template {
+    Template::from_json(serde_json::json!({"spec": {"containers": [{"name": "agent", "image": "agent:v1"}]}}))
+}
+
+fn daemonset() -> DaemonSetFact {
+    DaemonSetFact {
+        namespace: "edge".into(),
+        name: "agent".into(),
+        uid: "ds".into(),
+        resource_version: "1".into(),
+        generation: 1,
+        observed_generation: 1,
+        strategy: UpdateStrategy {
+            kind: StrategyKind::RollingUpdate,
+            raw: serde_json::json!({"type": "RollingUpdate"}),
+            ..UpdateStrategy::default()
+        },
+        template: template(),
+        ..DaemonSetFact::default()
+    }
+}
+
+impl Run {
+    /// Tells everything that a rollout of `nodes` nodes without pods needs to be loaded.
+    async fn load(&self, nodes: usize) {
+        let revision = RevisionFact {
+            name: "agent-r1".into(),
+            hash: "r1".into(),
+            number: 1,
+            owner: Some("ds".into()),
+            template: template(),
+            ..RevisionFact::default()
+        };
+        let mut events = vec![
+            Event::DaemonSet(Box::new(daemonset())),
+            Event::Revision(Box::new(revision)),
+            Event::Rights(
+                [Right::PatchDaemonSet, Right::DeletePods, Right::CreateLease, Right::UpdateLease]
+                    .map(|right| (right, Permission::Allowed))
+                    .to_vec(),
+            ),
+            Event::LeaseGone,
+        ];
+        events.extend((0..nodes).map(|nth| Event::Node(Box::new(node(nth, "a")))));
+        for watched in Watched::ALL {
+            events.insert(0, Event::Listing(watched));
+            events.push(Event::Listed(watched));
+            events.push(Event::Watch(watched, WatchHealth::Live));
+        }
+        for event in events {
+            self.events.send(event).await.unwrap();
+        }
+    }
+
+    async fn until(&mut self, is: impl FnMut(&Arc<Snapshot>) -> bool) -> Arc<Snapshot> {
+        let waiting = self.rollout.snapshots.wait_for(is);
+        tokio::time::timeout(Duration::from_secs(20), waiting).await.expect("in time").expect("it runs").clone()
+    }
+}
+
+fn node(nth: usize, site: &str) -> NodeFact {
+    NodeFact {
+        name: format!("n{nth}").into(),
+        labels: [("site", site)].into_iter().collect(),
+        ready: crate::engine::facts::ConditionStatus::True,
+        ..NodeFact::default()
+    }
+}
+
+fn only(outcome: crate::engine::effect::Outcome) -> Executed {
+    Executed { outcome, seen: Vec::new() }
+}
+
+/// A server that does as it is told.
+fn obedient(effect: &Effect) -> Executed {
+    only(Ok(match effect {
+        Effect::DeletePod { .. } => Done::PodDeleted,
+        Effect::PatchDaemonSet { patch, .. } => {
+            let mut fact = DaemonSetFact { resource_version: "2".into(), ..daemonset() };
+            if let DaemonSetPatch::Adopt { original } = patch {
+                fact.strategy.kind = StrategyKind::OnDelete;
+                fact.annotations = [(crate::engine::record::ORIGINAL_STRATEGY, original.as_str())].into_iter().collect();
+            }
+            Done::DaemonSet(Box::new(fact))
+        }
+        Effect::WriteLease { resource_version, lease } => {
+            let version = resource_version.as_deref().map_or(0, |version| version.parse::<u32>().unwrap()) + 1;
+            Done::Lease(Box::new(LeaseFact {
+                uid: "lease".into(),
+                resource_version: version.to_string().into(),
+                holder: lease.holder.clone(),
+                duration_secs: lease.duration_secs,
+                acquired_at: lease.acquired_at,
+                renewed_at: lease.renewed_at,
+                transitions: lease.transitions,
+                record: Ok(lease.record.clone()),
+            }))
+        }
+    }))
+}
+
+fn broken(_: &Effect) -> Executed {
+    panic!("a fault of ours");
+}
+
+#[tokio::test]
+async fn nothing_is_accepted_before_it_is_loaded() {
+    let mut run = run(obedient);
+    let refused = run.rollout.command(Command::Adopt).await.unwrap_err();
+    assert!(matches!(refused, CommandError::Refused(Refusal::NotLoaded(_))), "{refused:?}");
+    let refused = run.rollout.preview(Command::Adopt).await.unwrap_err();
+    assert!(matches!(refused, CommandError::Refused(Refusal::NotLoaded(_))), "{refused:?}");
+    run.load(2).await;
+    let loaded = run.until(|is| is.counts.nodes == 2 && !is.rights.is_empty()).await;
+    assert_eq!(loaded.daemonset, Presence::Present);
+    assert!(!run.rollout.preview(Command::Adopt).await.unwrap().calls.is_empty());
+    assert!(run.hands.asked().is_empty(), "looking on writes nothing");
+}
+
+#[tokio::test]
+async fn a_command_is_answered_when_it_is_written_and_the_snapshot_shows_it() {
+    let mut run = run(obedient);
+    run.load(2).await;
+    run.until(|is| is.counts.nodes == 2 && is.watch(Watched::Lease) == Some(&WatchHealth::Live)).await;
+    run.rollout.command(Command::Adopt).await.unwrap();
+    let snapshot = run.rollout.snapshot();
+    assert!(snapshot.adopted);
+    assert!(matches!(snapshot.driver, DriverView::You { .. }), "{:?}", snapshot.driver);
+    assert!(matches!(run.hands.asked()[0], Effect::WriteLease { resource_version: None, .. }));
+}
+
+#[tokio::test]
+async fn when_the_last_front_end_leaves_the_lease_is_given_back() {
+    let mut run = run(obedient);
+    run.load(2).await;
+    run.until(|is| is.counts.nodes == 2 && is.watch(Watched::Lease) == Some(&WatchHealth::Live)).await;
+    run.rollout.command(Command::Adopt).await.unwrap();
+    let second_hold = run.rollout.clone();
+    drop(run.rollout);
+    assert!(second_hold.command(Command::Step(Step::Next)).await.is_ok(), "one is enough");
+    tokio::time::timeout(Duration::from_secs(5), second_hold.close()).await.expect("it ends");
+    let asked = run.hands.asked();
+    assert!(matches!(asked.last(), Some(Effect::WriteLease { lease, .. }) if lease.holder.is_none()), "{asked:?}");
+    tokio::time::timeout(Duration::from_secs(5), run.events.closed()).await.expect("nobody listens any more");
+    tokio::time::timeout(Duration::from_secs(5), async {
+        while !*run.feed_ended.lock().unwrap() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .expect("the watches end");
+}
+
+#[tokio::test]
+async fn a_front_end_that_only_looked_leaves_at_once() {
+    let run = run(obedient);
+    tokio::time::timeout(Duration::from_secs(2), run.rollout.close()).await.expect("it ends");
+    assert!(run.hands.asked().is_empty());
+}
+
+#[tokio::test]
+async fn a_fault_in_a_write_is_an_outcome_and_is_shown() {
+    let mut run = run(broken);
+    run.load(2).await;
+    run.until(|is| is.counts.nodes == 2 && is.watch(Watched::Lease) == Some(&WatchHealth::Live)).await;
+    let asking = run.rollout.clone();
+    let asked = tokio::spawn(async move { asking.command(Command::Adopt).await });
+    let told = run.until(|is| is.alarms.iter().any(|alarm| matches!(alarm, Alarm::WriteFailing { .. }))).await;
+    assert!(told.alarms.iter().any(|alarm| alarm.to_string().contains("a fault in rolldeck")), "{:?}", told.alarms);
+    asked.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_facts_is_shown_a_few_times_and_silence_not_at_all() {
+    let mut run = run(obedient);
+    run.load(50).await;
+    run.until(|is| is.counts.nodes == 50).await;
+    let mut shown = 0;
+    let flood = async {
+        for nth in 0..5_000 {
+            let site = if nth % 2 == 0 { "a" } else { "b" };
+            run.events.send(Event::Node(Box::new(node(nth % 50, site)))).await.unwrap();
+            if nth % 100 == 0 {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    };
+    tokio::pin!(flood);
+    loop {
+        tokio::select! {
+            biased;
+            changed = run.rollout.snapshots.changed() => {
+                changed.unwrap();
+                shown += 1;
+            }
+            () = &mut flood => break,
+        }
+    }
+    assert!((2..=15).contains(&shown), "5,000 facts in one second were shown {shown} times");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(!run.rollout.snapshots.has_changed().unwrap(), "nothing happened, nothing is shown");
+}
