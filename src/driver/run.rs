@@ -169,7 +169,7 @@ impl Pace {
 
 impl<H: Hands> Driver<H> {
     async fn run(mut self) {
-        while !self.is_over() {
+        loop {
             if self.decide.is_its_turn() {
                 self.decide_now();
             }
@@ -177,6 +177,9 @@ impl<H: Hands> Driver<H> {
                 self.publish_now();
             }
             self.settle();
+            if self.is_over() {
+                return;
+            }
             self.wait().await;
             self.drain();
         }

@@ -38,8 +38,7 @@ pub(super) fn client(config: kube::Config) -> Result<kube::Client, kube::Error> 
     let tls = config.rustls_https_connector_with_connector(tcp)?;
     let http: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new()).build(tls);
     let http = http.map_err(BoxError::from);
-    let builder =
-        ClientBuilder::new(http, config.default_namespace.clone()).with_layer(&config.extra_headers_layer()?);
+    let builder = ClientBuilder::new(http, config.default_namespace.clone()).with_layer(&config.extra_headers_layer()?);
     Ok(match config.auth_layer()? {
         Some(auth) => builder.with_layer(&auth).with_layer(&config.base_uri_layer()).build(),
         None => builder.with_layer(&config.base_uri_layer()).build(),
