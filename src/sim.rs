@@ -1,12 +1,16 @@
 //! A cluster to practise on.
 //!
 //! ```text
+//!   api/     the world as a Kubernetes API over HTTP, in real time or faster
+//!     │
 //!   world/   pure: nodes, kubelets, links, controllers, under a virtual clock
 //!   hollow/  the same kubelets as clients of a real API server, in real time
 //! ```
 //!
 //! [`world`] compiles without the `console` feature: any program can embed it, and tests run it by the thousand.
 
+#[cfg(feature = "console")]
+pub mod api;
 #[cfg(feature = "console")]
 pub mod hollow;
 pub mod world;

@@ -1,0 +1,182 @@
+//! From an HTTP request to its answer: who asks, what for, may they, and who answers.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use futures::stream;
+use http::{HeaderMap, Method, StatusCode, header};
+use serde_json::Value;
+
+use super::access::{Asked, Caller};
+use super::discovery;
+use super::faults::Failure;
+use super::request::{ObjectPath, Query, Target, target};
+use super::shared::Shared;
+use super::status::{Answer, Refusal};
+use super::{openapi, protobuf, read, review, write};
+
+/// The largest body that is read, as in Kubernetes.
+const LARGEST_BODY: usize = 3 * 1024 * 1024;
+
+/// A request, read.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) method: Method,
+    pub(super) query: Query,
+    pub(super) accept: String,
+    pub(super) content_type: String,
+    /// Who wrote it, unless the query says: the first word of the user agent.
+    pub(super) agent: String,
+    pub(super) body: Bytes,
+}
+
+impl Request {
+    /// The body as JSON, whatever it came as; an empty one is null.
+    ///
+    /// # Errors
+    /// 400 when it cannot be read.
+    pub(super) fn json(&self) -> Answer<Value> {
+        if self.body.is_empty() {
+            return Ok(Value::Null);
+        }
+        if protobuf::is_protobuf(&self.body) {
+            return protobuf::to_json(&self.body).map_err(Refusal::bad_request);
+        }
+        if self.content_type.contains("yaml") {
+            let text = String::from_utf8_lossy(&self.body);
+            return serde_saphyr::from_str(&text)
+                .map_err(|error| Refusal::bad_request(format!("error decoding YAML: {error}")));
+        }
+        serde_json::from_slice(&self.body)
+            .map_err(|error| Refusal::bad_request(format!("the object provided is unrecognized: {error}")))
+    }
+
+    /// The field manager.
+    pub(super) fn manager(&self) -> &str {
+        self.query.get("fieldManager").unwrap_or(if self.agent.is_empty() { "unknown" } else { &self.agent })
+    }
+}
+
+/// Answers any request.
+pub(super) async fn handle(State(shared): State<Arc<Shared>>, request: http::Request<Body>) -> Response {
+    match answer(&shared, request).await {
+        Ok(response) => response,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+async fn answer(shared: &Arc<Shared>, request: http::Request<Body>) -> Answer {
+    let (head, body) = request.into_parts();
+    let caller = shared.users.caller(&head.headers)?;
+    let text = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let agent = text(header::USER_AGENT).split(['/', ' ']).next().unwrap_or_default().to_owned();
+    let target = target(head.uri.path())?;
+    let body = axum::body::to_bytes(body, LARGEST_BODY).await.map_err(|error| Refusal::too_large_body(&error))?;
+    let request = Request {
+        query: Query::of(&head.uri)?,
+        accept: accepted(&head.headers),
+        content_type: text(header::CONTENT_TYPE).to_owned(),
+        agent,
+        method: head.method,
+        body,
+    };
+    match target {
+        Target::Other(parts) => other(&parts, &request),
+        Target::Review(review) if request.method == Method::POST => review::answer(review, &caller, &request.json()?),
+        Target::Review(_) => Err(Refusal::method_not_allowed()),
+        Target::Objects(path) => objects(shared, &caller, &path, &request).await,
+    }
+}
+
+fn accepted(headers: &HeaderMap) -> String {
+    let all: Vec<&str> = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
+    all.join(",")
+}
+
+fn other(parts: &[String], request: &Request) -> Answer {
+    if request.method != Method::GET {
+        return Err(Refusal::method_not_allowed());
+    }
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let found = match parts.as_slice() {
+        ["healthz" | "livez" | "readyz", ..] => Some((StatusCode::OK, "ok").into_response()),
+        [] => Some(discovery::paths()),
+        ["openapi", rest @ ..] => openapi::document(rest),
+        parts => discovery::document(parts, &request.accept),
+    };
+    found.ok_or_else(Refusal::no_such_path)
+}
+
+/// The verb by which Kubernetes knows a request.
+fn verb(path: &ObjectPath, request: &Request) -> Answer<&'static str> {
+    let collection = path.name.is_empty();
+    Ok(match (request.method.as_str(), collection) {
+        ("GET", true) if request.query.is_set("watch") => "watch",
+        ("GET", true) => "list",
+        // An old way to watch one object.
+        ("GET", false) if request.query.is_set("watch") => "watch",
+        ("GET", false) => "get",
+        ("POST", true) => "create",
+        ("POST", false) if !path.subresource.is_empty() => "create",
+        ("PUT", false) => "update",
+        ("PATCH", false) => "patch",
+        ("DELETE", true) => "deletecollection",
+        ("DELETE", false) => "delete",
+        _ => return Err(Refusal::method_not_allowed()),
+    })
+}
+
+async fn objects(shared: &Arc<Shared>, caller: &Caller, path: &ObjectPath, request: &Request) -> Answer {
+    let words = path.kind.words();
+    let resource = match path.subresource.as_str() {
+        "" => words.plural.to_owned(),
+        subresource => format!("{}/{subresource}", words.plural),
+    };
+    let verb = verb(path, request)?;
+    let asked = Asked { verb, group: words.group, resource, namespace: &path.namespace, name: &path.name };
+    caller.check(&asked)?;
+    let failure = shared.faults.meet(&asked);
+    match failure {
+        Some(Failure::TooManyRequests { retry_after_secs }) => {
+            return Err(Refusal::too_many_requests(retry_after_secs.into()));
+        }
+        Some(Failure::InternalError) => return Err(Refusal::internal("a fault was injected")),
+        Some(Failure::Unavailable) => return Err(Refusal::unavailable()),
+        Some(Failure::LostRequest) => return Ok(broken_connection()),
+        Some(Failure::Delay(span)) => tokio::time::sleep(span).await,
+        Some(Failure::LostAnswer) | None => {}
+    }
+    let answer = dispatch(shared, verb, path, request);
+    if failure == Some(Failure::LostAnswer) { Ok(broken_connection()) } else { answer }
+}
+
+fn dispatch(shared: &Arc<Shared>, verb: &str, path: &ObjectPath, request: &Request) -> Answer {
+    let known = discovery::subresources(path.kind).iter().find(|(name, ..)| *name == path.subresource);
+    match (known, path.subresource.as_str()) {
+        (_, "") => {}
+        (Some((_, _, verbs)), _) if verbs.contains(&verb) => {}
+        (Some(_), _) => return Err(Refusal::method_not_allowed()),
+        (None, _) => return Err(Refusal::no_such_path()),
+    }
+    match (verb, path.subresource.as_str()) {
+        ("list" | "watch", _) => read::collection(shared, path, request),
+        ("get", _) => read::get(shared, path, request),
+        ("create", "") => write::create(shared, path, request),
+        ("create", "eviction") => write::evict(shared, path, request),
+        ("create", "binding") => write::bind(shared, path, request),
+        ("update", "finalize") => write::finalize(shared, path, request),
+        ("update", _) => write::update(shared, path, request),
+        ("patch", _) => write::patch(shared, path, request),
+        ("delete", "") => write::delete(shared, path, request),
+        ("deletecollection", "") => write::delete_collection(shared, path, request),
+        _ => Err(Refusal::method_not_allowed()),
+    }
+}
+
+/// An answer that breaks off before it says anything.
+fn broken_connection() -> Response {
+    let broken = Err::<Bytes, _>(std::io::Error::other("the connection broke"));
+    Response::new(Body::from_stream(stream::iter([broken])))
+}

@@ -1,0 +1,121 @@
+//! Patches: JSON patch, merge patch and strategic merge patch, on the JSON form of an object.
+
+use serde_json::Value;
+
+use super::schema::OBJECT;
+use super::status::{Answer, Refusal};
+use super::strategic;
+
+/// The kinds of patch, by content type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum PatchKind {
+    Json,
+    Merge,
+    Strategic,
+    Apply,
+}
+
+impl PatchKind {
+    /// The kind that a content type names.
+    ///
+    /// # Errors
+    /// 415 for any other.
+    pub(super) fn of(content_type: &str) -> Answer<Self> {
+        match content_type.split(';').next().unwrap_or_default().trim() {
+            "application/json-patch+json" => Ok(Self::Json),
+            "application/merge-patch+json" => Ok(Self::Merge),
+            "application/strategic-merge-patch+json" => Ok(Self::Strategic),
+            "application/apply-patch+yaml" => Ok(Self::Apply),
+            other => Err(Refusal::unsupported_media_type(format!(
+                "the body of the request was in an unknown format - accepted media types include: \
+                 application/json-patch+json, application/merge-patch+json, \
+                 application/strategic-merge-patch+json, application/apply-patch+yaml; got `{other}`"
+            ))),
+        }
+    }
+}
+
+/// Reads a patch's body; apply configurations may be YAML.
+///
+/// # Errors
+/// 400 when it is neither.
+pub(super) fn read(kind: PatchKind, body: &[u8]) -> Answer<Value> {
+    let json = serde_json::from_slice(body);
+    let error = match (json, kind) {
+        (Ok(value), _) => return Ok(value),
+        (Err(_), PatchKind::Apply) => {
+            let text = String::from_utf8_lossy(body);
+            return serde_saphyr::from_str(&text)
+                .map_err(|error| Refusal::bad_request(format!("error decoding YAML: {error}")));
+        }
+        (Err(error), _) => error,
+    };
+    Err(Refusal::bad_request(format!("error decoding patch: {error}")))
+}
+
+/// What `patch` makes of `object`. Apply is not one of these: it depends on who owns which field.
+///
+/// # Errors
+/// 400 for a patch that makes no sense, 422 for one that cannot be carried out.
+pub(super) fn patched(kind: PatchKind, mut object: Value, patch: Value) -> Answer<Value> {
+    match kind {
+        PatchKind::Json => {
+            const MOST: usize = 10_000;
+            let patch: json_patch::Patch = serde_json::from_value(patch)
+                .map_err(|error| Refusal::bad_request(format!("error decoding patch: {error}")))?;
+            if patch.0.len() > MOST {
+                let message =
+                    format!("The allowed maximum operations in a JSON patch is {MOST}, got {}", patch.0.len());
+                return Err(Refusal::unprocessable(message));
+            }
+            json_patch::patch(&mut object, &patch).map_err(|error| Refusal::unprocessable(error.to_string()))?;
+            Ok(object)
+        }
+        PatchKind::Merge => {
+            if !patch.is_object() {
+                return Err(Refusal::bad_request("a merge patch must be an object"));
+            }
+            json_patch::merge(&mut object, &patch);
+            Ok(object)
+        }
+        PatchKind::Strategic | PatchKind::Apply => {
+            let (Value::Object(object), Value::Object(patch)) = (object, patch) else {
+                return Err(Refusal::bad_request("a strategic merge patch must be an object"));
+            };
+            strategic::apply(object, patch, &OBJECT).map(Value::Object).map_err(Refusal::bad_request)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn content_types_decide() {
+        assert_eq!(PatchKind::of("application/merge-patch+json; charset=utf-8").unwrap(), PatchKind::Merge);
+        assert_eq!(PatchKind::of("application/json").unwrap_err().status()["code"], 415);
+    }
+
+    #[test]
+    fn a_failed_test_is_422_and_nonsense_is_400() {
+        let object = json!({"a": 1});
+        let test = json!([{"op": "test", "path": "/a", "value": 2}]);
+        assert_eq!(patched(PatchKind::Json, object.clone(), test).unwrap_err().status()["code"], 422);
+        let nonsense = json!([{"op": "swap", "path": "/a"}]);
+        assert_eq!(patched(PatchKind::Json, object.clone(), nonsense).unwrap_err().status()["code"], 400);
+        assert_eq!(patched(PatchKind::Merge, object.clone(), json!([1])).unwrap_err().status()["code"], 400);
+        let replaced = patched(PatchKind::Json, object, json!([{"op": "replace", "path": "/a", "value": 3}]));
+        assert_eq!(replaced.unwrap(), json!({"a": 3}));
+    }
+
+    #[test]
+    fn apply_configurations_may_be_yaml() {
+        assert_eq!(
+            read(PatchKind::Apply, b"kind: Pod\nspec: {a: 1}\n").unwrap(),
+            json!({"kind": "Pod", "spec": {"a": 1}})
+        );
+        assert!(read(PatchKind::Merge, b"kind: Pod").is_err());
+    }
+}

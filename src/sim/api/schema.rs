@@ -1,0 +1,128 @@
+//! How the lists and objects of the served kinds merge: the `patchStrategy`, `patchMergeKey` and `listType` of
+//! Kubernetes' API types, as far as these kinds use them.
+//!
+//! ```text
+//! OBJECT ─ metadata ─ ownerReferences (by uid), finalizers (set)
+//!        ├ spec     ─ template ─ spec ─ containers (by name) ─ env (by name), ports (by containerPort) …
+//!        └ status   ─ conditions (by type), addresses (by type) …
+//! ```
+//!
+//! A list that is not in the table is atomic: a patch replaces it whole, as it does tolerations.
+
+/// How a list is merged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ListKind {
+    /// Replaced whole.
+    Atomic,
+    /// A set of primitives.
+    Set,
+    /// Objects told apart by one field in strategic merge patches, by all of `apply_keys` in server-side apply.
+    Map {
+        /// `patchMergeKey`.
+        merge_key: &'static str,
+        /// `listMapKey`s.
+        apply_keys: &'static [&'static str],
+    },
+}
+
+/// What is special about the fields of one type; a field not named here is a plain value, object or atomic list.
+#[derive(Debug)]
+pub(super) struct Schema {
+    fields: &'static [(&'static str, Field)],
+}
+
+#[derive(Debug)]
+enum Field {
+    Object(&'static Schema),
+    /// An object that server-side apply treats as one value (`structType: atomic`).
+    AtomicObject,
+    List(ListKind, &'static Schema),
+}
+
+/// What `Schema::field` says of a field that the table does not name.
+static PLAIN: Schema = Schema { fields: &[] };
+
+impl Schema {
+    /// The schema of the objects under `name`: a struct's own, or that of a list's elements.
+    pub(super) fn inner(&self, name: &str) -> &'static Schema {
+        match self.find(name) {
+            Some(Field::Object(schema) | Field::List(_, schema)) => schema,
+            Some(Field::AtomicObject) | None => &PLAIN,
+        }
+    }
+
+    /// How the list under `name` merges.
+    pub(super) fn list(&self, name: &str) -> ListKind {
+        match self.find(name) {
+            Some(Field::List(kind, _)) => *kind,
+            _ => ListKind::Atomic,
+        }
+    }
+
+    /// Whether server-side apply treats the object under `name` as one value.
+    pub(super) fn is_atomic_object(&self, name: &str) -> bool {
+        matches!(self.find(name), Some(Field::AtomicObject))
+    }
+
+    fn find(&self, name: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|(field, _)| *field == name).map(|(_, field)| field)
+    }
+}
+
+const fn by(merge_key: &'static str, apply_keys: &'static [&'static str], schema: &'static Schema) -> Field {
+    Field::List(ListKind::Map { merge_key, apply_keys }, schema)
+}
+
+/// Any object of the served kinds. One table for all of them: their special fields do not contradict each other.
+pub(super) static OBJECT: Schema = Schema {
+    fields: &[
+        ("metadata", Field::Object(&METADATA)),
+        ("spec", Field::Object(&SPEC)),
+        ("status", Field::Object(&STATUS)),
+        ("secrets", by("name", &["name"], &PLAIN)),
+        ("involvedObject", Field::AtomicObject),
+    ],
+};
+
+static METADATA: Schema = Schema {
+    fields: &[("ownerReferences", by("uid", &["uid"], &PLAIN)), ("finalizers", Field::List(ListKind::Set, &PLAIN))],
+};
+
+/// `spec` of pods, nodes, DaemonSets and leases in one: pod specs also appear as templates.
+static SPEC: Schema = Schema {
+    fields: &[
+        ("template", Field::Object(&TEMPLATE)),
+        ("selector", Field::AtomicObject),
+        ("nodeSelector", Field::AtomicObject),
+        ("podCIDRs", Field::List(ListKind::Set, &PLAIN)),
+        ("containers", by("name", &["name"], &CONTAINER)),
+        ("initContainers", by("name", &["name"], &CONTAINER)),
+        ("ephemeralContainers", by("name", &["name"], &CONTAINER)),
+        ("volumes", by("name", &["name"], &PLAIN)),
+        ("imagePullSecrets", by("name", &["name"], &PLAIN)),
+        ("hostAliases", by("ip", &["ip"], &PLAIN)),
+        ("topologySpreadConstraints", by("topologyKey", &["topologyKey", "whenUnsatisfiable"], &PLAIN)),
+        ("resourceClaims", by("name", &["name"], &PLAIN)),
+        ("schedulingGates", by("name", &["name"], &PLAIN)),
+    ],
+};
+
+static TEMPLATE: Schema = Schema { fields: &[("metadata", Field::Object(&METADATA)), ("spec", Field::Object(&SPEC))] };
+
+static CONTAINER: Schema = Schema {
+    fields: &[
+        ("env", by("name", &["name"], &PLAIN)),
+        ("ports", by("containerPort", &["containerPort", "protocol"], &PLAIN)),
+        ("volumeMounts", by("mountPath", &["mountPath"], &PLAIN)),
+        ("volumeDevices", by("devicePath", &["devicePath"], &PLAIN)),
+    ],
+};
+
+static STATUS: Schema = Schema {
+    fields: &[
+        ("conditions", by("type", &["type"], &PLAIN)),
+        ("addresses", by("type", &["type"], &PLAIN)),
+        ("podIPs", by("ip", &["ip"], &PLAIN)),
+        ("hostIPs", by("ip", &["ip"], &PLAIN)),
+    ],
+};

@@ -1,0 +1,180 @@
+//! What all requests share: the world under one lock, and the clock that drives it.
+//!
+//! ```text
+//!   request ── with_world ──▶ lock ▸ advance to now ▸ read or write ▸ say which kinds changed ──▶ watches wake
+//!   clock   ── sleeps until the world's next event, or until a write made an earlier one
+//! ```
+//!
+//! Nothing polls: while nothing is due and nobody asks, nothing runs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use crate::engine::time::Timestamp;
+use crate::sim::world::World;
+use crate::sim::world::kind::Kind;
+use crate::sim::world::object::Object;
+use crate::sim::world::store::Store;
+
+use super::access::Users;
+use super::book::Book;
+use super::faults::Faults;
+use super::view::View;
+
+/// How the world's time follows real time.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    origin: Instant,
+    start: Timestamp,
+    speed: f64,
+}
+
+impl Clock {
+    fn now(&self) -> Timestamp {
+        self.start + self.origin.elapsed().mul_f64(self.speed)
+    }
+
+    /// When it will be `at`; never earlier than now.
+    fn instant(&self, at: Timestamp) -> Instant {
+        // A millisecond more: the world counts in milliseconds, and waking early would only mean waking twice.
+        self.origin + at.since(self.start).div_f64(self.speed) + Duration::from_millis(1)
+    }
+}
+
+#[derive(Debug)]
+struct Guarded {
+    world: World,
+    book: Book,
+    /// The version up to which watches were told.
+    published: u64,
+}
+
+/// How all open watches end, on demand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Cut {
+    /// Their connection breaks.
+    #[default]
+    Broken,
+    /// They are told that their version expired.
+    Expired,
+}
+
+/// What all requests share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    guarded: Mutex<Guarded>,
+    clock: Clock,
+    changed: [watch::Sender<u64>; Kind::ALL.len()],
+    rescheduled: Notify,
+    cut: watch::Sender<Cut>,
+    pub(super) users: Users,
+    pub(super) faults: Faults,
+}
+
+/// The world as one request sees it.
+pub(super) struct Access<'a> {
+    pub(super) world: &'a mut World,
+    pub(super) book: &'a mut Book,
+}
+
+impl Access<'_> {
+    /// The world's objects.
+    pub(super) fn store(&self) -> &Store {
+        self.world.store()
+    }
+
+    /// An object as it is shown.
+    pub(super) fn view(&self, object: &Arc<Object>) -> View {
+        View { object: Arc::clone(object), managed: self.book.managed_fields(object) }
+    }
+}
+
+impl Shared {
+    pub(super) fn new(world: World, speed: f64, users: Users) -> Self {
+        let clock = Clock { origin: Instant::now(), start: world.now(), speed };
+        let published = world.store().revision();
+        Self {
+            guarded: Mutex::new(Guarded { world, book: Book::default(), published }),
+            clock,
+            changed: std::array::from_fn(|_| watch::Sender::new(published)),
+            rescheduled: Notify::new(),
+            cut: watch::Sender::new(Cut::default()),
+            users,
+            faults: Faults::default(),
+        }
+    }
+
+    /// Lets `act` read or change the world as it is now.
+    pub(super) fn with_world<T>(&self, act: impl FnOnce(Access<'_>) -> T) -> T {
+        let (answer, rescheduled) = self.visit(act);
+        if rescheduled {
+            self.rescheduled.notify_one();
+        }
+        answer
+    }
+
+    /// As [`Shared::with_world`], but only says whether the world's next event is another one now.
+    fn visit<T>(&self, act: impl FnOnce(Access<'_>) -> T) -> (T, bool) {
+        let mut guarded = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
+        let Guarded { world, book, published } = &mut *guarded;
+        let due = world.next_at();
+        world.advance(self.clock.now());
+        let answer = act(Access { world, book });
+        let rescheduled = world.next_at() != due;
+        self.publish(world.store(), published);
+        (answer, rescheduled)
+    }
+
+    fn publish(&self, store: &Store, published: &mut u64) {
+        let since = std::mem::replace(published, store.revision());
+        if since == *published {
+            return;
+        }
+        for (kind, changed) in Kind::ALL.into_iter().zip(&self.changed) {
+            if store.changes_since(kind, since).map_or(true, |mut changes| changes.next().is_some()) {
+                changed.send_replace(*published);
+            }
+        }
+    }
+
+    /// The world's time.
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Wakes when something of a kind changes.
+    pub(super) fn changes(&self, kind: Kind) -> watch::Receiver<u64> {
+        let at = Kind::ALL.into_iter().position(|candidate| candidate == kind).unwrap_or_default();
+        self.changed[at].subscribe()
+    }
+
+    /// Wakes when all watches are to be cut.
+    pub(super) fn cuts(&self) -> watch::Receiver<Cut> {
+        self.cut.subscribe()
+    }
+
+    /// Ends all open watches.
+    pub(super) fn cut_watches(&self, how: Cut) {
+        self.cut.send_replace(how);
+    }
+
+    /// Lets the world's time pass, until the server ends.
+    pub(super) async fn run_clock(self: Arc<Self>) {
+        loop {
+            let (next, _) = self.visit(|access| access.world.next_at());
+            let rescheduled = self.rescheduled.notified();
+            match next {
+                Some(at) => {
+                    tokio::select! {
+                        () = tokio::time::sleep_until(self.clock.instant(at)) => {}
+                        () = rescheduled => {}
+                    }
+                }
+                None => rescheduled.await,
+            }
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! Watches: one line of JSON a change, sent as it happens.
+//!
+//! ```text
+//!   (initial state as ADDED, a bookmark when asked for) ─▶ changes since the cursor ─▶ wait ─▶ …
+//!                                                             └ log cut: ERROR 410, end    └ time is up: end
+//! ```
+//!
+//! A watch holds a cursor into the log of its kind, and nothing else: it costs nothing while nothing changes. An object
+//! that enters the selection is ADDED, one that leaves it is DELETED, as it last was inside.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::response::Response;
+use futures::stream;
+use http::{HeaderValue, header};
+use serde_json::{Value, json};
+use tokio::sync::watch::Receiver;
+use tokio::time::Instant;
+
+use crate::sim::world::error::ApiError;
+use crate::sim::world::kind::Kind;
+use crate::sim::world::object::Object;
+use crate::sim::world::store::{Change, ChangeKind};
+
+use super::http::Request;
+use super::json::{ObjectWriter, object};
+use super::request::ObjectPath;
+use super::select::Selection;
+use super::shared::{Cut, Shared};
+use super::status::{Answer, Refusal};
+use super::view::{Columns, Format, View, write_one};
+
+/// How often a quiet watch is told how far it has come.
+const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+/// How long a watch lasts unless the client says so.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(40 * 60);
+/// Changes that are sent in one piece at most.
+const MOST_AT_ONCE: usize = 512;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Bookmarks {
+    Wanted,
+    Unwanted,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// The initial state is being sent.
+    Initial,
+    /// Then comes the bookmark that ends it.
+    InitialEnd,
+    Live,
+    Over,
+}
+
+struct Watch {
+    shared: Arc<Shared>,
+    kind: Kind,
+    selection: Selection,
+    format: Format,
+    columns: Columns,
+    bookmarks: Bookmarks,
+    phase: Phase,
+    initial: std::vec::IntoIter<View>,
+    /// The version up to which everything was sent.
+    cursor: u64,
+    until: Instant,
+    bookmark_at: Instant,
+    changed: Receiver<u64>,
+    cut: Receiver<Cut>,
+}
+
+/// Answers a watch.
+pub(super) fn watch(shared: &Arc<Shared>, path: &ObjectPath, request: &Request) -> Answer {
+    let query = &request.query;
+    let selection = Selection::of(path.kind, &path.namespace, &path.name, query)?;
+    let version = query.number("resourceVersion")?.unwrap_or_default();
+    let bookmarks = if query.is_set("allowWatchBookmarks") { Bookmarks::Wanted } else { Bookmarks::Unwanted };
+    let initial_events = query.get("sendInitialEvents").map(|_| query.is_set("sendInitialEvents"));
+    check_options(initial_events, query.get("resourceVersionMatch"), bookmarks)?;
+    let with_state = initial_events.unwrap_or(version == 0);
+    // Subscribe before looking: a change in between is then seen twice rather than missed, and the cursor skips it.
+    let (changed, cut) = (shared.changes(path.kind), shared.cuts());
+    let (initial, cursor) = shared.with_world(|access| {
+        let store = access.store();
+        let now = store.revision();
+        if with_state {
+            let wanted = store.list(path.kind).filter(|object| selection.matches(object));
+            return Ok((wanted.map(|object| access.view(object)).collect(), now));
+        }
+        let from = if version == 0 { now } else { version };
+        // A version that was never given out is one of another life of this server.
+        if from > now {
+            return Err(Refusal::from(ApiError::expired(from, now)));
+        }
+        store.changes_since(path.kind, from)?;
+        Ok((Vec::new(), from))
+    })?;
+    let timeout = query.number("timeoutSeconds")?.map_or(DEFAULT_TIMEOUT, Duration::from_secs);
+    let watch = Watch {
+        shared: Arc::clone(shared),
+        kind: path.kind,
+        selection,
+        format: Format::of(&request.accept, query),
+        columns: Columns::Written,
+        bookmarks,
+        phase: match (with_state, initial_events) {
+            (true, Some(true)) => Phase::InitialEnd,
+            (true, _) => Phase::Initial,
+            (false, _) => Phase::Live,
+        },
+        initial: initial.into_iter(),
+        cursor,
+        until: Instant::now() + timeout,
+        bookmark_at: Instant::now() + BOOKMARK_EVERY,
+        changed,
+        cut,
+    };
+    let pieces = stream::unfold(watch, |mut watch| async move { watch.next().await.map(|piece| (piece, watch)) });
+    let mut response = Response::new(Body::from_stream(pieces));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(response)
+}
+
+fn check_options(initial_events: Option<bool>, version_match: Option<&str>, bookmarks: Bookmarks) -> Answer<()> {
+    let refuse = |why: &str| Err(Refusal::unprocessable(format!("ListOptions.meta.k8s.io \"\" is invalid: {why}")));
+    match (initial_events, version_match) {
+        (None, None) => Ok(()),
+        (None, Some(_)) => refuse(
+            "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        ),
+        (Some(_), Some("NotOlderThan")) if bookmarks == Bookmarks::Wanted || initial_events == Some(false) => Ok(()),
+        (Some(_), Some("NotOlderThan")) => {
+            refuse("sendInitialEvents: Forbidden: sendInitialEvents requires allowWatchBookmarks")
+        }
+        (Some(_), _) => refuse(
+            "resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+        ),
+    }
+}
+
+/// What an open watch wakes for.
+enum Woken {
+    Changed,
+    Bookmark,
+    TimeIsUp,
+    Cut(Cut),
+}
+
+impl Watch {
+    async fn next(&mut self) -> Option<Result<Bytes, std::io::Error>> {
+        let mut out = Vec::new();
+        loop {
+            match self.phase {
+                Phase::Over => return None,
+                Phase::Initial | Phase::InitialEnd if self.initial.len() > 0 => {
+                    let views: Vec<View> = self.initial.by_ref().take(MOST_AT_ONCE).collect();
+                    views.iter().for_each(|view| self.write(&mut out, "ADDED", view));
+                }
+                Phase::Initial => self.phase = Phase::Live,
+                Phase::InitialEnd => {
+                    self.write_bookmark(&mut out, json!({"annotations": {"k8s.io/initial-events-end": "true"}}));
+                    self.phase = Phase::Live;
+                }
+                Phase::Live => self.write_changes(&mut out),
+            }
+            if !out.is_empty() {
+                return Some(Ok(out.into()));
+            }
+            if self.phase != Phase::Live {
+                continue;
+            }
+            match self.wait().await {
+                Woken::Changed => {}
+                Woken::Bookmark => {
+                    self.bookmark_at = Instant::now() + BOOKMARK_EVERY;
+                    self.write_bookmark(&mut out, json!({}));
+                    return Some(Ok(out.into()));
+                }
+                Woken::TimeIsUp => {
+                    self.phase = Phase::Over;
+                    if self.bookmarks == Bookmarks::Wanted {
+                        self.write_bookmark(&mut out, json!({}));
+                        return Some(Ok(out.into()));
+                    }
+                }
+                Woken::Cut(Cut::Expired) => {
+                    self.phase = Phase::Over;
+                    write_error(&mut out, ApiError::expired(self.cursor, self.cursor + 1));
+                    return Some(Ok(out.into()));
+                }
+                Woken::Cut(Cut::Broken) => {
+                    self.phase = Phase::Over;
+                    return Some(Err(std::io::Error::other("the watch was cut off")));
+                }
+            }
+        }
+    }
+
+    async fn wait(&mut self) -> Woken {
+        let bookmarks = self.bookmarks == Bookmarks::Wanted;
+        tokio::select! {
+            biased;
+            // The sender lives in `shared`, which this watch holds.
+            _ = self.cut.changed() => Woken::Cut(*self.cut.borrow()),
+            _ = self.changed.changed() => Woken::Changed,
+            () = tokio::time::sleep_until(self.until) => Woken::TimeIsUp,
+            () = tokio::time::sleep_until(self.bookmark_at), if bookmarks => Woken::Bookmark,
+        }
+    }
+
+    /// Writes what changed since the cursor, or that the log does not reach back so far.
+    fn write_changes(&mut self, out: &mut Vec<u8>) {
+        self.changed.mark_unchanged();
+        let (kind, cursor) = (self.kind, self.cursor);
+        let changes = self.shared.with_world(|access| {
+            let store = access.store();
+            let changes: Vec<Change> = store.changes_since(kind, cursor)?.take(MOST_AT_ONCE).cloned().collect();
+            let reached = if changes.len() < MOST_AT_ONCE { Some(store.revision()) } else { None };
+            let views = changes.into_iter().map(|change| {
+                let view = access.view(&change.object);
+                (change, view)
+            });
+            Ok::<_, ApiError>((views.collect::<Vec<_>>(), reached))
+        });
+        match changes {
+            Err(error) => {
+                self.phase = Phase::Over;
+                write_error(out, error);
+            }
+            Ok((changes, reached)) => {
+                for (change, view) in &changes {
+                    if let Some((event, view)) = seen_through(&self.selection, change, view) {
+                        self.write(out, event, &view);
+                    }
+                }
+                let last = changes.last().map(|(change, _)| change.version());
+                self.cursor = reached.or(last).unwrap_or(self.cursor);
+                if reached.is_none() {
+                    self.changed.mark_changed();
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, out: &mut Vec<u8>, event: &str, view: &View) {
+        let mut shown = Vec::with_capacity(4096);
+        write_one(&mut shown, view, self.format, self.shared.now(), self.columns);
+        self.columns = Columns::LeftOut;
+        line(out, event, |o| o.put_raw("object", &shown));
+    }
+
+    fn write_bookmark(&self, out: &mut Vec<u8>, extra: Value) {
+        let words = self.kind.words();
+        let mut metadata = json!({"resourceVersion": self.cursor.to_string(), "creationTimestamp": null});
+        if let (Some(metadata), Value::Object(extra)) = (metadata.as_object_mut(), extra) {
+            metadata.extend(extra);
+        }
+        let bookmark = match self.format {
+            Format::Objects => {
+                json!({"kind": words.kind, "apiVersion": self.kind.api_version(), "metadata": metadata})
+            }
+            Format::Metadata => {
+                json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata})
+            }
+            Format::Table(_) => {
+                let object =
+                    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata});
+                json!({
+                    "kind": "Table", "apiVersion": "meta.k8s.io/v1", "columnDefinitions": null,
+                    "metadata": {"resourceVersion": self.cursor.to_string()},
+                    "rows": [{"cells": [], "object": object}],
+                })
+            }
+        };
+        line(out, "BOOKMARK", |o| o.put("object", &bookmark));
+    }
+}
+
+fn line(out: &mut Vec<u8>, event: &str, write: impl FnOnce(&mut ObjectWriter<'_>)) {
+    object(out, |o| {
+        o.put("type", event);
+        write(o);
+    });
+    out.push(b'\n');
+}
+
+fn write_error(out: &mut Vec<u8>, error: ApiError) {
+    line(out, "ERROR", |o| o.put("object", &Refusal::from(error).status()));
+}
+
+/// What a change looks like to who sees only a selection.
+fn seen_through(selection: &Selection, change: &Change, view: &View) -> Option<(&'static str, View)> {
+    let was = change.before.as_ref().filter(|before| selection.matches(before));
+    let is = change.kind != ChangeKind::Deleted && selection.matches(&change.object);
+    match (was, is) {
+        (None, true) => Some(("ADDED", view.clone())),
+        (Some(_), true) => Some(("MODIFIED", view.clone())),
+        (Some(_), false) if change.kind == ChangeKind::Deleted => Some(("DELETED", view.clone())),
+        // It left: its last state inside, at the version at which it left.
+        (Some(before), false) => {
+            let mut last = Object::clone(before);
+            last.meta.resource_version = change.version();
+            Some(("DELETED", View { object: Arc::new(last), managed: view.managed.clone() }))
+        }
+        (None, false) => None,
+    }
+}
