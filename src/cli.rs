@@ -25,11 +25,12 @@ mod tests;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{CommandFactory, FromArgMatches};
 
-use crate::driver::{Access, AccessError, Session};
+use crate::driver::{Access, AccessError, ClusterSession, Session};
 use args::{Cli, Command, DaemonSetName, Global, Look, OnCluster, OutputFormat, StatusArgs};
 use output::{Letters, Output};
 
@@ -54,16 +55,23 @@ pub struct Console {
     pub session: Arc<dyn Session>,
     /// In which namespace, when one was named: otherwise the fleet is that of all namespaces.
     pub namespace: Option<String>,
-    /// On which DaemonSet; on the fleet when none was named.
-    pub name: Option<String>,
+    /// On which DaemonSet, by namespace and name; on the fleet when none was named.
+    pub daemonset: Option<(String, String)>,
     /// How it looks.
     pub style: Style,
+    /// The practice cluster that it is on, to be kept for as long as it is open.
+    pub practice: Option<()>,
 }
 
 impl std::fmt::Debug for Console {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { session: _, namespace, name, style } = self;
-        f.debug_struct("Console").field("namespace", namespace).field("name", name).field("style", style).finish()
+        let Self { session: _, namespace, daemonset, style, practice } = self;
+        f.debug_struct("Console")
+            .field("namespace", namespace)
+            .field("daemonset", daemonset)
+            .field("style", style)
+            .field("practice", practice)
+            .finish()
     }
 }
 
@@ -93,6 +101,13 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Invocation, cla
     Ok(Invocation(cli))
 }
 
+/// Prints the help that was asked for, or what is wrong with the command line, and gives the exit code.
+pub fn explain(said: &clap::Error) -> ExitCode {
+    // Nowhere is left to complain about a closed standard output.
+    let _ = said.print();
+    u8::try_from(said.exit_code()).unwrap_or(2).into()
+}
+
 /// The command as its user calls it: as kubectl's plugin when the binary is named so.
 fn command_called(program: Option<&OsString>) -> clap::Command {
     let program = program.and_then(|program| Path::new(program).file_name()).and_then(|name| name.to_str());
@@ -102,17 +117,15 @@ fn command_called(program: Option<&OsString>) -> clap::Command {
     }
 }
 
-/// Carries out what was typed. `connect` opens a cluster; it is not called where none is needed.
+/// Carries out what was typed. Must be called inside a tokio runtime.
 ///
 /// # Errors
 /// See [`CliError`]; it is not reported yet.
-pub async fn run<C>(invocation: Invocation, connect: C) -> Result<Next, CliError>
-where
-    C: AsyncFn(Access) -> Result<Arc<dyn Session>, AccessError>,
-{
+pub async fn run(invocation: Invocation) -> Result<Next, CliError> {
     let global = &invocation.0.global;
     let letters = if global.ascii { Letters::Ascii } else { Letters::Unicode };
     let output = Output::stdout(global.output, letters);
+    let connect = async |access| Ok(Arc::new(ClusterSession::open(&access).await?) as Arc<dyn Session>);
     run_to(invocation, connect, output).await
 }
 
@@ -123,7 +136,7 @@ where
     let Cli { name, look, global, command } = cli;
     match command {
         Some(Command::Completions { shell }) => complete(shell, &mut output).map(Next::Exit),
-        Some(Command::Demo(_)) => Err(CliError::failed("the practice cluster is not built yet")),
+        Some(Command::Demo(args)) => Err(CliError::failed(format!("{args:?}"))),
         Some(Command::OnCluster(command)) => {
             let session = connect(access(&global)).await?;
             carry_out(&*session, &global, command, &mut output).await.map(Next::Exit)
@@ -131,9 +144,11 @@ where
         None => {
             let session = connect(access(&global)).await?;
             if wants_console(&look, &global) {
-                let name = name.map(|DaemonSetName(name)| name);
+                let namespace = global.namespace.clone().unwrap_or_else(|| session.default_namespace().to_owned());
+                let daemonset = name.map(|DaemonSetName(name)| (namespace, name));
                 let style = Style { theme: look.theme, ascii: global.ascii };
-                return Ok(Next::Console(Console { session, namespace: global.namespace, name, style }));
+                let namespace = global.namespace;
+                return Ok(Next::Console(Console { session, namespace, daemonset, style, practice: None }));
             }
             let watch = name.is_some();
             let status = OnCluster::Status(StatusArgs { name, watch, nodes: false, timeout: None });

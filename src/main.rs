@@ -1,2 +1,48 @@
-//! The rolldeck binary.
-fn main() {}
+//! The rolldeck binary: parse, run, map the end to an exit code.
+
+use std::process::ExitCode;
+
+use rolldeck::{cli, tui};
+
+fn main() -> ExitCode {
+    let invocation = match cli::parse(std::env::args_os()) {
+        Ok(invocation) => invocation,
+        Err(said) => return cli::explain(&said),
+    };
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => return cli::CliError::failed(format!("starting: {error}")).exit(),
+    };
+    let end = runtime.block_on(async {
+        match cli::run(invocation).await? {
+            cli::Next::Exit(exit) => Ok(exit),
+            cli::Next::Console(console) => open(console).await,
+        }
+    });
+    // A question that nobody answered any more must not keep us.
+    runtime.shutdown_background();
+    match end {
+        Ok(exit) => exit.into(),
+        Err(error) => error.exit(),
+    }
+}
+
+/// Opens the console, and keeps what it stands on until it is closed.
+async fn open(console: cli::Console) -> Result<cli::Exit, cli::CliError> {
+    let cli::Console { session, namespace, daemonset, style, practice } = console;
+    let start = match daemonset {
+        Some((namespace, name)) => tui::Start::Rollout { namespace, name },
+        None => tui::Start::Fleet { namespace },
+    };
+    let glyphs = style.ascii.then_some(tui::Glyphs::Ascii);
+    let options = tui::Options { theme: style.theme, glyphs, ..tui::Options::default() };
+    let end = tui::run(session, start, options).await;
+    drop(practice);
+    match end {
+        Ok(()) => Ok(cli::Exit::Done),
+        Err(tui::Error::Gone) => Ok(cli::Exit::Interrupted),
+        Err(tui::Error::Signal(_)) => Ok(cli::Exit::Terminated),
+        Err(tui::Error::Options(why)) => Err(cli::CliError::usage(why)),
+        Err(tui::Error::Terminal(why)) => Err(cli::CliError::failed(why)),
+    }
+}

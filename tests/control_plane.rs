@@ -7,6 +7,7 @@
 mod support;
 
 mod control_plane {
+    mod command_line;
     mod driving;
     mod hollow;
     mod smoke;

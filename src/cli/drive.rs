@@ -93,12 +93,16 @@ struct Drive<'a> {
 
 impl Drive<'_> {
     async fn whole(&mut self) -> Result<Exit, CliError> {
-        let DriveArgs { images, .. } = self.args;
-        let (errand, snapshot) = self.open(Role::Errand).await?;
+        let edits_first = asks_for_edits(self.args);
+        let (rollout, snapshot) = self.open(if edits_first { Role::Errand } else { Role::Driver }).await?;
         self.tell(&snapshot)?;
         if let (DriverView::Other { holder, .. }, false) = (&snapshot.driver, self.args.take_over) {
             return Err(driven_by(holder));
         }
+        if !edits_first {
+            return self.drive(&rollout).await;
+        }
+        let images = &self.args.images;
         let had = !images.is_empty() && has_images(&snapshot, images);
         if had && snapshot.started_at.is_none() && standing(&snapshot) == Exit::Done {
             return Ok(Exit::Done);
@@ -106,15 +110,19 @@ impl Drive<'_> {
         for command in edits(self.args, snapshot.budgets) {
             // Started again after it was killed, the same command line carries on.
             if !(had && matches!(command, Command::SetImage(_))) {
-                self.settle(&errand, command).await?;
+                self.settle(&rollout, command).await?;
             }
         }
-        drop(errand);
+        drop(rollout);
         self.close().await;
         let (rollout, _) = self.open(Role::Driver).await?;
+        self.drive(&rollout).await
+    }
+
+    async fn drive(&mut self, rollout: &Rollout) -> Result<Exit, CliError> {
         let takeover = if self.args.take_over { Takeover::Ask } else { Takeover::IfFree };
-        self.settle(&rollout, Command::Drive(takeover)).await?;
-        self.follow(&rollout).await
+        self.settle(rollout, Command::Drive(takeover)).await?;
+        self.follow(rollout).await
     }
 
     /// Opens the rollout and waits until it can be seen.
@@ -191,6 +199,11 @@ impl Drive<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether the flags ask for anything but driving.
+fn asks_for_edits(args: &DriveArgs) -> bool {
+    !edits(args, Budgets::default()).is_empty()
 }
 
 /// What the flags ask for, in the order in which it is written: what limits comes before what lets go.
@@ -291,15 +304,15 @@ fn taken_over(holder: &str) -> CliError {
     CliError::new(Kind::DrivenByOther, format!("{holder} took over; nothing more is started from here"))
 }
 
-/// The signals that end a drive.
-struct Interrupts {
+/// The signals that end what goes on by itself.
+pub(crate) struct Interrupts {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
     hangup: tokio::signal::unix::Signal,
 }
 
 impl Interrupts {
-    fn listen() -> Result<Self, CliError> {
+    pub(crate) fn listen() -> Result<Self, CliError> {
         let listen = |kind| signal(kind).map_err(|error| CliError::failed(format!("listening for signals: {error}")));
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
@@ -308,7 +321,8 @@ impl Interrupts {
         })
     }
 
-    async fn next(&mut self) -> Exit {
+    /// Waits for the next of them.
+    pub(crate) async fn next(&mut self) -> Exit {
         tokio::select! {
             _ = self.interrupt.recv() => Exit::Interrupted,
             _ = self.hangup.recv() => Exit::Interrupted,

@@ -25,6 +25,8 @@ pub struct CliError {
 pub(crate) enum Kind {
     /// Configuration, network, permission, the cluster's refusal.
     Failed,
+    /// The command line makes no sense.
+    Usage,
     /// It was not over in time.
     TimedOut,
     /// The DaemonSet is not there.
@@ -79,8 +81,14 @@ impl CliError {
         Self { kind, message: message.into(), hints: Vec::new() }
     }
 
-    pub(crate) fn failed(message: impl Into<String>) -> Self {
+    /// It went wrong: what was attempted, on what, and what was said.
+    pub fn failed(message: impl Into<String>) -> Self {
         Self::new(Kind::Failed, message)
+    }
+
+    /// The command line makes no sense.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, message)
     }
 
     /// Adds what to try next.
@@ -93,6 +101,7 @@ impl CliError {
     pub fn code(&self) -> u8 {
         match self.kind {
             Kind::Failed => 1,
+            Kind::Usage => 2,
             Kind::TimedOut => Exit::Incomplete.code(),
             Kind::NotFound => 5,
             Kind::Refused => 6,
@@ -102,8 +111,14 @@ impl CliError {
         }
     }
 
+    /// Says it on standard error, and gives the exit code.
+    pub fn exit(&self) -> ExitCode {
+        self.report();
+        self.code().into()
+    }
+
     /// Says it on standard error, unless there is nobody to be told.
-    pub fn report(&self) {
+    fn report(&self) {
         use io::Write;
         if self.kind != Kind::BrokenPipe {
             // Nowhere is left to complain about a closed standard error.

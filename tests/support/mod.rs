@@ -3,3 +3,5 @@
 // `cfg(test)` holds anyway; it tells clippy that panics belong here.
 #[cfg(test)]
 pub(crate) mod control_plane;
+#[cfg(test)]
+pub(crate) mod program;

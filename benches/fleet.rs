@@ -1,0 +1,308 @@
+//! What a fleet costs from outside: loading it, keeping it, drawing it. Prints figures beside their budgets.
+//!
+//! ```text
+//!   rolldeck demo --serve --nodes N  ◀──HTTP──  this program again, as a client    load, memory
+//!         (one process)              ◀──HTTP──  rolldeck ds/agent under script(1)  first frame, bytes to the terminal
+//!                                    ◀──HTTP──  one patch of one pod
+//! ```
+//!
+//! `cargo bench --bench fleet`; `cargo bench --bench fleet -- 15000` for one size. What the engine itself costs is
+//! measured by `engine`. Figures are printed, not judged: they depend on the machine.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rolldeck::driver::{Access, ClusterSession, Session};
+use rolldeck::engine::Role;
+use rolldeck::engine::snapshot::{Phase, Snapshot};
+
+const ROLLDECK: &str = env!("CARGO_BIN_EXE_rolldeck");
+/// Set for the client process: the kubeconfig that it shall use.
+const CLIENT: &str = "ROLLDECK_BENCH_CLIENT";
+/// A generated fleet of thousands of nodes is set up within this.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+fn main() {
+    if let Some(kubeconfig) = std::env::var_os(CLIENT) {
+        return client(PathBuf::from(kubeconfig));
+    }
+    let asked: Vec<u32> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
+    let sizes = if asked.is_empty() { vec![5_000, 15_000] } else { asked };
+    for nodes in sizes {
+        let server = Server::start(nodes);
+        println!("\n{nodes} nodes, served by another process");
+        load(&server, nodes);
+        console(&server);
+    }
+}
+
+fn figure(what: &str, value: impl std::fmt::Display, budget: &str) {
+    println!("  {what:<44} {value:>12}   {budget}");
+}
+
+fn millis(span: Duration) -> String {
+    format!("{:.1} ms", span.as_secs_f64() * 1e3)
+}
+
+// ── Load and memory ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+fn load(server: &Server, nodes: u32) {
+    let client = Command::new(std::env::current_exe().expect("our own path"))
+        .env(CLIENT, &server.kubeconfig)
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("the client runs");
+    let told = String::from_utf8_lossy(&client.stdout);
+    let field = |nth: usize| told.split_whitespace().nth(nth).and_then(|text| text.parse::<f64>().ok());
+    let (Some(secs), Some(loaded), Some(rss), Some(peak)) = (field(0), field(1), field(2), field(3)) else {
+        panic!("the client said: {told}");
+    };
+    assert_eq!(loaded, f64::from(nodes), "all nodes are loaded");
+    let budget = |text: &'static str| if nodes == 15_000 { text } else { "" };
+    figure("load: connect to complete snapshot", format!("{:.2} s", secs), budget("budget 2 s"));
+    figure("resident once loaded", format!("{:.1} MB", rss / 1e3), budget("budget 60 MB"));
+    figure("resident at most", format!("{:.1} MB", peak / 1e3), "");
+}
+
+/// The client process: loads the fleet, and says how long that took and what it takes.
+fn client(kubeconfig: PathBuf) {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let began = Instant::now();
+    let snapshot = runtime.block_on(async {
+        let access = Access { kubeconfig: Some(kubeconfig), ..Access::default() };
+        let session = ClusterSession::open(&access).await.expect("the kubeconfig is good");
+        let rollout = session.open("edge", "agent", Role::Errand);
+        let mut snapshots = rollout.snapshots.clone();
+        let complete = |snapshot: &Arc<Snapshot>| snapshot.phase != Phase::Loading;
+        let snapshot = snapshots.wait_for(complete).await.expect("the driver lives").clone();
+        println!("{} {}", began.elapsed().as_secs_f64(), snapshot.counts.nodes);
+        // What loading alone took is given back by now, as far as it ever is.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        (snapshot, rollout)
+    });
+    println!("{} {}", resident("VmRSS:"), resident("VmHWM:"));
+    drop(snapshot);
+}
+
+/// A field of our own `/proc/self/status`, in kB.
+fn resident(field: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    line.and_then(|rest| rest.split_whitespace().next()).and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+// ── The console ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+fn console(server: &Server) {
+    if Command::new("script").arg("--version").stdout(Stdio::null()).status().is_err() {
+        figure("console: needs script(1) of util-linux", "skipped", "");
+        return;
+    }
+    let console = Terminal::open(server);
+    let first = console.wait_for_bytes(1);
+    figure("console: process start to first byte", millis(first), "budget 50 ms to the first frame");
+    console.wait_until_quiet();
+    let idle = console.bytes_within(Duration::from_secs(10));
+    figure("console: ten idle seconds, 120x40", format!("{idle} bytes"), "budget 0");
+
+    let pod = server.first_pod();
+    for (nth, what) in ["one pod restarts", "one pod restarts again"].into_iter().enumerate() {
+        let before = console.count();
+        let began = Instant::now();
+        server.patch_restarts(&pod, nth as u64 + 1);
+        console.wait_past(before);
+        let after = began.elapsed();
+        console.wait_until_quiet();
+        let bytes = console.count() - before;
+        figure(&format!("console: {what}"), format!("{bytes} bytes"), "budget 200, one frame");
+        figure("console: from that patch to the terminal", millis(after), "");
+    }
+}
+
+/// A console in a terminal of 120x40, whose output is counted.
+struct Terminal {
+    script: Child,
+    began: Instant,
+    bytes: Arc<AtomicU64>,
+}
+
+impl Terminal {
+    fn open(server: &Server) -> Self {
+        let run = format!(
+            "stty cols 120 rows 40; exec {ROLLDECK} --kubeconfig {} -n edge ds/agent",
+            server.kubeconfig.display()
+        );
+        let began = Instant::now();
+        let mut script = Command::new("script")
+            .args(["-qfec", &run, "/dev/null"])
+            .env("TERM", "xterm-256color")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("script(1) runs");
+        let bytes = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&bytes);
+        let mut output = script.stdout.take().expect("it is piped");
+        std::thread::spawn(move || {
+            let mut buffer = [0; 65_536];
+            while let Ok(read @ 1..) = output.read(&mut buffer) {
+                counter.fetch_add(read as u64, Ordering::Relaxed);
+            }
+        });
+        Self { script, began, bytes }
+    }
+
+    fn count(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn wait_for_bytes(&self, bytes: u64) -> Duration {
+        self.wait_past(bytes - 1);
+        self.began.elapsed()
+    }
+
+    fn wait_past(&self, bytes: u64) {
+        let patience = Instant::now() + PATIENCE;
+        while self.count() <= bytes {
+            assert!(Instant::now() < patience, "the console says nothing");
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+
+    fn wait_until_quiet(&self) {
+        let patience = Instant::now() + PATIENCE;
+        while self.bytes_within(Duration::from_secs(6)) > 0 {
+            assert!(Instant::now() < patience, "the console never comes to rest");
+        }
+    }
+
+    fn bytes_within(&self, span: Duration) -> u64 {
+        let before = self.count();
+        std::thread::sleep(span);
+        self.count() - before
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Its terminal gone, the console leaves by itself.
+        let _ = self.script.kill();
+        let _ = self.script.wait();
+    }
+}
+
+// ── The server ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// A generated fleet, served by a process of its own.
+struct Server {
+    process: Child,
+    home: tempfile::TempDir,
+    kubeconfig: PathBuf,
+    address: String,
+}
+
+impl Server {
+    fn start(nodes: u32) -> Self {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let kubeconfig = home.path().join("kubeconfig");
+        let process = Command::new(ROLLDECK)
+            .args(["demo", "--serve", "--nodes", &nodes.to_string(), "--write-kubeconfig"])
+            .arg(&kubeconfig)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("the server starts");
+        let mut server = Self { process, home, kubeconfig, address: String::new() };
+        server.wait_for(|server| server.kubeconfig.exists());
+        let config = std::fs::read_to_string(&server.kubeconfig).expect("the kubeconfig is there");
+        let url = config.lines().find_map(|line| line.trim().strip_prefix("server: http://"));
+        server.address = url.expect("it names a server").to_owned();
+        // Every pod runs, and nothing happens by itself any more.
+        let ready = format!("\"numberAvailable\":{nodes}");
+        server.wait_for(|server| server.get("/apis/apps/v1/namespaces/edge/daemonsets/agent").contains(&ready));
+        server
+    }
+
+    fn wait_for(&self, ready: impl Fn(&Self) -> bool) {
+        let patience = Instant::now() + PATIENCE;
+        while !ready(self) {
+            assert!(
+                Instant::now() < patience,
+                "the fleet is not ready; it is served from {}",
+                self.home.path().display()
+            );
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// The pod of the node that a console shows first.
+    fn first_pod(&self) -> String {
+        let nodes = run(&self.kubeconfig, &["status", "ds/agent", "-n", "edge", "--nodes", "-o", "json"]);
+        let status: serde_json::Value = serde_json::from_str(&nodes).expect("status answers JSON");
+        status["nodes"][0]["pod"].as_str().expect("its pod").to_owned()
+    }
+
+    /// Says that the pod's container restarted, as its kubelet would.
+    fn patch_restarts(&self, pod: &str, restarts: u64) {
+        let path = format!("/api/v1/namespaces/edge/pods/{pod}");
+        let pod: serde_json::Value = serde_json::from_str(&self.get(&path)).expect("a pod");
+        let mut statuses = pod["status"]["containerStatuses"].clone();
+        statuses[0]["restartCount"] = restarts.into();
+        let patch = serde_json::json!({"status": {"containerStatuses": statuses}}).to_string();
+        let head = format!(
+            "PATCH {path}/status HTTP/1.1\r\nContent-Type: application/merge-patch+json\r\nContent-Length: {}",
+            patch.len()
+        );
+        self.ask(&head, &patch);
+    }
+
+    fn get(&self, path: &str) -> String {
+        self.ask(&format!("GET {path} HTTP/1.1"), "")
+    }
+
+    /// One request, on a connection of its own; gives the body.
+    fn ask(&self, head: &str, body: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).expect("the server listens");
+        let host = &self.address;
+        write!(stream, "{head}\r\nHost: {host}\r\nAccept: application/json\r\nConnection: close\r\n\r\n{body}")
+            .expect("it reads");
+        let mut lines = BufReader::new(stream);
+        let mut status = String::new();
+        lines.read_line(&mut status).expect("it answers");
+        assert!(status.contains(" 200 "), "{head}: {status}");
+        let mut answer = String::new();
+        lines.read_to_string(&mut answer).expect("it answers in text");
+        answer.split_once("\r\n\r\n").map(|(_, body)| unchunked(body)).unwrap_or_default()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A body without the lengths of its chunks, where it came in chunks.
+fn unchunked(body: &str) -> String {
+    if body.starts_with('{') {
+        return body.to_owned();
+    }
+    let mut whole = String::new();
+    let mut rest = body;
+    while let Some((length, after)) = rest.split_once("\r\n") {
+        let Ok(length @ 1..) = usize::from_str_radix(length.trim(), 16) else { break };
+        whole.push_str(&after[..length]);
+        rest = after[length..].trim_start_matches("\r\n");
+    }
+    whole
+}
+
+fn run(kubeconfig: &Path, line: &[&str]) -> String {
+    let output = Command::new(ROLLDECK).env("KUBECONFIG", kubeconfig).args(line).output().expect("rolldeck runs");
+    String::from_utf8(output.stdout).expect("it answers in text")
+}

@@ -1,0 +1,293 @@
+//! The promises of a rollout on real controllers, driven from the command line: twenty nodes, a budget of two.
+//!
+//! The kubelets are played by the test; what is up is counted by a watcher of its own, who knows nothing of rolldeck.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::control_plane::{Grant, Sandbox, daemon_set, eventually, sandbox};
+use crate::support::program::{Operator, text};
+
+const DS: &str = "ds/agent";
+const V1: &str = "registry.test/agent:1";
+const V2: &str = "registry.test/agent:2";
+const IMAGE: &str = "agent=registry.test/agent:2";
+const NODES: usize = 20;
+const BUDGET: usize = 2;
+const SOON: Duration = Duration::from_secs(60);
+
+#[test]
+fn each_step_updates_exactly_what_was_promised() {
+    fleet("steps", |fleet, operator| {
+        operator.ok(&["set-image", DS, IMAGE, "--yes"]);
+        let mut before = fleet.pods();
+        for (keep, updated) in [("18", 2), ("10", 10), ("0", 20)] {
+            let until = if keep == "0" { "complete" } else { "held" };
+            operator.ok(&["drive", DS, "--partition", keep, "--until", until, "--timeout", "120s"]);
+            let after = fleet.pods();
+            let new: Vec<_> = after.values().filter(|pod| pod.image == V2).collect();
+            assert_eq!(new.len(), updated, "with partition {keep}");
+            let touched = after.iter().filter(|(node, pod)| before[*node].uid != pod.uid).count();
+            let more = updated - before.values().filter(|pod| pod.image == V2).count();
+            assert_eq!(touched, more, "nothing but the step was touched");
+            before = after;
+        }
+        assert!(fleet.most_down() <= BUDGET, "{} were down at once", fleet.most_down());
+    });
+}
+
+#[test]
+fn a_canary_selector_keeps_all_others_as_they_are() {
+    fleet("canary", |fleet, operator| {
+        let before = fleet.pods();
+        let flags = ["--image", IMAGE, "--selector", "canary=true", "--to", "100%", "--until", "held"];
+        operator.ok(&[&["drive", DS, "--yes", "--timeout", "120s"], &flags[..]].concat());
+        let after = fleet.pods();
+        let changed: Vec<&String> = after.keys().filter(|node| before[*node].uid != after[*node].uid).collect();
+        assert_eq!(changed, fleet.canaries.iter().collect::<Vec<_>>());
+
+        operator.ok(&["select", DS, "--clear"]);
+        operator.ok(&["drive", DS, "--timeout", "120s"]);
+        assert!(fleet.pods().values().all(|pod| pod.image == V2));
+        assert!(fleet.most_down() <= BUDGET, "{} were down at once", fleet.most_down());
+    });
+}
+
+#[test]
+fn after_a_pause_nothing_is_deleted() {
+    fleet("pause", |fleet, operator| {
+        let mut drive = operator.drive(DS, &["--image", IMAGE, "--to", "100%"]);
+        drive.until("updated, 4 of 20");
+        operator.ok(&["pause", DS, "--reason", "the link is down"]);
+        drive.until("the link is down");
+        let paused = fleet.deletions();
+        std::thread::sleep(Duration::from_secs(5));
+        assert_eq!(fleet.deletions(), paused, "paused means paused");
+        drive.signal(Signal::TERM);
+        assert_eq!(drive.end().code(), Some(143), "{}", drive.seen());
+    });
+}
+
+#[test]
+fn a_killed_driver_deletes_nothing_more_and_the_next_one_finishes() {
+    fleet("killed", |fleet, operator| {
+        let mut drive = operator.drive(DS, &["--image", IMAGE, "--to", "100%"]);
+        drive.until("updated, 4 of 20");
+        drive.signal(Signal::KILL);
+        drive.end();
+        std::thread::sleep(Duration::from_secs(1));
+        let killed = fleet.deletions();
+        std::thread::sleep(Duration::from_secs(5));
+        assert_eq!(fleet.deletions(), killed, "nobody drives, nobody deletes");
+
+        operator.ok(&["drive", DS, "--image", IMAGE, "--take-over", "--yes", "--timeout", "180s"]);
+        assert!(fleet.pods().values().all(|pod| pod.image == V2));
+        assert!(fleet.most_down() <= BUDGET, "{} were down at once", fleet.most_down());
+    });
+}
+
+#[test]
+fn undo_brings_all_back_and_leaves_those_alone_that_never_went() {
+    fleet("undo", |fleet, operator| {
+        let before = fleet.pods();
+        let mut drive = operator.drive(DS, &["--image", IMAGE, "--to", "50%"]);
+        drive.until("updated, 5 of 20");
+        operator.ok(&["undo", DS, "--yes"]);
+        assert_eq!(drive.end().code(), Some(0), "{}", drive.seen());
+        let after = fleet.pods();
+        assert!(after.values().all(|pod| pod.image == V1));
+        let left = fleet.left();
+        assert!((5..NODES).contains(&left.len()), "some left the old revision: {left:?}");
+        for (node, pod) in after.iter().filter(|(node, _)| !left.contains(*node)) {
+            assert_eq!(before[node].uid, pod.uid, "{node} never left the old revision");
+        }
+        assert!(fleet.most_down() <= BUDGET, "{} were down at once", fleet.most_down());
+    });
+}
+
+#[test]
+fn release_restores_the_update_strategy_to_the_byte() {
+    fleet("release", |fleet, operator| {
+        let before = fleet.daemon_set()["spec"]["updateStrategy"].to_string();
+        operator.ok(&["adopt", DS]);
+        let adopted = fleet.daemon_set();
+        assert_eq!(adopted["spec"]["updateStrategy"]["type"], "OnDelete");
+        assert_eq!(adopted["metadata"]["annotations"]["rolldeck.io/original-update-strategy"], before);
+        operator.ok(&["release", DS]);
+        let released = fleet.daemon_set();
+        assert_eq!(released["spec"]["updateStrategy"].to_string(), before);
+        assert!(released["metadata"]["annotations"]["rolldeck.io/original-update-strategy"].is_null());
+    });
+}
+
+#[test]
+fn a_second_driver_waits_to_be_let_in() {
+    fleet("takeover", |fleet, operator| {
+        let mut first = operator.drive(DS, &["--image", IMAGE, "--to", "100%", "--max-unavailable", "1"]);
+        first.until("updated, 2 of 20");
+        let refused = operator.run(&["drive", DS]);
+        assert_eq!(refused.status.code(), Some(7), "{}", text(&refused));
+        assert!(text(&refused).contains("tester@"), "it says who drives: {}", text(&refused));
+        let status = operator.run(&["status", DS]);
+        assert!(text(&status).contains(" drives"), "{}", text(&status));
+
+        let mut second = operator.drive(DS, &["--take-over"]);
+        assert_eq!(first.end().code(), Some(7), "{}", first.seen());
+        assert_eq!(second.end().code(), Some(0), "{}", second.seen());
+        assert!(fleet.pods().values().all(|pod| pod.image == V2));
+        assert!(fleet.most_down() <= BUDGET, "{} were down at once", fleet.most_down());
+    });
+}
+
+#[test]
+fn whoever_may_not_is_told_what_is_missing() {
+    let Some(sandbox) = sandbox("rights") else { return };
+    sandbox.nodes(1);
+    sandbox.create_daemon_set(daemon_set("agent", V1));
+    let reader = sandbox.user("restricted", &[Grant::within(sandbox.namespace(), "get,list,watch", READS)]);
+    let operator = Operator::new(reader.kubeconfig(), sandbox.namespace());
+    let told = operator.run(&["pause", DS]);
+    assert_eq!(told.status.code(), Some(1), "{}", text(&told));
+    assert!(text(&told).contains("not permitted: `patch` on daemonsets.apps"), "{}", text(&told));
+    let told = text(&operator.run(&["status", DS]));
+    assert!(told.contains("nodes n/a (forbidden)"), "{told}");
+    assert!(!told.contains("panicked"), "{told}");
+
+    let stranger = Operator::new(sandbox.stranger().kubeconfig(), sandbox.namespace());
+    let told = stranger.run(&["status", DS]);
+    assert_eq!(told.status.code(), Some(1), "{}", text(&told));
+    assert!(text(&told).contains("credentials"), "{}", text(&told));
+}
+
+/// What is read in the namespace; nodes are read in the whole cluster.
+const READS: &str = "pods,events,daemonsets.apps,controllerrevisions.apps,leases.coordination.k8s.io";
+
+/// Runs `story` on twenty nodes with pods that come up as fast as they are made, for an operator who has the rights of
+/// `deploy/rbac.yaml` and no other.
+fn fleet(name: &str, story: impl FnOnce(&Fleet<'_>, &Operator)) {
+    let Some(sandbox) = sandbox(name) else { return };
+    let namespace = sandbox.namespace().to_owned();
+    let canaries: Vec<String> =
+        (1..=3).map(|nth| sandbox.node(&format!("{namespace}-c{nth}"), &json!({"canary": "true"}))).collect();
+    sandbox.nodes(NODES - 3);
+    let mut agent = daemon_set("agent", V1);
+    agent["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"] = json!(BUDGET);
+    sandbox.create_daemon_set(agent);
+    let user = sandbox.user(
+        "alice",
+        &[
+            Grant::within(&namespace, "get,list,watch", READS),
+            Grant::within(&namespace, "patch", "daemonsets.apps"),
+            Grant::within(&namespace, "delete", "pods"),
+            Grant::within(&namespace, "create,update", "leases.coordination.k8s.io"),
+            Grant::everywhere("get,list,watch", "nodes"),
+        ],
+    );
+    let operator = Operator::new(user.kubeconfig(), &namespace);
+    let fleet = Fleet {
+        sandbox: &sandbox,
+        canaries,
+        most_down: AtomicUsize::new(0),
+        left: Mutex::default(),
+        over: AtomicBool::new(false),
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| fleet.kubelets());
+        let ends = Ends(&fleet.over);
+        eventually("every node runs its pod", SOON, || (fleet.up() == NODES).then_some(()));
+        scope.spawn(|| fleet.count());
+        story(&fleet, &operator);
+        drop(ends);
+    });
+}
+
+/// Ends what goes on beside a story, also when it fails.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+struct Fleet<'a> {
+    sandbox: &'a Sandbox,
+    canaries: Vec<String>,
+    most_down: AtomicUsize,
+    left: Mutex<BTreeSet<String>>,
+    over: AtomicBool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Pod {
+    uid: String,
+    image: String,
+}
+
+impl Fleet<'_> {
+    /// Plays the kubelets: new pods come up a little later, terminating ones go.
+    fn kubelets(&self) {
+        while !self.over.load(Ordering::Relaxed) {
+            self.sandbox.run_new_pods();
+            std::thread::sleep(Duration::from_millis(600));
+        }
+    }
+
+    /// Keeps count of how many nodes are without a pod that serves, and of which left the old revision.
+    fn count(&self) {
+        let all: BTreeSet<String> = self.pods().into_keys().collect();
+        while !self.over.load(Ordering::Relaxed) {
+            self.most_down.fetch_max(NODES - self.up(), Ordering::Relaxed);
+            let old: BTreeSet<String> =
+                self.pods().into_iter().filter(|(_, pod)| pod.image == V1).map(|(node, _)| node).collect();
+            self.left.lock().unwrap().extend(all.difference(&old).cloned());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The nodes that ever left the old revision.
+    fn left(&self) -> BTreeSet<String> {
+        self.left.lock().unwrap().clone()
+    }
+
+    fn most_down(&self) -> usize {
+        self.most_down.load(Ordering::Relaxed)
+    }
+
+    /// How many nodes have a pod that serves.
+    fn up(&self) -> usize {
+        let ready = |pod: &Value| {
+            let conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            conditions.iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+        };
+        self.sandbox.pods().iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null() && ready(pod)).count()
+    }
+
+    /// The pods by node; terminating ones left out.
+    fn pods(&self) -> BTreeMap<String, Pod> {
+        let pods = self.sandbox.pods();
+        let living = pods.iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
+        living
+            .filter_map(|pod| {
+                let node = pod["spec"]["nodeName"].as_str()?.to_owned();
+                let uid = pod["metadata"]["uid"].as_str()?.to_owned();
+                let image = pod["spec"]["containers"][0]["image"].as_str()?.to_owned();
+                Some((node, Pod { uid, image }))
+            })
+            .collect()
+    }
+
+    /// How many pods are at the new revision or gone for it: it only grows when something is deleted.
+    fn deletions(&self) -> usize {
+        NODES - self.pods().values().filter(|pod| pod.image == V1).count()
+    }
+
+    fn daemon_set(&self) -> Value {
+        self.sandbox.admin().get(&self.sandbox.path("daemonsets.apps", "agent")).ok()
+    }
+}
