@@ -11,6 +11,7 @@
 //! questions and errors to standard error; an error's kind fixes the exit code.
 
 mod args;
+mod demo;
 mod drive;
 mod errand;
 mod error;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 
 use clap::{CommandFactory, FromArgMatches};
 
+use crate::driver::practice::Practice;
 use crate::driver::{Access, AccessError, ClusterSession, Session};
 use args::{Cli, Command, DaemonSetName, Global, Look, OnCluster, OutputFormat, StatusArgs};
 use output::{Letters, Output};
@@ -60,7 +62,7 @@ pub struct Console {
     /// How it looks.
     pub style: Style,
     /// The practice cluster that it is on, to be kept for as long as it is open.
-    pub practice: Option<()>,
+    pub practice: Option<Practice>,
 }
 
 impl std::fmt::Debug for Console {
@@ -136,7 +138,7 @@ where
     let Cli { name, look, global, command } = cli;
     match command {
         Some(Command::Completions { shell }) => complete(shell, &mut output).map(Next::Exit),
-        Some(Command::Demo(args)) => Err(CliError::failed(format!("{args:?}"))),
+        Some(Command::Demo(args)) => demo::run(args, &global, &mut output).await,
         Some(Command::OnCluster(command)) => {
             let session = connect(access(&global)).await?;
             carry_out(&*session, &global, command, &mut output).await.map(Next::Exit)

@@ -6,6 +6,7 @@
 pub mod access;
 mod fleet;
 pub mod handle;
+pub mod practice;
 mod run;
 mod session;
 

@@ -1,0 +1,70 @@
+//! `demo`: a practice cluster in this process, for the console or, with `--serve`, for whoever connects.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::args::{DaemonSetName, DemoArgs, Global, OnCluster, StatusArgs};
+use super::drive::Interrupts;
+use super::error::CliError;
+use super::output::Output;
+use super::{Console, Next, Style, carry_out, wants_console};
+use crate::driver::Session;
+use crate::driver::practice::{Ground, Play, Practice};
+
+/// The seed when none is given: every newcomer practises on the same factory.
+const SEED: u64 = 1;
+
+/// Starts a practice cluster, and says what is left to do.
+pub(crate) async fn run(args: DemoArgs, global: &Global, output: &mut Output) -> Result<Next, CliError> {
+    let ground = args.nodes.map_or(Ground::Scenario(args.scenario), Ground::Fleet);
+    let practice = Practice::start(&Play { ground, speed: args.speed, seed: args.seed.unwrap_or(SEED) }).await?;
+    if args.serve {
+        return serve(&practice, args.write_kubeconfig.as_deref(), output).await;
+    }
+    let session = practice.session().await?;
+    let (namespace, name) = practice.daemonset().unzip();
+    if !wants_console(&args.look, global) {
+        let name = name.map(|name| DaemonSetName(name.to_owned()));
+        let status = StatusArgs { watch: name.is_some(), name, nodes: false, timeout: None };
+        let namespace = namespace.map(str::to_owned);
+        let global = Global { namespace, ..global.clone() };
+        return carry_out(&session, &global, OnCluster::Status(status), output).await.map(Next::Exit);
+    }
+    let daemonset = namespace.zip(name).map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
+    Ok(Next::Console(Console {
+        session: Arc::new(session) as Arc<dyn Session>,
+        namespace: None,
+        daemonset,
+        style: Style { theme: args.look.theme, ascii: global.ascii },
+        practice: Some(practice),
+    }))
+}
+
+/// Leaves the API up until we are interrupted.
+async fn serve(practice: &Practice, file: Option<&Path>, output: &mut Output) -> Result<Next, CliError> {
+    let mut interrupted = Interrupts::listen()?;
+    let kubeconfig = practice.kubeconfig();
+    match file {
+        None => output.raw(kubeconfig.as_bytes())?,
+        Some(file) => {
+            write(file, &kubeconfig)
+                .map_err(|error| CliError::failed(format!("writing the kubeconfig {}: {error}", file.display())))?;
+            let daemonset = practice.daemonset().map(|(namespace, name)| format!(" -n {namespace} ds/{name}"));
+            output.line(format!(
+                "Serving until Ctrl-C. In another terminal: rolldeck --kubeconfig {}{}",
+                file.display(),
+                daemonset.unwrap_or_default()
+            ))?;
+        }
+    }
+    interrupted.next().await;
+    Ok(Next::Exit(super::Exit::Done))
+}
+
+/// Writes the file whole or not at all, so that whoever waits for it never reads half of it.
+fn write(file: &Path, text: &str) -> std::io::Result<()> {
+    let mut beside = file.as_os_str().to_owned();
+    beside.push(".new");
+    std::fs::write(&beside, text)?;
+    std::fs::rename(&beside, file)
+}

@@ -1,0 +1,138 @@
+//! A world to practise on: the simulated cluster, served in this process, and a session on it like on any other.
+
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::{Access, AccessError, ClusterSession};
+use crate::engine::Str;
+use crate::engine::quantity::IntOrPercent;
+use crate::engine::time::Timestamp;
+use crate::sim::api::{self, Server};
+use crate::sim::world::World;
+use crate::sim::world::scenario::{self, DaemonSetPlan, Image, Scenario, ScenarioError};
+
+/// What is practised on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ground {
+    /// A scenario: the name of a built-in one, or a TOML file.
+    Scenario(String),
+    /// A generated fleet of so many nodes, a hundred to a site, with one DaemonSet.
+    Fleet(u32),
+}
+
+/// How it is played.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Play {
+    /// What is practised on.
+    pub ground: Ground,
+    /// How much faster than real time it runs.
+    pub speed: f64,
+    /// The same seed plays the same.
+    pub seed: u64,
+}
+
+/// A practice cluster that is being served. Dropping it ends it.
+#[derive(Debug)]
+pub struct Practice {
+    server: Server,
+    daemonset: Option<(Str, Str)>,
+}
+
+impl Practice {
+    /// Serves a practice cluster on a free loopback port. Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// When there is no such scenario, it cannot be read, or nothing can be listened on.
+    pub async fn start(play: &Play) -> Result<Self, AccessError> {
+        let mut scenario = match &play.ground {
+            Ground::Scenario(named) => read(named)?,
+            Ground::Fleet(nodes) => fleet(*nodes),
+        };
+        // Its clock is ours, so that ages on a screen mean something.
+        scenario.start = now();
+        let daemonset = scenario.daemon_sets.first().map(|plan| (plan.namespace.clone(), plan.name.clone()));
+        let world = World::new(&scenario, play.seed);
+        let options = api::Options { speed: play.speed, ..api::Options::default() };
+        let server =
+            api::serve(world, options).await.map_err(|error| failed("serving the practice cluster", &error))?;
+        Ok(Self { server, daemonset })
+    }
+
+    /// A kubeconfig, as text, with which kubectl and other consoles reach it.
+    pub fn kubeconfig(&self) -> String {
+        self.server.kubeconfig()
+    }
+
+    /// The DaemonSet that is there to be rolled out: namespace and name.
+    pub fn daemonset(&self) -> Option<(&str, &str)> {
+        self.daemonset.as_ref().map(|(namespace, name)| (&**namespace, &**name))
+    }
+
+    /// Opens a session on it, as on any other cluster.
+    ///
+    /// # Errors
+    /// See [`AccessError`].
+    pub async fn session(&self) -> Result<ClusterSession, AccessError> {
+        // A session is opened from a file, like any other; it is read once.
+        let file =
+            private_file(&self.kubeconfig()).map_err(|error| failed("writing the practice kubeconfig", &error))?;
+        let access = Access { kubeconfig: Some(file.clone()), ..Access::default() };
+        let session = ClusterSession::open(&access).await;
+        // Left over, it would name a port where nobody listens; nothing worse.
+        let _ = std::fs::remove_file(&file);
+        session
+    }
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or_default())
+}
+
+/// Writes `text` to a new file that nobody else can read, nor can have put there before.
+fn private_file(text: &str) -> io::Result<PathBuf> {
+    use std::hash::{BuildHasher, RandomState};
+    let nonce = RandomState::new().hash_one(std::process::id());
+    let path = std::env::temp_dir().join(format!("rolldeck-demo-{nonce:016x}"));
+    std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?.write_all(text.as_bytes())?;
+    Ok(path)
+}
+
+/// The scenario called so, or in the file called so.
+fn read(named: &str) -> Result<Scenario, AccessError> {
+    let file = Path::new(named);
+    if file.extension().is_none() && !file.exists() {
+        return scenario::built_in(named).map_err(|error| unreadable(&error));
+    }
+    let text =
+        std::fs::read_to_string(file).map_err(|error| failed(&format!("reading the scenario {named}"), &error))?;
+    Scenario::parse(named, &text).map_err(|error| unreadable(&error))
+}
+
+/// A fleet of `nodes`, a hundred to a site, on links that are no bottleneck.
+fn fleet(nodes: u32) -> Scenario {
+    const SITE: u32 = 100;
+    const LINK: u64 = 1_250_000_000;
+    const IMAGE: u64 = 20_000_000;
+    let mut plan = DaemonSetPlan::new("edge", "agent", "registry.example/agent:v1");
+    plan.max_unavailable = IntOrPercent::Percent(1);
+    let mut scenario = Scenario::new("fleet").with_daemon_set(plan);
+    for version in ["v1", "v2"] {
+        scenario = scenario.with_image(Image::new(&format!("registry.example/agent:{version}"), IMAGE));
+    }
+    for site in 0..nodes.div_ceil(SITE) {
+        let count = SITE.min(nodes - site * SITE) as usize;
+        scenario = scenario.with_site(&format!("site-{site:03}"), LINK, &format!("node-{site:03}-"), count);
+    }
+    scenario
+}
+
+fn failed(what: &str, error: &io::Error) -> AccessError {
+    AccessError { message: format!("{what}: {error}"), hints: Vec::new() }
+}
+
+fn unreadable(error: &ScenarioError) -> AccessError {
+    AccessError { message: format!("scenario {}: {}", error.file, error.message), hints: Vec::new() }
+}
