@@ -58,6 +58,8 @@ pub struct World {
     lifecycle: NodeLifecycle,
     collector: Collector,
     faults: VecDeque<(Timestamp, Fault)>,
+    /// An empty buffer for changes that are to be told, kept for its room.
+    told: Vec<Change>,
 }
 
 /// Who acts at an instant, in the order in which they do.
@@ -273,12 +275,15 @@ impl World {
             for action in self.fleet.take_actions() {
                 self.apply(action);
             }
-            let fresh = self.store.take_fresh();
-            if fresh.is_empty() {
-                return;
-            }
+            let mut fresh = self.store.take_fresh(std::mem::take(&mut self.told));
             for change in &fresh {
                 self.tell(change);
+            }
+            let quiet = fresh.is_empty();
+            fresh.clear();
+            self.told = fresh;
+            if quiet {
+                return;
             }
         }
     }

@@ -46,6 +46,7 @@ pub(super) fn build(scenario: &Scenario, seed: u64) -> World {
         scheduler: Scheduler::new(seeds.u64(..)),
         lifecycle: NodeLifecycle::new(scenario.node_grace, seeds.u64(..), now),
         collector: Collector::new(now),
+        told: Vec::new(),
         faults: scenario.faults.iter().map(|(at, fault)| (scenario.start + *at, fault.clone())).collect(),
     };
     add_namespaces(&mut world, scenario);

@@ -102,9 +102,9 @@ impl Store {
         self.fresh = Some(Vec::new());
     }
 
-    /// Takes the changes since the last call.
-    pub(super) fn take_fresh(&mut self) -> Vec<Change> {
-        self.fresh.as_mut().map(std::mem::take).unwrap_or_default()
+    /// Takes the changes since the last call; the next ones go into `spare`.
+    pub(super) fn take_fresh(&mut self, spare: Vec<Change>) -> Vec<Change> {
+        self.fresh.as_mut().map(|fresh| std::mem::replace(fresh, spare)).unwrap_or_default()
     }
 
     /// The version of the newest change; what a list carries.

@@ -25,6 +25,7 @@ use super::super::object::{DaemonSet, Object, Pod};
 use super::super::scenario::ControllerVariant;
 use super::super::store::{Change, Store, Writer};
 use super::Controller;
+use super::eligibility::{Verdict, daemon_verdict};
 
 use cache::Cache;
 use history::History;
@@ -33,6 +34,8 @@ const COMPONENT: &str = "daemonset-controller";
 const BY: Writer<'static> = Writer::named("kube-controller-manager");
 /// How far the cache lags behind the store, unless said otherwise.
 const LAG: Duration = Duration::from_millis(5);
+/// What a sync takes for each node of the cluster: nothing to speak of for a hundred, a quarter of a second for 5,000.
+const PER_NODE: Duration = Duration::from_micros(50);
 /// Expectations that are not met by then are given up.
 const EXPECTATIONS_LIFE: Duration = Duration::from_secs(300);
 /// At most this many pods are made, and this many deleted, in one sync.
@@ -80,6 +83,8 @@ struct Sync<'a> {
     /// The DaemonSet, as cached.
     object: &'a Arc<Object>,
     set: &'a DaemonSet,
+    /// All nodes, with whether they are to have a pod.
+    nodes: Vec<(Str, Verdict)>,
     /// Its pods by node, oldest first.
     pods: BTreeMap<Str, Vec<Arc<Object>>>,
     history: History,
@@ -104,9 +109,11 @@ impl DaemonSets {
         self.lag = lag;
     }
 
+    /// Syncs a DaemonSet a moment from now. In a large cluster a sync takes its time, and the next one waits for it.
     fn enqueue(&mut self, uid: &Str, now: Timestamp) {
-        let after = Duration::from_millis(self.rng.u64(5..=30));
-        self.enqueue_at(uid, now + after);
+        let reaction = Duration::from_millis(self.rng.u64(5..=30));
+        let takes = PER_NODE * u32::try_from(self.cache.nodes.len()).unwrap_or(u32::MAX);
+        self.enqueue_at(uid, now + reaction.max(takes));
     }
 
     fn enqueue_at(&mut self, uid: &Str, at: Timestamp) {
@@ -122,7 +129,9 @@ impl DaemonSets {
         }
         let Some(history) = self.history(&object, set, store, now) else { return };
         let pods = self.cache.pods_by_node(uid, self.variant);
-        let mut sync = Sync { object: &object, set, pods, history };
+        let verdict = |node: &Arc<Object>| (node.meta.name.clone(), daemon_verdict(node, &set.spec.template));
+        let nodes = self.cache.nodes.values().map(verdict).collect();
+        let mut sync = Sync { object: &object, set, nodes, pods, history };
         if !self.expectations_met(uid, now) {
             self.write_status(&sync, Observed::NotYet, store, now);
             return;

@@ -148,7 +148,7 @@ mod tests {
         node
     }
 
-    fn template(spec: Value) -> Template {
+    fn template(spec: &Value) -> Template {
         Template::from_json(json!({ "spec": spec }))
     }
 
@@ -157,8 +157,8 @@ mod tests {
         use TaintEffect::{NoExecute, NoSchedule};
         let down =
             node(&[("node.kubernetes.io/unreachable", NoSchedule), ("node.kubernetes.io/unreachable", NoExecute)]);
-        assert_eq!(daemon_verdict(&down, &template(json!({}))), Verdict::Stay);
-        assert_eq!(daemon_verdict(&down, &template(json!({"tolerations": [{"operator": "Exists"}]}))), Verdict::Run);
+        assert_eq!(daemon_verdict(&down, &template(&json!({}))), Verdict::Stay);
+        assert_eq!(daemon_verdict(&down, &template(&json!({"tolerations": [{"operator": "Exists"}]}))), Verdict::Run);
     }
 
     #[test]
@@ -186,19 +186,68 @@ mod tests {
             ("this zone", node(&[]), json!({"nodeSelector": {"zone": "a"}}), Verdict::Run),
             ("another name", node(&[]), json!({"nodeName": "ipc-2"}), Verdict::Leave),
         ] {
-            assert_eq!(daemon_verdict(&node, &template(spec)), want, "{case}");
+            assert_eq!(daemon_verdict(&node, &template(&spec)), want, "{case}");
         }
     }
 
     #[test]
     fn an_empty_term_matches_nothing_and_terms_are_alternatives() {
         let affinity = |terms: Value| {
-            template(json!({"affinity": {"nodeAffinity": {
+            template(&json!({"affinity": {"nodeAffinity": {
                 "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
             }}}))
         };
         let by_name = json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["ipc-1"]}]});
         assert_eq!(daemon_verdict(&node(&[]), &affinity(json!([{}]))), Verdict::Leave);
         assert_eq!(daemon_verdict(&node(&[]), &affinity(json!([{}, by_name]))), Verdict::Run);
+    }
+
+    /// Two rules, written apart from each other, say the same of every node and template that chance comes up with.
+    #[test]
+    fn the_engines_rule_says_the_same() {
+        let mut rng = fastrand::Rng::with_seed(11);
+        let keys: Vec<&str> = AUTOMATIC.iter().map(|(key, _)| *key).chain(["dedicated", "gpu"]).collect();
+        let effects = [TaintEffect::NoSchedule, TaintEffect::NoExecute, TaintEffect::PreferNoSchedule];
+        let words = ["NoSchedule", "NoExecute", "PreferNoSchedule"];
+        let mut seen = [0_u32; 3];
+        for _ in 0..20_000 {
+            let taints: Vec<_> =
+                (0..rng.usize(..3)).map(|_| (keys[rng.usize(..keys.len())], effects[rng.usize(..3)])).collect();
+            let node = node(&taints);
+            let mut spec = json!({"hostNetwork": rng.bool()});
+            let tolerations = (0..rng.usize(..3)).map(|_| {
+                let mut toleration = json!({"operator": if rng.bool() { "Exists" } else { "Equal" }});
+                if rng.usize(..4) > 0 {
+                    toleration["key"] = keys[rng.usize(..keys.len())].into();
+                }
+                if rng.bool() {
+                    toleration["effect"] = words[rng.usize(..3)].into();
+                }
+                toleration
+            });
+            spec["tolerations"] = tolerations.collect();
+            if rng.usize(..4) == 0 {
+                spec["nodeSelector"] = json!({"zone": if rng.bool() { "a" } else { "b" }});
+            }
+            if rng.usize(..4) == 0 {
+                let name = if rng.bool() { "ipc-1" } else { "ipc-2" };
+                let operator = ["In", "NotIn", "Exists"][rng.usize(..3)];
+                let requirement = json!({"key": "zone", "operator": operator, "values": ["a"]});
+                let field = json!({"key": "metadata.name", "operator": "In", "values": [name]});
+                spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] =
+                    json!([{"matchExpressions": [requirement]}, {"matchFields": [field]}]);
+            }
+            let template = template(&spec);
+            let ours = daemon_verdict(&node, &template);
+            let theirs = crate::engine::eligibility::eligibility(&node.node_fact().unwrap(), &template);
+            let want = match (theirs.should_run, theirs.should_continue) {
+                (true, _) => Verdict::Run,
+                (false, true) => Verdict::Stay,
+                (false, false) => Verdict::Leave,
+            };
+            assert_eq!(ours, want, "{taints:?} {spec}");
+            seen[ours as usize] += 1;
+        }
+        assert!(seen.iter().all(|count| *count > 500), "{seen:?}");
     }
 }

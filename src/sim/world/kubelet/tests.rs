@@ -1,1 +1,393 @@
+//! Kubelets on their own, with no API server to answer them but these tests.
 
+use serde_json::json;
+
+use super::super::object::conditions;
+use super::super::scenario::PullError;
+use super::*;
+use crate::engine::facts::ContainerState;
+
+const START: Timestamp = Timestamp::from_millis(1_772_431_200_000);
+const MB: u64 = 1_000_000;
+
+/// A fleet, and all that it ever asked for, with when.
+struct Bench {
+    fleet: Fleet,
+    now: Timestamp,
+    asked: Vec<(Duration, Action)>,
+}
+
+impl Bench {
+    /// Nodes `n01`, `n02`, … behind one link, and these images in the registry.
+    fn new(nodes: usize, bytes_per_sec: u64, images: Vec<Image>) -> Self {
+        let mut scenario = Scenario::new("bench").with_site("hall", bytes_per_sec, "n", nodes);
+        scenario.images = images;
+        Self { fleet: Fleet::of(&scenario, 3, START), now: START, asked: Vec::new() }
+    }
+
+    fn run(&mut self, secs: u64) {
+        let end = self.now + Duration::from_secs(secs);
+        while let Some(at) = self.fleet.next_at().filter(|at| *at <= end) {
+            self.step(at);
+        }
+        self.step(end);
+    }
+
+    fn step(&mut self, to: Timestamp) {
+        self.fleet.advance(to);
+        self.now = to;
+        let after = to.since(START);
+        self.asked.extend(self.fleet.take_actions().into_iter().map(|action| (after, action)));
+    }
+
+    fn see(&mut self, seen: &PodSeen) {
+        self.fleet.pod_seen(seen.clone(), self.now);
+    }
+
+    fn inject(&mut self, fault: FleetFault) {
+        self.fleet.inject(&fault, self.now);
+    }
+
+    /// When each event with this reason was recorded, and its words.
+    fn events(&self, reason: &str) -> Vec<(u64, String)> {
+        let told = self.asked.iter().filter_map(|(at, action)| match action {
+            Action::Event { body, .. } if *body.reason == *reason => Some((at.as_secs(), body.message.to_string())),
+            _ => None,
+        });
+        told.collect()
+    }
+
+    fn statuses(&self, pod: &PodSeen) -> Vec<(Duration, PodStatus)> {
+        let told = self.asked.iter().filter_map(|(at, action)| match action {
+            Action::PodStatus { uid, status, .. } if *uid == pod.uid => Some((*at, (**status).clone())),
+            _ => None,
+        });
+        told.collect()
+    }
+
+    fn is_ready(&self, pod: &PodSeen) -> bool {
+        self.statuses(pod).last().is_some_and(|(_, status)| {
+            Condition::status(&status.conditions, conditions::READY) == ConditionStatus::True
+        })
+    }
+
+    fn removals(&self) -> Vec<u64> {
+        let told = self.asked.iter().filter(|(_, action)| matches!(action, Action::RemovePod { .. }));
+        told.map(|(at, _)| at.as_secs()).collect()
+    }
+
+    fn renewals(&self, node: &str) -> usize {
+        let told = self
+            .asked
+            .iter()
+            .filter(|(_, action)| matches!(action, Action::RenewLease { node: of, .. } if **of == *node));
+        told.count()
+    }
+}
+
+fn pod(name: &str, node: &str, images: &[&str]) -> PodSeen {
+    let containers: Vec<_> =
+        images.iter().enumerate().map(|(nth, image)| json!({"name": format!("c{nth}"), "image": image})).collect();
+    PodSeen {
+        namespace: "edge".into(),
+        name: name.into(),
+        uid: format!("uid-of-{name}").into(),
+        node: node.into(),
+        template: Template::from_json(json!({"spec": {"containers": containers}})),
+        deletion: None,
+        ready: false,
+    }
+}
+
+fn deleted(pod: &PodSeen, at: Timestamp, grace_secs: u32) -> PodSeen {
+    let deletion = Deletion { at: at + Duration::from_secs(grace_secs.into()), grace_secs };
+    PodSeen { deletion: Some(deletion), ..pod.clone() }
+}
+
+fn broken(error: PullError) -> Image {
+    Image { error: Some(error), ..Image::new("r.example/agent:v2", MB) }
+}
+
+#[test]
+fn a_pull_takes_as_long_as_the_link_needs_and_says_so() {
+    let mut bench = Bench::new(1, MB, vec![Image::new("r.example/agent:v2", 20 * MB)]);
+    let agent = pod("a", "n01", &["r.example/agent:v2"]);
+    bench.see(&agent);
+    bench.run(60);
+    assert_eq!(bench.events("Pulling"), [(0, "Pulling image \"r.example/agent:v2\"".to_owned())]);
+    let (at, words) = bench.events("Pulled").remove(0);
+    assert!((20..=21).contains(&at), "{at}");
+    let (start, end) = ("Successfully pulled image \"r.example/agent:v2\" in 20.", "Image size: 20000000 bytes.");
+    assert!(words.starts_with(start) && words.contains("including waiting). ") && words.ends_with(end), "{words}");
+    assert!(bench.is_ready(&agent) && bench.fleet.has_image("n01", "r.example/agent:v2"));
+}
+
+#[test]
+fn nodes_share_their_link_and_a_node_pulls_one_image_at_a_time() {
+    let images = || vec![Image::new("r.example/agent:v2", 20 * MB), Image::new("r.example/side:v2", 20 * MB)];
+    let pulled_at = |bench: &Bench| bench.events("Pulled").into_iter().map(|(at, _)| at).collect::<Vec<_>>();
+
+    let mut two_nodes = Bench::new(2, MB, images());
+    two_nodes.see(&pod("a", "n01", &["r.example/agent:v2"]));
+    two_nodes.see(&pod("b", "n02", &["r.example/agent:v2"]));
+    two_nodes.run(5);
+    assert_eq!(two_nodes.fleet.pulling(), 2);
+    two_nodes.run(60);
+    assert!(pulled_at(&two_nodes).iter().all(|at| (39..=41).contains(at)), "{:?}", pulled_at(&two_nodes));
+
+    let mut one_node = Bench::new(1, MB, images());
+    one_node.see(&pod("a", "n01", &["r.example/agent:v2"]));
+    one_node.see(&pod("b", "n01", &["r.example/side:v2"]));
+    one_node.run(60);
+    let [first, second] = pulled_at(&one_node)[..] else { panic!("two pulls") };
+    assert!((20..=21).contains(&first) && (40..=42).contains(&second), "{first} {second}");
+}
+
+#[test]
+fn a_pull_that_fails_backs_off_and_alternates() {
+    for (error, words) in [
+        (PullError::NotFound, "r.example/agent:v2: not found"),
+        (PullError::Denied, "pull access denied"),
+        (PullError::RateLimit, "429 Too Many Requests"),
+    ] {
+        let mut bench = Bench::new(1, MB, vec![broken(error)]);
+        let agent = pod("a", "n01", &["r.example/agent:v2"]);
+        bench.see(&agent);
+        bench.run(1200);
+        let attempts: Vec<u64> = bench.events("Pulling").into_iter().map(|(at, _)| at).collect();
+        let gaps: Vec<u64> = attempts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        for (gap, want) in gaps.iter().zip([10, 20, 40, 80, 160, 300, 300]) {
+            assert!((want..=want + 4).contains(gap), "{error:?}: {gaps:?}");
+        }
+        assert!(gaps.len() >= 7, "{gaps:?}");
+        assert!(bench.events("Failed").iter().any(|(_, said)| said.contains(words)), "{:?}", bench.events("Failed"));
+        assert!(
+            bench.events("BackOff").iter().all(|(_, said)| said == "Back-off pulling image \"r.example/agent:v2\"")
+        );
+        let reasons: Vec<Str> = bench
+            .statuses(&agent)
+            .into_iter()
+            .filter_map(|(_, status)| match &status.containers[0].fact.state {
+                ContainerState::Waiting { reason, .. } => Some(reason.clone()),
+                _ => None,
+            })
+            .collect();
+        let told: Vec<&str> = reasons.iter().map(|reason| &**reason).take(6).collect();
+        let alternating = [
+            "ContainerCreating",
+            "ErrImagePull",
+            "ImagePullBackOff",
+            "ContainerCreating",
+            "ErrImagePull",
+            "ImagePullBackOff",
+        ];
+        assert_eq!(told, alternating);
+    }
+}
+
+#[test]
+fn the_same_words_again_are_one_event_counted() {
+    let mut bench = Bench::new(1, MB, vec![broken(PullError::NotFound)]);
+    bench.see(&pod("a", "n01", &["r.example/agent:v2"]));
+    bench.run(60);
+    let pulls: Vec<(Str, u32)> = bench
+        .asked
+        .iter()
+        .filter_map(|(_, action)| match action {
+            Action::Event { name, body, .. } if &*body.reason == "Pulling" => Some((name.clone(), body.count)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(pulls.iter().map(|(_, count)| *count).collect::<Vec<_>>(), [1, 2, 3]);
+    assert!(pulls.iter().all(|(name, _)| *name == pulls[0].0));
+}
+
+#[test]
+fn a_registry_that_serves_again_is_pulled_from() {
+    let mut bench = Bench::new(1, MB, vec![broken(PullError::Network)]);
+    let agent = pod("a", "n01", &["r.example/agent:v2"]);
+    bench.see(&agent);
+    bench.run(120);
+    assert!(!bench.is_ready(&agent));
+    bench.inject(FleetFault::Registry { image: "r.example/agent:v2".into(), error: None });
+    bench.run(300);
+    assert!(bench.is_ready(&agent));
+}
+
+#[test]
+fn a_name_that_is_none_is_never_pulled() {
+    let mut bench = Bench::new(1, MB, Vec::new());
+    let agent = pod("a", "n01", &["r.example/Agent:v2"]);
+    bench.see(&agent);
+    bench.run(300);
+    assert_eq!((bench.events("Pulling").len(), bench.events("InspectFailed").len()), (0, 1));
+    let (_, status) = bench.statuses(&agent).pop().unwrap();
+    assert!(
+        matches!(&status.containers[0].fact.state, ContainerState::Waiting { reason, .. } if &**reason == "InvalidImageName")
+    );
+}
+
+#[test]
+fn a_pod_is_given_its_grace_and_no_more() {
+    for (stops_in, grace, want) in [(1, 30, 1), (60, 10, 10), (60, 0, 0)] {
+        let image = Image { stops_in: Duration::from_secs(stops_in), ..Image::new("r.example/agent:v1", 0) };
+        let mut bench = Bench::new(1, MB, vec![image]);
+        let agent = pod("a", "n01", &["r.example/agent:v1"]);
+        bench.see(&agent);
+        bench.run(100);
+        assert!(bench.is_ready(&agent));
+        bench.see(&deleted(&agent, bench.now, grace));
+        bench.run(100);
+        assert!(!bench.is_ready(&agent));
+        let removed_after = bench.removals()[0] - 100;
+        assert!((want..=want + 1).contains(&removed_after), "{stops_in} {grace}: {removed_after}");
+    }
+}
+
+#[test]
+fn a_second_delete_shortens_the_grace() {
+    let image = Image { stops_in: Duration::from_secs(300), ..Image::new("r.example/agent:v1", 0) };
+    let mut bench = Bench::new(1, MB, vec![image]);
+    let agent = pod("a", "n01", &["r.example/agent:v1"]);
+    bench.see(&agent);
+    bench.run(100);
+    bench.see(&deleted(&agent, bench.now, 60));
+    bench.run(5);
+    bench.see(&deleted(&agent, bench.now - Duration::from_secs(5), 10));
+    bench.run(60);
+    assert!((109..=111).contains(&bench.removals()[0]), "{:?}", bench.removals());
+}
+
+#[test]
+fn what_is_not_confirmed_is_asked_again() {
+    let mut bench = Bench::new(1, MB, vec![Image::new("r.example/agent:v1", 0)]);
+    let agent = pod("a", "n01", &["r.example/agent:v1"]);
+    bench.see(&agent);
+    bench.run(30);
+    bench.see(&deleted(&agent, bench.now, 5));
+    bench.run(60);
+    assert!(bench.removals().len() >= 4, "nobody says that it is gone: {:?}", bench.removals());
+    let before = bench.removals().len();
+    bench.fleet.pod_gone("n01", &agent.uid, bench.now);
+    bench.run(60);
+    assert_eq!(bench.removals().len(), before);
+}
+
+#[test]
+fn a_status_that_somebody_overwrote_is_set_right() {
+    let mut bench = Bench::new(1, MB, vec![Image::new("r.example/agent:v1", 0)]);
+    let agent = pod("a", "n01", &["r.example/agent:v1"]);
+    bench.see(&agent);
+    bench.run(30);
+    let ready = PodSeen { ready: true, ..agent.clone() };
+    bench.see(&ready);
+    let before = bench.statuses(&agent).len();
+    bench.run(60);
+    assert_eq!(bench.statuses(&agent).len(), before, "as it should be");
+    bench.see(&agent);
+    bench.run(25);
+    let statuses = bench.statuses(&agent);
+    assert!(statuses.len() > before);
+    let (at, status) = statuses.last().unwrap();
+    let since = Condition::find(&status.conditions, conditions::READY).unwrap().since;
+    assert_eq!(since, START + *at, "it counts as ready from then on");
+}
+
+#[test]
+fn a_node_without_network_says_nothing_and_catches_up() {
+    let mut bench = Bench::new(1, MB, vec![Image::new("r.example/agent:v1", 0)]);
+    let agent = pod("a", "n01", &["r.example/agent:v1"]);
+    bench.see(&agent);
+    bench.run(30);
+    bench.inject(FleetFault::Cut("n01".into()));
+    let (renewed, asked) = (bench.renewals("n01"), bench.asked.len());
+    bench.see(&deleted(&agent, bench.now, 5));
+    bench.run(120);
+    assert_eq!((bench.renewals("n01"), bench.asked.len()), (renewed, asked));
+    bench.inject(FleetFault::Restore("n01".into()));
+    bench.run(8);
+    assert!(bench.renewals("n01") > renewed);
+    assert_eq!(bench.removals().len(), 1, "it hears of the delete only now");
+}
+
+#[test]
+fn a_cut_in_the_middle_of_a_pull_is_a_network_error_and_a_new_try() {
+    let mut bench = Bench::new(1, MB, vec![Image::new("r.example/agent:v2", 60 * MB)]);
+    let agent = pod("a", "n01", &["r.example/agent:v2"]);
+    bench.see(&agent);
+    bench.run(30);
+    bench.inject(FleetFault::Cut("n01".into()));
+    bench.run(60);
+    assert_eq!(bench.fleet.pulling(), 0);
+    bench.inject(FleetFault::Restore("n01".into()));
+    bench.run(300);
+    assert!(bench.is_ready(&agent));
+    assert!(bench.events("Pulled")[0].0 >= 150, "from the beginning: {:?}", bench.events("Pulled"));
+}
+
+#[test]
+fn a_pod_that_goes_takes_its_pull_with_it() {
+    let mut bench = Bench::new(2, MB, vec![Image::new("r.example/agent:v2", 60 * MB)]);
+    let agent = pod("a", "n01", &["r.example/agent:v2"]);
+    bench.see(&agent);
+    bench.run(10);
+    assert_eq!(bench.fleet.pulling(), 1);
+    bench.see(&deleted(&agent, bench.now, 30));
+    bench.run(5);
+    assert_eq!((bench.fleet.pulling(), bench.removals().len()), (0, 1));
+}
+
+#[test]
+fn init_containers_come_first_and_one_by_one() {
+    let images = ["prepare:1", "check:1", "agent:v1"].map(|image| Image::new(image, 0));
+    let mut bench = Bench::new(1, MB, images.into());
+    let template = json!({"spec": {
+        "initContainers": [{"name": "prepare", "image": "prepare:1"}, {"name": "check", "image": "check:1"}],
+        "containers": [{"name": "agent", "image": "agent:v1"}],
+    }});
+    let agent = PodSeen { template: Template::from_json(template), ..pod("a", "n01", &[]) };
+    bench.see(&agent);
+    bench.run(60);
+    let started: Vec<String> = bench
+        .asked
+        .iter()
+        .filter_map(|(_, action)| match action {
+            Action::Event { body, .. } if &*body.reason == "Started" => {
+                body.involved.field_path.as_ref().map(ToString::to_string)
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(started, ["spec.initContainers{prepare}", "spec.initContainers{check}", "spec.containers{agent}"]);
+    assert!(bench.is_ready(&agent));
+}
+
+#[test]
+fn a_changed_image_restarts_its_container_in_place() {
+    let images = ["r.example/agent:v1", "r.example/agent:v2"].map(|image| Image::new(image, MB));
+    let mut bench = Bench::new(1, MB, images.into());
+    let agent = pod("a", "n01", &["r.example/agent:v1"]);
+    bench.see(&agent);
+    bench.run(60);
+    let template = agent.template.with_images([("c0", "r.example/agent:v2")]).unwrap();
+    bench.see(&PodSeen { template, ready: true, ..agent.clone() });
+    bench.run(60);
+    let (_, status) = bench.statuses(&agent).pop().unwrap();
+    assert!(bench.is_ready(&agent));
+    assert_eq!((&*status.containers[0].image, status.containers[0].fact.restarts), ("r.example/agent:v2", 1));
+}
+
+#[test]
+fn a_starved_link_loses_renewals() {
+    let mut bench = Bench::new(20, MB, vec![Image::new("r.example/agent:v2", 500 * MB)]);
+    bench.run(600);
+    let calm: usize = (1..=20).map(|node| bench.renewals(&format!("n{node:02}"))).sum();
+    assert!(calm >= 20 * 60, "one in ten seconds each: {calm}");
+    for node in 1..=20 {
+        bench.see(&pod(&format!("p{node}"), &format!("n{node:02}"), &["r.example/agent:v2"]));
+    }
+    bench.run(600);
+    let starved: usize = (1..=20).map(|node| bench.renewals(&format!("n{node:02}"))).sum::<usize>() - calm;
+    // 20 pulls want 62.5 kB/s each and get 50: one in five requests gets lost.
+    assert!((calm * 7 / 10..calm * 9 / 10).contains(&starved), "{starved} of {calm}");
+}

@@ -15,7 +15,7 @@ use super::super::super::object::{
 };
 use super::super::super::scenario::ControllerVariant;
 use super::super::super::store::{DeleteOptions, Store};
-use super::super::eligibility::{Verdict, daemon_verdict};
+use super::super::eligibility::Verdict;
 use super::super::record;
 use super::{BURST, BY, BackOff, COMPONENT, DaemonSets, Expectations, Sync};
 
@@ -27,11 +27,10 @@ impl DaemonSets {
     pub(super) fn manage(&mut self, sync: &Sync<'_>, store: &mut Store, now: Timestamp) {
         let mut wanting: Vec<Str> = Vec::new();
         let mut condemned: Vec<Arc<Object>> = Vec::new();
-        let nodes: Vec<Arc<Object>> = self.cache.nodes.values().cloned().collect();
-        for node in &nodes {
-            let pods = sync.pods.get(&node.meta.name).map_or(&[][..], Vec::as_slice);
-            match daemon_verdict(node, &sync.set.spec.template) {
-                Verdict::Run if pods.is_empty() => wanting.push(node.meta.name.clone()),
+        for (node, verdict) in &sync.nodes {
+            let pods = sync.pods.get(node).map_or(&[][..], Vec::as_slice);
+            match verdict {
+                Verdict::Run if pods.is_empty() => wanting.push(node.clone()),
                 Verdict::Run | Verdict::Stay => self.spare(sync, node, pods, &mut condemned, store, now),
                 Verdict::Leave => condemned.extend(pods.iter().filter(|pod| !pod.meta.is_deleting()).cloned()),
             }
@@ -45,7 +44,7 @@ impl DaemonSets {
     fn spare(
         &mut self,
         sync: &Sync<'_>,
-        node: &Object,
+        node: &Str,
         pods: &[Arc<Object>],
         condemned: &mut Vec<Arc<Object>>,
         store: &mut Store,
@@ -58,10 +57,10 @@ impl DaemonSets {
                 || (phase == PodPhase::Succeeded && self.variant == ControllerVariant::Current);
             if !over {
                 running.push(object);
-            } else if self.may_retry(sync.object, &node.meta.name, now) {
+            } else if self.may_retry(sync.object, node, now) {
                 let message = format!(
-                    "Found failed daemon pod {}/{} on node {}, will try to kill it",
-                    object.meta.namespace, object.meta.name, node.meta.name
+                    "Found failed daemon pod {}/{} on node {node}, will try to kill it",
+                    object.meta.namespace, object.meta.name
                 );
                 record(store, COMPONENT, sync.object, (EventType::Warning, "FailedDaemonPod", message), now);
                 condemned.push(Arc::clone(object));

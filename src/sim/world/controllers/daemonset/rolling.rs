@@ -18,7 +18,7 @@ use crate::engine::time::Timestamp;
 use super::super::super::object::Object;
 use super::super::super::scenario::ControllerVariant;
 use super::super::super::store::Store;
-use super::super::eligibility::{Verdict, daemon_verdict};
+use super::super::eligibility::Verdict;
 use super::{DaemonSets, Sync, is_available};
 
 impl DaemonSets {
@@ -27,7 +27,8 @@ impl DaemonSets {
         if sync.set.spec.strategy.kind == StrategyKind::OnDelete {
             return;
         }
-        let eligible = self.eligible(sync);
+        let wanted = sync.nodes.iter().filter(|(_, verdict)| *verdict == Verdict::Run);
+        let eligible: Vec<Str> = wanted.map(|(node, _)| node.clone()).collect();
         let desired = u32::try_from(eligible.len()).unwrap_or(u32::MAX);
         let limit = sync.set.spec.strategy.max_unavailable.unwrap_or(IntOrPercent::Int(1));
         let mut max_unavailable = usize::try_from(limit.of(desired, Rounding::Up)).unwrap_or(usize::MAX);
@@ -41,12 +42,6 @@ impl DaemonSets {
             }
         };
         self.carry_out(sync, &[], &condemned, store, now);
-    }
-
-    fn eligible(&self, sync: &Sync<'_>) -> Vec<Str> {
-        let template = &sync.set.spec.template;
-        let wanted = self.cache.nodes.values().filter(|node| daemon_verdict(node, template) == Verdict::Run);
-        wanted.map(|node| node.meta.name.clone()).collect()
     }
 
     /// Up to 1.20: all unavailable old pods, and available ones while the budget lasts.

@@ -8,13 +8,13 @@ use crate::engine::time::Timestamp;
 use super::super::super::kind::Kind;
 use super::super::super::object::{Body, DaemonSetStatus};
 use super::super::super::store::{Part, Store};
-use super::super::eligibility::{Verdict, daemon_verdict};
+use super::super::eligibility::Verdict;
 use super::{BY, DaemonSets, Observed, Sync, is_available};
 
 impl DaemonSets {
     /// Writes the status if it changed. The pods are those that the sync began with.
     pub(super) fn write_status(&mut self, sync: &Sync<'_>, observed: Observed, store: &mut Store, now: Timestamp) {
-        let counters = self.count(sync, now);
+        let counters = count(sync, now);
         let generation = match observed {
             Observed::Generation => sync.object.meta.generation,
             Observed::NotYet => sync.set.status.observed_generation,
@@ -38,24 +38,24 @@ impl DaemonSets {
             self.enqueue_at(&sync.object.meta.uid, now + Duration::from_secs(min_ready.into()));
         }
     }
+}
 
-    fn count(&self, sync: &Sync<'_>, now: Timestamp) -> DaemonSetCounters {
-        let mut counters = DaemonSetCounters::default();
-        for node in self.cache.nodes.values() {
-            let first = sync.pods.get(&node.meta.name).and_then(|pods| pods.first());
-            if daemon_verdict(node, &sync.set.spec.template) != Verdict::Run {
-                counters.misscheduled += u32::from(first.is_some());
-                continue;
-            }
-            counters.desired += 1;
-            let Some((object, pod)) = first.and_then(|object| Some((object, object.pod()?))) else { continue };
-            counters.current += 1;
-            counters.updated += u32::from(object.meta.revision_hash() == Some(&sync.history.hash));
-            if pod.ready().is_some() {
-                counters.ready += 1;
-                counters.available += u32::from(is_available(pod, sync.set.spec.min_ready_secs, now));
-            }
+fn count(sync: &Sync<'_>, now: Timestamp) -> DaemonSetCounters {
+    let mut counters = DaemonSetCounters::default();
+    for (node, verdict) in &sync.nodes {
+        let first = sync.pods.get(node).and_then(|pods| pods.first());
+        if *verdict != Verdict::Run {
+            counters.misscheduled += u32::from(first.is_some());
+            continue;
         }
-        counters
+        counters.desired += 1;
+        let Some((object, pod)) = first.and_then(|object| Some((object, object.pod()?))) else { continue };
+        counters.current += 1;
+        counters.updated += u32::from(object.meta.revision_hash() == Some(&sync.history.hash));
+        if pod.ready().is_some() {
+            counters.ready += 1;
+            counters.available += u32::from(is_available(pod, sync.set.spec.min_ready_secs, now));
+        }
     }
+    counters
 }
