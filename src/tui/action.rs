@@ -48,12 +48,8 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    pub(crate) const ALL: [(Self, &'static str); 4] = [
-        (Self::Change, "Change the rollout (capital letters; read-only until armed)"),
-        (Self::Look, "Look"),
-        (Self::Move, "Move"),
-        (Self::Console, "Console"),
-    ];
+    pub(crate) const ALL: [(Self, &'static str); 4] =
+        [(Self::Change, "Change the rollout"), (Self::Look, "Look"), (Self::Move, "Move"), (Self::Console, "Console")];
 }
 
 /// Where an action makes sense.
@@ -213,7 +209,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         aliases: &["brake"],
         keys: &[char('P'), char('B')],
         label: "pause",
-        help: "start no update from now on; where its controller rolls, stop that too (works while read-only)",
+        help: "start no update from now on; where its controller rolls, stop that too",
         guard: Guard::Safety,
         argument: Some("why"),
         footer: Some(0),
@@ -237,7 +233,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         name: "step",
         keys: &[char('S')],
         label: "step",
-        help: "let more nodes be updated: the next step, a number, a percentage, or back",
+        help: "let more nodes be updated: the next step, a number, a percentage; or back",
         needs: &[Right::UpdateLease, Right::DeletePods],
         argument: Some("next, back, 60 or 50%"),
         footer: Some(2),

@@ -223,7 +223,7 @@ pub(crate) fn arm(model: &mut Model, _: &str) -> Effects {
         return read_only(model, "");
     }
     model.access = Access::Armed { until: model.now + ARMED_FOR };
-    model.say(Tone::Plain, "armed for 10 minutes: capital letters now write, after a preview; A again: read-only");
+    model.say(Tone::Plain, "armed for 10 minutes: capital letters write, after a preview (A: read-only)");
     Vec::new()
 }
 

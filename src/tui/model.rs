@@ -15,13 +15,13 @@ use super::theme::{Glyphs, Theme, Themes};
 use super::words::common_domain;
 use crate::driver::Fleet;
 use crate::engine::Str;
-use crate::engine::snapshot::{Blame, CauseKind, DriverView, NodeState, NodeView, Snapshot, Why};
+use crate::engine::snapshot::{Blame, CauseKind, DriverView, NodeState, NodeView, Presence, Snapshot, Why};
 use crate::engine::time::Timestamp;
 
 /// How long writes stay possible once they are.
 pub(crate) const ARMED_FOR: Duration = Duration::from_secs(600);
 /// Ages below a minute are told in steps of this, so that a screen does not change each second.
-const GRID: Duration = Duration::from_secs(5);
+pub(crate) const GRID_MILLIS: i64 = 5_000;
 
 /// A DaemonSet.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -170,15 +170,14 @@ impl Seen {
     /// The snapshot's clock as of `now`, on a coarse grid.
     pub(crate) fn clock(&self, now: Mono) -> Timestamp {
         let exact = self.snapshot.at + now.saturating_sub(self.at);
-        let grid = i64::try_from(GRID.as_millis()).unwrap_or(1);
-        Timestamp::from_millis(exact.millis().div_euclid(grid) * grid)
+        Timestamp::from_millis(exact.millis().div_euclid(GRID_MILLIS) * GRID_MILLIS)
     }
 
     /// When [`Seen::clock`] next tells another time, by the console's clock.
     pub(crate) fn next_tick(&self, now: Mono) -> Mono {
         let exact = self.snapshot.at + now.saturating_sub(self.at);
-        let grid = i64::try_from(GRID.as_millis()).unwrap_or(1);
-        now + Duration::from_millis(u64::try_from(grid - exact.millis().rem_euclid(grid)).unwrap_or(1))
+        let left = GRID_MILLIS - exact.millis().rem_euclid(GRID_MILLIS);
+        now + Duration::from_millis(u64::try_from(left).unwrap_or(1))
     }
 }
 
@@ -339,7 +338,9 @@ impl RolloutPage {
         let Some(Seen { snapshot, .. }) = self.shown() else { return };
         let snapshot = snapshot.clone();
         let passes = |node: &NodeView| self.filter.passes(Some(&node.labels), || node_words(node, snapshot.at));
-        let len = u32::try_from(snapshot.nodes.len()).unwrap_or(u32::MAX);
+        // Of a DaemonSet that is gone nothing is left to show.
+        let gone = snapshot.daemonset == Presence::Absent;
+        let len = if gone { 0 } else { u32::try_from(snapshot.nodes.len()).unwrap_or(u32::MAX) };
         let node = |index: u32| &snapshot.nodes[index as usize];
         let mut rows: Vec<u32> = (0..len).filter(|index| passes(node(*index))).collect();
         let by_name = |a: &NodeView, b: &NodeView| natord::compare(&a.name, &b.name);

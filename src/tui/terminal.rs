@@ -92,8 +92,9 @@ impl<S: Sink> Screen<S> {
     ///
     /// # Errors
     /// When the terminal is gone.
-    pub(crate) fn show(&mut self, frame: Buffer, cursor: Option<Position>) -> io::Result<(usize, Duration)> {
+    pub(crate) fn show(&mut self, mut frame: Buffer, cursor: Option<Position>) -> io::Result<(usize, Duration)> {
         self.bytes.clear();
+        encode::mend(&mut frame);
         let known = self.shown.take().filter(|shown| shown.area == frame.area);
         let before = if let Some(shown) = known {
             shown

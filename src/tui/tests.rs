@@ -1,1 +1,7 @@
-//! placeholder
+//! What the console shows and does, from hand-made snapshots and typed keys; no cluster, no terminal, no clock.
+
+mod bytes;
+mod chaos;
+mod fixtures;
+mod keys;
+mod screens;

@@ -257,16 +257,21 @@ fn parse(text: &str, base: Option<&Theme>) -> Result<Theme, String> {
         Some(_) => Err(format!("`{key}` is not a table")),
     };
     let own: Palette = palette(&section("palette")?)?;
+    let mut full = match base {
+        Some(_) => palette(&default_table("palette"))?,
+        None => Palette::new(),
+    };
+    full.extend(own.iter().map(|(name, colour)| (name.clone(), *colour)));
     let mut theme = match base {
         Some(base) => Theme { name, ..base.clone() },
         None => Theme { name, styles: BTreeMap::new(), unicode: BTreeMap::new(), ascii: BTreeMap::new() },
     };
     if base.is_some() && !own.is_empty() {
-        recolour(&mut theme, &own)?;
+        recolour(&mut theme, &full)?;
     }
     for (key, value) in &section("roles")? {
         let role = Role::parse(key).ok_or_else(|| unknown(key, "a role", Role::ALL.iter().map(|role| role.text())))?;
-        theme.styles.insert(role, style(key, value, &own)?);
+        theme.styles.insert(role, style(key, value, &full)?);
     }
     let glyphs = section("glyphs")?;
     known_keys(&glyphs, "a set of glyphs", &["unicode", "ascii"])?;
@@ -291,12 +296,10 @@ fn default_table(key: &str) -> Table {
 }
 
 /// Writes the default's roles again in another palette.
-fn recolour(theme: &mut Theme, own: &Palette) -> Result<(), String> {
-    let mut full = palette(&default_table("palette"))?;
-    full.extend(own.iter().map(|(name, colour)| (name.clone(), *colour)));
+fn recolour(theme: &mut Theme, full: &Palette) -> Result<(), String> {
     for (key, value) in &default_table("roles") {
         if let Some(role) = Role::parse(key) {
-            theme.styles.insert(role, style(key, value, &full)?);
+            theme.styles.insert(role, style(key, value, full)?);
         }
     }
     Ok(())
@@ -337,17 +340,15 @@ const MODIFIERS: [(&str, Modifier); 6] = [
     ("crossed-out", Modifier::CROSSED_OUT),
 ];
 
-fn style(role: &str, value: &Value, own: &Palette) -> Result<Style, String> {
+fn style(role: &str, value: &Value, full: &Palette) -> Result<Style, String> {
     let table = value.as_table().ok_or_else(|| format!("role `{role}` is not a table such as `{{ fg = \"red\" }}`"))?;
     known_keys(table, &format!("role `{role}`"), &["fg", "bg", "modifiers"])?;
-    let mut full = palette(&default_table("palette"))?;
-    full.extend(own.iter().map(|(name, colour)| (name.clone(), *colour)));
     let mut style = Style::new();
     if let Some(value) = table.get("fg") {
-        style = style.fg(colour(&format!("{role}.fg"), value, &full)?);
+        style = style.fg(colour(&format!("{role}.fg"), value, full)?);
     }
     if let Some(value) = table.get("bg") {
-        style = style.bg(colour(&format!("{role}.bg"), value, &full)?);
+        style = style.bg(colour(&format!("{role}.bg"), value, full)?);
     }
     let modifiers = match table.get("modifiers") {
         None => &Vec::new(),

@@ -201,8 +201,8 @@ fn dispatch(model: &mut Model, key: Key) -> Vec<Effect> {
 fn run(model: &mut Model, action: &action::Action, argument: &str) -> Vec<Effect> {
     match action.available(model) {
         Ok(()) => {
-            // The last refusal is answered by what is done now.
-            if model.status.as_ref().is_some_and(|status| status.tone == Tone::Refused) {
+            // The last refusal is answered by what is done now; looking around does not answer it.
+            if action.guard != Guard::Read {
                 model.status = None;
             }
             (action.run)(model, argument)

@@ -32,7 +32,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget as _;
 
-use super::model::{Model, Mono, Overlay, Page, Seen};
+use super::model::{GRID_MILLIS, Model, Mono, Overlay, Page, Seen};
 use super::terminal;
 use super::theme::{Glyph, Glyphs, Role};
 use super::words::{fit, width};
@@ -193,18 +193,29 @@ impl<'a> Ink<'a> {
 
     /// How long ago `since` was, coarse: in steps of five seconds below a minute, then whole minutes that all change
     /// together.
-    fn age(&self, seen: &Seen, since: Timestamp) -> String {
+    fn elapsed(&self, seen: &Seen, since: Timestamp) -> Duration {
+        const MINUTE: i64 = 60_000;
         let clock = seen.clock(self.model.now);
+        let next = seen.next_tick(self.model.now);
         let age = clock.since(since);
         if age < Duration::from_secs(60) {
-            self.wake_at(seen.next_tick(self.model.now));
-            return Humane(age).to_string();
+            self.wake_at(next);
+            return age;
         }
-        const MINUTE: i64 = 60_000;
         let minute = Timestamp::from_millis(clock.millis().div_euclid(MINUTE) * MINUTE);
-        let left = MINUTE - clock.millis().rem_euclid(MINUTE);
-        self.wake_at(seen.next_tick(self.model.now) + Duration::from_millis(u64::try_from(left).unwrap_or(0)));
-        Humane(minute.since(since).max(Duration::from_secs(60))).to_string()
+        let left = MINUTE - clock.millis().rem_euclid(MINUTE) - GRID_MILLIS;
+        self.wake_at(next + Duration::from_millis(u64::try_from(left).unwrap_or(0)));
+        minute.since(since).max(Duration::from_secs(60))
+    }
+
+    /// The same in words.
+    fn age(&self, seen: &Seen, since: Timestamp) -> String {
+        Humane(self.elapsed(seen, since)).to_string()
+    }
+
+    /// The instant from which `since` lies as far back as is shown: for words that tell an age themselves.
+    fn instant(&self, seen: &Seen, since: Timestamp) -> Timestamp {
+        since + self.elapsed(seen, since)
     }
 }
 

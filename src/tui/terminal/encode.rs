@@ -4,6 +4,7 @@
 //! uses the short colour codes, merges them into one sequence, clears line ends, and writes nothing when nothing changed.
 //! It is held to a terminal emulator by a property test.
 
+use std::borrow::Cow;
 use std::io::Write as _;
 
 use ratatui::buffer::{Buffer, Cell};
@@ -19,6 +20,7 @@ const BRIDGE: u16 = 4;
 pub(crate) fn encode(before: &Buffer, after: &Buffer, out: &mut Vec<u8>) {
     let mut pen = Pen { out, after, at: None, style: PenStyle::default() };
     let mut cleared_row = None;
+    let before = without_halves(before, after);
     let updates = before.diff(after);
     let mut rest = updates.as_slice();
     while let [(x, y, cell), tail @ ..] = rest {
@@ -36,6 +38,35 @@ pub(crate) fn encode(before: &Buffer, after: &Buffer, out: &mut Vec<u8>) {
         pen.write(*x, *y, cell);
     }
     pen.finish();
+}
+
+/// `before`, as it is once wide symbols of it are overwritten: what is left of their second halves is up to the terminal.
+fn without_halves<'a>(before: &'a Buffer, after: &Buffer) -> Cow<'a, Buffer> {
+    let mut known = Cow::Borrowed(before);
+    for (at, cell) in before.content.iter().enumerate() {
+        if is_wide(cell.symbol()) && after.content.get(at) != Some(cell) && at + 1 < before.content.len() {
+            known.to_mut().content[at + 1].set_symbol("\u{fffd}");
+        }
+    }
+    known
+}
+
+fn is_wide(symbol: &str) -> bool {
+    !symbol.is_ascii() && unicode_width::UnicodeWidthStr::width(symbol) > 1
+}
+
+/// Blanks wide symbols whose second half was painted over: a terminal could not show both.
+pub(crate) fn mend(frame: &mut Buffer) {
+    let width = usize::from(frame.area.width);
+    for at in 0..frame.content.len() {
+        if !is_wide(frame.content[at].symbol()) {
+            continue;
+        }
+        let last = (at + 1) % width == 0;
+        if last || frame.content.get(at + 1).is_none_or(|next| next.symbol() != " ") {
+            frame.content[at].set_symbol(" ");
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -317,12 +348,13 @@ mod tests {
             let style = Style::new().fg(colour(*fg)).bg(colour(*bg)).add_modifier(modifiers.collect());
             buffer.set_string(*x, *y, text, style);
         }
+        mend(&mut buffer);
         buffer
     }
 
     /// What a terminal shows: for each cell its text and how it looks.
     fn screen(parser: &vt100::Parser) -> Vec<(String, String)> {
-        let cell = |row, column| parser.screen().cell(row, column).cloned().unwrap_or_default();
+        let cell = |row, column| parser.screen().cell(row, column).cloned().unwrap();
         let look = |cell: &vt100::Cell| {
             let ink = if cell.contents().trim().is_empty() && !cell.inverse() && !cell.underline() {
                 String::new()

@@ -85,14 +85,11 @@ pub(super) fn draw(ink: &Ink<'_>, screen: Rect, dialog: &Dialog, buffer: &mut Bu
     let mut body = Body { ink, cells, lines: Vec::new(), cursor: None };
     fill(&mut body, dialog, page);
     let wanted = u16::try_from(body.lines.len() + 4).unwrap_or(u16::MAX);
-    let box_height =
-        wanted.min(screen.height.saturating_sub(if screen.height >= 20 { 2 } else { 0 })).max(6.min(screen.height));
-    let area = Rect {
-        x: (screen.width - box_width) / 2,
-        y: (screen.height - box_height) / 2,
-        width: box_width,
-        height: box_height,
-    };
+    // The first line says whether it is safe: it is never covered.
+    let bottom = screen.height.saturating_sub(if screen.height >= 20 { 2 } else { 0 });
+    let box_height = wanted.min(bottom.saturating_sub(1));
+    let x = screen.width.saturating_sub(box_width) / 2;
+    let area = Rect { x, y: bottom - box_height, width: box_width, height: box_height };
     let title = match &dialog.answer {
         Answer::Preview(preview) => format!("{}: {}", dialog.form.title(), preview.title),
         _ => dialog.form.title().to_owned(),
@@ -237,7 +234,7 @@ fn fill_canary(body: &mut Body<'_>, form: &Canary, snapshot: &Snapshot, focused:
 fn fill_undo(body: &mut Body<'_>, form: &Undo, seen: &Seen) {
     let ink = body.ink;
     let numbers = |revision: &RevisionView| revision.number.map(|number| number.to_string()).unwrap_or_default();
-    body.say("  REV  AGE   PODS  IMAGES", Role::Column);
+    body.lines.push(Line::from(ink.span("  REV   AGE  PODS  IMAGES", Role::Column)));
     // The chosen one is always in view.
     let first = form.chosen.saturating_sub(5);
     for (index, revision) in form.revisions.iter().enumerate().skip(first).take(8) {

@@ -94,17 +94,21 @@ fn draw_status(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect) {
 
 fn draw_actions(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect) {
     let model = ink.model;
-    let mut actions: Vec<(&Action, bool)> = Vec::new();
+    // What would work, then what would work once armed, then the rest.
+    let mut actions: Vec<(&Action, u8)> = Vec::new();
     for action in ACTIONS.iter().filter(|action| action.footer.is_some() && action.in_scope(model)) {
-        let available = action.available(model).is_ok();
+        let rank = match action.available(model) {
+            Ok(()) => 0,
+            Err(_) => 1 + u8::from((action.when)(model).is_err()),
+        };
         // Two that share a place exclude each other.
         match actions.iter_mut().find(|(other, _)| other.footer == action.footer) {
-            Some(place) if available && !place.1 => *place = (action, true),
+            Some(place) if rank < place.1 => *place = (action, rank),
             Some(_) => {}
-            None => actions.push((action, available)),
+            None => actions.push((action, rank)),
         }
     }
-    actions.sort_by_key(|(action, available)| (!available, action.footer));
+    actions.sort_by_key(|(action, rank)| (*rank, action.footer));
     let mut spans = vec![Span::raw(" ")];
     let mut left = usize::from(area.width).saturating_sub(1);
     // Help is what leads to everything else: it never falls off the end.
@@ -120,9 +124,9 @@ fn draw_actions(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect) {
             fits
         })
         .collect();
-    let (now, later): (Vec<_>, Vec<_>) = fitting.into_iter().partition(|(_, available)| *available);
-    for (action, available) in now.into_iter().chain(help).chain(later) {
-        let (key, text) = if available { (Role::Key, Role::Text) } else { (Role::Unavailable, Role::Unavailable) };
+    let (now, later): (Vec<_>, Vec<_>) = fitting.into_iter().partition(|(_, rank)| *rank == 0);
+    for (action, rank) in now.into_iter().chain(help).chain(later) {
+        let (key, text) = if rank == 0 { (Role::Key, Role::Text) } else { (Role::Unavailable, Role::Unavailable) };
         spans.push(ink.span(action.key(), key));
         spans.push(ink.span(format!(" {}  ", label(ink, action)), text));
     }

@@ -24,6 +24,7 @@ use crate::engine::facts::StrategyKind;
 use crate::engine::image::version_of;
 use crate::engine::record::Direction;
 use crate::engine::snapshot::{Alarm, DriverView, Phase, Presence, Snapshot};
+use crate::engine::time::Timestamp;
 use crate::tui::model::{RolloutPage, Seen, Trouble, TroubleKind};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{count, fit, fit_middle, width, wrap};
@@ -35,7 +36,6 @@ pub(super) fn lines(ink: &Ink<'_>, shape: Shape, area: Rect) -> Vec<Line<'static
     let Some(seen) = page.live.as_ref() else {
         return vec![identity(ink, page, None, cells), loading(ink, page)];
     };
-    let seen = &Seen { snapshot: as_of(ink, seen), at: ink.model.now };
     let snapshot = &*seen.snapshot;
     if shape == Shape::Folded {
         let mut lines = vec![identity(ink, page, Some(seen), cells), folded(ink, page, seen, cells)];
@@ -62,18 +62,16 @@ pub(super) fn lines(ink: &Ink<'_>, shape: Shape, area: Rect) -> Vec<Line<'static
     lines.push(change(ink, seen, cells));
     lines.push(progress(ink, snapshot, cells));
     lines.extend(budget(ink, snapshot, cells));
-    lines.extend(standstill(ink, snapshot, cells));
+    lines.extend(standstill(ink, seen, cells));
     lines.extend(alarms(ink, snapshot, cells));
     lines.extend(trouble(ink, page, seen, cells).into_iter().take(if area.height < 32 { 2 } else { 4 }));
     lines.extend(unseen(ink, snapshot, cells));
     lines
 }
 
-/// The snapshot with its clock moved to now, so that the words of the engine tell today's ages.
-pub(super) fn as_of(ink: &Ink<'_>, seen: &Seen) -> std::sync::Arc<Snapshot> {
-    let mut snapshot = Snapshot::clone(&seen.snapshot);
-    snapshot.at = seen.clock(ink.model.now);
-    std::sync::Arc::new(snapshot)
+/// The snapshot with its clock set so that what happened at `since` is as long ago as the screen says elsewhere.
+fn as_of(ink: &Ink<'_>, seen: &Seen, since: Timestamp) -> Snapshot {
+    Snapshot { at: ink.instant(seen, since), ..Snapshot::clone(&seen.snapshot) }
 }
 
 /// Which DaemonSet of which cluster; who drives, how fresh, whether it can be written to.
@@ -82,8 +80,10 @@ fn identity(ink: &Ink<'_>, page: &RolloutPage, seen: Option<&Seen>, cells: usize
     let mut right: Vec<Span<'static>> = Vec::new();
     let dot = || Span::styled(format!(" {} ", ink.glyph(Glyph::Dot)), ink.style(Role::Muted));
     if let Some(seen) = seen {
-        right.push(who(ink, seen, cells));
-        right.push(dot());
+        if seen.snapshot.daemonset == Presence::Present {
+            right.push(who(ink, seen, cells));
+            right.push(dot());
+        }
         right.push(fresh(ink, page, seen));
     } else {
         right.push(ink.span(if page.stopped { "driver stopped" } else { "connecting" }, Role::Warn));
@@ -112,20 +112,30 @@ fn identity(ink: &Ink<'_>, page: &RolloutPage, seen: Option<&Seen>, cells: usize
 
 fn who(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Span<'static> {
     let snapshot = &seen.snapshot;
+    let native = snapshot.strategy == StrategyKind::RollingUpdate;
     let role = match &snapshot.driver {
         DriverView::You { .. } => Role::Live,
-        DriverView::Nobody if snapshot.strategy == StrategyKind::RollingUpdate => Role::Text,
-        DriverView::Nobody if snapshot.started_at.is_none() => Role::Text,
+        DriverView::Nobody if native || snapshot.started_at.is_none() => Role::Text,
         DriverView::Nobody | DriverView::Waiting { .. } | DriverView::Unknown => Role::Warn,
         DriverView::Other { .. } => Role::Title,
-        DriverView::Lost { seen_at, .. } => {
-            ink.age(seen, *seen_at);
-            Role::Bad
-        }
+        DriverView::Lost { .. } => Role::Bad,
     };
-    let words = snapshot.driving().to_string();
-    let room = if cells < 80 { cells / 3 } else { cells / 2 };
-    ink.span(fit_middle(&words, room.max(14)), role)
+    if cells < 80 {
+        let words = match &snapshot.driver {
+            DriverView::You { .. } => "you",
+            DriverView::Nobody if native => "controller",
+            DriverView::Nobody | DriverView::Lost { .. } => "nobody",
+            DriverView::Waiting { .. } => "waiting",
+            DriverView::Unknown => "unknown",
+            DriverView::Other { holder, .. } => holder,
+        };
+        return ink.span(fit(words, 10), role);
+    }
+    let words = match &snapshot.driver {
+        DriverView::Lost { seen_at, .. } => as_of(ink, seen, *seen_at).driving().to_string(),
+        _ => snapshot.driving().to_string(),
+    };
+    ink.span(fit_middle(&words, cells / 2), role)
 }
 
 fn fresh(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen) -> Span<'static> {
@@ -138,7 +148,7 @@ fn fresh(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen) -> Span<'static> {
     for (_, health) in &seen.snapshot.watches {
         match health {
             WatchHealth::Down { since, .. } => {
-                oldest = Some(oldest.map_or(*since, |known: crate::engine::time::Timestamp| known.min(*since)))
+                oldest = Some(oldest.map_or(*since, |known: Timestamp| known.min(*since)))
             }
             WatchHealth::Forbidden { .. } => forbidden = true,
             WatchHealth::Loading => loading = true,
@@ -157,8 +167,8 @@ fn fresh(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen) -> Span<'static> {
 pub(super) fn access(ink: &Ink<'_>) -> Span<'static> {
     let Some(left) = ink.model.armed_for() else { return ink.span("READ-ONLY", Role::ReadOnly) };
     // Minutes rounded up; the last one in steps of five seconds.
-    let (text, grid) = match left.as_secs() {
-        60.. => (format!("{}m", left.as_millis().div_ceil(60_000)), 60_000),
+    let (text, grid) = match left.as_millis() {
+        60_001.. => (format!("{}m", left.as_millis().div_ceil(60_000)), 60_000),
         _ => (format!("{}s", left.as_millis().div_ceil(5_000) * 5), 5_000),
     };
     let rest = u64::try_from(left.as_millis() % grid).unwrap_or(0);
@@ -318,10 +328,11 @@ fn budget(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>
 }
 
 /// Why nothing moves: who paused and why, or what is to be done next.
-fn standstill(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Option<Line<'static>> {
+fn standstill(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Option<Line<'static>> {
+    let snapshot = &*seen.snapshot;
     let driven = matches!(snapshot.driver, DriverView::You { .. } | DriverView::Other { .. });
     let (words, role) = match &snapshot.phase {
-        Phase::Paused(_) => (format!("{}: C continues", snapshot.doing()), Role::Warn),
+        Phase::Paused(paused) => (format!("{}   C continues", as_of(ink, seen, paused.at).doing()), Role::Warn),
         Phase::Held if !driven => ("nobody drives, so nothing moves: D drives, S steps".to_owned(), Role::Warn),
         Phase::Held => ("held: every node that may be updated is; S steps on".to_owned(), Role::Text),
         Phase::Preparing => ("preparing: adopting the DaemonSet, then changing its template".to_owned(), Role::Text),

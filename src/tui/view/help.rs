@@ -5,7 +5,7 @@
 //! │ Change the rollout (capital letters; read-only until armed)                 │
 //! │  P B       :pause why         start no update from now on …                 │
 //! │  S         :step …            let more nodes be updated …                   │
-//! │              not now: read-only: A arms for 10 minutes, then S step         │
+//! │              not now: no rollout yet: I sets a new image, U rolls back      │
 //! ```
 
 use ratatui::buffer::Buffer;
@@ -38,6 +38,10 @@ fn lines(ink: &Ink<'_>, cells: usize, screen: usize) -> Vec<Line<'static>> {
         if actions.is_empty() {
             continue;
         }
+        let title = match (group, ink.model.armed_for()) {
+            (Group::Change, None) => format!("{title}: A arms; P works at once"),
+            _ => title.to_owned(),
+        };
         lines.push(Line::from(ink.span(title, Role::Title)));
         for action in actions {
             let keys: Vec<String> = action.keys.iter().map(ToString::to_string).collect();
@@ -48,7 +52,7 @@ fn lines(ink: &Ink<'_>, cells: usize, screen: usize) -> Vec<Line<'static>> {
             let key = if missing.is_some() { Role::Unavailable } else { Role::Key };
             let keys = ink.span(format!(" {:13} ", fit(&keys.join(" "), 13)), key);
             if cells >= 70 {
-                let name_cells = if group == Group::Move { 0 } else { 28 };
+                let name_cells = if group == Group::Move { 0 } else { 24 };
                 let name = ink.span(format!("{:name_cells$} ", fit(&name, name_cells)), role);
                 let room = cells.saturating_sub(17 + name_cells);
                 let mut words = wrap(action.help, room).into_iter();
@@ -63,7 +67,8 @@ fn lines(ink: &Ink<'_>, cells: usize, screen: usize) -> Vec<Line<'static>> {
                 let indent = " ".repeat(15);
                 lines.extend(words.map(|more| Line::from(ink.span(format!("{indent}{more}"), role))));
             }
-            if let Some(why) = missing {
+            // Being read-only is said once, by the group's title.
+            if let Some(why) = missing.filter(|why| !why.starts_with("read-only")) {
                 let room = cells.saturating_sub(17);
                 let why = wrap(&format!("not now: {why}"), room);
                 lines.extend(why.into_iter().map(|line| Line::from(ink.span(format!("{:16}{line}", ""), Role::Warn))));

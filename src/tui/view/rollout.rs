@@ -232,12 +232,10 @@ fn cell(
         Column::Node => (short_name(page, node).to_owned(), role),
         Column::State => (state(node), role),
         Column::Why => {
-            if node.state == NodeState::NodeDown
-                && let Some(since) = node.since
-            {
-                ink.age(seen, since);
-            }
-            let at = seen.clock(ink.model.now);
+            let at = match (node.state, node.since) {
+                (NodeState::NodeDown, Some(since)) => ink.instant(seen, since),
+                _ => seen.snapshot.at,
+            };
             (Why { node, at }.to_string(), role)
         }
         Column::Site => {

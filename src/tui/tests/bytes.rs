@@ -1,0 +1,100 @@
+//! What a frame costs on the wire.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::fixtures::{Bench, idle, running, target, text_of};
+use crate::engine::snapshot::{NodeState, Snapshot};
+use crate::tui::terminal::Screen;
+use crate::tui::update::Msg;
+use crate::tui::view;
+
+/// Shows the console as it is. Tells how many bytes that took.
+fn show(screen: &mut Screen<Vec<u8>>, bench: &Bench) -> usize {
+    let (frame, drawn) = view::draw(&bench.model);
+    screen.show(frame, drawn.cursor).unwrap().0
+}
+
+#[test]
+fn idle_costs_nothing() {
+    let mut screen = Screen::new(Vec::new());
+    let mut bench = Bench::on(idle(), 120, 40);
+    show(&mut screen, &bench);
+    for _ in 0..20 {
+        bench.now += Duration::from_millis(500);
+        bench.tell(Msg::Tick);
+        assert_eq!(show(&mut screen, &bench), 0);
+    }
+}
+
+#[test]
+fn one_pod_that_changes_costs_at_most_200_bytes() {
+    let mut screen = Screen::new(Vec::new());
+    screen.set_synchronized(2);
+    let mut bench = Bench::on(running(), 120, 40);
+    show(&mut screen, &bench);
+    let before = running();
+    let changed = before.nodes.iter().map(|node| match &*node.name {
+        "ipc-018" => target("ipc-018", NodeState::Starting, 0),
+        _ => node.clone(),
+    });
+    bench.see(Snapshot { nodes: changed.collect::<Vec<_>>().into(), ..before });
+    let cost = show(&mut screen, &bench);
+    assert!((1..=200).contains(&cost), "{cost} bytes");
+}
+
+#[test]
+fn time_alone_redraws_seldom_and_little() {
+    let mut screen = Screen::new(Vec::new());
+    let mut bench = Bench::on(running(), 120, 40);
+    show(&mut screen, &bench);
+    let (mut frames, mut cost) = (0, 0);
+    for _ in 0..60 {
+        bench.wait(1);
+        let bytes = show(&mut screen, &bench);
+        frames += u32::from(bytes > 0);
+        cost += bytes;
+    }
+    assert!(frames <= 13, "{frames} frames in a minute");
+    assert!(cost <= 1500, "{cost} bytes in a minute");
+}
+
+#[test]
+fn what_was_noted_as_the_next_change_is_the_next_change() {
+    let mut bench = Bench::on(running(), 120, 40).typed("A");
+    for _ in 0..40 {
+        let (before, drawn) = view::draw(&bench.model);
+        let wake = drawn.wake.expect("a rollout that runs shows the time");
+        bench.now = wake - Duration::from_millis(1);
+        bench.tell(Msg::Tick);
+        assert_eq!(text_of(&before), bench.screen(), "it changed before it said it would");
+        bench.now = wake;
+        bench.tell(Msg::Tick);
+    }
+}
+
+#[test]
+fn a_terminal_shows_what_was_drawn_whatever_was_typed() {
+    let mut screen = Screen::new(Vec::new());
+    let mut terminal = vt100::Parser::new(24, 80, 0);
+    let mut bench = Bench::on(running(), 80, 24);
+    for key in
+        ["", "j", "j", "s", "A", "S", "<esc>", "/fail", "<esc>", "?", "<esc>", "<end>", "t", "t", ":", "x", "<esc>"]
+    {
+        bench.type_keys(key);
+        show(&mut screen, &bench);
+        terminal.process(&screen.take_written());
+        let rows: Vec<String> = terminal.screen().rows(0, 80).map(|row| row.trim_end().to_owned()).collect();
+        assert_eq!(rows.join("\n"), bench.screen().trim_end_matches('\n'), "after {key}");
+    }
+}
+
+#[test]
+fn fifteen_thousand_nodes_are_drawn_as_fast_as_a_screenful() {
+    let nodes: Vec<_> =
+        (0..15_000).map(|number| target(&format!("node-{number:05}"), NodeState::Updated, 900)).collect();
+    let mut bench = Bench::on(Snapshot { nodes: Arc::from(nodes), ..running() }, 120, 40);
+    bench.type_keys("<end>");
+    assert!(bench.screen().contains("node-14999"));
+    assert!(bench.screen().contains("of 15000"));
+}

@@ -1,0 +1,154 @@
+//! Whatever is typed, whatever comes, at whatever size: nothing panics, and the screen stays whole.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use ratatui::layout::Size;
+
+use super::fixtures::{self, Bench, fleet, preview, the_target};
+use crate::driver::CommandError;
+use crate::engine::command::{Danger, Refusal};
+use crate::engine::snapshot::Snapshot;
+use crate::tui::key::Key;
+use crate::tui::theme::Glyphs;
+use crate::tui::update::Msg;
+use crossterm::event::{KeyCode, KeyModifiers};
+
+#[derive(Clone, Debug)]
+enum Act {
+    Key(Key),
+    Paste(String),
+    Resize(u16, u16),
+    Snapshot(usize),
+    Answer(u8),
+    Done(bool),
+    Fleet,
+    Stopped,
+    Wait(u64),
+    Ascii,
+}
+
+fn keys() -> impl Strategy<Value = Key> {
+    let named = prop::sample::select(vec![
+        KeyCode::Enter,
+        KeyCode::Enter,
+        KeyCode::Esc,
+        KeyCode::Tab,
+        KeyCode::BackTab,
+        KeyCode::Up,
+        KeyCode::Down,
+        KeyCode::Left,
+        KeyCode::Right,
+        KeyCode::Home,
+        KeyCode::End,
+        KeyCode::PageUp,
+        KeyCode::PageDown,
+        KeyCode::Backspace,
+        KeyCode::Delete,
+        KeyCode::F(1),
+    ]);
+    let letter = prop::sample::select("ABCDINOPRSUjkgGsftq?:/h -=%,!()12ä界".chars().collect::<Vec<_>>());
+    prop_oneof![
+        3 => letter.prop_map(Key::char),
+        2 => named.prop_map(Key::plain),
+        1 => (prop::sample::select("abcdefkluwz".chars().collect::<Vec<_>>()), any::<bool>()).prop_map(|(c, alt)| {
+            let modifiers = if alt { KeyModifiers::ALT } else { KeyModifiers::CONTROL };
+            Key { code: KeyCode::Char(c), modifiers }
+        }),
+    ]
+}
+
+fn acts() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        12 => keys().prop_map(Act::Key),
+        1 => ".{0,40}".prop_map(Act::Paste),
+        2 => (0_u16..=200, 0_u16..=60).prop_map(|(width, height)| Act::Resize(width, height)),
+        3 => (0_usize..10).prop_map(Act::Snapshot),
+        3 => (0_u8..5).prop_map(Act::Answer),
+        1 => any::<bool>().prop_map(Act::Done),
+        1 => Just(Act::Fleet),
+        1 => Just(Act::Stopped),
+        1 => (0_u64..700).prop_map(Act::Wait),
+        1 => Just(Act::Ascii),
+    ]
+}
+
+fn snapshot(index: usize) -> Snapshot {
+    match index {
+        0 => fixtures::loading(),
+        1 => fixtures::idle(),
+        2 => fixtures::cascade(),
+        3 => fixtures::paused(),
+        4 => fixtures::halted(),
+        5 => fixtures::observed(),
+        6 => fixtures::forbidden(),
+        7 => fixtures::stale(),
+        8 => fixtures::absent(),
+        _ => fixtures::running(),
+    }
+}
+
+fn perform(bench: &mut Bench, act: Act) {
+    match act {
+        Act::Key(key) => bench.tell(Msg::Key(key)),
+        Act::Paste(text) => bench.tell(Msg::Paste(text)),
+        Act::Resize(width, height) => bench.tell(Msg::Resize(Size::new(width, height))),
+        Act::Snapshot(index) => bench.see(snapshot(index)),
+        Act::Answer(kind) => {
+            let serial = bench.model.serial;
+            let dangers = [Danger::None, Danger::Bounded, Danger::Serious, Danger::Beyond];
+            let answer = match dangers.get(usize::from(kind)) {
+                Some(danger) => Ok(preview(*danger)),
+                None => Err(CommandError::Refused(Refusal::NotNow("nothing is being rolled out".into()))),
+            };
+            bench.tell(Msg::Previewed(serial, answer));
+        }
+        Act::Done(well) => {
+            let result =
+                if well { Ok("60 of 120 nodes may be updated".to_owned()) } else { Err(CommandError::Stopped) };
+            bench.tell(Msg::Done(the_target(), result));
+        }
+        Act::Fleet => bench.tell(Msg::Fleet(fleet().into())),
+        Act::Stopped => bench.tell(Msg::Stopped(the_target())),
+        Act::Wait(secs) => {
+            bench.now += Duration::from_secs(secs);
+            bench.tell(Msg::Tick);
+        }
+        Act::Ascii => bench.model.glyphs = Glyphs::Ascii,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_panics(acts in prop::collection::vec(acts(), 1..60), width in 0_u16..=200, height in 0_u16..=60) {
+        let mut bench = Bench::on(fixtures::running(), width, height);
+        for act in acts {
+            perform(&mut bench, act);
+            let (frame, drawn) = crate::tui::view::draw(&bench.model);
+            prop_assert_eq!((frame.area.width, frame.area.height), (bench.model.size.width, bench.model.size.height));
+            if bench.model.glyphs == Glyphs::Ascii {
+                prop_assert!(frame.content().iter().all(|cell| cell.symbol().is_ascii()));
+            }
+            prop_assert!(drawn.wake.is_none_or(|wake| wake > bench.model.now), "time that has passed wakes nobody");
+        }
+    }
+}
+
+#[test]
+fn every_size_can_be_drawn() {
+    for index in [2, 9] {
+        let mut bench = Bench::on(snapshot(index), 80, 24).typed("A");
+        for width in 0..=200 {
+            for height in [0, 1, 4, 9, 10, 16, 24] {
+                bench.tell(Msg::Resize(Size::new(width, height)));
+                for keys in ["", "P", "<esc>?"] {
+                    bench.type_keys(keys);
+                    bench.frame();
+                }
+                bench.type_keys("<esc>");
+            }
+        }
+    }
+}

@@ -1,0 +1,493 @@
+//! Snapshots made by hand, as a driver would publish them, and a console to show them to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Size;
+
+use crate::driver::{DrivenBy, Fleet, FleetRow, FleetState};
+use crate::engine::Str;
+use crate::engine::command::{Danger, Preview};
+use crate::engine::event::{Permission, Right, WatchHealth, Watched};
+use crate::engine::facts::{DaemonSetCounters, FieldOwners, StrategyKind};
+use crate::engine::quantity::IntOrPercent;
+use crate::engine::record::{Budgets, Direction, Finish, Gates, Halt, Paused};
+use crate::engine::snapshot::{
+    Blame, BudgetView, Cause, CauseKind, Counts, DriverView, Hold, ImageChange, ImageState, NodeState, NodeView, Phase,
+    PlanView, Presence, RevisionView, Snapshot,
+};
+use crate::engine::time::Timestamp;
+use crate::tui::key::Key;
+use crate::tui::model::{Access, Model, Mono, Overlay, Page, Target};
+use crate::tui::theme::{Depth, Glyphs, Themes};
+use crate::tui::update::{Effect, Msg, update};
+use crate::tui::view;
+use crossterm::event::KeyCode;
+
+/// The instant of every snapshot here.
+pub(super) fn noon() -> Timestamp {
+    Timestamp::parse("2026-11-21T12:00:00Z").unwrap()
+}
+
+fn ago(secs: u64) -> Timestamp {
+    noon() - Duration::from_secs(secs)
+}
+
+const MINUTE: u64 = 60;
+const DAY: u64 = 86_400;
+
+/// A node, outdated and next in line unless said otherwise.
+pub(super) fn node(name: &str) -> NodeView {
+    NodeView {
+        name: name.into(),
+        state: NodeState::Outdated,
+        hold: Some(Hold::Next),
+        cause: None,
+        blame: None,
+        since: Some(ago(9 * DAY)),
+        revision: Some("6f7c9d5b8".into()),
+        revision_number: Some(14),
+        at_target: false,
+        image: ImageState::Unknown,
+        pod: Some(format!("ipc-agent-{}", &name[name.len().saturating_sub(3)..]).into()),
+        pod_created_at: Some(ago(9 * DAY)),
+        restarts: 0,
+        eligible: true,
+        selected: true,
+        labels: [("kubernetes.io/hostname", name), ("line", "line3"), ("topology.kubernetes.io/zone", "munich")]
+            .into_iter()
+            .collect(),
+        rank: None,
+    }
+}
+
+pub(super) fn held(name: &str, hold: Hold) -> NodeView {
+    NodeView { hold: Some(hold), ..node(name) }
+}
+
+/// A node at the target revision, in this state for so many seconds.
+pub(super) fn target(name: &str, state: NodeState, secs: u64) -> NodeView {
+    NodeView {
+        state,
+        hold: None,
+        blame: (state != NodeState::Updated).then_some(Blame::Rollout),
+        since: Some(ago(secs)),
+        revision: Some("7d9f5c66b4".into()),
+        revision_number: Some(15),
+        at_target: true,
+        image: ImageState::Present,
+        pod_created_at: Some(ago(secs + 30)),
+        ..node(name)
+    }
+}
+
+pub(super) fn updated(name: &str, secs: u64) -> NodeView {
+    target(name, NodeState::Updated, secs)
+}
+
+pub(super) fn failed(name: &str, kind: CauseKind, message: &str, secs: u64) -> NodeView {
+    let cause = Some(Cause { kind, message: Some(message.into()) });
+    NodeView { cause, image: ImageState::Failed, ..target(name, NodeState::Failed, secs) }
+}
+
+fn revision(hash: &str, number: i64, version: &str, days: u64, pods: u32) -> RevisionView {
+    RevisionView {
+        hash: hash.into(),
+        number: Some(number),
+        images: vec![("agent".into(), format!("registry.factory.example/edge/agent:{version}").into())],
+        created_at: Some(ago(days * DAY + 60 * MINUTE)),
+        change_cause: (number == 13).then(|| "nightly build".into()),
+        pods,
+    }
+}
+
+fn all_rights() -> Vec<(Right, Permission)> {
+    [Right::PatchDaemonSet, Right::DeletePods, Right::CreateLease, Right::UpdateLease]
+        .map(|right| (right, Permission::Allowed))
+        .into()
+}
+
+/// Nothing is known yet.
+pub(super) fn loading() -> Snapshot {
+    Snapshot {
+        at: noon(),
+        namespace: "edge".into(),
+        name: "ipc-agent".into(),
+        daemonset: Presence::Loading,
+        strategy: StrategyKind::RollingUpdate,
+        adopted: false,
+        original_strategy: None,
+        owners: FieldOwners::default(),
+        counters: DaemonSetCounters::default(),
+        driver: DriverView::Unknown,
+        watches: Watched::ALL.map(|watched| (watched, WatchHealth::Loading)).into(),
+        rights: Vec::new(),
+        phase: Phase::Loading,
+        direction: Direction::Forward,
+        started_at: None,
+        from: None,
+        to: None,
+        image_changes: Vec::new(),
+        revisions: Arc::new([]),
+        counts: Counts::default(),
+        budget: BudgetView::default(),
+        plan: PlanView::default(),
+        budgets: Budgets::default(),
+        gates: Gates::default(),
+        finish: Finish::Release,
+        halt: None,
+        alarms: Vec::new(),
+        skew_millis: None,
+        nodes: Arc::new([]),
+    }
+}
+
+/// 120 nodes at one revision, its own controller in charge.
+pub(super) fn idle() -> Snapshot {
+    let names = (1..=120).map(|number| format!("ipc-{number:03}"));
+    let nodes: Vec<NodeView> = names
+        .map(|name| NodeView {
+            state: NodeState::Updated,
+            hold: None,
+            at_target: true,
+            image: ImageState::Present,
+            ..node(&name)
+        })
+        .collect();
+    Snapshot {
+        daemonset: Presence::Present,
+        counters: DaemonSetCounters {
+            desired: 120,
+            current: 120,
+            ready: 120,
+            updated: 120,
+            available: 120,
+            misscheduled: 0,
+        },
+        driver: DriverView::Nobody,
+        watches: Watched::ALL.map(|watched| (watched, WatchHealth::Live)).into(),
+        rights: all_rights(),
+        phase: Phase::Idle,
+        to: Some(revision("6f7c9d5b8", 14, "v1.8.2", 9, 120)),
+        revisions: Arc::new([revision("6f7c9d5b8", 14, "v1.8.2", 9, 120), revision("5d8b7c4f9", 13, "v1.8.1", 41, 0)]),
+        counts: Counts { nodes: 120, updated: 120, committed: 120, available: 120, ..Counts::default() },
+        budget: BudgetView { max_unavailable: 2, max_pulling: 2, ..BudgetView::default() },
+        nodes: nodes.into(),
+        ..loading()
+    }
+}
+
+/// The rollout of the screens' sketch: adopted, driven from here, two steps in, with trouble.
+pub(super) fn running() -> Snapshot {
+    let mut nodes = vec![
+        failed("ipc-017", CauseKind::ImageNotFound, "manifest for edge/agent:v1.9.0 not found", 3 * MINUTE),
+        NodeView { blame: Some(Blame::Suspect), ..target("ipc-031", NodeState::NodeDown, 65) },
+        NodeView { image: ImageState::Pulling { since: ago(20) }, ..target("ipc-018", NodeState::Pulling, 20) },
+        target("ipc-019", NodeState::Soaking, 50),
+        NodeView { rank: Some(0), ..held("ipc-020", Hold::Budget { used: 2, limit: 2 }) },
+        NodeView { rank: Some(1), ..held("ipc-021", Hold::PullLimit { used: 2, limit: 2 }) },
+        NodeView {
+            state: NodeState::NodeDown,
+            blame: Some(Blame::Node),
+            since: Some(ago(2 * DAY)),
+            ..held("ipc-044", Hold::NodeDown)
+        },
+        held("ipc-052", Hold::Selector),
+    ];
+    nodes.extend((53..=133).map(|number| held(&format!("ipc-{number:03}"), Hold::Partition { keep: 82 })));
+    nodes.extend((1..=16).chain(22..=30).chain(32..=37).map(|number| updated(&format!("ipc-{number:03}"), 9 * MINUTE)));
+    let to = revision("7d9f5c66b4", 15, "v1.9.0", 0, 35);
+    let from = revision("6f7c9d5b8", 14, "v1.8.2", 9, 85);
+    Snapshot {
+        strategy: StrategyKind::OnDelete,
+        adopted: true,
+        original_strategy: Some("RollingUpdate 2".into()),
+        driver: DriverView::You { renewed_at: ago(1) },
+        phase: Phase::Running,
+        started_at: Some(ago(4 * MINUTE + 12)),
+        image_changes: vec![ImageChange {
+            container: "agent".into(),
+            from: Some(from.images[0].1.clone()),
+            to: Some(to.images[0].1.clone()),
+        }],
+        revisions: Arc::new([to.clone(), from.clone(), revision("5d8b7c4f9", 13, "v1.8.1", 41, 0)]),
+        from: Some(from),
+        to: Some(to),
+        counts: Counts { nodes: 120, updated: 31, committed: 35, available: 115, leaked: 0, failed: 1, next: 2 },
+        budget: BudgetView {
+            max_unavailable: 2,
+            max_unavailable_setting: Some(IntOrPercent::Int(2)),
+            rollout: 1,
+            suspect: 1,
+            node: 3,
+            charged: 2,
+            pulling: 2,
+            max_pulling: 2,
+            ..BudgetView::default()
+        },
+        plan: PlanView {
+            steps: vec![
+                IntOrPercent::Int(1),
+                IntOrPercent::Int(38),
+                IntOrPercent::Percent(50),
+                IntOrPercent::Percent(100),
+            ],
+            step: Some(1),
+            partition: Some(IntOrPercent::Int(82)),
+            keep: 82,
+            allowed: 38,
+            selector: Some("line=line3".parse().unwrap()),
+            selected: 41,
+        },
+        nodes: nodes.into(),
+        ..idle()
+    }
+}
+
+pub(super) fn paused() -> Snapshot {
+    let paused = Paused { by: "ops@bastion-2".into(), at: ago(3 * MINUTE), why: Some("link to munich is down".into()) };
+    Snapshot { phase: Phase::Paused(paused), ..running() }
+}
+
+pub(super) fn halted() -> Snapshot {
+    let why: Str = "1 of 120 nodes failed (threshold 1): image not found on ipc-017".into();
+    let halt = Halt { number: 1, at: ago(2 * MINUTE), why: why.clone(), nodes: vec!["ipc-017".into()] };
+    let alarms = vec![crate::engine::snapshot::Alarm::Halted { why }];
+    Snapshot { phase: Phase::Halted, halt: Some(halt), alarms, ..running() }
+}
+
+/// Another console drives.
+pub(super) fn observed() -> Snapshot {
+    let driver = DriverView::Other { holder: "ops@bastion-2/3f9a1c".into(), seen_at: ago(2) };
+    Snapshot { driver, ..running() }
+}
+
+/// Its own controller rolls, and loses nodes.
+pub(super) fn cascade() -> Snapshot {
+    Snapshot {
+        strategy: StrategyKind::RollingUpdate,
+        adopted: false,
+        driver: DriverView::Nobody,
+        phase: Phase::Native,
+        started_at: None,
+        alarms: vec![crate::engine::snapshot::Alarm::Cascade { down: 9, max_unavailable: 2, replaced_unready: 7 }],
+        budget: BudgetView { max_unavailable: 2, rollout: 9, charged: 9, max_pulling: 2, ..BudgetView::default() },
+        plan: PlanView::default(),
+        nodes: running()
+            .nodes
+            .iter()
+            .map(|node| NodeView { hold: node.hold.as_ref().map(|_| Hold::Native), ..node.clone() })
+            .collect(),
+        ..running()
+    }
+}
+
+/// Nodes may not be listed.
+pub(super) fn forbidden() -> Snapshot {
+    let mut snapshot = running();
+    let why = "nodes is forbidden: User \"jane\" cannot list resource \"nodes\" at the cluster scope".into();
+    for (watched, health) in &mut snapshot.watches {
+        if *watched == Watched::Nodes {
+            *health = WatchHealth::Forbidden { why: Str::clone(&why) };
+        }
+    }
+    snapshot.rights = vec![(Right::PatchDaemonSet, Permission::Denied), (Right::DeletePods, Permission::Denied)];
+    snapshot
+}
+
+/// The watches broke.
+pub(super) fn stale() -> Snapshot {
+    let mut snapshot = running();
+    for (watched, health) in &mut snapshot.watches {
+        if matches!(watched, Watched::Pods | Watched::Nodes) {
+            *health = WatchHealth::Down { since: ago(35), why: "connection refused (os error 111)".into() };
+        }
+    }
+    snapshot.alarms =
+        vec![crate::engine::snapshot::Alarm::Blind { why: "pods and nodes have not been seen for 35s".into() }];
+    snapshot
+}
+
+pub(super) fn absent() -> Snapshot {
+    Snapshot { daemonset: Presence::Absent, phase: Phase::Loading, ..idle() }
+}
+
+pub(super) fn fleet() -> Fleet {
+    let row =
+        |namespace: &str, name: &str, updated: u32, strategy: &str, state: FleetState, driven_by: DrivenBy| FleetRow {
+            namespace: namespace.into(),
+            name: name.into(),
+            counters: DaemonSetCounters {
+                desired: 120,
+                current: 120,
+                ready: 119,
+                updated,
+                available: 119,
+                misscheduled: 0,
+            },
+            strategy: strategy.into(),
+            state,
+            driven_by,
+        };
+    Fleet {
+        health: WatchHealth::Live,
+        leases: WatchHealth::Live,
+        rows: vec![
+            row("monitoring", "node-exporter", 120, "RollingUpdate 10%", FleetState::UpToDate, DrivenBy::Controller),
+            row("kube-system", "cilium", 97, "RollingUpdate 1", FleetState::Rolling, DrivenBy::Controller),
+            row("edge", "ipc-agent", 38, "OnDelete (ours)", FleetState::Halted("1 failed".into()), DrivenBy::You),
+            row(
+                "edge",
+                "log-shipper",
+                4,
+                "OnDelete (ours)",
+                FleetState::Paused("2h".into()),
+                DrivenBy::Other("ops@bastion-2/3f9a1c".into()),
+            ),
+        ],
+    }
+}
+
+/// The preview of a step, as the engine would write it.
+pub(super) fn preview(danger: Danger) -> Preview {
+    Preview {
+        title: "let 60 of 120 nodes be updated (50%)".into(),
+        effects: vec![
+            "22 nodes may be updated, at most 2 down and 2 pulling at a time.".into(),
+            "You can pause at any time. Nothing is undone by itself: U rolls back.".into(),
+        ],
+        nodes: (20..42).map(|number| format!("ipc-{number:03}").into()).collect(),
+        calls: vec!["update lease/rolldeck-ipc-agent (intent)".into(), "delete pod/… one by one, with its uid".into()],
+        danger,
+    }
+}
+
+/// A console, with what it asked of the outside.
+pub(super) struct Bench {
+    pub(super) model: Model,
+    pub(super) effects: Vec<Effect>,
+    pub(super) now: Mono,
+}
+
+pub(super) fn the_target() -> Target {
+    Target { namespace: "edge".into(), name: "ipc-agent".into() }
+}
+
+impl Bench {
+    /// A console on the fleet list.
+    pub(super) fn on_fleet(width: u16, height: u16) -> Self {
+        let (themes, complaints) = Themes::load(None, Depth::Ansi);
+        assert_eq!(complaints, Vec::<String>::new());
+        let model = Model {
+            context: "prod-eu".into(),
+            default_namespace: "default".into(),
+            size: Size::new(width, height),
+            now: Mono::ZERO,
+            themes,
+            glyphs: Glyphs::Unicode,
+            access: Access::ReadOnly,
+            page: Page::Fleet,
+            fleet: None,
+            rollouts: Vec::new(),
+            overlay: Overlay::None,
+            status: None,
+            history: Vec::new(),
+            serial: 0,
+        };
+        let mut bench = Self { model, effects: Vec::new(), now: Mono::ZERO };
+        bench.effects = crate::tui::commands::fleet(&mut bench.model, "");
+        bench
+    }
+
+    /// A console on a rollout that shows this.
+    pub(super) fn on(snapshot: Snapshot, width: u16, height: u16) -> Self {
+        let mut bench = Self::on_fleet(width, height);
+        bench.effects = crate::tui::commands::open_rollout(&mut bench.model, the_target());
+        bench.see(snapshot);
+        bench
+    }
+
+    pub(super) fn tell(&mut self, msg: Msg) {
+        let effects = update(&mut self.model, msg, self.now);
+        self.effects.extend(effects);
+    }
+
+    pub(super) fn see(&mut self, snapshot: Snapshot) {
+        self.tell(Msg::Snapshot(the_target(), Arc::new(snapshot)));
+    }
+
+    pub(super) fn wait(&mut self, secs: u64) {
+        self.now += Duration::from_secs(secs);
+        self.tell(Msg::Tick);
+    }
+
+    /// Types: characters as they are, other keys by name in angle brackets.
+    pub(super) fn typed(mut self, keys: &str) -> Self {
+        self.type_keys(keys);
+        self
+    }
+
+    pub(super) fn type_keys(&mut self, keys: &str) {
+        for key in parse_keys(keys) {
+            self.tell(Msg::Key(key));
+        }
+    }
+
+    /// Answers the last question to the driver.
+    pub(super) fn answered(mut self, preview: Preview) -> Self {
+        let serial = self.model.serial;
+        self.tell(Msg::Previewed(serial, Ok(preview)));
+        self
+    }
+
+    pub(super) fn frame(&self) -> Buffer {
+        view::draw(&self.model).0
+    }
+
+    /// The screen as text.
+    pub(super) fn screen(&self) -> String {
+        text_of(&self.frame())
+    }
+}
+
+pub(super) fn text_of(buffer: &Buffer) -> String {
+    let width = usize::from(buffer.area.width);
+    let mut text = String::new();
+    for row in buffer.content().chunks(width.max(1)) {
+        let line: String = row.iter().map(|cell| cell.symbol()).collect();
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn parse_keys(text: &str) -> Vec<Key> {
+    let mut keys = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if let Some((name, after)) = rest.strip_prefix('<').and_then(|named| named.split_once('>')) {
+            keys.push(match name {
+                "enter" => Key::plain(KeyCode::Enter),
+                "esc" => Key::plain(KeyCode::Esc),
+                "tab" => Key::plain(KeyCode::Tab),
+                "up" => Key::plain(KeyCode::Up),
+                "down" => Key::plain(KeyCode::Down),
+                "left" => Key::plain(KeyCode::Left),
+                "right" => Key::plain(KeyCode::Right),
+                "pgdn" => Key::plain(KeyCode::PageDown),
+                "end" => Key::plain(KeyCode::End),
+                "backspace" => Key::plain(KeyCode::Backspace),
+                "c-c" => Key::ctrl('c'),
+                "c-u" => Key::ctrl('u'),
+                "c-z" => Key::ctrl('z'),
+                other => panic!("no key {other}"),
+            });
+            rest = after;
+        } else {
+            keys.push(Key::char(c));
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+    keys
+}

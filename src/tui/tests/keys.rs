@@ -1,0 +1,271 @@
+//! Keys in, effects and words out.
+
+use super::fixtures::{self, Bench, fleet, preview, running, the_target};
+use crate::engine::command::{Command, Danger, Early, Step, Takeover};
+use crate::engine::quantity::IntOrPercent;
+use crate::engine::snapshot::{DriverView, Snapshot};
+use crate::tui::model::{Overlay, Page};
+use crate::tui::update::{Effect, Msg};
+
+/// What the console asked the driver to do.
+fn done(bench: &Bench) -> Vec<Command> {
+    let commands = bench.effects.iter().filter_map(|effect| match effect {
+        Effect::Do { command, .. } => Some(command.clone()),
+        _ => None,
+    });
+    commands.collect()
+}
+
+/// What it asked about.
+fn asked(bench: &Bench) -> Option<Command> {
+    let asked = bench.effects.iter().rev().find_map(|effect| match effect {
+        Effect::Ask { command, .. } => Some(command.clone()),
+        _ => None,
+    });
+    asked
+}
+
+fn status(bench: &Bench) -> String {
+    bench.model.status.as_ref().map(|status| status.text.clone()).unwrap_or_default()
+}
+
+fn on_running() -> Bench {
+    Bench::on(running(), 80, 24)
+}
+
+#[test]
+fn writes_ask_first_and_are_confirmed_in_proportion() {
+    let undo = Command::Undo { to: Some(14) };
+    for (keys, danger, confirm, want) in [
+        ("AS", Danger::Bounded, "<enter>", Some(Command::Step(Step::Next))),
+        ("AS", Danger::None, "<enter>", Some(Command::Step(Step::Next))),
+        ("AS<down>", Danger::Bounded, "<enter>", Some(Command::Step(Step::Back))),
+        ("AS60", Danger::Bounded, "<enter>", Some(Command::Step(Step::Updated(IntOrPercent::Int(60))))),
+        (
+            ":write<enter>:step 50%<enter>",
+            Danger::Bounded,
+            "<enter>",
+            Some(Command::Step(Step::Updated(IntOrPercent::Percent(50)))),
+        ),
+        (
+            "A:partition 30%<enter>",
+            Danger::Bounded,
+            "<enter>",
+            Some(Command::Step(Step::Partition(IntOrPercent::Percent(30)))),
+        ),
+        ("AN<c-u>line=line4", Danger::Bounded, "<enter>", Some(Command::Select(Some("line=line4".parse().unwrap())))),
+        ("AN<c-u>", Danger::Bounded, "<enter>", Some(Command::Select(None))),
+        // Serious: enter on the form only moves to the buttons, where the focus is on Cancel.
+        ("AU", Danger::Serious, "<enter>", None),
+        ("AU", Danger::Serious, "<enter><enter>", None),
+        ("AU", Danger::Serious, "<enter><right><enter>", Some(undo.clone())),
+        ("AU", Danger::Serious, "<enter><tab><enter>", Some(undo.clone())),
+        ("AU", Danger::Serious, "<esc>", None),
+        // Beyond: only the DaemonSet's name will do.
+        ("AU", Danger::Beyond, "<enter><enter>", None),
+        ("AU", Danger::Beyond, "<enter>ipc<enter>", None),
+        ("AU", Danger::Beyond, "<enter>ipc-agent<enter>", Some(undo.clone())),
+        // Without fields the focus begins where it is safe.
+        ("AR", Danger::Bounded, "<enter>", Some(Command::Release(Early::Accept))),
+        ("AR", Danger::Serious, "<enter>", None),
+        ("AR", Danger::Serious, "<right><enter>", Some(Command::Release(Early::Accept))),
+        ("AR", Danger::Beyond, "ipc-agent<enter>", Some(Command::Release(Early::Accept))),
+    ] {
+        let bench = on_running().typed(keys).answered(preview(danger)).typed(confirm);
+        assert_eq!(done(&bench), want.into_iter().collect::<Vec<_>>(), "{keys} {danger:?} {confirm}");
+    }
+}
+
+#[test]
+fn nothing_but_a_pause_is_done_before_it_is_known_what_it_does() {
+    assert_eq!(done(&on_running().typed("AS<enter>")), []);
+    assert_eq!(done(&on_running().typed("AR<right><enter>")), []);
+    assert_eq!(done(&on_running().typed("P<enter>")), [Command::Pause { why: None }]);
+}
+
+#[test]
+fn a_late_answer_to_an_overtaken_question_is_dropped() {
+    let mut bench = on_running().typed("AS");
+    let first = bench.model.serial;
+    bench.type_keys("5");
+    bench.tell(Msg::Previewed(first, Ok(preview(Danger::Bounded))));
+    bench.type_keys("<enter>");
+    assert_eq!(done(&bench), []);
+}
+
+#[test]
+fn pausing_works_while_read_only_with_one_enter_and_a_reason_if_there_is_one() {
+    let bench = on_running().typed("Pflaky link<enter>");
+    assert_eq!(done(&bench), [Command::Pause { why: Some("flaky link".into()) }]);
+    assert_eq!(done(&Bench::on(fixtures::cascade(), 80, 24).typed("B<enter>")), [Command::Pause { why: None }]);
+    assert_eq!(done(&on_running().typed("?P<enter>")), [Command::Pause { why: None }], "from the help, too");
+    let paused = Bench::on(fixtures::paused(), 80, 24).typed("P<enter>");
+    assert_eq!((done(&paused), status(&paused).as_str()), (vec![], "already paused: C continues"));
+}
+
+#[test]
+fn writes_are_refused_until_armed_and_the_refusal_names_the_key() {
+    for (key, word) in [("S", "step"), ("N", "canary"), ("I", "image"), ("U", "undo"), ("R", "release"), ("D", "drive")]
+    {
+        let bench = Bench::on(fixtures::observed(), 80, 24).typed(key);
+        assert_eq!(status(&bench), format!("read-only: A arms for 10 minutes, then {key} {word}"));
+        assert!(asked(&bench).is_none() && matches!(bench.model.overlay, Overlay::None));
+    }
+}
+
+#[test]
+fn armed_runs_out() {
+    let mut bench = on_running().typed("AS").answered(preview(Danger::Bounded));
+    bench.wait(601);
+    assert!(status(&bench).contains("read-only again"), "{}", status(&bench));
+    bench.type_keys("<enter>");
+    assert_eq!(done(&bench), []);
+    assert!(status(&bench).contains("nothing was done"), "{}", status(&bench));
+    assert_eq!(done(&on_running().typed("AAS<enter>")), [], "a second A disarms");
+}
+
+#[test]
+fn what_the_server_would_refuse_is_refused_before() {
+    let bench = Bench::on(fixtures::forbidden(), 80, 24).typed("AU");
+    assert!(status(&bench).contains("not permitted: `patch` on daemonsets.apps"), "{}", status(&bench));
+    let idle = Bench::on(fixtures::idle(), 80, 24).typed("AS");
+    assert!(status(&idle).contains("I sets a new image"), "{}", status(&idle));
+    let absent = Bench::on(fixtures::absent(), 80, 24).typed("AI");
+    assert_eq!(status(&absent), "there is no DaemonSet edge/ipc-agent");
+}
+
+#[test]
+fn driving_is_asked_for_taken_over_and_given_back() {
+    let nobody = Snapshot { driver: DriverView::Nobody, ..running() };
+    assert_eq!(asked(&Bench::on(nobody, 80, 24).typed("AD")), Some(Command::Drive(Takeover::IfFree)));
+    assert_eq!(asked(&Bench::on(fixtures::observed(), 80, 24).typed("AD")), Some(Command::Drive(Takeover::Ask)));
+    assert_eq!(asked(&on_running().typed("AD")), Some(Command::StandDown));
+    assert_eq!(done(&on_running().typed(":stand-down<enter><right><enter>")), [Command::StandDown]);
+}
+
+#[test]
+fn images_and_selectors_are_judged_as_they_are_typed() {
+    let screen = on_running().typed("AI").screen();
+    assert!(screen.contains("the same image as now"), "{screen}");
+    let screen = on_running().typed("AI:x").screen();
+    assert!(screen.contains("is not an image"), "{screen}");
+    let want = Command::SetImage([("agent".to_owned(), "agent:v2".parse().unwrap())].into());
+    assert_eq!(asked(&on_running().typed("AI<c-u>agent:v2")), Some(want.clone()));
+    assert_eq!(asked(&on_running().typed("A:image agent=agent:v2<enter>")), Some(want));
+    let unknown = on_running().typed("A:image proxy=x:v2<enter>");
+    assert_eq!(status(&unknown), "there is no container `proxy`; there are agent");
+    let screen = on_running().typed("AN<c-u>line in (").screen();
+    assert!(screen.contains("selector `line in (`"), "{screen}");
+    let screen = on_running().typed("AN<c-u>kubernetes.io/hostname=ipc-017").screen();
+    assert!(screen.contains("1 of 120 nodes match:"), "{screen}");
+}
+
+#[test]
+fn tab_completes_labels_and_their_values() {
+    let bench = on_running().typed("AN<c-u>topo<tab>");
+    let Overlay::Dialog(dialog) = &bench.model.overlay else { panic!("no dialog") };
+    let crate::tui::dialog::Form::Canary(form) = &dialog.form else { panic!("another form") };
+    assert_eq!(form.input.value(), "topology.kubernetes.io/zone=");
+    let bench = bench.typed("<tab>");
+    assert_eq!(asked(&bench), Some(Command::Select(Some("topology.kubernetes.io/zone=munich".parse().unwrap()))));
+}
+
+#[test]
+fn commands_are_typed_completed_recalled_and_guessed() {
+    let bench = on_running().typed(":paritition<enter>");
+    assert!(status(&bench).contains("did you mean :partition?"), "{}", status(&bench));
+    let bench = on_running().typed(":free<tab><enter>");
+    assert!(bench.model.rollout().unwrap().frozen.is_some());
+    let bench = on_running().typed(":sort name<enter>:<up><enter>");
+    assert_eq!(bench.model.history, ["sort name"]);
+    assert!(status(&on_running().typed(":sort nme<enter>")).contains("there are trouble, name"));
+    assert!(status(&on_running().typed(":theme mon<enter>")).contains("there is no theme `mon`"));
+}
+
+#[test]
+fn escape_goes_back_one_level_and_never_quits() {
+    let mut bench = on_running().typed("/fail<enter>j");
+    assert_eq!(bench.model.rollout().unwrap().rows.len(), 1);
+    bench.type_keys("<esc>");
+    assert_eq!(bench.model.rollout().unwrap().rows.len(), 120, "first the filter");
+    bench.type_keys("<esc>");
+    assert!(bench.model.rollout().unwrap().list.selected().is_none(), "then the selection");
+    bench.type_keys("<esc>");
+    assert_eq!(bench.model.page, Page::Fleet, "then the page");
+    bench.type_keys("<esc><esc><esc>");
+    assert!(!bench.effects.iter().any(|effect| matches!(effect, Effect::Quit(_))));
+}
+
+#[test]
+fn what_we_drive_is_kept_when_its_page_is_left_and_the_rest_is_let_go() {
+    let left = on_running().typed("<esc>");
+    assert!(!left.effects.contains(&Effect::Close(the_target())));
+    let mut observed = Bench::on(fixtures::observed(), 80, 24).typed("<esc>");
+    assert!(observed.effects.contains(&Effect::Close(the_target())));
+    observed.tell(Msg::Fleet(fleet().into()));
+    observed.effects.clear();
+    observed.type_keys("j<enter>");
+    assert_eq!(observed.effects, [Effect::Open(the_target())], "the worst is first");
+}
+
+#[test]
+fn quitting_asks_while_we_drive() {
+    assert!(
+        matches!(Bench::on(fixtures::observed(), 80, 24).typed("q").effects.last(), Some(Effect::Quit(none)) if none.is_empty())
+    );
+    let quit = Effect::Quit(vec![the_target()]);
+    for (keys, quits) in [
+        ("q", false),
+        ("q<enter>", false),
+        ("qq", false),
+        ("q<esc>", false),
+        ("q<right><enter>", true),
+        ("<c-c>", false),
+        ("<c-c><c-c>", true),
+        ("<esc>q<right><enter>", true),
+    ] {
+        assert_eq!(on_running().typed(keys).effects.contains(&quit), quits, "{keys}");
+    }
+}
+
+#[test]
+fn the_cursor_stays_on_its_node_and_a_frozen_list_stays_as_it_is() {
+    let mut bench = on_running().typed("jjj");
+    assert_eq!(&*bench.model.rollout().unwrap().selected().unwrap().name, "ipc-018");
+    let mut moved = running();
+    let mut nodes = moved.nodes.to_vec();
+    let node = nodes.remove(2);
+    nodes.push(node);
+    moved.nodes = nodes.into();
+    bench.see(moved.clone());
+    assert_eq!(&*bench.model.rollout().unwrap().selected().unwrap().name, "ipc-018");
+    let mut frozen = on_running().typed("f");
+    frozen.see(moved);
+    assert_eq!(&*frozen.model.rollout().unwrap().node(2).unwrap().name, "ipc-018");
+    frozen.type_keys("f");
+    assert_ne!(&*frozen.model.rollout().unwrap().node(2).unwrap().name, "ipc-018");
+}
+
+#[test]
+fn pasted_text_is_never_taken_for_keys() {
+    let mut bench = on_running().typed("A");
+    bench.tell(Msg::Paste("S\rPq".into()));
+    assert!(asked(&bench).is_none() && done(&bench).is_empty());
+    bench.type_keys("AAI<c-u>");
+    bench.tell(Msg::Paste("agent:v3\n".into()));
+    assert_eq!(asked(&bench), Some(Command::SetImage([("agent".to_owned(), "agent:v3".parse().unwrap())].into())));
+}
+
+#[test]
+fn every_key_of_the_table_does_something_or_says_why_not() {
+    for action in crate::tui::action::ACTIONS {
+        for key in action.keys {
+            let mut bench = Bench::on(fixtures::idle(), 80, 24);
+            let available = action.available(&bench.model);
+            bench.tell(Msg::Key(*key));
+            if let Err(why) = available {
+                assert_eq!(status(&bench), why, "{key}");
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Every screen at the sizes that people have, as text.
+
+use insta::assert_snapshot;
+
+use super::fixtures::{self, Bench, fleet, preview};
+use crate::engine::command::Danger;
+use crate::engine::snapshot::Snapshot;
+use crate::tui::theme::Glyphs;
+use crate::tui::update::Msg;
+
+const SIZES: [(u16, u16); 4] = [(40, 12), (80, 24), (120, 40), (200, 50)];
+
+fn at_all_sizes(name: &str, bench: impl Fn(u16, u16) -> Bench) {
+    for (width, height) in SIZES {
+        assert_snapshot!(format!("{name}_{width}x{height}"), bench(width, height).screen());
+    }
+}
+
+#[test]
+fn rollouts() {
+    let cases: [(&str, fn() -> Snapshot); 9] = [
+        ("loading", fixtures::loading),
+        ("idle", fixtures::idle),
+        ("native_cascade", fixtures::cascade),
+        ("running", fixtures::running),
+        ("paused", fixtures::paused),
+        ("halted", fixtures::halted),
+        ("observed", fixtures::observed),
+        ("forbidden", fixtures::forbidden),
+        ("stale", fixtures::stale),
+    ];
+    for (name, snapshot) in cases {
+        at_all_sizes(name, |width, height| Bench::on(snapshot(), width, height));
+    }
+}
+
+#[test]
+fn absent() {
+    assert_snapshot!(Bench::on(fixtures::absent(), 80, 24).screen());
+}
+
+#[test]
+fn armed_with_a_node_selected() {
+    at_all_sizes("selected", |width, height| Bench::on(fixtures::running(), width, height).typed("Ajj"));
+}
+
+#[test]
+fn node_in_full() {
+    assert_snapshot!(Bench::on(fixtures::running(), 80, 24).typed("j<enter>").screen());
+}
+
+#[test]
+fn fleets() {
+    at_all_sizes("fleet", |width, height| {
+        let mut bench = Bench::on_fleet(width, height);
+        bench.tell(Msg::Fleet(fleet().into()));
+        bench.typed("j")
+    });
+    assert_snapshot!("fleet_loading", Bench::on_fleet(80, 24).screen());
+}
+
+#[test]
+fn dialogs() {
+    let asked = |keys: &'static str| move |width, height| Bench::on(fixtures::running(), width, height).typed(keys);
+    at_all_sizes("dialog_step", |width, height| asked("AS")(width, height).answered(preview(Danger::Bounded)));
+    at_all_sizes("dialog_canary", asked("AN<c-u>topo<tab>mu<tab>"));
+    at_all_sizes("dialog_undo", |width, height| {
+        asked("AU")(width, height).answered(preview(Danger::Serious)).typed("<enter>")
+    });
+    for (name, keys) in [
+        ("dialog_step_asking", "AS"),
+        ("dialog_step_number", "AS6x"),
+        ("dialog_partition", ":partition 30%<enter>"),
+        ("dialog_pause", "P"),
+        ("dialog_image", "AI"),
+        ("dialog_image_wrong", "AI:"),
+        ("dialog_canary_wrong", "AN<c-u>zone in ("),
+        ("dialog_quit", "q"),
+    ] {
+        assert_snapshot!(name, asked(keys)(80, 24).screen());
+    }
+    let beyond = asked("AR")(80, 24).answered(preview(Danger::Beyond)).typed("ipc-a");
+    assert_snapshot!("dialog_beyond", beyond.screen());
+    let mut refused = asked("AD")(80, 24);
+    let why = crate::engine::command::Refusal::Stale("pods have not been seen for 35s".into());
+    refused.tell(Msg::Previewed(refused.model.serial, Err(why.into())));
+    assert_snapshot!("dialog_refused", refused.screen());
+}
+
+#[test]
+fn help_and_prompts() {
+    at_all_sizes("help", |width, height| Bench::on(fixtures::running(), width, height).typed("?"));
+    assert_snapshot!("palette", Bench::on(fixtures::running(), 80, 24).typed(":s").screen());
+    assert_snapshot!("filter", Bench::on(fixtures::running(), 80, 24).typed("/-l line in (").screen());
+    assert_snapshot!("filtered", Bench::on(fixtures::running(), 80, 24).typed("/outdated !partition<enter>").screen());
+    assert_snapshot!("refused", Bench::on(fixtures::running(), 80, 24).typed("S").screen());
+    let mut frozen = Bench::on(fixtures::running(), 80, 24).typed("f");
+    frozen.wait(20);
+    assert_snapshot!("frozen", frozen.screen());
+}
+
+#[test]
+fn small_and_plain_terminals() {
+    assert_snapshot!("sentence_39x9", Bench::on(fixtures::running(), 39, 9).screen());
+    assert_snapshot!("sentence_20x5", Bench::on(fixtures::running(), 20, 5).screen());
+    let mut ascii = Bench::on(fixtures::running(), 80, 24);
+    ascii.model.glyphs = Glyphs::Ascii;
+    assert!(ascii.screen().is_ascii());
+    assert_snapshot!("ascii_80x24", ascii.screen());
+}
