@@ -8,10 +8,11 @@ use crate::engine::time::Timestamp;
 
 use super::World;
 use super::admission::strategy_json;
+use super::error::ApiError;
 use super::kind::Kind;
-use super::kubelet::{Action, LEASE_NAMESPACE, LEASE_SECS};
-use super::object::{Body, Condition, EventBody, Lease, Node, Object, Owner, PodStatus};
-use super::scenario::{ClusterFault, Fault};
+use super::kubelet::{Action, LEASE_NAMESPACE, LEASE_SECS, PodSeen};
+use super::object::{Body, Condition, DaemonSetSpec, EventBody, Lease, Node, Object, Owner, PodStatus};
+use super::scenario::{ClusterFault, Fault, FleetFault};
 use super::store::{DEFAULT_LOG, DeleteOptions, Part, Writer};
 
 const KUBELET: Writer<'static> = Writer::named("kubelet");
@@ -24,10 +25,7 @@ impl World {
     pub(super) fn apply(&mut self, action: Action) {
         let now = self.now;
         let _ = match action {
-            Action::Register(object) => {
-                let known = self.store.get(Kind::Node, "", &object.meta.name).is_some();
-                if known { Ok(()) } else { self.store.create(*object, now, KUBELET).map(drop) }
-            }
+            Action::Register(object) => self.register(*object),
             Action::NodeStatus { node, conditions, images } => {
                 let at = (Kind::Node, "", &*node);
                 let written = self.store.modify(at, Part::Status, now, KUBELET, |object| {
@@ -61,6 +59,24 @@ impl World {
         };
     }
 
+    /// A node that is known keeps what others gave it; what its kubelet says of it is written again.
+    fn register(&mut self, object: Object) -> Result<(), ApiError> {
+        let (now, name) = (self.now, object.meta.name.clone());
+        if self.store.get(Kind::Node, "", &name).is_none() {
+            return self.store.create(object, now, KUBELET).map(drop);
+        }
+        let at = (Kind::Node, "", &*name);
+        let Body::Node(own) = object.body else { return Ok(()) };
+        let written = self.store.modify(at, Part::Status, now, KUBELET, |object| {
+            if let Body::Node(node) = &mut object.body {
+                node.conditions = merged(&own.conditions, &node.conditions);
+                node.images = own.images;
+                node.status_rest = own.status_rest;
+            }
+        });
+        written.map(drop)
+    }
+
     fn renew(&mut self, node: &Str, renewed_at: Timestamp) {
         let now = self.now;
         let at = (Kind::Lease, LEASE_NAMESPACE, &**node);
@@ -84,7 +100,7 @@ impl World {
         let _ = self.store.create(object, now, KUBELET);
     }
 
-    fn record(&mut self, namespace: &str, name: &str, body: EventBody) -> Result<(), super::error::ApiError> {
+    fn record(&mut self, namespace: &str, name: &str, body: EventBody) -> Result<(), ApiError> {
         let now = self.now;
         if self.store.get(Kind::Event, namespace, name).is_some() {
             let at = (Kind::Event, namespace, name);
@@ -96,8 +112,22 @@ impl World {
     /// Makes a fault happen.
     pub(super) fn strike(&mut self, fault: &Fault) {
         match fault {
-            Fault::Fleet(fault) => self.fleet.inject(fault, self.now),
+            Fault::Fleet(fault) => {
+                self.fleet.inject(fault, self.now);
+                if let FleetFault::Join(setup) = fault {
+                    self.introduce_pods(&setup.spec.name);
+                }
+            }
             Fault::Cluster(fault) => self.strike_cluster(fault),
+        }
+    }
+
+    /// A machine that joins under a name that had pods finds them bound to it.
+    fn introduce_pods(&mut self, node: &Str) {
+        for object in self.store.list(Kind::Pod) {
+            if let Some(seen) = PodSeen::of(object).filter(|seen| seen.node == *node) {
+                self.fleet.pod_seen(seen, self.now);
+            }
         }
     }
 
@@ -154,7 +184,7 @@ impl World {
         let _ = self.store.modify(at, Part::Main, self.now, SOMEBODY, edit);
     }
 
-    fn edit_set(&mut self, daemon_set: &str, edit: impl FnOnce(&mut super::object::DaemonSetSpec)) {
+    fn edit_set(&mut self, daemon_set: &str, edit: impl FnOnce(&mut DaemonSetSpec)) {
         let Some((namespace, name)) = daemon_set.split_once('/') else { return };
         let at = (Kind::DaemonSet, namespace, name);
         let _ = self.store.modify(at, Part::Main, self.now, DEPLOY, |object| {

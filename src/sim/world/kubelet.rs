@@ -172,7 +172,7 @@ impl Fleet {
         let index = self.nodes.len();
         let site = self.env.site_of(&setup.spec.site);
         let mut kubelet = Kubelet::new(index, setup, site, &mut self.env);
-        kubelet.register(&mut self.env);
+        kubelet.join(&mut self.env);
         self.by_name.insert(setup.spec.name.clone(), index);
         self.nodes.push(kubelet);
     }
@@ -256,9 +256,8 @@ impl Fleet {
         self.by_name.get(node).and_then(|index| self.nodes.get(*index)).is_some_and(|kubelet| kubelet.has(image))
     }
 
-    /// A node's containers serve at this moment: powered, and every pod of it that matches is ready by its own kubelet.
-    ///
-    /// It is the truth on the machine, whatever the API server believes: a node that is merely cut off still serves.
+    /// Whether a pod of that name serves on its machine, whatever the API server believes: on a node that is merely cut
+    /// off it still does.
     pub fn serves(&self, pod: &str) -> bool {
         self.nodes.iter().any(|kubelet| kubelet.serves(pod))
     }

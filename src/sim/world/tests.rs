@@ -297,6 +297,45 @@ fn a_node_that_loses_power_restarts_its_containers() {
 }
 
 #[test]
+fn power_and_network_may_come_and_go_in_any_order() {
+    let mut world = small();
+    let node: Str = "node-a-02".into();
+    let ready = |world: &World| world.store().find(Kind::Node, "", &node).unwrap().node_fact().unwrap().ready;
+    // The network comes back while it boots.
+    for fault in [FleetFault::Cut(node.clone()), FleetFault::PowerOff(node.clone())] {
+        world.inject(&fault.into());
+    }
+    run(&mut world, 3);
+    world.inject(&FleetFault::PowerOn(node.clone()).into());
+    world.advance_by(Duration::from_secs(5));
+    world.inject(&FleetFault::Restore(node.clone()).into());
+    run(&mut world, 2);
+    assert_eq!((ready(&world), world.serving("edge", "agent")), (ConditionStatus::True, 20));
+    // It loses power again while it boots.
+    world.inject(&FleetFault::PowerOff(node.clone()).into());
+    run(&mut world, 2);
+    world.inject(&FleetFault::PowerOn(node.clone()).into());
+    world.advance_by(Duration::from_secs(5));
+    world.inject(&FleetFault::PowerOff(node.clone()).into());
+    run(&mut world, 5);
+    assert_eq!((ready(&world), world.serving("edge", "agent")), (ConditionStatus::Unknown, 19));
+}
+
+#[test]
+fn a_machine_that_is_replaced_takes_over_the_pods_of_its_name() {
+    let mut world = small();
+    let node: Str = "node-a-02".into();
+    let before = pods(&world);
+    world.inject(&FleetFault::Leave(node.clone()).into());
+    run(&mut world, 2);
+    assert_eq!(world.serving("edge", "agent"), 19);
+    let spec = scenario::NodeSpec { name: node, site: "a".into(), ..Default::default() };
+    world.join(&NodeSetup { spec, images: Vec::new() });
+    run(&mut world, 1);
+    assert_eq!((world.serving("edge", "agent"), pods(&world)), (20, before));
+}
+
+#[test]
 fn pods_of_a_node_that_is_gone_for_good_are_collected() {
     let mut world = small();
     world.inject(&FleetFault::Leave("node-a-02".into()).into());

@@ -82,7 +82,7 @@ impl Kubelet {
     }
 
     /// The final delete; what gets lost is tried again.
-    fn remove(&self, worker: &mut Worker, env: &mut Env) {
+    fn remove(&mut self, worker: &mut Worker, env: &mut Env) {
         if !self.gets_through(env) {
             self.retry_soon(env);
             return;

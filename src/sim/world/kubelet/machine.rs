@@ -85,6 +85,8 @@ pub(super) struct Kubelet {
     ready_since: Timestamp,
     disk: Disk,
     posted: Posted,
+    /// When it sends again what got lost; one appointment at a time, however much there is to send.
+    flush_at: Option<Timestamp>,
     pods_started: u32,
 }
 
@@ -129,12 +131,21 @@ impl Kubelet {
             ready_since: env.now,
             disk: Disk { full: ConditionStatus::False, since: env.now },
             posted: Posted { at: env.now, images: 0, disk: ConditionStatus::False },
+            flush_at: None,
             pods_started: 0,
         }
     }
 
-    /// Makes itself known, and begins to renew its Lease, at a moment of its own within the first interval.
-    pub(super) fn register(&mut self, env: &mut Env) {
+    /// A machine joins: it makes itself known, and begins to renew its Lease at a moment of its own.
+    pub(super) fn join(&mut self, env: &mut Env) {
+        self.register(env);
+        env.actions.push(Action::RenewLease { node: self.name.clone(), at: env.now });
+        let phase = env.millis(0, 9_999);
+        env.wake_in(phase, self.index, What::Heartbeat { epoch: self.epoch });
+    }
+
+    /// Makes itself known, or known again.
+    fn register(&mut self, env: &mut Env) {
         let labels: Labels = [
             ("kubernetes.io/arch".into(), "amd64".into()),
             ("kubernetes.io/os".into(), "linux".into()),
@@ -155,9 +166,6 @@ impl Kubelet {
         object.meta.labels = labels;
         self.posted = Posted { at: env.now, images: self.images.len(), disk: self.disk.full };
         env.actions.push(Action::Register(Box::new(object)));
-        env.actions.push(Action::RenewLease { node: self.name.clone(), at: env.now });
-        let phase = env.millis(0, 9_999);
-        env.wake_in(phase, self.index, What::Heartbeat { epoch: self.epoch });
     }
 
     fn describe(&self) -> Value {
@@ -258,10 +266,11 @@ impl Kubelet {
         }
     }
 
-    pub(super) fn retry_soon(&self, env: &mut Env) {
-        if self.hears() {
-            let after = env.millis(RETRY.0, RETRY.1);
-            env.wake_in(after, self.index, What::Flush);
+    pub(super) fn retry_soon(&mut self, env: &mut Env) {
+        if self.hears() && self.flush_at.is_none_or(|at| at <= env.now) {
+            let at = env.now + env.millis(RETRY.0, RETRY.1);
+            self.flush_at = Some(at);
+            env.wake_at(at, self.index, What::Flush);
         }
     }
 
@@ -359,6 +368,8 @@ impl Kubelet {
     pub(super) fn suffer(&mut self, fault: &FleetFault, env: &mut Env) {
         match fault {
             FleetFault::PowerOff(_) if self.power == Power::On => self.power_off(Power::Off, env),
+            // In the middle of booting: it does not come up.
+            FleetFault::PowerOff(_) => self.epoch += 1,
             FleetFault::Leave(_) if self.power != Power::Gone => self.power_off(Power::Gone, env),
             FleetFault::PowerOn(_) if self.power == Power::Off => {
                 self.epoch += 1;
@@ -372,9 +383,12 @@ impl Kubelet {
             FleetFault::Restore(_) if self.network == Network::Cut => {
                 self.network = Network::Up;
                 self.read_soon(env);
-                let after = env.millis(200, 3_000);
-                self.epoch += 1;
-                env.wake_in(after, self.index, What::Heartbeat { epoch: self.epoch });
+                // A machine that boots at this moment comes to it by itself.
+                if self.power == Power::On {
+                    let after = env.millis(200, 3_000);
+                    self.epoch += 1;
+                    env.wake_in(after, self.index, What::Heartbeat { epoch: self.epoch });
+                }
             }
             FleetFault::ProbesFail(_) => self.probe(Probes::Fail, env),
             FleetFault::ProbesPass(_) => self.probe(Probes::Pass, env),
@@ -404,7 +418,12 @@ impl Kubelet {
             return;
         }
         self.power = Power::On;
-        self.posted.at = Timestamp::default();
+        self.ready_since = env.now;
+        if self.hears() {
+            self.register(env);
+        } else {
+            self.posted.at = Timestamp::default();
+        }
         for worker in self.pods.values_mut() {
             worker.restart_all(env.now);
         }

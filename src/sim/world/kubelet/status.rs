@@ -15,7 +15,7 @@ use super::{Action, words};
 
 impl Kubelet {
     /// Sends a pod's status if it is another than the last one; what gets lost is sent later.
-    pub(super) fn publish(&self, worker: &mut Worker, env: &mut Env) {
+    pub(super) fn publish(&mut self, worker: &mut Worker, env: &mut Env) {
         let initialized = worker
             .containers
             .iter()

@@ -378,6 +378,22 @@ fn a_changed_image_restarts_its_container_in_place() {
 }
 
 #[test]
+fn what_gets_lost_is_retried_without_end_but_not_in_ever_greater_numbers() {
+    let mut bench =
+        Bench::new(2, 1_000, vec![Image::new("r.example/big:1", 500 * MB), Image::new("r.example/agent:v1", 0)]);
+    bench.see(&pod("big-1", "n01", &["r.example/big:1"]));
+    bench.see(&pod("big-2", "n02", &["r.example/big:1"]));
+    bench.run(10);
+    for nth in 0..10 {
+        bench.see(&pod(&format!("small-{nth}"), "n01", &["r.example/agent:v1"]));
+    }
+    let before = bench.fleet.env.next_serial();
+    bench.run(600);
+    let woken = bench.fleet.env.next_serial() - before;
+    assert!(woken < 2_000, "99 of 100 requests get lost, and the kubelets woke {woken} times in ten minutes");
+}
+
+#[test]
 fn a_starved_link_loses_renewals() {
     let mut bench = Bench::new(20, MB, vec![Image::new("r.example/agent:v2", 500 * MB)]);
     bench.run(600);
