@@ -132,7 +132,7 @@ fn advice(snapshot: &Snapshot) -> Vec<String> {
     let target = format!("-n {} ds/{}", snapshot.namespace, snapshot.name);
     let mut lines = Vec::new();
     match &snapshot.phase {
-        Phase::Held if snapshot.has_change() => {
+        Phase::Held if snapshot.has_change() && snapshot.nodes.iter().all(|node| node.rank.is_none()) => {
             lines.push(format!("Nothing moves until the next step: `rolldeck step {target}`."));
         }
         Phase::Paused(_) => lines.push(format!("`rolldeck resume {target}` goes on.")),

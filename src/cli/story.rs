@@ -15,8 +15,8 @@ use serde::Serialize;
 
 use super::json::{Node, TypeMeta};
 use crate::engine::Str;
-use crate::engine::event::WatchHealth;
-use crate::engine::snapshot::{Alarm, DriverView, NodeState, NodeView, Snapshot, Why};
+use crate::engine::event::{WatchHealth, Watched};
+use crate::engine::snapshot::{Alarm, CauseKind, DriverView, NodeState, NodeView, Snapshot, Why};
 use crate::engine::time::Timestamp;
 
 /// More nodes than this with the same change at once make one sentence.
@@ -145,7 +145,9 @@ impl Telling<'_> {
         self.phase();
         self.plan();
         self.budget();
-        self.view();
+        if !unseen(self.snapshot).is_empty() {
+            self.view();
+        }
         self.alarms(&[]);
         let troubled = |node: &&NodeView| matches!(node.state, NodeState::Failed | NodeState::NodeDown);
         let nodes = self.snapshot.nodes.clone();
@@ -173,7 +175,7 @@ impl Telling<'_> {
         if !Arc::ptr_eq(&last.nodes, &snapshot.nodes) {
             self.moved(last);
         }
-        if health(last) != health(snapshot) {
+        if unseen(last) != unseen(snapshot) {
             self.view();
         }
         // Last, because it is what the lines above led to.
@@ -282,9 +284,12 @@ impl Telling<'_> {
     }
 }
 
-/// What makes a node's change worth a sentence. Holds are not: they change for the whole fleet with every step.
+/// What makes a node's change worth a sentence. Holds do not: they change for the whole fleet with every step. Nor does
+/// it that a pod which only starts is not ready yet.
 fn gist(node: &NodeView) -> impl PartialEq + use<> {
-    (node.state, node.blame, node.cause.as_ref().map(|cause| cause.kind))
+    let begins = matches!(node.state, NodeState::Creating | NodeState::Starting | NodeState::Soaking);
+    let cause = node.cause.as_ref().map(|cause| cause.kind);
+    (node.state, cause.filter(|kind| !(begins && *kind == CauseKind::NotReady)))
 }
 
 /// Who drives, without when they were seen.
@@ -299,7 +304,9 @@ fn who(driver: &DriverView) -> (u8, Option<Str>) {
     }
 }
 
-/// How well each kind can be seen, without what the network says about it each time it is tried.
-fn health(snapshot: &Snapshot) -> Vec<std::mem::Discriminant<WatchHealth>> {
-    snapshot.watches.iter().map(|(_, health)| std::mem::discriminant(health)).collect()
+/// What cannot be seen, without what the network says about it each time it is tried.
+fn unseen(snapshot: &Snapshot) -> Vec<(Watched, std::mem::Discriminant<WatchHealth>)> {
+    let seen = |health: &WatchHealth| matches!(health, WatchHealth::Live | WatchHealth::Loading);
+    let unseen = snapshot.watches.iter().filter(|(_, health)| !seen(health));
+    unseen.map(|(watched, health)| (*watched, std::mem::discriminant(health))).collect()
 }

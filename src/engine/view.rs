@@ -82,6 +82,8 @@ pub(crate) struct View {
     pub(crate) revisions: Vec<RevisionFact>,
     /// Hash of the revision that holds the DaemonSet's present template, once it is recorded.
     pub(crate) current: Option<Str>,
+    /// Hash and number of the revision that was current before the template last changed.
+    superseded: Option<(Str, i64)>,
     pub(crate) nodes: Vec<NodeEntry>,
     pub(crate) rights: Vec<(Right, Permission)>,
     pub(crate) skew_millis: Option<i64>,
@@ -119,6 +121,7 @@ impl Default for View {
             daemonset: None,
             revisions: Vec::new(),
             current: None,
+            superseded: None,
             nodes: Vec::new(),
             rights: Vec::new(),
             skew_millis: None,
@@ -315,6 +318,9 @@ impl View {
         self.touched.all |= template_changed || known.is_none_or(|known| known.min_ready_secs != fact.min_ready_secs);
         self.presence = Presence::Present;
         if template_changed {
+            let current = self.own_revisions().find(|revision| Some(&revision.hash) == self.current.as_ref());
+            let superseded = current.map(|revision| (revision.hash.clone(), revision.number));
+            self.superseded = superseded.or(self.superseded.take());
             for entry in &mut self.nodes {
                 entry.eligibility = judge(entry.fact.as_ref(), &fact);
             }
@@ -324,7 +330,8 @@ impl View {
     }
 
     /// Finds the revision that holds the present template. When the controller has recorded it but stored it in a form
-    /// that does not compare equal, the newest one is it.
+    /// that does not compare equal, the newest one is it: unless that is still the one from before the change, because
+    /// revisions are watched apart from the DaemonSet and the news of a new one may come later.
     fn settle_current(&mut self) {
         let Some(daemonset) = &self.daemonset else { return };
         let newest = |revisions: &mut dyn Iterator<Item = &RevisionFact>| {
@@ -332,7 +339,16 @@ impl View {
         };
         let equal = newest(&mut self.own_revisions().filter(|revision| revision.template == daemonset.template));
         self.current = equal.or_else(|| {
-            (daemonset.observed_generation >= daemonset.generation).then(|| newest(&mut self.own_revisions())).flatten()
+            let superseded = |revision: &&RevisionFact| {
+                self.superseded
+                    .as_ref()
+                    .is_some_and(|(hash, number)| *hash == revision.hash && *number == revision.number)
+            };
+            let newest = self.own_revisions().max_by_key(|revision| revision.number);
+            (daemonset.observed_generation >= daemonset.generation)
+                .then_some(newest.filter(|revision| !superseded(revision)))
+                .flatten()
+                .map(|revision| revision.hash.clone())
         });
     }
 
@@ -561,4 +577,64 @@ fn confirms(node: Option<&NodeFact>, wanted: &[String]) -> bool {
 /// are on every API server) do we dare to compare them.
 pub(crate) fn is_older(candidate: &str, known: &str) -> bool {
     matches!((candidate.parse::<u64>(), known.parse::<u64>()), (Ok(candidate), Ok(known)) if candidate < known)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::engine::template::Template;
+
+    const NOW: Timestamp = Timestamp::from_millis(0);
+
+    fn template(image: &str) -> Template {
+        Template::from_json(json!({"spec": {"containers": [{"name": "agent", "image": image}]}}))
+    }
+
+    fn daemonset(generation: i64, image: &str) -> Event {
+        Event::DaemonSet(Box::new(DaemonSetFact {
+            uid: "ds".into(),
+            resource_version: generation.to_string().into(),
+            generation,
+            observed_generation: generation,
+            template: template(image),
+            ..DaemonSetFact::default()
+        }))
+    }
+
+    fn revision(number: i64, template: Template) -> Event {
+        let hash: Str = format!("hash{number}").into();
+        Event::Revision(Box::new(RevisionFact {
+            name: hash.clone(),
+            hash,
+            number,
+            template,
+            ..RevisionFact::default()
+        }))
+    }
+
+    #[test]
+    fn a_new_revision_that_is_late_is_waited_for() {
+        let mut view = View::default();
+        view.observe(daemonset(1, "agent:v1"), NOW);
+        view.observe(revision(1, template("agent:v1")), NOW);
+        assert_eq!(view.current.as_deref(), Some("hash1"));
+        view.observe(daemonset(2, "agent:v2"), NOW);
+        assert_eq!(view.current, None, "the old revision is not taken for the new one");
+        view.observe(revision(2, template("agent:v2")), NOW);
+        assert_eq!(view.current.as_deref(), Some("hash2"));
+    }
+
+    #[test]
+    fn a_revision_in_another_form_is_still_the_newest() {
+        let mut view = View::default();
+        view.observe(daemonset(1, "agent:v1"), NOW);
+        view.observe(revision(1, template("agent:v1")), NOW);
+        view.observe(daemonset(2, "agent:v2"), NOW);
+        let defaulted =
+            json!({"spec": {"dnsPolicy": "Default", "containers": [{"name": "agent", "image": "agent:v2"}]}});
+        view.observe(revision(2, Template::from_json(defaulted)), NOW);
+        assert_eq!(view.current.as_deref(), Some("hash2"));
+    }
 }
