@@ -3,14 +3,17 @@
 //! ```text
 //!   api/     the world as a Kubernetes API over HTTP, in real time or faster
 //!     │
+//!   attack/  pure: random rollouts and faults in the world, judged by an observer of its own
+//!     │
 //!   world/   pure: nodes, kubelets, links, controllers, under a virtual clock
 //!   hollow/  the same kubelets as clients of a real API server, in real time
 //! ```
 //!
-//! [`world`] compiles without the `console` feature: any program can embed it, and tests run it by the thousand.
+//! [`world`] and [`attack`] compile without the `console` feature: any program can embed it, and tests run it by the thousand.
 
 #[cfg(feature = "console")]
 pub mod api;
+pub mod attack;
 #[cfg(feature = "console")]
 pub mod hollow;
 pub mod world;

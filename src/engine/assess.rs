@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::Str;
 use super::event::{WatchHealth, Watched};
 use super::facts::{ConditionStatus, ContainerState, NodeFact};
-use super::record::{Direction, Intent, Progress};
+use super::record::{Intent, Progress};
 use super::snapshot::{Blame, Cause, CauseKind, ImageState, NodeState};
 use super::time::Timestamp;
 use super::view::{NodeEntry, NodeIx, PodEntry, PodIx, Touched, View};
@@ -156,7 +156,7 @@ impl<'a> Assessor<'a> {
         let available = !down && !replaced && pods.live.is_some_and(|pod| self.is_available(pod, at_target));
         let failed = if at_target && !down { pods.live.and_then(|pod| self.failure_of(pod, available)) } else { None };
         let state = self.state(in_fleet, down, at_target, available, failed.is_some(), &pods);
-        let blame = (in_fleet && !available).then(|| self.blame(&entry.name, down, at_target, replaced));
+        let blame = (in_fleet && !available).then(|| self.blame(&entry.name, down, at_target, replaced, pods.live));
         let image = self.image(entry, pods.live, at_target, replaced);
         let cause = failed.or_else(|| self.cause(fact, down, &pods));
         let excused = self.question.progress.excused.contains(&entry.name);
@@ -312,20 +312,22 @@ impl<'a> Assessor<'a> {
     }
 
     /// Whose fault it is that a node of the fleet is unavailable.
-    fn blame(&self, name: &Str, down: bool, at_target: bool, replaced: bool) -> Blame {
-        let before = self.question.progress.down_before.contains_key(name);
-        let going_back = self.question.intent.direction == Direction::Back;
-        match (down, at_target, replaced) {
-            (true, _, _) if before => Blame::PreExisting,
-            (true, true, _) => Blame::Suspect,
-            (true, false, true) => Blame::Rollout,
-            (true, false, false) => Blame::Node,
-            (false, true, _) => Blame::Rollout,
-            (false, false, true) if before => Blame::PreExisting,
-            (false, false, true) => Blame::Rollout,
-            // On the way back, what is broken is what the rollout broke.
-            (false, false, false) if going_back && !before => Blame::Rollout,
-            (false, false, false) => Blame::PreExisting,
+    fn blame(&self, name: &Str, down: bool, at_target: bool, replaced: bool, pod: Option<&PodEntry>) -> Blame {
+        let progress = self.question.progress;
+        if progress.down_before.contains_key(name) {
+            return Blame::PreExisting;
+        }
+        let revision = pod.and_then(|pod| pod.fact.revision.as_ref());
+        let put_there = match (&progress.origin, revision) {
+            (Some(origin), Some(revision)) => revision != origin,
+            _ => at_target,
+        };
+        match (down, replaced) {
+            (_, true) => Blame::Rollout,
+            (true, false) if put_there => Blame::Suspect,
+            (true, false) => Blame::Node,
+            (false, false) if at_target || put_there => Blame::Rollout,
+            (false, false) => Blame::PreExisting,
         }
     }
 

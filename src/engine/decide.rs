@@ -160,17 +160,17 @@ impl Engine {
         }
     }
 
-    /// The rollout begins now: what is down already is not our doing, and earlier halts are past.
-    pub(crate) fn begin(&mut self, now: Timestamp) {
-        self.progress.started_at = Some(now);
+    /// The rollout begins now: earlier halts are past. Where it is the first under this record, what is down already is
+    /// not our doing; later ones inherit that, and what the ones before took down stays ours.
+    fn begin(&mut self, now: Timestamp) {
         self.progress.excused.clear();
         self.progress.halt = None;
-        let going_back = self.intent().direction == Direction::Back;
-        if going_back {
-            // Whom the rollout took down stays ours on the way back.
+        if self.progress.started_at.is_some() {
             return;
         }
-        let down = self.assessment.rows().filter(|row| row.in_fleet && !row.available && !row.at_target);
+        self.progress.started_at = Some(now);
+        self.progress.origin = self.majority_revision(self.view.current.as_ref());
+        let down = self.assessment.rows().filter(|row| row.in_fleet && !row.available);
         let before = down.filter(|row| row.state == NodeState::NodeDown || row.state == NodeState::Outdated);
         self.progress.down_before =
             before.take(EXCEPTIONS_LIMIT).map(|row| (self.name(row), row.since.unwrap_or(now))).collect();
@@ -220,7 +220,7 @@ impl Engine {
         self.say(Notice::Happened(format!("halted: {why}")));
         self.progress.halt = Some(Halt { number, at: now, why: why.into(), nodes });
         if intent.gates.on_failure == OnFailure::RollBack
-            && let Some(from) = self.majority_revision()
+            && let Some(from) = self.progress.origin.clone().or_else(|| self.majority_revision(intent.target.as_ref()))
         {
             self.say(Notice::Happened("rolling back, as the plan says".into()));
             self.edit(None, Edit::Change(Change::Revision(from), Direction::Back));
@@ -228,12 +228,14 @@ impl Engine {
         }
     }
 
-    /// The revision that most nodes not at the target have.
-    pub(crate) fn majority_revision(&self) -> Option<Str> {
+    /// The revision that most nodes have, `but` one left aside.
+    pub(crate) fn majority_revision(&self, but: Option<&Str>) -> Option<Str> {
         let mut counts: BTreeMap<&Str, u32> = BTreeMap::new();
-        for row in self.assessment.rows().filter(|row| row.in_fleet && !row.at_target) {
+        for row in self.assessment.rows().filter(|row| row.in_fleet) {
             let pod = row.pod.and_then(|pod| self.view.pod(pod));
-            if let Some(revision) = pod.and_then(|pod| pod.fact.revision.as_ref()) {
+            if let Some(revision) =
+                pod.and_then(|pod| pod.fact.revision.as_ref()).filter(|revision| Some(*revision) != but)
+            {
                 *counts.entry(revision).or_default() += 1;
             }
         }
@@ -242,7 +244,13 @@ impl Engine {
 
     /// Hands the DaemonSet back when every node is at the target.
     fn finish(&mut self, intent: &Intent, now: Timestamp) {
-        if self.is_complete(intent) && intent.finish == Finish::Release && self.saved_progress_began() {
+        if !self.is_complete(intent) || !self.saved_progress_began() {
+            return;
+        }
+        if intent.finish == Finish::Keep {
+            // What comes next starts from here.
+            self.progress.origin.clone_from(&intent.target);
+        } else {
             self.say(Notice::Happened("complete: every node is at the target".into()));
             self.edit(None, Edit::Release(By { by: OURSELVES.into(), at: now }));
         }
@@ -383,6 +391,8 @@ impl Engine {
             }
             let Some(pod) = row.pod.and_then(|pod| self.view.pod(pod)) else { continue };
             let (name, uid, node) = (pod.fact.name.clone(), pod.fact.uid.clone(), self.name(row));
+            // Whatever it was before, from here on it is our doing.
+            self.progress.down_before.remove(&node);
             let id = self.send_delete(&uid, &node);
             effects.push((id, Effect::DeletePod { name, uid, node, not_after }));
         }

@@ -43,6 +43,13 @@ pub enum Effect {
     },
 }
 
+impl Effect {
+    /// Whether it must not be sent any more: by then somebody else may drive.
+    pub fn is_too_late(&self, now: Timestamp) -> bool {
+        matches!(self, Self::DeletePod { not_after, .. } if now > *not_after)
+    }
+}
+
 /// A change of a DaemonSet.
 #[derive(Clone, PartialEq, Debug)]
 pub enum DaemonSetPatch {

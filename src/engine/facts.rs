@@ -3,6 +3,7 @@
 //! The cluster adapter makes these from watches, the simulated world from its own objects. They are facts as observed,
 //! without judgement: what is eligible, unavailable or to blame is decided elsewhere in the engine.
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::Str;
@@ -186,6 +187,22 @@ pub struct UpdateStrategy {
     pub max_surge: Option<IntOrPercent>,
     /// The object as the API server gave it, to be restored to the byte.
     pub raw: Value,
+}
+
+impl UpdateStrategy {
+    /// Reads `spec.updateStrategy`; what is left out has the API server's defaults, what cannot be read counts as left out.
+    pub fn from_json(raw: Value) -> Self {
+        let quantity = |field: &str| IntOrPercent::deserialize(&raw["rollingUpdate"][field]).ok();
+        Self {
+            kind: match raw["type"].as_str() {
+                Some("OnDelete") => StrategyKind::OnDelete,
+                _ => StrategyKind::RollingUpdate,
+            },
+            max_unavailable: quantity("maxUnavailable"),
+            max_surge: quantity("maxSurge"),
+            raw,
+        }
+    }
 }
 
 /// The type of an update strategy.

@@ -146,6 +146,7 @@ struct Basis {
     gates: Gates,
     down_before: BTreeMap<Str, Timestamp>,
     excused: BTreeSet<Str>,
+    origin: Option<Str>,
 }
 
 impl Basis {
@@ -157,6 +158,7 @@ impl Basis {
             gates: intent.gates.clone(),
             down_before: progress.down_before.clone(),
             excused: progress.excused.clone(),
+            origin: progress.origin.clone(),
         }
     }
 }
@@ -333,7 +335,7 @@ impl Engine {
             Deletion::Unknown(at) => Some(*at + LOST_ANSWER),
             Deletion::Sent | Deletion::Confirmed => None,
         });
-        [self.lock.wake_at(), self.assessment.changes_at, Some(patience)]
+        [self.lock.wake_at(), self.assessment.changes_at, self.view.guesses_current_at(), Some(patience)]
             .into_iter()
             .flatten()
             .chain([self.daemonset_retry.at, self.delete_retry.at])
@@ -358,6 +360,7 @@ impl Engine {
         if !self.lock.holds() {
             self.progress = self.lock.record().map(|record| record.progress.clone()).unwrap_or_default();
         }
+        self.view.guess_current(now);
         self.forget_lost_answers(now);
         self.node_retry.retain(|_, at| *at > now);
         let intent = self.intent();

@@ -227,7 +227,9 @@ impl Engine {
                 .find(|revision| Some(&revision.hash) != self.view.current.as_ref())
                 .ok_or_else(|| Refusal::NotNow("there is no earlier revision to roll back to".into()))?,
         };
-        if chosen.template == daemonset.template && self.intent().change.is_none() {
+        let intent = self.intent();
+        let is_target = intent.target.as_ref().is_none_or(|target| *target == chosen.hash);
+        if chosen.template == daemonset.template && is_target && intent.change.is_none() {
             return Err(Refusal::NotNow(format!("the template already is that of revision {}", chosen.number)));
         }
         let mut edits = vec![Edit::Change(Change::Revision(chosen.hash.clone()), Direction::Back)];

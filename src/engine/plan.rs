@@ -214,7 +214,9 @@ impl Line {
         if cost > 0 && self.charged + cost > self.max_unavailable {
             return Hold::Budget { used: self.charged, limit: self.max_unavailable };
         }
-        if !row.available && self.unready == Unready::Waits {
+        // What the rollout itself broke can only get better.
+        let may_recover = !row.available && row.blame != Some(Blame::Rollout);
+        if may_recover && self.unready == Unready::Waits {
             return Hold::NotProven;
         }
         let pulls = row.image != ImageState::Present;
@@ -223,7 +225,7 @@ impl Line {
         }
         self.charged += cost;
         self.pulling += u32::from(pulls);
-        if self.unready == Unready::OneMayGo {
+        if may_recover && self.unready == Unready::OneMayGo {
             self.unready = Unready::Waits;
         }
         Hold::Next
@@ -251,11 +253,16 @@ fn is_in_trouble(row: &Row) -> bool {
     row.in_fleet && row.at_target && !row.available && row.state != NodeState::Failed && speaks()
 }
 
-/// Deterministic order: what is down already (once the image is proven, or on the way back), then nodes that have the
-/// image, then the calmest pods, then by natural name.
+/// Deterministic order: what the rollout broke, what is down by itself (once the image is proven, or on the way back; last
+/// otherwise), then nodes that have the image, then the calmest pods, then by natural name.
 fn sort_candidates(candidates: &mut [&Row], broken_first: bool, natural: &[u32]) {
     candidates.sort_by_cached_key(|row| {
-        let late = row.available == broken_first;
+        let late = match row.blame {
+            Some(Blame::Rollout) => 0,
+            None => 2,
+            Some(_) if broken_first => 1,
+            Some(_) => 3,
+        };
         let natural = natural.get(row.node).copied().unwrap_or(u32::MAX);
         (late, row.image != ImageState::Present, row.restarts, natural)
     });

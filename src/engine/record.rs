@@ -250,6 +250,9 @@ pub struct Progress {
     /// When the rollout began, by the first driver's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
+    /// Hash of the revision that most nodes had when the rollout began: what is at another one, the rollout put there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Str>,
     /// The DaemonSet was seen adopted: a strategy that is not `OnDelete` from then on was flipped by somebody else.
     pub adopted: bool,
     /// Nodes that were down before we began, with since when.

@@ -29,7 +29,7 @@ impl Engine {
         let to_hash = intent.target.clone().or_else(|| self.view.current.clone());
         let find = |hash: &Str| revisions.iter().find(|revision| revision.hash == *hash).cloned();
         let to = to_hash.as_ref().and_then(find);
-        let from = self.majority_revision().as_ref().and_then(find);
+        let from = self.majority_revision(to_hash.as_ref()).as_ref().and_then(find);
         Snapshot {
             at: now,
             namespace: self.config().namespace.clone(),

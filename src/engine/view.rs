@@ -4,6 +4,7 @@
 //! pod that is gone stays gone, so that a stale list or a late event cannot bring back the past.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::Duration;
 
 use super::Str;
 use super::eligibility::{Eligibility, eligibility};
@@ -13,6 +14,8 @@ use super::image::normalized;
 use super::snapshot::Presence;
 use super::time::Timestamp;
 
+/// How long a revision may take to be seen after the controller said that it recorded it: they come by different watches.
+const REVISION_PATIENCE: Duration = Duration::from_secs(10);
 /// How many uids of gone pods are remembered.
 const TOMBSTONES: usize = 4096;
 /// How many pods' pull notes are kept.
@@ -82,8 +85,8 @@ pub(crate) struct View {
     pub(crate) revisions: Vec<RevisionFact>,
     /// Hash of the revision that holds the DaemonSet's present template, once it is recorded.
     pub(crate) current: Option<Str>,
-    /// Hash and number of the revision that was current before the template last changed.
-    superseded: Option<(Str, i64)>,
+    current_is_guess: bool,
+    template_seen_at: Timestamp,
     pub(crate) nodes: Vec<NodeEntry>,
     pub(crate) rights: Vec<(Right, Permission)>,
     pub(crate) skew_millis: Option<i64>,
@@ -121,7 +124,8 @@ impl Default for View {
             daemonset: None,
             revisions: Vec::new(),
             current: None,
-            superseded: None,
+            current_is_guess: false,
+            template_seen_at: Timestamp::default(),
             nodes: Vec::new(),
             rights: Vec::new(),
             skew_millis: None,
@@ -147,7 +151,7 @@ impl View {
     /// Takes in one fact. Leases are not kept here: the lock does.
     pub(crate) fn observe(&mut self, event: Event, now: Timestamp) {
         match event {
-            Event::DaemonSet(fact) => self.daemonset_is(*fact),
+            Event::DaemonSet(fact) => self.daemonset_is(*fact, now),
             Event::DaemonSetGone => {
                 self.presence = Presence::Absent;
                 self.daemonset = None;
@@ -309,7 +313,7 @@ impl View {
         }
     }
 
-    fn daemonset_is(&mut self, fact: DaemonSetFact) {
+    fn daemonset_is(&mut self, fact: DaemonSetFact, now: Timestamp) {
         let known = self.daemonset.as_ref().filter(|known| known.uid == fact.uid);
         if known.is_some_and(|known| is_older(&fact.resource_version, &known.resource_version)) {
             return;
@@ -318,9 +322,8 @@ impl View {
         self.touched.all |= template_changed || known.is_none_or(|known| known.min_ready_secs != fact.min_ready_secs);
         self.presence = Presence::Present;
         if template_changed {
-            let current = self.own_revisions().find(|revision| Some(&revision.hash) == self.current.as_ref());
-            let superseded = current.map(|revision| (revision.hash.clone(), revision.number));
-            self.superseded = superseded.or(self.superseded.take());
+            self.template_seen_at = now;
+            self.current = None;
             for entry in &mut self.nodes {
                 entry.eligibility = judge(entry.fact.as_ref(), &fact);
             }
@@ -329,27 +332,32 @@ impl View {
         self.settle_current();
     }
 
-    /// Finds the revision that holds the present template. When the controller has recorded it but stored it in a form
-    /// that does not compare equal, the newest one is it: unless that is still the one from before the change, because
-    /// revisions are watched apart from the DaemonSet and the news of a new one may come later.
+    /// Finds the revision that holds the present template.
     fn settle_current(&mut self) {
         let Some(daemonset) = &self.daemonset else { return };
-        let newest = |revisions: &mut dyn Iterator<Item = &RevisionFact>| {
-            revisions.max_by_key(|revision| revision.number).map(|revision| revision.hash.clone())
-        };
-        let equal = newest(&mut self.own_revisions().filter(|revision| revision.template == daemonset.template));
-        self.current = equal.or_else(|| {
-            let superseded = |revision: &&RevisionFact| {
-                self.superseded
-                    .as_ref()
-                    .is_some_and(|(hash, number)| *hash == revision.hash && *number == revision.number)
-            };
-            let newest = self.own_revisions().max_by_key(|revision| revision.number);
-            (daemonset.observed_generation >= daemonset.generation)
-                .then_some(newest.filter(|revision| !superseded(revision)))
-                .flatten()
-                .map(|revision| revision.hash.clone())
-        });
+        let equal = self.own_revisions().filter(|revision| revision.template == daemonset.template);
+        let equal = equal.max_by_key(|revision| revision.number).map(|revision| revision.hash.clone());
+        let fallback = self.current.take().filter(|_| self.current_is_guess);
+        self.current_is_guess = equal.is_none() && fallback.is_some();
+        self.current = equal.or(fallback);
+    }
+
+    /// When, if nothing else happens, the newest revision is taken for the one that holds the present template: the
+    /// controller says that it has recorded it, but no stored form compares equal, and none has come for a while.
+    pub(crate) fn guesses_current_at(&self) -> Option<Timestamp> {
+        let daemonset = self.daemonset.as_ref()?;
+        let recorded = daemonset.observed_generation >= daemonset.generation;
+        (self.current.is_none() && recorded && self.own_revisions().next().is_some())
+            .then(|| self.template_seen_at + REVISION_PATIENCE)
+    }
+
+    /// Takes that guess when its time has come.
+    pub(crate) fn guess_current(&mut self, now: Timestamp) {
+        if self.guesses_current_at().is_some_and(|at| at <= now) {
+            self.current =
+                self.own_revisions().max_by_key(|revision| revision.number).map(|revision| revision.hash.clone());
+            self.current_is_guess = true;
+        }
     }
 
     fn node_slot(&mut self, name: &Str) -> NodeIx {
@@ -549,12 +557,7 @@ impl PodEntry {
 
 impl Seen {
     /// How long ago it was: by our own clock when we watched it, else by the cluster's word for it.
-    pub(crate) fn elapsed(
-        self,
-        said_at: Option<Timestamp>,
-        now: Timestamp,
-        server_now: Timestamp,
-    ) -> std::time::Duration {
+    pub(crate) fn elapsed(self, said_at: Option<Timestamp>, now: Timestamp, server_now: Timestamp) -> Duration {
         match self {
             Self::Happen(at) => now.since(at),
             Self::Already(at) => {
@@ -635,6 +638,9 @@ mod tests {
         let defaulted =
             json!({"spec": {"dnsPolicy": "Default", "containers": [{"name": "agent", "image": "agent:v2"}]}});
         view.observe(revision(2, Template::from_json(defaulted)), NOW);
-        assert_eq!(view.current.as_deref(), Some("hash2"));
+        assert_eq!(view.current, None, "it may be anybody's");
+        let at = view.guesses_current_at().unwrap();
+        view.guess_current(at);
+        assert_eq!(view.current.as_deref(), Some("hash2"), "but nothing better came");
     }
 }

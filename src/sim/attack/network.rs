@@ -1,0 +1,91 @@
+//! The network between a console and the API server: how late, and how lossy. Seeded.
+
+use std::time::Duration;
+
+use crate::engine::effect::EffectErrorKind;
+
+/// What becomes of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It arrives after this long.
+    Arrives(Duration),
+    /// It is lost; for a request: nobody will ever know whether it arrived, and it did not.
+    Lost,
+    /// It is turned away at the door, and that is known.
+    Refused(EffectErrorKind),
+}
+
+/// How bad a network is. Chances are in thousandths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Weather {
+    /// The shortest delay of a message, in milliseconds.
+    pub min_delay: u64,
+    /// The longest.
+    pub max_delay: u64,
+    /// A request is lost.
+    pub lost_requests: u32,
+    /// An answer is lost: the request took effect all the same.
+    pub lost_answers: u32,
+    /// A request is throttled (429).
+    pub throttled: u32,
+    /// A request cannot be sent at all.
+    pub not_sent: u32,
+}
+
+impl Weather {
+    /// A good network: a few milliseconds, nothing lost.
+    pub const FINE: Self =
+        Self { min_delay: 1, max_delay: 8, lost_requests: 0, lost_answers: 0, throttled: 0, not_sent: 0 };
+}
+
+/// A network.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// How bad it is at the moment.
+    pub weather: Weather,
+    rng: fastrand::Rng,
+    faults: u64,
+}
+
+impl Network {
+    /// A network with this weather; the same seed gives the same fates.
+    pub fn new(weather: Weather, seed: u64) -> Self {
+        Self { weather, rng: fastrand::Rng::with_seed(seed), faults: 0 }
+    }
+
+    /// How many messages it lost or turned away.
+    pub fn faults(&self) -> u64 {
+        self.faults
+    }
+
+    /// How long a message takes that is sure to arrive.
+    pub fn delay(&mut self) -> Duration {
+        Duration::from_millis(self.rng.u64(self.weather.min_delay..=self.weather.max_delay))
+    }
+
+    /// What becomes of a request.
+    pub fn request(&mut self) -> Fate {
+        let weather = self.weather;
+        if self.chance(weather.lost_requests) {
+            Fate::Lost
+        } else if self.chance(weather.throttled) {
+            Fate::Refused(EffectErrorKind::Throttled { retry_after_millis: 1000 })
+        } else if self.chance(weather.not_sent) {
+            Fate::Refused(EffectErrorKind::NotSent)
+        } else {
+            Fate::Arrives(self.delay())
+        }
+    }
+
+    /// What becomes of an answer.
+    pub fn answer(&mut self) -> Fate {
+        let lost = self.weather.lost_answers;
+        if self.chance(lost) { Fate::Lost } else { Fate::Arrives(self.delay()) }
+    }
+
+    fn chance(&mut self, thousandths: u32) -> bool {
+        let hit = thousandths > 0 && self.rng.u32(0..1000) < thousandths;
+        self.faults += u64::from(hit);
+        hit
+    }
+}
