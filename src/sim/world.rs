@@ -11,7 +11,7 @@
 //! ```
 //!
 //! [`World::advance`] lets time pass; between calls the world stands still, so a caller sees one consistent state. The
-//! order of events at one instant is fixed: faults, kubelets, DaemonSet controller, scheduler, node lifecycle, collector.
+//! order of events at one instant is fixed: faults, kubelets, DaemonSet controller, scheduler, node lifecycle, eviction, collector.
 
 mod admission;
 mod apply;
@@ -37,6 +37,7 @@ use crate::engine::time::Timestamp;
 use controllers::Controller;
 use controllers::collector::Collector;
 use controllers::daemonset::DaemonSets;
+use controllers::eviction::TaintEviction;
 use controllers::lifecycle::NodeLifecycle;
 use controllers::scheduler::Scheduler;
 use error::ApiError;
@@ -56,6 +57,7 @@ pub struct World {
     daemon_sets: DaemonSets,
     scheduler: Scheduler,
     lifecycle: NodeLifecycle,
+    eviction: TaintEviction,
     collector: Collector,
     faults: VecDeque<(Timestamp, Fault)>,
     /// An empty buffer for changes that are to be told, kept for its room.
@@ -70,6 +72,7 @@ enum Actor {
     DaemonSets,
     Scheduler,
     Lifecycle,
+    Eviction,
     Collector,
 }
 
@@ -246,6 +249,7 @@ impl World {
             (self.daemon_sets.next_at(), Actor::DaemonSets),
             (self.scheduler.next_at(), Actor::Scheduler),
             (self.lifecycle.next_at(), Actor::Lifecycle),
+            (self.eviction.next_at(), Actor::Eviction),
             (self.collector.next_at(), Actor::Collector),
         ]
         .into_iter()
@@ -265,6 +269,7 @@ impl World {
             Actor::DaemonSets => self.daemon_sets.run(&mut self.store, now),
             Actor::Scheduler => self.scheduler.run(&mut self.store, now),
             Actor::Lifecycle => self.lifecycle.run(&mut self.store, now),
+            Actor::Eviction => self.eviction.run(&mut self.store, now),
             Actor::Collector => self.collector.run(&mut self.store, now),
         }
     }
@@ -293,6 +298,7 @@ impl World {
         self.daemon_sets.observe(change, now);
         self.scheduler.observe(change, now);
         self.lifecycle.observe(change, now);
+        self.eviction.observe(change, now);
         self.collector.observe(change, now);
         let meta = &change.object.meta;
         match change.object.kind() {

@@ -5,12 +5,14 @@
 //!                               ├─ daemonset   pods per node, rolling updates, revisions, status
 //!                     next_at ──┤  scheduler   binds pods
 //!                       run   ──┤  lifecycle   silent nodes: Unknown, taints, pods not ready
+//!                               │  eviction    pods that do not tolerate a NoExecute taint
 //!   store ←──writes────────────┘  collector   dependents of what is gone, pods of nodes that are gone
 //! ```
 
 pub(super) mod collector;
 pub(super) mod daemonset;
 pub mod eligibility;
+pub(super) mod eviction;
 pub(super) mod lifecycle;
 pub(super) mod scheduler;
 

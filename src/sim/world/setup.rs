@@ -18,6 +18,7 @@ use super::World;
 use super::admission::strategy_json;
 use super::controllers::collector::Collector;
 use super::controllers::daemonset::DaemonSets;
+use super::controllers::eviction::TaintEviction;
 use super::controllers::lifecycle::NodeLifecycle;
 use super::controllers::scheduler::Scheduler;
 use super::kind::Kind;
@@ -45,6 +46,7 @@ pub(super) fn build(scenario: &Scenario, seed: u64) -> World {
         daemon_sets: DaemonSets::new(scenario.controller, seeds.u64(..)),
         scheduler: Scheduler::new(seeds.u64(..)),
         lifecycle: NodeLifecycle::new(scenario.node_grace, seeds.u64(..), now),
+        eviction: TaintEviction::default(),
         collector: Collector::new(now),
         told: Vec::new(),
         faults: scenario.faults.iter().map(|(at, fault)| (scenario.start + *at, fault.clone())).collect(),

@@ -468,6 +468,46 @@ fn a_pod_that_fits_nowhere_says_why() {
 }
 
 #[test]
+fn a_pod_on_a_node_that_stays_down_is_evicted_unless_a_daemonset_made_it() {
+    let mut world = small();
+    let template = Template::from_json(serde_json::json!({"spec": {
+        "containers": [{"name": "x", "image": "registry.example/agent:v1"}],
+        "nodeSelector": {"kubernetes.io/hostname": "node-a-02"},
+    }}));
+    let pod = object::Pod { template, ..Default::default() };
+    world.create(Object::new("edge", "loose", object::Body::Pod(pod)), BY).unwrap();
+    run(&mut world, 1);
+    world.inject(&FleetFault::Cut("node-a-02".into()).into());
+    let deleting = |world: &World| world.store().find(Kind::Pod, "edge", "loose").unwrap().meta.is_deleting();
+    run(&mut world, 5);
+    assert!(!deleting(&world), "it is given five minutes");
+    run(&mut world, 2);
+    assert!(deleting(&world));
+    assert!(!world.pods_of("edge", "agent")["node-a-02"][0].meta.is_deleting());
+}
+
+#[test]
+fn a_daemonset_adopts_what_matches_and_lets_go_what_does_not() {
+    let mut world = small();
+    let node: Str = "node-a-02".into();
+    let before = world.pods_of("edge", "agent")[&node][0].clone();
+    let relabel = |world: &mut World, app: &str| {
+        let at = (Kind::Pod, "edge", &*before.meta.name);
+        world.modify(at, Part::Main, BY, |object| object.meta.set_label("app", Some(app))).unwrap();
+        run(world, 1);
+        world.store().find(Kind::Pod, "edge", &before.meta.name).cloned()
+    };
+    let released = relabel(&mut world, "other").unwrap();
+    assert!(released.meta.owners.is_empty(), "let go");
+    let replacement = world.pods_of("edge", "agent")[&node][0].clone();
+    assert_ne!(replacement.meta.uid, before.meta.uid, "and replaced");
+    let adopted = relabel(&mut world, "agent");
+    let left = &world.pods_of("edge", "agent")[&node];
+    assert_eq!((left.len(), &left[0].meta.uid), (1, &before.meta.uid), "of two on a node, the older stays");
+    assert_eq!(adopted.unwrap().meta.controller(), before.meta.controller());
+}
+
+#[test]
 fn a_deleted_daemonset_takes_everything_with_it() {
     let mut world = small();
     world.delete(AGENT, &DeleteOptions::default(), BY).unwrap();
@@ -524,4 +564,67 @@ fn how_time_is_cut_makes_no_difference() {
         in_many.advance_by(Duration::from_millis(100));
     }
     assert_eq!(in_one.digest(), in_many.digest());
+}
+
+/// Whatever happens to machines, network, disks and objects: once it is over, everything runs again.
+#[test]
+fn every_world_recovers() {
+    for seed in 0..40 {
+        let variants = [ControllerVariant::V1_20, ControllerVariant::V1_21Bug, ControllerVariant::Current];
+        let scenario = built_in("small").unwrap().with_controller(variants[seed as usize % 3]);
+        let mut world = World::new(&scenario, seed);
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let nodes: Vec<Str> = scenario.nodes.iter().map(|node| node.name.clone()).collect();
+        let mut story = Vec::new();
+        for _ in 0..40 {
+            let fault = misfortune(nodes[rng.usize(..nodes.len())].clone(), &mut rng);
+            story.push(format!("{:?} {fault:?}", world.now()));
+            world.inject(&fault);
+            world.advance_by(Duration::from_millis(rng.u64(0..40_000)));
+        }
+        set_image(&mut world, "v2");
+        set_strategy(&mut world, StrategyKind::RollingUpdate);
+        for node in &nodes {
+            for fault in [FleetFault::PowerOn, FleetFault::Restore, FleetFault::ProbesPass, FleetFault::DiskFree] {
+                world.inject(&fault(node.clone()).into());
+            }
+        }
+        run(&mut world, 30);
+        let counters = counters(&world);
+        let well = world.serving("edge", "agent") == 20 && counters.updated == 20 && counters.available == 20;
+        assert!(well, "seed {seed}: {counters:?}\n{}", story.join("\n"));
+        for node in world.store().list(Kind::Node) {
+            let fact = node.node_fact().unwrap();
+            assert!(fact.ready == ConditionStatus::True && fact.taints.is_empty(), "seed {seed}: {fact:?}");
+        }
+    }
+}
+
+fn misfortune(node: Str, rng: &mut fastrand::Rng) -> Fault {
+    let faults = [
+        FleetFault::PowerOff,
+        FleetFault::PowerOn,
+        FleetFault::Cut,
+        FleetFault::Restore,
+        FleetFault::ProbesFail,
+        FleetFault::ProbesPass,
+        FleetFault::DiskFull,
+        FleetFault::DiskFree,
+        FleetFault::EvictAll,
+    ];
+    let daemon_set: Str = "edge/agent".into();
+    match rng.usize(..faults.len() + 4) {
+        0 => ClusterFault::DeletePods { daemon_set, node }.into(),
+        1 => ClusterFault::SetImages {
+            daemon_set,
+            images: image(["v1", "v2", "v3", "missing", "crash"][rng.usize(..5)]),
+        }
+        .into(),
+        2 => {
+            let kind = if rng.bool() { StrategyKind::OnDelete } else { StrategyKind::RollingUpdate };
+            ClusterFault::SetStrategy { daemon_set, kind, max_unavailable: None }.into()
+        }
+        3 => ClusterFault::Compact.into(),
+        nth => faults[nth - 4](node).into(),
+    }
 }

@@ -9,6 +9,7 @@
 //! are deleted outside `maxUnavailable` in every generation; they differ in what they count.
 
 mod cache;
+mod claim;
 mod history;
 mod manage;
 mod rolling;
@@ -127,6 +128,7 @@ impl DaemonSets {
         if object.meta.is_deleting() || set.spec.selector.is_empty() {
             return;
         }
+        self.claim(&object, set, store, now);
         let Some(history) = self.history(&object, set, store, now) else { return };
         let pods = self.cache.pods_by_node(uid, self.variant);
         let verdict = |node: &Arc<Object>| (node.meta.name.clone(), daemon_verdict(node, &set.spec.template));

@@ -10,6 +10,9 @@ use crate::engine::template::{NodeTerm, Template, Toleration, TolerationOperator
 
 use super::super::object::{Object, Pod};
 
+/// Taints of a node that is down.
+pub(super) const DOWN: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+
 /// Taints that every DaemonSet pod tolerates, and those only with the host's network.
 const AUTOMATIC: [(&str, TaintEffect); 7] = [
     ("node.kubernetes.io/not-ready", TaintEffect::NoExecute),
@@ -82,17 +85,20 @@ pub fn fits(pod: &Pod, node: &Object) -> Result<(), Unfit> {
     if !affine(node, &pod.template, terms) {
         return Err(Unfit::Affinity);
     }
-    let tolerated = |taint: &Taint| {
-        (pinned.is_some() && automatic(taint, pod.template.host_network()))
-            || pod.template.tolerations().iter().any(|toleration| tolerates(toleration, taint))
-    };
     let unschedulable =
         Taint { key: "node.kubernetes.io/unschedulable".into(), value: "".into(), effect: TaintEffect::NoSchedule };
-    if body.unschedulable && !tolerated(&unschedulable) {
+    if body.unschedulable && !tolerated(pod, &unschedulable) {
         return Err(Unfit::Unschedulable);
     }
-    let repelled = body.taints.iter().find(|taint| taint.effect != TaintEffect::PreferNoSchedule && !tolerated(taint));
+    let repelled =
+        body.taints.iter().find(|taint| taint.effect != TaintEffect::PreferNoSchedule && !tolerated(pod, taint));
     repelled.map_or(Ok(()), |taint| Err(Unfit::Taint(taint.key.clone(), taint.value.clone())))
+}
+
+/// Whether a pod tolerates a taint, the DaemonSet controller's automatic tolerations included.
+pub(super) fn tolerated(pod: &Pod, taint: &Taint) -> bool {
+    (pod.pinned.is_some() && automatic(taint, pod.template.host_network()))
+        || pod.template.tolerations().iter().any(|toleration| tolerates(toleration, taint))
 }
 
 fn affine(node: &Object, template: &Template, terms: Option<&[NodeTerm]>) -> bool {

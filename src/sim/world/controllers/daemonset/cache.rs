@@ -25,6 +25,8 @@ pub(super) struct Cache {
     pub(super) sets: BTreeMap<Str, Arc<Object>>,
     /// By the uid of their controller, and their own.
     pub(super) pods: BTreeMap<Str, BTreeMap<Str, Arc<Object>>>,
+    /// Pods that nobody controls, by uid.
+    pub(super) orphans: BTreeMap<Str, Arc<Object>>,
     /// By the uid of their controller, and their name.
     pub(super) revisions: BTreeMap<Str, BTreeMap<Str, Arc<Object>>>,
 }
@@ -104,7 +106,15 @@ impl DaemonSets {
 
     fn pod_changed(&mut self, change: &Change, now: Timestamp) {
         let meta = &change.object.meta;
-        let Some(owner) = meta.controller().cloned() else { return };
+        let owner = meta.controller().cloned();
+        self.forget_former_owner(change, now);
+        let Some(owner) = owner else {
+            if change.kind != ChangeKind::Deleted {
+                self.cache.orphans.insert(meta.uid.clone(), Arc::clone(&change.object));
+                self.orphan_changed(&change.object, now);
+            }
+            return;
+        };
         let pods = self.cache.pods.entry(owner.clone()).or_default();
         let before = match change.kind {
             ChangeKind::Deleted => pods.remove(&meta.uid),
@@ -128,6 +138,22 @@ impl DaemonSets {
             self.enqueue_at(&owner, now + Duration::from_secs(u64::from(min_ready) + 1));
         }
         self.enqueue(&owner, now);
+    }
+
+    /// A pod that was adopted or let go belongs elsewhere from now on.
+    fn forget_former_owner(&mut self, change: &Change, now: Timestamp) {
+        let meta = &change.object.meta;
+        let Some(before) = &change.before else { return };
+        match before.meta.controller() {
+            None => drop(self.cache.orphans.remove(&meta.uid)),
+            former if former == meta.controller() => {}
+            Some(former) => {
+                if let Some(pods) = self.cache.pods.get_mut(former) {
+                    pods.remove(&meta.uid);
+                }
+                self.enqueue(&former.clone(), now);
+            }
+        }
     }
 
     fn set_changed(&mut self, change: &Change, now: Timestamp) {
