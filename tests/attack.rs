@@ -5,7 +5,7 @@ use rolldeck::sim::attack::case::Case;
 use rolldeck::sim::attack::run::{Story, play, run};
 
 /// How many seeds the test tries from its own fixed beginning.
-const RUNS: u64 = 150;
+const RUNS: u64 = 100;
 
 fn from_env(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
