@@ -280,6 +280,8 @@ impl TroubleKind {
             (NodeState::Failed, _, cause) => Some(Self::Failed(cause)),
             (_, Some(Blame::Suspect), _) => Some(Self::Suspect),
             (NodeState::NodeDown | NodeState::Outdated | NodeState::Ineligible, _, _) => None,
+            // A pod that starts is not ready, and nothing is wrong with that.
+            (NodeState::Starting | NodeState::Soaking, _, Some(CauseKind::NotReady)) => None,
             (_, Some(Blame::Rollout), Some(cause)) => Some(Self::Struggling(cause)),
             _ => None,
         }

@@ -134,13 +134,14 @@ impl Parts {
         let row = |y: u16, height: u16| Rect { x: area.x, y, width: area.width, height }.intersection(area);
         let rule = row(area.y + height, u16::from(shape > Shape::Folded));
         let list_top = rule.bottom().max(area.y + height);
-        let mut list = row(list_top, area.height.saturating_sub(list_top - area.y + 2));
+        let said = footer::status_height(ink, shape, area.width);
+        let mut list = row(list_top, area.height.saturating_sub(list_top - area.y + 1 + said));
         let side = (shape == Shape::Wide && matches!(model.page, Page::Rollout(_))).then(|| {
             let width = (area.width / 3).min(60);
             list.width -= width;
             Rect { x: list.right(), width, ..list }
         });
-        let status = row(area.bottom().saturating_sub(2), 1);
+        let status = row(area.bottom().saturating_sub(1 + said), said);
         let footer = row(area.bottom().saturating_sub(1), 1);
         Self { header: row(area.y, height), lines, rule, list, side, status, footer }
     }

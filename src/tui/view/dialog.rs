@@ -33,11 +33,17 @@ use crate::tui::words::{fit, fit_middle, width, wrap};
 
 /// The most nodes that are named; nobody reads more, and the count is said.
 const NAMED: usize = 200;
+/// How many lines of them are enough until somebody scrolls.
+const GLANCE: usize = 2;
 
 /// What is between title and buttons.
 struct Body<'a> {
     ink: &'a Ink<'a>,
     cells: usize,
+    /// How many lines of node names are shown.
+    rows: usize,
+    /// There are more.
+    hidden: bool,
     lines: Vec<Line<'static>>,
     /// Where text is being typed: line and column.
     cursor: Option<(usize, usize)>,
@@ -82,7 +88,8 @@ pub(super) fn draw(ink: &Ink<'_>, screen: Rect, dialog: &Dialog, buffer: &mut Bu
     let box_width = screen.width.saturating_sub(if screen.width >= 80 { 4 } else { 0 }).min(100);
     let cells = usize::from(box_width.saturating_sub(4));
     let page = ink.model.rollouts.iter().find(|page| page.target == dialog.target);
-    let mut body = Body { ink, cells, lines: Vec::new(), cursor: None };
+    let rows = if dialog.top == 0 { GLANCE } else { usize::MAX };
+    let mut body = Body { ink, cells, rows, hidden: false, lines: Vec::new(), cursor: None };
     fill(&mut body, dialog, page);
     let wanted = u16::try_from(body.lines.len() + 4).unwrap_or(u16::MAX);
     // The first line says whether it is safe: it is never covered.
@@ -91,7 +98,9 @@ pub(super) fn draw(ink: &Ink<'_>, screen: Rect, dialog: &Dialog, buffer: &mut Bu
     let x = screen.width.saturating_sub(box_width) / 2;
     let area = Rect { x, y: bottom - box_height, width: box_width, height: box_height };
     let title = match &dialog.answer {
-        Answer::Preview(preview) => format!("{}: {}", dialog.form.title(), preview.title),
+        Answer::Preview(preview) if preview.title.to_lowercase() != dialog.form.verb().to_lowercase() => {
+            format!("{}: {}", dialog.form.title(), preview.title)
+        }
         _ => dialog.form.title().to_owned(),
     };
     let inside = put_box(ink, buffer, area, &title);
@@ -103,7 +112,7 @@ pub(super) fn draw(ink: &Ink<'_>, screen: Rect, dialog: &Dialog, buffer: &mut Bu
     let top = dialog.top.min(hidden);
     put_lines(buffer, text, &body.lines[top..]);
     let buttons = Rect { y: inside.bottom() - 1, height: 1, ..inside };
-    draw_buttons(ink, dialog, buttons, hidden > top, buffer);
+    draw_buttons(ink, dialog, buttons, body.hidden || hidden > top, buffer);
     let (line, column) = body.cursor?;
     let row = line.checked_sub(top).filter(|row| *row < usize::from(text.height))?;
     let column = column.min(cells.saturating_sub(1));
@@ -277,12 +286,14 @@ fn name_nodes<'n>(body: &mut Body<'_>, names: impl ExactSizeIterator<Item = &'n 
     let cells =
         names.iter().map(|name| width(name)).max().unwrap_or(0).clamp(1, body.cells.saturating_sub(4).max(1)) + 2;
     let per_line = (body.cells.saturating_sub(2) / cells).max(1);
-    for row in names.chunks(per_line) {
+    for row in names.chunks(per_line).take(body.rows) {
         let text: String = row.iter().map(|name| format!("{:cells$}", fit_middle(name, cells - 2))).collect();
         body.lines.push(Line::from(body.ink.span(format!("  {}", text.trim_end()), Role::Text)));
     }
-    if all > NAMED {
-        body.say(&format!("  and {} more", all - NAMED), Role::Muted);
+    let shown = names.len().min(per_line.saturating_mul(body.rows));
+    if all > shown {
+        body.hidden |= names.len() > shown;
+        body.lines.push(Line::from(body.ink.span(format!("  and {} more", all - shown), Role::Muted)));
     }
 }
 

@@ -94,7 +94,10 @@ pub(super) fn draw(ink: &Ink<'_>, parts: &Parts, buffer: &mut Buffer) {
     if parts.list.height > 1 {
         let mut x = parts.list.x + 3;
         for (cells, head) in columns.widths.into_iter().zip(HEADS).filter(|(cells, _)| *cells > 0) {
-            put(buffer, x, parts.list.y, head, cells, ink.style(Role::Column));
+            // The numbers' heads stand over their last digits.
+            let indent = if head.len() == 3 { cells - 3 } else { 0 };
+            let at = x + u16::try_from(indent).unwrap_or(0);
+            put(buffer, at, parts.list.y, head, cells - indent, ink.style(Role::Column));
             x += u16::try_from(cells + 1).unwrap_or(u16::MAX);
         }
     }
@@ -140,12 +143,14 @@ impl Columns {
                 free -= wanted + 1;
             }
         };
+        let counters = page.fleet.rows.iter().map(|row| &row.counters);
+        let most = counters.map(|counters| counters.desired.max(counters.updated)).max().unwrap_or(0);
         for number in [2, 3, 4] {
-            take(number, 4, 12);
+            take(number, most.to_string().len().max(3), 12);
         }
-        take(0, longest(|row| &row.namespace).clamp(9, (cells / 6).max(9)), 16);
-        take(7, if cells > 100 { 24 } else { 11 }, 16);
-        take(5, 15, 12);
+        take(0, longest(|row| &row.namespace).clamp(9, (cells / 7).max(9)), 16);
+        take(7, if cells > 100 { 24 } else { 10 }, 16);
+        take(5, 15, 11);
         widths[6] = free.saturating_sub(1);
         Self { widths }
     }
@@ -164,22 +169,22 @@ fn draw_row(ink: &Ink<'_>, area: Rect, columns: &Columns, row: &FleetRow, buffer
     let counters = &row.counters;
     let plain = |text: String| (text, Role::Text);
     let driver = if row.driven_by == DrivenBy::You { Role::Live } else { Role::Text };
+    let number = |column: usize, number: u32| format!("{number:>0$}", columns.widths[column]);
     let cells = [
         plain(row.namespace.to_string()),
         (row.name.to_string(), Role::Title),
-        plain(format!("{:>4}", counters.desired)),
-        plain(format!("{:>4}", counters.updated)),
-        (
-            format!("{:>4}", counters.available),
-            if counters.available < counters.desired { Role::Warn } else { Role::Text },
-        ),
+        plain(number(2, counters.desired)),
+        plain(number(3, counters.updated)),
+        (number(4, counters.available), if counters.available < counters.desired { Role::Warn } else { Role::Text }),
         plain(row.strategy.clone()),
         (row.state.to_string(), role),
         (row.driven_by.to_string(), driver),
     ];
     let mut x = area.x + 3;
     for ((text, role), cells) in cells.into_iter().zip(columns.widths).filter(|(_, cells)| *cells > 0) {
-        put(buffer, x, area.y, &fit_middle(&text, cells), cells, ink.style(role));
+        // Names differ at their ends, sentences at their beginnings.
+        let text = if role == Role::Title { fit_middle(&text, cells) } else { fit(&text, cells) };
+        put(buffer, x, area.y, &text, cells, ink.style(role));
         x += u16::try_from(cells + 1).unwrap_or(u16::MAX);
     }
 }

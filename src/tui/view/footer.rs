@@ -14,7 +14,7 @@ use crate::tui::action::{ACTIONS, Action};
 use crate::tui::model::{Overlay, Tone};
 use crate::tui::palette::{Prompt, suggestions};
 use crate::tui::theme::{Glyph, Role};
-use crate::tui::words::{fit, width};
+use crate::tui::words::{fit, width, wrap};
 
 /// Draws both lines, or what is typed on them. Returns where text is being typed.
 pub(super) fn draw(ink: &Ink<'_>, parts: &Parts, buffer: &mut Buffer) -> Option<Position> {
@@ -88,8 +88,22 @@ fn draw_status(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect) {
         Tone::Plain => (Glyph::Dot, Role::Text),
         Tone::Refused => (Glyph::Failed, Role::Warn),
     };
-    let text = format!("{} {}", ink.glyph(glyph), status.text);
-    put(buffer, area.x, area.y, &text, usize::from(area.width), ink.style(role));
+    put(buffer, area.x, area.y, ink.glyph(glyph), 1, ink.style(role));
+    let cells = usize::from(area.width.saturating_sub(2));
+    let lines = wrap(&status.text, cells);
+    for (nth, (line, y)) in lines.iter().zip(area.y..area.bottom()).enumerate() {
+        // What does not fit is cut with a sign of it; the help tells it in full.
+        let cut = nth + 1 == usize::from(area.height) && lines.len() > usize::from(area.height);
+        let line = if cut { fit(&format!("{line} {}", lines[nth + 1]), cells).into_owned() } else { line.clone() };
+        put(buffer, area.x + 2, y, &line, cells, ink.style(role));
+    }
+}
+
+/// How many lines the last message takes: one, or two when it is long and there is room.
+pub(super) fn status_height(ink: &Ink<'_>, shape: Shape, cells: u16) -> u16 {
+    let covered = matches!(ink.model.overlay, Overlay::Palette(_) | Overlay::Filter(_));
+    let long = ink.model.status.as_ref().is_some_and(|status| width(&status.text) + 2 > usize::from(cells));
+    if long && !covered && shape > Shape::Folded { 2 } else { 1 }
 }
 
 fn draw_actions(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect) {
@@ -147,5 +161,6 @@ fn label(ink: &Ink<'_>, action: &Action) -> &'static str {
 /// What fits of a status that is too long for its line is told in full by the help.
 pub(super) fn status_in_full(ink: &Ink<'_>, cells: usize) -> Option<String> {
     let status = ink.model.status.as_ref()?;
-    (width(&status.text) + 2 > cells).then(|| fit(&status.text, 2000).into_owned())
+    (width(&status.text) + 2 > 2 * cells.max(1) || ink.model.size.width < 80)
+        .then(|| fit(&status.text, 2000).into_owned())
 }

@@ -334,6 +334,9 @@ fn standstill(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Option<Line<'static>>
     let (words, role) = match &snapshot.phase {
         Phase::Paused(paused) => (format!("{}   C continues", as_of(ink, seen, paused.at).doing()), Role::Warn),
         Phase::Held if !driven => ("nobody drives, so nothing moves: D drives, S steps".to_owned(), Role::Warn),
+        Phase::Held if snapshot.plan.allowed == 0 => {
+            ("held: no node may be updated yet; S takes the first step, N chooses canaries".to_owned(), Role::Text)
+        }
         Phase::Held => ("held: every node that may be updated is; S steps on".to_owned(), Role::Text),
         Phase::Preparing => ("preparing: adopting the DaemonSet, then changing its template".to_owned(), Role::Text),
         Phase::Running if !driven => ("nobody drives, so nothing moves: D drives".to_owned(), Role::Warn),
@@ -393,19 +396,22 @@ fn group(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, trouble: &Trouble) -> S
     format!("{} {what} ({}{more}{since})", trouble.nodes, fit_middle(node, 24))
 }
 
-/// What cannot be seen, and so is not known.
+/// What cannot be seen, and so is not known; what fails for the same reason is said once.
 fn unseen(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
+    let mut said: Vec<(String, String)> = Vec::new();
     for (watched, health) in &snapshot.watches {
-        let text = match health {
-            WatchHealth::Forbidden { why } => format!(" {watched}: n/a (forbidden): {why}"),
-            WatchHealth::Down { why, .. } => format!(" {watched}: not seen, trying again: {why}"),
+        let why = match health {
+            WatchHealth::Forbidden { why } => format!("n/a (forbidden): {why}"),
+            WatchHealth::Down { why, .. } => format!("not seen, trying again: {why}"),
             WatchHealth::Loading | WatchHealth::Live => continue,
         };
-        lines.push(Line::from(ink.span(fit(&text, cells), Role::Warn)));
+        match said.iter_mut().find(|(_, known)| *known == why) {
+            Some((kinds, _)) => kinds.push_str(&format!(", {watched}")),
+            None => said.push((watched.to_string(), why)),
+        }
     }
-    lines.truncate(3);
-    lines
+    let lines = said.iter().take(3).map(|(kinds, why)| fit(&format!(" {kinds}: {why}"), cells).into_owned());
+    lines.map(|line| Line::from(ink.span(line, Role::Warn))).collect()
 }
 
 /// The second of two lines.

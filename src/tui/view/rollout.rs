@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{Ink, Parts, node, put, put_lines, put_rule};
-use crate::engine::snapshot::{Blame, Hold, ImageState, NodeState, NodeView, Phase, Presence, Why};
+use crate::engine::snapshot::{Blame, CauseKind, Hold, ImageState, NodeState, NodeView, Phase, Presence, Why};
 use crate::tui::model::{Page, RolloutPage, Seen, Sort};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, fit_middle, width, wrap};
@@ -271,7 +271,7 @@ pub(super) fn sign(node: &NodeView) -> (Glyph, Role) {
         (NodeState::Outdated, _) => (Glyph::Outdated, Role::Held),
         (NodeState::Updated, _) => (Glyph::Updated, Role::Ok),
         (NodeState::Ineligible, _) => (Glyph::Ineligible, Role::Muted),
-        _ if node.cause.is_some() => (Glyph::Moving, Role::Warn),
+        _ if node.cause.as_ref().is_some_and(|cause| cause.kind != CauseKind::NotReady) => (Glyph::Moving, Role::Warn),
         _ => (Glyph::Moving, Role::Busy),
     }
 }
