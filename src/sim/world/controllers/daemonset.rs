@@ -15,7 +15,7 @@ mod manage;
 mod rolling;
 mod status;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,13 +61,13 @@ pub(in crate::sim::world) struct DaemonSets {
 #[derive(Debug)]
 struct Expectations {
     creations: usize,
-    deletions: BTreeSet<Str>,
+    deletions: usize,
     since: Timestamp,
 }
 
 impl Expectations {
     fn are_met(&self, now: Timestamp) -> bool {
-        (self.creations == 0 && self.deletions.is_empty()) || now.since(self.since) >= EXPECTATIONS_LIFE
+        (self.creations == 0 && self.deletions == 0) || now.since(self.since) >= EXPECTATIONS_LIFE
     }
 }
 

@@ -124,9 +124,11 @@ impl DaemonSets {
             if change.kind == ChangeKind::Added {
                 expected.creations = expected.creations.saturating_sub(1);
             }
-            // A deletion counts as seen from the moment the pod is terminating.
+            // Kubernetes counts, and takes every change of any terminating pod for a deletion it waits for (`updatePod`
+            // calls `deletePod`). So the end of one pod can hide that the delete of another has not been seen yet, and
+            // the budget is overspent: on a real control plane 3 of 20 are down now and then with maxUnavailable 2.
             if change.kind == ChangeKind::Deleted || meta.is_deleting() {
-                expected.deletions.remove(&meta.uid);
+                expected.deletions = expected.deletions.saturating_sub(1);
             }
         }
         let Some(set) = self.cache.sets.get(&owner) else { return };

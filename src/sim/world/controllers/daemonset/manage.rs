@@ -103,7 +103,7 @@ impl DaemonSets {
         if wanting.is_empty() && condemned.is_empty() {
             return;
         }
-        let mut expected = Expectations { creations: 0, deletions: Default::default(), since: now };
+        let mut expected = Expectations { creations: 0, deletions: 0, since: now };
         if !wanting.is_empty() {
             let pattern = pod_pattern(sync);
             for node in wanting.iter().take(BURST) {
@@ -117,7 +117,7 @@ impl DaemonSets {
         for pod in condemned.iter().take(BURST) {
             let options = DeleteOptions::default();
             if store.delete(Kind::Pod, &pod.meta.namespace, &pod.meta.name, &options, now, BY).is_ok() {
-                expected.deletions.insert(pod.meta.uid.clone());
+                expected.deletions += 1;
                 let message = format!("Deleted pod: {}", pod.meta.name);
                 record(store, COMPONENT, sync.object, (EventType::Normal, "SuccessfulDelete", message), now);
             }
