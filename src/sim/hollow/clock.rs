@@ -34,17 +34,17 @@ impl Clock {
     }
 
     /// An instant of theirs, as it is written to the API server.
-    pub(super) fn to_real(self, at: Timestamp) -> Timestamp {
+    pub(super) fn written(self, at: Timestamp) -> Timestamp {
         self.scaled(at, 1.0 / self.speed)
     }
 
     /// An instant that the API server wrote, as they see it.
-    pub(super) fn from_real(self, at: Timestamp) -> Timestamp {
+    pub(super) fn seen(self, at: Timestamp) -> Timestamp {
         self.scaled(at, self.speed)
     }
 
     /// A span that the API server wrote, as they see it, in seconds.
-    pub(super) fn secs_from_real(self, secs: u32) -> u32 {
+    pub(super) fn secs_seen(self, secs: u32) -> u32 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates")]
         let scaled = (f64::from(secs) * self.speed).ceil() as u32;
         scaled
@@ -67,11 +67,11 @@ mod tests {
     fn ten_seconds_of_theirs_are_one_of_ours() {
         let clock = Clock::new(10.0);
         let later = clock.began_at + Duration::from_secs(10);
-        assert_eq!(clock.to_real(later), clock.began_at + Duration::from_secs(1));
-        assert_eq!(clock.from_real(clock.to_real(later)), later);
-        assert_eq!(clock.from_real(clock.began_at - Duration::from_secs(1)), clock.began_at - Duration::from_secs(10));
+        assert_eq!(clock.written(later), clock.began_at + Duration::from_secs(1));
+        assert_eq!(clock.seen(clock.written(later)), later);
+        assert_eq!(clock.seen(clock.began_at - Duration::from_secs(1)), clock.began_at - Duration::from_secs(10));
         assert_eq!(clock.instant(later).duration_since(clock.began).as_millis(), 1000);
-        assert_eq!(clock.secs_from_real(3), 30);
-        assert_eq!(clock.secs_from_real(u32::MAX), u32::MAX);
+        assert_eq!(clock.secs_seen(3), 30);
+        assert_eq!(clock.secs_seen(u32::MAX), u32::MAX);
     }
 }

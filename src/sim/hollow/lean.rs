@@ -124,8 +124,8 @@ impl Templates {
             Template::from_json(json!({"spec": {"initContainers": listed(init), "containers": listed(main)}}))
         });
         let deletion = metadata.deletion_timestamp.and_then(|at| Timestamp::parse(&at).ok()).map(|at| Deletion {
-            at: clock.from_real(at),
-            grace_secs: clock.secs_from_real(metadata.deletion_grace_period_seconds.unwrap_or_default()),
+            at: clock.seen(at),
+            grace_secs: clock.secs_seen(metadata.deletion_grace_period_seconds.unwrap_or_default()),
         });
         Some(PodSeen {
             namespace: metadata.namespace,

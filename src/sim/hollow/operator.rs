@@ -1,6 +1,7 @@
 //! What somebody does through the API in a scenario: deploys, drains, taints, and the DaemonSets that are there at the
 //! beginning.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -8,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::facts::StrategyKind;
 use crate::engine::quantity::IntOrPercent;
-use crate::sim::world::scenario::{ClusterFault, DaemonSetPlan, Scenario, Tolerates};
+use crate::sim::world::scenario::{ClusterFault, DaemonSetPlan, Scenario};
 
 use super::client::{Client, Trouble, Write};
 use super::lean::{List, Meta};
@@ -174,30 +175,16 @@ async fn until_observed(client: &Client, path: &str) -> Result<(), Trouble> {
     }
 }
 
-fn manifest(plan: &DaemonSetPlan, images: &std::collections::BTreeMap<String, String>) -> Value {
-    let name = &*plan.name;
-    let containers: Vec<_> =
-        images.iter().map(|(container, image)| json!({"name": container, "image": image})).collect();
-    let tolerations = match plan.tolerates {
-        Tolerates::Nothing => json!([]),
-        Tolerates::Everything => json!([{"operator": "Exists"}]),
-    };
+/// The DaemonSet that the simulated world would begin with.
+fn manifest(plan: &DaemonSetPlan, images: &BTreeMap<String, String>) -> Value {
     json!({
-        "metadata": {"name": name, "labels": {"app": name}},
+        "metadata": {"name": &*plan.name, "labels": {"app": &*plan.name}},
         "spec": {
-            "selector": {"matchLabels": {"app": name}},
+            "selector": {"matchLabels": {"app": &*plan.name}},
             "updateStrategy": strategy(plan.strategy, Some(plan.max_unavailable)),
             "minReadySeconds": plan.min_ready_secs,
             "revisionHistoryLimit": plan.history_limit,
-            "template": {
-                "metadata": {"labels": {"app": name}},
-                "spec": {
-                    "containers": containers,
-                    "nodeSelector": plan.node_selector,
-                    "tolerations": tolerations,
-                    "terminationGracePeriodSeconds": plan.grace_secs,
-                },
-            },
+            "template": plan.template(images).json(),
         },
     })
 }

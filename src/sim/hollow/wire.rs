@@ -11,7 +11,7 @@ use super::clock::Clock;
 
 /// A `metav1.Time`.
 fn time(clock: Clock, at: Timestamp) -> String {
-    clock.to_real(at).to_rfc3339()
+    clock.written(at).to_rfc3339()
 }
 
 /// A node as its kubelet registers it.
@@ -83,7 +83,7 @@ pub(super) fn lease(node: &str, uid: Option<&str>, at: Timestamp, clock: Clock) 
         "spec": {
             "holderIdentity": node,
             "leaseDurationSeconds": LEASE_SECS,
-            "renewTime": clock.to_real(at).to_rfc3339_micros(),
+            "renewTime": clock.written(at).to_rfc3339_micros(),
         },
     })
 }
