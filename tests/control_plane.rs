@@ -8,8 +8,10 @@ mod support;
 
 mod control_plane {
     mod command_line;
+    mod differential;
     mod driving;
     mod hollow;
+    mod judge;
     mod smoke;
     mod yard;
 }

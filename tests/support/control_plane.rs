@@ -17,6 +17,7 @@
 
 mod client;
 mod files;
+mod ledger;
 mod programs;
 mod sandbox;
 mod supervisor;
@@ -39,9 +40,10 @@ use programs::Programs;
 use supervisor::Supervisor;
 
 pub(crate) use client::Answer;
+pub(crate) use ledger::{Delete, Ledger, Seen, Step};
 pub(crate) use sandbox::{Sandbox, daemon_set, sandbox};
 pub(crate) use user::{Grant, User};
-pub(crate) use witness::{Delete, Seen, Step, Witness};
+pub(crate) use witness::Witness;
 
 /// How long a start may take on a busy machine; it takes 5 s on an idle one.
 const START_WITHIN: Duration = Duration::from_secs(120);

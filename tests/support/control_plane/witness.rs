@@ -1,79 +1,23 @@
 //! An independent observer: its own connection, its own watch, no code in common with what is judged.
-//!
-//! It folds the pods of one DaemonSet into what an auditor wants to know: on how many nodes nobody serves, at every
-//! single change; which pods were deleted, when; and what happened to each node, in order.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use reqwest::{Certificate, Client};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
+use super::ledger::{Delete, Ledger, Seen};
 use super::{ControlPlane, eventually};
 
-/// One pod as it is now.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Seen {
-    /// Its uid.
-    pub(crate) uid: String,
-    /// Its name.
-    pub(crate) name: String,
-    /// Its node, bound or not.
-    pub(crate) node: String,
-    /// The image of its first container.
-    pub(crate) image: String,
-    /// Label `controller-revision-hash`.
-    pub(crate) revision: String,
-    /// Its `Ready` condition is `True`.
-    pub(crate) ready: bool,
-    /// Its first container's image is on the node.
-    pub(crate) pulled: bool,
-    /// Its first container waits because the image cannot be pulled.
-    pub(crate) pull_failed: bool,
-    /// It is to end.
-    pub(crate) deleting: bool,
-}
-
-/// What happened to a pod.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Step {
-    /// It was made, with this image.
-    Created(String),
-    /// Its image is there.
-    Pulled,
-    /// Its image could not be pulled.
-    PullFailed,
-    /// It serves.
-    Ready,
-    /// It does not serve any more.
-    Unready,
-    /// It was deleted: it is to end.
-    Deleting,
-    /// It is gone.
-    Gone,
-}
-
-/// A delete.
-#[derive(Clone, Debug)]
-pub(crate) struct Delete {
-    /// When it was seen.
-    pub(crate) at: Instant,
-    /// The pod as it was before.
-    pub(crate) pod: Seen,
-}
-
-/// What happened so far.
-#[derive(Debug, Default)]
+/// What the observer has seen so far.
+#[derive(Debug)]
 struct Log {
     listed: bool,
-    nodes: BTreeSet<String>,
-    pods: BTreeMap<String, Seen>,
+    ledger: Ledger,
     /// How many nodes had nobody serving, from each instant on.
     unavailable: Vec<(Instant, usize)>,
-    deletes: Vec<Delete>,
-    steps: BTreeMap<String, Vec<Step>>,
     broken: Option<String>,
 }
 
@@ -100,7 +44,12 @@ impl Witness {
         let http = Client::builder().tls_certs_only([authority]).no_proxy().build().expect("an HTTP client");
         let url = format!("{}/api/v1/namespaces/{namespace}/pods?labelSelector=app%3D{name}", plane.url());
         let token = plane.admin().token().to_owned();
-        let log = Arc::new(Mutex::new(Log { nodes: nodes.iter().cloned().collect(), ..Log::default() }));
+        let log = Arc::new(Mutex::new(Log {
+            listed: false,
+            ledger: Ledger::new(nodes.iter().cloned()),
+            unavailable: Vec::new(),
+            broken: None,
+        }));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let told = Arc::clone(&log);
         runtime.spawn(async move {
@@ -115,7 +64,7 @@ impl Witness {
     }
 
     #[track_caller]
-    fn look(&self) -> std::sync::MutexGuard<'_, Log> {
+    fn look(&self) -> MutexGuard<'_, Log> {
         let log = self.log.lock().unwrap();
         if let Some(why) = &log.broken {
             let why = why.clone();
@@ -127,9 +76,7 @@ impl Witness {
 
     /// The pods that are there and not about to end, by node.
     pub(crate) fn pods(&self) -> BTreeMap<String, Seen> {
-        let log = self.look();
-        let staying = log.pods.values().filter(|pod| !pod.deleting);
-        staying.map(|pod| (pod.node.clone(), pod.clone())).collect()
+        self.ledger(|ledger| ledger.staying().map(|pod| (pod.node.clone(), pod.clone())).collect())
     }
 
     /// The nodes whose pod has an image that ends like this, and is ready.
@@ -140,7 +87,7 @@ impl Witness {
 
     /// On how many nodes nobody serves now.
     pub(crate) fn unavailable(&self) -> usize {
-        self.look().without_service()
+        self.ledger(Ledger::without_service)
     }
 
     /// On how many nodes at most nobody served at one instant since `from`.
@@ -154,17 +101,17 @@ impl Witness {
 
     /// The deletes that were seen since `from`.
     pub(crate) fn deletes_since(&self, from: Instant) -> Vec<Delete> {
-        self.look().deletes.iter().filter(|delete| delete.at > from).cloned().collect()
+        self.ledger(|ledger| ledger.deletes().iter().filter(|delete| delete.at > from).cloned().collect())
     }
 
-    /// What happened on each node, in order.
-    pub(crate) fn steps(&self) -> BTreeMap<String, Vec<Step>> {
-        self.look().steps.clone()
+    /// What is in the books now.
+    pub(crate) fn ledger<T>(&self, read: impl FnOnce(&Ledger) -> T) -> T {
+        read(&self.look().ledger)
     }
 
     /// Forgets what happened so far, not what is.
     pub(crate) fn forget_steps(&self) {
-        self.look().steps.clear();
+        self.look().ledger.forget_steps();
     }
 
     /// Waits until `holds`; says what there is when it does not.
@@ -181,62 +128,13 @@ impl Witness {
 
     /// A line a pod.
     pub(crate) fn describe(&self) -> String {
-        let log = self.look();
-        let line = |pod: &Seen| {
-            let ready = if pod.ready { "ready" } else { "not ready" };
-            let ending = if pod.deleting { ", ending" } else { "" };
-            format!("  {}: {} {} {ready}{ending}\n", pod.node, pod.name, pod.image)
-        };
-        let pods: String = log.pods.values().map(line).collect();
-        format!("{pods}  {} of {} nodes without service\n", log.without_service(), log.nodes.len())
+        self.ledger(Ledger::describe)
     }
 }
 
 impl Log {
-    fn without_service(&self) -> usize {
-        let serving: BTreeSet<&String> =
-            self.pods.values().filter(|pod| pod.ready && !pod.deleting).map(|pod| &pod.node).collect();
-        self.nodes.iter().filter(|node| !serving.contains(node)).count()
-    }
-
-    fn is(&mut self, pod: Seen) {
-        let before = self.pods.insert(pod.uid.clone(), pod.clone());
-        let steps = self.steps.entry(pod.node.clone()).or_default();
-        let was = |flag: fn(&Seen) -> bool| before.as_ref().is_some_and(flag);
-        if before.is_none() {
-            steps.push(Step::Created(pod.image.clone()));
-        }
-        if pod.deleting && !was(|pod| pod.deleting) {
-            steps.push(Step::Deleting);
-            self.deletes.push(Delete { at: Instant::now(), pod: before.clone().unwrap_or_else(|| pod.clone()) });
-        }
-        let turns: [(fn(&Seen) -> bool, Step); 3] = [
-            (|pod| pod.pull_failed, Step::PullFailed),
-            (|pod| pod.pulled, Step::Pulled),
-            (|pod| pod.ready, Step::Ready),
-        ];
-        for (flag, step) in turns {
-            if flag(&pod) && !was(flag) {
-                steps.push(step);
-            }
-        }
-        if !pod.ready && was(|pod| pod.ready) {
-            steps.push(Step::Unready);
-        }
-    }
-
-    fn gone(&mut self, pod: &Seen) {
-        let Some(before) = self.pods.remove(&pod.uid) else { return };
-        let steps = self.steps.entry(pod.node.clone()).or_default();
-        if !before.deleting {
-            steps.push(Step::Deleting);
-            self.deletes.push(Delete { at: Instant::now(), pod: before });
-        }
-        steps.push(Step::Gone);
-    }
-
     fn count(&mut self) {
-        self.unavailable.push((Instant::now(), self.without_service()));
+        self.unavailable.push((Instant::now(), self.ledger.without_service()));
     }
 }
 
@@ -246,7 +144,7 @@ async fn observe(http: Client, url: String, token: String, log: &Mutex<Log>) -> 
     let list: Value = serde_json::from_str(&list).map_err(|error| format!("{error}: {list}"))?;
     {
         let mut log = log.lock().unwrap();
-        list["items"].as_array().ok_or("no list")?.iter().for_each(|pod| log.is(seen(pod)));
+        list["items"].as_array().ok_or("no list")?.iter().for_each(|pod| log.ledger.is(seen(pod)));
         log.count();
         log.listed = true;
     }
@@ -263,8 +161,8 @@ async fn observe(http: Client, url: String, token: String, log: &Mutex<Log>) -> 
                 let object = &event["object"];
                 let mut log = log.lock().unwrap();
                 match event["type"].as_str().unwrap_or_default() {
-                    "ADDED" | "MODIFIED" => log.is(seen(object)),
-                    "DELETED" => log.gone(&seen(object)),
+                    "ADDED" | "MODIFIED" => log.ledger.is(seen(object)),
+                    "DELETED" => log.ledger.gone(&seen(object).uid),
                     "BOOKMARK" => {}
                     _ => return Err(event.to_string()),
                 }

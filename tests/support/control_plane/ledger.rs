@@ -1,0 +1,157 @@
+//! The books of one DaemonSet: what an auditor wants to know of its pods, change by change.
+//!
+//! On how many nodes nobody serves; which pods were deleted, when; and what happened to each node, in order. Filled from a
+//! watch on a real API server, or from the changes of a simulated world.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+/// One pod as it is now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Seen {
+    /// Its uid.
+    pub(crate) uid: String,
+    /// Its name.
+    pub(crate) name: String,
+    /// Its node, bound or not.
+    pub(crate) node: String,
+    /// The image of its first container.
+    pub(crate) image: String,
+    /// Label `controller-revision-hash`.
+    pub(crate) revision: String,
+    /// Its `Ready` condition is `True`.
+    pub(crate) ready: bool,
+    /// Its first container's image is on the node.
+    pub(crate) pulled: bool,
+    /// Its first container waits because the image cannot be pulled.
+    pub(crate) pull_failed: bool,
+    /// It is to end.
+    pub(crate) deleting: bool,
+}
+
+/// What happened to a pod.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Step {
+    /// It was made, with this image.
+    Created(String),
+    /// Its image is there.
+    Pulled,
+    /// Its image could not be pulled.
+    PullFailed,
+    /// It serves.
+    Ready,
+    /// It does not serve any more.
+    Unready,
+    /// It was deleted: it is to end.
+    Deleting,
+    /// It is gone.
+    Gone,
+}
+
+/// A delete.
+#[derive(Clone, Debug)]
+pub(crate) struct Delete {
+    /// When it was seen.
+    pub(crate) at: Instant,
+    /// The pod as it was before.
+    pub(crate) pod: Seen,
+}
+
+/// The books.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    nodes: BTreeSet<String>,
+    pods: BTreeMap<String, Seen>,
+    deletes: Vec<Delete>,
+    steps: BTreeMap<String, Vec<Step>>,
+}
+
+impl Ledger {
+    /// Of a DaemonSet that should run on these nodes.
+    pub(crate) fn new(nodes: impl IntoIterator<Item = String>) -> Self {
+        Self { nodes: nodes.into_iter().collect(), ..Self::default() }
+    }
+
+    /// The nodes that it should run on.
+    pub(crate) fn nodes(&self) -> &BTreeSet<String> {
+        &self.nodes
+    }
+
+    /// The pods that are not about to end.
+    pub(crate) fn staying(&self) -> impl Iterator<Item = &Seen> {
+        self.pods.values().filter(|pod| !pod.deleting)
+    }
+
+    /// On how many nodes nobody serves.
+    pub(crate) fn without_service(&self) -> usize {
+        let serving: BTreeSet<&String> = self.staying().filter(|pod| pod.ready).map(|pod| &pod.node).collect();
+        self.nodes.iter().filter(|node| !serving.contains(node)).count()
+    }
+
+    /// All deletes, in order.
+    pub(crate) fn deletes(&self) -> &[Delete] {
+        &self.deletes
+    }
+
+    /// What happened on each node, in order.
+    pub(crate) fn steps(&self) -> &BTreeMap<String, Vec<Step>> {
+        &self.steps
+    }
+
+    /// Forgets what happened so far, not what is.
+    pub(crate) fn forget_steps(&mut self) {
+        self.steps.clear();
+    }
+
+    /// A pod is like this now.
+    pub(crate) fn is(&mut self, mut pod: Seen) {
+        let before = self.pods.get(&pod.uid).cloned();
+        // Between two attempts the kubelet says nothing of the first: a pull that failed once has failed.
+        pod.pull_failed |= before.as_ref().is_some_and(|before| before.pull_failed);
+        self.pods.insert(pod.uid.clone(), pod.clone());
+        let steps = self.steps.entry(pod.node.clone()).or_default();
+        let was = |flag: fn(&Seen) -> bool| before.as_ref().is_some_and(flag);
+        if before.is_none() {
+            steps.push(Step::Created(pod.image.clone()));
+        }
+        if pod.deleting && !was(|pod| pod.deleting) {
+            steps.push(Step::Deleting);
+            self.deletes.push(Delete { at: Instant::now(), pod: before.clone().unwrap_or_else(|| pod.clone()) });
+        }
+        let turns: [(fn(&Seen) -> bool, Step); 3] = [
+            (|pod| pod.pull_failed, Step::PullFailed),
+            (|pod| pod.pulled, Step::Pulled),
+            (|pod| pod.ready, Step::Ready),
+        ];
+        for (flag, step) in turns {
+            if flag(&pod) && !was(flag) {
+                steps.push(step);
+            }
+        }
+        if !pod.ready && was(|pod| pod.ready) {
+            steps.push(Step::Unready);
+        }
+    }
+
+    /// The pod with this uid is gone.
+    pub(crate) fn gone(&mut self, uid: &str) {
+        let Some(before) = self.pods.remove(uid) else { return };
+        let steps = self.steps.entry(before.node.clone()).or_default();
+        if !before.deleting {
+            steps.push(Step::Deleting);
+            self.deletes.push(Delete { at: Instant::now(), pod: before });
+        }
+        steps.push(Step::Gone);
+    }
+
+    /// A line a pod.
+    pub(crate) fn describe(&self) -> String {
+        let line = |pod: &Seen| {
+            let ready = if pod.ready { "ready" } else { "not ready" };
+            let ending = if pod.deleting { ", ending" } else { "" };
+            format!("  {}: {} {} {ready}{ending}\n", pod.node, pod.name, pod.image)
+        };
+        let pods: String = self.pods.values().map(line).collect();
+        format!("{pods}  {} of {} nodes without service\n", self.without_service(), self.nodes.len())
+    }
+}
