@@ -22,10 +22,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["tui", "cli"]),
     ("tui", &["driver", "engine"]),
     ("cli", &["driver", "engine"]),
-    ("driver", &["cluster", "engine", "sim::world", "sim::api"]),
+    ("driver", &["cluster", "engine", "sim::world", "sim::api", "sim::attack"]),
     ("cluster", &["engine"]),
     ("engine", &[]),
     ("sim::world", &["engine"]),
+    ("sim::attack", &["sim::world", "engine"]),
     ("sim::api", &["sim::world", "engine"]),
     ("sim::hollow", &["sim::world", "engine"]),
 ];
@@ -34,6 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const PURE: &[(&str, &[&str])] = &[
     ("engine", &["std", "serde", "serde_json", "jiff", "natord", "thiserror"]),
     ("sim::world", &["std", "serde", "serde_json", "jiff", "natord", "thiserror", "fastrand", "toml"]),
+    ("sim::attack", &["std", "serde", "serde_json", "jiff", "natord", "thiserror", "fastrand", "toml"]),
 ];
 
 /// Crates that belong to some rooms only.
@@ -98,6 +100,8 @@ fn a_broken_arrow_is_found_however_it_is_written() {
         ("src/sim/world/clock.rs", "use crate::sim::api::serve;", "sim::world → sim::api"),
         ("src/sim/world/clock.rs", "use super::super::api::serve;", "sim::world → sim::api"),
         ("src/sim/world/clock.rs", "extern crate rustls;", "sim::world uses rustls"),
+        ("src/sim/attack/run.rs", "use crate::driver::Rollout;", "sim::attack → driver"),
+        ("src/sim/attack/run.rs", "fn f() { std::thread::spawn(g); }", "sim::attack uses std::thread"),
         ("src/sim/hollow.rs", "use crate::cluster::connect::Cluster;", "sim::hollow → cluster"),
         ("src/tui/view.rs", "type P = kube::Api<()>;", "tui uses kube"),
         ("src/tui/view.rs", "use crate::cluster::Cluster;", "tui → cluster"),
