@@ -22,6 +22,7 @@ mod machine;
 mod notes;
 mod pod;
 mod pull;
+mod report;
 mod status;
 mod words;
 

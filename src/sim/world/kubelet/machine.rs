@@ -1,26 +1,20 @@
 //! One node: power, network, heartbeat, what its watches bring, and its pods.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
-
-use serde_json::{Value, json};
 
 use crate::engine::Str;
 use crate::engine::facts::ConditionStatus;
-use crate::engine::labels::Labels;
 use crate::engine::time::Timestamp;
 
-use super::super::object::{Body, Condition, Node, NodeImage, Object, conditions};
-use super::super::scenario::{FleetFault, NodeSpec, SITE_LABEL};
-use super::env::{Env, What, image_id};
+use super::super::scenario::{FleetFault, NodeSpec};
+use super::env::{Env, What};
 use super::notes::{Note, Notes};
 use super::pod::Worker;
 use super::pull::Pulls;
-use super::{Action, BOOT, HEARTBEAT, HOSTNAME_LABEL, NodeSetup, PodSeen, STATUS_AT_LEAST};
+use super::report::{Disk, Posted};
+use super::{Action, BOOT, HEARTBEAT, NodeSetup, PodSeen};
 
-/// Kubelets report no more images than this, the largest first.
-const IMAGES_REPORTED: usize = 50;
 /// A request that got lost is tried again after about so long.
 const RETRY: (u64, u64) = (2_000, 9_000);
 /// A status or a delete that the API server does not show after so long is sent again.
@@ -79,30 +73,15 @@ pub(super) struct Kubelet {
     pub(super) images: BTreeMap<Str, u64>,
     /// How the API server has our `Ready` condition.
     pub(super) seen_ready: ConditionStatus,
-    spec: NodeSpec,
+    pub(super) spec: NodeSpec,
     inbox: BTreeMap<Str, Seen>,
     notes: Notes,
-    ready_since: Timestamp,
-    disk: Disk,
-    posted: Posted,
+    pub(super) ready_since: Timestamp,
+    pub(super) disk: Disk,
+    pub(super) posted: Posted,
     /// When it sends again what got lost; one appointment at a time, however much there is to send.
     flush_at: Option<Timestamp>,
     pods_started: u32,
-}
-
-/// The `DiskPressure` condition.
-#[derive(Clone, Copy, Debug)]
-struct Disk {
-    full: ConditionStatus,
-    since: Timestamp,
-}
-
-/// What the last node status said.
-#[derive(Clone, Copy, Debug)]
-struct Posted {
-    at: Timestamp,
-    images: usize,
-    disk: ConditionStatus,
 }
 
 impl Kubelet {
@@ -144,54 +123,6 @@ impl Kubelet {
         env.wake_in(phase, self.index, What::Heartbeat { epoch: self.epoch });
     }
 
-    /// Makes itself known, or known again.
-    fn register(&mut self, env: &mut Env) {
-        let labels: Labels = [
-            ("kubernetes.io/arch".into(), "amd64".into()),
-            ("kubernetes.io/os".into(), "linux".into()),
-            (Str::from(HOSTNAME_LABEL), self.name.clone()),
-            (Str::from(SITE_LABEL), self.spec.site.clone()),
-        ]
-        .into_iter()
-        .chain(self.spec.labels.iter().map(|(key, value)| (key.clone(), value.clone())))
-        .collect();
-        let node = Node {
-            taints: self.spec.taints.clone().into(),
-            conditions: self.conditions(env.now),
-            images: self.reported_images(),
-            status_rest: Arc::new(self.describe()),
-            ..Node::default()
-        };
-        let mut object = Object::new("", &self.name, Body::Node(node));
-        object.meta.labels = labels;
-        self.posted = Posted { at: env.now, images: self.images.len(), disk: self.disk.full };
-        env.actions.push(Action::Register(Box::new(object)));
-    }
-
-    fn describe(&self) -> Value {
-        let room = json!({"cpu": "4", "memory": "8148000Ki", "pods": "110", "ephemeral-storage": "61255492Ki"});
-        json!({
-            "addresses": [
-                {"type": "InternalIP", "address": &*self.ip},
-                {"type": "Hostname", "address": &*self.name},
-            ],
-            "capacity": room,
-            "allocatable": room,
-            "nodeInfo": {
-                "architecture": "amd64",
-                "operatingSystem": "linux",
-                "osImage": "Debian GNU/Linux 13 (trixie)",
-                "kernelVersion": "6.12.48+deb13-amd64",
-                "kubeletVersion": "v1.36.3",
-                "containerRuntimeVersion": "containerd://2.1.4",
-                "kubeProxyVersion": "",
-                "machineID": "",
-                "systemUUID": "",
-                "bootID": "",
-            },
-        })
-    }
-
     pub(super) fn wake(&mut self, what: What, env: &mut Env) {
         match what {
             What::Boot { epoch } if epoch == self.epoch => self.boot(env),
@@ -225,21 +156,10 @@ impl Kubelet {
         if self.seen_ready != ConditionStatus::True {
             self.ready_since = env.now;
         }
-        let changed = self.posted.images != self.images.len() || self.posted.disk != self.disk.full;
-        let due = env.now.since(self.posted.at) >= STATUS_AT_LEAST;
-        if changed || due || self.seen_ready != ConditionStatus::True {
+        if self.has_news(env.now) || self.seen_ready != ConditionStatus::True {
             self.post_status(env);
         }
         self.reconcile(env);
-    }
-
-    fn post_status(&mut self, env: &mut Env) {
-        self.posted = Posted { at: env.now, images: self.images.len(), disk: self.disk.full };
-        env.actions.push(Action::NodeStatus {
-            node: self.name.clone(),
-            conditions: self.conditions(env.now),
-            images: self.reported_images(),
-        });
     }
 
     /// Sends again what the API server does not show: statuses that somebody overwrote, deletes that got lost.
@@ -272,44 +192,6 @@ impl Kubelet {
             self.flush_at = Some(at);
             env.wake_at(at, self.index, What::Flush);
         }
-    }
-
-    fn conditions(&self, now: Timestamp) -> Arc<[Condition]> {
-        let healthy = |kind: &'static str, reason: &str, message: &str| Condition {
-            kind: kind.into(),
-            status: ConditionStatus::False,
-            since: self.ready_since,
-            heartbeat_at: Some(now),
-            reason: Some(reason.into()),
-            message: Some(message.into()),
-        };
-        let memory = "kubelet has sufficient memory available";
-        let (disk_reason, disk) = match self.disk.full {
-            ConditionStatus::True => ("KubeletHasDiskPressure", "kubelet has disk pressure"),
-            _ => ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-        };
-        let pids = "kubelet has sufficient PID available";
-        [
-            healthy(conditions::MEMORY_PRESSURE, "KubeletHasSufficientMemory", memory),
-            Condition {
-                status: self.disk.full,
-                since: self.disk.since.max(self.ready_since),
-                ..healthy(conditions::DISK_PRESSURE, disk_reason, disk)
-            },
-            healthy(conditions::PID_PRESSURE, "KubeletHasSufficientPID", pids),
-            Condition {
-                status: ConditionStatus::True,
-                ..healthy(conditions::READY, "KubeletReady", "kubelet is posting ready status")
-            },
-        ]
-        .into()
-    }
-
-    fn reported_images(&self) -> Arc<[NodeImage]> {
-        let mut images: Vec<(&Str, u64)> = self.images.iter().map(|(name, bytes)| (name, *bytes)).collect();
-        images.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-        images.truncate(IMAGES_REPORTED);
-        images.into_iter().map(|(name, bytes)| NodeImage { names: vec![image_id(name), name.clone()], bytes }).collect()
     }
 
     pub(super) fn see_pod(&mut self, seen: PodSeen, env: &mut Env) {

@@ -44,8 +44,8 @@ impl Bench {
         self.fleet.pod_seen(seen.clone(), self.now);
     }
 
-    fn inject(&mut self, fault: FleetFault) {
-        self.fleet.inject(&fault, self.now);
+    fn inject(&mut self, fault: &FleetFault) {
+        self.fleet.inject(fault, self.now);
     }
 
     /// When each event with this reason was recorded, and its words.
@@ -209,7 +209,7 @@ fn a_registry_that_serves_again_is_pulled_from() {
     bench.see(&agent);
     bench.run(120);
     assert!(!bench.is_ready(&agent));
-    bench.inject(FleetFault::Registry { image: "r.example/agent:v2".into(), error: None });
+    bench.inject(&FleetFault::Registry { image: "r.example/agent:v2".into(), error: None });
     bench.run(300);
     assert!(bench.is_ready(&agent));
 }
@@ -299,12 +299,12 @@ fn a_node_without_network_says_nothing_and_catches_up() {
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
     bench.see(&agent);
     bench.run(30);
-    bench.inject(FleetFault::Cut("n01".into()));
+    bench.inject(&FleetFault::Cut("n01".into()));
     let (renewed, asked) = (bench.renewals("n01"), bench.asked.len());
     bench.see(&deleted(&agent, bench.now, 5));
     bench.run(120);
     assert_eq!((bench.renewals("n01"), bench.asked.len()), (renewed, asked));
-    bench.inject(FleetFault::Restore("n01".into()));
+    bench.inject(&FleetFault::Restore("n01".into()));
     bench.run(8);
     assert!(bench.renewals("n01") > renewed);
     assert_eq!(bench.removals().len(), 1, "it hears of the delete only now");
@@ -316,10 +316,10 @@ fn a_cut_in_the_middle_of_a_pull_is_a_network_error_and_a_new_try() {
     let agent = pod("a", "n01", &["r.example/agent:v2"]);
     bench.see(&agent);
     bench.run(30);
-    bench.inject(FleetFault::Cut("n01".into()));
+    bench.inject(&FleetFault::Cut("n01".into()));
     bench.run(60);
     assert_eq!(bench.fleet.pulling(), 0);
-    bench.inject(FleetFault::Restore("n01".into()));
+    bench.inject(&FleetFault::Restore("n01".into()));
     bench.run(300);
     assert!(bench.is_ready(&agent));
     assert!(bench.events("Pulled")[0].0 >= 150, "from the beginning: {:?}", bench.events("Pulled"));

@@ -1,0 +1,137 @@
+//! What a kubelet says of its node: its name and place, its conditions, the images on its disk.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::engine::Str;
+use crate::engine::facts::ConditionStatus;
+use crate::engine::labels::Labels;
+use crate::engine::time::Timestamp;
+
+use super::super::object::{Body, Condition, Node, NodeImage, Object, conditions};
+use super::super::scenario::SITE_LABEL;
+use super::env::{Env, image_id};
+use super::machine::Kubelet;
+use super::{Action, HOSTNAME_LABEL, STATUS_AT_LEAST};
+
+/// Kubelets report no more images than this, the largest first.
+const IMAGES_REPORTED: usize = 50;
+
+/// The `DiskPressure` condition.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Disk {
+    pub(super) full: ConditionStatus,
+    pub(super) since: Timestamp,
+}
+
+/// What the last node status said.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Posted {
+    pub(super) at: Timestamp,
+    pub(super) images: usize,
+    pub(super) disk: ConditionStatus,
+}
+
+impl Kubelet {
+    /// Makes itself known, or known again.
+    pub(super) fn register(&mut self, env: &mut Env) {
+        let labels: Labels = [
+            ("kubernetes.io/arch".into(), "amd64".into()),
+            ("kubernetes.io/os".into(), "linux".into()),
+            (Str::from(HOSTNAME_LABEL), self.name.clone()),
+            (Str::from(SITE_LABEL), self.spec.site.clone()),
+        ]
+        .into_iter()
+        .chain(self.spec.labels.iter().map(|(key, value)| (key.clone(), value.clone())))
+        .collect();
+        let node = Node {
+            taints: self.spec.taints.clone().into(),
+            conditions: self.conditions(env.now),
+            images: self.reported_images(),
+            status_rest: Arc::new(self.describe()),
+            ..Node::default()
+        };
+        let mut object = Object::new("", &self.name, Body::Node(node));
+        object.meta.labels = labels;
+        self.posted = Posted { at: env.now, images: self.images.len(), disk: self.disk.full };
+        env.actions.push(Action::Register(Box::new(object)));
+    }
+
+    fn describe(&self) -> Value {
+        let room = json!({"cpu": "4", "memory": "8148000Ki", "pods": "110", "ephemeral-storage": "61255492Ki"});
+        json!({
+            "addresses": [
+                {"type": "InternalIP", "address": &*self.ip},
+                {"type": "Hostname", "address": &*self.name},
+            ],
+            "capacity": room,
+            "allocatable": room,
+            "nodeInfo": {
+                "architecture": "amd64",
+                "operatingSystem": "linux",
+                "osImage": "Debian GNU/Linux 13 (trixie)",
+                "kernelVersion": "6.12.48+deb13-amd64",
+                "kubeletVersion": "v1.36.3",
+                "containerRuntimeVersion": "containerd://2.1.4",
+                "kubeProxyVersion": "",
+                "machineID": "",
+                "systemUUID": "",
+                "bootID": "",
+            },
+        })
+    }
+
+    /// Whether a node status would say something new, or is due anyway.
+    pub(super) fn has_news(&self, now: Timestamp) -> bool {
+        let changed = self.posted.images != self.images.len() || self.posted.disk != self.disk.full;
+        changed || now.since(self.posted.at) >= STATUS_AT_LEAST
+    }
+
+    pub(super) fn post_status(&mut self, env: &mut Env) {
+        self.posted = Posted { at: env.now, images: self.images.len(), disk: self.disk.full };
+        env.actions.push(Action::NodeStatus {
+            node: self.name.clone(),
+            conditions: self.conditions(env.now),
+            images: self.reported_images(),
+        });
+    }
+
+    fn conditions(&self, now: Timestamp) -> Arc<[Condition]> {
+        let healthy = |kind: &'static str, reason: &str, message: &str| Condition {
+            kind: kind.into(),
+            status: ConditionStatus::False,
+            since: self.ready_since,
+            heartbeat_at: Some(now),
+            reason: Some(reason.into()),
+            message: Some(message.into()),
+        };
+        let memory = "kubelet has sufficient memory available";
+        let (disk_reason, disk) = match self.disk.full {
+            ConditionStatus::True => ("KubeletHasDiskPressure", "kubelet has disk pressure"),
+            _ => ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+        };
+        let pids = "kubelet has sufficient PID available";
+        [
+            healthy(conditions::MEMORY_PRESSURE, "KubeletHasSufficientMemory", memory),
+            Condition {
+                status: self.disk.full,
+                since: self.disk.since.max(self.ready_since),
+                ..healthy(conditions::DISK_PRESSURE, disk_reason, disk)
+            },
+            healthy(conditions::PID_PRESSURE, "KubeletHasSufficientPID", pids),
+            Condition {
+                status: ConditionStatus::True,
+                ..healthy(conditions::READY, "KubeletReady", "kubelet is posting ready status")
+            },
+        ]
+        .into()
+    }
+
+    fn reported_images(&self) -> Arc<[NodeImage]> {
+        let mut images: Vec<(&Str, u64)> = self.images.iter().map(|(name, bytes)| (name, *bytes)).collect();
+        images.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        images.truncate(IMAGES_REPORTED);
+        images.into_iter().map(|(name, bytes)| NodeImage { names: vec![image_id(name), name.clone()], bytes }).collect()
+    }
+}
