@@ -400,12 +400,12 @@ fn a_saturated_link_starves_leases_and_recovers() {
     let images = BTreeMap::from([("agent".to_owned(), "registry.factory.example/agent:v2".to_owned())]);
     world.inject(&ClusterFault::SetImages { daemon_set: "factory/agent".into(), images }.into());
     let mut most_silent = 0;
-    world.advance_until(MINUTE * 40, |world| {
+    for _ in 0..240 {
+        world.advance_by(Duration::from_secs(10));
         let silent =
             world.store().list(Kind::Node).filter(|node| node.node_fact().unwrap().ready != ConditionStatus::True);
         most_silent = most_silent.max(silent.count());
-        false
-    });
+    }
     assert!(most_silent > 10, "{most_silent} nodes silent at once, with no fault injected");
     assert_eq!(world.serving("factory", "agent"), 120, "in the end every image has come");
 }
@@ -569,7 +569,7 @@ fn how_time_is_cut_makes_no_difference() {
 /// Whatever happens to machines, network, disks and objects: once it is over, everything runs again.
 #[test]
 fn every_world_recovers() {
-    for seed in 0..40 {
+    for seed in 0..18 {
         let variants = [ControllerVariant::V1_20, ControllerVariant::V1_21Bug, ControllerVariant::Current];
         let scenario = built_in("small").unwrap().with_controller(variants[seed as usize % 3]);
         let mut world = World::new(&scenario, seed);
