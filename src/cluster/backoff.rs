@@ -12,7 +12,8 @@ pub(super) struct Backoff {
 }
 
 const FIRST: Duration = Duration::from_millis(500);
-const LONGEST: Duration = Duration::from_secs(30);
+/// The longest wait for a server that does not answer, or refuses.
+pub(super) const LONGEST: Duration = Duration::from_secs(30);
 
 impl Backoff {
     pub(super) fn new() -> Self {
@@ -23,9 +24,10 @@ impl Backoff {
         Self { failures: 0, random: fastrand::Rng::with_seed(seed) }
     }
 
-    /// The wait after one more failure; `asked` is what the server asked for, which is honoured with jitter on top.
-    pub(super) fn next(&mut self, asked: Option<Duration>) -> Duration {
-        let full = FIRST.saturating_mul(1 << self.failures.min(10)).min(LONGEST);
+    /// The wait after one more failure, `longest` at most; `asked` is what the server asked for, which is honoured with
+    /// jitter on top.
+    pub(super) fn next(&mut self, asked: Option<Duration>, longest: Duration) -> Duration {
+        let full = FIRST.saturating_mul(1 << self.failures.min(10)).min(longest);
         self.failures = self.failures.saturating_add(1);
         let share = f64::from(self.random.u32(500..=1000)) / 1000.0;
         match asked {
@@ -58,12 +60,12 @@ mod tests {
         let mut backoff = Backoff::seeded(7);
         let mut full = FIRST;
         for _ in 0..20 {
-            let wait = backoff.next(None);
+            let wait = backoff.next(None, LONGEST);
             assert!(wait >= full / 2 && wait <= full, "{wait:?} of {full:?}");
             full = (full * 2).min(LONGEST);
         }
         backoff.reset();
-        assert!(backoff.next(None) <= FIRST);
+        assert!(backoff.next(None, LONGEST) <= FIRST);
     }
 
     #[test]
@@ -71,7 +73,7 @@ mod tests {
         let asked = Duration::from_secs(7);
         let mut backoff = Backoff::seeded(7);
         for _ in 0..20 {
-            assert!(backoff.next(Some(asked)) >= asked);
+            assert!(backoff.next(Some(asked), LONGEST) >= asked);
         }
     }
 }

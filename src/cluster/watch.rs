@@ -25,7 +25,7 @@ use tokio::sync::mpsc;
 
 use parse::Line;
 
-use super::backoff::Backoff;
+use super::backoff::{Backoff, LONGEST};
 use super::http::{Call, Failure, Http, Lines, with_query};
 use crate::engine::Str;
 use crate::engine::event::WatchHealth;
@@ -48,6 +48,8 @@ const LIST_SILENCE: Duration = Duration::from_secs(20);
 const FORBIDDEN: Duration = Duration::from_secs(60);
 /// A watch that lasted as long was a working one.
 const WORKED: Duration = Duration::from_secs(10);
+/// The longest wait for a server that opens watches and does not keep them.
+const SHORT_LIVED: Duration = Duration::from_secs(2);
 
 /// What is watched, and what its objects mean to the listener.
 pub(super) trait Subject: Send + 'static {
@@ -94,6 +96,17 @@ enum End {
     NotStreamed,
     /// It could not be had.
     Failed(Failure),
+}
+
+impl End {
+    /// What the end of a watch that was open means. Connections break, and a silence may be one that nobody told us of:
+    /// whether that means anything, the next attempt will tell, and it follows at once.
+    fn or_closed(self) -> Self {
+        match self {
+            Self::Failed(Failure::Broken(_) | Failure::Timeout(_)) => Self::Closed,
+            end => end,
+        }
+    }
 }
 
 impl From<Failure> for End {
@@ -143,12 +156,12 @@ impl<S: Subject> Watch<S> {
                     None
                 }
                 // A server that closes at once, or forgets at once, is not asked in a loop.
-                End::Closed => Some(self.backoff.next(None)),
+                End::Closed => Some(self.backoff.next(None, SHORT_LIVED)),
                 End::Expired => {
                     if self.version.take().is_none() && self.listing == Listing::Paged {
                         self.listing = Listing::Whole;
                     }
-                    Some(self.backoff.next(None))
+                    Some(self.backoff.next(None, SHORT_LIVED))
                 }
                 End::NotStreamed => {
                     self.listing = Listing::Paged;
@@ -184,7 +197,7 @@ impl<S: Subject> Watch<S> {
             WatchHealth::Down { since, .. } => *since,
             _ => now,
         };
-        (WatchHealth::Down { since, why }, self.backoff.next(failure.retry_after()))
+        (WatchHealth::Down { since, why }, self.backoff.next(failure.retry_after(), LONGEST))
     }
 
     async fn attempt(&mut self) -> Result<Infallible, End> {
@@ -219,8 +232,10 @@ impl<S: Subject> Watch<S> {
             },
         };
         self.begin().await?;
-        self.read(lines, LIST_SILENCE).await.map_err(|end| match end {
+        let Err(end) = self.read(lines, LIST_SILENCE).await;
+        Err(match end {
             End::Failed(Failure::Timeout(_)) if self.version.is_none() => End::NotStreamed,
+            end if self.version.is_some() => end.or_closed(),
             end => end,
         })
     }
@@ -236,11 +251,7 @@ impl<S: Subject> Watch<S> {
         ]);
         let lines = self.http.lines(&path, OPEN_TIMEOUT).await?;
         self.tell_health(WatchHealth::Live).await?;
-        self.read(lines, SILENCE).await.map_err(|end| match end {
-            // Not a word for longer than bookmarks take: whether that means anything, the next attempt will tell.
-            End::Failed(Failure::Timeout(_)) => End::Closed,
-            end => end,
-        })
+        self.read(lines, SILENCE).await.map_err(End::or_closed)
     }
 
     /// A list, page by page, then a watch.
