@@ -42,6 +42,8 @@ pub(crate) struct Row {
     pub(crate) should_run: bool,
     pub(crate) at_target: bool,
     pub(crate) available: bool,
+    /// Its pod is Ready, whether for long enough or not: it serves.
+    pub(crate) ready: bool,
     pub(crate) selected: bool,
     pub(crate) cordoned: bool,
     /// Its old pod could be deleted as far as the node itself is concerned.
@@ -179,6 +181,7 @@ impl<'a> Assessor<'a> {
             should_run: if self.nodes_visible { entry.eligibility.should_run } else { in_fleet },
             at_target,
             available,
+            ready: !down && !replaced && pods.live.is_some_and(|pod| pod.fact.ready),
             selected,
             cordoned: fact.is_some_and(|fact| fact.unschedulable),
             replaceable: in_fleet

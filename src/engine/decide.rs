@@ -78,7 +78,7 @@ impl Engine {
     /// Notices that the DaemonSet is adopted, or that somebody flipped the strategy back.
     fn notice_adoption(&mut self, intent: &Intent, now: Timestamp) {
         if self.is_adopted() {
-            self.flipped = false;
+            self.progress.flipped = false;
             self.progress.adopted |= self.is_observed();
             return;
         }
@@ -91,14 +91,16 @@ impl Engine {
         }
         if intent.rebrake {
             self.brake = true;
-        } else if intent.paused.is_none() && !self.flipped {
+        } else if !self.progress.flipped {
             let by = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.strategy.clone());
             let who = by.map(|by| format!(" by {by}")).unwrap_or_default();
-            self.pause(format!("the update strategy was changed back{who}"), now);
-            self.flipped = true;
+            self.progress.flipped = true;
+            if intent.paused.is_none() {
+                self.pause(format!("the update strategy was changed back{who}"), now);
+            }
         } else if intent.paused.is_none() {
             // Resumed: adopt again.
-            self.flipped = false;
+            self.progress.flipped = false;
             self.progress.adopted = false;
         }
     }
@@ -344,7 +346,7 @@ impl Engine {
             return Some((PatchKind::Release, DaemonSetPatch::Release { original }));
         }
         if !self.is_adopted() {
-            return (!self.flipped).then(|| (PatchKind::Adopt, self.adoption()));
+            return (!self.progress.flipped).then(|| (PatchKind::Adopt, self.adoption()));
         }
         let change = intent.change.as_ref().filter(|_| self.is_observed() && !self.change_written)?;
         let wanted = self.template_wanted(change).ok()?;

@@ -49,8 +49,6 @@ pub struct Engine {
     pub(crate) change_written: bool,
     /// Deletions wait for a write of the lease that proves the record.
     pub(crate) fence: bool,
-    /// Somebody flipped the strategy back, and we were not told to brake again.
-    pub(crate) flipped: bool,
     /// The write that fails, in words.
     pub(crate) write_failure: Option<Str>,
     pub(crate) assessment: Assessment,
@@ -206,7 +204,6 @@ impl Engine {
             brake: false,
             change_written: false,
             fence: false,
-            flipped: false,
             write_failure: None,
             assessment: Assessment::default(),
             budget: BudgetView::default(),
@@ -265,9 +262,6 @@ impl Engine {
         self.next_command += 1;
         resolved.edits.into_iter().for_each(|edit| self.edit(Some(id), edit));
         self.brake |= resolved.brake;
-        if resolved.brake {
-            self.flipped = false;
-        }
         match command {
             Command::Drive(Takeover::Ask) => self.lock.want = Want::Ask,
             Command::StandDown => self.lock.want = Want::No,

@@ -211,7 +211,8 @@ impl Line {
             return Hold::Unproven { node: node.clone() };
         }
         let cost = u32::from(!is_charged(row, self.strict));
-        if cost > 0 && self.charged + cost > self.max_unavailable {
+        // A pod that serves is not taken beyond the budget, even where it does not count as available yet.
+        if (cost > 0 || row.ready) && self.charged + cost > self.max_unavailable {
             return Hold::Budget { used: self.charged, limit: self.max_unavailable };
         }
         // What the rollout itself broke can only get better.

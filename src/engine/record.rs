@@ -255,6 +255,9 @@ pub struct Progress {
     pub origin: Option<Str>,
     /// The DaemonSet was seen adopted: a strategy that is not `OnDelete` from then on was flipped by somebody else.
     pub adopted: bool,
+    /// It was flipped, and the rollout paused for it; cleared when an operator goes on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub flipped: bool,
     /// Nodes that were down before we began, with since when.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub down_before: BTreeMap<Str, Timestamp>,

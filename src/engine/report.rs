@@ -11,8 +11,8 @@ use super::plan::{Limits, Standstill};
 use super::quantity::Rounding;
 use super::record::Intent;
 use super::snapshot::{
-    Alarm, Blame, Counts, DriverView, Hold, ImageChange, NodeState, NodeView, Phase, PlanView, Presence, RevisionView,
-    Snapshot,
+    Alarm, Blame, Counts, DriverView, Hold, ImageChange, ImageState, NodeState, NodeView, Phase, PlanView, Presence,
+    RevisionView, Snapshot,
 };
 use super::time::Timestamp;
 use super::{Role, Str};
@@ -168,7 +168,7 @@ impl Engine {
                     .iter()
                     .map(|container| (container.name.clone(), container.image.clone()))
                     .collect(),
-                created_at: Some(revision.created_at),
+                created_at: Some(self.view.our_time(revision.created_at)),
                 change_cause: revision.change_cause.clone(),
                 pods: pods.remove(&revision.hash).unwrap_or(0),
             })
@@ -267,13 +267,16 @@ impl Engine {
             hold: if quiet { None } else { self.plan.hold(row.node).cloned() },
             cause: row.cause.clone(),
             blame: row.blame,
-            since: row.since,
+            since: row.since.map(|at| self.view.our_time(at)),
             revision_number: revision.as_ref().and_then(|revision| numbers.get(revision).copied()),
             revision,
             at_target: row.at_target,
-            image: row.image,
+            image: match row.image {
+                ImageState::Pulling { since } => ImageState::Pulling { since: self.view.our_time(since) },
+                known => known,
+            },
             pod: pod.map(|pod| pod.name.clone()),
-            pod_created_at: pod.map(|pod| pod.created_at),
+            pod_created_at: pod.map(|pod| self.view.our_time(pod.created_at)),
             restarts: row.restarts,
             eligible: row.in_fleet,
             selected: row.selected,

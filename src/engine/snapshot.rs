@@ -299,7 +299,7 @@ pub struct NodeView {
     pub cause: Option<Cause>,
     /// Whose fault it is that it is unavailable; `None` when it is available.
     pub blame: Option<Blame>,
-    /// Since when it is in this state, as far as known.
+    /// Since when it is in this state, as far as known; by our own clock, the measured skew taken out.
     pub since: Option<Timestamp>,
     /// The revision hash of its pod.
     pub revision: Option<Str>,

@@ -281,6 +281,11 @@ impl View {
         Timestamp::from_millis(now.millis().saturating_add(self.skew_millis.unwrap_or(0)))
     }
 
+    /// An instant of the cluster's by our own clock, as far as the skew is known.
+    pub(crate) fn our_time(&self, at: Timestamp) -> Timestamp {
+        Timestamp::from_millis(at.millis().saturating_sub(self.skew_millis.unwrap_or(0)))
+    }
+
     /// Each node's place in natural name order, as of the last [`View::natural_ranks`].
     pub(crate) fn natural(&self) -> &[u32] {
         &self.natural
