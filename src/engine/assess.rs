@@ -380,8 +380,14 @@ impl<'a> Assessor<'a> {
         live: Option<&PodEntry>,
     ) -> bool {
         let cannot = !in_fleet || matches!(blame, Some(Blame::Node | Blame::PreExisting));
-        let under_way = replaced || (at_target && live.is_some_and(|pod| !images_present(pod)));
-        !cannot && under_way && image != ImageState::Present
+        // A pod at another revision that has not its images tries to pull as well, again and again.
+        let lacks_images = live.is_some_and(|pod| !images_present(pod));
+        let under_way = if replaced {
+            image != ImageState::Present
+        } else {
+            lacks_images && (!at_target || image != ImageState::Present)
+        };
+        !cannot && under_way
     }
 
     fn cause(&mut self, fact: Option<&NodeFact>, down: bool, pods: &OnNode<'_>) -> Option<Cause> {

@@ -220,7 +220,8 @@ impl Line {
         if may_recover && self.unready == Unready::Waits {
             return Hold::NotProven;
         }
-        let pulls = row.image != ImageState::Present;
+        // Who pulls already, in vain, keeps its slot for the new image.
+        let pulls = row.image != ImageState::Present && !row.pulls;
         if pulls && self.pulling >= self.max_pulling {
             return Hold::PullLimit { used: self.pulling, limit: self.max_pulling };
         }

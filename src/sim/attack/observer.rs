@@ -237,6 +237,11 @@ impl Observer {
             return;
         }
         let record = text.as_deref().and_then(|text| Record::parse(text).ok());
+        if record.is_none() {
+            // Released: what is down is in its controller's hands, as whoever released it early was told and accepted.
+            self.taken_down.clear();
+            self.pulling.clear();
+        }
         self.record_text = text;
         self.intents.push_back((at, record.map(|record| record.intent)));
         while self.intents.len() > 2 && self.intents.get(1).is_some_and(|(next, _)| *next + self.slack < at) {
@@ -295,7 +300,7 @@ impl Observer {
             let nodes: Vec<&str> = self.taken_down.iter().map(|node| &**node).collect();
             broken.push(("P1", format!("{} down with a budget of {limit}: {}", nodes.len(), nodes.join(" "))));
         }
-        broken.extend(self.check_pulls(&intents, &node, world, limit, desired));
+        broken.extend(self.check_pulls(&intents, &pod, &node, world, limit, desired));
         for (promise, what) in broken {
             self.accuse(promise, at, what);
         }
@@ -345,9 +350,11 @@ impl Observer {
         })
     }
 
+    #[expect(clippy::too_many_arguments, reason = "all of them are the state that one deletion is judged in")]
     fn check_pulls(
         &mut self,
         intents: &[Intent],
+        pod: &PodFact,
         node: &Str,
         world: &World,
         max_unavailable: u32,
@@ -358,7 +365,11 @@ impl Observer {
         if images.iter().all(|image| world.fleet().has_image(node, image)) {
             return None;
         }
-        self.pulling.insert(node.clone());
+        let pulled_already = pod.containers.iter().any(|container| !container.image_present);
+        if !self.pulling.insert(node.clone()) || pulled_already {
+            // It was at it already, in vain: nothing is added.
+            return None;
+        }
         let limit = intents
             .iter()
             .map(|intent| intent.budgets.max_pulling.map_or(max_unavailable, |limit| limit.of(desired, Rounding::Up)))
