@@ -350,7 +350,6 @@ impl Observer {
         })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all of them are the state that one deletion is judged in")]
     fn check_pulls(
         &mut self,
         intents: &[Intent],
