@@ -672,7 +672,7 @@ impl<S: Sink> Console<S> {
 
     fn draw(&mut self) -> Result<(), Error> {
         let (frame, drawn) = view::draw(&self.model);
-        let (_, wrote_for) = self.screen.show(frame, drawn.cursor).map_err(|_| Error::Gone)?;
+        let (_, wrote_for) = self.screen.show(frame, drawn.cursor).map_err(|_gone| Error::Gone)?;
         let wake = drawn.wake.map(|at| self.started + at);
         self.pace.drawn(wrote_for, wake);
         Ok(())
@@ -721,7 +721,8 @@ impl<S: Sink> Console<S> {
         let counts = &snapshot.counts;
         let (target, doing) = (&page.target, snapshot.doing());
         let (updated, nodes) = (counts.updated, counts.nodes);
-        Some(format!("{}/{}: {doing}, {updated} of {nodes} nodes updated", target.namespace, target.name))
+        let stood_down = if page.driven_by_us() { "; nobody drives it now" } else { "" };
+        Some(format!("{}/{}: {doing}, {updated} of {nodes} nodes updated{stood_down}", target.namespace, target.name))
     }
 }
 

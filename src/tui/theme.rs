@@ -214,7 +214,7 @@ impl Themes {
             None => {
                 let known: Vec<&str> = self.names().collect();
                 let guess = guess(name, known.iter().copied());
-                Err(format!("there is no theme `{name}`{guess}; there are {}", known.join(", ")))
+                Err(format!("there is no theme `{name}`{guess} (there are {})", known.join(", ")))
             }
         }
     }
@@ -324,9 +324,11 @@ fn colour(place: &str, value: &Value, palette: &Palette) -> Result<Color, String
     match value {
         Value::String(text) => match palette.get(text) {
             Some(colour) => Ok(*colour),
-            None => text.parse().map_err(|_| refuse(text)),
+            None => text.parse().map_err(|_unparsed| refuse(text)),
         },
-        Value::Integer(index) => u8::try_from(*index).map(Color::Indexed).map_err(|_| refuse(&index.to_string())),
+        Value::Integer(index) => {
+            u8::try_from(*index).map(Color::Indexed).map_err(|_too_big| refuse(&index.to_string()))
+        }
         other => Err(refuse(other.type_str())),
     }
 }

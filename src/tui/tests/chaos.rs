@@ -119,7 +119,7 @@ fn perform(bench: &mut Bench, act: Act) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_panics(acts in prop::collection::vec(acts(), 1..60), width in 0_u16..=200, height in 0_u16..=60) {

@@ -153,7 +153,7 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     match &dialog.answer {
         Answer::Incomplete(why) => body.say(why, Role::Warn),
         Answer::Asking(_) if dialog.form.never_waits() => {
-            body.say("No update is started from the moment it is written.", Role::Text)
+            body.say("No update is started from the moment it is written.", Role::Text);
         }
         Answer::Asking(_) => body.say("asking what it would do …", Role::Busy),
         Answer::Refused(why) => body.say(&format!("It would be refused: {why}"), Role::Bad),

@@ -150,7 +150,7 @@ impl Columns {
         }
         take(0, longest(|row| &row.namespace).clamp(9, (cells / 7).max(9)), 16);
         take(7, if cells > 100 { 24 } else { 10 }, 16);
-        take(5, 15, 11);
+        take(5, if cells > 100 { 20 } else { 15 }, 11);
         widths[6] = free.saturating_sub(1);
         Self { widths }
     }

@@ -142,13 +142,16 @@ fn fresh(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen) -> Span<'static> {
     if page.stopped {
         return ink.span("DRIVER STOPPED", Role::Stale);
     }
+    if seen.snapshot.daemonset == Presence::Absent {
+        return ink.span("not found", Role::Warn);
+    }
     let mut oldest = None;
     let mut forbidden = false;
     let mut loading = false;
     for (_, health) in &seen.snapshot.watches {
         match health {
             WatchHealth::Down { since, .. } => {
-                oldest = Some(oldest.map_or(*since, |known: Timestamp| known.min(*since)))
+                oldest = Some(oldest.map_or(*since, |known: Timestamp| known.min(*since)));
             }
             WatchHealth::Forbidden { .. } => forbidden = true,
             WatchHealth::Loading => loading = true,

@@ -13,13 +13,18 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::{Ink, footer, put_box, put_lines};
-use crate::tui::action::{ACTIONS, Group};
+use crate::tui::action::{ACTIONS, Action, Group};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, wrap};
 
-/// Draws the help over everything.
+/// How wide the names of the actions are.
+const NAMES: usize = 24;
+
+/// Draws the help over everything but the first line.
 pub(super) fn draw(ink: &Ink<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
-    let inside = put_box(ink, buffer, area, "Help  (j k scroll, any other key closes)");
+    // The first line says whether it is safe: it is never covered.
+    let over = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
+    let inside = put_box(ink, buffer, over, "Help  (j k scroll, any other key closes)");
     let lines = lines(ink, usize::from(inside.width), usize::from(area.width));
     let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
     put_lines(buffer, inside, &lines[top..]);
@@ -44,35 +49,7 @@ fn lines(ink: &Ink<'_>, cells: usize, screen: usize) -> Vec<Line<'static>> {
         };
         lines.push(Line::from(ink.span(title, Role::Title)));
         for action in actions {
-            let keys: Vec<String> = action.keys.iter().map(ToString::to_string).collect();
-            let argument = action.argument.map(|argument| format!(" {argument}")).unwrap_or_default();
-            let name = if group == Group::Move { String::new() } else { format!(":{}{argument}", action.name) };
-            let missing = action.available(ink.model).err();
-            let role = if missing.is_some() { Role::Unavailable } else { Role::Text };
-            let key = if missing.is_some() { Role::Unavailable } else { Role::Key };
-            let keys = ink.span(format!(" {:13} ", fit(&keys.join(" "), 13)), key);
-            if cells >= 70 {
-                let name_cells = if group == Group::Move { 0 } else { 24 };
-                let name = ink.span(format!("{:name_cells$} ", fit(&name, name_cells)), role);
-                let room = cells.saturating_sub(17 + name_cells);
-                let mut words = wrap(action.help, room).into_iter();
-                let first = words.next().unwrap_or_default();
-                lines.push(Line::from(vec![keys, name, ink.span(first, role)]));
-                let indent = " ".repeat(16 + name_cells);
-                lines.extend(words.map(|more| Line::from(ink.span(format!("{indent}{more}"), role))));
-            } else {
-                let room = cells.saturating_sub(15);
-                let mut words = wrap(action.help, room).into_iter();
-                lines.push(Line::from(vec![keys, ink.span(words.next().unwrap_or_default(), role)]));
-                let indent = " ".repeat(15);
-                lines.extend(words.map(|more| Line::from(ink.span(format!("{indent}{more}"), role))));
-            }
-            // Being read-only is said once, by the group's title.
-            if let Some(why) = missing.filter(|why| !why.starts_with("read-only")) {
-                let room = cells.saturating_sub(17);
-                let why = wrap(&format!("not now: {why}"), room);
-                lines.extend(why.into_iter().map(|line| Line::from(ink.span(format!("{:16}{line}", ""), Role::Warn))));
-            }
+            lines.extend(entry(ink, action, cells));
         }
         lines.push(Line::default());
     }
@@ -92,5 +69,34 @@ fn lines(ink: &Ink<'_>, cells: usize, screen: usize) -> Vec<Line<'static>> {
         lines.push(Line::from(ink.span(format!(" {}  {meaning}", ink.glyph(glyph)), Role::Text)));
     }
     lines.push(Line::from(ink.span(" AGE: for how long the node has been in its state", Role::Text)));
+    lines
+}
+
+/// One action: its keys, its name, what it does, and why not now.
+fn entry(ink: &Ink<'_>, action: &Action, cells: usize) -> Vec<Line<'static>> {
+    let missing = action.available(ink.model).err();
+    let (key, role) = match missing {
+        Some(_) => (Role::Unavailable, Role::Unavailable),
+        None => (Role::Key, Role::Text),
+    };
+    let keys: Vec<String> = action.keys.iter().map(ToString::to_string).collect();
+    let argument = action.argument.map(|argument| format!(" {argument}")).unwrap_or_default();
+    // Movements have keys only; narrow terminals have no room for names.
+    let named = action.group != Group::Move && cells >= 70;
+    let mut head = vec![ink.span(format!(" {:13} ", fit(&keys.join(" "), 13)), key)];
+    if named {
+        let name = format!(":{}{argument}", action.name);
+        head.push(ink.span(format!("{:NAMES$} ", fit(&name, NAMES)), role));
+    }
+    let indent: usize = head.iter().map(|span| span.width()).sum();
+    let mut words = wrap(action.help, cells.saturating_sub(indent)).into_iter();
+    head.push(ink.span(words.next().unwrap_or_default(), role));
+    let mut lines = vec![Line::from(head)];
+    lines.extend(words.map(|more| Line::from(ink.span(format!("{:indent$}{more}", ""), role))));
+    // Being read-only is said once, by the group's title.
+    if let Some(why) = missing.filter(|why| !why.starts_with("read-only")) {
+        let why = wrap(&format!("not now: {why}"), cells.saturating_sub(16));
+        lines.extend(why.into_iter().map(|line| Line::from(ink.span(format!("{:16}{line}", ""), Role::Warn))));
+    }
     lines
 }

@@ -49,9 +49,13 @@ pub(super) fn draw_side(ink: &Ink<'_>, area: Rect, buffer: &mut Buffer) {
 pub(super) fn draw_over(ink: &Ink<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
     let Some(page) = ink.model.rollout() else { return };
     let (Some(node), Some(seen)) = (page.selected(), page.shown()) else { return };
-    let area = area.inner(ratatui::layout::Margin::new(u16::from(area.width > 60) * 2, u16::from(area.height > 16)));
-    let inside = put_box(ink, buffer, area, &format!("Node {}  (esc: back, P pause)", node.name));
-    let lines = lines(ink, page, seen, node, usize::from(inside.width));
+    let width = area.width.saturating_sub(if area.width >= 80 { 4 } else { 0 }).min(100);
+    let lines = lines(ink, page, seen, node, usize::from(width.saturating_sub(4)));
+    // The header says whether it is safe: it is covered as little as possible, its first line never.
+    let bottom = area.height.saturating_sub(if area.height >= 20 { 2 } else { 0 });
+    let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(bottom.saturating_sub(1));
+    let over = Rect { x: area.width.saturating_sub(width) / 2, y: bottom - height, width, height };
+    let inside = put_box(ink, buffer, over, &format!("Node {}  (esc: back, P pause)", node.name));
     let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
     put_lines(buffer, inside, &lines[top..]);
 }

@@ -196,6 +196,7 @@ fn put_cell(buffer: &mut Buffer, x: u16, y: u16, text: &str, cells: usize, colum
 }
 
 /// Where one node is drawn.
+#[derive(Clone, Copy)]
 struct Row<'a> {
     area: Rect,
     columns: &'a Columns,
