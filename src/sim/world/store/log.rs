@@ -80,8 +80,9 @@ impl Log {
         if version < self.dropped {
             return Err(ApiError::expired(version, self.dropped + 1));
         }
-        let from = self.changes.partition_point(|change| change.version() <= version);
-        Ok(self.changes.range(from..))
+        // From the end: who follows a watch has seen all but the last few.
+        let unseen = self.changes.iter().rev().take_while(|change| change.version() > version).count();
+        Ok(self.changes.range(self.changes.len() - unseen..))
     }
 
     pub(super) fn digest(&self) -> u64 {
