@@ -1,6 +1,13 @@
 //! What the engine costs: one event, a full decision, a snapshot, at 5,000 and 15,000 nodes. Prints figures beside their
 //! budgets; `cargo bench --bench engine`, or with `--no-default-features` for the pure half alone.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "it prints, and ends where it cannot measure"
+)]
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -31,12 +38,12 @@ fn measure(nodes: u32) {
     let mut now = START + Duration::from_secs(60);
     let event = mean(100_000, |nth| {
         version += 1;
-        engine.observe(pod(nth % nodes, nth % 3 != 0, version), now);
+        engine.observe(pod(nth % nodes, !nth.is_multiple_of(3), version), now);
     });
     let decision = mean(200, |nth| {
         version += 1;
         now = now + Duration::from_millis(1);
-        engine.observe(pod(nth % nodes, nth % 3 != 0, version), now);
+        engine.observe(pod(nth % nodes, !nth.is_multiple_of(3), version), now);
         black_box(engine.decide(now));
     });
     let mut kept = engine.snapshot(now);
@@ -143,7 +150,7 @@ fn pod(nth: u32, ready: bool, version: u32) -> Event {
         resource_version: version.to_string().into(),
         node: Some(name(nth)),
         owner: Some("ds".into()),
-        revision: Some(if nth % 4 == 0 { "r2" } else { "r1" }.into()),
+        revision: Some(if nth.is_multiple_of(4) { "r2" } else { "r1" }.into()),
         created_at: START,
         phase: PodPhase::Running,
         ready,

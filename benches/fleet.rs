@@ -9,6 +9,13 @@
 //! `cargo bench --bench fleet`; `cargo bench --bench fleet -- 15000` for one size. What the engine itself costs is
 //! measured by `engine`. Figures are printed, not judged: they depend on the machine.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "it prints, and ends where it cannot measure"
+)]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -64,7 +71,7 @@ fn load(server: &Server, nodes: u32) {
     };
     assert_eq!(loaded, f64::from(nodes), "all nodes are loaded");
     let budget = |text: &'static str| if nodes == 15_000 { text } else { "" };
-    figure("load: connect to complete snapshot", format!("{:.2} s", secs), budget("budget 2 s"));
+    figure("load: connect to complete snapshot", format!("{secs:.2} s"), budget("budget 2 s"));
     figure("resident once loaded", format!("{:.1} MB", rss / 1e3), budget("budget 60 MB"));
     figure("resident at most", format!("{:.1} MB", peak / 1e3), "");
 }

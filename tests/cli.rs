@@ -5,6 +5,7 @@
 //! ```
 
 #![cfg(feature = "console")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot run the program has failed")]
 
 #[cfg(test)]
 #[path = "support/program.rs"]

@@ -6,6 +6,8 @@
 
 mod support;
 
+// `cfg(test)` holds anyway; it tells clippy that panics belong here.
+#[cfg(test)]
 mod control_plane {
     mod command_line;
     mod differential;
