@@ -14,6 +14,7 @@ mod control_plane {
     mod driving;
     mod hollow;
     mod judge;
+    mod same_answers;
     mod smoke;
     mod yard;
 }

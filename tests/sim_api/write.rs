@@ -255,7 +255,7 @@ async fn server_side_apply_creates_merges_conflicts_and_forces() {
     assert_eq!(
         status["details"]["causes"][0],
         json!({
-            "reason": "FieldManagerConflict", "message": "conflict with \"gitops\" using apps/v1",
+            "reason": "FieldManagerConflict", "message": "conflict with \"gitops\"",
             "field": ".spec.template.spec.containers[name=\"agent\"].image",
         })
     );

@@ -1,7 +1,7 @@
-//! What the API server fills in where a client created something and left it open.
+//! What the API server fills in where a client left something open.
 //!
-//! Updates are left alone but for what the world's own admission does: a default filled into a template later on would be
-//! a new revision (kubernetes#78633).
+//! A template that a client did not change is left alone, even if somebody within the world once made it without
+//! defaults: filling them in would be a new revision (kubernetes#78633).
 
 use serde_json::{Map, Value, json};
 
@@ -32,6 +32,14 @@ pub(super) fn on_create(kind: Kind, object: &mut Value) {
             }
         }
         _ => {}
+    }
+}
+
+/// Fills in what a changed object leaves open.
+pub(super) fn on_update(kind: Kind, before: &Value, object: &mut Value) {
+    let same_template = before["spec"]["template"] == object["spec"]["template"];
+    if kind == Kind::DaemonSet && !same_template {
+        on_create(kind, object);
     }
 }
 
@@ -102,5 +110,16 @@ mod tests {
         assert_eq!(containers[0]["imagePullPolicy"], "Always");
         assert_eq!(containers[1]["imagePullPolicy"], "Never");
         assert_eq!(object["spec"]["template"]["spec"]["restartPolicy"], "Always");
+    }
+
+    #[test]
+    fn an_update_fills_a_template_in_only_when_it_changes_it() {
+        let bare =
+            |image: &str| json!({"spec": {"template": {"spec": {"containers": [{"name": "a", "image": image}]}}}});
+        let (before, mut same, mut other) = (bare("x:1"), bare("x:1"), bare("x:2"));
+        on_update(Kind::DaemonSet, &before, &mut same);
+        assert_eq!(same, before);
+        on_update(Kind::DaemonSet, &before, &mut other);
+        assert_eq!(other["spec"]["template"]["spec"]["containers"][0]["imagePullPolicy"], "IfNotPresent");
     }
 }

@@ -151,7 +151,7 @@ impl FieldSet {
 }
 
 /// The step to an item of a keyed list.
-fn item_step(item: &Value, keys: &[&str]) -> String {
+pub(super) fn item_step(item: &Value, keys: &[&str]) -> String {
     let key: Map<String, Value> = keys
         .iter()
         .filter_map(|key| match (item.get(*key), *key) {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::engine::Str;
 use crate::engine::time::Timestamp;
 
-use super::fieldset::{FieldSet, Path, in_words, is_item, remove_at, value_at};
+use super::fieldset::{FieldSet, Path, in_words, is_item, item_step, remove_at, value_at};
 use super::schema::{ListKind, OBJECT, Schema};
 use super::status::Refusal;
 
@@ -209,7 +209,11 @@ impl Managed {
                 "" => String::new(),
                 subresource => format!(" with subresource \"{subresource}\""),
             };
-            let with = format!("\"{}\"{subresource} using {}", entry.manager, entry.api_version);
+            let using = match entry.operation {
+                Operation::Update => format!(" using {}", entry.api_version),
+                Operation::Apply => String::new(),
+            };
+            let with = format!("\"{}\"{subresource}{using}", entry.manager);
             let owned: Vec<String> =
                 disputed.iter().filter(|path| entry.fields.contains(path)).map(|path| in_words(path)).collect();
             causes.extend(owned.iter().map(|field| {
@@ -296,8 +300,7 @@ fn merge_list(mut live: Vec<Value>, config: Vec<Value>, kind: ListKind, schema: 
         }
         ListKind::Map { apply_keys, .. } => apply_keys,
     };
-    // Defaults are filled in before, so that absent keys are equal on both sides.
-    let same = |a: &Value, b: &Value| keys.iter().all(|key| a.get(*key) == b.get(*key));
+    let same = |a: &Value, b: &Value| item_step(a, keys) == item_step(b, keys);
     for item in config {
         match live.iter_mut().find(|candidate| same(candidate, &item)) {
             Some(found) => *found = merge(std::mem::take(found), item, schema),

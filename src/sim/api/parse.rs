@@ -47,7 +47,7 @@ pub(super) fn parse(kind: Kind, value: Value, before: Option<&Object>) -> Answer
     let body = match kind {
         Kind::Node => Body::Node(read_node(&mut fields)?),
         Kind::Pod => Body::Pod(read_pod(&mut fields, before.and_then(Object::pod))?),
-        Kind::DaemonSet => Body::DaemonSet(read_daemon_set(&mut fields)?),
+        Kind::DaemonSet => Body::DaemonSet(read_daemon_set(&mut fields, &meta.name)?),
         Kind::ControllerRevision => Body::ControllerRevision(read_revision(&mut fields)?),
         Kind::Lease => Body::Lease(read_lease(fields.object("spec")?)?),
         Kind::Event => Body::Event(read_event(fields)?),
@@ -368,7 +368,7 @@ fn read_container(mut container: Fields, role: ContainerRole) -> Answer<Containe
     })
 }
 
-fn read_daemon_set(fields: &mut Fields) -> Answer<DaemonSet> {
+fn read_daemon_set(fields: &mut Fields, name: &str) -> Answer<DaemonSet> {
     let mut spec = fields.object("spec")?;
     let selector_json = spec.take("selector").unwrap_or_default();
     let selector = Selector::from_label_selector(&selector_json)
@@ -378,7 +378,7 @@ fn read_daemon_set(fields: &mut Fields) -> Answer<DaemonSet> {
         selector,
         selector_json,
         template: Template::from_json(spec.take("template").unwrap_or_default()),
-        strategy: read_strategy(strategy)?,
+        strategy: read_strategy(name, strategy)?,
         min_ready_secs: spec.count("minReadySeconds")?.unwrap_or_default(),
         history_limit: spec.count("revisionHistoryLimit")?.unwrap_or(10),
         rest: spec.rest(),
@@ -402,27 +402,28 @@ fn read_daemon_set(fields: &mut Fields) -> Answer<DaemonSet> {
     Ok(DaemonSet { spec: Arc::new(read), status, ..DaemonSet::default() })
 }
 
-fn read_strategy(raw: Value) -> Answer<UpdateStrategy> {
+fn read_strategy(name: &str, raw: Value) -> Answer<UpdateStrategy> {
     let kind = match raw.get("type").and_then(Value::as_str) {
         None | Some("" | "RollingUpdate") => StrategyKind::RollingUpdate,
         Some("OnDelete") => StrategyKind::OnDelete,
         Some(other) => {
-            let message = format!("Unsupported value: \"{other}\": supported values: \"OnDelete\", \"RollingUpdate\"");
-            return Err(invalid("spec.updateStrategy.type", message));
+            let message = format!("Unsupported value: \"{other}\": supported values: \"RollingUpdate\", \"OnDelete\"");
+            let reason = "FieldValueNotSupported";
+            return Err(invalid(name, Cause { reason, ..Cause::invalid("spec.updateStrategy", message) }));
         }
     };
     let amount = |key: &str| match raw.get("rollingUpdate").and_then(|rolling| rolling.get(key)) {
         None | Some(Value::Null) => Ok(None),
         Some(amount) => serde_json::from_value(amount.clone()).map(Some).map_err(|error| {
             let field = format!("spec.updateStrategy.rollingUpdate.{key}");
-            invalid(&field, format!("Invalid value: {amount}: {error}"))
+            invalid(name, Cause::invalid(&field, format!("Invalid value: {amount}: {error}")))
         }),
     };
     Ok(UpdateStrategy { kind, max_unavailable: amount("maxUnavailable")?, max_surge: amount("maxSurge")?, raw })
 }
 
-fn invalid(field: &str, message: String) -> Refusal {
-    ApiError::invalid(Kind::DaemonSet, "", vec![Cause::invalid(field, message)]).into()
+fn invalid(name: &str, cause: Cause) -> Refusal {
+    ApiError::invalid(Kind::DaemonSet, name, vec![cause]).into()
 }
 
 fn read_revision(fields: &mut Fields) -> Answer<ControllerRevision> {
@@ -635,7 +636,11 @@ mod tests {
             (Kind::Pod, json!({"metadata": {"resourceVersion": "x"}}), "resourceVersion"),
             (Kind::Node, json!({"spec": {"taints": [{"key": "a", "effect": "Maybe"}]}}), "spec.taints[0].effect"),
             (Kind::Lease, json!({"spec": {"renewTime": "soon"}}), "spec.renewTime"),
-            (Kind::DaemonSet, json!({"spec": {"updateStrategy": {"type": "Never"}}}), "spec.updateStrategy.type"),
+            (
+                Kind::DaemonSet,
+                json!({"spec": {"updateStrategy": {"type": "Never"}}}),
+                "spec.updateStrategy: Unsupported value",
+            ),
         ] {
             let status = parse(kind, object, None).unwrap_err().status();
             assert!(status["message"].as_str().unwrap().contains(words), "{status}");

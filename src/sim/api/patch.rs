@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::schema::OBJECT;
 use super::status::{Answer, Refusal};
-use super::strategic;
+use super::strategic::{self, PatchError};
 
 /// The kinds of patch, by content type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +56,7 @@ pub(super) fn read(kind: PatchKind, body: &[u8]) -> Answer<Value> {
 /// What `patch` makes of `object`. Apply is not one of these: it depends on who owns which field.
 ///
 /// # Errors
-/// 400 for a patch that makes no sense, 422 for one that cannot be carried out.
+/// 400 for a patch that makes no sense, 422 for one that cannot be carried out, 500 where the API server is as helpless.
 pub(super) fn patched(kind: PatchKind, mut object: Value, patch: Value) -> Answer<Value> {
     match kind {
         PatchKind::Json => {
@@ -82,7 +82,11 @@ pub(super) fn patched(kind: PatchKind, mut object: Value, patch: Value) -> Answe
             let (Value::Object(object), Value::Object(patch)) = (object, patch) else {
                 return Err(Refusal::bad_request("a strategic merge patch must be an object"));
             };
-            strategic::apply(object, patch, &OBJECT).map(Value::Object).map_err(Refusal::bad_request)
+            let merged = strategic::apply(object, patch, &OBJECT).map_err(|error| match error {
+                PatchError::Format(words) => Refusal::bad_request(words),
+                PatchError::Content(words) => Refusal::unexplained(words),
+            })?;
+            Ok(Value::Object(merged))
         }
     }
 }

@@ -93,6 +93,11 @@ impl Refusal {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
     }
 
+    /// What a patch made of an object has the wrong shape: not the request is at fault, but what came out of it.
+    pub(super) fn of_patch(self) -> Self {
+        if self.code == StatusCode::BAD_REQUEST { Self::unprocessable(self.message) } else { self }
+    }
+
     /// The body is larger than any object may be.
     pub(super) fn too_large_body(error: &dyn std::fmt::Display) -> Self {
         let message = format!("Request entity is too large: limit is 3145728: {error}");
@@ -113,6 +118,11 @@ impl Refusal {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
     }
 
+    /// What the API server itself has no reason for.
+    pub(super) fn unexplained(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
+    }
+
     /// Something is broken on our side.
     pub(super) fn internal(message: impl Into<String>) -> Self {
         let message = format!("Internal error occurred: {}", message.into());
@@ -127,9 +137,11 @@ impl Refusal {
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
             "code": self.code.as_u16(),
         });
+        if !self.reason.is_empty() {
+            status["reason"] = self.reason.as_str().into();
+        }
         if !self.details.is_null() {
             status["details"] = self.details.clone();
         }

@@ -17,21 +17,32 @@ const ELEMENT_ORDER: &str = "$setElementOrder/";
 
 type Object = Map<String, Value>;
 
+/// What about a patch makes no sense.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub(super) enum PatchError {
+    /// A directive is not written as it has to be.
+    #[error("{0}")]
+    Format(String),
+    /// The patch contradicts itself or its object; the API server calls that its own error.
+    #[error("{0}")]
+    Content(String),
+}
+
 /// Applies `patch` to `original`.
 ///
 /// # Errors
-/// Says what about the patch makes no sense, in the words of the API server.
-pub(super) fn apply(original: Object, patch: Object, schema: &'static Schema) -> Result<Object, String> {
+/// Says what about the patch makes no sense.
+pub(super) fn apply(original: Object, patch: Object, schema: &'static Schema) -> Result<Object, PatchError> {
     merge_object(original, patch, schema)
 }
 
-fn merge_object(mut original: Object, mut patch: Object, schema: &'static Schema) -> Result<Object, String> {
+fn merge_object(mut original: Object, mut patch: Object, schema: &'static Schema) -> Result<Object, PatchError> {
     if let Some(directive) = patch.remove(DIRECTIVE) {
         return match directive.as_str() {
             Some("replace") => Ok(patch),
             Some("delete") => Ok(Object::new()),
             Some("merge") => merge_object(original, patch, schema),
-            _ => Err(format!("unknown patch type found: {directive}")),
+            _ => Err(PatchError::Content(format!("unknown patch type found: {directive}"))),
         };
     }
     if let Some(keep) = patch.remove(RETAIN_KEYS) {
@@ -77,7 +88,7 @@ fn merge_for_order(
     name: &str,
     order: &[Value],
     schema: &'static Schema,
-) -> Result<Option<BeforeAndAfter>, String> {
+) -> Result<Option<BeforeAndAfter>, PatchError> {
     if schema.list(name) == ListKind::Atomic {
         return Ok(None);
     }
@@ -106,25 +117,69 @@ fn merge_for_order(
     Ok(Some((server, merged)))
 }
 
+/// Merges a list. What the patch names comes in the patch's order, what only the server has stays where it was.
 fn merge_list(
-    original: Vec<Value>,
-    patch: Vec<Value>,
+    mut original: Vec<Value>,
+    mut patch: Vec<Value>,
     name: &str,
     schema: &'static Schema,
-) -> Result<Vec<Value>, String> {
-    match schema.list(name) {
-        ListKind::Atomic => Ok(patch.into_iter().map(without_directives).collect()),
+) -> Result<Vec<Value>, PatchError> {
+    let kind = schema.list(name);
+    let merged = match kind {
+        ListKind::Atomic => return Ok(patch.into_iter().map(without_directives).collect()),
         ListKind::Set => {
-            let mut merged = original;
-            for item in patch {
-                if !merged.contains(&item) {
-                    merged.push(item);
+            let new: Vec<Value> = patch.iter().filter(|item| !original.contains(item)).cloned().collect();
+            original.iter().cloned().chain(new).collect()
+        }
+        ListKind::Map { merge_key, .. } => {
+            match without_special(&mut original, patch, merge_key)? {
+                Special::Replaced(items) => return Ok(items),
+                Special::Merged(items) => patch = items,
+            }
+            merge_keyed(original.clone(), patch.clone(), merge_key, schema.inner(name))?
+        }
+    };
+    Ok(in_order(merged, &patch, &original, kind))
+}
+
+/// What the directives among a list's items leave to do.
+enum Special {
+    /// The list is replaced by these.
+    Replaced(Vec<Value>),
+    /// These are to be merged.
+    Merged(Vec<Value>),
+}
+
+/// Carries out the directives among the items of a patch.
+fn without_special(original: &mut Vec<Value>, patch: Vec<Value>, merge_key: &str) -> Result<Special, PatchError> {
+    let mut plain = Vec::with_capacity(patch.len());
+    let mut replace = false;
+    for item in patch {
+        let Value::Object(mut item) = item else {
+            let got = format!("expected an object with `{merge_key}` in a list of objects, got {item}");
+            return Err(PatchError::Content(got));
+        };
+        let directive = item.remove(DIRECTIVE);
+        match directive.as_ref().map(|directive| directive.as_str().unwrap_or_default()) {
+            None | Some("merge") => plain.push(Value::Object(item)),
+            Some("replace") => {
+                replace = true;
+                if !item.is_empty() {
+                    plain.push(Value::Object(item));
                 }
             }
-            Ok(merged)
+            Some("delete") => {
+                let Some(key) = item.get(merge_key) else { return Err(missing_key(&item, merge_key)) };
+                original.retain(|candidate| candidate.get(merge_key) != Some(key));
+            }
+            Some(other) => return Err(PatchError::Content(format!("unknown patch type found: {other}"))),
         }
-        ListKind::Map { merge_key, .. } => merge_keyed(original, patch, merge_key, schema.inner(name)),
     }
+    Ok(if replace {
+        Special::Replaced(plain.into_iter().map(without_directives).collect())
+    } else {
+        Special::Merged(plain)
+    })
 }
 
 fn merge_keyed(
@@ -132,37 +187,9 @@ fn merge_keyed(
     patch: Vec<Value>,
     merge_key: &str,
     schema: &'static Schema,
-) -> Result<Vec<Value>, String> {
-    let mut plain = Vec::with_capacity(patch.len());
-    let mut replace = false;
+) -> Result<Vec<Value>, PatchError> {
     for item in patch {
-        let Value::Object(mut item) = item else {
-            return Err(format!("expected an object with `{merge_key}` in a list of objects, got {item}"));
-        };
-        match item.get(DIRECTIVE).map(|directive| directive.as_str().unwrap_or_default().to_owned()).as_deref() {
-            None => plain.push(item),
-            Some("replace") => {
-                replace = true;
-                item.remove(DIRECTIVE);
-                if !item.is_empty() {
-                    plain.push(item);
-                }
-            }
-            Some("delete") => {
-                let Some(key) = item.get(merge_key) else { return Err(missing_key(&item, merge_key)) };
-                original.retain(|candidate| candidate.get(merge_key) != Some(key));
-            }
-            Some("merge") => {
-                item.remove(DIRECTIVE);
-                plain.push(item);
-            }
-            Some(other) => return Err(format!("unknown patch type found: {other}")),
-        }
-    }
-    if replace {
-        return Ok(plain.into_iter().map(|item| without_directives(Value::Object(item))).collect());
-    }
-    for item in plain {
+        let Value::Object(item) = item else { continue };
         let Some(key) = item.get(merge_key) else { return Err(missing_key(&item, merge_key)) };
         match original.iter_mut().find(|candidate| candidate.get(merge_key) == Some(key)) {
             Some(Value::Object(found)) => *found = merge_object(std::mem::take(found), item, schema)?,
@@ -172,29 +199,34 @@ fn merge_keyed(
     Ok(original)
 }
 
-fn missing_key(item: &Object, merge_key: &str) -> String {
-    format!("map: {} does not contain declared merge key: {merge_key}", Value::Object(item.clone()))
+fn missing_key(item: &Object, merge_key: &str) -> PatchError {
+    PatchError::Content(format!(
+        "map: {} does not contain declared merge key: {merge_key}",
+        Value::Object(item.clone())
+    ))
 }
 
 /// Drops what the patch says must not stay (`$retainKeys`).
-fn retain_keys(original: &mut Object, patch: &Object, keep: &Value) -> Result<(), String> {
-    let Some(keep) = keep.as_array() else { return Err(format!("{RETAIN_KEYS} must be a list of field names")) };
+fn retain_keys(original: &mut Object, patch: &Object, keep: &Value) -> Result<(), PatchError> {
+    let Some(keep) = keep.as_array() else {
+        return Err(PatchError::Format(format!("{RETAIN_KEYS} must be a list of field names")));
+    };
     let kept = |name: &str| keep.iter().any(|key| key.as_str() == Some(name));
     if let Some((name, _)) = patch.iter().find(|(name, value)| !value.is_null() && !kept(name)) {
-        return Err(format!("{RETAIN_KEYS} does not list `{name}`, which the patch sets"));
+        return Err(PatchError::Format(format!("{RETAIN_KEYS} does not list `{name}`, which the patch sets")));
     }
     original.retain(|name, _| kept(name));
     Ok(())
 }
 
 /// Takes the directives `prefix/<field>` out of a patch.
-fn take_prefixed(patch: &mut Object, prefix: &str) -> Result<Vec<(String, Vec<Value>)>, String> {
+fn take_prefixed(patch: &mut Object, prefix: &str) -> Result<Vec<(String, Vec<Value>)>, PatchError> {
     let names: Vec<String> = patch.keys().filter(|key| key.starts_with(prefix)).cloned().collect();
     let mut found = Vec::with_capacity(names.len());
     for name in names {
         match patch.remove(&name) {
             Some(Value::Array(items)) => found.push((name[prefix.len()..].to_owned(), items)),
-            _ => return Err(format!("`{name}` must be a list")),
+            _ => return Err(PatchError::Format(format!("`{name}` must be a list"))),
         }
     }
     Ok(found)
@@ -213,17 +245,17 @@ fn position(items: &[Value], item: &Value, kind: ListKind) -> Option<usize> {
 }
 
 /// The items of a patch must come in the order that the patch asks for.
-fn check_order(items: &[Value], order: &[Value], kind: ListKind, name: &str) -> Result<(), String> {
+fn check_order(items: &[Value], order: &[Value], kind: ListKind, name: &str) -> Result<(), PatchError> {
     let mut last = 0;
     for item in items.iter().filter(|item| item.get(DIRECTIVE).is_none()) {
         match position(&order[last..], item, kind) {
             Some(found) => last += found,
             None => {
-                return Err(format!(
+                return Err(PatchError::Content(format!(
                     "The order in patch list:\n{}\n doesn't match {ELEMENT_ORDER}{name} list:\n{}\n",
                     Value::Array(items.to_vec()),
                     Value::Array(order.to_vec())
-                ));
+                )));
             }
         }
     }
@@ -281,7 +313,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn patched(original: Value, patch: Value) -> Result<Value, String> {
+    fn patched(original: Value, patch: Value) -> Result<Value, PatchError> {
         let (Value::Object(original), Value::Object(patch)) = (original, patch) else { panic!("objects only") };
         apply(original, patch, &OBJECT).map(Value::Object)
     }
@@ -313,10 +345,10 @@ mod tests {
                 ),
             ),
             (
-                "an element of a keyed list that is new is appended",
+                "an element of a keyed list that is new comes before what only the server has",
                 pod(json!({"containers": [{"name": "a"}]})),
                 pod(json!({"containers": [{"name": "b", "image": "b:1"}]})),
-                pod(json!({"containers": [{"name": "a"}, {"name": "b", "image": "b:1"}]})),
+                pod(json!({"containers": [{"name": "b", "image": "b:1"}, {"name": "a"}]})),
             ),
             (
                 "$patch: delete removes an element",
@@ -369,7 +401,7 @@ mod tests {
                     json!({"containers": [{"name": "a", "ports": [{"containerPort": 80, "name": "http"}, {"containerPort": 81}], "env": [{"name": "B", "value": "2"}], "volumeMounts": [{"mountPath": "/x", "name": "w"}]}]}),
                 ),
                 pod(
-                    json!({"containers": [{"name": "a", "ports": [{"containerPort": 80, "name": "http"}, {"containerPort": 81}], "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}], "volumeMounts": [{"mountPath": "/x", "name": "w"}]}]}),
+                    json!({"containers": [{"name": "a", "ports": [{"containerPort": 80, "name": "http"}, {"containerPort": 81}], "env": [{"name": "B", "value": "2"}, {"name": "A", "value": "1"}], "volumeMounts": [{"mountPath": "/x", "name": "w"}]}]}),
                 ),
             ),
             (
@@ -472,7 +504,7 @@ mod tests {
                 "does not list `hostPath`",
             ),
         ] {
-            let refusal = patched(pod.clone(), patch).unwrap_err();
+            let refusal = patched(pod.clone(), patch).unwrap_err().to_string();
             assert!(refusal.contains(why), "{refusal}");
         }
     }

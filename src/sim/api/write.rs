@@ -94,6 +94,8 @@ fn replace(
         Some(asked) => Managed::from_json(asked, path.kind.api_version()),
         None => known,
     };
+    let shown = to_value(before, None);
+    defaults::on_update(path.kind, &shown, &mut value);
     let object = parse(path.kind, value, Some(before))?;
     let (part, subresource) = part(path);
     let by = Writer { manager: request.manager(), mode };
@@ -102,7 +104,7 @@ fn replace(
         return Ok(access.view(&after));
     }
     let by = write_by(access, &after, subresource, request);
-    noted.note_update(&to_value(before, None), &to_value(&after, None), by);
+    noted.note_update(&shown, &to_value(&after, None), by);
     Ok(settle(access, after, noted, mode))
 }
 
@@ -123,7 +125,7 @@ pub(super) fn patch(shared: &Shared, path: &ObjectPath, request: &Request) -> An
         let managed = access.book.managed_fields(&before);
         let value = patch::patched(kind, to_value(&before, managed.as_deref()), patch)?;
         check_place(path, &value)?;
-        replace(&mut access, path, &before, value, mode, request)
+        replace(&mut access, path, &before, value, mode, request).map_err(Refusal::of_patch)
     })?;
     answer_with(StatusCode::OK, shared, &view, request)
 }
@@ -151,10 +153,12 @@ fn apply(shared: &Shared, path: &ObjectPath, request: &Request, mut config: Valu
         let mut managed = access.book.managed(&before);
         let (part, subresource) = part(path);
         let by = write_by(&access, &before, subresource, request);
-        let mut merged = managed.apply(&to_value(&before, None), &config, force, by)?;
+        let shown = to_value(&before, None);
+        let mut merged = managed.apply(&shown, &config, force, by)?;
         if let Some(version) = config["metadata"].get("resourceVersion") {
             merged["metadata"]["resourceVersion"] = version.clone();
         }
+        defaults::on_update(path.kind, &shown, &mut merged);
         let object = parse(path.kind, merged, Some(&before))?;
         let by = Writer { manager: request.manager(), mode };
         let after = access.world.update(object, part, by)?;

@@ -75,6 +75,18 @@ impl Client {
         body: Option<&Value>,
     ) -> Result<Answer, reqwest::Error> {
         let content = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+        self.request_as(content, method, path, token, body)
+    }
+
+    /// One request whose body is of the media type `content`.
+    pub(super) fn request_as(
+        &self,
+        content: &str,
+        method: Method,
+        path: &str,
+        token: &str,
+        body: Option<&Value>,
+    ) -> Result<Answer, reqwest::Error> {
         let url = if path.starts_with('/') { format!("{}{path}", self.url) } else { path.to_owned() };
         let mut request = self.http.request(method, url).bearer_auth(token);
         if let Some(body) = body {

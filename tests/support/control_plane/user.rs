@@ -194,6 +194,13 @@ impl User {
         self.client.request(method, path, &self.token, body)
     }
 
+    /// One request whose body is of the media type `content`, to a path or to a whole URL.
+    #[track_caller]
+    pub(crate) fn request_as(&self, content: &str, method: Method, path: &str, body: &Value) -> Answer {
+        let answer = self.client.request_as(content, method, path, &self.token, Some(body));
+        answer.expect("the API server should answer")
+    }
+
     /// Reads `path`, or says why there is no answer at all.
     pub(crate) fn try_get(&self, path: &str) -> Result<Answer, reqwest::Error> {
         self.request(Method::GET, path, None)
