@@ -427,7 +427,11 @@ fn folded(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, cells: usize) -> Line<
     }
     let (counts, budget) = (&snapshot.counts, &snapshot.budget);
     let mut spans = vec![Span::raw(" ")];
-    spans.extend(doing(ink, seen));
+    match snapshot.phase {
+        // The words for it would push the numbers off the line.
+        Phase::Native => spans.push(ink.span(format!("{} native", ink.glyph(Glyph::Moving)), Role::Warn)),
+        _ => spans.extend(doing(ink, seen)),
+    }
     let numbers = format!(" {}/{} down {}/{}", counts.updated, counts.nodes, budget.charged, budget.max_unavailable);
     let role = if budget.charged > budget.max_unavailable { Role::Bad } else { Role::Title };
     spans.push(ink.span(numbers, role));
