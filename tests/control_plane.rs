@@ -10,6 +10,7 @@ mod support;
 #[cfg(test)]
 mod control_plane {
     mod command_line;
+    mod console;
     mod differential;
     mod driving;
     mod hollow;

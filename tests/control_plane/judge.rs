@@ -16,13 +16,11 @@ use rolldeck::engine::quantity::IntOrPercent;
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::yard::{GOOD, MISSING, NODES, Yard, scenario};
-use crate::support::control_plane::{Grant, Seen, eventually};
+use super::yard::{BUDGET, DS, GOOD, MISSING, NODES, Yard, assert_within_budget, replaced, scenario};
+use crate::support::control_plane::{Seen, eventually};
 use crate::support::program::{Operator, text};
 
-const DS: &str = "ds/agent";
 const V2: &str = "agent=registry.test/agent:v2";
-const BUDGET: usize = 2;
 /// How long we look at something that must not happen.
 const QUIET: Duration = Duration::from_secs(3);
 const SOON: Duration = Duration::from_secs(60);
@@ -199,7 +197,7 @@ fn release_restores_the_update_strategy_to_the_byte() {
     let mut percent = scenario(StrategyKind::RollingUpdate);
     percent.daemon_sets[0].max_unavailable = IntOrPercent::Percent(10);
     let Some(yard) = Yard::with("judge-release", percent) else { return };
-    let operator = operator(&yard);
+    let operator = yard.operator();
     let strategy = || yard.daemon_set()["spec"]["updateStrategy"].to_string();
     let before = strategy();
     assert_eq!(before, r#"{"rollingUpdate":{"maxSurge":0,"maxUnavailable":"10%"},"type":"RollingUpdate"}"#);
@@ -292,39 +290,10 @@ fn flapping_nodes_and_an_image_that_cannot_be_pulled_take_nothing_more_down() {
 /// A yard, and an operator of its DaemonSet.
 fn yard(name: &str) -> Option<(Yard, Operator)> {
     let yard = Yard::new(name)?;
-    let operator = operator(&yard);
+    let operator = yard.operator();
     Some((yard, operator))
-}
-
-/// Somebody with the rights that a rollout needs, and no other.
-fn operator(yard: &Yard) -> Operator {
-    let namespace = yard.sandbox.namespace();
-    let reads = "pods,events,daemonsets.apps,controllerrevisions.apps,leases.coordination.k8s.io";
-    let user = yard.sandbox.user(
-        "alice",
-        &[
-            Grant::within(namespace, "get,list,watch", reads),
-            Grant::within(namespace, "patch", "daemonsets.apps"),
-            Grant::within(namespace, "delete", "pods"),
-            Grant::within(namespace, "create,update", "leases.coordination.k8s.io"),
-            Grant::everywhere("get,list,watch", "nodes"),
-        ],
-    );
-    Operator::new(user.kubeconfig(), namespace)
-}
-
-/// The nodes that have another pod than before.
-fn replaced(before: &BTreeMap<String, Seen>, after: &BTreeMap<String, Seen>) -> BTreeSet<String> {
-    let uid = |pods: &BTreeMap<String, Seen>, node: &str| pods.get(node).map(|pod| pod.uid.clone());
-    before.keys().filter(|node| uid(before, node) != uid(after, node)).cloned().collect()
 }
 
 fn deleted_since(yard: &Yard, from: Instant) -> usize {
     yard.witness.deletes_since(from).len()
-}
-
-#[track_caller]
-fn assert_within_budget(yard: &Yard, from: Instant) {
-    let worst = yard.witness.worst_since(from);
-    assert!(worst <= BUDGET, "{worst} nodes were down at once");
 }

@@ -1,6 +1,7 @@
 //! Twenty hollow nodes with a DaemonSet that runs on them, and a witness who watches.
 
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use rolldeck::engine::facts::StrategyKind;
 use rolldeck::engine::quantity::IntOrPercent;
@@ -8,8 +9,13 @@ use rolldeck::sim::hollow::{Hollow, Options, Workloads};
 use rolldeck::sim::world::scenario::{DaemonSetPlan, Image, NodeSpec, PullError, Scenario};
 use serde_json::{Value, json};
 
-use crate::support::control_plane::{Sandbox, Witness, sandbox};
+use crate::support::control_plane::{Grant, Sandbox, Seen, Witness, sandbox};
+use crate::support::program::Operator;
 
+/// The DaemonSet, as the command line names it.
+pub(crate) const DS: &str = "ds/agent";
+/// Its `maxUnavailable`.
+pub(crate) const BUDGET: usize = 2;
 /// How many nodes there are.
 pub(crate) const NODES: usize = 20;
 /// For what takes a second on an idle machine.
@@ -78,14 +84,9 @@ impl Yard {
             none if none.is_empty() => what.to_owned(),
             refusals => format!("{what}; the API server refused hollow nodes: {refusals:#?}"),
         };
-        let deadline = std::time::Instant::now() + SOON;
+        let deadline = Instant::now() + SOON;
         while !holds(&self.witness) {
-            assert!(
-                std::time::Instant::now() < deadline,
-                "not within {SOON:?}: {}\n{}",
-                refused(),
-                self.witness.describe()
-            );
+            assert!(Instant::now() < deadline, "not within {SOON:?}: {}\n{}", refused(), self.witness.describe());
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -107,4 +108,33 @@ impl Yard {
         let path = format!("/api/v1/nodes/{node}");
         self.sandbox.admin().patch(&path, &json!({"metadata": {"labels": labels}})).ok();
     }
+
+    /// Somebody with the rights that a rollout needs, and no other.
+    pub(crate) fn operator(&self) -> Operator {
+        let namespace = self.sandbox.namespace();
+        let reads = "pods,events,daemonsets.apps,controllerrevisions.apps,leases.coordination.k8s.io";
+        let user = self.sandbox.user(
+            "alice",
+            &[
+                Grant::within(namespace, "get,list,watch", reads),
+                Grant::within(namespace, "patch", "daemonsets.apps"),
+                Grant::within(namespace, "delete", "pods"),
+                Grant::within(namespace, "create,update", "leases.coordination.k8s.io"),
+                Grant::everywhere("get,list,watch", "nodes"),
+            ],
+        );
+        Operator::new(user.kubeconfig(), namespace)
+    }
+}
+
+/// The nodes that have another pod than before.
+pub(crate) fn replaced(before: &BTreeMap<String, Seen>, after: &BTreeMap<String, Seen>) -> BTreeSet<String> {
+    let uid = |pods: &BTreeMap<String, Seen>, node: &str| pods.get(node).map(|pod| pod.uid.clone());
+    before.keys().filter(|node| uid(before, node) != uid(after, node)).cloned().collect()
+}
+
+#[track_caller]
+pub(crate) fn assert_within_budget(yard: &Yard, from: Instant) {
+    let worst = yard.witness.worst_since(from);
+    assert!(worst <= BUDGET, "{worst} nodes were down at once");
 }

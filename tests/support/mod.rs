@@ -5,3 +5,5 @@
 pub(crate) mod control_plane;
 #[cfg(test)]
 pub(crate) mod program;
+#[cfg(test)]
+pub(crate) mod terminal;

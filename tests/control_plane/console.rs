@@ -1,0 +1,121 @@
+//! The judge at the console: the same promises, by keys in a terminal.
+
+use std::time::{Duration, Instant};
+
+use super::yard::{BUDGET, DS, GOOD, NODES, Yard, assert_within_budget, replaced};
+use crate::support::control_plane::eventually;
+use crate::support::terminal::Terminal;
+
+const SIZE: (u16, u16) = (100, 40);
+const QUIET: Duration = Duration::from_secs(3);
+
+/// Arms the console and gives the DaemonSet v2, as the README says.
+fn set_image(console: &Terminal) {
+    console.until("20 of 20 updated");
+    console.press(&["A"]);
+    console.until("ARMED");
+    console.press(&["I"]);
+    console.until("New image: registry.test/agent:v1");
+    console.press(&["BSpace"]);
+    console.write("2");
+    console.until("agent → registry.test/agent:v2");
+    choose(console, "Set image");
+    console.until("partition keeps 20");
+}
+
+/// Goes to a dialog's button and presses it. A key is pressed when the screen shows what came of the one before.
+fn choose(console: &Terminal, button: &str) {
+    while focused(console).is_none_or(|focused| focused != button) {
+        let before = focused(console);
+        console.press(&["Tab"]);
+        eventually("the focus moves", Duration::from_secs(20), || (focused(console) != before).then_some(()));
+    }
+    console.press(&["Enter"]);
+}
+
+/// The button that has the focus.
+fn focused(console: &Terminal) -> Option<String> {
+    let screen = console.screen();
+    let (_, from) = screen.split_once("[>")?;
+    from.split_once("<]").map(|(button, _)| button.to_owned())
+}
+
+fn keep(console: &Terminal, old: usize) {
+    console.write(&format!(":partition {old}"));
+    console.press(&["Enter"]);
+    console.until("[ Start step ]");
+    console.press(&["Enter"]);
+}
+
+/// a) partition 20 → 18 → 10 → 0.
+#[test]
+fn a_rollout_by_keys() {
+    let Some(yard) = Yard::new("console-steps") else { return };
+    let began = Instant::now();
+    let Some(console) = Terminal::open(&yard.operator(), &[DS], SIZE) else { return };
+    let mut before = yard.witness.pods();
+    set_image(&console);
+    std::thread::sleep(QUIET / 3);
+    assert_eq!(yard.witness.deletes_since(began).len(), 0, "nothing moves before the first step");
+    for old in [18, 10, 0] {
+        keep(&console, old);
+        yard.until(&format!("{old} nodes are left at v1, all serve"), |witness| {
+            witness.serving(":v1").len() == old && witness.serving(":v2").len() == NODES - old
+        });
+        if old > 0 {
+            console.until(&format!("{} of 20 updated, {0} allowed", NODES - old));
+            std::thread::sleep(QUIET / 3);
+        }
+        let after = yard.witness.pods();
+        let earlier = before.values().filter(|pod| pod.image == GOOD[1]).count();
+        assert_eq!(after.values().filter(|pod| pod.image == GOOD[1]).count(), NODES - old);
+        assert_eq!(replaced(&before, &after).len(), NODES - old - earlier, "the rest was left alone");
+        before = after;
+    }
+    console.until("its controller drives");
+    assert_eq!(yard.daemon_set()["spec"]["updateStrategy"]["type"], "RollingUpdate");
+    assert_eq!(yard.witness.deletes_since(began).len(), NODES);
+    assert_within_budget(&yard, began);
+    console.press(&["q"]);
+    console.until("Pane is dead (status 0");
+}
+
+/// c), g) a second console says who drives, pauses although it is read-only, and takes over when it is told to.
+#[test]
+fn a_second_console_observes_pauses_and_takes_over() {
+    let Some(yard) = Yard::new("console-second") else { return };
+    let began = Instant::now();
+    let operator = yard.operator();
+    let Some(first) = Terminal::open(&operator, &[DS], SIZE) else { return };
+    set_image(&first);
+    let Some(second) = Terminal::open(&operator, &[DS], SIZE) else { return };
+    second.until("tester@");
+    assert!(second.screen().contains("READ-ONLY"), "{}", second.screen());
+    keep(&first, 0);
+    yard.until("four nodes serve v2", |witness| witness.serving(":v2").len() >= 4);
+
+    second.press(&["P"]);
+    second.until("Pause");
+    second.press(&["Enter"]);
+    first.until("paused");
+    let paused = Instant::now();
+    std::thread::sleep(QUIET);
+    // What the first console shows may be a frame younger than what it does.
+    let after = yard.witness.deletes_since(paused + Duration::from_millis(200));
+    assert!(after.is_empty(), "deleted while paused: {after:?}");
+    assert!(yard.witness.serving(":v2").len() + BUDGET < NODES, "it came too late to prove anything");
+
+    second.press(&["A"]);
+    second.until("ARMED");
+    second.press(&["D"]);
+    second.until("Take over");
+    choose(&second, "Take over");
+    second.until("you drive");
+    first.until("tester@");
+    second.press(&["C"]);
+    second.until("[ Cancel ]");
+    second.press(&["Enter"]);
+    yard.until("all serve v2", |witness| witness.serving(":v2").len() == NODES);
+    assert_within_budget(&yard, began);
+    assert_eq!(yard.witness.deletes_since(began).len(), NODES, "nothing was deleted twice");
+}

@@ -1,0 +1,81 @@
+//! A terminal with somebody at it: the program in a tmux of its own, keys in, screen out.
+
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::program::Operator;
+
+/// One window; closed when dropped.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    socket: String,
+}
+
+impl Terminal {
+    /// Opens the program with `line` in a window of that size; nothing where there is no tmux (which it says in one line).
+    pub(crate) fn open(operator: &Operator, line: &[&str], (columns, rows): (u16, u16)) -> Option<Self> {
+        static COUNT: AtomicUsize = AtomicUsize::new(1);
+        if Command::new("tmux").arg("-V").output().is_err() {
+            let test = std::thread::current().name().unwrap_or("a test").to_owned();
+            eprintln!("skipped {test}: there is no tmux; install it to test the console in a terminal");
+            return None;
+        }
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let terminal = Self { socket: format!("rolldeck-test-{}-{number}", std::process::id()) };
+        let program = operator.command(line);
+        let set = program.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)));
+        let mut words: Vec<String> =
+            vec!["env".into(), "-i".into(), "TERM=screen-256color".into(), "LANG=C.UTF-8".into()];
+        words.extend(set.map(|(name, value)| format!("{name}={value}")));
+        words.push(program.get_program().to_string_lossy().into_owned());
+        words.extend(program.get_args().map(|arg| arg.to_string_lossy().into_owned()));
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        let opening = ["new-session", "-d", "-x", &columns, "-y", &rows, "--"];
+        let opened = terminal.tmux(opening.into_iter().chain(words.iter().map(String::as_str)));
+        assert!(opened.status.success(), "tmux: {}", String::from_utf8_lossy(&opened.stderr));
+        // What the program says last stays on the screen.
+        terminal.tmux(["set-option", "-g", "remain-on-exit", "on"]);
+        Some(terminal)
+    }
+
+    /// Presses keys, by tmux' names: `A`, `Enter`, `Tab`, `C-c`.
+    pub(crate) fn press(&self, keys: &[&str]) {
+        for key in keys {
+            self.tmux(["send-keys", key]);
+        }
+    }
+
+    /// Types text.
+    pub(crate) fn write(&self, text: &str) {
+        self.tmux(["send-keys", "-l", text]);
+    }
+
+    /// What is on the screen.
+    pub(crate) fn screen(&self) -> String {
+        String::from_utf8_lossy(&self.tmux(["capture-pane", "-p"]).stdout).into_owned()
+    }
+
+    /// Waits until the screen shows these words.
+    #[track_caller]
+    pub(crate) fn until(&self, words: &str) {
+        let within = Duration::from_secs(60);
+        let deadline = Instant::now() + within;
+        while !self.screen().contains(words) {
+            assert!(Instant::now() < deadline, "no `{words}` within {within:?} on\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn tmux<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> Output {
+        let mut tmux = Command::new("tmux");
+        tmux.args(["-u", "-f", "/dev/null", "-L", &self.socket]).args(words).env_remove("TMUX");
+        tmux.output().expect("tmux should run")
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(["kill-server"]);
+    }
+}
