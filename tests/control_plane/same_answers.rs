@@ -102,7 +102,7 @@ fn agent() -> Value {
     })
 }
 
-fn pod(spec: Value) -> Value {
+fn pod(spec: &Value) -> Value {
     json!({"spec": {"template": {"spec": spec}}})
 }
 
@@ -111,17 +111,17 @@ fn strategic_merge_patches_come_out_the_same() {
     let Some(pair) = Pair::new("strategic") else { return };
     pair.same("create", JSON, &Method::POST, "?fieldManager=test", &agent());
     pair.patches(STRATEGIC, &[
-        ("an image", pod(json!({"containers": [{"name": "agent", "image": "registry.test/agent:2"}]}))),
+        ("an image", pod(&json!({"containers": [{"name": "agent", "image": "registry.test/agent:2"}]}))),
         ("a null", json!({"metadata": {"labels": {"old": null, "never": null}, "annotations": {"more": "y"}}})),
-        ("an env more, one other", pod(json!({"containers": [{"name": "agent", "env": [{"name": "C", "value": "3"}, {"name": "A", "value": "9"}]}]}))),
-        ("an env less", pod(json!({"containers": [{"name": "agent", "env": [{"name": "B", "$patch": "delete"}]}]}))),
-        ("a port renamed, one more", pod(json!({"containers": [{"name": "agent", "ports": [{"containerPort": 80, "name": "http"}, {"containerPort": 81}]}]}))),
-        ("args are atomic", pod(json!({"containers": [{"name": "agent", "args": ["--c"]}]}))),
-        ("tolerations are atomic", pod(json!({"tolerations": [{"key": "c", "operator": "Exists"}]}))),
-        ("an order", pod(json!({"$setElementOrder/containers": [{"name": "sidecar"}, {"name": "agent"}], "containers": [{"name": "agent", "image": "registry.test/agent:3"}]}))),
-        ("an order with a stranger", pod(json!({"$setElementOrder/containers": [{"name": "agent"}, {"name": "new"}], "containers": [{"name": "new", "image": "registry.test/new:1"}]}))),
-        ("a container less", pod(json!({"containers": [{"name": "new", "$patch": "delete"}]}))),
-        ("another source for a volume", pod(json!({"volumes": [{"name": "data", "$retainKeys": ["name", "hostPath"], "hostPath": {"path": "/x", "type": ""}}]}))),
+        ("an env more, one other", pod(&json!({"containers": [{"name": "agent", "env": [{"name": "C", "value": "3"}, {"name": "A", "value": "9"}]}]}))),
+        ("an env less", pod(&json!({"containers": [{"name": "agent", "env": [{"name": "B", "$patch": "delete"}]}]}))),
+        ("a port renamed, one more", pod(&json!({"containers": [{"name": "agent", "ports": [{"containerPort": 80, "name": "http"}, {"containerPort": 81}]}]}))),
+        ("args are atomic", pod(&json!({"containers": [{"name": "agent", "args": ["--c"]}]}))),
+        ("tolerations are atomic", pod(&json!({"tolerations": [{"key": "c", "operator": "Exists"}]}))),
+        ("an order", pod(&json!({"$setElementOrder/containers": [{"name": "sidecar"}, {"name": "agent"}], "containers": [{"name": "agent", "image": "registry.test/agent:3"}]}))),
+        ("an order with a stranger", pod(&json!({"$setElementOrder/containers": [{"name": "agent"}, {"name": "new"}], "containers": [{"name": "new", "image": "registry.test/new:1"}]}))),
+        ("a container less", pod(&json!({"containers": [{"name": "new", "$patch": "delete"}]}))),
+        ("another source for a volume", pod(&json!({"volumes": [{"name": "data", "$retainKeys": ["name", "hostPath"], "hostPath": {"path": "/x", "type": ""}}]}))),
         ("finalizers", json!({"metadata": {"finalizers": ["example.com/a", "example.com/b"]}})),
         ("a finalizer more", json!({"metadata": {"finalizers": ["example.com/c"]}})),
         ("finalizers less", json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/a", "example.com/c", "example.com/b"]}})),
@@ -130,14 +130,14 @@ fn strategic_merge_patches_come_out_the_same() {
         ("no strategy at all", json!({"spec": {"updateStrategy": null}})),
         (
                 "a replaced list",
-                pod(json!({"containers": [{"name": "agent", "env": [{"name": "D", "value": "4"}, {"$patch": "replace"}]}]})),
+                pod(&json!({"containers": [{"name": "agent", "env": [{"name": "D", "value": "4"}, {"$patch": "replace"}]}]})),
             ),
         ("a replaced object", json!({"metadata": {"labels": {"$patch": "replace", "only": "this"}}})),
         ("nothing", json!({})),
-        ("no merge key", pod(json!({"containers": [{"image": "x"}]}))),
-        ("an unknown directive", pod(json!({"containers": [{"name": "agent", "$patch": "swap"}]}))),
-        ("an order that is none", pod(json!({"$setElementOrder/containers": [{"name": "agent"}], "containers": [{"name": "sidecar", "image": "y"}]}))),
-        ("keys that are not retained", pod(json!({"volumes": [{"name": "data", "$retainKeys": ["name"], "emptyDir": {}}]}))),
+        ("no merge key", pod(&json!({"containers": [{"image": "x"}]}))),
+        ("an unknown directive", pod(&json!({"containers": [{"name": "agent", "$patch": "swap"}]}))),
+        ("an order that is none", pod(&json!({"$setElementOrder/containers": [{"name": "agent"}], "containers": [{"name": "sidecar", "image": "y"}]}))),
+        ("keys that are not retained", pod(&json!({"volumes": [{"name": "data", "$retainKeys": ["name"], "emptyDir": {}}]}))),
         ("a selector", json!({"spec": {"selector": {"matchLabels": {"app": "other"}}}})),
         ("another name", json!({"metadata": {"name": "other"}})),
         ("a stale version", json!({"metadata": {"resourceVersion": "1"}})),
@@ -156,15 +156,15 @@ fn other_patches_and_updates_come_out_the_same() {
         MERGE,
         &[
             ("labels", json!({"metadata": {"labels": {"a": "b", "old": null}}})),
-            ("a list", pod(json!({"tolerations": [{"key": "z", "operator": "Exists"}]}))),
+            ("a list", pod(&json!({"tolerations": [{"key": "z", "operator": "Exists"}]}))),
             ("the brake", json!({"spec": {"updateStrategy": {"type": "OnDelete"}}})),
             (
                 "back",
                 json!({"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}}}),
             ),
             ("an unknown strategy", json!({"spec": {"updateStrategy": {"type": "Never"}}})),
-            ("no container", pod(json!({"containers": []}))),
-            ("no list", pod(json!({"containers": "none"}))),
+            ("no container", pod(&json!({"containers": []}))),
+            ("no list", pod(&json!({"containers": "none"}))),
             ("not an object", json!([1])),
         ],
     );
