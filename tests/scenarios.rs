@@ -1,6 +1,8 @@
 //! What a rollout is judged by, in the simulated world under virtual time: twenty nodes, and the seven things that an
 //! operator does with them. The same seven are judged on a real control plane elsewhere.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -200,7 +200,8 @@ impl<'a> Assessor<'a> {
 
     fn sort_out(&self, ix: NodeIx) -> OnNode<'a> {
         let view = self.view;
-        let (mut live, mut going): (Option<(PodIx, &PodEntry)>, Option<(PodIx, &PodEntry)>) = (None, None);
+        let mut live: Option<(PodIx, &PodEntry)> = None;
+        let mut going = live;
         for (at, pod) in view.pods_on(ix) {
             let slot = if pod.fact.deletion_at.is_none() { &mut live } else { &mut going };
             let newer =

@@ -121,7 +121,7 @@ mod tests {
         }
     }
 
-    fn judge(spec: serde_json::Value, node: &NodeFact) -> (bool, bool, bool) {
+    fn judge(spec: &serde_json::Value, node: &NodeFact) -> (bool, bool, bool) {
         let judged = eligibility(node, &Template::from_json(json!({ "spec": spec })));
         (judged.should_run, judged.should_continue, judged.in_fleet)
     }
@@ -153,7 +153,7 @@ mod tests {
             ("network taint with it", &json!({"hostNetwork": true}), &[], &[(NETWORK_UNAVAILABLE, NoSchedule)], all),
             ("another node's name", &json!({"nodeName": "ipc-2"}), &[], &[], none),
         ] {
-            assert_eq!(judge(spec.clone(), &node(labels, taints)), want, "{what}");
+            assert_eq!(judge(spec, &node(labels, taints)), want, "{what}");
         }
     }
 
@@ -169,7 +169,7 @@ mod tests {
             (json!([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["ipc-1"]}]}]), true),
             (json!([expression("cores", "Around", &["8"])]), false),
         ] {
-            assert_eq!(judge(spec(terms.clone()), &node).0, want, "{terms}");
+            assert_eq!(judge(&spec(terms.clone()), &node).0, want, "{terms}");
         }
     }
 }

@@ -150,7 +150,7 @@ impl Observer {
             Kind::Node => self.node_is(object, change.at),
             Kind::DaemonSet if here && object.meta.name == self.name => self.daemon_set_is(change),
             Kind::Lease if here && *object.meta.name == *lease_name(&self.name) => {
-                self.lease_is(object, gone, change.at)
+                self.lease_is(object, gone, change.at);
             }
             Kind::Pod if here => {
                 if let Some(deletion) = deletions.iter().find(|deletion| deletion.uid == object.meta.uid)
