@@ -326,9 +326,10 @@ impl<'a> Assessor<'a> {
             (Some(origin), Some(revision)) => revision != origin,
             _ => at_target,
         };
+        let taken = at_target && progress.taken.contains(name);
         match (down, replaced) {
             (_, true) => Blame::Rollout,
-            (true, false) if put_there => Blame::Suspect,
+            (true, false) if put_there || taken => Blame::Suspect,
             (true, false) => Blame::Node,
             (false, false) if at_target || put_there => Blame::Rollout,
             (false, false) => Blame::PreExisting,

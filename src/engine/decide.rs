@@ -17,6 +17,7 @@ use super::record::{
 use super::snapshot::{Blame, NodeState, Presence};
 use super::template::Template;
 use super::time::Timestamp;
+use super::view::NodeIx;
 use super::{Role, Str};
 
 /// Who acts when the driver does something by itself.
@@ -180,9 +181,13 @@ impl Engine {
 
     /// Drops exceptions that are none any more.
     fn keep_exceptions(&mut self) {
-        if self.progress.down_before.is_empty() && self.progress.excused.is_empty() {
+        let progress = &self.progress;
+        if progress.down_before.is_empty() && progress.excused.is_empty() && progress.taken.is_empty() {
             return;
         }
+        let there: std::collections::BTreeSet<Str> =
+            self.assessment.rows().filter(|row| row.available && row.at_target).map(|row| self.name(row)).collect();
+        self.progress.taken.retain(|name| !there.contains(name));
         let well: std::collections::BTreeSet<Str> =
             self.assessment.rows().filter(|row| row.available).map(|row| self.name(row)).collect();
         self.progress.down_before.retain(|name, _| !well.contains(name));
@@ -381,24 +386,33 @@ impl Engine {
         if !self.saved_progress_began() {
             return Vec::new();
         }
-        if !self.lock.is_fenced(now) {
+        let next: Vec<NodeIx> = self.plan.next.clone();
+        let next = next.into_iter().filter(|node| self.node_retry.get(node).is_none_or(|at| *at <= now));
+        let next: Vec<(NodeIx, Str)> = next.map(|node| (node, self.view.nodes[node].name.clone())).collect();
+        if !self.lock.is_fenced(now) || !self.is_announced(&next) {
             self.fence = true;
+            let room = EXCEPTIONS_LIMIT.saturating_sub(self.progress.taken.len());
+            self.progress.taken.extend(next.into_iter().take(room).map(|(_, name)| name));
             return self.write_lease(now).into_iter().collect();
         }
         let mut effects = Vec::new();
-        for node in self.plan.next.clone() {
-            let Some(row) = self.assessment.row(node) else { continue };
-            if self.node_retry.get(&row.node).is_some_and(|at| *at > now) {
-                continue;
-            }
-            let Some(pod) = row.pod.and_then(|pod| self.view.pod(pod)) else { continue };
-            let (name, uid, node) = (pod.fact.name.clone(), pod.fact.uid.clone(), self.name(row));
+        for (ix, node) in next {
+            let pod = self.assessment.row(ix).and_then(|row| row.pod).and_then(|pod| self.view.pod(pod));
+            let Some(pod) = pod else { continue };
+            let (name, uid) = (pod.fact.name.clone(), pod.fact.uid.clone());
             // Whatever it was before, from here on it is our doing.
             self.progress.down_before.remove(&node);
             let id = self.send_delete(&uid, &node);
             effects.push((id, Effect::DeletePod { name, uid, node, not_after }));
         }
         effects
+    }
+
+    /// Whether the saved record names these nodes as taken, as far as it has room for names.
+    fn is_announced(&self, nodes: &[(NodeIx, Str)]) -> bool {
+        let Some(record) = self.lock.record() else { return false };
+        let taken = &record.progress.taken;
+        taken.len() >= EXCEPTIONS_LIMIT || nodes.iter().all(|(_, name)| taken.contains(name))
     }
 
     /// Whether anything may be started now: we drive, the record says what we think it says, and we see enough.

@@ -13,7 +13,7 @@ use super::facts::{DaemonSetFact, StrategyKind};
 use super::labels::Selector;
 use super::lock::{Lock, Want};
 use super::plan::{Limits, Plan, Standstill, budget};
-use super::record::{Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
+use super::record::{By, Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
 use super::snapshot::{BudgetView, Snapshot};
 use super::time::Timestamp;
 use super::view::{NodeIx, View};
@@ -144,6 +144,7 @@ struct Basis {
     gates: Gates,
     down_before: BTreeMap<Str, Timestamp>,
     excused: BTreeSet<Str>,
+    taken: BTreeSet<Str>,
     origin: Option<Str>,
 }
 
@@ -156,6 +157,7 @@ impl Basis {
             gates: intent.gates.clone(),
             down_before: progress.down_before.clone(),
             excused: progress.excused.clone(),
+            taken: progress.taken.clone(),
             origin: progress.origin.clone(),
         }
     }
@@ -391,6 +393,11 @@ impl Engine {
         self.edits.iter().for_each(|unsaved| unsaved.edit.apply(&mut record));
         if let Some(record) = &mut record {
             record.progress = self.progress.clone();
+            // Who holds the lease has nobody to ask for it.
+            let ours = |by: &By| by.by == self.config.identity;
+            if self.lock.holds() && record.intent.handover.as_ref().is_some_and(ours) {
+                record.intent.handover = None;
+            }
         }
         record
     }

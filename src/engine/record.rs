@@ -261,6 +261,10 @@ pub struct Progress {
     /// Nodes that were down before we began, with since when.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub down_before: BTreeMap<Str, Timestamp>,
+    /// Nodes whose pod the driver deleted, or was about to, that have not been seen well at the target since. Written
+    /// before the deletion is sent, so that whoever drives next knows whose doing it is.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub taken: BTreeSet<Str>,
     /// The halt that stands, or the last one that stood.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub halt: Option<Halt>,

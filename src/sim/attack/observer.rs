@@ -337,9 +337,11 @@ impl Observer {
         if !serving || !strictest {
             return None;
         }
-        let target = forward.iter().find_map(|intent| intent.target.as_ref())?;
         let known = self.failing.iter().find(|(uid, since)| {
-            let at_target = self.pods.get(*uid).is_some_and(|pod| pod.revision.as_ref() == Some(target));
+            // At the target of every intent that was in force: one that was just given up proves nothing.
+            let at_target = self.pods.get(*uid).is_some_and(|pod| {
+                forward.iter().all(|intent| intent.target.is_some() && pod.revision == intent.target)
+            });
             let up =
                 self.pods.get(*uid).and_then(|pod| self.nodes.get(pod.node.as_ref()?)).is_some_and(|seen| seen.ready);
             at_target && up && **since + self.slack < at
@@ -362,6 +364,7 @@ impl Observer {
         let daemon_set = world.store().get(Kind::DaemonSet, &self.namespace, &self.name)?.daemon_set_fact()?;
         let images = daemon_set.template.images();
         if images.iter().all(|image| world.fleet().has_image(node, image)) {
+            self.pulling.remove(node);
             return None;
         }
         let pulled_already = pod.containers.iter().any(|container| !container.image_present);
