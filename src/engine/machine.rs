@@ -51,6 +51,8 @@ pub struct Engine {
     pub(crate) fence: bool,
     /// The write that fails, in words.
     pub(crate) write_failure: Option<Str>,
+    /// The same, of the lease.
+    pub(crate) lease_failure: Option<Str>,
     pub(crate) assessment: Assessment,
     pub(crate) budget: BudgetView,
     pub(crate) plan: Plan,
@@ -207,6 +209,7 @@ impl Engine {
             change_written: false,
             fence: false,
             write_failure: None,
+            lease_failure: None,
             assessment: Assessment::default(),
             budget: BudgetView::default(),
             plan: Plan::default(),
@@ -624,6 +627,7 @@ impl Engine {
         let Some(in_flight) = self.lock.in_flight.take_if(|in_flight| in_flight.id == id) else { return };
         match outcome {
             Ok(done) => {
+                self.lease_failure = None;
                 self.edits.retain(|unsaved| unsaved.serial >= in_flight.edits_before);
                 self.lock.retry_at = Timestamp::default();
                 if let Done::Lease(fact) = done {
@@ -634,6 +638,9 @@ impl Engine {
                 }
             }
             Err(error) => {
+                if !matches!(error.kind, EffectErrorKind::Conflict | EffectErrorKind::NotFound) {
+                    self.lease_failure = Some(error.message.clone());
+                }
                 let wait = match error.kind {
                     EffectErrorKind::Throttled { retry_after_millis } => Duration::from_millis(retry_after_millis),
                     EffectErrorKind::Forbidden | EffectErrorKind::Invalid => Duration::from_secs(10),
@@ -646,7 +653,6 @@ impl Engine {
                         self.lock.retry_at = now;
                     }
                     EffectErrorKind::Forbidden | EffectErrorKind::Invalid => {
-                        self.note_failure(&error);
                         self.fail_pending(|pending| pending.needs != Needs::Adopted, &error.message);
                         self.edits.clear();
                     }

@@ -355,18 +355,18 @@ impl Engine {
                 lines
             }
             Command::Step(_) => vec![
-                format!("{count} more nodes may be updated ({} in total), {pace}.", limits.allowed),
+                format!("{} more may be updated ({} in total), {pace}.", counted(count), limits.allowed),
                 "You can pause at any time. Stepping back reverts no node: undo does.".into(),
             ],
-            Command::Select(Some(_)) => vec![format!("{count} nodes of the selection are in line, {pace}.")],
-            Command::Select(None) => vec![format!("{count} nodes are in line, {pace}.")],
+            Command::Select(Some(_)) => vec![format!("Of the selection, {} in line, {pace}.", counted_are(count))],
+            Command::Select(None) => vec![format!("{} in line, {pace}.", counted_are(count))],
             Command::Pause { .. } if self.strategy() == StrategyKind::RollingUpdate => {
                 vec!["Sets OnDelete at once: its controller stops replacing pods. Nothing else changes.".into()]
             }
             Command::Pause { .. } => vec!["No update starts until resumed. Pods being replaced now finish.".into()],
-            Command::Resume => vec![format!("{count} nodes are in line, {pace}.")],
+            Command::Resume => vec![format!("{} in line, {pace}.", counted_are(count))],
             Command::Undo { .. } => vec![
-                format!("{count} nodes are not at that revision and are replaced, broken ones first, {pace}."),
+                format!("{} not at that revision and replaced, broken ones first, {pace}.", counted_are(count)),
                 "Nodes that never left it keep their pod. Partition and selector are ignored.".into(),
             ],
             Command::Release(_) => self.release_in_words(),
@@ -421,7 +421,9 @@ fn title_of(command: &Command, limits: &Limits) -> String {
     match command {
         Command::Adopt => "Adopt".into(),
         Command::SetImage(_) => "Set image".into(),
-        Command::Step(_) => format!("Step: {} nodes updated in total, {} stay", limits.allowed, limits.keep),
+        Command::Step(_) => {
+            format!("Step: {} updated in total, {} stay", counted(limits.allowed as usize), limits.keep)
+        }
         Command::Select(Some(selector)) => format!("Select nodes: {selector}"),
         Command::Select(None) => "Remove the node selector".into(),
         Command::Pause { .. } => "Pause".into(),
@@ -433,4 +435,14 @@ fn title_of(command: &Command, limits: &Limits) -> String {
         Command::Drive(_) => "Drive".into(),
         Command::StandDown => "Stop driving".into(),
     }
+}
+
+/// `1 node`, `12 nodes`.
+fn counted(nodes: usize) -> String {
+    if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") }
+}
+
+/// `1 node is`, `12 nodes are`.
+fn counted_are(nodes: usize) -> String {
+    if nodes == 1 { "1 node is".to_owned() } else { format!("{nodes} nodes are") }
 }

@@ -226,7 +226,7 @@ impl Engine {
             let by = daemonset.and_then(|daemonset| daemonset.owners.template.clone());
             alarms.push(Alarm::TemplateChanged { by });
         }
-        if let Some(why) = &self.write_failure {
+        for why in self.lease_failure.iter().chain(&self.write_failure) {
             alarms.push(Alarm::WriteFailing { why: why.clone() });
         }
         let drives = self.lock.may_act(now) && self.config().role == Role::Driver;
