@@ -77,7 +77,7 @@ fn a_rollout_by_keys() {
     assert_eq!(yard.witness.deletes_since(began).len(), NODES);
     assert_within_budget(&yard, began);
     console.press(&["q"]);
-    console.until("Pane is dead (status 0");
+    console.until("it ended with 0");
 }
 
 /// c), g) a second console says who drives, pauses although it is read-only, and takes over when it is told to.

@@ -285,7 +285,7 @@ fn seen(object: &Object) -> Seen {
 /// A control plane: one that all share, or one of its own.
 enum Plane {
     Shared(Sandbox),
-    Own(ControlPlane),
+    Own(Box<ControlPlane>),
 }
 
 impl Plane {
@@ -294,7 +294,9 @@ impl Plane {
             Silence::Unnoticed => sandbox(&scenario.name).map(Self::Shared),
             Silence::Noticed => {
                 let node_monitor_grace = scenario.node_grace.div_f64(SPEED);
-                ControlPlane::start_with(&Options { node_monitor_grace, ..Options::default() }).ok().map(Self::Own)
+                ControlPlane::start_with(&Options { node_monitor_grace, ..Options::default() })
+                    .ok()
+                    .map(|plane| Self::Own(Box::new(plane)))
             }
         }
     }

@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::program::Operator;
 
+/// Says how the program ended, and keeps what it said last on the screen.
+const SHELL: &str = r#""$@"; echo "it ended with $?"; exec sleep 600"#;
+
 /// One window; closed when dropped.
 #[derive(Debug)]
 pub(crate) struct Terminal {
@@ -25,8 +28,8 @@ impl Terminal {
         let terminal = Self { socket: format!("rolldeck-test-{}-{number}", std::process::id()) };
         let program = operator.command(line);
         let set = program.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)));
-        let mut words: Vec<String> =
-            vec!["env".into(), "-i".into(), "TERM=screen-256color".into(), "LANG=C.UTF-8".into()];
+        let start = ["sh", "-c", SHELL, "sh", "env", "-i", "TERM=screen-256color", "LANG=C.UTF-8"];
+        let mut words: Vec<String> = start.map(str::to_owned).into();
         words.extend(set.map(|(name, value)| format!("{name}={value}")));
         words.push(program.get_program().to_string_lossy().into_owned());
         words.extend(program.get_args().map(|arg| arg.to_string_lossy().into_owned()));
@@ -34,8 +37,6 @@ impl Terminal {
         let opening = ["new-session", "-d", "-x", &columns, "-y", &rows, "--"];
         let opened = terminal.tmux(opening.into_iter().chain(words.iter().map(String::as_str)));
         assert!(opened.status.success(), "tmux: {}", String::from_utf8_lossy(&opened.stderr));
-        // What the program says last stays on the screen.
-        terminal.tmux(["set-option", "-g", "remain-on-exit", "on"]);
         Some(terminal)
     }
 

@@ -105,12 +105,13 @@ impl Ledger {
 
     /// A pod is like this now.
     pub(crate) fn is(&mut self, mut pod: Seen) {
+        type Flag = fn(&Seen) -> bool;
         let before = self.pods.get(&pod.uid).cloned();
         // Between two attempts the kubelet says nothing of the first: a pull that failed once has failed.
         pod.pull_failed |= before.as_ref().is_some_and(|before| before.pull_failed);
         self.pods.insert(pod.uid.clone(), pod.clone());
         let steps = self.steps.entry(pod.node.clone()).or_default();
-        let was = |flag: fn(&Seen) -> bool| before.as_ref().is_some_and(flag);
+        let was = |flag: Flag| before.as_ref().is_some_and(flag);
         if before.is_none() {
             steps.push(Step::Created(pod.image.clone()));
         }
@@ -118,7 +119,7 @@ impl Ledger {
             steps.push(Step::Deleting);
             self.deletes.push(Delete { at: Instant::now(), pod: before.clone().unwrap_or_else(|| pod.clone()) });
         }
-        let turns: [(fn(&Seen) -> bool, Step); 3] = [
+        let turns: [(Flag, Step); 3] = [
             (|pod| pod.pull_failed, Step::PullFailed),
             (|pod| pod.pulled, Step::Pulled),
             (|pod| pod.ready, Step::Ready),
