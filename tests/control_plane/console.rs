@@ -30,7 +30,7 @@ fn choose(console: &Terminal, button: &str) {
         console.press(&["Tab"]);
         eventually("the focus moves", Duration::from_secs(20), || (focused(console) != before).then_some(()));
     }
-    console.press(&["Enter"]);
+    confirm(console, &format!("[>{button}<]"));
 }
 
 /// The button that has the focus.
@@ -43,7 +43,15 @@ fn focused(console: &Terminal) -> Option<String> {
 fn keep(console: &Terminal, old: usize) {
     console.write(&format!(":partition {old}"));
     console.press(&["Enter"]);
-    console.until("[ Start step ]");
+    confirm(console, "[ Start step ]");
+}
+
+/// Presses enter in the dialog with this button, when it says what it would do: before that, enter does nothing.
+fn confirm(console: &Terminal, button: &str) {
+    eventually("the dialog says what it would do", Duration::from_secs(20), || {
+        let screen = console.screen();
+        (screen.contains(button) && !screen.contains("asking what it would do")).then_some(())
+    });
     console.press(&["Enter"]);
 }
 
@@ -113,8 +121,7 @@ fn a_second_console_observes_pauses_and_takes_over() {
     second.until("you drive");
     first.until("tester@");
     second.press(&["C"]);
-    second.until("[ Cancel ]");
-    second.press(&["Enter"]);
+    confirm(&second, "[ Cancel ]");
     yard.until("all serve v2", |witness| witness.serving(":v2").len() == NODES);
     assert_within_budget(&yard, began);
     assert_eq!(yard.witness.deletes_since(began).len(), NODES, "nothing was deleted twice");
