@@ -103,8 +103,7 @@ fn a_second_console_observes_pauses_and_takes_over() {
     yard.until("four nodes serve v2", |witness| witness.serving(":v2").len() >= 4);
 
     second.press(&["P"]);
-    second.until("Pause");
-    second.press(&["Enter"]);
+    confirm(&second, "[ Pause now ]");
     first.until("paused");
     let paused = Instant::now();
     std::thread::sleep(QUIET);
