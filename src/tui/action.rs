@@ -523,7 +523,7 @@ mod tests {
                 match action.guard {
                     Guard::Write(_) | Guard::Safety => assert!(capital, "{} on {key}", action.name),
                     Guard::Read => {
-                        assert!(!capital || matches!(key.text(), Some('A' | 'G')), "{} on {key}", action.name)
+                        assert!(!capital || matches!(key.text(), Some('A' | 'G')), "{} on {key}", action.name);
                     }
                 }
                 assert_ne!(key.code, KeyCode::Delete);

@@ -18,11 +18,10 @@ fn done(bench: &Bench) -> Vec<Command> {
 
 /// What it asked about.
 fn asked(bench: &Bench) -> Option<Command> {
-    let asked = bench.effects.iter().rev().find_map(|effect| match effect {
+    bench.effects.iter().rev().find_map(|effect| match effect {
         Effect::Ask { command, .. } => Some(command.clone()),
         _ => None,
-    });
-    asked
+    })
 }
 
 fn status(bench: &Bench) -> String {
@@ -64,7 +63,7 @@ fn writes_ask_first_and_are_confirmed_in_proportion() {
         // Beyond: only the DaemonSet's name will do.
         ("AU", Danger::Beyond, "<enter><enter>", None),
         ("AU", Danger::Beyond, "<enter>ipc<enter>", None),
-        ("AU", Danger::Beyond, "<enter>ipc-agent<enter>", Some(undo.clone())),
+        ("AU", Danger::Beyond, "<enter>ipc-agent<enter>", Some(undo)),
         // Without fields the focus begins where it is safe.
         ("AR", Danger::Bounded, "<enter>", Some(Command::Release(Early::Accept))),
         ("AR", Danger::Serious, "<enter>", None),

@@ -16,9 +16,12 @@ fn at_all_sizes(name: &str, bench: impl Fn(u16, u16) -> Bench) {
     }
 }
 
+/// A name, and the snapshot that is drawn under it.
+type Case = (&'static str, fn() -> Snapshot);
+
 #[test]
 fn rollouts() {
-    let cases: [(&str, fn() -> Snapshot); 9] = [
+    let cases: [Case; 9] = [
         ("loading", fixtures::loading),
         ("idle", fixtures::idle),
         ("native_cascade", fixtures::cascade),
