@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rolldeck::engine::facts::StrategyKind;
 use rolldeck::sim::hollow::{Hollow, Options as HollowOptions, Workloads};
-use rolldeck::sim::world::scenario::FleetFault;
+use rolldeck::sim::world::scenario::{DaemonSetPlan, FleetFault, Image, Scenario};
 
 use super::yard::{GOOD, MISSING, NODES, SOON, SPEED, Yard, scenario};
 use crate::support::control_plane::{ControlPlane, Options, Seen, Step, Witness, eventually};
@@ -94,4 +94,31 @@ fn ready(plane: &ControlPlane, node: &str) -> String {
     let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
     let ready = conditions.iter().find(|condition| condition["type"] == "Ready").expect("a Ready condition");
     ready["status"].as_str().unwrap_or_default().to_owned()
+}
+
+/// `cargo test --test control_plane -- --ignored --nocapture thousands`
+#[test]
+#[ignore = "takes minutes and a gigabyte; prints how long"]
+fn thousands_of_nodes_run_a_daemon_set() {
+    let Ok(plane) = ControlPlane::start() else { return };
+    let many = Scenario::new("many").with_site("hall", 1_250_000_000, "n", 3000);
+    let many =
+        many.with_image(Image::new(GOOD[0], 1_000_000)).with_daemon_set(DaemonSetPlan::new("edge", "agent", GOOD[0]));
+    let options = HollowOptions { workloads: Workloads::Create, ..HollowOptions::default() };
+    let began = Instant::now();
+    let hollow = Hollow::start(&plane.target(), &many, options).unwrap();
+    let path = "/apis/apps/v1/namespaces/edge/daemonsets/agent";
+    eventually("all pods are ready", Duration::from_secs(600), || {
+        let status = &plane.admin().get(path).body["status"];
+        (status["numberReady"] == many.nodes.len()).then_some(())
+    });
+    println!("{} nodes registered and running after {:.1?}", many.nodes.len(), began.elapsed());
+    let stale = |lease: &serde_json::Value| {
+        let renewed: jiff::Timestamp = lease["spec"]["renewTime"].as_str().unwrap_or_default().parse().unwrap();
+        jiff::Timestamp::now().duration_since(renewed).as_secs() > 20
+    };
+    std::thread::sleep(Duration::from_secs(30));
+    let leases = plane.admin().get("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases").items();
+    assert_eq!((leases.len(), leases.iter().filter(|lease| stale(lease)).count()), (many.nodes.len(), 0));
+    assert_eq!(hollow.refusals(), Vec::<String>::new());
 }
