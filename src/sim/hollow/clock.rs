@@ -51,11 +51,10 @@ impl Clock {
     }
 
     fn scaled(self, at: Timestamp, factor: f64) -> Timestamp {
-        if at >= self.began_at {
-            self.began_at + at.since(self.began_at).mul_f64(factor)
-        } else {
-            self.began_at - self.began_at.since(at).mul_f64(factor)
-        }
+        let span = (at.millis() - self.began_at.millis()) as f64 * factor;
+        #[expect(clippy::cast_possible_truncation, reason = "a cast saturates")]
+        let span = span.round() as i64;
+        Timestamp::from_millis(self.began_at.millis().saturating_add(span))
     }
 }
 
