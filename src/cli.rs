@@ -18,6 +18,7 @@ mod error;
 mod json;
 mod load;
 mod output;
+mod simulate;
 mod status;
 mod story;
 #[cfg(test)]
@@ -139,6 +140,7 @@ where
     match command {
         Some(Command::Completions { shell }) => complete(shell, &mut output).map(Next::Exit),
         Some(Command::Demo(args)) => demo::run(args, &global, &mut output).await,
+        Some(Command::Simulate(args)) => simulate::run(args, &mut output).await.map(Next::Exit),
         Some(Command::OnCluster(command)) => {
             let session = connect(access(&global)).await?;
             carry_out(&*session, &global, command, &mut output).await.map(Next::Exit)

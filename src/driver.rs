@@ -9,6 +9,7 @@ pub mod handle;
 pub mod practice;
 mod run;
 mod session;
+pub mod simulate;
 
 pub use access::{Access, AccessError};
 pub use handle::{CommandError, DrivenBy, Fleet, FleetRow, FleetState, Request, Rollout, Session};

@@ -104,6 +104,11 @@ pub(crate) enum Command {
     OnCluster(OnCluster),
     /// Open the console on a practice cluster inside this process: a factory with a rollout ready to start
     Demo(DemoArgs),
+    /// Attack rolldeck's promises in a simulated cluster: random rollouts, random faults, an observer of its own
+    ///
+    /// Each run is made from one seed and replays exactly.
+    #[command(after_help = "Exit codes: 0 every promise held, 4 a promise was broken")]
+    Simulate(SimulateArgs),
     /// Print the shell completion script
     Completions {
         /// The shell
@@ -394,6 +399,19 @@ pub(crate) struct DemoArgs {
     pub(crate) write_kubeconfig: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) look: Look,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SimulateArgs {
+    /// How many rollouts
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) runs: u64,
+    /// The first seed; otherwise one by chance, which is printed
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+    /// Tell what happens in the run of one seed
+    #[arg(long, requires = "seed", conflicts_with = "runs")]
+    pub(crate) story: bool,
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

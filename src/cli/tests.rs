@@ -27,6 +27,7 @@ fn help_says_what_can_be_done() {
         "release",
         "drive",
         "demo",
+        "simulate",
         "completions",
     ] {
         assert_snapshot!(format!("help-{command}"), script::help(&[command]));

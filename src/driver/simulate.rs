@@ -1,0 +1,75 @@
+//! Attacks on the promises in the simulated world, on all cores: what `rolldeck simulate` runs.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::sim::attack::case::Case;
+use crate::sim::attack::run::{Report, Story, play, run};
+
+/// So many runs from one seed on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Simulation {
+    /// The first seed; each run has the next.
+    pub seed: u64,
+    /// How many runs.
+    pub runs: u64,
+}
+
+/// What came of a simulation.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Tally {
+    /// How many runs there were.
+    pub runs: u64,
+    /// How many pods were replaced in them.
+    pub deletions: u64,
+    /// How many faults hit them.
+    pub faults: u64,
+    /// The most nodes that a rollout had taken down at once.
+    pub worst_down: usize,
+    /// Runs that broke a promise, by seed: what each broke, in words.
+    pub broken: Vec<(u64, Vec<String>)>,
+}
+
+impl Tally {
+    fn add(&mut self, report: &Report) {
+        self.runs += 1;
+        self.deletions += report.deletions;
+        self.faults += report.faults;
+        self.worst_down = self.worst_down.max(report.worst_down);
+        if !report.violations.is_empty() {
+            self.broken.push((report.seed, report.violations.iter().map(ToString::to_string).collect()));
+        }
+    }
+}
+
+impl Simulation {
+    /// Runs it; blocks until it is done.
+    pub fn run(self) -> Tally {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let next = AtomicU64::new(0);
+        let tally = Mutex::new(Tally::default());
+        std::thread::scope(|scope| {
+            for _ in 0..cores {
+                scope.spawn(|| {
+                    loop {
+                        let nth = next.fetch_add(1, Ordering::Relaxed);
+                        if nth >= self.runs {
+                            return;
+                        }
+                        let report = run(self.seed.wrapping_add(nth));
+                        tally.lock().unwrap_or_else(PoisonError::into_inner).add(&report);
+                    }
+                });
+            }
+        });
+        let mut tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+        tally.broken.sort();
+        tally
+    }
+}
+
+/// What happens in the run of one seed, a line each, and what it breaks.
+pub fn story(seed: u64) -> (Vec<String>, Vec<String>) {
+    let report = play(&Case::random(seed), Story::Kept);
+    (report.story, report.violations.iter().map(ToString::to_string).collect())
+}
