@@ -19,7 +19,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// When its selector cannot be understood: nothing could be said about its pods.
 pub(crate) fn daemonset_fact(mut object: Value) -> Result<DaemonSetFact, String> {
     let template = Template::from_json(take(&mut object, "/spec/template"));
-    let strategy = update_strategy(take(&mut object, "/spec/updateStrategy"));
+    let strategy = UpdateStrategy::from_json(take(&mut object, "/spec/updateStrategy"));
     let (metadata, spec, status) = (&object["metadata"], &object["spec"], &object["status"]);
     let annotations = Labels::from_json(&metadata["annotations"]);
     Ok(DaemonSetFact {
@@ -50,22 +50,6 @@ pub(crate) fn daemonset_fact(mut object: Value) -> Result<DaemonSetFact, String>
         owners: owners(&metadata["managedFields"]),
         deleting: metadata["deletionTimestamp"].is_string(),
     })
-}
-
-fn update_strategy(raw: Value) -> UpdateStrategy {
-    let amount = |value: &Value| -> Option<IntOrPercent> {
-        match value {
-            Value::Number(count) => count.as_u64().and_then(|count| u32::try_from(count).ok()).map(IntOrPercent::Int),
-            Value::String(text) => text.parse().ok(),
-            _ => None,
-        }
-    };
-    UpdateStrategy {
-        kind: kind(raw["type"].as_str().unwrap_or_default()),
-        max_unavailable: amount(&raw["rollingUpdate"]["maxUnavailable"]),
-        max_surge: amount(&raw["rollingUpdate"]["maxSurge"]),
-        raw,
-    }
 }
 
 fn kind(text: &str) -> StrategyKind {
