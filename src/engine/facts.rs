@@ -48,7 +48,7 @@ pub struct Taint {
 }
 
 /// A node, as far as rollouts care.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Hash)]
 pub struct NodeFact {
     /// Its name, by which pods refer to it.
     pub name: Str,

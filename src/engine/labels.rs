@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Str;
 
 /// A set of labels (or annotations): sorted by key, cheap to clone.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub struct Labels(Arc<[(Str, Str)]>);
 
 impl Default for Labels {

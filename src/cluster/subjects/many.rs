@@ -1,6 +1,7 @@
 //! Objects that come in thousands: pods, nodes, events. They are read lean, in place.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -10,6 +11,7 @@ use super::super::watch::Subject;
 use crate::engine::Str;
 use crate::engine::event::{Event, WatchHealth, Watched};
 use crate::engine::facts::NodeFact;
+use crate::engine::labels::Labels;
 
 /// The pods under the DaemonSet's selector.
 #[derive(Default)]
@@ -50,14 +52,21 @@ impl Subject for Pods {
 pub(crate) struct Nodes {
     wanted: watch::Receiver<Arc<Wanted>>,
     interner: Interner,
-    /// What the engine was told of each node; cheap, because most of it is shared with what it keeps.
-    told: HashMap<Str, NodeFact>,
+    /// A fingerprint of what the engine was told of each node, and its labels, which are shared with what it keeps.
+    told: HashMap<Str, (u64, Labels)>,
 }
 
 impl Nodes {
     pub(crate) fn new(wanted: watch::Receiver<Arc<Wanted>>) -> Self {
         Self { wanted, interner: Interner::default(), told: HashMap::new() }
     }
+}
+
+/// The same for the same fact, within this process.
+fn fingerprint_of(fact: &NodeFact) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    fact.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Subject for Nodes {
@@ -71,15 +80,16 @@ impl Subject for Nodes {
     fn applied(&mut self, wire: NodeWire<'_>) -> Result<Option<Event>, String> {
         let wanted = Arc::clone(&self.wanted.borrow());
         let mut fact = wire.fact(&wanted, &mut self.interner);
-        if let Some(told) = self.told.get(&fact.name) {
-            if *told == fact {
+        let fingerprint = fingerprint_of(&fact);
+        if let Some((told, labels)) = self.told.get(&fact.name) {
+            if *told == fingerprint && *labels == fact.labels {
                 return Ok(None);
             }
-            if told.labels == fact.labels {
-                fact.labels = told.labels.clone();
+            if *labels == fact.labels {
+                fact.labels = labels.clone();
             }
         }
-        self.told.insert(fact.name.clone(), fact.clone());
+        self.told.insert(fact.name.clone(), (fingerprint, fact.labels.clone()));
         Ok(Some(Event::Node(Box::new(fact))))
     }
 

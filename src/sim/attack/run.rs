@@ -366,7 +366,10 @@ fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     }
     let drives = matches!(snapshot.driver, DriverView::You { .. } | DriverView::Other { .. });
     match &snapshot.phase {
-        Phase::Loading | Phase::Releasing | Phase::Idle if !snapshot.adopted => None,
+        // Whoever released is gone: somebody has to bring it to its end.
+        Phase::Releasing if !drives => Some(Command::Drive(Takeover::Ask)),
+        Phase::Loading | Phase::Releasing => None,
+        Phase::Idle if !snapshot.adopted => None,
         Phase::Paused(_) | Phase::Halted => Some(Command::Resume),
         Phase::Native if snapshot.adopted || !snapshot.alarms.is_empty() => Some(Command::Pause { why: None }),
         Phase::Native => None,
