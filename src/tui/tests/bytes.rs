@@ -98,3 +98,22 @@ fn fifteen_thousand_nodes_are_drawn_as_fast_as_a_screenful() {
     assert!(bench.screen().contains("node-14999"));
     assert!(bench.screen().contains("of 15000"));
 }
+
+/// `cargo test --lib --release what_a_frame_costs -- --ignored --nocapture`
+#[test]
+#[ignore = "prints figures"]
+fn what_a_frame_costs() {
+    for nodes in [5_000, 15_000] {
+        let fleet: Vec<_> = (0..nodes).map(|nth| target(&format!("ipc-{nth:05}"), NodeState::Updated, nth)).collect();
+        let mut screen = Screen::new(Vec::new());
+        let mut bench = Bench::on(Snapshot { nodes: fleet.into(), ..running() }, 120, 40);
+        show(&mut screen, &bench);
+        let began = std::time::Instant::now();
+        let frames = 200;
+        for nth in 0..frames {
+            bench.type_keys(if nth % 2 == 0 { "j" } else { "k" });
+            show(&mut screen, &bench);
+        }
+        println!("{nodes:>6} nodes, 120x40: {:?} from key to frame (budget 16 ms)", began.elapsed() / frames);
+    }
+}
