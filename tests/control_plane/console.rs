@@ -1,6 +1,9 @@
 //! The judge at the console: the same promises, by keys in a terminal.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
+
+use serde_json::json;
 
 use super::yard::{BUDGET, DS, GOOD, NODES, Yard, assert_within_budget, replaced};
 use crate::support::control_plane::eventually;
@@ -124,4 +127,53 @@ fn a_second_console_observes_pauses_and_takes_over() {
     yard.until("all serve v2", |witness| witness.serving(":v2").len() == NODES);
     assert_within_budget(&yard, began);
     assert_eq!(yard.witness.deletes_since(began).len(), NODES, "nothing was deleted twice");
+}
+
+/// b), f) a canary selector by keys, then none; in the end the update strategy is what it was, to the byte.
+#[test]
+fn canaries_by_keys_and_a_strategy_as_it_was() {
+    let Some(yard) = Yard::new("console-canary") else { return };
+    let canaries: BTreeSet<String> = [2, 9, 15].into_iter().map(|nth| yard.nodes[nth].clone()).collect();
+    for node in &canaries {
+        yard.label(node, &json!({"canary": "true"}));
+    }
+    let (began, before) = (Instant::now(), yard.witness.pods());
+    let original = yard.daemon_set()["spec"]["updateStrategy"].to_string();
+    let Some(console) = Terminal::open(&yard.operator(), &[DS], SIZE) else { return };
+    set_image(&console);
+    console.write(":canary canary=true");
+    console.press(&["Enter"]);
+    confirm(&console, "[ Select ]");
+    console.until("canary=true");
+    keep(&console, 0);
+    yard.until("the canaries serve v2", |witness| witness.serving(":v2") == canaries);
+    std::thread::sleep(QUIET / 3);
+    assert_eq!(replaced(&before, &yard.witness.pods()), canaries, "nobody but the canaries");
+    console.press(&["N"]);
+    console.until("[ Select ]");
+    console.press(&["C-u"]);
+    choose(&console, "Select");
+    yard.until("all serve v2", |witness| witness.serving(":v2").len() == NODES);
+    console.until("its controller drives");
+    assert_eq!(yard.daemon_set()["spec"]["updateStrategy"].to_string(), original);
+    assert_within_budget(&yard, began);
+}
+
+/// e) a roll back by keys, in the middle: what never left the old revision keeps its pod.
+#[test]
+fn a_roll_back_by_keys() {
+    let Some(yard) = Yard::new("console-undo") else { return };
+    let (began, before) = (Instant::now(), yard.witness.pods());
+    let Some(console) = Terminal::open(&yard.operator(), &[DS], SIZE) else { return };
+    set_image(&console);
+    keep(&console, 12);
+    yard.until("eight nodes serve v2", |witness| witness.serving(":v2").len() == NODES - 12);
+    let changed = replaced(&before, &yard.witness.pods());
+    console.press(&["U"]);
+    console.until("[ Roll back ]");
+    choose(&console, "Roll back");
+    yard.until("all serve v1", |witness| witness.serving(":v1").len() == NODES);
+    console.until("its controller drives");
+    assert_eq!(replaced(&before, &yard.witness.pods()), changed, "who never left keeps its pod");
+    assert_within_budget(&yard, began);
 }
