@@ -407,6 +407,9 @@ impl<'a> Assessor<'a> {
         if let Some(trouble) = seen.and_then(|pod| super::diagnose::diagnose(&pod.fact, self.server_now)) {
             return Some(trouble);
         }
+        if let Some(trouble) = pods.live.and_then(|pod| pod.trouble.as_ref()) {
+            return Some(trouble.cause.clone());
+        }
         let (at, message) = self.view.not_created.as_ref().filter(|_| seen.is_none())?;
         let fresh = self.server_now.since(*at) < NOT_CREATED_FRESH;
         fresh.then(|| Cause { kind: CauseKind::NotCreated, message: Some(message.clone()) })

@@ -391,3 +391,19 @@ fn every_node_that_does_not_move_says_why() {
     assert_eq!(held(&Hold::Partition { keep: 10 }), 10);
     assert_eq!(held(&Hold::Budget { used: 2, limit: 2 }), 8);
 }
+
+#[test]
+fn a_pull_that_is_tried_again_is_still_a_failure() {
+    let mut lab = Lab::rolling(10, 2);
+    lab.broken.push("agent:bad".into());
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:bad");
+    console.partition(&mut lab, 9);
+    console.run_for(&mut lab, 20);
+    assert_eq!(console.state(&lab, "n1").0, NodeState::Failed);
+    lab.change_pod("n1", |pod| {
+        pod.containers[0].state = ContainerState::Waiting { reason: "ContainerCreating".into(), message: None };
+    });
+    let (state, why) = console.state(&lab, "n1");
+    assert_eq!((state, why.as_str()), (NodeState::Failed, "image not found"));
+}

@@ -552,10 +552,13 @@ impl PodEntry {
                 (None, None) => seen,
             }
         });
-        let trouble = super::diagnose::diagnose(&fact, now).map(|cause| {
-            let since = before.and_then(|before| before.trouble.as_ref()).map_or(now, |trouble| trouble.since);
-            Trouble { cause, since }
-        });
+        let known = before.and_then(|before| before.trouble.as_ref());
+        let diagnosed = super::diagnose::diagnose(&fact, now)
+            .map(|cause| Trouble { cause, since: known.map_or(now, |trouble| trouble.since) });
+        // A kubelet that tries a pull again says nothing of the last failure: it is over when the images are there.
+        let tries_again =
+            fact.deletion_at.is_none() && fact.containers.iter().any(|container| !container.image_present);
+        let trouble = diagnosed.or_else(|| known.filter(|_| tries_again).cloned());
         Self { fact, first_seen, ready_seen, trouble, node, listed: true }
     }
 }
