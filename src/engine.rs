@@ -26,6 +26,7 @@ pub mod labels;
 mod lock;
 mod machine;
 mod operate;
+mod outcome;
 mod plan;
 pub mod quantity;
 pub mod record;

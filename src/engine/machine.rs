@@ -2,16 +2,16 @@
 //! in [`super::decide`], what to show in [`super::report`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use super::assess::{Assessment, Question, Row};
 use super::command::{Command, CommandId, Notice, Preview, Refusal, Takeover};
 use super::edit::Edit;
-use super::effect::{Done, Effect, EffectError, EffectErrorKind, EffectId, Outcome};
+use super::effect::{Effect, EffectId};
 use super::event::{Event, WatchHealth, Watched};
 use super::facts::{DaemonSetFact, StrategyKind};
 use super::labels::Selector;
 use super::lock::{Lock, Want};
+use super::outcome::{LOST_ANSWER, Retry};
 use super::plan::{Limits, Plan, Standstill, budget};
 use super::record::{By, Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
 use super::snapshot::{BudgetView, Snapshot};
@@ -19,10 +19,6 @@ use super::time::Timestamp;
 use super::view::{NodeIx, View};
 use super::{Config, Role, Str};
 
-/// How long after an answer was lost a pod that is still there, untouched, is taken as not deleted after all.
-const LOST_ANSWER: Duration = Duration::from_secs(30);
-/// How long a failed write waits before the next try, at first and at most.
-const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 /// The state machine of one rollout.
 #[derive(Debug)]
 pub struct Engine {
@@ -57,7 +53,7 @@ pub struct Engine {
     pub(crate) budget: BudgetView,
     pub(crate) plan: Plan,
     /// Something happened since the last assessment.
-    dirty: bool,
+    pub(crate) dirty: bool,
     /// The last assessment holds until then, if nothing happens.
     fresh_until: Option<Timestamp>,
     /// What the last assessment was based on, beside the facts.
@@ -67,7 +63,7 @@ pub struct Engine {
     next_effect: u64,
     next_command: u64,
     pub(crate) next_edit: u64,
-    effects: BTreeMap<EffectId, Sent>,
+    pub(crate) effects: BTreeMap<EffectId, Sent>,
 }
 
 /// An edit of the record that is not saved yet.
@@ -130,8 +126,9 @@ pub(crate) enum PatchKind {
     Release,
 }
 
+/// A write whose answer is still out.
 #[derive(Clone, Debug)]
-enum Sent {
+pub(crate) enum Sent {
     Delete { uid: Str, node: Str },
     DaemonSet,
     Lease,
@@ -162,31 +159,6 @@ impl Basis {
             taken: progress.taken.clone(),
             origin: progress.origin.clone(),
         }
-    }
-}
-
-/// When to try again.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Retry {
-    pub(crate) at: Timestamp,
-    failures: u32,
-}
-
-impl Retry {
-    pub(crate) fn succeeded(&mut self) {
-        *self = Self::default();
-    }
-
-    pub(crate) fn failed(&mut self, error: &EffectError, now: Timestamp) {
-        self.failures = self.failures.saturating_add(1);
-        let grown = RETRY.0.saturating_mul(1 << self.failures.min(8)).min(RETRY.1);
-        let wait = match error.kind {
-            EffectErrorKind::Throttled { retry_after_millis } => Duration::from_millis(retry_after_millis).max(RETRY.0),
-            EffectErrorKind::Forbidden | EffectErrorKind::Invalid => RETRY.1,
-            EffectErrorKind::Conflict | EffectErrorKind::NotFound => RETRY.0,
-            EffectErrorKind::NotSent | EffectErrorKind::Unknown => grown,
-        };
-        self.at = now + wait;
     }
 }
 
@@ -303,18 +275,6 @@ impl Engine {
         let effects = self.decide_now(now);
         self.dirty |= !effects.is_empty() || progress != self.progress;
         effects
-    }
-
-    /// Takes in what came of an effect.
-    pub fn outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
-        self.now = self.now.max(now);
-        self.dirty = true;
-        match self.effects.remove(&id) {
-            Some(Sent::Delete { uid, node }) => self.delete_outcome(&uid, &node, outcome, now),
-            Some(Sent::DaemonSet) => self.patch_outcome(id, outcome, now),
-            Some(Sent::Lease) => self.lease_outcome(id, outcome, now),
-            None => {}
-        }
     }
 
     /// Takes what it has to say once.
@@ -509,157 +469,6 @@ impl Engine {
     /// Whether a deletion was sent and its answer is still out.
     pub(crate) fn deletions_unanswered(&self) -> bool {
         self.effects.values().any(|sent| matches!(sent, Sent::Delete { .. }))
-    }
-
-    fn forget_lost_answers(&mut self, now: Timestamp) {
-        let live = *self.view.health(Watched::Pods) == WatchHealth::Live;
-        let lost = |deletion: &Deletion| match deletion {
-            Deletion::Unknown(at) => live && now >= *at + LOST_ANSWER,
-            Deletion::Sent | Deletion::Confirmed => false,
-        };
-        let view = &mut self.view;
-        self.deletions.retain(|uid, deletion| {
-            let lost = lost(deletion);
-            if lost {
-                view.touch_pod(uid);
-            }
-            !lost
-        });
-    }
-
-    fn delete_outcome(&mut self, uid: &Str, node: &Str, outcome: Outcome, now: Timestamp) {
-        let still_seen = self.deletions.contains_key(uid);
-        match outcome {
-            Ok(_) => {
-                self.delete_retry.succeeded();
-                self.write_failure = None;
-                if still_seen {
-                    self.deletions.insert(uid.clone(), Deletion::Confirmed);
-                }
-            }
-            Err(error) if error.kind.may_have_happened() => {
-                if still_seen {
-                    self.deletions.insert(uid.clone(), Deletion::Unknown(now));
-                }
-            }
-            // It is gone, whoever did it: the watch will tell, and until then it counts.
-            Err(error) if error.kind == EffectErrorKind::NotFound => {
-                if still_seen {
-                    self.deletions.insert(uid.clone(), Deletion::Unknown(now));
-                }
-            }
-            Err(error) => {
-                self.deletions.remove(uid);
-                self.view.touch_pod(uid);
-                let wait = Duration::from_secs(2);
-                if let Some(ix) = self.view.node(node) {
-                    self.node_retry.insert(ix, now + wait);
-                }
-                if error.kind != EffectErrorKind::Conflict {
-                    self.delete_retry.failed(&error, now);
-                    self.note_failure(&error);
-                }
-            }
-        }
-    }
-
-    fn note_failure(&mut self, error: &EffectError) {
-        let lasting =
-            matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid | EffectErrorKind::Unknown);
-        if lasting {
-            self.write_failure = Some(error.message.clone());
-        }
-    }
-
-    fn patch_outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
-        let Some(patching) = self.patching.take_if(|patching| patching.id == id) else { return };
-        match outcome {
-            Ok(done) => {
-                self.daemonset_retry.succeeded();
-                self.write_failure = None;
-                match patching.kind {
-                    PatchKind::Adopt => self.brake = false,
-                    PatchKind::Template => self.change_written = true,
-                    PatchKind::Release => {}
-                }
-                if let Done::DaemonSet(fact) = done {
-                    self.view.observe(Event::DaemonSet(fact), now);
-                }
-            }
-            Err(error) => {
-                self.daemonset_retry.failed(&error, now);
-                self.note_failure(&error);
-                if matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid) {
-                    self.give_up_patch(patching.kind, &error.message);
-                }
-            }
-        }
-    }
-
-    /// A patch that will not be accepted by trying again: whoever waits for it is told, and it is dropped.
-    fn give_up_patch(&mut self, kind: PatchKind, why: &Str) {
-        let waits: fn(Needs) -> bool = match kind {
-            PatchKind::Adopt => |needs| matches!(needs, Needs::Adopted | Needs::Changed),
-            PatchKind::Template => |needs| needs == Needs::Changed,
-            PatchKind::Release => |needs| needs == Needs::Released,
-        };
-        if kind == PatchKind::Adopt {
-            self.brake = false;
-        }
-        if kind == PatchKind::Template {
-            self.edit(None, Edit::DropChange);
-        }
-        self.fail_pending(|pending| waits(pending.needs), why);
-    }
-
-    /// Tells the commands that `which` picks that they failed, and drops their edits.
-    pub(crate) fn fail_pending(&mut self, which: impl Fn(&Pending) -> bool, why: &str) {
-        let (failed, kept) = std::mem::take(&mut self.pending).into_iter().partition(|pending| which(pending));
-        self.pending = kept;
-        let failed: Vec<Pending> = failed;
-        for pending in failed {
-            self.edits.retain(|unsaved| unsaved.command != Some(pending.id));
-            self.say(Notice::Settled { id: pending.id, result: Err(why.to_owned()) });
-        }
-    }
-
-    fn lease_outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
-        let Some(in_flight) = self.lock.in_flight.take_if(|in_flight| in_flight.id == id) else { return };
-        match outcome {
-            Ok(done) => {
-                self.lease_failure = None;
-                self.edits.retain(|unsaved| unsaved.serial >= in_flight.edits_before);
-                self.lock.retry_at = Timestamp::default();
-                if let Done::Lease(fact) = done {
-                    self.lock.observe(*fact, now);
-                }
-                if in_flight.write.holder.as_ref() == Some(&self.lock.identity) {
-                    self.lock.renewed(in_flight.sent_at);
-                }
-            }
-            Err(error) => {
-                if !matches!(error.kind, EffectErrorKind::Conflict | EffectErrorKind::NotFound) {
-                    self.lease_failure = Some(error.message.clone());
-                }
-                let wait = match error.kind {
-                    EffectErrorKind::Throttled { retry_after_millis } => Duration::from_millis(retry_after_millis),
-                    EffectErrorKind::Forbidden | EffectErrorKind::Invalid => Duration::from_secs(10),
-                    _ => Duration::from_millis(500),
-                };
-                self.lock.retry_at = now + wait;
-                match error.kind {
-                    EffectErrorKind::Conflict | EffectErrorKind::NotFound => {
-                        self.lock.is_outdated(now);
-                        self.lock.retry_at = now;
-                    }
-                    EffectErrorKind::Forbidden | EffectErrorKind::Invalid => {
-                        self.fail_pending(|pending| pending.needs != Needs::Adopted, &error.message);
-                        self.edits.clear();
-                    }
-                    _ => {}
-                }
-            }
-        }
     }
 
     pub(crate) fn standstill(&self, intent: &Intent, now: Timestamp) -> Standstill {

@@ -2,11 +2,14 @@
 //!
 //! The words are here, as `Display`, so that console, command line and JSON say the same. Glyphs and colours are not.
 
-use std::fmt;
+mod words;
+
+pub use words::Why;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::Str;
 use super::event::{Permission, Right, WatchHealth, Watched};
@@ -14,7 +17,7 @@ use super::facts::{DaemonSetCounters, FieldOwners, StrategyKind};
 use super::labels::{Labels, Selector};
 use super::quantity::IntOrPercent;
 use super::record::{Budgets, Direction, Finish, Gates, Halt, Paused};
-use super::time::{Humane, Timestamp};
+use super::time::Timestamp;
 
 /// Everything about one rollout, as of one instant.
 #[derive(Clone, PartialEq, Debug)]
@@ -507,169 +510,5 @@ impl Snapshot {
     /// The health of one watch.
     pub fn watch(&self, watched: Watched) -> Option<&WatchHealth> {
         self.watches.iter().find(|(candidate, _)| *candidate == watched).map(|(_, health)| health)
-    }
-}
-
-macro_rules! words {
-    ($($type:ty { $($pattern:pat => $words:expr,)+ })+) => {$(
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(match self { $($pattern => $words,)+ })
-            }
-        }
-    )+};
-}
-
-words! {
-    NodeState {
-        Self::Failed => "failed",
-        Self::NodeDown => "node down",
-        Self::Terminating => "terminating",
-        Self::Creating => "creating",
-        Self::Pulling => "pulling",
-        Self::Starting => "starting",
-        Self::Soaking => "soaking",
-        Self::Outdated => "outdated",
-        Self::Updated => "updated",
-        Self::Ineligible => "not eligible",
-    }
-    Blame {
-        Self::Rollout => "ours",
-        Self::Suspect => "suspect",
-        Self::Node => "node",
-        Self::PreExisting => "pre-existing",
-    }
-    ImageState {
-        Self::Unknown => "unknown",
-        Self::Present => "present",
-        Self::Pulling { .. } => "pulling",
-        Self::Failed => "failed",
-    }
-    CauseKind {
-        Self::ImageNotFound => "image not found",
-        Self::ImageDenied => "image access denied",
-        Self::ImageRateLimited => "registry rate limit",
-        Self::ImagePlatform => "image not for this platform",
-        Self::ImageName => "invalid image name",
-        Self::ImageNeverPull => "image absent, pull forbidden",
-        Self::ImagePull => "image pull fails",
-        Self::Config => "configuration missing",
-        Self::ContainerStart => "container does not start",
-        Self::CrashLoop => "crash loop",
-        Self::OutOfMemory => "out of memory",
-        Self::NotReady => "not ready",
-        Self::Unschedulable => "unschedulable",
-        Self::Rejected => "rejected by kubelet",
-        Self::NotCreated => "pod not created",
-        Self::StuckTerminating => "stuck terminating",
-        Self::Deadline => "progress deadline",
-        Self::NodeDown => "node not ready",
-    }
-    Phase {
-        Self::Loading => "loading",
-        Self::Idle => "idle",
-        Self::Native => "rolled by its controller",
-        Self::Preparing => "preparing",
-        Self::Held => "held",
-        Self::Running => "running",
-        Self::Paused(_) => "paused",
-        Self::Halted => "halted",
-        Self::Complete => "complete",
-        Self::Releasing => "releasing",
-    }
-}
-
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.kind, f)
-    }
-}
-
-impl fmt::Display for Hold {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoRollout => f.write_str("no rollout"),
-            Self::Native => f.write_str("its controller decides"),
-            Self::Preparing => f.write_str("preparing"),
-            Self::NobodyDrives => f.write_str("nobody drives"),
-            Self::Paused => f.write_str("paused"),
-            Self::Halted => f.write_str("halted"),
-            Self::Blind => f.write_str("view too stale"),
-            Self::Partition { keep } => write!(f, "partition keeps {keep}"),
-            Self::Selector => f.write_str("not in selector"),
-            Self::NodeDown => f.write_str("node down"),
-            Self::Cordoned => f.write_str("cordoned"),
-            Self::Budget { used, limit } => write!(f, "budget: {used} of {limit} down"),
-            Self::PullLimit { used, limit } => write!(f, "pull limit: {used} of {limit}"),
-            Self::Unproven { node } => write!(f, "trouble on {node}"),
-            Self::NotProven => f.write_str("waits until the image is proven"),
-            Self::Next => f.write_str("next"),
-        }
-    }
-}
-
-impl fmt::Display for Alarm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let by = |by: &Option<Str>| by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
-        match self {
-            Self::Cascade { down, max_unavailable, replaced_unready } => write!(
-                f,
-                "losing nodes: {down} down with maxUnavailable {max_unavailable}; \
-                 {replaced_unready} old pods were replaced while unready"
-            ),
-            Self::StrategyFlipped { by: who } => {
-                write!(f, "the update strategy was changed back{}: the controller replaces pods by itself", by(who))
-            }
-            Self::TemplateChanged { by: who } => {
-                write!(f, "the template was changed{} in the middle of the rollout", by(who))
-            }
-            Self::Halted { why } => write!(f, "halted: {why}"),
-            Self::Blind { why } => write!(f, "nothing is started: {why}"),
-            Self::WriteFailing { why } => write!(f, "a write keeps failing: {why}"),
-            Self::RecordUnreadable { why } => write!(f, "the rollout's record cannot be read: {why}"),
-        }
-    }
-}
-
-/// The line that tells a node's story: its cause, else its hold, else the time its state takes.
-#[derive(Clone, Copy, Debug)]
-pub struct Why<'a> {
-    /// The node.
-    pub node: &'a NodeView,
-    /// The instant of the snapshot.
-    pub at: Timestamp,
-}
-
-impl fmt::Display for Why<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { node, at } = self;
-        let since = |f: &mut fmt::Formatter<'_>| match node.age(*at) {
-            Some(age) => write!(f, " since {}", Humane(age)),
-            None => Ok(()),
-        };
-        match (node.state, node.blame) {
-            (NodeState::NodeDown, Some(Blame::Suspect)) => {
-                f.write_str("NotReady")?;
-                since(f)?;
-                f.write_str(", after its update")
-            }
-            (NodeState::NodeDown, _) => {
-                f.write_str("NotReady")?;
-                since(f)?;
-                f.write_str(", not ours")
-            }
-            _ => match (&node.cause, &node.hold) {
-                (Some(cause), Some(hold)) => write!(f, "{cause}; {hold}"),
-                (Some(cause), None) => write!(f, "{cause}"),
-                (None, Some(hold)) => write!(f, "{hold}"),
-                (None, None) => Ok(()),
-            },
-        }
-    }
-}
-
-impl Serialize for NodeState {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }

@@ -1,0 +1,209 @@
+//! What came of a write, and what that means for the next try and for the commands that wait for it.
+//!
+//! A deletion counts against the budget from when it is sent until a watch shows what became of it; an answer that was
+//! lost changes nothing about that.
+
+use std::time::Duration;
+
+use super::Str;
+use super::command::Notice;
+use super::edit::Edit;
+use super::effect::{Done, EffectError, EffectErrorKind, EffectId, Outcome};
+use super::event::{Event, WatchHealth, Watched};
+use super::machine::{Deletion, Engine, Needs, PatchKind, Pending, Sent};
+use super::time::Timestamp;
+
+/// How long after an answer was lost a pod that is still there, untouched, is taken as not deleted after all.
+pub(crate) const LOST_ANSWER: Duration = Duration::from_secs(30);
+/// How long a failed write waits before the next try, at first and at most.
+const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+
+/// When to try again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Retry {
+    pub(crate) at: Timestamp,
+    failures: u32,
+}
+
+impl Retry {
+    pub(crate) fn succeeded(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(crate) fn failed(&mut self, error: &EffectError, now: Timestamp) {
+        self.failures = self.failures.saturating_add(1);
+        let grown = RETRY.0.saturating_mul(1 << self.failures.min(8)).min(RETRY.1);
+        let wait = match error.kind {
+            EffectErrorKind::Throttled { retry_after_millis } => Duration::from_millis(retry_after_millis).max(RETRY.0),
+            EffectErrorKind::Forbidden | EffectErrorKind::Invalid => RETRY.1,
+            EffectErrorKind::Conflict | EffectErrorKind::NotFound => RETRY.0,
+            EffectErrorKind::NotSent | EffectErrorKind::Unknown => grown,
+        };
+        self.at = now + wait;
+    }
+}
+
+impl Engine {
+    /// Takes in what came of an effect.
+    pub fn outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
+        self.now = self.now.max(now);
+        self.dirty = true;
+        match self.effects.remove(&id) {
+            Some(Sent::Delete { uid, node }) => self.delete_outcome(&uid, &node, outcome, now),
+            Some(Sent::DaemonSet) => self.patch_outcome(id, outcome, now),
+            Some(Sent::Lease) => self.lease_outcome(id, outcome, now),
+            None => {}
+        }
+    }
+
+    pub(crate) fn forget_lost_answers(&mut self, now: Timestamp) {
+        let live = *self.view.health(Watched::Pods) == WatchHealth::Live;
+        let lost = |deletion: &Deletion| match deletion {
+            Deletion::Unknown(at) => live && now >= *at + LOST_ANSWER,
+            Deletion::Sent | Deletion::Confirmed => false,
+        };
+        let view = &mut self.view;
+        self.deletions.retain(|uid, deletion| {
+            let lost = lost(deletion);
+            if lost {
+                view.touch_pod(uid);
+            }
+            !lost
+        });
+    }
+
+    fn delete_outcome(&mut self, uid: &Str, node: &Str, outcome: Outcome, now: Timestamp) {
+        let still_seen = self.deletions.contains_key(uid);
+        match outcome {
+            Ok(_) => {
+                self.delete_retry.succeeded();
+                self.write_failure = None;
+                if still_seen {
+                    self.deletions.insert(uid.clone(), Deletion::Confirmed);
+                }
+            }
+            Err(error) if error.kind.may_have_happened() => {
+                if still_seen {
+                    self.deletions.insert(uid.clone(), Deletion::Unknown(now));
+                }
+            }
+            // It is gone, whoever did it: the watch will tell, and until then it counts.
+            Err(error) if error.kind == EffectErrorKind::NotFound => {
+                if still_seen {
+                    self.deletions.insert(uid.clone(), Deletion::Unknown(now));
+                }
+            }
+            Err(error) => {
+                self.deletions.remove(uid);
+                self.view.touch_pod(uid);
+                let wait = Duration::from_secs(2);
+                if let Some(ix) = self.view.node(node) {
+                    self.node_retry.insert(ix, now + wait);
+                }
+                if error.kind != EffectErrorKind::Conflict {
+                    self.delete_retry.failed(&error, now);
+                    self.note_failure(&error);
+                }
+            }
+        }
+    }
+
+    fn note_failure(&mut self, error: &EffectError) {
+        let lasting =
+            matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid | EffectErrorKind::Unknown);
+        if lasting {
+            self.write_failure = Some(error.message.clone());
+        }
+    }
+
+    fn patch_outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
+        let Some(patching) = self.patching.take_if(|patching| patching.id == id) else { return };
+        match outcome {
+            Ok(done) => {
+                self.daemonset_retry.succeeded();
+                self.write_failure = None;
+                match patching.kind {
+                    PatchKind::Adopt => self.brake = false,
+                    PatchKind::Template => self.change_written = true,
+                    PatchKind::Release => {}
+                }
+                if let Done::DaemonSet(fact) = done {
+                    self.view.observe(Event::DaemonSet(fact), now);
+                }
+            }
+            Err(error) => {
+                self.daemonset_retry.failed(&error, now);
+                self.note_failure(&error);
+                if matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid) {
+                    self.give_up_patch(patching.kind, &error.message);
+                }
+            }
+        }
+    }
+
+    /// A patch that will not be accepted by trying again: whoever waits for it is told, and it is dropped.
+    fn give_up_patch(&mut self, kind: PatchKind, why: &Str) {
+        let waits: fn(Needs) -> bool = match kind {
+            PatchKind::Adopt => |needs| matches!(needs, Needs::Adopted | Needs::Changed),
+            PatchKind::Template => |needs| needs == Needs::Changed,
+            PatchKind::Release => |needs| needs == Needs::Released,
+        };
+        if kind == PatchKind::Adopt {
+            self.brake = false;
+        }
+        if kind == PatchKind::Template {
+            self.edit(None, Edit::DropChange);
+        }
+        self.fail_pending(|pending| waits(pending.needs), why);
+    }
+
+    /// Tells the commands that `which` picks that they failed, and drops their edits.
+    pub(crate) fn fail_pending(&mut self, which: impl Fn(&Pending) -> bool, why: &str) {
+        let (failed, kept) = std::mem::take(&mut self.pending).into_iter().partition(|pending| which(pending));
+        self.pending = kept;
+        let failed: Vec<Pending> = failed;
+        for pending in failed {
+            self.edits.retain(|unsaved| unsaved.command != Some(pending.id));
+            self.say(Notice::Settled { id: pending.id, result: Err(why.to_owned()) });
+        }
+    }
+
+    fn lease_outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
+        let Some(in_flight) = self.lock.in_flight.take_if(|in_flight| in_flight.id == id) else { return };
+        match outcome {
+            Ok(done) => {
+                self.lease_failure = None;
+                self.edits.retain(|unsaved| unsaved.serial >= in_flight.edits_before);
+                self.lock.retry_at = Timestamp::default();
+                if let Done::Lease(fact) = done {
+                    self.lock.observe(*fact, now);
+                }
+                if in_flight.write.holder.as_ref() == Some(&self.lock.identity) {
+                    self.lock.renewed(in_flight.sent_at);
+                }
+            }
+            Err(error) => {
+                if !matches!(error.kind, EffectErrorKind::Conflict | EffectErrorKind::NotFound) {
+                    self.lease_failure = Some(error.message.clone());
+                }
+                let wait = match error.kind {
+                    EffectErrorKind::Throttled { retry_after_millis } => Duration::from_millis(retry_after_millis),
+                    EffectErrorKind::Forbidden | EffectErrorKind::Invalid => Duration::from_secs(10),
+                    _ => Duration::from_millis(500),
+                };
+                self.lock.retry_at = now + wait;
+                match error.kind {
+                    EffectErrorKind::Conflict | EffectErrorKind::NotFound => {
+                        self.lock.is_outdated(now);
+                        self.lock.retry_at = now;
+                    }
+                    EffectErrorKind::Forbidden | EffectErrorKind::Invalid => {
+                        self.fail_pending(|pending| pending.needs != Needs::Adopted, &error.message);
+                        self.edits.clear();
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
