@@ -3,139 +3,33 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use rolldeck::engine::Role;
-use rolldeck::engine::command::{Command, Early, Step, Takeover};
-use rolldeck::engine::quantity::IntOrPercent;
-use rolldeck::engine::record::Finish;
-use rolldeck::engine::snapshot::{DriverView, Phase};
-use rolldeck::sim::attack::console::{Console, Deletion, Orphans};
-use rolldeck::sim::attack::network::{Network, Weather};
-use rolldeck::sim::world::World;
-use rolldeck::sim::world::kind::Kind;
-use rolldeck::sim::world::scenario::built_in;
-
-const AGENT: (&str, &str) = ("edge", "agent");
-const V1: &str = "registry.example/agent:v1";
-const V2: &str = "registry.example/agent:v2";
-
-/// A world, the consoles that are open on it, and a witness who counts.
-struct Stage {
-    world: World,
-    consoles: Vec<Console>,
-    orphans: Vec<Orphans>,
-    deletions: Vec<Deletion>,
-    /// The most of the twenty nodes that were without a ready pod at once.
-    worst: usize,
+#[cfg(test)]
+mod support {
+    pub(crate) mod ledger;
+    pub(crate) mod modelled;
+    pub(crate) mod stage;
 }
 
-impl Stage {
-    fn new() -> Self {
-        let scenario = built_in("small").unwrap();
-        let world = World::new(&scenario, 7);
-        let mut stage = Self { world, consoles: Vec::new(), orphans: Vec::new(), deletions: Vec::new(), worst: 0 };
-        stage.open("ops");
-        stage.run_for(2);
-        stage
-    }
+use std::collections::BTreeMap;
 
-    /// Opens a console; returns its number.
-    fn open(&mut self, who: &str) -> usize {
-        let network = Network::new(Weather::FINE, self.consoles.len() as u64);
-        self.consoles.push(Console::open(&self.world, AGENT, who, Role::Driver, network));
-        self.consoles.len() - 1
-    }
+use rolldeck::engine::command::{Command, Early, Takeover};
+use rolldeck::engine::record::Finish;
+use rolldeck::engine::snapshot::{DriverView, Phase};
+use rolldeck::sim::world::scenario::built_in;
 
-    fn run_for(&mut self, secs: u64) {
-        let end = self.world.now() + Duration::from_secs(secs);
-        self.run_until(secs, |stage| stage.world.now() >= end);
-    }
+use support::stage::{Stage, V1, V2};
 
-    /// Lets time pass until `done`, at most `secs`; says whether it came to that.
-    fn run_until(&mut self, secs: u64, mut done: impl FnMut(&mut Self) -> bool) -> bool {
-        let end = self.world.now() + Duration::from_secs(secs);
-        loop {
-            for console in &mut self.consoles {
-                console.step(&mut self.world, &mut self.deletions);
-            }
-            for orphans in &mut self.orphans {
-                orphans.step(&mut self.world, &mut self.deletions);
-            }
-            self.worst = self.worst.max(20 - self.world.serving(AGENT.0, AGENT.1));
-            if done(self) {
-                return true;
-            }
-            let now = self.world.now();
-            if now >= end {
-                return false;
-            }
-            let consoles = self.consoles.iter().filter_map(Console::next_at);
-            let orphans = self.orphans.iter().filter_map(Orphans::next_at);
-            let next = consoles.chain(orphans).chain(self.world.next_at()).min().unwrap_or(end);
-            self.world.advance(next.clamp(now + Duration::from_millis(1), end.max(now + Duration::from_millis(1))));
-        }
-    }
-
-    fn ask(&mut self, who: usize, command: Command) -> String {
-        let id = self.consoles[who].command(command, self.world.now()).unwrap();
-        let mut answer = None;
-        let settled = self.run_until(60, |stage| {
-            answer = stage.consoles[who].take_settled().into_iter().find(|(settled, _)| *settled == id);
-            answer.is_some()
-        });
-        assert!(settled, "{:?}", self.consoles[who].snapshot(self.world.now()).phase);
-        answer.unwrap().1.unwrap()
-    }
-
-    fn set_image(&mut self, who: usize, image: &str) {
-        self.ask(who, Command::SetImage([("agent".to_owned(), image.parse().unwrap())].into()));
-    }
-
-    fn partition(&mut self, who: usize, keep: u32) {
-        self.ask(who, Command::Step(Step::Partition(IntOrPercent::Int(keep))));
-    }
-
-    fn phase(&mut self, who: usize) -> Phase {
-        let now = self.world.now();
-        self.consoles[who].snapshot(now).phase
-    }
-
-    /// Every node's pod: its uid and its image.
-    fn pods(&self) -> BTreeMap<String, (String, String)> {
-        let pods = self.world.pods_of(AGENT.0, AGENT.1).into_iter();
-        pods.map(|(node, pods)| {
-            let newest = pods.last().unwrap();
-            let image = newest.pod().unwrap().template.images()[0].to_string();
-            (node.to_string(), (newest.meta.uid.to_string(), image))
-        })
-        .collect()
-    }
-
-    /// How many nodes have a pod of this image.
-    fn at(&self, image: &str) -> usize {
-        self.pods().values().filter(|(_, has)| has == image).count()
-    }
-
-    fn strategy(&self) -> String {
-        let daemon_set = self.world.store().get(Kind::DaemonSet, AGENT.0, AGENT.1).unwrap();
-        daemon_set.daemon_set_fact().unwrap().strategy.raw.to_string()
-    }
-
-    fn held(&mut self, who: usize) {
-        assert!(self.run_until(600, |stage| stage.phase(who) == Phase::Held), "{:?}", self.phase(who));
-    }
-
-    fn over(&mut self, image: &str) {
-        let ended = self.run_until(1_200, |stage| stage.at(image) == 20 && stage.strategy().contains("RollingUpdate"));
-        assert!(ended, "{} at {image}, {:?}", self.at(image), self.phase(0));
-    }
+/// Twenty nodes on good links, and a console.
+fn small() -> Stage {
+    let mut stage = Stage::new(&built_in("small").unwrap(), 7);
+    stage.open("ops");
+    stage.run_for(2);
+    stage
 }
 
 #[test]
 fn a_partitions_are_kept_to_the_pod_and_the_budget_holds() {
-    let mut stage = Stage::new();
+    let mut stage = small();
     stage.set_image(0, V2);
     for keep in [20_usize, 18, 10] {
         let before = stage.pods();
@@ -147,12 +41,12 @@ fn a_partitions_are_kept_to_the_pod_and_the_budget_holds() {
     }
     stage.partition(0, 0);
     stage.over(V2);
-    assert_eq!(stage.worst, 2, "the budget was used, and never exceeded");
+    assert_eq!(stage.worst_down, 2, "the budget was used, and never exceeded");
 }
 
 #[test]
 fn b_only_canaries_change_until_the_selector_goes() {
-    let mut stage = Stage::new();
+    let mut stage = small();
     stage.set_image(0, V2);
     stage.ask(0, Command::Select(Some("canary=true".parse().unwrap())));
     stage.partition(0, 0);
@@ -162,13 +56,13 @@ fn b_only_canaries_change_until_the_selector_goes() {
     assert_eq!(changed, ["node-a-01", "node-b-01", "node-b-02"]);
     stage.ask(0, Command::Select(None));
     stage.over(V2);
-    assert!(stage.worst <= 2);
+    assert!(stage.worst_down <= 2);
 }
 
 #[test]
 fn c_after_a_pause_nothing_is_deleted_whoever_paused() {
     for who in [0, 1] {
-        let mut stage = Stage::new();
+        let mut stage = small();
         stage.open("eve");
         stage.set_image(0, V2);
         stage.partition(0, 0);
@@ -187,7 +81,7 @@ fn c_after_a_pause_nothing_is_deleted_whoever_paused() {
 
 #[test]
 fn d_a_killed_driver_is_succeeded_within_the_budget() {
-    let mut stage = Stage::new();
+    let mut stage = small();
     stage.set_image(0, V2);
     stage.partition(0, 0);
     stage.run_for(7);
@@ -202,12 +96,12 @@ fn d_a_killed_driver_is_succeeded_within_the_budget() {
     stage.run_for(2);
     stage.ask(0, Command::Drive(Takeover::Ask));
     stage.over(V2);
-    assert!(stage.worst <= 2, "{} down", stage.worst);
+    assert!(stage.worst_down <= 2, "{} down", stage.worst_down);
 }
 
 #[test]
 fn e_rolling_back_ends_on_the_old_revision_and_spares_what_never_left_it() {
-    let mut stage = Stage::new();
+    let mut stage = small();
     stage.set_image(0, V2);
     stage.partition(0, 12);
     stage.held(0);
@@ -217,12 +111,12 @@ fn e_rolling_back_ends_on_the_old_revision_and_spares_what_never_left_it() {
     stage.over(V1);
     let now = stage.pods();
     assert!(untouched.iter().all(|(node, pod)| now[node] == *pod));
-    assert!(stage.worst <= 2);
+    assert!(stage.worst_down <= 2);
 }
 
 #[test]
 fn f_release_restores_the_strategy_to_the_byte() {
-    let mut stage = Stage::new();
+    let mut stage = small();
     let original = stage.strategy();
     stage.set_image(0, V2);
     stage.ask(0, Command::Tune { budgets: None, gates: None, finish: Some(Finish::Keep) });
@@ -237,7 +131,7 @@ fn f_release_restores_the_strategy_to_the_byte() {
 
 #[test]
 fn g_a_second_console_observes_and_takes_over_after_asking() {
-    let mut stage = Stage::new();
+    let mut stage = small();
     stage.set_image(0, V2);
     stage.partition(0, 10);
     let second = stage.open("eve");
@@ -254,5 +148,5 @@ fn g_a_second_console_observes_and_takes_over_after_asking() {
     assert!(matches!(stage.consoles[0].snapshot(now).driver, DriverView::Other { .. }));
     stage.partition(second, 0);
     stage.over(V2);
-    assert!(stage.worst <= 2);
+    assert!(stage.worst_down <= 2);
 }

@@ -14,16 +14,13 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use rolldeck::engine::facts::{ContainerRole, ContainerState};
 use rolldeck::sim::hollow::{Hollow, Options as HollowOptions, Workloads};
 use rolldeck::sim::world::World;
-use rolldeck::sim::world::kind::Kind;
-use rolldeck::sim::world::object::Object;
 use rolldeck::sim::world::scenario::Scenario;
-use rolldeck::sim::world::store::ChangeKind;
 
 use super::yard::SPEED;
-use crate::support::control_plane::{ControlPlane, Ledger, Options, Sandbox, Seen, Step, Witness, sandbox};
+use crate::support::control_plane::{ControlPlane, Ledger, Options, Sandbox, Step, Witness, sandbox};
+use crate::support::modelled::{follow, ledger_of};
 
 /// Within this the real world must have come as far as the modelled one.
 const SOON: Duration = Duration::from_secs(90);
@@ -236,50 +233,18 @@ fn tag_of(image: &str) -> &str {
 /// In the modelled world, under its virtual clock.
 fn modelled(case: &Case, scenario: &Scenario, seed: u64) -> Vec<String> {
     let mut world = World::new(scenario, seed);
-    let mut ledger = Ledger::new(scenario.nodes.iter().map(|node| node.name.to_string()));
-    for pod in world.store().list(Kind::Pod) {
-        ledger.is(seen(pod));
-    }
+    let mut ledger = ledger_of(&world, scenario);
     assert_eq!(ledger.without_service(), 0, "everything runs at the beginning");
-    ledger.forget_steps();
+    ledger.open();
     let (mut version, mut worst) = (world.store().revision(), 0);
     let (end, limit) = (world.began_at() + case.lasts, world.began_at() + case.lasts + Duration::from_secs(3600));
     while world.now() < end || !(case.done)(&ledger) {
         assert!(world.now() < limit, "seed {seed}: the model does not come to the end:\n{}", ledger.describe());
         let next = world.next_at().unwrap_or(end).min(limit);
         world.advance(next.max(world.now() + Duration::from_millis(1)));
-        for change in world.store().changes_since(Kind::Pod, version).expect("no change is dropped so soon") {
-            match change.kind {
-                ChangeKind::Deleted => ledger.gone(&change.object.meta.uid),
-                _ => ledger.is(seen(&change.object)),
-            }
-            worst = worst.max(ledger.without_service());
-        }
-        version = world.store().revision();
+        version = follow(&world, version, &mut ledger, |ledger| worst = worst.max(ledger.without_service()));
     }
     in_words(&ledger, case, worst)
-}
-
-fn seen(object: &Object) -> Seen {
-    let pod = object.pod().expect("a pod");
-    let container = pod.status.containers.iter().find(|container| container.fact.role == ContainerRole::Main);
-    let waits_for = |reasons: &[&str]| {
-        container.is_some_and(|container| match &container.fact.state {
-            ContainerState::Waiting { reason, .. } => reasons.contains(&&**reason),
-            _ => false,
-        })
-    };
-    Seen {
-        uid: object.meta.uid.to_string(),
-        name: object.meta.name.to_string(),
-        node: pod.target().map(ToString::to_string).unwrap_or_default(),
-        image: pod.template.containers()[0].image.to_string(),
-        revision: object.meta.revision_hash().map(ToString::to_string).unwrap_or_default(),
-        ready: pod.ready().is_some(),
-        pulled: container.is_some_and(|container| container.image_id.is_some()),
-        pull_failed: waits_for(&["ErrImagePull", "ImagePullBackOff"]),
-        deleting: object.meta.is_deleting(),
-    }
 }
 
 /// A control plane: one that all share, or one of its own.

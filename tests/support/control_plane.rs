@@ -17,7 +17,6 @@
 
 mod client;
 mod files;
-mod ledger;
 mod programs;
 mod sandbox;
 mod supervisor;
@@ -39,8 +38,8 @@ use files::{Files, Ports};
 use programs::Programs;
 use supervisor::Supervisor;
 
+pub(crate) use super::ledger::{Delete, Ledger, Seen, Step, Toll};
 pub(crate) use client::Answer;
-pub(crate) use ledger::{Delete, Ledger, Seen, Step};
 pub(crate) use sandbox::{Sandbox, daemon_set, sandbox};
 pub(crate) use user::{Grant, User};
 pub(crate) use witness::Witness;

@@ -4,6 +4,12 @@
 #[cfg(test)]
 pub(crate) mod control_plane;
 #[cfg(test)]
+pub(crate) mod figures;
+#[cfg(test)]
+pub(crate) mod ledger;
+#[cfg(test)]
+pub(crate) mod modelled;
+#[cfg(test)]
 pub(crate) mod program;
 #[cfg(test)]
 pub(crate) mod terminal;

@@ -8,16 +8,15 @@ use reqwest::{Certificate, Client};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use super::ledger::{Delete, Ledger, Seen};
-use super::{ControlPlane, eventually};
+use super::{ControlPlane, Delete, Ledger, Seen, Toll, eventually};
 
 /// What the observer has seen so far.
 #[derive(Debug)]
 struct Log {
     listed: bool,
     ledger: Ledger,
-    /// How many nodes had nobody serving, from each instant on.
-    unavailable: Vec<(Instant, usize)>,
+    /// On how many nodes nobody served, from each instant on.
+    tolls: Vec<(Instant, Toll)>,
     broken: Option<String>,
 }
 
@@ -47,7 +46,7 @@ impl Witness {
         let log = Arc::new(Mutex::new(Log {
             listed: false,
             ledger: Ledger::new(nodes.iter().cloned()),
-            unavailable: Vec::new(),
+            tolls: Vec::new(),
             broken: None,
         }));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -92,11 +91,27 @@ impl Witness {
 
     /// On how many nodes at most nobody served at one instant since `from`.
     pub(crate) fn worst_since(&self, from: Instant) -> usize {
+        self.tolls_since(from).into_iter().map(Toll::down).max().unwrap_or_default()
+    }
+
+    /// The most nodes that were lost at one instant since `from`, and the most that were out of sight.
+    pub(crate) fn worst_toll_since(&self, from: Instant) -> Toll {
+        self.tolls_since(from).into_iter().fold(Toll::default(), Toll::worst)
+    }
+
+    /// What held at `from`, and everything since.
+    fn tolls_since(&self, from: Instant) -> Vec<Toll> {
         let log = self.look();
-        // What held at `from` began to hold before.
-        let before = log.unavailable.iter().rev().find(|(at, _)| *at <= from).map(|(_, count)| *count);
-        let after = log.unavailable.iter().filter(|(at, _)| *at > from).map(|(_, count)| *count);
-        before.into_iter().chain(after).max().unwrap_or_default()
+        let first = log.tolls.partition_point(|(at, _)| *at <= from).saturating_sub(1);
+        log.tolls[first..].iter().map(|(_, toll)| *toll).collect()
+    }
+
+    /// On how many nodes somebody served at that instant.
+    pub(crate) fn serving_at(&self, at: Instant) -> usize {
+        let log = self.look();
+        let later = log.tolls.partition_point(|(since, _)| *since <= at);
+        let down = later.checked_sub(1).map_or(0, |known| log.tolls[known].1.down());
+        log.ledger.nodes().len() - down
     }
 
     /// The deletes that were seen since `from`.
@@ -112,6 +127,13 @@ impl Witness {
     /// Forgets what happened so far, not what is.
     pub(crate) fn forget_steps(&self) {
         self.look().ledger.forget_steps();
+    }
+
+    /// Opens the books anew: from now on a node is lost when the pod that it has now is taken away.
+    pub(crate) fn open_books(&self) {
+        let mut log = self.look();
+        log.ledger.open();
+        log.count();
     }
 
     /// Waits until `holds`; says what there is when it does not.
@@ -134,7 +156,7 @@ impl Witness {
 
 impl Log {
     fn count(&mut self) {
-        self.unavailable.push((Instant::now(), self.ledger.without_service()));
+        self.tolls.push((Instant::now(), self.ledger.toll()));
     }
 }
 

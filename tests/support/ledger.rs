@@ -3,6 +3,8 @@
 //! On how many nodes nobody serves; which pods were deleted, when; and what happened to each node, in order. Filled from a
 //! watch on a real API server, or from the changes of a simulated world.
 
+#![allow(dead_code, reason = "each test uses some of it")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -57,11 +59,34 @@ pub(crate) struct Delete {
     pub(crate) pod: Seen,
 }
 
+/// Nodes on which nobody serves, by what became of the pod that was there when the books were opened.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Toll {
+    /// Their pod was taken away, or is being: lost to the rollout, whoever drives it.
+    pub(crate) lost: usize,
+    /// Their pod is still there, untouched: it will serve again by itself.
+    pub(crate) unseen: usize,
+}
+
+impl Toll {
+    /// On how many nodes nobody serves.
+    pub(crate) fn down(self) -> usize {
+        self.lost + self.unseen
+    }
+
+    /// The worst of both, each for itself.
+    pub(crate) fn worst(self, other: Self) -> Self {
+        Self { lost: self.lost.max(other.lost), unseen: self.unseen.max(other.unseen) }
+    }
+}
+
 /// The books.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     nodes: BTreeSet<String>,
     pods: BTreeMap<String, Seen>,
+    /// The uid of each node's pod when the books were opened.
+    opened_with: BTreeMap<String, String>,
     deletes: Vec<Delete>,
     steps: BTreeMap<String, Vec<Step>>,
 }
@@ -84,8 +109,29 @@ impl Ledger {
 
     /// On how many nodes nobody serves.
     pub(crate) fn without_service(&self) -> usize {
+        self.toll().down()
+    }
+
+    /// On which nodes nobody serves, and whether they are lost.
+    pub(crate) fn toll(&self) -> Toll {
         let serving: BTreeSet<&String> = self.staying().filter(|pod| pod.ready).map(|pod| &pod.node).collect();
-        self.nodes.iter().filter(|node| !serving.contains(node)).count()
+        let down: Vec<&String> = self.nodes.iter().filter(|node| !serving.contains(node)).collect();
+        let untouched = self.untouched();
+        let unseen = down.iter().filter(|node| untouched.contains(**node)).count();
+        Toll { lost: down.len() - unseen, unseen }
+    }
+
+    /// The nodes that still have the pod that they had when the books were opened, and keep it.
+    pub(crate) fn untouched(&self) -> BTreeSet<String> {
+        let kept = self.staying().filter(|pod| self.opened_with.get(&pod.node) == Some(&pod.uid));
+        kept.map(|pod| pod.node.clone()).collect()
+    }
+
+    /// Opens the books anew with the pods that there are: what happened so far is forgotten.
+    pub(crate) fn open(&mut self) {
+        self.opened_with = self.staying().map(|pod| (pod.node.clone(), pod.uid.clone())).collect();
+        self.deletes.clear();
+        self.steps.clear();
     }
 
     /// All deletes, in order.

@@ -1,0 +1,230 @@
+//! The story that this project exists for, in the simulated world under virtual time: 20 nodes, `maxUnavailable: 2`, an
+//! image that cannot be pulled, and nodes that drop off the network.
+//!
+//! ```text
+//!   minute   0              2          5          8        10
+//!            v2 is deployed  6 nodes    6 nodes    8 nodes  v2 is taken back
+//!                            cut off    cut off    cut off
+//! ```
+//!
+//! Played with nobody but the DaemonSet controller, with its brake pressed at the first alarm, and with rolldeck driving.
+//! The books are kept from the changes of pods alone; who drives is unknown to them. The same is played with Kubernetes'
+//! own controllers in `control_plane/cascade.rs`. `cargo test --test founding -- --nocapture` prints the figures.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[cfg(test)]
+mod support {
+    pub(crate) mod figures;
+    pub(crate) mod ledger;
+    pub(crate) mod modelled;
+    pub(crate) mod stage;
+}
+
+use std::time::Duration;
+
+use rolldeck::engine::command::Command;
+use rolldeck::engine::quantity::IntOrPercent;
+use rolldeck::engine::record::Gates;
+use rolldeck::engine::snapshot::{Alarm, Hold, NodeState, Phase};
+use rolldeck::engine::time::Timestamp;
+use rolldeck::sim::world::scenario::{ControllerVariant, built_in};
+
+use support::figures::{Figures, MINUTES, NODES, table};
+use support::stage::{Stage, V1, V2};
+
+const VARIANTS: [(&str, ControllerVariant); 2] =
+    [("the controller of 1.20", ControllerVariant::V1_20), ("the current controller", ControllerVariant::Current)];
+const BUDGET: usize = 2;
+const SEED: u64 = 1;
+
+/// Who rolls out, and who watches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Driver {
+    /// The DaemonSet controller, by itself.
+    Controller,
+    /// The same, and somebody at a console who presses the brake at the alarm.
+    Braked,
+    /// rolldeck.
+    Rolldeck,
+}
+
+impl Driver {
+    const ALL: [Self; 3] = [Self::Controller, Self::Braked, Self::Rolldeck];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Controller => "controller",
+            Self::Braked => "brake",
+            Self::Rolldeck => "rolldeck",
+        }
+    }
+}
+
+fn cascade(variant: ControllerVariant, seed: u64) -> Stage {
+    let stage = Stage::new(&built_in("cascade").unwrap().with_controller(variant), seed);
+    assert_eq!(stage.serving(V1), NODES, "everything runs at the beginning");
+    stage
+}
+
+/// What somebody at a console needs from the alarm to the brake.
+const REACTION: Duration = Duration::from_secs(10);
+
+/// Plays it once, until all is back and the DaemonSet is in its controller's hands again.
+fn play(driver: Driver, variant: ControllerVariant) -> Figures {
+    let mut stage = cascade(variant, SEED);
+    let original = stage.strategy();
+    let began = stage.world.now();
+    if driver != Driver::Controller {
+        stage.open("ops");
+    }
+    match driver {
+        Driver::Controller | Driver::Braked => stage.deploy(V2),
+        Driver::Rolldeck => roll_out(&mut stage),
+    }
+    let (mut serving, mut stopped_after, mut alarmed_at) = (vec![NODES], None, None);
+    for minute in 1..=MINUTES {
+        let full = began + Duration::from_secs(60 * minute as u64);
+        stage.run_until(60, |stage| {
+            if driver == Driver::Braked {
+                brake(stage, &mut alarmed_at);
+            }
+            if stopped_after.is_none() && has_stopped(driver, stage) {
+                stopped_after = Some(stage.since(began));
+            }
+            stage.world.now() >= full
+        });
+        serving.push(NODES - stage.ledger.without_service());
+    }
+    if driver == Driver::Rolldeck {
+        says_why_where_and_since_when(&mut stage, stopped_after);
+    }
+    let (worst, untouched, undone) = (stage.worst, stage.ledger.untouched(), stage.world.now());
+    match driver {
+        Driver::Controller => stage.deploy(V1),
+        Driver::Braked | Driver::Rolldeck => drop(stage.ask(0, Command::Undo { to: None })),
+    }
+    assert!(stage.run_until(600, |stage| stage.serving(V1) == NODES), "{}", stage.ledger.describe());
+    let back_after = stage.since(undone);
+    stage.run_for(60);
+    assert_eq!(stage.strategy(), original, "{driver:?}: to the byte");
+    assert_eq!(stage.ledger.untouched(), untouched, "{driver:?}: whoever never left v1 keeps the pod");
+    assert_eq!(stage.worst.lost, worst.lost, "{driver:?}: nothing more is lost on the way back");
+    let replaced = NODES - untouched.len();
+    Figures { driver: driver.name(), worst, replaced, stopped_after, serving, back_after }
+}
+
+/// rolldeck gives the DaemonSet v2 and lets all nodes go.
+fn roll_out(stage: &mut Stage) {
+    assert!(stage.run_until(10, |stage| !matches!(stage.phase(0), Phase::Loading)));
+    stage.set_image(0, V2);
+    stage.partition(0, 0);
+}
+
+/// Presses the brake, a while after the console showed that the DaemonSet loses nodes.
+fn brake(stage: &mut Stage, alarmed_at: &mut Option<Timestamp>) {
+    let shown = stage.shown(0);
+    let alarmed = shown.alarms.iter().any(|alarm| matches!(alarm, Alarm::Cascade { .. }));
+    match alarmed_at {
+        None if alarmed => *alarmed_at = Some(shown.at),
+        Some(since) if !shown.adopted && shown.at >= *since + REACTION => {
+            // Asked for again until it is done, as somebody would who hits the key twice.
+            let _ = stage.consoles[0].command(Command::Pause { why: None }, shown.at);
+        }
+        _ => {}
+    }
+}
+
+fn has_stopped(driver: Driver, stage: &mut Stage) -> bool {
+    match driver {
+        Driver::Controller => false,
+        Driver::Braked => stage.strategy().contains("OnDelete"),
+        Driver::Rolldeck => stage.phase(0) == Phase::Halted,
+    }
+}
+
+/// What a halted rollout says: why, where, and since when; and what it says of each node.
+fn says_why_where_and_since_when(stage: &mut Stage, stopped_after: Option<Duration>) {
+    let (began, shown) = (stage.world.began_at(), stage.shown(0));
+    assert_eq!(shown.phase, Phase::Halted);
+    let halt = shown.halt.clone().unwrap();
+    assert!(halt.why.contains("image not found"), "{}", halt.why);
+    assert!(halt.at.since(began) <= stopped_after.unwrap());
+    let untouched = stage.ledger.untouched();
+    let lost: Vec<&str> =
+        shown.nodes.iter().map(|node| &*node.name).filter(|name| !untouched.contains(*name)).collect();
+    let mut named: Vec<&str> = halt.nodes.iter().map(|node| &**node).collect();
+    named.sort_unstable();
+    assert_eq!(named, lost, "it names every node that it lost, and no other");
+    for node in shown.nodes.iter() {
+        let failed = node.state == NodeState::Failed;
+        assert_eq!(failed, lost.contains(&&*node.name), "{}: {}", node.name, node.state);
+        assert!(failed || node.hold == Some(Hold::Halted), "{}: {:?}", node.name, node.hold);
+    }
+}
+
+#[test]
+fn the_controller_loses_every_node_the_brake_saves_most_and_rolldeck_loses_two() {
+    for (name, variant) in VARIANTS {
+        let runs = Driver::ALL.map(|driver| play(driver, variant));
+        println!("{name}\n{}", table(&runs));
+        let [native, braked, rolldeck] = &runs;
+        assert_eq!((native.worst.lost, native.replaced, native.stopped_after), (NODES, NODES, None), "{name}");
+        assert_eq!(native.serving.last(), Some(&0), "{name}");
+        // Those that were cut off when the alarm came, and the two before them.
+        assert!(braked.worst.lost <= BUDGET + 6, "{name}: {braked:?}");
+        assert!(braked.serving.last() >= Some(&(NODES - BUDGET - 6)), "{name}: {braked:?}");
+        assert_eq!((rolldeck.worst.lost, rolldeck.replaced), (BUDGET, BUDGET), "{name}");
+        assert!(rolldeck.stopped_after < Some(Duration::from_secs(30)), "{name}: {rolldeck:?}");
+        assert_eq!(rolldeck.serving.last(), Some(&(NODES - BUDGET)), "{name}");
+        assert!(rolldeck.back_after < Duration::from_secs(60), "{name}: {rolldeck:?}");
+    }
+}
+
+/// Begun before, between and in the middle of the cuts, with one chance or another, and taken back while nodes are cut.
+#[test]
+fn whenever_it_begins_no_more_than_the_budget_is_lost() {
+    for (name, variant) in VARIANTS {
+        for (seed, begins) in (10..).zip([0, 60, 115, 125, 150, 175, 185, 200, 310, 345, 370, 500, 530, 555]) {
+            let mut stage = cascade(variant, seed);
+            stage.run_for(begins);
+            stage.open("ops");
+            roll_out(&mut stage);
+            let halted = stage.run_until(900, |stage| stage.phase(0) == Phase::Halted);
+            assert!(halted, "{name}, begun at {begins} s: {:?}", stage.phase(0));
+            stage.run_for(20);
+            let (replaced, untouched) = (NODES - stage.ledger.untouched().len(), stage.ledger.untouched());
+            stage.ask(0, Command::Undo { to: None });
+            stage.run_for(1_200);
+            assert!(stage.worst.lost <= BUDGET && replaced <= BUDGET, "{name}, begun at {begins} s: {:?}", stage.worst);
+            assert_eq!(stage.serving(V1), NODES, "{name}, begun at {begins} s:\n{}", stage.ledger.describe());
+            assert_eq!(stage.ledger.untouched(), untouched, "{name}, begun at {begins} s");
+            assert!(stage.strategy().contains("RollingUpdate"), "{name}, begun at {begins} s: {}", stage.strategy());
+        }
+    }
+}
+
+/// The budget does not lean on the halt: with a threshold that nothing reaches, and an operator who goes on after
+/// every halt, it is the same two.
+#[test]
+fn the_budget_holds_though_nothing_halts_it() {
+    for (name, variant) in VARIANTS {
+        let mut stage = cascade(variant, SEED);
+        stage.open("ops");
+        roll_out(&mut stage);
+        let gates = Gates { failure_threshold: IntOrPercent::Percent(100), ..Gates::default() };
+        stage.ask(0, Command::Tune { budgets: None, gates: Some(gates), finish: None });
+        for _ in 0..90 {
+            stage.run_for(10);
+            if stage.phase(0) == Phase::Halted {
+                stage.ask(0, Command::Resume);
+            }
+        }
+        assert_eq!(stage.worst.lost, BUDGET, "{name}");
+        assert_eq!(stage.ledger.untouched().len(), NODES - BUDGET, "{name}");
+        stage.ask(0, Command::Undo { to: None });
+        stage.over(V1);
+        assert!(stage.run_until(60, |stage| stage.serving(V1) == NODES), "{name}");
+        assert_eq!(stage.worst.lost, BUDGET, "{name}");
+    }
+}

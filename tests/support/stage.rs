@@ -1,0 +1,181 @@
+//! A simulated world under virtual time, the consoles that are open on it, and the books.
+
+#![allow(dead_code, reason = "each test uses some of it")]
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rolldeck::engine::Role;
+use rolldeck::engine::command::{Command, Step};
+use rolldeck::engine::quantity::IntOrPercent;
+use rolldeck::engine::snapshot::{Phase, Snapshot};
+use rolldeck::engine::time::Timestamp;
+use rolldeck::sim::attack::console::{Console, Deletion, Orphans};
+use rolldeck::sim::attack::network::{Network, Weather};
+use rolldeck::sim::world::World;
+use rolldeck::sim::world::kind::Kind;
+use rolldeck::sim::world::scenario::{ClusterFault, Scenario};
+
+use super::ledger::{Ledger, Toll};
+use super::modelled::{follow, ledger_of};
+
+/// The DaemonSet of the scenarios that are staged.
+pub(crate) const AGENT: (&str, &str) = ("edge", "agent");
+/// The image that it begins with.
+pub(crate) const V1: &str = "registry.example/agent:v1";
+/// The image that it is given.
+pub(crate) const V2: &str = "registry.example/agent:v2";
+
+/// A world, the consoles that are open on it, and the books.
+pub(crate) struct Stage {
+    pub(crate) world: World,
+    pub(crate) consoles: Vec<Console>,
+    pub(crate) orphans: Vec<Orphans>,
+    /// What rolldeck deleted.
+    pub(crate) deletions: Vec<Deletion>,
+    pub(crate) ledger: Ledger,
+    /// The most nodes that were lost at one instant, and the most that were out of sight, since the beginning.
+    pub(crate) worst: Toll,
+    /// The most nodes without service at one instant since the beginning.
+    pub(crate) worst_down: usize,
+    known: u64,
+}
+
+impl Stage {
+    pub(crate) fn new(scenario: &Scenario, seed: u64) -> Self {
+        let world = World::new(scenario, seed);
+        Self {
+            ledger: ledger_of(&world, scenario),
+            known: world.store().revision(),
+            world,
+            consoles: Vec::new(),
+            orphans: Vec::new(),
+            deletions: Vec::new(),
+            worst: Toll::default(),
+            worst_down: 0,
+        }
+    }
+
+    /// Opens a console; returns its number.
+    pub(crate) fn open(&mut self, who: &str) -> usize {
+        let network = Network::new(Weather::FINE, self.consoles.len() as u64);
+        self.consoles.push(Console::open(&self.world, AGENT, who, Role::Driver, network));
+        self.consoles.len() - 1
+    }
+
+    pub(crate) fn run_for(&mut self, secs: u64) {
+        let end = self.world.now() + Duration::from_secs(secs);
+        self.run_until(secs, |stage| stage.world.now() >= end);
+    }
+
+    /// Lets time pass until `done`, at most `secs`; says whether it came to that.
+    pub(crate) fn run_until(&mut self, secs: u64, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+        let end = self.world.now() + Duration::from_secs(secs);
+        loop {
+            for console in &mut self.consoles {
+                console.step(&mut self.world, &mut self.deletions);
+            }
+            for orphans in &mut self.orphans {
+                orphans.step(&mut self.world, &mut self.deletions);
+            }
+            self.keep_books();
+            if done(self) {
+                return true;
+            }
+            let now = self.world.now();
+            if now >= end {
+                return false;
+            }
+            let consoles = self.consoles.iter().filter_map(Console::next_at);
+            let orphans = self.orphans.iter().filter_map(Orphans::next_at);
+            let next = consoles.chain(orphans).chain(self.world.next_at()).min().unwrap_or(end);
+            self.world.advance(next.clamp(now + Duration::from_millis(1), end.max(now + Duration::from_millis(1))));
+        }
+    }
+
+    fn keep_books(&mut self) {
+        let (worst, worst_down) = (&mut self.worst, &mut self.worst_down);
+        self.known = follow(&self.world, self.known, &mut self.ledger, |ledger| {
+            let toll = ledger.toll();
+            *worst = worst.worst(toll);
+            *worst_down = toll.down().max(*worst_down);
+        });
+    }
+
+    /// Asks a console for something, and waits until it is done.
+    pub(crate) fn ask(&mut self, who: usize, command: Command) -> String {
+        let id = self.consoles[who].command(command, self.world.now()).unwrap();
+        let mut answer = None;
+        let settled = self.run_until(60, |stage| {
+            answer = stage.consoles[who].take_settled().into_iter().find(|(settled, _)| *settled == id);
+            answer.is_some()
+        });
+        assert!(settled, "{:?}", self.consoles[who].snapshot(self.world.now()).phase);
+        answer.unwrap().1.unwrap()
+    }
+
+    pub(crate) fn set_image(&mut self, who: usize, image: &str) {
+        self.ask(who, Command::SetImage([("agent".to_owned(), image.parse().unwrap())].into()));
+    }
+
+    /// Somebody gives the DaemonSet another image, with no tool of ours.
+    pub(crate) fn deploy(&mut self, image: &str) {
+        let images = [("agent".to_owned(), image.to_owned())].into();
+        self.world.inject(&ClusterFault::SetImages { daemon_set: "edge/agent".into(), images }.into());
+    }
+
+    pub(crate) fn partition(&mut self, who: usize, keep: u32) {
+        self.ask(who, Command::Step(Step::Partition(IntOrPercent::Int(keep))));
+    }
+
+    /// What a console shows now.
+    pub(crate) fn shown(&mut self, who: usize) -> Snapshot {
+        let now = self.world.now();
+        self.consoles[who].snapshot(now)
+    }
+
+    pub(crate) fn phase(&mut self, who: usize) -> Phase {
+        self.shown(who).phase
+    }
+
+    /// How long ago that was.
+    pub(crate) fn since(&self, at: Timestamp) -> Duration {
+        self.world.now().since(at)
+    }
+
+    /// Every node's pod: its uid and its image.
+    pub(crate) fn pods(&self) -> BTreeMap<String, (String, String)> {
+        let pods = self.world.pods_of(AGENT.0, AGENT.1).into_iter();
+        pods.map(|(node, pods)| {
+            let newest = pods.last().unwrap();
+            let image = newest.pod().unwrap().template.images()[0].to_string();
+            (node.to_string(), (newest.meta.uid.to_string(), image))
+        })
+        .collect()
+    }
+
+    /// How many nodes have a pod of this image.
+    pub(crate) fn at(&self, image: &str) -> usize {
+        self.pods().values().filter(|(_, has)| has == image).count()
+    }
+
+    /// On how many nodes a pod of this image serves.
+    pub(crate) fn serving(&self, image: &str) -> usize {
+        self.ledger.staying().filter(|pod| pod.ready && pod.image == image).count()
+    }
+
+    /// The update strategy as the DaemonSet has it.
+    pub(crate) fn strategy(&self) -> String {
+        let daemon_set = self.world.store().get(Kind::DaemonSet, AGENT.0, AGENT.1).unwrap();
+        daemon_set.daemon_set_fact().unwrap().strategy.raw.to_string()
+    }
+
+    pub(crate) fn held(&mut self, who: usize) {
+        assert!(self.run_until(600, |stage| stage.phase(who) == Phase::Held), "{:?}", self.phase(who));
+    }
+
+    pub(crate) fn over(&mut self, image: &str) {
+        let ended = self.run_until(1_200, |stage| stage.at(image) == 20 && stage.strategy().contains("RollingUpdate"));
+        assert!(ended, "{} at {image}, {:?}", self.at(image), self.phase(0));
+    }
+}
