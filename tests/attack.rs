@@ -7,17 +7,8 @@ use rolldeck::sim::attack::run::{Story, play, run};
 /// How many seeds the test tries from its own fixed beginning.
 const RUNS: u64 = 60;
 
-/// Seeds that once found something, and what. They replay for as long as cases are made as they were then.
-const FOUND: [(u64, &str); 8] = [
-    (14, "the old revision was taken for the new one while that was late"),
-    (17, "what the rollout broke waited for a proof that could only come from it"),
-    (44, "what an earlier image broke was taken for down before the rollout began"),
-    (1531, "a flip of the strategy outlived its rollout, and the next was never adopted"),
-    (1583, "a pod that served, but not for long enough, was replaced beyond the budget"),
-    (100_734, "a request for the lease outlived its fulfilment"),
-    (100_765, "a node that went down after it was rolled back was not charged"),
-    (102_246, "the same, after a deploy by somebody else"),
-];
+/// Where cases are kept that once found something.
+const FOUND: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/attack");
 
 fn from_env(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -56,9 +47,15 @@ fn the_promises_hold() {
 
 #[test]
 fn what_was_found_once_is_not_found_again() {
-    for (seed, what) in FOUND {
-        let report = run(seed);
-        assert!(report.violations.is_empty(), "seed {seed} ({what}): {:?}", report.violations);
+    let mut files: Vec<_> = std::fs::read_dir(FOUND).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
+    files.sort();
+    assert!(files.len() >= 8, "the cases are not where they were: {files:?}");
+    for file in files {
+        let case = Case::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        assert!(!case.found.is_empty(), "{} does not say what it found", file.display());
+        let report = play(&case, Story::Dropped);
+        assert!(report.violations.is_empty(), "{} ({}): {:?}", file.display(), case.found, report.violations);
     }
 }
 

@@ -402,6 +402,8 @@ pub(crate) struct DemoArgs {
 }
 
 #[derive(Args, Clone, Debug)]
+#[group(skip)]
+#[command(group = clap::ArgGroup::new("one").args(["seed", "case"]))]
 pub(crate) struct SimulateArgs {
     /// How many rollouts
     #[arg(long, value_name = "N", default_value_t = 1000)]
@@ -409,9 +411,25 @@ pub(crate) struct SimulateArgs {
     /// The first seed; otherwise one by chance, which is printed
     #[arg(long, value_name = "S")]
     pub(crate) seed: Option<u64>,
-    /// Tell what happens in the run of one seed
-    #[arg(long, requires = "seed", conflicts_with = "runs")]
+    /// Run the case in this file instead
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "runs"])]
+    pub(crate) case: Option<PathBuf>,
+    /// Tell what happens in the run of one seed or case
+    #[arg(long, requires = "one", conflicts_with = "runs")]
     pub(crate) story: bool,
+    /// Leave out of the case all that the broken promise does not take
+    #[arg(long, requires = "one", conflicts_with = "runs")]
+    pub(crate) shrink: bool,
+    /// Save the case of a seed, or what `--shrink` left of it
+    #[arg(long, value_name = "FILE", requires = "one", conflicts_with = "runs")]
+    pub(crate) save: Option<PathBuf>,
+}
+
+impl SimulateArgs {
+    /// Whether it is about one case only.
+    pub(crate) fn is_about_one(&self) -> bool {
+        self.case.is_some() || self.story || self.shrink || self.save.is_some()
+    }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

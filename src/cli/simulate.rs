@@ -1,5 +1,6 @@
 //! `rolldeck simulate`: attacks the promises in the simulated world, and says what came of it.
 
+use std::path::Path;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -7,7 +8,7 @@ use serde::Serialize;
 use super::args::{OutputFormat, SimulateArgs};
 use super::error::{CliError, Exit};
 use super::output::Output;
-use crate::driver::simulate::{Simulation, Tally, story};
+use crate::driver::simulate::{Case, Simulation, Tally, shrunk, story};
 
 /// What `-o json` prints.
 #[derive(Serialize)]
@@ -23,6 +24,14 @@ struct Answer {
     violations: Vec<Broken>,
 }
 
+/// What `-o json` prints of one case.
+#[derive(Serialize)]
+struct Told<'a> {
+    kind: &'static str,
+    story: &'a [String],
+    violations: &'a [String],
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Broken {
@@ -32,8 +41,8 @@ struct Broken {
 
 pub(crate) async fn run(args: SimulateArgs, output: &mut Output) -> Result<Exit, CliError> {
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000_000_000));
-    if args.story {
-        return tell(seed, output).await;
+    if args.is_about_one() {
+        return one(&args, seed, output).await;
     }
     let simulation = Simulation { seed, runs: args.runs };
     let began = Instant::now();
@@ -53,7 +62,9 @@ fn print(seed: u64, seconds: f64, tally: &Tally, output: &mut Output) -> Result<
         tally.runs, tally.deletions, tally.faults, tally.worst_down
     ))?;
     for (seed, what) in &tally.broken {
-        output.line(format!("seed {seed} broke a promise; `rolldeck simulate --seed {seed} --story` tells how"))?;
+        output.line(format!(
+            "seed {seed} broke a promise; `rolldeck simulate --seed {seed} --shrink --story` tells how"
+        ))?;
         for violation in what.iter().take(3) {
             output.line(format!("    {violation}"))?;
         }
@@ -62,12 +73,42 @@ fn print(seed: u64, seconds: f64, tally: &Tally, output: &mut Output) -> Result<
     Ok(())
 }
 
-async fn tell(seed: u64, output: &mut Output) -> Result<Exit, CliError> {
-    let (lines, violations) = blocking(move || story(seed)).await?;
-    for line in lines.iter().chain(&violations) {
-        output.line(line)?;
+/// Everything that is about one case: shrinks it, saves it, and says what it breaks.
+async fn one(args: &SimulateArgs, seed: u64, output: &mut Output) -> Result<Exit, CliError> {
+    let mut case = match &args.case {
+        Some(file) => read(file)?,
+        None => Case::random(seed),
+    };
+    if args.shrink {
+        let whole = case.clone();
+        case = blocking(move || shrunk(&whole)).await?.ok_or_else(|| {
+            CliError::failed("it breaks no promise, so there is nothing to shrink").hinted("run it with `--story`")
+        })?;
+    }
+    if let Some(file) = &args.save {
+        let failed = |error| CliError::failed(format!("writing the case to {}: {error}", file.display()));
+        std::fs::write(file, case.to_text()).map_err(failed)?;
+    }
+    let (lines, violations) = blocking(move || story(&case)).await?;
+    match output.format() {
+        OutputFormat::Json => output.json(&Told { kind: "SimulatedCase", story: &lines, violations: &violations })?,
+        OutputFormat::Text => {
+            let told = lines.iter().filter(|_| args.story);
+            for line in told.chain(&violations) {
+                output.line(line)?;
+            }
+            if violations.is_empty() {
+                output.line("every promise held")?;
+            }
+        }
     }
     Ok(if violations.is_empty() { Exit::Done } else { Exit::Halted })
+}
+
+fn read(file: &Path) -> Result<Case, CliError> {
+    let failed = |error: &dyn std::fmt::Display| CliError::failed(format!("reading case {}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| failed(&error))?;
+    Case::parse(&text).map_err(|error| failed(&error).hinted("`--save` writes cases"))
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, CliError> {

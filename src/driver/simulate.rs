@@ -3,8 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::sim::attack::case::Case;
 use crate::sim::attack::run::{Report, Story, play, run};
+use crate::sim::attack::shrink::shrink;
+
+pub use crate::sim::attack::case::Case;
 
 /// So many runs from one seed on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,8 +70,13 @@ impl Simulation {
     }
 }
 
-/// What happens in the run of one seed, a line each, and what it breaks.
-pub fn story(seed: u64) -> (Vec<String>, Vec<String>) {
-    let report = play(&Case::random(seed), Story::Kept);
+/// What happens in the run of one case, a line each, and what it breaks.
+pub fn story(case: &Case) -> (Vec<String>, Vec<String>) {
+    let report = play(case, Story::Kept);
     (report.story, report.violations.iter().map(ToString::to_string).collect())
+}
+
+/// The case without all that the broken promise does not take; `None` when it breaks none.
+pub fn shrunk(case: &Case) -> Option<Case> {
+    shrink(case)
 }

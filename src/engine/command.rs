@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::Str;
 use super::event::Right;
 use super::image::ImageRef;
@@ -15,7 +17,8 @@ use super::record::{Budgets, Finish, Gates};
 pub struct CommandId(pub u64);
 
 /// What an operator asks.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Command {
     /// Take over pod replacement from the native controller: `OnDelete`, original strategy saved. Moves no pod.
     Adopt,
@@ -55,7 +58,8 @@ pub enum Command {
 }
 
 /// How far a rollout may go.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Step {
     /// To the next rung of the ladder.
     Next,
@@ -68,7 +72,8 @@ pub enum Step {
 }
 
 /// Whether a release may leave nodes at an old revision.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Early {
     /// Refuse while nodes are not at the target.
     Refuse,
@@ -77,7 +82,8 @@ pub enum Early {
 }
 
 /// Whether to ask the present driver for the lease.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Takeover {
     /// Drive only if nobody else does.
     IfFree,

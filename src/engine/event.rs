@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::Str;
 use super::facts::{ClusterEvent, DaemonSetFact, LeaseFact, NodeFact, PodFact, RevisionFact};
 use super::time::Timestamp;
@@ -47,7 +49,8 @@ pub enum Event {
 }
 
 /// A kind that is watched.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Watched {
     /// The one DaemonSet.
     DaemonSet,

@@ -3,7 +3,7 @@
 //! The cluster adapter makes these from watches, the simulated world from its own objects. They are facts as observed,
 //! without judgement: what is eligible, unavailable or to blame is decided elsewhere in the engine.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Str;
@@ -26,7 +26,7 @@ pub enum ConditionStatus {
 }
 
 /// A taint's effect.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
 pub enum TaintEffect {
     /// New pods stay away.
     NoSchedule,
@@ -37,7 +37,8 @@ pub enum TaintEffect {
 }
 
 /// A taint of a node.
-#[derive(Clone, PartialEq, Eq, Debug, Hash)]
+#[derive(Clone, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Taint {
     /// Its key.
     pub key: Str,
@@ -206,7 +207,7 @@ impl UpdateStrategy {
 }
 
 /// The type of an update strategy.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash, Serialize, Deserialize)]
 pub enum StrategyKind {
     /// The DaemonSet controller replaces pods by itself.
     #[default]

@@ -1,5 +1,6 @@
 //! Labels and label selectors, with Kubernetes' own matching rules and `kubectl -l` syntax.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -59,6 +60,18 @@ impl<K: Into<Str>, V: Into<Str>> FromIterator<(K, V)> for Labels {
             same
         });
         Self(pairs.into())
+    }
+}
+
+impl Serialize for Labels {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for Labels {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(BTreeMap::<Str, Str>::deserialize(deserializer)?.into_iter().collect())
     }
 }
 

@@ -8,6 +8,8 @@
 
 pub mod case;
 pub mod console;
+pub mod file;
 pub mod network;
 pub mod observer;
 pub mod run;
+pub mod shrink;

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::network::Weather;
 use crate::engine::Str;
 use crate::engine::command::{Command, Early, Step, Takeover};
@@ -12,7 +14,7 @@ use crate::engine::image::ImageRef;
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Budgets, Gates, OnFailure};
 use crate::sim::world::scenario::{
-    ClusterFault, ControllerVariant, DaemonSetPlan, Fault, FleetFault, Image, PullError, Scenario, Tolerates,
+    ClusterFault, ControllerVariant, DaemonSetPlan, Fault, FleetFault, Image, PullError, Scenario, Tolerates, seconds,
 };
 
 /// The DaemonSet that every case is about.
@@ -20,17 +22,23 @@ pub const DAEMON_SET: (&str, &str) = ("edge", "agent");
 const MB: u64 = 1_000_000;
 
 /// One run, before it is run.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Case {
-    /// What it was made from.
+    /// What it found, for a case that is kept.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub found: String,
+    /// What it was made from; chance in the world and on the network comes from it too.
     pub seed: u64,
     /// The world and what goes wrong in it.
     pub scenario: Scenario,
     /// What operators do and what goes wrong around them, with how long after the beginning, in order.
+    #[serde(with = "seconds::timeline")]
     pub acts: Vec<(Duration, Act)>,
     /// The network of consoles until the calm.
     pub weather: Weather,
     /// From then on nothing goes wrong any more, and an operator brings things to an end.
+    #[serde(with = "seconds")]
     pub calm_after: Duration,
     /// Images that will never work.
     pub bad_images: Vec<Str>,
@@ -39,7 +47,8 @@ pub struct Case {
 }
 
 /// Something that an operator does, or that happens to a console.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Act {
     /// A console is opened.
     Open(usize),
@@ -48,7 +57,7 @@ pub enum Act {
     /// A console is killed; what it sent last may still arrive.
     Kill(usize),
     /// A watch of a console breaks for a while.
-    BreakWatch(usize, Watched, Duration),
+    BreakWatch(usize, Watched, #[serde(with = "seconds")] Duration),
     /// The log of changes is cut: broken watches have to list anew.
     Compact,
 }
@@ -72,7 +81,7 @@ impl Case {
         let rough = maker.one_in(2);
         let weather = if rough { maker.weather() } else { Weather::FINE };
         let skews = (0..3).map(|_| if maker.one_in(4) { maker.rng.i64(-120_000..120_000) } else { 0 }).collect();
-        Self { seed, scenario, acts, weather, calm_after, bad_images, skews }
+        Self { found: String::new(), seed, scenario, acts, weather, calm_after, bad_images, skews }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::engine::effect::EffectErrorKind;
 
 /// What becomes of a message.
@@ -16,7 +18,8 @@ pub enum Fate {
 }
 
 /// How bad a network is. Chances are in thousandths.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Weather {
     /// The shortest delay of a message, in milliseconds.
     pub min_delay: u64,

@@ -30,6 +30,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::engine::Str;
 use crate::engine::facts::ConditionStatus;
 use crate::engine::template::Template;
@@ -49,7 +51,7 @@ pub const LEASE_SECS: u32 = 40;
 pub const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 
 /// A machine that joins, with the images that are on its disk.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct NodeSetup {
     /// What it is.
     pub spec: NodeSpec,

@@ -29,6 +29,7 @@
 mod builtin;
 mod fault;
 mod file;
+pub(crate) mod seconds;
 mod units;
 
 pub use builtin::{BUILT_IN, built_in};
@@ -36,6 +37,8 @@ pub use fault::{ClusterFault, Fault, FleetFault};
 
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use crate::engine::Str;
 use crate::engine::facts::{StrategyKind, Taint};
@@ -47,17 +50,20 @@ use crate::engine::time::Timestamp;
 pub const SITE_LABEL: &str = "topology.kubernetes.io/zone";
 
 /// What a world consists of, and what happens in it when.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scenario {
     /// Its name.
     pub name: String,
     /// What it is about, in a sentence.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
     /// When it begins. What is said to be there at the beginning was set up a few minutes before.
     pub start: Timestamp,
     /// Which DaemonSet controller reigns.
     pub controller: ControllerVariant,
     /// How long a node's Lease may be silent before the node counts as unknown.
+    #[serde(with = "seconds")]
     pub node_grace: Duration,
     /// Places whose nodes share a link.
     pub sites: Vec<Site>,
@@ -68,18 +74,22 @@ pub struct Scenario {
     /// The DaemonSets that run at the beginning.
     pub daemon_sets: Vec<DaemonSetPlan>,
     /// What happens, with how long after the beginning, in order.
+    #[serde(with = "seconds::timeline")]
     pub faults: Vec<(Duration, Fault)>,
 }
 
 /// A generation of the DaemonSet controller.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash, Serialize, Deserialize)]
 pub enum ControllerVariant {
     /// Up to Kubernetes 1.20.
+    #[serde(rename = "1.20")]
     V1_20,
     /// From 1.21 until kubernetes#123233: an unavailable old pod is replaced without being counted as unavailable.
+    #[serde(rename = "1.21-bug")]
     V1_21Bug,
     /// From 1.31, and late patches of 1.28 to 1.30.
     #[default]
+    #[serde(rename = "current")]
     Current,
 }
 
@@ -94,7 +104,8 @@ impl ControllerVariant {
 }
 
 /// A place whose nodes share a link to the registry and to the API server.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Site {
     /// Its name.
     pub name: Str,
@@ -106,34 +117,43 @@ pub struct Site {
 }
 
 /// A node of a scenario.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NodeSpec {
     /// Its name.
     pub name: Str,
     /// Its site.
     pub site: Str,
     /// Its labels, besides hostname, architecture and site.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
     /// Its taints.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
 }
 
 /// An image in the registry, and how a container of it behaves.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Image {
     /// Its reference.
     pub name: Str,
     /// What a node has to pull, in bytes.
     pub bytes: u64,
     /// From "image is there" to "process runs".
+    #[serde(with = "seconds")]
     pub starts_in: Duration,
     /// From "process runs" to "ready".
+    #[serde(with = "seconds")]
     pub ready_in: Duration,
     /// From SIGTERM to its end, if it is given that long.
+    #[serde(with = "seconds")]
     pub stops_in: Duration,
     /// It crashes this long after each start.
+    #[serde(default, with = "seconds::option", skip_serializing_if = "Option::is_none")]
     pub crashes_after: Option<Duration>,
     /// The registry refuses it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<PullError>,
 }
 
@@ -153,7 +173,7 @@ impl Image {
 }
 
 /// Why an image cannot be pulled.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PullError {
     /// There is none of that name.
@@ -167,7 +187,8 @@ pub enum PullError {
 }
 
 /// A DaemonSet that runs at the beginning.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DaemonSetPlan {
     /// Its namespace.
     pub namespace: Str,
@@ -176,6 +197,7 @@ pub struct DaemonSetPlan {
     /// Its containers' images, by container name.
     pub images: BTreeMap<String, String>,
     /// Images that it had before, oldest first: each is a revision to roll back to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<BTreeMap<String, String>>,
     /// How its controller replaces pods.
     pub strategy: StrategyKind,
@@ -188,6 +210,7 @@ pub struct DaemonSetPlan {
     /// `terminationGracePeriodSeconds`.
     pub grace_secs: u32,
     /// Which nodes it runs on, by label.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub node_selector: BTreeMap<String, String>,
     /// Which taints it tolerates besides the automatic ones.
     pub tolerates: Tolerates,
@@ -213,7 +236,7 @@ impl DaemonSetPlan {
 }
 
 /// What a DaemonSet of a scenario tolerates besides the automatic tolerations.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tolerates {
     /// Nothing more: on a node that is not ready it is not wanted any more.

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::engine::Str;
 use crate::engine::facts::{StrategyKind, Taint};
 use crate::engine::quantity::IntOrPercent;
@@ -13,7 +15,8 @@ use super::super::kubelet::NodeSetup;
 use super::{Image, PullError};
 
 /// Something that happens.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
 pub enum Fault {
     /// To machines, links or the registry.
     Fleet(FleetFault),
@@ -34,7 +37,8 @@ impl From<ClusterFault> for Fault {
 }
 
 /// Something that happens to machines, links or the registry.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum FleetFault {
     /// The node loses power: its containers end, its pulls are lost.
     PowerOff(Str),
@@ -77,7 +81,8 @@ pub enum FleetFault {
 }
 
 /// A write that somebody makes through the API.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ClusterFault {
     /// Sets labels of a node; an empty value removes.
     Label {

@@ -1,0 +1,129 @@
+//! Makes a case that breaks a promise as small as it can be made while the same promise stays broken: what is left is
+//! what it takes.
+//!
+//! Greedy and deterministic: everything that could be left out is left out in turn, halves first, until nothing can.
+
+use std::collections::BTreeSet;
+
+use super::case::Case;
+use super::network::Weather;
+use super::run::{Story, play};
+use crate::engine::quantity::IntOrPercent;
+
+/// The case made small, or `None` when it breaks no promise.
+pub fn shrink(case: &Case) -> Option<Case> {
+    let broken = promises(case);
+    let first = broken.first()?.clone();
+    let mut shrinker = Shrinker { best: case.clone(), promise: first };
+    loop {
+        let before = shrinker.best.clone();
+        shrinker.round();
+        if shrinker.best == before {
+            return Some(shrinker.best);
+        }
+    }
+}
+
+/// Which promises a case breaks, in the order in which it does.
+fn promises(case: &Case) -> Vec<String> {
+    play(case, Story::Dropped).violations.iter().map(|violation| violation.promise.to_owned()).collect()
+}
+
+struct Shrinker {
+    best: Case,
+    promise: String,
+}
+
+impl Shrinker {
+    /// Keeps a smaller case if it still breaks the promise.
+    fn try_case(&mut self, smaller: Case) -> bool {
+        let better = smaller != self.best && promises(&smaller).contains(&self.promise);
+        if better {
+            self.best = smaller;
+        }
+        better
+    }
+
+    fn try_change(&mut self, change: impl FnOnce(&mut Case)) {
+        let mut smaller = self.best.clone();
+        change(&mut smaller);
+        self.try_case(smaller);
+    }
+
+    fn round(&mut self) {
+        self.drop_from(|case| &mut case.acts);
+        self.drop_from(|case| &mut case.scenario.faults);
+        self.drop_nodes();
+        self.calm_down();
+        self.simplify();
+    }
+
+    /// Drops members of a list: first long stretches, then single ones.
+    fn drop_from<T: Clone>(&mut self, list: impl Fn(&mut Case) -> &mut Vec<T>) {
+        let mut stretch = list(&mut self.best).len().next_power_of_two();
+        while stretch > 0 {
+            let mut from = 0;
+            loop {
+                let mut smaller = self.best.clone();
+                let members = list(&mut smaller);
+                if from >= members.len() {
+                    break;
+                }
+                let end = (from + stretch).min(members.len());
+                members.drain(from..end);
+                if !self.try_case(smaller) {
+                    from = end;
+                }
+            }
+            stretch /= 2;
+        }
+    }
+
+    fn drop_nodes(&mut self) {
+        let names: BTreeSet<_> = self.best.scenario.nodes.iter().map(|node| node.name.clone()).collect();
+        for name in names {
+            if self.best.scenario.nodes.len() > 1 {
+                self.try_change(|case| case.scenario.nodes.retain(|node| node.name != name));
+            }
+        }
+        self.try_change(|case| {
+            let used: BTreeSet<_> = case.scenario.nodes.iter().map(|node| node.site.clone()).collect();
+            case.scenario.sites.retain(|site| used.contains(&site.name));
+        });
+        for nth in 0..self.best.scenario.nodes.len() {
+            self.try_change(|case| case.scenario.nodes[nth].labels = std::iter::empty::<(&str, &str)>().collect());
+        }
+    }
+
+    fn calm_down(&mut self) {
+        self.try_change(|case| case.weather = Weather::FINE);
+        self.try_change(|case| case.weather.lost_requests = 0);
+        self.try_change(|case| case.weather.lost_answers = 0);
+        self.try_change(|case| case.weather.throttled = 0);
+        self.try_change(|case| case.weather.not_sent = 0);
+        self.try_change(|case| case.weather.max_delay = Weather::FINE.max_delay);
+        for nth in 0..self.best.skews.len() {
+            self.try_change(|case| case.skews[nth] = 0);
+        }
+    }
+
+    fn simplify(&mut self) {
+        self.try_change(|case| case.calm_after /= 2);
+        for nth in 0..self.best.scenario.daemon_sets.len() {
+            self.try_change(|case| case.scenario.daemon_sets[nth].min_ready_secs = 0);
+            self.try_change(|case| case.scenario.daemon_sets[nth].grace_secs = 1);
+            self.try_change(|case| case.scenario.daemon_sets[nth].max_unavailable = IntOrPercent::Int(1));
+        }
+        self.drop_from(|case| &mut case.scenario.images);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_that_breaks_nothing_is_not_shrunk() {
+        assert_eq!(shrink(&Case::random(1)), None);
+    }
+}
