@@ -14,7 +14,7 @@ use super::lock::{Lock, Want};
 use super::outcome::{LOST_ANSWER, Retry};
 use super::plan::{Limits, Plan, Standstill, budget};
 use super::record::{By, Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
-use super::snapshot::{BudgetView, Snapshot};
+use super::snapshot::{BudgetView, Replacer, Snapshot};
 use super::time::Timestamp;
 use super::view::{NodeIx, View};
 use super::{Config, Role, Str};
@@ -341,6 +341,9 @@ impl Engine {
         self.assessment.refresh(&self.view, &touched, &question);
         let limits = Limits::of(&self.view, &intent, &self.assessment);
         self.budget = budget(&self.assessment, &limits, intent.budgets.strict);
+        if self.strategy() == StrategyKind::RollingUpdate && self.lock.record().is_none() {
+            self.budget.replaced_by = Replacer::Controller;
+        }
         let standstill = self.standstill(&intent, now);
         self.plan =
             Plan::of(&self.assessment, &limits, &self.budget, &intent, &standstill, self.natural_ranks(), |row| {

@@ -293,7 +293,7 @@ impl Engine {
             effects.push(format!("{holder} drives and carries it out."));
         }
         Ok(Preview {
-            title: title_of(command, &limits),
+            title: if resolved.brake { "Emergency brake".into() } else { title_of(command, &limits) },
             effects,
             nodes: nodes.into(),
             calls: self.calls_in_words(command, &resolved),

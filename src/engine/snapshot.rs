@@ -220,10 +220,23 @@ pub struct BudgetView {
     pub charged: u32,
     /// Whether all terms count (`strict`).
     pub strict: bool,
+    /// Who replaces the pods, and so whose doing `rollout` is.
+    pub replaced_by: Replacer,
     /// Nodes that hold a pull slot.
     pub pulling: u32,
     /// How many may.
     pub max_pulling: u32,
+}
+
+/// Who replaces the pods of a DaemonSet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Replacer {
+    /// Whoever drives the rollout that rolldeck recorded.
+    #[default]
+    Rolldeck,
+    /// The DaemonSet's own controller: rolldeck only looks on.
+    Controller,
 }
 
 /// The plan and where it stands.

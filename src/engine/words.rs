@@ -15,7 +15,7 @@ use super::event::WatchHealth;
 use super::facts::StrategyKind;
 use super::image::version_of;
 use super::record::Direction;
-use super::snapshot::{BudgetView, DriverView, ImageChange, Phase, PlanView, RevisionView, Snapshot};
+use super::snapshot::{BudgetView, DriverView, ImageChange, Phase, PlanView, Replacer, RevisionView, Snapshot};
 use super::time::{Humane, Timestamp};
 
 impl Snapshot {
@@ -216,7 +216,11 @@ impl BudgetView {
 impl fmt::Display for BudgetView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "down {} of {}", self.charged, self.max_unavailable)?;
-        let ours = [(self.rollout, "ours"), (self.suspect, "suspect")];
+        let ours = match self.replaced_by {
+            Replacer::Rolldeck => "ours",
+            Replacer::Controller => "by its controller",
+        };
+        let ours = [(self.rollout, ours), (self.suspect, "suspect")];
         let others = [(self.node, "node"), (self.pre_existing, "pre-existing")];
         let mut lead = ": ";
         let charged = ours.iter().chain(others.iter().filter(|_| self.strict));
@@ -225,7 +229,11 @@ impl fmt::Display for BudgetView {
             lead = ", ";
         }
         if !self.strict && self.not_ours() > 0 {
-            write!(f, " + {} not ours", self.not_ours())?;
+            let whose = match self.replaced_by {
+                Replacer::Rolldeck => "not ours",
+                Replacer::Controller => "down by themselves",
+            };
+            write!(f, " + {} {whose}", self.not_ours())?;
         }
         Ok(())
     }
@@ -258,6 +266,8 @@ mod tests {
         let strict = BudgetView { strict: true, charged: 5, ..budget };
         assert_eq!(strict.to_string(), "down 5 of 2: 1 ours, 1 suspect, 3 node");
         assert_eq!(BudgetView { max_unavailable: 2, ..Default::default() }.to_string(), "down 0 of 2");
+        let native = BudgetView { replaced_by: Replacer::Controller, ..budget };
+        assert_eq!(native.to_string(), "down 2 of 2: 1 by its controller, 1 suspect + 3 down by themselves");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Budgets, Direction, Finish, Gates, Halt, Paused};
 use crate::engine::snapshot::{
     Blame, BudgetView, Cause, CauseKind, Counts, DriverView, Hold, ImageChange, ImageState, NodeState, NodeView, Phase,
-    PlanView, Presence, RevisionView, Snapshot,
+    PlanView, Presence, Replacer, RevisionView, Snapshot,
 };
 use crate::engine::time::Timestamp;
 use crate::tui::key::Key;
@@ -272,7 +272,14 @@ pub(super) fn cascade() -> Snapshot {
         phase: Phase::Native,
         started_at: None,
         alarms: vec![crate::engine::snapshot::Alarm::Cascade { down: 9, max_unavailable: 2, replaced_unready: 7 }],
-        budget: BudgetView { max_unavailable: 2, rollout: 9, charged: 9, max_pulling: 2, ..BudgetView::default() },
+        budget: BudgetView {
+            replaced_by: Replacer::Controller,
+            max_unavailable: 2,
+            rollout: 9,
+            charged: 9,
+            max_pulling: 2,
+            ..BudgetView::default()
+        },
         plan: PlanView::default(),
         nodes: running()
             .nodes

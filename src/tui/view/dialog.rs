@@ -98,7 +98,7 @@ pub(super) fn draw(ink: &Ink<'_>, screen: Rect, dialog: &Dialog, buffer: &mut Bu
     let x = screen.width.saturating_sub(box_width) / 2;
     let area = Rect { x, y: bottom - box_height, width: box_width, height: box_height };
     let title = match &dialog.answer {
-        Answer::Preview(preview) if preview.title.to_lowercase() != dialog.form.verb().to_lowercase() => {
+        Answer::Preview(preview) if says_more(&preview.title, &dialog.form) => {
             format!("{}: {}", dialog.form.title(), preview.title)
         }
         _ => dialog.form.title().to_owned(),
@@ -117,6 +117,11 @@ pub(super) fn draw(ink: &Ink<'_>, screen: Rect, dialog: &Dialog, buffer: &mut Bu
     let row = line.checked_sub(top).filter(|row| *row < usize::from(text.height))?;
     let column = column.min(cells.saturating_sub(1));
     Some(Position::new(text.x + u16::try_from(column).unwrap_or(0), text.y + u16::try_from(row).unwrap_or(0)))
+}
+
+/// Whether a preview's title says more than the form's own words.
+fn says_more(title: &str, form: &Form) -> bool {
+    !title.eq_ignore_ascii_case(form.verb()) && !title.eq_ignore_ascii_case(form.title())
 }
 
 fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {

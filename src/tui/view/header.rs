@@ -335,7 +335,12 @@ fn standstill(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Option<Line<'static>>
     let snapshot = &*seen.snapshot;
     let driven = matches!(snapshot.driver, DriverView::You { .. } | DriverView::Other { .. });
     let (words, role) = match &snapshot.phase {
-        Phase::Paused(paused) => (format!("{}   C continues", as_of(ink, seen, paused.at).doing()), Role::Warn),
+        Phase::Paused(paused) => {
+            let keys = if snapshot.counts.failed > 0 { "   C continues   U rolls back" } else { "   C continues" };
+            // The reason may be long; the way out is always said whole.
+            let room = cells.saturating_sub(2 + width(keys));
+            (format!("{}{keys}", fit(&as_of(ink, seen, paused.at).doing().to_string(), room)), Role::Warn)
+        }
         Phase::Held if !driven => ("nobody drives, so nothing moves: D drives, S steps".to_owned(), Role::Warn),
         Phase::Held if snapshot.plan.allowed == 0 => {
             ("held: no node may be updated yet; S takes the first step, N chooses canaries".to_owned(), Role::Text)
