@@ -7,41 +7,33 @@
 //! What a person typed is shown at once (16 ms apart), what the cluster did at most ten times a second, less often over
 //! links that are slow to take a frame. There is no tick: without news, keys and a visible clock nothing runs.
 
+mod environment;
+mod pace;
+mod signals;
+
 use std::collections::HashMap;
-use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ratatui::layout::Size;
-use rustix::process::Signal;
-use tokio::signal::unix::{Signal as Listener, SignalKind, signal};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{sleep, sleep_until, timeout};
 
+use self::environment::{Environment, model};
+use self::pace::Pace;
+use self::signals::{Caught, Crashes, Signals};
 use super::input::decode::Input;
 use super::input::{Event, Reader};
 use super::key::Key;
-use super::model::{Access, Model, Mono, Overlay, Page, Target, Tone};
+use super::model::{Model, Mono, Overlay, Target, Tone};
 use super::terminal::{self, SYNCHRONIZED, Screen, Sink, TerminalError, Tty};
-use super::theme::{self, Depth, Glyphs, Themes};
+use super::theme::{Depth, Glyphs};
 use super::update::{Effect, Msg, update};
 use super::{commands, view};
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::Role;
 use crate::engine::command::Command;
 
-/// Between frames after a key.
-const KEY_GAP: Duration = Duration::from_millis(16);
-/// Between frames of news.
-const NEWS_GAP: Duration = Duration::from_millis(100);
-/// Between frames of news over SSH, when nobody has typed for [`IDLE`].
-const IDLE_GAP: Duration = Duration::from_millis(250);
-const IDLE: Duration = Duration::from_secs(5);
-/// However slow the link, once a second there is a frame.
-const LONGEST_GAP: Duration = Duration::from_secs(1);
-/// A write that took this long met a full pipe.
-const STALL: Duration = Duration::from_millis(50);
 /// Sizes that follow each other this closely are one resize.
 const RESIZE_WAIT: Duration = Duration::from_millis(30);
 /// How long standing down may take when a person waits for it, and when nobody does.
@@ -157,169 +149,6 @@ impl Drop for Restored {
     }
 }
 
-/// What the environment says about the terminal.
-#[derive(Clone, Debug, Default)]
-struct Environment {
-    term: Option<String>,
-    colour_term: Option<String>,
-    no_colour: bool,
-    locale: Option<String>,
-    over_ssh: bool,
-}
-
-impl Environment {
-    fn of_process() -> Self {
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        Self {
-            term: variable("TERM"),
-            colour_term: variable("COLORTERM"),
-            no_colour: variable("NO_COLOR").is_some(),
-            locale: variable("LC_ALL").or_else(|| variable("LC_CTYPE")).or_else(|| variable("LANG")),
-            over_ssh: variable("SSH_TTY").is_some(),
-        }
-    }
-
-    fn depth(&self) -> Depth {
-        let term = self.term.as_deref().unwrap_or_default();
-        match self.colour_term.as_deref() {
-            _ if self.no_colour => Depth::Never,
-            Some("truecolor" | "24bit") => Depth::True,
-            _ if term.contains("direct") => Depth::True,
-            _ if term.contains("256color") => Depth::Indexed,
-            _ => Depth::Ansi,
-        }
-    }
-
-    fn glyphs(&self) -> Glyphs {
-        let locale = self.locale.as_deref().unwrap_or_default().to_ascii_lowercase();
-        let utf8 = locale.contains("utf-8") || locale.contains("utf8");
-        if utf8 && self.term.as_deref() != Some("linux") { Glyphs::Unicode } else { Glyphs::Ascii }
-    }
-}
-
-/// The model to begin with.
-fn model(session: &dyn Session, options: &Options, environment: &Environment) -> Result<Model, Error> {
-    let depth = match options.colour {
-        Colour::Auto => environment.depth(),
-        Colour::Depth(depth) => depth,
-    };
-    let directory = options.themes.clone().or_else(theme::user_directory);
-    let (mut themes, complaints) = Themes::load(directory.as_deref(), depth);
-    match &options.theme {
-        Some(name) => themes.choose(name).map_err(|why| {
-            let broken = complaints.iter().map(|complaint| format!("\n{complaint}")).collect::<String>();
-            Error::Options(format!("--theme: {why}{broken}"))
-        })?,
-        // Without colour weight alone must tell what matters.
-        None if depth == Depth::Never => themes.choose(theme::MONO).map_err(Error::Options)?,
-        None => {}
-    }
-    let mut model = Model {
-        context: session.context().into(),
-        default_namespace: session.default_namespace().into(),
-        size: Size::new(80, 24),
-        now: Mono::ZERO,
-        themes,
-        glyphs: options.glyphs.unwrap_or_else(|| environment.glyphs()),
-        access: Access::ReadOnly,
-        page: Page::Fleet,
-        fleet: None,
-        rollouts: Vec::new(),
-        overlay: Overlay::None,
-        status: None,
-        history: Vec::new(),
-        serial: 0,
-    };
-    if let Some(complaint) = complaints.first() {
-        model.say(Tone::Refused, complaint.clone());
-    }
-    Ok(model)
-}
-
-/// What panics said on other threads: it must not be written across the screen.
-#[derive(Clone, Debug)]
-struct Crashes {
-    said: Arc<Mutex<Vec<String>>>,
-    news: Arc<Notify>,
-}
-
-impl Crashes {
-    /// From now on a panic on this thread restores the terminal before it is reported, and one on another is remembered.
-    fn watch() -> Self {
-        let crashes = Self { said: Arc::default(), news: Arc::default() };
-        let here = std::thread::current().id();
-        let (previous, remembered) = (std::panic::take_hook(), crashes.clone());
-        std::panic::set_hook(Box::new(move |info| {
-            if std::thread::current().id() == here {
-                terminal::restore();
-                previous(info);
-            } else {
-                remembered.said.lock().unwrap_or_else(PoisonError::into_inner).push(info.to_string());
-                remembered.news.notify_one();
-            }
-        }));
-        crashes
-    }
-
-    fn unwatch() {
-        if !std::thread::panicking() {
-            drop(std::panic::take_hook());
-        }
-    }
-
-    fn last(&self) -> Option<String> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).last().cloned()
-    }
-
-    fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.said.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-/// The signals that a program with a terminal lives with.
-struct Signals {
-    hangup: Listener,
-    terminate: Listener,
-    interrupt: Listener,
-    resize: Listener,
-    stop: Listener,
-    go_on: Listener,
-}
-
-/// One of them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Caught {
-    End(&'static str),
-    Interrupt,
-    Resize,
-    Stop,
-    GoOn,
-}
-
-impl Signals {
-    fn listen() -> io::Result<Self> {
-        Ok(Self {
-            hangup: signal(SignalKind::hangup())?,
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            resize: signal(SignalKind::window_change())?,
-            stop: signal(SignalKind::from_raw(Signal::TSTP.as_raw()))?,
-            go_on: signal(SignalKind::from_raw(Signal::CONT.as_raw()))?,
-        })
-    }
-
-    async fn next(&mut self) -> Caught {
-        tokio::select! {
-            _ = self.hangup.recv() => Caught::End("SIGHUP"),
-            _ = self.terminate.recv() => Caught::End("SIGTERM"),
-            _ = self.interrupt.recv() => Caught::Interrupt,
-            _ = self.resize.recv() => Caught::Resize,
-            _ = self.stop.recv() => Caught::Stop,
-            _ = self.go_on.recv() => Caught::GoOn,
-        }
-    }
-}
-
 /// How the loop goes on.
 #[derive(Debug)]
 enum Next {
@@ -343,49 +172,6 @@ struct Console<S> {
     pace: Pace,
     resize_at: Option<Instant>,
     started: Instant,
-}
-
-/// When the next frame is due.
-#[derive(Debug)]
-struct Pace {
-    typed: bool,
-    news: bool,
-    wake: Option<Instant>,
-    last_frame: Instant,
-    last_key: Instant,
-    /// Grows while the terminal is slow to take frames.
-    stalled_gap: Duration,
-    over_ssh: bool,
-}
-
-impl Pace {
-    fn new(over_ssh: bool) -> Self {
-        let now = Instant::now();
-        let past = now.checked_sub(LONGEST_GAP).unwrap_or(now);
-        Self { typed: true, news: false, wake: None, last_frame: past, last_key: now, stalled_gap: NEWS_GAP, over_ssh }
-    }
-
-    fn news_gap(&self, now: Instant) -> Duration {
-        let idle = self.over_ssh && now.duration_since(self.last_key) > IDLE;
-        self.stalled_gap.max(if idle { IDLE_GAP } else { NEWS_GAP })
-    }
-
-    /// When a frame is due, if nothing else happens.
-    fn due(&self, now: Instant) -> Option<Instant> {
-        let typed = self.typed.then(|| self.last_frame + KEY_GAP);
-        let news = self.news.then(|| self.last_frame + self.news_gap(now));
-        [typed, news, self.wake].into_iter().flatten().min()
-    }
-
-    fn drawn(&mut self, wrote_for: Duration, wake: Option<Instant>) {
-        self.stalled_gap = if wrote_for > STALL {
-            (self.stalled_gap * 2).min(LONGEST_GAP)
-        } else {
-            (self.stalled_gap / 2).max(NEWS_GAP)
-        };
-        self.last_frame = Instant::now();
-        (self.typed, self.news, self.wake) = (false, false, wake);
-    }
 }
 
 impl<S: Sink> Console<S> {
@@ -562,7 +348,7 @@ impl<S: Sink> Console<S> {
         {
             news.push(Msg::Fleet(fleet.borrow_and_update().clone()));
         }
-        let crashes = self.crashes.said.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let crashes = self.crashes.count();
         if crashes > self.crashes_told {
             self.crashes_told = crashes;
             let text = self.crashes.last().unwrap_or_default();
@@ -653,7 +439,7 @@ impl<S: Sink> Console<S> {
             return self.take_in(Msg::Said(Tone::Refused, text.into()));
         }
         // As the terminal itself would: the whole group stops. We catch it too, and stop as on any SIGTSTP.
-        match rustix::process::kill_current_process_group(Signal::TSTP) {
+        match rustix::process::kill_current_process_group(rustix::process::Signal::TSTP) {
             Ok(()) => Next::Wait,
             Err(_) => Next::Suspend,
         }
@@ -723,53 +509,5 @@ impl<S: Sink> Console<S> {
         let (updated, nodes) = (counts.updated, counts.nodes);
         let stood_down = if page.driven_by_us() { "; nobody drives it now" } else { "" };
         Some(format!("{}/{}: {doing}, {updated} of {nodes} nodes updated{stood_down}", target.namespace, target.name))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn environment(term: &str, colour_term: &str, locale: &str) -> Environment {
-        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        Environment { term: some(term), colour_term: some(colour_term), locale: some(locale), ..Default::default() }
-    }
-
-    #[test]
-    fn colours_and_signs_are_found_out() {
-        for (term, colour_term, locale, depth, glyphs) in [
-            ("xterm-256color", "", "en_US.UTF-8", Depth::Indexed, Glyphs::Unicode),
-            ("xterm-256color", "truecolor", "C.utf8", Depth::True, Glyphs::Unicode),
-            ("xterm", "", "C", Depth::Ansi, Glyphs::Ascii),
-            ("linux", "", "en_US.UTF-8", Depth::Ansi, Glyphs::Ascii),
-            ("screen", "", "", Depth::Ansi, Glyphs::Ascii),
-        ] {
-            let environment = environment(term, colour_term, locale);
-            assert_eq!((environment.depth(), environment.glyphs()), (depth, glyphs), "{term}");
-        }
-        let without = Environment { no_colour: true, ..environment("xterm", "truecolor", "C") };
-        assert_eq!(without.depth(), Depth::Never);
-    }
-
-    #[test]
-    fn keys_are_shown_sooner_than_news_and_slow_links_later() {
-        let mut pace = Pace::new(true);
-        pace.drawn(Duration::ZERO, None);
-        let now = Instant::now();
-        assert_eq!(pace.due(now), None, "nothing happened: nothing is due");
-        pace.news = true;
-        assert_eq!(pace.due(now), Some(pace.last_frame + NEWS_GAP));
-        assert_eq!(pace.due(now + 2 * IDLE), Some(pace.last_frame + IDLE_GAP), "over SSH, nobody typing");
-        pace.typed = true;
-        assert_eq!(pace.due(now), Some(pace.last_frame + KEY_GAP));
-        for _ in 0..9 {
-            pace.drawn(STALL * 2, None);
-        }
-        pace.news = true;
-        assert_eq!(pace.due(now), Some(pace.last_frame + LONGEST_GAP));
-        for _ in 0..9 {
-            pace.drawn(Duration::ZERO, None);
-        }
-        assert_eq!(pace.news_gap(pace.last_key), NEWS_GAP);
     }
 }

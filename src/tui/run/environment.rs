@@ -1,0 +1,113 @@
+//! What the environment says about the terminal, and the model to begin with.
+
+use ratatui::layout::Size;
+
+use super::{Colour, Error, Options};
+use crate::driver::Session;
+use crate::tui::model::{Access, Model, Mono, Overlay, Page, Tone};
+use crate::tui::theme::{self, Depth, Glyphs, Themes};
+
+/// What the environment says about the terminal.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Environment {
+    pub(super) term: Option<String>,
+    colour_term: Option<String>,
+    no_colour: bool,
+    locale: Option<String>,
+    pub(super) over_ssh: bool,
+}
+
+impl Environment {
+    pub(super) fn of_process() -> Self {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        Self {
+            term: variable("TERM"),
+            colour_term: variable("COLORTERM"),
+            no_colour: variable("NO_COLOR").is_some(),
+            locale: variable("LC_ALL").or_else(|| variable("LC_CTYPE")).or_else(|| variable("LANG")),
+            over_ssh: variable("SSH_TTY").is_some(),
+        }
+    }
+
+    pub(super) fn depth(&self) -> Depth {
+        let term = self.term.as_deref().unwrap_or_default();
+        match self.colour_term.as_deref() {
+            _ if self.no_colour => Depth::Never,
+            Some("truecolor" | "24bit") => Depth::True,
+            _ if term.contains("direct") => Depth::True,
+            _ if term.contains("256color") => Depth::Indexed,
+            _ => Depth::Ansi,
+        }
+    }
+
+    pub(super) fn glyphs(&self) -> Glyphs {
+        let locale = self.locale.as_deref().unwrap_or_default().to_ascii_lowercase();
+        let utf8 = locale.contains("utf-8") || locale.contains("utf8");
+        if utf8 && self.term.as_deref() != Some("linux") { Glyphs::Unicode } else { Glyphs::Ascii }
+    }
+}
+
+/// The model to begin with.
+pub(super) fn model(session: &dyn Session, options: &Options, environment: &Environment) -> Result<Model, Error> {
+    let depth = match options.colour {
+        Colour::Auto => environment.depth(),
+        Colour::Depth(depth) => depth,
+    };
+    let directory = options.themes.clone().or_else(theme::user_directory);
+    let (mut themes, complaints) = Themes::load(directory.as_deref(), depth);
+    match &options.theme {
+        Some(name) => themes.choose(name).map_err(|why| {
+            let broken = complaints.iter().map(|complaint| format!("\n{complaint}")).collect::<String>();
+            Error::Options(format!("--theme: {why}{broken}"))
+        })?,
+        // Without colour weight alone must tell what matters.
+        None if depth == Depth::Never => themes.choose(theme::MONO).map_err(Error::Options)?,
+        None => {}
+    }
+    let mut model = Model {
+        context: session.context().into(),
+        default_namespace: session.default_namespace().into(),
+        size: Size::new(80, 24),
+        now: Mono::ZERO,
+        themes,
+        glyphs: options.glyphs.unwrap_or_else(|| environment.glyphs()),
+        access: Access::ReadOnly,
+        page: Page::Fleet,
+        fleet: None,
+        rollouts: Vec::new(),
+        overlay: Overlay::None,
+        status: None,
+        history: Vec::new(),
+        serial: 0,
+    };
+    if let Some(complaint) = complaints.first() {
+        model.say(Tone::Refused, complaint.clone());
+    }
+    Ok(model)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(term: &str, colour_term: &str, locale: &str) -> Environment {
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Environment { term: some(term), colour_term: some(colour_term), locale: some(locale), ..Default::default() }
+    }
+
+    #[test]
+    fn colours_and_signs_are_found_out() {
+        for (term, colour_term, locale, depth, glyphs) in [
+            ("xterm-256color", "", "en_US.UTF-8", Depth::Indexed, Glyphs::Unicode),
+            ("xterm-256color", "truecolor", "C.utf8", Depth::True, Glyphs::Unicode),
+            ("xterm", "", "C", Depth::Ansi, Glyphs::Ascii),
+            ("linux", "", "en_US.UTF-8", Depth::Ansi, Glyphs::Ascii),
+            ("screen", "", "", Depth::Ansi, Glyphs::Ascii),
+        ] {
+            let environment = environment(term, colour_term, locale);
+            assert_eq!((environment.depth(), environment.glyphs()), (depth, glyphs), "{term}");
+        }
+        let without = Environment { no_colour: true, ..environment("xterm", "truecolor", "C") };
+        assert_eq!(without.depth(), Depth::Never);
+    }
+}

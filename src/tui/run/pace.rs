@@ -1,0 +1,85 @@
+//! When the next frame is due: soon after a key, later for news, later still over a slow link.
+
+use std::time::{Duration, Instant};
+
+/// Between frames after a key.
+const KEY_GAP: Duration = Duration::from_millis(16);
+/// Between frames of news.
+const NEWS_GAP: Duration = Duration::from_millis(100);
+/// Between frames of news over SSH, when nobody has typed for [`IDLE`].
+const IDLE_GAP: Duration = Duration::from_millis(250);
+const IDLE: Duration = Duration::from_secs(5);
+/// However slow the link, once a second there is a frame.
+const LONGEST_GAP: Duration = Duration::from_secs(1);
+/// A write that took this long met a full pipe.
+const STALL: Duration = Duration::from_millis(50);
+
+/// When the next frame is due.
+#[derive(Debug)]
+pub(super) struct Pace {
+    pub(super) typed: bool,
+    pub(super) news: bool,
+    pub(super) wake: Option<Instant>,
+    pub(super) last_frame: Instant,
+    pub(super) last_key: Instant,
+    /// Grows while the terminal is slow to take frames.
+    stalled_gap: Duration,
+    over_ssh: bool,
+}
+
+impl Pace {
+    pub(super) fn new(over_ssh: bool) -> Self {
+        let now = Instant::now();
+        let past = now.checked_sub(LONGEST_GAP).unwrap_or(now);
+        Self { typed: true, news: false, wake: None, last_frame: past, last_key: now, stalled_gap: NEWS_GAP, over_ssh }
+    }
+
+    pub(super) fn news_gap(&self, now: Instant) -> Duration {
+        let idle = self.over_ssh && now.duration_since(self.last_key) > IDLE;
+        self.stalled_gap.max(if idle { IDLE_GAP } else { NEWS_GAP })
+    }
+
+    /// When a frame is due, if nothing else happens.
+    pub(super) fn due(&self, now: Instant) -> Option<Instant> {
+        let typed = self.typed.then(|| self.last_frame + KEY_GAP);
+        let news = self.news.then(|| self.last_frame + self.news_gap(now));
+        [typed, news, self.wake].into_iter().flatten().min()
+    }
+
+    pub(super) fn drawn(&mut self, wrote_for: Duration, wake: Option<Instant>) {
+        self.stalled_gap = if wrote_for > STALL {
+            (self.stalled_gap * 2).min(LONGEST_GAP)
+        } else {
+            (self.stalled_gap / 2).max(NEWS_GAP)
+        };
+        self.last_frame = Instant::now();
+        (self.typed, self.news, self.wake) = (false, false, wake);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_shown_sooner_than_news_and_slow_links_later() {
+        let mut pace = Pace::new(true);
+        pace.drawn(Duration::ZERO, None);
+        let now = Instant::now();
+        assert_eq!(pace.due(now), None, "nothing happened: nothing is due");
+        pace.news = true;
+        assert_eq!(pace.due(now), Some(pace.last_frame + NEWS_GAP));
+        assert_eq!(pace.due(now + 2 * IDLE), Some(pace.last_frame + IDLE_GAP), "over SSH, nobody typing");
+        pace.typed = true;
+        assert_eq!(pace.due(now), Some(pace.last_frame + KEY_GAP));
+        for _ in 0..9 {
+            pace.drawn(STALL * 2, None);
+        }
+        pace.news = true;
+        assert_eq!(pace.due(now), Some(pace.last_frame + LONGEST_GAP));
+        for _ in 0..9 {
+            pace.drawn(Duration::ZERO, None);
+        }
+        assert_eq!(pace.news_gap(pace.last_key), NEWS_GAP);
+    }
+}

@@ -1,0 +1,99 @@
+//! What reaches a program with a terminal from outside: signals, and panics of its own threads.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::process::Signal;
+use tokio::signal::unix::{Signal as Listener, SignalKind, signal};
+use tokio::sync::Notify;
+
+use crate::tui::terminal;
+
+/// What panics said on other threads: it must not be written across the screen.
+#[derive(Clone, Debug)]
+pub(super) struct Crashes {
+    said: Arc<Mutex<Vec<String>>>,
+    pub(super) news: Arc<Notify>,
+}
+
+impl Crashes {
+    /// From now on a panic on this thread restores the terminal before it is reported, and one on another is remembered.
+    pub(super) fn watch() -> Self {
+        let crashes = Self { said: Arc::default(), news: Arc::default() };
+        let here = std::thread::current().id();
+        let (previous, remembered) = (std::panic::take_hook(), crashes.clone());
+        std::panic::set_hook(Box::new(move |info| {
+            if std::thread::current().id() == here {
+                terminal::restore();
+                previous(info);
+            } else {
+                remembered.said.lock().unwrap_or_else(PoisonError::into_inner).push(info.to_string());
+                remembered.news.notify_one();
+            }
+        }));
+        crashes
+    }
+
+    pub(super) fn unwatch() {
+        if !std::thread::panicking() {
+            drop(std::panic::take_hook());
+        }
+    }
+
+    /// How many there were.
+    pub(super) fn count(&self) -> usize {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    pub(super) fn last(&self) -> Option<String> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).last().cloned()
+    }
+
+    pub(super) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.said.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The signals that a program with a terminal lives with.
+pub(super) struct Signals {
+    hangup: Listener,
+    terminate: Listener,
+    interrupt: Listener,
+    resize: Listener,
+    stop: Listener,
+    go_on: Listener,
+}
+
+/// One of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Caught {
+    End(&'static str),
+    Interrupt,
+    Resize,
+    Stop,
+    GoOn,
+}
+
+impl Signals {
+    pub(super) fn listen() -> io::Result<Self> {
+        Ok(Self {
+            hangup: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            resize: signal(SignalKind::window_change())?,
+            stop: signal(SignalKind::from_raw(Signal::TSTP.as_raw()))?,
+            go_on: signal(SignalKind::from_raw(Signal::CONT.as_raw()))?,
+        })
+    }
+
+    pub(super) async fn next(&mut self) -> Caught {
+        tokio::select! {
+            _ = self.hangup.recv() => Caught::End("SIGHUP"),
+            _ = self.terminate.recv() => Caught::End("SIGTERM"),
+            _ = self.interrupt.recv() => Caught::Interrupt,
+            _ = self.resize.recv() => Caught::Resize,
+            _ = self.stop.recv() => Caught::Stop,
+            _ = self.go_on.recv() => Caught::GoOn,
+        }
+    }
+}
