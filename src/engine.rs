@@ -13,6 +13,7 @@
 //! it ten thousand times a second against faults.
 
 mod assess;
+mod chronicle;
 pub mod command;
 mod decide;
 mod diagnose;
@@ -21,6 +22,7 @@ pub mod effect;
 pub mod eligibility;
 pub mod event;
 pub mod facts;
+pub mod happening;
 pub mod image;
 pub mod labels;
 mod lock;

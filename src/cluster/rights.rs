@@ -40,17 +40,19 @@ pub(super) async fn watch(http: Http, workload: SharedWorkload, namespace: Str, 
     loop {
         let (lease, plural) = (lease_name(&name), workload.plural());
         let leases = "coordination.k8s.io";
-        let (patch, delete, create, update) = tokio::join!(
+        let (patch, delete, create, update, tell) = tokio::join!(
             ask(&http, &namespace, "patch", workload.group(), plural, Some(&name)),
             ask(&http, &namespace, "delete", "", "pods", None),
             ask(&http, &namespace, "create", leases, "leases", None),
             ask(&http, &namespace, "update", leases, "leases", Some(&lease)),
+            ask(&http, &namespace, "create", "", "events", None),
         );
         let rights = vec![
             (Right::PatchDaemonSet, patch),
             (Right::DeletePods, delete),
             (Right::CreateLease, create),
             (Right::UpdateLease, update),
+            (Right::CreateEvent, tell),
         ];
         let all_known = rights.iter().all(|(_, permission)| *permission != Permission::Unknown);
         if out.send(Event::Rights(rights)).await.is_err() {

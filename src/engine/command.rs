@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::Str;
 use super::event::Right;
+use super::happening::Happening;
 use super::image::ImageRef;
 use super::labels::Selector;
 use super::quantity::IntOrPercent;
 use super::record::{Budgets, Finish, Gates};
 
 /// Tells one command from another; never used twice by one engine.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize)]
 pub struct CommandId(pub u64);
 
 /// What an operator asks.
@@ -155,6 +156,6 @@ pub enum Notice {
         /// What was written, or why not.
         result: Result<String, String>,
     },
-    /// Something happened that belongs on the timeline.
-    Happened(String),
+    /// Something happened that belongs in the audit trail.
+    Happened(Box<Happening>),
 }

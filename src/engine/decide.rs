@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::command::{CommandId, Notice, Takeover};
+use super::command::{CommandId, Takeover};
 use super::edit::Edit;
 use super::effect::{DaemonSetPatch, Effect, EffectId};
 use super::facts::StrategyKind;
+use super::happening::{AfterFlip, Reach, What};
 use super::lock::{InFlight, Want};
 use super::machine::{Engine, Needs, PatchKind};
 use super::plan::Standstill;
@@ -26,6 +27,7 @@ const OURSELVES: &str = "rolldeck";
 impl Engine {
     pub(crate) fn decide_now(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
         let mut effects = Vec::new();
+        self.watch_the_lease(now);
         self.steer(now);
         effects.extend(self.write_lease(now));
         effects.extend(self.write_daemonset(now));
@@ -53,7 +55,7 @@ impl Engine {
             self.lock.want = Want::No;
         }
         if self.release_is_done() {
-            self.say(Notice::Happened("released".into()));
+            self.tell_released();
             self.edit(None, Edit::End);
             self.lock.want = Want::No;
             return;
@@ -91,11 +93,13 @@ impl Engine {
             return;
         }
         if intent.rebrake {
+            self.tell_flipped(AfterFlip::Rebraked);
             self.brake = true;
         } else if !self.progress.flipped {
             let by = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.strategy.clone());
             let who = by.map(|by| format!(" by {by}")).unwrap_or_default();
             self.progress.flipped = true;
+            self.tell_flipped(if intent.paused.is_none() { AfterFlip::Paused } else { AfterFlip::Noted });
             if intent.paused.is_none() {
                 self.pause(format!("the update strategy was changed back{who}"), now);
             }
@@ -107,7 +111,6 @@ impl Engine {
     }
 
     fn pause(&mut self, why: String, now: Timestamp) {
-        self.say(Notice::Happened(format!("paused: {why}")));
         self.edit(None, Edit::Pause(Paused { by: OURSELVES.into(), at: now, why: Some(why.into()) }));
     }
 
@@ -121,12 +124,14 @@ impl Engine {
             match self.template_wanted(change) {
                 Ok(wanted) if self.view.daemonset.as_ref().is_some_and(|daemonset| daemonset.template == wanted) => {
                     self.change_written = false;
+                    self.tell_template_changed(intent, &current);
                     self.edit(None, Edit::Target(current));
                     self.begin(now);
                 }
                 Ok(_) if self.change_written && self.patching.is_none() => {
                     self.change_written = false;
                     self.edit(None, Edit::DropChange);
+                    self.tell_template_changed_by_others();
                     self.pause(self.template_changed_words(), now);
                     self.fail_pending(|pending| pending.needs == Needs::Changed, "somebody else changed the template");
                 }
@@ -139,6 +144,7 @@ impl Engine {
         } else if intent.target.is_none() {
             self.edit(None, Edit::Target(current));
         } else if intent.target.as_ref() != Some(&current) && intent.paused.is_none() && intent.releasing.is_none() {
+            self.tell_template_changed_by_others();
             self.pause(self.template_changed_words(), now);
         }
     }
@@ -224,12 +230,12 @@ impl Engine {
             return;
         }
         let number = self.progress.halt.as_ref().map_or(0, |halt| halt.number).max(intent.acknowledged_halt) + 1;
-        self.say(Notice::Happened(format!("halted: {why}")));
+        self.tell_halted(number, &why, &nodes);
         self.progress.halt = Some(Halt { number, at: now, why: why.into(), nodes });
         if intent.gates.on_failure == OnFailure::RollBack
             && let Some(from) = self.progress.origin.clone().or_else(|| self.majority_revision(intent.target.as_ref()))
         {
-            self.say(Notice::Happened("rolling back, as the plan says".into()));
+            self.happened(What::RollingBack { to: from.clone() }, Reach::Cluster);
             self.edit(None, Edit::Change(Change::Revision(from), Direction::Back));
             self.edit(None, Edit::Resume { acknowledged: number, target: None });
         }
@@ -258,7 +264,7 @@ impl Engine {
             // What comes next starts from here.
             self.progress.origin.clone_from(&intent.target);
         } else {
-            self.say(Notice::Happened("complete: every node is at the target".into()));
+            self.tell_complete();
             self.edit(None, Edit::Release(By { by: OURSELVES.into(), at: now }));
         }
     }
@@ -402,7 +408,7 @@ impl Engine {
             let (name, uid) = (pod.fact.name.clone(), pod.fact.uid.clone());
             // Whatever it was before, from here on it is our doing.
             self.progress.down_before.remove(&node);
-            let id = self.send_delete(&uid, &node);
+            let id = self.send_delete(&name, &uid, &node);
             effects.push((id, Effect::DeletePod { name, uid, node, not_after }));
         }
         effects
@@ -436,7 +442,7 @@ impl Engine {
             match self.is_done(pending.id, pending.needs, saved, now) {
                 Some(by_whom) => {
                     let result = Ok(format!("{}{by_whom}", pending.says));
-                    self.say(Notice::Settled { id: pending.id, result });
+                    self.settled(pending, result);
                 }
                 None => self.pending.push(pending),
             }

@@ -117,6 +117,8 @@ pub enum Right {
     CreateLease,
     /// `update leases`: drive, or edit the intent of a rollout.
     UpdateLease,
+    /// `create events`: tell on the DaemonSet who did what. Nothing is refused for want of it.
+    CreateEvent,
 }
 
 impl fmt::Display for Right {
@@ -126,6 +128,7 @@ impl fmt::Display for Right {
             Self::DeletePods => "`delete` on pods in this namespace",
             Self::CreateLease => "`create` on leases.coordination.k8s.io in this namespace",
             Self::UpdateLease => "`update` on leases.coordination.k8s.io in this namespace",
+            Self::CreateEvent => "`create` on events in this namespace",
         })
     }
 }

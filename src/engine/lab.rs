@@ -10,6 +10,7 @@ use super::command::{Command, CommandId, Notice, Refusal, Step};
 use super::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
 use super::event::{Event, WatchHealth, Watched};
 use super::facts::*;
+use super::happening::Happening;
 use super::labels::Labels;
 use super::quantity::IntOrPercent;
 use super::record::{Finish, ORIGINAL_STRATEGY};
@@ -307,6 +308,8 @@ pub(crate) struct Console {
     /// It does not hear from the cluster.
     pub(crate) deaf: bool,
     pub(crate) settled: Vec<(CommandId, Result<String, String>)>,
+    /// What it told of what happened.
+    pub(crate) happened: Vec<Happening>,
 }
 
 impl Console {
@@ -336,7 +339,7 @@ impl Console {
         for watched in Watched::ALL {
             engine.observe(Event::Watch(watched, WatchHealth::Live), now);
         }
-        Self { engine, seen: lab.log.len(), deaf: false, settled: Vec::new() }
+        Self { engine, seen: lab.log.len(), deaf: false, settled: Vec::new(), happened: Vec::new() }
     }
 
     /// Lets it hear, decide and act until it has nothing more to do at this instant; returns how many effects it had.
@@ -370,8 +373,9 @@ impl Console {
 
     fn listen(&mut self) {
         for notice in self.engine.take_notices() {
-            if let Notice::Settled { id, result } = notice {
-                self.settled.push((id, result));
+            match notice {
+                Notice::Settled { id, result } => self.settled.push((id, result)),
+                Notice::Happened(happening) => self.happened.push(*happening),
             }
         }
     }

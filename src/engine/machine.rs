@@ -4,11 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::assess::{Assessment, Question, Row};
+use super::chronicle::Chronicle;
 use super::command::{Command, CommandId, Notice, Preview, Refusal, Takeover};
 use super::edit::Edit;
 use super::effect::{Effect, EffectId};
 use super::event::{Event, WatchHealth, Watched};
 use super::facts::{DaemonSetFact, StrategyKind};
+use super::happening::Upshot;
 use super::labels::Selector;
 use super::lock::{Lock, Want};
 use super::outcome::{LOST_ANSWER, Retry};
@@ -60,6 +62,7 @@ pub struct Engine {
     basis: Option<Basis>,
     pub(crate) now: Timestamp,
     notices: Vec<Notice>,
+    pub(crate) chronicle: Chronicle,
     next_effect: u64,
     next_command: u64,
     pub(crate) next_edit: u64,
@@ -80,6 +83,9 @@ pub(crate) struct Unsaved {
 #[derive(Debug)]
 pub(crate) struct Pending {
     pub(crate) id: CommandId,
+    pub(crate) command: Command,
+    /// It belongs in the audit trail.
+    pub(crate) of_note: bool,
     pub(crate) needs: Needs,
     pub(crate) says: String,
 }
@@ -129,7 +135,7 @@ pub(crate) enum PatchKind {
 /// A write whose answer is still out.
 #[derive(Clone, Debug)]
 pub(crate) enum Sent {
-    Delete { uid: Str, node: Str },
+    Delete { uid: Str, node: Str, pod: Str },
     DaemonSet,
     Lease,
 }
@@ -190,6 +196,7 @@ impl Engine {
             basis: None,
             now: Timestamp::default(),
             notices: Vec::new(),
+            chronicle: Chronicle::default(),
             next_effect: 0,
             next_command: 0,
             next_edit: 0,
@@ -230,16 +237,22 @@ impl Engine {
     ///
     /// # Errors
     /// Refuses what makes no sense, is not permitted, or cannot be judged now; then nothing changed.
-    #[expect(clippy::needless_pass_by_value, reason = "a command is handed over, to be given once")]
     pub fn command(&mut self, command: Command, now: Timestamp) -> Result<CommandId, Refusal> {
         self.refresh(now);
-        let resolved = self.resolve(&command, now)?;
+        let resolved = match self.resolve(&command, now) {
+            Ok(resolved) => resolved,
+            Err(refusal) => {
+                self.tell_refused(&command, &refusal.to_string());
+                return Err(refusal);
+            }
+        };
         self.dirty = true;
         let id = CommandId(self.next_command);
         self.next_command += 1;
+        let of_note = self.tell_asked(id, &command);
         resolved.edits.into_iter().for_each(|edit| self.edit(Some(id), edit));
         self.brake |= resolved.brake;
-        match command {
+        match &command {
             Command::Drive(Takeover::Ask) => self.lock.want = Want::Ask,
             Command::StandDown => self.lock.want = Want::No,
             _ if self.takes_lease(resolved.drive, resolved.needs) && self.lock.living_other(now).is_none() => {
@@ -247,7 +260,7 @@ impl Engine {
             }
             _ => {}
         }
-        self.pending.push(Pending { id, needs: resolved.needs, says: resolved.says });
+        self.pending.push(Pending { id, command, of_note, needs: resolved.needs, says: resolved.says });
         Ok(id)
     }
 
@@ -307,7 +320,8 @@ impl Engine {
     /// Everything a front end shows. An engine that knows nothing yet says so.
     pub fn snapshot(&mut self, now: Timestamp) -> Snapshot {
         self.refresh(now);
-        self.report(now)
+        let timeline = self.chronicle.shown();
+        Snapshot { timeline, ..self.report(now) }
     }
 
     /// Assesses the fleet as of `now`, if anything happened or its time has come.
@@ -446,13 +460,15 @@ impl Engine {
         self.notices.push(notice);
     }
 
-    pub(crate) fn send_delete(&mut self, uid: &Str, node: &Str) -> EffectId {
+    pub(crate) fn send_delete(&mut self, pod: &Str, uid: &Str, node: &Str) -> EffectId {
         self.deletions.insert(uid.clone(), Deletion::Sent);
         self.view.touch_pod(uid);
-        self.send(Sent::Delete { uid: uid.clone(), node: node.clone() })
+        self.tell_delete(node, pod, uid, Upshot::Sent, None);
+        self.send(Sent::Delete { uid: uid.clone(), node: node.clone(), pod: pod.clone() })
     }
 
     pub(crate) fn send_patch(&mut self, kind: PatchKind) -> EffectId {
+        self.tell_patch(kind, Upshot::Sent, None);
         let id = self.send(Sent::DaemonSet);
         self.patching = Some(Patching { id, kind });
         id

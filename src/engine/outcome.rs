@@ -6,10 +6,10 @@
 use std::time::Duration;
 
 use super::Str;
-use super::command::Notice;
 use super::edit::Edit;
 use super::effect::{Done, EffectError, EffectErrorKind, EffectId, Outcome};
 use super::event::{Event, WatchHealth, Watched};
+use super::happening::Upshot;
 use super::machine::{Deletion, Engine, Needs, PatchKind, Pending, Sent};
 use super::time::Timestamp;
 
@@ -43,13 +43,25 @@ impl Retry {
     }
 }
 
+/// What came of a write, for the audit trail.
+fn told(outcome: &Outcome) -> (Upshot, Option<Str>) {
+    match outcome {
+        Ok(_) => (Upshot::Done, None),
+        Err(error) => (error.kind.into(), Some(error.message.clone())),
+    }
+}
+
 impl Engine {
     /// Takes in what came of an effect.
     pub fn outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
         self.now = self.now.max(now);
         self.dirty = true;
         match self.effects.remove(&id) {
-            Some(Sent::Delete { uid, node }) => self.delete_outcome(&uid, &node, outcome, now),
+            Some(Sent::Delete { uid, node, pod }) => {
+                let (result, said) = told(&outcome);
+                self.tell_delete(&node, &pod, &uid, result, said);
+                self.delete_outcome(&uid, &node, outcome, now);
+            }
             Some(Sent::DaemonSet) => self.patch_outcome(id, outcome, now),
             Some(Sent::Lease) => self.lease_outcome(id, outcome, now),
             None => {}
@@ -118,6 +130,8 @@ impl Engine {
 
     fn patch_outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
         let Some(patching) = self.patching.take_if(|patching| patching.id == id) else { return };
+        let (result, said) = told(&outcome);
+        self.tell_patch(patching.kind, result, said);
         match outcome {
             Ok(done) => {
                 self.daemonset_retry.succeeded();
@@ -164,7 +178,7 @@ impl Engine {
         let failed: Vec<Pending> = failed;
         for pending in failed {
             self.edits.retain(|unsaved| unsaved.command != Some(pending.id));
-            self.say(Notice::Settled { id: pending.id, result: Err(why.to_owned()) });
+            self.settled(pending, Err(why.to_owned()));
         }
     }
 

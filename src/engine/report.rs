@@ -1,6 +1,7 @@
 //! The snapshot: what was assessed and planned, put into plain values for a front end.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::assess::Row;
 use super::event::{Right, Watched};
@@ -57,6 +58,7 @@ impl Engine {
             finish: intent.finish,
             halt: self.progress.halt.clone().filter(|_| self.is_halted(&intent)),
             alarms: self.alarms(record.is_some(), &intent, now),
+            timeline: Arc::default(),
             skew_millis: self.view.skew_millis,
             nodes: self.node_views(&phase).into(),
             phase,
@@ -64,7 +66,7 @@ impl Engine {
     }
 
     fn rights(&self) -> Vec<(Right, super::event::Permission)> {
-        [Right::PatchDaemonSet, Right::DeletePods, Right::CreateLease, Right::UpdateLease]
+        [Right::PatchDaemonSet, Right::DeletePods, Right::CreateLease, Right::UpdateLease, Right::CreateEvent]
             .map(|right| (right, self.view.permission(right)))
             .to_vec()
     }

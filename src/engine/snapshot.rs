@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::Str;
 use super::event::{Permission, Right, WatchHealth, Watched};
 use super::facts::{DaemonSetCounters, FieldOwners, StrategyKind};
+use super::happening::Happening;
 use super::labels::{Labels, Selector};
 use super::quantity::IntOrPercent;
 use super::record::{Budgets, Direction, Finish, Gates, Halt, Paused};
@@ -76,6 +77,8 @@ pub struct Snapshot {
     pub halt: Option<Halt>,
     /// What needs the operator's attention now, worst first.
     pub alarms: Vec<Alarm>,
+    /// What happened lately, newest last; only what people decide by.
+    pub timeline: Arc<[Happening]>,
     /// The API server's clock minus ours, in milliseconds, once measured.
     pub skew_millis: Option<i64>,
     /// One entry per node that runs, should run or ran a pod: by trouble, then moving, then next in line, then the rest.

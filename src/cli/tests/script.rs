@@ -303,6 +303,7 @@ pub(super) fn rollout() -> Snapshot {
         finish: Finish::Release,
         halt: None,
         alarms: Vec::new(),
+        timeline: Arc::default(),
         skew_millis: Some(0),
         nodes: [
             cause(node("ipc-017", NodeState::Failed)),

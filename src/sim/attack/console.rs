@@ -232,7 +232,7 @@ impl Console {
         for notice in self.engine.take_notices() {
             match notice {
                 Notice::Settled { id, result } => self.settled.push((id, result)),
-                Notice::Happened(what) => self.said.push(what),
+                Notice::Happened(what) => self.said.push(what.to_string()),
             }
         }
     }

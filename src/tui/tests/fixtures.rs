@@ -138,6 +138,7 @@ pub(super) fn loading() -> Snapshot {
         finish: Finish::Release,
         halt: None,
         alarms: Vec::new(),
+        timeline: Arc::default(),
         skew_millis: None,
         nodes: Arc::new([]),
     }

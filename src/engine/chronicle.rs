@@ -1,0 +1,275 @@
+//! What the engine tells of what happens, and the end of it that a console shows.
+//!
+//! The ring keeps what people decide by: commands, halts, who drives. Pods that are replaced are in the log only: the node
+//! list shows each, the DaemonSet controller writes an Event for each, and a fleet of 15,000 would push everything else out.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::command::{Command, CommandId, Notice};
+use super::happening::{AfterFlip, Happening, ImageChanged, NODES_NAMED, PatchChange, Reach, Succession, Upshot, What};
+use super::lock::Want;
+use super::machine::{Engine, Needs, PatchKind, Pending};
+use super::record::Intent;
+use super::time::Timestamp;
+use super::{Role, Str};
+
+/// As many happenings are kept to be shown.
+const KEPT: usize = 256;
+/// What happens by itself is told again only after this.
+const REPEAT: Duration = Duration::from_secs(30);
+
+/// What happened lately.
+#[derive(Debug, Default)]
+pub(crate) struct Chronicle {
+    /// By when it happened, oldest first.
+    ring: VecDeque<Happening>,
+    shown: Arc<[Happening]>,
+    grown: bool,
+    /// We were last seen to drive.
+    driving: bool,
+    /// Who else was last seen to hold the lease.
+    other: Option<Str>,
+    /// They still held it when we last looked.
+    held_by_other: bool,
+    /// We hold the lease, but could not renew it in time.
+    lapsed: bool,
+}
+
+impl Chronicle {
+    /// Puts it where it belongs by its time.
+    fn keep(&mut self, happening: Happening) {
+        let later = self.ring.iter().rev().take_while(|known| known.at > happening.at).count();
+        self.ring.insert(self.ring.len() - later, happening);
+        if self.ring.len() > KEPT {
+            self.ring.pop_front();
+        }
+        self.grown = true;
+    }
+
+    /// The ring as a snapshot carries it; made anew only when it grew.
+    pub(crate) fn shown(&mut self) -> Arc<[Happening]> {
+        if std::mem::take(&mut self.grown) {
+            self.shown = self.ring.iter().cloned().collect();
+        }
+        self.shown.clone()
+    }
+
+    fn told_lately(&self, what: &What, now: Timestamp) -> bool {
+        let lately = self.ring.iter().rev().take_while(|known| now.since(known.at) < REPEAT);
+        lately.into_iter().any(|known| known.by.is_none() && known.what == *what)
+    }
+}
+
+impl Engine {
+    /// Something happened by itself. What happens over and over is told now and then.
+    pub(crate) fn happened(&mut self, what: What, reach: Reach) {
+        if !self.chronicle.told_lately(&what, self.now) {
+            self.tell(None, what, Upshot::Done, reach, None, None);
+        }
+    }
+
+    /// An operator of this process did something.
+    fn did(&mut self, what: What, reach: Reach) {
+        let by = Some(self.actor());
+        self.tell(by, what, Upshot::Done, reach, None, None);
+    }
+
+    fn tell(
+        &mut self,
+        by: Option<Str>,
+        what: What,
+        result: Upshot,
+        reach: Reach,
+        command: Option<CommandId>,
+        said: Option<Str>,
+    ) {
+        let happening = Happening { at: self.now, by, what, result, command, said, reach };
+        if reach >= Reach::Timeline {
+            self.chronicle.keep(happening.clone());
+        }
+        self.say(Notice::Happened(Box::new(happening)));
+    }
+
+    // ── Commands ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// A command was accepted. What comes of it is told when it is settled.
+    ///
+    /// Who does not drive and is told to stand down has nothing to give up: every console that closes asks for it.
+    pub(crate) fn tell_asked(&mut self, id: CommandId, command: &Command) -> bool {
+        let of_note = *command != Command::StandDown || self.chronicle.driving;
+        if of_note {
+            let by = Some(self.actor());
+            self.tell(by, What::Command(command.clone()), Upshot::Asked, Reach::Log, Some(id), None);
+        }
+        of_note
+    }
+
+    /// A command was refused.
+    pub(crate) fn tell_refused(&mut self, command: &Command, why: &str) {
+        if *command != Command::StandDown || self.chronicle.driving {
+            let by = Some(self.actor());
+            let what = What::Command(command.clone());
+            self.tell(by, what, Upshot::Refused, Reach::Timeline, None, Some(why.into()));
+        }
+    }
+
+    /// A command is done, or failed.
+    pub(crate) fn settled(&mut self, pending: Pending, result: Result<String, String>) {
+        if pending.of_note {
+            self.tell_settled(pending.id, pending.command, &result);
+        }
+        self.say(Notice::Settled { id: pending.id, result });
+    }
+
+    fn tell_settled(&mut self, id: CommandId, command: Command, result: &Result<String, String>) {
+        let by = Some(self.actor());
+        let (upshot, said) = match result {
+            Ok(said) => (Upshot::Done, said),
+            Err(why) => (Upshot::Failed, why),
+        };
+        // Who drives is told when the lease changes hands.
+        let told = matches!(command, Command::Drive(_) | Command::StandDown) && result.is_ok();
+        let reach = if told { Reach::Log } else { Reach::Cluster };
+        self.tell(by, What::Command(command), upshot, reach, Some(id), Some(said.as_str().into()));
+    }
+
+    // ── The rollout ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// The template is as somebody asked.
+    pub(crate) fn tell_template_changed(&mut self, intent: &Intent, current: &Str) {
+        let from = intent.target.clone().filter(|target| target != current);
+        let from = from.or_else(|| self.majority_revision(Some(current)));
+        let images = |hash: Option<&Str>| {
+            let revision = hash.and_then(|hash| self.view.revision(hash));
+            revision.map(|revision| revision.template.containers().to_vec()).unwrap_or_default()
+        };
+        let number = |hash: Option<&Str>| Some(self.view.revision(hash?)?.number);
+        let (before, after) = (images(from.as_ref()), images(Some(current)));
+        let was = |name: &Str| before.iter().find(|container| container.name == *name).map(|known| known.image.clone());
+        let mut changed: Vec<ImageChanged> = after
+            .iter()
+            .map(|container| ImageChanged {
+                container: container.name.clone(),
+                from: was(&container.name),
+                to: Some(container.image.clone()),
+            })
+            .filter(|change| change.from != change.to)
+            .collect();
+        let gone = before.iter().filter(|known| !after.iter().any(|container| container.name == known.name));
+        changed.extend(gone.map(|known| ImageChanged {
+            container: known.name.clone(),
+            from: Some(known.image.clone()),
+            to: None,
+        }));
+        let (from, to) = (number(from.as_ref()), number(Some(current)));
+        self.happened(What::TemplateChanged { from, to, images: changed }, Reach::Cluster);
+    }
+
+    /// Somebody else changed the template.
+    pub(crate) fn tell_template_changed_by_others(&mut self) {
+        let manager = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.template.clone());
+        self.happened(What::TemplateChangedByOthers { manager }, Reach::Cluster);
+    }
+
+    /// Somebody changed the strategy back.
+    pub(crate) fn tell_flipped(&mut self, then: AfterFlip) {
+        let manager = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.strategy.clone());
+        self.happened(What::StrategyFlipped { manager, then }, Reach::Cluster);
+    }
+
+    pub(crate) fn tell_halted(&mut self, number: u32, why: &str, nodes: &[Str]) {
+        let nodes = nodes.iter().take(NODES_NAMED).cloned().collect();
+        self.happened(What::Halted { number, why: why.into(), nodes }, Reach::Cluster);
+    }
+
+    pub(crate) fn tell_complete(&mut self) {
+        self.happened(What::Complete { nodes: self.assessment.fleet }, Reach::Cluster);
+    }
+
+    /// The strategy is restored. Whoever asked for it here is told that anyway.
+    pub(crate) fn tell_released(&mut self) {
+        let reach = self.unless_waited_for(Needs::Released);
+        self.happened(What::Released, reach);
+    }
+
+    fn unless_waited_for(&self, needs: Needs) -> Reach {
+        let waited_for = self.pending.iter().any(|pending| pending.needs == needs);
+        if waited_for { Reach::Log } else { Reach::Cluster }
+    }
+
+    // ── Writes ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    pub(crate) fn tell_delete(&mut self, node: &Str, pod: &Str, uid: &Str, result: Upshot, said: Option<Str>) {
+        let what = What::DeletePod { node: node.clone(), pod: pod.clone(), uid: uid.clone() };
+        self.tell(None, what, result, Reach::Log, None, said);
+    }
+
+    pub(crate) fn tell_patch(&mut self, kind: PatchKind, result: Upshot, said: Option<Str>) {
+        let change = match kind {
+            PatchKind::Adopt => PatchChange::Adopt,
+            PatchKind::Template => PatchChange::Template,
+            PatchKind::Release => PatchChange::Release,
+        };
+        self.tell(None, What::PatchDaemonSet { change }, result, Reach::Log, None, said);
+        if kind == PatchKind::Adopt && result == Upshot::Done {
+            let reach = self.unless_waited_for(Needs::Adopted);
+            self.happened(What::Adopted, reach);
+        }
+    }
+
+    // ── The lease ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Tells when we began or ceased to drive. An errand holds the lease for as long as its one command takes: that is
+    /// nobody's news.
+    pub(crate) fn watch_the_lease(&mut self, now: Timestamp) {
+        let drives = self.lock.may_act(now);
+        let holder = self.lock.holder().cloned();
+        let reach = if self.config().role == Role::Errand { Reach::Log } else { Reach::Cluster };
+        match (self.chronicle.driving, drives) {
+            (false, true) if std::mem::take(&mut self.chronicle.lapsed) => {
+                // It was ours all the time: nobody else needs to know.
+                self.did(What::LeaseAcquired, reach.min(Reach::Timeline));
+            }
+            (false, true) => {
+                let from = self.chronicle.other.take();
+                let what = match from {
+                    Some(from) if self.chronicle.held_by_other => {
+                        What::LeaseTakenOver { from, succession: Succession::Expired }
+                    }
+                    Some(from) if self.lock.want == Want::Ask => {
+                        What::LeaseTakenOver { from, succession: Succession::HandedOver }
+                    }
+                    _ => What::LeaseAcquired,
+                };
+                self.did(what, reach);
+            }
+            (true, false) if self.lock.holds() => {
+                // Nobody hears us, or we would have renewed it.
+                self.chronicle.lapsed = true;
+                self.did(What::LeaseLost { to: None }, reach.min(Reach::Timeline));
+            }
+            (true, false) => match holder.clone() {
+                // Whoever took it tells the others.
+                Some(to) => self.did(What::LeaseLost { to: Some(to) }, reach.min(Reach::Timeline)),
+                None => {
+                    let to = self.lock.record().and_then(|record| record.intent.handover.as_ref());
+                    let to = to.filter(|handover| handover.by != self.config().identity).map(|by| by.by.clone());
+                    self.did(What::LeaseGivenBack { to }, reach);
+                }
+            },
+            _ => {}
+        }
+        self.chronicle.driving = drives;
+        self.chronicle.lapsed &= self.lock.holds();
+        let other = holder.filter(|holder| *holder != self.config().identity);
+        self.chronicle.held_by_other = other.is_some();
+        if other.is_some() {
+            self.chronicle.other = other;
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Who is said to have done what, and how often.
+
+use serde_json::json;
+
+use crate::engine::Role;
+use crate::engine::command::{Command, Step, Takeover};
+use crate::engine::happening::{Reach, Tone, Upshot, What};
+use crate::engine::lab::{Console, Lab, template};
+use crate::engine::record::{Gates, OnFailure};
+
+/// What everybody is told of it, a line each: `ops: …` or `-: …` for what happened by itself.
+fn told(console: &Console) -> Vec<String> {
+    let told = console.happened.iter().filter(|happening| happening.reach == Reach::Cluster);
+    told.map(|happening| {
+        let who = happening.by.as_deref().map_or("-", |by| by.split('@').next().unwrap_or(by));
+        format!("{who}: {happening}")
+    })
+    .collect()
+}
+
+fn assert_told(console: &Console, want: &[&str]) {
+    let told = told(console);
+    assert_eq!(told, want, "told:\n{}", told.join("\n"));
+}
+
+#[test]
+fn a_whole_rollout_is_told_in_a_few_lines() {
+    let mut lab = Lab::rolling(20, 2);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.ask(&mut lab, Command::Step(Step::Next)).unwrap();
+    console.run_for(&mut lab, 10);
+    console.ask(&mut lab, Command::Pause { why: Some("lunch".into()) }).unwrap();
+    console.ask(&mut lab, Command::Resume).unwrap();
+    console.partition(&mut lab, 0);
+    console.run_for(&mut lab, 40);
+    assert_told(
+        &console,
+        &[
+            "ops: drives the rollout now",
+            "-: adopted: its controller replaces no pod any more",
+            "-: template changed: revision 1 → 2, agent v1 → v2",
+            "ops: template has agent=agent:v2; no pod is replaced before the first step",
+            "ops: step to the next: 1 of 20 nodes may be updated, partition keeps 19",
+            "ops: paused: no update starts: lunch",
+            "ops: resumed",
+            "ops: step to partition 0: 20 of 20 nodes may be updated, partition keeps 0",
+            "-: complete: all 20 nodes are at the target",
+            "-: released: the original update strategy is restored",
+            "ops: drives no more, gave the lease back",
+        ],
+    );
+    let deletions = |result| {
+        let of = |what: &What| matches!(what, What::DeletePod { .. });
+        console.happened.iter().filter(|known| of(&known.what) && known.result == result).count()
+    };
+    assert_eq!((deletions(Upshot::Sent), deletions(Upshot::Done)), (20, 20), "each pod is in the log");
+    let timeline = console.engine.snapshot(lab.now).timeline;
+    assert!(timeline.len() < 15 && timeline.is_sorted_by_key(|known| known.at), "and none is on the timeline");
+}
+
+#[test]
+fn every_command_is_in_the_log_with_what_came_of_it() {
+    let mut lab = Lab::rolling(5, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.ask(&mut lab, Command::Release(crate::engine::command::Early::Refuse)).unwrap_err();
+    console.ask(&mut lab, Command::Adopt).unwrap();
+    console.run(&mut lab);
+    let commands: Vec<_> = console.happened.iter().filter(|known| matches!(known.what, What::Command(_))).collect();
+    let results: Vec<_> = commands.iter().map(|known| (known.result, known.reach)).collect();
+    assert_eq!(
+        results,
+        [(Upshot::Refused, Reach::Timeline), (Upshot::Asked, Reach::Log), (Upshot::Done, Reach::Cluster)]
+    );
+    assert_eq!(commands[1].command, commands[2].command);
+    assert!(commands[0].to_string().starts_with("refused: release: it is not adopted"), "{}", commands[0]);
+    assert_eq!(serde_json::to_value(&commands[2].what).unwrap(), json!("adopt"));
+}
+
+#[test]
+fn two_consoles_never_tell_the_same_twice() {
+    let mut lab = Lab::rolling(20, 2);
+    let mut driver = Console::open(&lab, "ops");
+    driver.set_image(&mut lab, "agent:v2");
+    let mut watcher = Console::open(&lab, "eve");
+    watcher.ask(&mut lab, Command::Step(Step::Next)).unwrap();
+    driver.run_for(&mut lab, 10);
+    watcher.ask(&mut lab, Command::Pause { why: None }).unwrap();
+    driver.run(&mut lab);
+    watcher.run(&mut lab);
+    assert_told(
+        &watcher,
+        &["eve: step to the next: 1 of 20 nodes may be updated, partition keeps 19", "eve: paused: no update starts"],
+    );
+    assert!(
+        !told(&driver).iter().any(|line| line.contains("may be updated") || line.contains("paused")),
+        "{:?}",
+        told(&driver)
+    );
+}
+
+#[test]
+fn who_drives_is_told_by_who_takes_over() {
+    let mut lab = Lab::rolling(20, 2);
+    let mut first = Console::open(&lab, "ops");
+    first.set_image(&mut lab, "agent:v2");
+    let mut second = Console::open(&lab, "eve");
+    second.engine.command(Command::Drive(Takeover::Ask), lab.now).unwrap();
+    for _ in 0..3 {
+        second.run(&mut lab);
+        first.run(&mut lab);
+    }
+    let last = told(&first).pop().unwrap();
+    assert!(last.starts_with("ops: drives no more, gave the lease back for eve@bastion"), "{last}");
+    let taken = told(&second).pop().unwrap();
+    assert!(taken.starts_with("eve: drives the rollout now, handed over by ops@bastion"), "{taken}");
+
+    // The second is killed; whoever comes next says in whose place it drives.
+    lab.wait(1);
+    let mut third = Console::open(&lab, "kim");
+    third.engine.command(Command::Drive(Takeover::Ask), lab.now).unwrap();
+    third.run_for(&mut lab, 20);
+    let taken = told(&third).pop().unwrap();
+    assert!(taken.starts_with("kim: drives the rollout now, in place of eve@bastion"), "{taken}");
+    second.run(&mut lab);
+    let lost = second.happened.iter().rfind(|known| matches!(known.what, What::LeaseLost { .. })).unwrap();
+    assert!(lost.to_string().starts_with("does not drive any more: kim@bastion"), "{lost}");
+    assert_eq!(lost.reach, Reach::Timeline, "the others know it from the one who took over");
+}
+
+#[test]
+fn a_halt_names_the_nodes_and_is_told_once() {
+    let mut lab = Lab::rolling(10, 2);
+    lab.broken.push("agent:bad".into());
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:bad");
+    console.partition(&mut lab, 0);
+    console.run_for(&mut lab, 60);
+    let halts: Vec<_> = console.happened.iter().filter(|known| matches!(known.what, What::Halted { .. })).collect();
+    assert_eq!(halts.len(), 1);
+    assert_eq!(halts[0].to_string(), "halted: image not found on 2 nodes (n1, n2)");
+    assert_eq!((halts[0].reason(), halts[0].tone()), ("RolloutHalted", Tone::Warning));
+    assert_eq!(
+        serde_json::to_value(&halts[0].what).unwrap(),
+        json!({"halted": {"number": 1, "why": "image not found on 2 nodes", "nodes": ["n1", "n2"]}})
+    );
+}
+
+#[test]
+fn a_roll_back_by_the_gates_is_told_as_the_rollouts_own_doing() {
+    let mut lab = Lab::rolling(10, 2);
+    lab.broken.push("agent:bad".into());
+    let mut console = Console::open(&lab, "ops");
+    let gates = Gates { on_failure: OnFailure::RollBack, ..Gates::default() };
+    console.ask(&mut lab, Command::Tune { budgets: None, gates: Some(gates), finish: None }).unwrap();
+    console.set_image(&mut lab, "agent:bad");
+    console.partition(&mut lab, 0);
+    console.run_for(&mut lab, 60);
+    let told = told(&console);
+    let at = told.iter().position(|line| line == "-: rolling back to revision hash1, as the gates say").unwrap();
+    assert_eq!(told[at - 1], "-: halted: image not found on 2 nodes (n1, n2)");
+    assert_eq!(told[at + 1], "-: template changed: revision 2 → 3, agent bad → v1");
+}
+
+#[test]
+fn what_others_do_to_the_daemonset_is_told_with_their_name() {
+    let mut lab = Lab::rolling(20, 2);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.partition(&mut lab, 10);
+    console.run_for(&mut lab, 20);
+    lab.daemonset.owners.template = Some("argocd-controller".into());
+    lab.daemonset.owners.strategy = Some("flux".into());
+    lab.set_template(template("agent:v3"));
+    lab.reconcile();
+    console.run_for(&mut lab, 3);
+    lab.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}));
+    lab.reconcile();
+    console.run_for(&mut lab, 60);
+    let told = told(&console);
+    assert_eq!(
+        told[told.len() - 2..],
+        [
+            "-: paused: the template was changed by argocd-controller in the middle of the rollout",
+            "-: paused already: the update strategy was changed back by flux"
+        ]
+    );
+}
+
+#[test]
+fn an_errand_that_takes_the_lease_for_its_one_command_does_not_tell_so() {
+    let mut lab = Lab::rolling(5, 1);
+    let mut errand = Console::open_as(&lab, "ops", Role::Errand);
+    errand.set_image(&mut lab, "agent:v2");
+    errand.run_for(&mut lab, 2);
+    assert_told(
+        &errand,
+        &[
+            "-: adopted: its controller replaces no pod any more",
+            "-: template changed: revision 1 → 2, agent v1 → v2",
+            "ops: template has agent=agent:v2; no pod is replaced before the first step",
+        ],
+    );
+}
+
+#[test]
+fn a_console_that_only_looked_leaves_no_trace() {
+    let mut lab = Lab::rolling(5, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.run_for(&mut lab, 5);
+    console.ask(&mut lab, Command::StandDown).unwrap();
+    assert!(console.happened.is_empty(), "{:?}", console.happened);
+}
+
+#[test]
+fn the_timeline_is_made_anew_only_when_it_grew() {
+    let mut lab = Lab::rolling(5, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.ask(&mut lab, Command::Adopt).unwrap();
+    let before = console.engine.snapshot(lab.now).timeline;
+    lab.wait(1);
+    console.run(&mut lab);
+    assert!(std::sync::Arc::ptr_eq(&before, &console.engine.snapshot(lab.now).timeline));
+    console.ask(&mut lab, Command::Pause { why: None }).unwrap();
+    assert_eq!(console.engine.snapshot(lab.now).timeline.len(), before.len() + 1);
+}
