@@ -9,7 +9,7 @@ use rolldeck::sim::hollow::{Hollow, Options, Workloads};
 use rolldeck::sim::world::scenario::{DaemonSetPlan, Image, NodeSpec, PullError, Scenario};
 use serde_json::{Value, json};
 
-use crate::support::control_plane::{Grant, Sandbox, Seen, Witness, sandbox};
+use crate::support::control_plane::{ControlPlane, Grant, Sandbox, Seen, Witness, sandbox};
 use crate::support::program::Operator;
 
 /// The DaemonSet, as the command line names it.
@@ -111,20 +111,21 @@ impl Yard {
 
     /// Somebody with the rights that a rollout needs, and no other.
     pub(crate) fn operator(&self) -> Operator {
-        let namespace = self.sandbox.namespace();
-        let reads = "pods,events,daemonsets.apps,controllerrevisions.apps,leases.coordination.k8s.io";
-        let user = self.sandbox.user(
-            "alice",
-            &[
-                Grant::within(namespace, "get,list,watch", reads),
-                Grant::within(namespace, "patch", "daemonsets.apps"),
-                Grant::within(namespace, "delete", "pods"),
-                Grant::within(namespace, "create,update", "leases.coordination.k8s.io"),
-                Grant::everywhere("get,list,watch", "nodes"),
-            ],
-        );
-        Operator::new(user.kubeconfig(), namespace)
+        operator(&self.sandbox, self.sandbox.namespace())
     }
+}
+
+/// Somebody with the rights that a rollout in this namespace needs, and no other.
+pub(crate) fn operator(plane: &ControlPlane, namespace: &str) -> Operator {
+    let reads = "pods,events,daemonsets.apps,controllerrevisions.apps,leases.coordination.k8s.io";
+    let grants = [
+        Grant::within(namespace, "get,list,watch", reads),
+        Grant::within(namespace, "patch", "daemonsets.apps"),
+        Grant::within(namespace, "delete", "pods"),
+        Grant::within(namespace, "create,update", "leases.coordination.k8s.io"),
+        Grant::everywhere("get,list,watch", "nodes"),
+    ];
+    Operator::new(plane.user("alice", &grants).kubeconfig(), namespace)
 }
 
 /// The nodes that have another pod than before.
