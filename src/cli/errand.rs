@@ -136,10 +136,7 @@ fn advice(snapshot: &Snapshot) -> Vec<String> {
             lines.push(format!("Nothing moves until the next step: `rolldeck step {target}`."));
         }
         Phase::Paused(_) => lines.push(format!("`rolldeck resume {target}` goes on.")),
-        Phase::Halted => {
-            lines.push(format!("`rolldeck status --nodes {target}` says where; `undo` rolls back, `resume` goes on."));
-        }
-        _ => {}
+        _ => lines.extend(way_out(snapshot)),
     }
     let under_way = matches!(snapshot.phase, Phase::Preparing | Phase::Held | Phase::Running | Phase::Releasing);
     match &snapshot.driver {
@@ -150,6 +147,17 @@ fn advice(snapshot: &Snapshot) -> Vec<String> {
         _ => {}
     }
     lines
+}
+
+/// Where a halted rollout failed, and what can be done about it; nothing where none is halted.
+pub(crate) fn way_out(snapshot: &Snapshot) -> Option<String> {
+    let halt = snapshot.halt.as_ref().filter(|_| snapshot.phase == Phase::Halted)?;
+    let failed = halt.nodes.iter().take(FIRST_NODES).map(|node| &**node).collect::<Vec<_>>().join(" ");
+    let more = if halt.nodes.len() > FIRST_NODES { " …" } else { "" };
+    let target = format!("-n {} ds/{}", snapshot.namespace, snapshot.name);
+    Some(format!(
+        "failed on {failed}{more}: `rolldeck undo {target}` rolls back, `rolldeck resume {target}` goes on past it"
+    ))
 }
 
 /// Whether an operator is asked before this is done.

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::args::{HistoryArgs, OutputFormat, StatusArgs};
+use super::errand::way_out;
 use super::error::{CliError, Exit, Kind};
 use super::json::{self, Nodes};
 use super::load::{self, Place};
@@ -149,6 +150,9 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     say("view", snapshot.freshness().to_string());
     for line in trouble(snapshot) {
         say(line.0, line.1);
+    }
+    if let Some(way_out) = way_out(snapshot) {
+        say("next", way_out);
     }
     lines
 }

@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! 2026-11-21T14:30:05Z ipc-017: failed: image not found
-//! 2026-11-21T14:30:06Z halted 0s ago: 1 node failed, threshold 1
+//! 2026-11-21T14:30:06Z halted 0s ago: image not found on 1 node, 38 of 120 updated
+//! 2026-11-21T14:30:06Z failed on ipc-017: `rolldeck undo -n edge ds/agent` rolls back, `rolldeck resume …` goes on past it
 //! ```
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::errand::way_out;
 use super::json::{Node, TypeMeta};
 use crate::engine::Str;
 use crate::engine::event::{WatchHealth, Watched};
@@ -61,6 +63,8 @@ pub(crate) enum Topic {
     },
     /// Many nodes.
     Nodes,
+    /// What can be done now.
+    Advice,
 }
 
 impl Topic {
@@ -76,6 +80,7 @@ impl Topic {
             Self::Command => "command",
             Self::Node { .. } => "node",
             Self::Nodes => "nodes",
+            Self::Advice => "advice",
         }
     }
 }
@@ -199,6 +204,9 @@ impl Telling<'_> {
         let counts = snapshot.counts;
         let text = format!("{}, {} of {} updated", snapshot.doing(), counts.updated, counts.nodes);
         self.say(Topic::Phase, text);
+        if let Some(way_out) = way_out(snapshot) {
+            self.say(Topic::Advice, way_out);
+        }
     }
 
     fn plan(&mut self) {

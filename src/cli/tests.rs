@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use super::error::Exit;
 use crate::engine::command::{Command, Danger, Refusal, Step, Takeover};
 use crate::engine::facts::StrategyKind;
-use crate::engine::record::Paused;
+use crate::engine::record::{Halt, Paused};
 use crate::engine::snapshot::{Counts, DriverView, NodeState, Phase, Presence};
 use script::{Script, at, cause, node, rollout};
 
@@ -266,8 +266,16 @@ async fn a_drive_to_where_everything_is_has_nothing_to_do() {
 async fn a_drive_that_halts_exits_with_its_own_code() {
     let mut halted = script::driving();
     halted.phase = Phase::Halted;
-    let script = Script::of(script::held_by_nobody()).then(halted);
-    assert_eq!(script.run("drive ds/agent").await.code, Exit::Halted.code());
+    halted.halt =
+        Some(Halt { number: 1, at: at(0), why: "image not found on 1 node".into(), nodes: vec!["ipc-017".into()] });
+    let script = Script::of(script::held_by_nobody()).then(halted.clone());
+    let told = script.run("drive ds/agent").await;
+    assert_eq!(told.code, Exit::Halted.code());
+    let way_out = "failed on ipc-017: `rolldeck undo -n edge ds/agent` rolls back, `rolldeck resume -n edge ds/agent` \
+                   goes on past it";
+    assert!(told.text.contains("image not found on 1 node") && told.text.contains(way_out), "{}", told.text);
+    let told = Script::of(halted).run("status ds/agent").await;
+    assert!(told.text.contains(way_out), "{}", told.text);
 }
 
 #[tokio::test]
