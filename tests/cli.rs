@@ -170,7 +170,7 @@ fn bad_input_gets_a_clear_message_and_nothing_else() {
         (&["undo", DS, "--to-revision", "77"], 6, "no revision 77"),
         (&["resume", DS], 6, "no rollout"),
         (&["drive", DS], 6, "nothing to drive"),
-        (&["demo", "--scenario", "nowhere"], 1, "there are factory"),
+        (&["demo", "nowhere"], 1, "there are factory"),
     ] {
         let told = practice.run(line);
         assert_eq!(told.status.code(), Some(code), "{line:?}: {}", text(&told));
@@ -231,7 +231,7 @@ impl Practice {
         let mut operator = Operator::new("", "edge");
         let kubeconfig = operator.home().join("kubeconfig");
         let file = kubeconfig.to_str().unwrap().to_owned();
-        let serve = ["demo", "--serve", "--scenario", "small", "--seed", "7", "--write-kubeconfig", &file];
+        let serve = ["demo", "small", "--serve", "--seed", "7", "--write-kubeconfig", &file];
         let server = operator.command(&serve).stdout(Stdio::null()).spawn().unwrap();
         let patience = Instant::now() + SOON;
         while !kubeconfig.exists() {

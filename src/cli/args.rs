@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::driver::practice;
 use crate::engine::command::{Command as Ask, Early, Step};
 use crate::engine::image::ImageRef;
 use crate::engine::labels::Selector;
@@ -103,6 +104,7 @@ pub(crate) enum Command {
     #[command(flatten)]
     OnCluster(OnCluster),
     /// Open the console on a practice cluster inside this process: a factory with a rollout ready to start
+    #[command(after_help = scenarios())]
     Demo(DemoArgs),
     /// Attack rolldeck's promises in a simulated cluster: random rollouts, random faults, an observer of its own
     ///
@@ -379,8 +381,8 @@ pub(crate) enum Until {
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DemoArgs {
-    /// What to practise on: a built-in scenario or a TOML file
-    #[arg(long, value_name = "NAME|FILE", default_value = "factory", conflicts_with = "nodes")]
+    /// What to practise on: a built-in scenario (see below) or a TOML file
+    #[arg(value_name = "NAME|FILE", default_value = "factory", conflicts_with = "nodes")]
     pub(crate) scenario: String,
     /// A generated fleet of so many nodes instead of a scenario
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -430,6 +432,12 @@ impl SimulateArgs {
     pub(crate) fn is_about_one(&self) -> bool {
         self.case.is_some() || self.story || self.shrink || self.save.is_some()
     }
+}
+
+/// The built-in scenarios, with what they are about.
+fn scenarios() -> String {
+    let lines = practice::scenarios().into_iter().map(|(name, about)| format!("\n  {name:15} {about}"));
+    format!("Scenarios:{}", lines.collect::<String>())
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

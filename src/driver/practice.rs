@@ -100,6 +100,12 @@ fn private_file(text: &str) -> io::Result<PathBuf> {
     Ok(path)
 }
 
+/// The built-in scenarios: name, and what it is about.
+pub fn scenarios() -> Vec<(&'static str, String)> {
+    let about = |name| scenario::built_in(name).map(|scenario| scenario.about).unwrap_or_default();
+    scenario::BUILT_IN.iter().map(|(name, _)| (*name, about(name))).collect()
+}
+
 /// The scenario called so, or in the file called so.
 fn read(named: &str) -> Result<Scenario, AccessError> {
     let file = Path::new(named);

@@ -3,10 +3,11 @@
 use super::{Scenario, ScenarioError};
 
 /// Name and text of each.
-pub const BUILT_IN: [(&str, &str); 3] = [
+pub const BUILT_IN: [(&str, &str); 4] = [
     ("factory", include_str!("../../../../scenarios/factory.toml")),
     ("small", include_str!("../../../../scenarios/small.toml")),
     ("cascade", include_str!("../../../../scenarios/cascade.toml")),
+    ("cascade-native", include_str!("../../../../scenarios/cascade-native.toml")),
 ];
 
 /// The built-in scenario of that name.

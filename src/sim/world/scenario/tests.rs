@@ -18,7 +18,18 @@ fn every_built_in_scenario_parses() {
         assert!(!scenario.about.is_empty(), "{name}");
     }
     assert_eq!(built_in("factory").unwrap().nodes.len(), 120);
-    assert!(built_in("nope").unwrap_err().to_string().contains("factory, small, cascade"));
+    assert!(built_in("nope").unwrap_err().to_string().contains("factory, small, cascade, cascade-native"));
+}
+
+/// Two files, so that each can be opened by its name; one story.
+#[test]
+fn the_native_cascade_is_the_cascade_and_a_deploy() {
+    let (cascade, mut native) = (built_in("cascade").unwrap(), built_in("cascade-native").unwrap());
+    let deploys = |fault: &Fault| matches!(fault, Fault::Cluster(ClusterFault::SetImages { .. }));
+    assert_eq!(native.faults.iter().filter(|(_, fault)| deploys(fault)).count(), 1);
+    native.faults.retain(|(_, fault)| !deploys(fault));
+    (native.name, native.about) = (cascade.name.clone(), cascade.about.clone());
+    assert_eq!(native, cascade);
 }
 
 #[test]
