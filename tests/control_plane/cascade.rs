@@ -46,7 +46,8 @@ impl Driver {
     /// The scenario with nodes and a namespace of this driver's own.
     fn scenario(self) -> Scenario {
         let (_, text) = BUILT_IN.iter().find(|(name, _)| *name == "cascade").expect("it is built in");
-        let text = text.replace("ipc-", &format!("{}-", self.name())).replace("\"edge\"", &format!("\"{}\"", self.name()));
+        let text =
+            text.replace("ipc-", &format!("{}-", self.name())).replace("\"edge\"", &format!("\"{}\"", self.name()));
         let mut scenario = Scenario::parse("cascade", &text).expect("a scenario");
         for node in &mut scenario.nodes {
             node.labels = [("driver", self.name())].into_iter().collect();
@@ -75,6 +76,20 @@ fn the_controller_loses_every_node_the_brake_saves_most_and_rolldeck_loses_two()
     assert!(braked.worst.lost <= BUDGET + 6, "{braked:?}");
     assert!((1..=BUDGET).contains(&rolldeck.replaced) && rolldeck.worst.lost <= BUDGET, "{rolldeck:?}");
     assert!(rolldeck.stopped_after.is_some(), "{rolldeck:?}");
+}
+
+/// What a driver that halted has said last.
+fn says_why_where_and_what_next(said: &str) {
+    let halted: Vec<&str> = said.lines().skip_while(|line| !line.contains(" halted ")).collect();
+    println!("{}", halted.join("\n"));
+    for words in [
+        "image not found on ",
+        "failed on rolldeck-",
+        "`rolldeck undo -n rolldeck ds/agent` rolls back",
+        "`rolldeck resume -n rolldeck ds/agent` goes on past it",
+    ] {
+        assert!(halted.iter().any(|line| line.contains(words)), "`{words}` is not in what it said last:\n{said}");
+    }
 }
 
 /// One driver's nodes, and who watches them.
@@ -142,8 +157,7 @@ impl<'a> Run<'a> {
             Driver::Rolldeck => {
                 let mut driver = self.operator.drive(DS, &["--image", V2, "--to", "100%"]);
                 assert_eq!(driver.end().code(), Some(4), "it halts: {}", driver.seen());
-                println!("{}", driver.seen());
-                assert!(driver.seen().contains("image not found"), "why: {}", driver.seen());
+                says_why_where_and_what_next(driver.seen());
                 true
             }
         }

@@ -138,6 +138,24 @@ fn nodes_that_fall_silent_in_the_middle_of_an_update() {
     });
 }
 
+/// The founding scenario. Which two nodes go first is chance, and so when each of the others falls; that all do is not.
+#[test]
+fn the_cascade() {
+    agree(&Case {
+        text: include_str!("../../scenarios/cascade-native.toml"),
+        lasts: Duration::from_secs(600),
+        nodes: Nodes::AnyOfThem,
+        worst: Worst::Same,
+        silence: Silence::Noticed,
+        done: |ledger| failing(ledger) == 20,
+        tells: &[
+            "18 nodes: unready, deleted, gone, created at v2, pull failed",
+            "2 nodes: deleted, unready, gone, created at v2, pull failed",
+            "at most 20 down at once",
+        ],
+    });
+}
+
 /// A scenario to be played twice.
 struct Case {
     text: &'static str,

@@ -155,6 +155,8 @@ impl Ledger {
         let before = self.pods.get(&pod.uid).cloned();
         // Between two attempts the kubelet says nothing of the first: a pull that failed once has failed.
         pod.pull_failed |= before.as_ref().is_some_and(|before| before.pull_failed);
+        // A kubelet that is back on the network may call a pod ready that it is to end, or hear of that first: by chance.
+        pod.ready &= !pod.deleting || before.as_ref().is_none_or(|before| before.ready);
         self.pods.insert(pod.uid.clone(), pod.clone());
         let steps = self.steps.entry(pod.node.clone()).or_default();
         let was = |flag: Flag| before.as_ref().is_some_and(flag);
