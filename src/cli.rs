@@ -23,6 +23,7 @@ mod status;
 mod story;
 #[cfg(test)]
 mod tests;
+mod way_out;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};

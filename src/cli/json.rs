@@ -10,6 +10,7 @@
 
 use serde::Serialize;
 
+use super::way_out::{WayOut, ways_out};
 use crate::driver::{Fleet, FleetRow};
 use crate::engine::Str;
 use crate::engine::command::{Danger, Preview};
@@ -68,6 +69,8 @@ pub(crate) struct Status<'a> {
     plan: Plan<'a>,
     alarms: Vec<AlarmLine>,
     watches: Vec<Watch<'a>>,
+    /// What can be done about what stands in the way.
+    next: Vec<WayOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
     nodes: Option<Vec<Node<'a>>>,
 }
@@ -110,6 +113,7 @@ impl<'a> Status<'a> {
             plan: Plan::new(snapshot),
             alarms: snapshot.alarms.iter().map(AlarmLine::new).collect(),
             watches: snapshot.watches.iter().map(|(watched, health)| Watch::new(watched, health)).collect(),
+            next: ways_out(context, snapshot),
             nodes,
         }
     }

@@ -8,18 +8,19 @@
 //!   plan     step 2 of 4: 60 may be updated, partition 60
 //!   view     live
 //!   failed   1 image not found: ipc-017
+//!   next     rolldeck undo --context prod-eu -n edge ds/agent   (roll back: …)
 //! ```
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::args::{HistoryArgs, OutputFormat, StatusArgs};
-use super::errand::way_out;
 use super::error::{CliError, Exit, Kind};
 use super::json::{self, Nodes};
 use super::load::{self, Place};
 use super::output::Output;
 use super::story::Story;
+use super::way_out::{ways_out, whole};
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::Role;
 use crate::engine::snapshot::{DriverView, NodeState, NodeView, Phase, Presence, RevisionView, Snapshot, Why};
@@ -139,7 +140,7 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
         say("ALARM", alarm.to_string());
     }
     say("change", format!("{}, {}", snapshot.change(), snapshot.numbers()));
-    say("driver", driver_line(snapshot));
+    say("driver", driver_line(context, snapshot));
     say("budget", format!("{budget}, pulling {} of {}", budget.pulling, budget.max_pulling));
     if snapshot.started_at.is_some() {
         say("plan", snapshot.plan.to_string());
@@ -151,17 +152,17 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     for line in trouble(snapshot) {
         say(line.0, line.1);
     }
-    if let Some(way_out) = way_out(snapshot) {
-        say("next", way_out);
+    for way in ways_out(context, snapshot) {
+        say("next", way.line());
     }
     lines
 }
 
-fn driver_line(snapshot: &Snapshot) -> String {
+fn driver_line(context: &str, snapshot: &Snapshot) -> String {
     let driving = snapshot.driving();
     match (&snapshot.driver, &snapshot.phase) {
         (DriverView::Nobody | DriverView::Lost { .. }, Phase::Running | Phase::Held | Phase::Preparing) => {
-            format!("{driving}; `rolldeck drive -n {} ds/{}` would", snapshot.namespace, snapshot.name)
+            format!("{driving}; `{}` would", whole("drive", context, snapshot))
         }
         _ => driving.to_string(),
     }

@@ -275,7 +275,9 @@ async fn a_drive_that_halts_exits_with_its_own_code() {
                    goes on past it";
     assert!(told.text.contains("image not found on 1 node") && told.text.contains(way_out), "{}", told.text);
     let told = Script::of(halted).run("status ds/agent").await;
-    assert!(told.text.contains(way_out), "{}", told.text);
+    for next in ["next     rolldeck undo --context prod-eu -n edge ds/agent ", "next     rolldeck resume --context"] {
+        assert!(told.text.contains(next), "{}", told.text);
+    }
 }
 
 #[tokio::test]
