@@ -29,6 +29,7 @@ mod lock;
 mod machine;
 mod operate;
 mod outcome;
+pub mod ownership;
 mod plan;
 pub mod quantity;
 pub mod record;

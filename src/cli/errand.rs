@@ -94,6 +94,9 @@ pub(crate) fn show(preview: &Preview, output: &mut Output) -> io::Result<()> {
         let more = if more > 0 { format!(" … and {more} more") } else { String::new() };
         output.line(format!("  nodes: {first}{more}"))?;
     }
+    for warning in &preview.warnings {
+        output.line(format!("  WARNING: {warning}"))?;
+    }
     for call in &preview.calls {
         output.line(format!("  API: {call}"))?;
     }

@@ -16,6 +16,7 @@ use crate::engine::Str;
 use crate::engine::command::{Danger, Preview};
 use crate::engine::event::WatchHealth;
 use crate::engine::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::ownership::{Keeper, Returns};
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Halt, Paused};
 use crate::engine::snapshot::{
@@ -60,6 +61,7 @@ pub(crate) struct Status<'a> {
     strategy: &'static str,
     adopted: bool,
     original_strategy: Option<&'a str>,
+    managed_by: Vec<ManagedBy<'a>>,
     driver: Driver<'a>,
     from: Option<Revision<'a>>,
     to: Option<Revision<'a>>,
@@ -104,6 +106,7 @@ impl<'a> Status<'a> {
             strategy: strategy(snapshot.strategy),
             adopted: snapshot.adopted,
             original_strategy: snapshot.original_strategy.as_deref(),
+            managed_by: snapshot.keepers.iter().map(ManagedBy::new).collect(),
             driver: Driver::new(&snapshot.driver),
             from: snapshot.from.as_ref().map(Revision::new),
             to: snapshot.to.as_ref().map(Revision::new),
@@ -123,6 +126,34 @@ fn strategy(kind: StrategyKind) -> &'static str {
     match kind {
         StrategyKind::RollingUpdate => "RollingUpdate",
         StrategyKind::OnDelete => "OnDelete",
+    }
+}
+
+/// Something else that manages the DaemonSet. `returns` is `byItself`, `whenTold`, `never` or `unknown`: when it sets back
+/// what a rollout changes.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ManagedBy<'a> {
+    tool: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    application: Option<String>,
+    returns: Returns,
+    expects: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holding: Option<String>,
+    evidence: &'a [String],
+}
+
+impl<'a> ManagedBy<'a> {
+    fn new(keeper: &'a Keeper) -> Self {
+        Self {
+            tool: keeper.tool.to_string(),
+            application: keeper.application.as_ref().map(ToString::to_string),
+            returns: keeper.returns,
+            expects: keeper.expects(),
+            holding: keeper.holding(),
+            evidence: &keeper.evidence,
+        }
     }
 }
 
@@ -364,6 +395,8 @@ pub(crate) struct Errand<'a> {
 pub(crate) struct PreviewLines<'a> {
     title: &'a str,
     effects: &'a [String],
+    /// What else manages the DaemonSet and may set it back.
+    warnings: &'a [String],
     nodes: &'a [Str],
     calls: &'a [String],
     /// `none`, `bounded`, `serious` or `beyond`
@@ -375,6 +408,7 @@ impl<'a> PreviewLines<'a> {
         Self {
             title: &preview.title,
             effects: &preview.effects,
+            warnings: &preview.warnings,
             nodes: &preview.nodes,
             calls: &preview.calls,
             danger: match preview.danger {

@@ -148,6 +148,12 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     if let Some(original) = &snapshot.original_strategy {
         say("strategy", format!("OnDelete (ours), was {original}"));
     }
+    for keeper in snapshot.keepers.iter() {
+        say("managed", format!("by {keeper}, which {}", keeper.expects()));
+        if let Some(holding) = keeper.holding().filter(|_| keeper.interferes()) {
+            say("", format!("to hold it: {holding}"));
+        }
+    }
     say("view", snapshot.freshness().to_string());
     for line in trouble(snapshot) {
         say(line.0, line.1);

@@ -110,6 +110,47 @@ async fn json_has_the_words_of_the_console() {
 }
 
 #[tokio::test]
+async fn what_else_manages_it_is_said_before_anything_is_adopted() {
+    let script = Script::of(script::under_argo_cd()).previews(Danger::Bounded);
+    assert_snapshot!(script.run("status ds/agent").await.text, @r#"
+    edge/agent on prod-eu: idle, 120 of 120 updated
+      change   v1.9.0, rev 15
+      driver   its controller drives
+      budget   down 0 of 12, pulling 0 of 12
+      managed  by Argo CD (application edge-agents), which sets template and update strategy back at its next sync, within seconds where it heals itself
+               to hold it: argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true)
+      view     live
+    "#);
+    assert_snapshot!(script.run("adopt ds/agent --dry-run").await.text, @r#"
+    Adopt
+      12 nodes may be updated, at most 2 down at a time.
+      nodes: ipc-001 ipc-002 ipc-003 ipc-004 ipc-005 ipc-006 ipc-007 ipc-008 … and 4 more
+      WARNING: Argo CD (application edge-agents) sets template and update strategy back at its next sync, within seconds where it heals itself. To hold it: argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true).
+      API: PATCH leases/rolldeck-agent (intent)
+    Nothing was changed (--dry-run).
+    "#);
+    let status: serde_json::Value = serde_json::from_str(&script.run("status ds/agent -o json").await.text).unwrap();
+    assert_snapshot!(serde_json::to_string_pretty(&status["managedBy"]).unwrap(), @r#"
+    [
+      {
+        "application": "edge-agents",
+        "evidence": [
+          "annotation argocd.argoproj.io/tracking-id",
+          "field manager argocd-controller"
+        ],
+        "expects": "sets template and update strategy back at its next sync, within seconds where it heals itself",
+        "holding": "argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true)",
+        "returns": "byItself",
+        "tool": "Argo CD"
+      }
+    ]
+    "#);
+    let errand: serde_json::Value =
+        serde_json::from_str(&script.run("adopt ds/agent --dry-run -o json").await.text).unwrap();
+    assert_eq!(errand["preview"]["warnings"][0], script::argo_cd().warning());
+}
+
+#[tokio::test]
 async fn history_lists_revisions() {
     assert_snapshot!(Script::of(rollout()).run("history ds/agent").await.text, @r#"
     REVISION      PODS  AGE  IMAGES                               CHANGE-CAUSE

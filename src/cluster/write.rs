@@ -21,14 +21,12 @@ use crate::engine::Str;
 use crate::engine::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
 use crate::engine::event::Event;
 use crate::engine::facts::{DaemonSetFact, LeaseFact};
+use crate::engine::ownership::FIELD_MANAGER;
 use crate::engine::record::lease_name;
 use crate::engine::time::Timestamp;
 
 /// How long a write may take. Together with the time for which a lease holder may act it stays below the lease.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(4);
-/// By this name `metadata.managedFields` knows us.
-const FIELD_MANAGER: &str = "rolldeck";
-
 /// Makes the writes of one rollout. Cheap to clone.
 #[derive(Clone)]
 pub struct Writer {

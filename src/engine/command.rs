@@ -99,6 +99,8 @@ pub struct Preview {
     pub title: String,
     /// What will happen, a sentence a line: how many nodes, under which budget, what is not undone by itself.
     pub effects: Vec<String>,
+    /// What else manages the DaemonSet and may set it back, and how to hold that meanwhile.
+    pub warnings: Vec<String>,
     /// The nodes that would be updated, in the order in which they would go.
     pub nodes: Arc<[Str]>,
     /// The API calls it makes, in `kubectl`-like words.

@@ -3,6 +3,8 @@
 //! The cluster adapter makes these from watches, the simulated world from its own objects. They are facts as observed,
 //! without judgement: what is eligible, unavailable or to blame is decided elsewhere in the engine.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -262,8 +264,10 @@ pub struct DaemonSetFact {
     pub template: Template,
     /// `status`, the counters.
     pub counters: DaemonSetCounters,
-    /// Who last wrote `spec.template` and `spec.updateStrategy`, from `metadata.managedFields`.
+    /// Who wrote `spec.template` and `spec.updateStrategy`, from `metadata.managedFields`.
     pub owners: FieldOwners,
+    /// The object that controls it (`metadata.ownerReferences`): an operator's, as a rule.
+    pub controller: Option<ControllerRef>,
     /// `metadata.deletionTimestamp` is set.
     pub deleting: bool,
 }
@@ -273,8 +277,54 @@ pub struct DaemonSetFact {
 pub struct FieldOwners {
     /// Who last wrote inside `spec.template`.
     pub template: Option<Str>,
-    /// Who last wrote inside `spec.updateStrategy`.
+    /// Who set `spec.updateStrategy.type` as it is now.
     pub strategy: Option<Str>,
+    /// Everybody who owns a field of either, as listed.
+    pub writers: Arc<[FieldWriter]>,
+    /// What the manifest names that was last applied from the client's side, where one was
+    /// (`kubectl.kubernetes.io/last-applied-configuration`: kubectl's, and Argo CD's unless told otherwise).
+    pub applied: Option<Fields>,
+}
+
+/// One entry of `metadata.managedFields`, as far as it is about the template and the update strategy.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FieldWriter {
+    /// Its name.
+    pub manager: Str,
+    /// How it writes.
+    pub operation: WriteOperation,
+    /// Which of the two it owns.
+    pub fields: Fields,
+}
+
+/// How a field manager writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WriteOperation {
+    /// Server-side apply: it owns what its manifest names, changed or not.
+    Apply,
+    /// Any other write: it owns what it changed.
+    #[default]
+    Update,
+}
+
+/// Which of the two fields that a rollout changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Fields {
+    /// `spec.template`.
+    pub template: bool,
+    /// `spec.updateStrategy`.
+    pub strategy: bool,
+}
+
+/// The object that controls another one.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ControllerRef {
+    /// `apiVersion`.
+    pub api_version: Str,
+    /// `kind`.
+    pub kind: Str,
+    /// `name`.
+    pub name: Str,
 }
 
 /// A ControllerRevision: one template that the DaemonSet had.

@@ -6,6 +6,7 @@ use super::edit::Edit;
 use super::event::{Permission, Right, WatchHealth, Watched};
 use super::facts::StrategyKind;
 use super::machine::{Engine, Needs};
+use super::ownership::{Claim, Keeper};
 use super::plan::{Limits, Plan, Standstill};
 use super::quantity::{IntOrPercent, Rounding};
 use super::record::{By, Change, Direction, Intent, Paused, lease_name};
@@ -295,6 +296,7 @@ impl Engine {
         Ok(Preview {
             title: if resolved.brake { "Emergency brake".into() } else { title_of(command, &limits) },
             effects,
+            warnings: self.warnings(command),
             nodes: nodes.into(),
             calls: self.calls_in_words(command, &resolved),
             danger: resolved.danger,
@@ -378,6 +380,26 @@ impl Engine {
                 _ => "The rollout moves while this console is open.".to_owned(),
             }],
             Command::StandDown => vec!["Nothing more is replaced until somebody drives again.".into()],
+        }
+    }
+
+    /// What else manages the DaemonSet and may set back what this changes. What does not touch it warns of nothing, and
+    /// whose source does not name the update strategy will leave that alone.
+    fn warnings(&self, command: &Command) -> Vec<String> {
+        let brakes = self.strategy() == StrategyKind::RollingUpdate;
+        let keepers = self.view.keepers.iter().filter(|keeper| keeper.interferes());
+        match command {
+            Command::Adopt => keepers.filter(|keeper| keeper.strategy != Claim::No).map(Keeper::warning).collect(),
+            Command::Pause { .. } if brakes => {
+                keepers.filter(|keeper| keeper.strategy != Claim::No).map(Keeper::warning).collect()
+            }
+            Command::SetImage(_) | Command::Undo { .. } => keepers.map(Keeper::warning).collect(),
+            Command::Release(_) => keepers
+                .map(|keeper| {
+                    format!("{keeper} {}. What was rolled out belongs in its source first.", keeper.expects())
+                })
+                .collect(),
+            _ => Vec::new(),
         }
     }
 

@@ -39,7 +39,7 @@ impl Engine {
             strategy: self.strategy(),
             adopted: self.is_adopted(),
             original_strategy: daemonset.and_then(Self::original_strategy).map(|saved| strategy_words(&saved).into()),
-            owners: daemonset.map(|daemonset| daemonset.owners.clone()).unwrap_or_default(),
+            keepers: self.view.keepers.clone(),
             counters: daemonset.map(|daemonset| daemonset.counters).unwrap_or_default(),
             driver: if self.lock.known == Known::Nothing { DriverView::Unknown } else { self.lock.view(now) },
             watches: self.view.healths().to_vec(),

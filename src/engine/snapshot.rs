@@ -13,9 +13,10 @@ use serde::Serialize;
 
 use super::Str;
 use super::event::{Permission, Right, WatchHealth, Watched};
-use super::facts::{DaemonSetCounters, FieldOwners, StrategyKind};
+use super::facts::{DaemonSetCounters, StrategyKind};
 use super::happening::Happening;
 use super::labels::{Labels, Selector};
+use super::ownership::Keeper;
 use super::quantity::IntOrPercent;
 use super::record::{Budgets, Direction, Finish, Gates, Halt, Paused};
 use super::time::Timestamp;
@@ -37,8 +38,8 @@ pub struct Snapshot {
     pub adopted: bool,
     /// The original strategy as it was saved, in words, while adopted.
     pub original_strategy: Option<Str>,
-    /// Who last wrote the template and the strategy.
-    pub owners: FieldOwners,
+    /// What else manages the DaemonSet: what acts by itself first.
+    pub keepers: Arc<[Keeper]>,
     /// What the DaemonSet controller itself counts.
     pub counters: DaemonSetCounters,
     /// Who drives.

@@ -4,6 +4,7 @@
 //! pod that is gone stays gone, so that a stale list or a late event cannot bring back the past.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Str;
@@ -11,6 +12,7 @@ use super::eligibility::{Eligibility, eligibility};
 use super::event::{Event, Permission, Right, WatchHealth, Watched};
 use super::facts::{ClusterEvent, DaemonSetFact, NodeFact, PodFact, RevisionFact};
 use super::image::normalized;
+use super::ownership::{Keeper, keepers};
 use super::snapshot::Presence;
 use super::time::Timestamp;
 
@@ -82,6 +84,8 @@ pub(crate) struct PullNote {
 pub(crate) struct View {
     pub(crate) presence: Presence,
     pub(crate) daemonset: Option<DaemonSetFact>,
+    /// What else manages the DaemonSet.
+    pub(crate) keepers: Arc<[Keeper]>,
     pub(crate) revisions: Vec<RevisionFact>,
     /// Hash of the revision that holds the DaemonSet's present template, once it is recorded.
     pub(crate) current: Option<Str>,
@@ -122,6 +126,7 @@ impl Default for View {
         Self {
             presence: Presence::Loading,
             daemonset: None,
+            keepers: Arc::new([]),
             revisions: Vec::new(),
             current: None,
             current_is_guess: false,
@@ -333,6 +338,7 @@ impl View {
                 entry.eligibility = judge(entry.fact.as_ref(), &fact);
             }
         }
+        self.keepers = keepers(&fact).into();
         self.daemonset = Some(fact);
         self.settle_current();
     }

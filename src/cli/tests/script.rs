@@ -12,7 +12,8 @@ use crate::cli::output::tests::Kept;
 use crate::driver::{DrivenBy, Fleet, FleetRow, FleetState, Request, Rollout, Session};
 use crate::engine::command::{Command, Danger, Preview, Refusal};
 use crate::engine::event::{WatchHealth, Watched};
-use crate::engine::facts::{DaemonSetCounters, FieldOwners, StrategyKind};
+use crate::engine::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::ownership::{Application, Claim, Keeper, Returns, Tool};
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Budgets, Direction, Finish, Gates};
 use crate::engine::snapshot::{
@@ -114,6 +115,7 @@ impl Script {
                 title: title(command).to_owned(),
                 effects: vec!["12 nodes may be updated, at most 2 down at a time.".to_owned()],
                 nodes: (1..=12).map(|nth| Str::from(format!("ipc-{nth:03}"))).collect(),
+                warnings: self.snapshots[0].keepers.iter().map(Keeper::warning).collect(),
                 calls: vec!["PATCH leases/rolldeck-agent (intent)".to_owned()],
                 danger: self.danger,
             }),
@@ -262,7 +264,7 @@ pub(super) fn rollout() -> Snapshot {
         strategy: StrategyKind::OnDelete,
         adopted: true,
         original_strategy: Some("RollingUpdate 10%".into()),
-        owners: FieldOwners::default(),
+        keepers: [].into(),
         counters: DaemonSetCounters { desired: 120, updated: 38, available: 115, ..Default::default() },
         driver: DriverView::Other { holder: "ops@bastion-2/4711".into(), seen_at: at(598) },
         watches: Watched::ALL.map(|watched| (watched, WatchHealth::Live)).to_vec(),
@@ -313,6 +315,36 @@ pub(super) fn rollout() -> Snapshot {
             node("ipc-001", NodeState::Updated),
         ]
         .into(),
+    }
+}
+
+/// Argo CD, as it is found on a DaemonSet.
+pub(super) fn argo_cd() -> Keeper {
+    Keeper {
+        tool: Tool::ArgoCd,
+        application: Some(Application { namespace: None, name: "edge-agents".into() }),
+        evidence: vec!["annotation argocd.argoproj.io/tracking-id".into(), "field manager argocd-controller".into()],
+        strategy: Claim::Yes,
+        returns: Returns::ByItself,
+    }
+}
+
+/// A DaemonSet that its own controller rolls and Argo CD manages.
+pub(super) fn under_argo_cd() -> Snapshot {
+    Snapshot {
+        strategy: StrategyKind::RollingUpdate,
+        adopted: false,
+        original_strategy: None,
+        driver: DriverView::Nobody,
+        phase: Phase::Idle,
+        started_at: None,
+        keepers: [argo_cd()].into(),
+        nodes: [].into(),
+        counts: Counts { nodes: 120, updated: 120, committed: 120, available: 120, ..Counts::default() },
+        budget: BudgetView { max_unavailable: 12, max_pulling: 12, ..BudgetView::default() },
+        image_changes: Vec::new(),
+        from: None,
+        ..rollout()
     }
 }
 

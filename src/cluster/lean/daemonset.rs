@@ -1,16 +1,21 @@
 //! A DaemonSet: whole where it is rolled out, lean where it is one of many.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::{Text, count_of, str_of, take, text};
 use crate::engine::Str;
-use crate::engine::facts::{DaemonSetCounters, DaemonSetFact, FieldOwners, StrategyKind, UpdateStrategy};
+use crate::engine::facts::{
+    ControllerRef, DaemonSetCounters, DaemonSetFact, FieldOwners, FieldWriter, Fields, StrategyKind, UpdateStrategy,
+    WriteOperation,
+};
 use crate::engine::labels::{Labels, Selector};
+use crate::engine::ownership::FIELD_MANAGER;
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::template::Template;
 
-/// An annotation as large as the object itself, which nobody here reads.
+/// An annotation as large as the object itself. Only what it is about is read.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The fact in a DaemonSet.
@@ -47,7 +52,8 @@ pub(crate) fn daemonset_fact(mut object: Value) -> Result<DaemonSetFact, String>
             available: count_of(&status["numberAvailable"]),
             misscheduled: count_of(&status["numberMisscheduled"]),
         },
-        owners: owners(&metadata["managedFields"]),
+        owners: FieldOwners { applied: applied(metadata), ..owners(&metadata["managedFields"]) },
+        controller: controller(metadata),
         deleting: metadata["deletionTimestamp"].is_string(),
     })
 }
@@ -56,17 +62,67 @@ fn kind(text: &str) -> StrategyKind {
     if text == "OnDelete" { StrategyKind::OnDelete } else { StrategyKind::RollingUpdate }
 }
 
-/// Who last wrote the template and the strategy: the latest entry of `managedFields` that owns a field inside.
+/// Who owns what of the template and the strategy.
+///
+/// Who set the strategy's type owns that very field, as long as nobody else changed it; who wrote last is told by the
+/// time, which is of whole seconds. What was ours and somebody else changed is not ours any more, so in the same second
+/// the others were later.
 fn owners(managed: &Value) -> FieldOwners {
-    let last = |field: &str| -> Option<Str> {
-        let entries = managed.as_array()?.iter();
-        entries
-            .filter(|entry| entry["subresource"].as_str().unwrap_or_default().is_empty())
-            .filter(|entry| entry["fieldsV1"]["f:spec"].get(field).is_some())
-            .max_by_key(|entry| entry["time"].as_str().unwrap_or_default())
-            .and_then(|entry| str_of(&entry["manager"]))
+    let entries: Vec<&Value> =
+        managed.as_array().into_iter().flatten().filter(|entry| is_of_the_object(entry)).collect();
+    let last = |path: &[&str]| {
+        let owning = entries.iter().filter(|entry| owns(entry, path));
+        let last = owning.max_by_key(|entry| {
+            (entry["time"].as_str().unwrap_or_default(), entry["manager"].as_str() != Some(FIELD_MANAGER))
+        });
+        last.and_then(|entry| str_of(&entry["manager"]))
     };
-    FieldOwners { template: last("f:template"), strategy: last("f:updateStrategy") }
+    let writers = entries.iter().filter_map(|entry| {
+        let fields = Fields { template: owns(entry, &["f:template"]), strategy: owns(entry, &["f:updateStrategy"]) };
+        let operation = if entry["operation"] == "Apply" { WriteOperation::Apply } else { WriteOperation::Update };
+        let manager = str_of(&entry["manager"])?;
+        (fields != Fields::default()).then_some(FieldWriter { manager, operation, fields })
+    });
+    FieldOwners {
+        template: last(&["f:template"]),
+        strategy: last(&["f:updateStrategy", "f:type"]).or_else(|| last(&["f:updateStrategy"])),
+        writers: writers.collect(),
+        applied: None,
+    }
+}
+
+fn is_of_the_object(entry: &Value) -> bool {
+    entry["subresource"].as_str().unwrap_or_default().is_empty()
+}
+
+/// Whether an entry of `managedFields` owns something at this path below `spec`.
+fn owns(entry: &Value, path: &[&str]) -> bool {
+    let spec = entry["fieldsV1"].get("f:spec");
+    path.iter().try_fold(spec, |at, step| at.map(|at| at.get(step))).flatten().is_some()
+}
+
+/// What the manifest names that was last applied from the client's side.
+fn applied(metadata: &Value) -> Option<Fields> {
+    #[derive(Deserialize)]
+    struct Manifest {
+        #[serde(default)]
+        spec: Spec,
+    }
+    #[derive(Deserialize, Default)]
+    #[serde(default, rename_all = "camelCase")]
+    struct Spec {
+        template: Option<IgnoredAny>,
+        update_strategy: Option<IgnoredAny>,
+    }
+    let Manifest { spec } = serde_json::from_str(metadata["annotations"][LAST_APPLIED].as_str()?).ok()?;
+    Some(Fields { template: spec.template.is_some(), strategy: spec.update_strategy.is_some() })
+}
+
+/// The owner that controls it.
+fn controller(metadata: &Value) -> Option<ControllerRef> {
+    let owner = metadata["ownerReferences"].as_array()?.iter().find(|owner| owner["controller"] == true)?;
+    let text = |field: &str| str_of(&owner[field]).unwrap_or_default();
+    Some(ControllerRef { api_version: text("apiVersion"), kind: text("kind"), name: text("name") })
 }
 
 /// A DaemonSet of the wire, as a fleet list needs it.
@@ -221,6 +277,51 @@ mod tests {
         let fact = daemonset_fact(serde_json::from_str(DAEMONSET).unwrap()).unwrap();
         assert_eq!(fact.owners.template.as_deref(), Some("kubectl-set"), "the status writer owns nothing of it");
         assert_eq!(fact.owners.strategy.as_deref(), Some("argocd-controller"));
+    }
+
+    /// Adopted by us and set back by Argo CD within one second, as `managedFields` tells the time: what was ours and was
+    /// changed is not ours any more.
+    #[test]
+    fn who_flipped_the_strategy_is_told_by_the_field_not_by_the_clock() {
+        let entry = |manager: &str, operation: &str, spec: Value| {
+            serde_json::json!({"manager": manager, "operation": operation, "time": "2026-11-21T12:00:00Z",
+                "fieldsV1": {"f:metadata": {"f:annotations": {"f:rolldeck.io/original-update-strategy": {}}}, "f:spec": spec}})
+        };
+        let both = serde_json::json!({"f:template": {"f:spec": {}}, "f:updateStrategy": {".": {}, "f:type": {}}});
+        let object = serde_json::json!({"metadata": {"managedFields": [
+            entry("argocd-controller", "Apply", both),
+            entry("rolldeck", "Update", serde_json::json!({"f:template": {"f:spec": {}}})),
+        ]}, "spec": {"selector": {"matchLabels": {"app": "agent"}}}});
+        let owners = daemonset_fact(object).unwrap().owners;
+        assert_eq!(owners.strategy.as_deref(), Some("argocd-controller"));
+        assert_eq!(owners.template.as_deref(), Some("argocd-controller"), "in the same second the other was later");
+        let writers: Vec<_> =
+            owners.writers.iter().map(|writer| (&*writer.manager, writer.operation, writer.fields.strategy)).collect();
+        assert_eq!(
+            writers,
+            [("argocd-controller", WriteOperation::Apply, true), ("rolldeck", WriteOperation::Update, false)]
+        );
+    }
+
+    #[test]
+    fn what_was_applied_from_the_clients_side_and_who_controls_it_are_kept_in_brief() {
+        let applied = |manifest: &str| {
+            let object = serde_json::json!({
+                "metadata": {"annotations": {LAST_APPLIED: manifest}, "ownerReferences": [
+                    {"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "1"},
+                    {"apiVersion": "x.example/v1", "kind": "NodeAgent", "name": "agent", "uid": "2", "controller": true},
+                ]},
+                "spec": {"selector": {"matchLabels": {"app": "agent"}}},
+            });
+            daemonset_fact(object).unwrap()
+        };
+        let fact = applied(r#"{"spec":{"template":{"spec":{}},"updateStrategy":{"type":"RollingUpdate"}}}"#);
+        assert_eq!(fact.owners.applied, Some(Fields { template: true, strategy: true }));
+        let fact = applied(r#"{"spec":{"template":{"spec":{}},"selector":{}}}"#);
+        assert_eq!(fact.owners.applied, Some(Fields { template: true, strategy: false }));
+        assert_eq!(applied("not JSON").owners.applied, None);
+        let controller = fact.controller.unwrap();
+        assert_eq!((&*controller.kind, &*controller.name), ("NodeAgent", "agent"));
     }
 
     #[test]

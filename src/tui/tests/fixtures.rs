@@ -10,7 +10,8 @@ use crate::driver::{DrivenBy, Fleet, FleetRow, FleetState};
 use crate::engine::Str;
 use crate::engine::command::{Danger, Preview};
 use crate::engine::event::{Permission, Right, WatchHealth, Watched};
-use crate::engine::facts::{DaemonSetCounters, FieldOwners, StrategyKind};
+use crate::engine::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::ownership::{Application, Claim, Keeper, Returns, Tool};
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Budgets, Direction, Finish, Gates, Halt, Paused};
 use crate::engine::snapshot::{
@@ -118,7 +119,7 @@ pub(super) fn loading() -> Snapshot {
         strategy: StrategyKind::RollingUpdate,
         adopted: false,
         original_strategy: None,
-        owners: FieldOwners::default(),
+        keepers: [].into(),
         counters: DaemonSetCounters::default(),
         driver: DriverView::Unknown,
         watches: Watched::ALL.map(|watched| (watched, WatchHealth::Loading)).into(),
@@ -357,6 +358,35 @@ pub(super) fn fleet() -> Fleet {
     }
 }
 
+/// Argo CD, as it is found on a DaemonSet.
+pub(super) fn argo_cd() -> Keeper {
+    Keeper {
+        tool: Tool::ArgoCd,
+        application: Some(Application { namespace: None, name: "edge-agents".into() }),
+        evidence: vec!["annotation argocd.argoproj.io/tracking-id".into()],
+        strategy: Claim::Yes,
+        returns: Returns::ByItself,
+    }
+}
+
+/// The preview of an adoption under Argo CD, as the engine would write it.
+pub(super) fn adoption() -> Preview {
+    Preview {
+        title: "Adopt".into(),
+        effects: vec![
+            "Sets OnDelete and saves the original update strategy. No pod is replaced.".into(),
+            "Undone by release.".into(),
+        ],
+        warnings: vec![argo_cd().warning()],
+        nodes: [].into(),
+        calls: vec![
+            "POST leases/rolldeck-ipc-agent (record)".into(),
+            "PATCH daemonsets/ipc-agent (updateStrategy OnDelete, original saved)".into(),
+        ],
+        danger: Danger::Bounded,
+    }
+}
+
 /// The preview of a step, as the engine would write it.
 pub(super) fn preview(danger: Danger) -> Preview {
     Preview {
@@ -366,6 +396,7 @@ pub(super) fn preview(danger: Danger) -> Preview {
             "You can pause at any time. Nothing is undone by itself: U rolls back.".into(),
         ],
         nodes: (20..42).map(|number| format!("ipc-{number:03}").into()).collect(),
+        warnings: Vec::new(),
         calls: vec!["update lease/rolldeck-ipc-agent (intent)".into(), "delete pod/… one by one, with its uid".into()],
         danger,
     }

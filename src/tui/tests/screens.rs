@@ -91,6 +91,15 @@ fn dialogs() {
 }
 
 #[test]
+fn what_else_manages_it() {
+    let kept = |snapshot: Snapshot| Snapshot { keepers: [fixtures::argo_cd()].into(), ..snapshot };
+    at_all_sizes("kept", |width, height| Bench::on(kept(fixtures::running()), width, height));
+    at_all_sizes("dialog_adopt", |width, height| {
+        Bench::on(kept(fixtures::idle()), width, height).typed("AO").answered(fixtures::adoption())
+    });
+}
+
+#[test]
 fn help_and_prompts() {
     at_all_sizes("help", |width, height| Bench::on(fixtures::running(), width, height).typed("?"));
     assert_snapshot!("palette", Bench::on(fixtures::running(), 80, 24).typed(":s").screen());

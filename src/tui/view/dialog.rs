@@ -271,6 +271,9 @@ fn fill_preview(body: &mut Body<'_>, preview: &Preview, dialog: &Dialog) {
     for effect in &preview.effects {
         body.say(effect, Role::Text);
     }
+    for warning in &preview.warnings {
+        body.say(&format!("{} {warning}", body.ink.glyph(Glyph::Alarm)), Role::Warn);
+    }
     if !preview.nodes.is_empty() && !matches!(dialog.form, Form::Canary(_)) {
         body.say(&format!("{} in this order:", crate::tui::words::count(count_of(dialog), "node")), Role::Text);
         name_nodes(body, dialog.nodes().iter().map(|node| &**node));

@@ -22,6 +22,7 @@ use super::{Ink, Shape, flow};
 use crate::engine::event::WatchHealth;
 use crate::engine::facts::StrategyKind;
 use crate::engine::image::version_of;
+use crate::engine::ownership::Returns;
 use crate::engine::record::Direction;
 use crate::engine::snapshot::{Alarm, DriverView, Phase, Presence, Snapshot};
 use crate::engine::time::Timestamp;
@@ -63,6 +64,7 @@ pub(super) fn lines(ink: &Ink<'_>, shape: Shape, area: Rect) -> Vec<Line<'static
     lines.push(progress(ink, snapshot, cells));
     lines.extend(budget(ink, snapshot, cells));
     lines.extend(standstill(ink, seen, cells));
+    lines.extend(kept(ink, snapshot, cells));
     lines.extend(alarms(ink, snapshot, cells));
     lines.extend(trouble(ink, page, seen, cells).into_iter().take(if area.height < 32 { 2 } else { 4 }));
     lines.extend(unseen(ink, snapshot, cells));
@@ -351,6 +353,18 @@ fn standstill(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Option<Line<'static>>
         _ => return None,
     };
     Some(Line::from(vec![Span::raw(" "), ink.span(fit(&words, cells.saturating_sub(2)), role)]))
+}
+
+/// What else manages the DaemonSet and sets back by itself what we changed.
+fn kept(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Option<Line<'static>> {
+    let mut keepers = snapshot.keepers.iter().filter(|keeper| keeper.returns == Returns::ByItself);
+    let keeper = keepers.next().filter(|_| snapshot.adopted || recorded(snapshot))?;
+    let more = match keepers.count() {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    let words = format!("{keeper}{more} sets this back {}", keeper.when());
+    Some(Line::from(vec![Span::raw(" "), ink.span(fit(&words, cells.saturating_sub(2)), Role::Muted)]))
 }
 
 /// What needs attention now, with the keys that help.

@@ -1,7 +1,9 @@
 //! What the engine would be told about each object: the same facts that the cluster adapter reads from a real API server.
 
 use crate::engine::Str;
-use crate::engine::facts::{ClusterEvent, ConditionStatus, DaemonSetFact, LeaseFact, NodeFact, PodFact, RevisionFact};
+use crate::engine::facts::{
+    ClusterEvent, ConditionStatus, ControllerRef, DaemonSetFact, LeaseFact, NodeFact, PodFact, RevisionFact,
+};
 use crate::engine::labels::Labels;
 use crate::engine::record::{RECORD, Record};
 
@@ -90,6 +92,11 @@ impl Object {
             template: spec.template.clone(),
             counters: daemon_set.status.counters,
             owners: daemon_set.owners.clone(),
+            controller: self.meta.owners.iter().find(|owner| owner.controller).map(|owner| ControllerRef {
+                api_version: owner.api_version.clone(),
+                kind: owner.kind.clone(),
+                name: owner.name.clone(),
+            }),
             deleting: self.meta.is_deleting(),
         })
     }

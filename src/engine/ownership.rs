@@ -1,0 +1,493 @@
+//! What else manages a DaemonSet: tools that will set back what a rollout changes, told by what they leave on the object.
+//!
+//! ```text
+//! annotations, labels ──┐
+//! managedFields ────────┼──▶ keepers: which tool, for which application, how we know,
+//! ownerReferences ──────┘             what it sets back and when, how to hold it meanwhile
+//! ```
+//!
+//! Several may be there at once. Nothing is asked of them, nothing of theirs is read: whether Argo CD heals by itself or
+//! Flux corrects drift is written elsewhere in the cluster, so what is said allows for both.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::Str;
+use super::facts::{DaemonSetFact, Fields, WriteOperation};
+use super::record::ORIGINAL_STRATEGY;
+
+/// By this name `metadata.managedFields` knows us.
+pub const FIELD_MANAGER: &str = "rolldeck";
+
+/// Something else that manages the DaemonSet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Keeper {
+    /// Which tool.
+    pub tool: Tool,
+    /// What the tool calls the thing that the DaemonSet is part of, where that is told.
+    pub application: Option<Application>,
+    /// How we know: `annotation argocd.argoproj.io/tracking-id`, `field manager helm`, …
+    pub evidence: Vec<String>,
+    /// Whether it sets the update strategy too, or the template only.
+    pub strategy: Claim,
+    /// When it sets back what differs.
+    pub returns: Returns,
+}
+
+/// A tool that manages DaemonSets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Tool {
+    /// An operator whose own object, of this kind, controls the DaemonSet.
+    Operator {
+        /// The owner's kind.
+        kind: Str,
+    },
+    /// Argo CD.
+    ArgoCd,
+    /// Flux: a Kustomization.
+    FluxKustomization,
+    /// Flux: a HelmRelease.
+    FluxHelmRelease,
+    /// Rancher Fleet, or a server of the k3s family with its add-ons.
+    Rancher,
+    /// Helm, by hand or from a pipeline.
+    Helm,
+    /// Terraform or OpenTofu.
+    Terraform,
+    /// `kubectl apply`.
+    KubectlApply,
+    /// Something that wrote these fields under this name.
+    Other {
+        /// The field manager.
+        manager: Str,
+    },
+}
+
+/// What a tool calls the thing that a DaemonSet is part of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Application {
+    /// Its namespace, where that is told.
+    pub namespace: Option<Str>,
+    /// Its name.
+    pub name: Str,
+}
+
+/// Whether a tool's own source names a field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Claim {
+    /// It does, and so it will be set back.
+    Yes,
+    /// It does not, and so it stays as it is.
+    No,
+    /// It is not told.
+    Unknown,
+}
+
+/// When a tool sets back what differs from its source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Returns {
+    /// By itself, sooner or later.
+    ByItself,
+    /// When somebody tells it to.
+    WhenTold,
+    /// It has been told to leave the DaemonSet alone.
+    Never,
+    /// It is not told.
+    Unknown,
+}
+
+/// What manages this DaemonSet, besides us: those that act by themselves first.
+pub fn keepers(daemonset: &DaemonSetFact) -> Vec<Keeper> {
+    let signs = Signs(daemonset);
+    let mut keepers: Vec<Keeper> = [
+        signs.operator(),
+        signs.argo_cd(),
+        signs.flux_kustomization(),
+        signs.flux_helm_release(),
+        signs.rancher(),
+        signs.helm(),
+        signs.of_managers(Tool::Terraform, &["Terraform", "HashiCorp"]),
+        signs.of_managers(Tool::KubectlApply, &["kubectl-client-side-apply", "kubectl"]),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let known: Vec<String> = keepers.iter().flat_map(|keeper| keeper.evidence.clone()).collect();
+    keepers.extend(signs.strangers(&known));
+    keepers.sort_by_key(|keeper| match keeper.returns {
+        Returns::ByItself => 0,
+        Returns::WhenTold => 1,
+        Returns::Unknown => 2,
+        Returns::Never => 3,
+    });
+    keepers
+}
+
+/// Who wrote under this field manager, for people: `argocd-controller of Argo CD (application payments)`.
+pub fn writer_words(manager: &str, keepers: &[Keeper]) -> String {
+    let sign = manager_sign(manager);
+    match keepers.iter().find(|keeper| keeper.evidence.contains(&sign)) {
+        Some(Keeper { tool: Tool::Other { .. }, .. }) | None => manager.to_owned(),
+        Some(keeper) => format!("{manager} of {keeper}"),
+    }
+}
+
+fn manager_sign(manager: &str) -> String {
+    format!("field manager {manager}")
+}
+
+/// What tools leave on a DaemonSet.
+struct Signs<'a>(&'a DaemonSetFact);
+
+impl Signs<'_> {
+    fn label(&self, key: &str) -> Option<&Str> {
+        self.0.labels.get(key).filter(|value| !value.is_empty())
+    }
+
+    fn annotation(&self, key: &str) -> Option<&Str> {
+        self.0.annotations.get(key).filter(|value| !value.is_empty())
+    }
+
+    /// Either: tools let people choose.
+    fn mark(&self, key: &str) -> Option<&Str> {
+        self.annotation(key).or_else(|| self.label(key))
+    }
+
+    /// The field managers that own any of the two fields, each once.
+    fn managers(&self) -> Vec<&Str> {
+        let owners = &self.0.owners;
+        let mut names: Vec<&Str> = owners.writers.iter().map(|writer| &writer.manager).collect();
+        names.extend([&owners.template, &owners.strategy].into_iter().flatten());
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    fn managers_among(&self, names: &[&str]) -> Vec<String> {
+        self.managers()
+            .into_iter()
+            .filter(|manager| names.contains(&&***manager))
+            .map(|name| manager_sign(name))
+            .collect()
+    }
+
+    /// Whether the source of who writes under these names has the update strategy in it.
+    fn claim(&self, names: &[&str]) -> Claim {
+        let owners = &self.0.owners;
+        let own = || owners.writers.iter().filter(|writer| names.contains(&&*writer.manager));
+        if own().any(|writer| writer.fields.strategy) {
+            return Claim::Yes;
+        }
+        let names_it = |fields: &Fields| if fields.strategy { Claim::Yes } else { Claim::No };
+        match own().map(|writer| writer.operation).max_by_key(|operation| *operation == WriteOperation::Apply) {
+            // Adopting takes the field from whoever applied it: from then on its absence tells nothing.
+            Some(WriteOperation::Apply) if self.0.annotations.get(ORIGINAL_STRATEGY).is_none() => Claim::No,
+            Some(WriteOperation::Update) => owners.applied.as_ref().map_or(Claim::Unknown, names_it),
+            _ => Claim::Unknown,
+        }
+    }
+
+    fn of_managers(&self, tool: Tool, names: &[&str]) -> Option<Keeper> {
+        let evidence = self.managers_among(names);
+        (!evidence.is_empty()).then(|| Keeper {
+            tool,
+            application: None,
+            evidence,
+            strategy: self.claim(names),
+            returns: Returns::WhenTold,
+        })
+    }
+
+    fn operator(&self) -> Option<Keeper> {
+        let owner = self.0.controller.as_ref()?;
+        Some(Keeper {
+            tool: Tool::Operator { kind: owner.kind.clone() },
+            application: Some(Application { namespace: None, name: owner.name.clone() }),
+            evidence: vec![format!("controlled by {} {}", owner.kind, owner.name)],
+            strategy: Claim::Unknown,
+            returns: Returns::ByItself,
+        })
+    }
+
+    /// `application:group/kind:namespace/name`, where it is about this very object: operators copy annotations to what
+    /// they make, and Argo CD passes over such copies as well.
+    fn tracking_id(&self) -> Option<Application> {
+        let id = self.annotation("argocd.argoproj.io/tracking-id")?;
+        let (name, object) = id.split_once(':')?;
+        let DaemonSetFact { namespace, name: own, .. } = self.0;
+        let named = object.strip_prefix("apps/DaemonSet:")?;
+        let (in_namespace, called) = named.split_once('/')?;
+        (called == &**own && (in_namespace.is_empty() || in_namespace == &**namespace)).then(|| argo_application(name))
+    }
+
+    fn argo_cd(&self) -> Option<Keeper> {
+        const MANAGERS: &[&str] = &["argocd-controller", "argocd-application-controller"];
+        let tracked = self.tracking_id();
+        let instance = self.label("argocd.argoproj.io/instance");
+        let managers = self.managers_among(MANAGERS);
+        let mut evidence = Vec::new();
+        evidence.extend(tracked.as_ref().map(|_| "annotation argocd.argoproj.io/tracking-id".to_owned()));
+        evidence.extend(instance.map(|_| "label argocd.argoproj.io/instance".to_owned()));
+        evidence.extend(managers);
+        if evidence.is_empty() {
+            return None;
+        }
+        // Helm charts write this label as well: it names the application only where something else says Argo CD.
+        let instance = instance.or_else(|| self.label("app.kubernetes.io/instance"));
+        let application = tracked.or_else(|| instance.map(|name| argo_application(name)));
+        // It applies from the client's side as kubectl does, under a name of its own or kubectl's.
+        let strategy = match self.claim(MANAGERS) {
+            Claim::Unknown => self.0.owners.applied.map_or(Claim::Unknown, |fields| match fields.strategy {
+                true => Claim::Yes,
+                false => Claim::No,
+            }),
+            claim => claim,
+        };
+        Some(Keeper { tool: Tool::ArgoCd, application, evidence, strategy, returns: Returns::ByItself })
+    }
+
+    /// The application that a pair of Flux's labels names.
+    fn flux_labels(&self, prefix: &str, evidence: &mut Vec<String>) -> Option<Application> {
+        let key = format!("{prefix}/name");
+        let name = self.label(&key)?.clone();
+        evidence.push(format!("label {key}"));
+        Some(Application { namespace: self.label(&format!("{prefix}/namespace")).cloned(), name })
+    }
+
+    fn flux_kustomization(&self) -> Option<Keeper> {
+        const MANAGERS: &[&str] = &["kustomize-controller"];
+        let mut evidence = Vec::new();
+        let application = self.flux_labels("kustomize.toolkit.fluxcd.io", &mut evidence);
+        evidence.extend(self.managers_among(MANAGERS));
+        if evidence.is_empty() {
+            return None;
+        }
+        let is = |key: &str, values: &[&str]| {
+            self.mark(key).is_some_and(|value| values.iter().any(|known| value.eq_ignore_ascii_case(known)))
+        };
+        let held = is("kustomize.toolkit.fluxcd.io/reconcile", &["disabled"])
+            || is("kustomize.toolkit.fluxcd.io/ssa", &["Ignore", "IfNotPresent"]);
+        let returns = if held { Returns::Never } else { Returns::ByItself };
+        Some(Keeper { tool: Tool::FluxKustomization, application, evidence, strategy: self.claim(MANAGERS), returns })
+    }
+
+    fn flux_helm_release(&self) -> Option<Keeper> {
+        const MANAGERS: &[&str] = &["helm-controller"];
+        let mut evidence = Vec::new();
+        let application = self.flux_labels("helm.toolkit.fluxcd.io", &mut evidence);
+        evidence.extend(self.managers_among(MANAGERS));
+        (!evidence.is_empty()).then(|| Keeper {
+            tool: Tool::FluxHelmRelease,
+            application,
+            evidence,
+            strategy: self.claim(MANAGERS),
+            returns: match self.mark("helm.toolkit.fluxcd.io/driftDetection") {
+                Some(value) if value.eq_ignore_ascii_case("disabled") => Returns::WhenTold,
+                _ => Returns::ByItself,
+            },
+        })
+    }
+
+    fn rancher(&self) -> Option<Keeper> {
+        // Fleet's agent, and the add-on controller of k3s and RKE2.
+        let ours = |name: &&&Str| matches!(&****name, "fleetagent" | "fleet-agent") || name.starts_with("deploy@");
+        let mut evidence = Vec::new();
+        let owner = self.annotation("objectset.rio.cattle.io/owner-name");
+        let id = self.annotation("objectset.rio.cattle.io/id");
+        evidence.extend(owner.map(|_| "annotation objectset.rio.cattle.io/owner-name".to_owned()));
+        evidence.extend(id.map(|_| "annotation objectset.rio.cattle.io/id".to_owned()));
+        evidence.extend(self.managers().iter().filter(ours).map(|name| manager_sign(name)));
+        (!evidence.is_empty()).then(|| Keeper {
+            tool: Tool::Rancher,
+            application: owner.or(id).map(|name| Application {
+                namespace: self.annotation("objectset.rio.cattle.io/owner-namespace").cloned(),
+                name: name.clone(),
+            }),
+            evidence,
+            strategy: Claim::Unknown,
+            returns: Returns::ByItself,
+        })
+    }
+
+    fn helm(&self) -> Option<Keeper> {
+        const MANAGERS: &[&str] = &["helm"];
+        // Flux and Fleet install through Helm: then the release is theirs.
+        if self.flux_helm_release().is_some() || self.rancher().is_some() {
+            return None;
+        }
+        let mut evidence = Vec::new();
+        let release = self.annotation("meta.helm.sh/release-name");
+        evidence.extend(release.map(|_| "annotation meta.helm.sh/release-name".to_owned()));
+        evidence.extend(self.managers_among(MANAGERS));
+        // Charts write the label `managed-by: Helm` whoever renders them: by itself it tells nothing.
+        (!evidence.is_empty()).then(|| Keeper {
+            tool: Tool::Helm,
+            application: release.map(|name| Application {
+                namespace: self.annotation("meta.helm.sh/release-namespace").cloned(),
+                name: name.clone(),
+            }),
+            evidence,
+            strategy: self.claim(MANAGERS),
+            returns: Returns::WhenTold,
+        })
+    }
+
+    /// Who else wrote these fields, but for us, people at kubectl, and the controllers of Kubernetes itself.
+    fn strangers(&self, known: &[String]) -> Vec<Keeper> {
+        let by_hand =
+            |name: &str| name.starts_with("kubectl-") || name == FIELD_MANAGER || name == "kube-controller-manager";
+        let strangers =
+            self.managers().into_iter().filter(|name| !by_hand(name) && !known.contains(&manager_sign(name)));
+        strangers
+            .map(|name| Keeper {
+                tool: Tool::Other { manager: name.clone() },
+                application: None,
+                evidence: vec![manager_sign(name)],
+                strategy: self.claim(&[&**name]),
+                returns: Returns::Unknown,
+            })
+            .collect()
+    }
+}
+
+/// An application outside of Argo CD's own namespace is written `namespace_name`.
+fn argo_application(name: &str) -> Application {
+    match name.split_once('_') {
+        Some((namespace, name)) => Application { namespace: Some(namespace.into()), name: name.into() },
+        None => Application { namespace: None, name: name.into() },
+    }
+}
+
+impl Keeper {
+    /// Whether an operator should hear of it before changing anything: it sets back what a rollout changes, or may.
+    pub fn interferes(&self) -> bool {
+        match self.returns {
+            Returns::ByItself | Returns::Unknown => true,
+            Returns::WhenTold => self.tool != Tool::KubectlApply,
+            Returns::Never => false,
+        }
+    }
+
+    /// What is to be expected of it: `sets template and update strategy back at its next sync, …`.
+    pub fn expects(&self) -> String {
+        let what = match self.strategy {
+            Claim::Yes => "template and update strategy",
+            Claim::No => "the template, not the update strategy,",
+            Claim::Unknown => "the template, and the update strategy if it names one,",
+        };
+        match (&self.tool, self.returns) {
+            (_, Returns::Never) => "is told to leave this DaemonSet alone".to_owned(),
+            (Tool::Other { .. }, _) => format!("may set {} back", what.trim_end_matches(',')),
+            _ => format!("sets {what} back {}", self.when()),
+        }
+    }
+
+    /// When it sets back what differs: `at its next sync, within seconds where it heals itself`.
+    pub fn when(&self) -> &'static str {
+        match (&self.tool, self.returns) {
+            (_, Returns::Never) => "never",
+            (Tool::Operator { .. }, _) => "as soon as it looks",
+            (Tool::ArgoCd, _) => "at its next sync, within seconds where it heals itself",
+            (Tool::FluxKustomization, _) => "at its next reconciliation",
+            (Tool::FluxHelmRelease, Returns::WhenTold) => "at its next upgrade",
+            (Tool::FluxHelmRelease, _) => "at its next upgrade, or reconciliation where it detects drift",
+            (Tool::Rancher, _) => "at its next deployment, or at once where it corrects drift",
+            (Tool::Helm, _) => "at the next helm upgrade or rollback",
+            (Tool::Terraform, _) => "at the next terraform apply",
+            (Tool::KubectlApply, _) => "when somebody applies its manifest again",
+            (Tool::Other { .. }, _) => "at a time of its own",
+        }
+    }
+
+    /// How to hold it for as long as a rollout takes, where that is known.
+    pub fn holding(&self) -> Option<String> {
+        if self.returns == Returns::Never {
+            return None;
+        }
+        let named = self.application.as_ref();
+        let in_namespace = |application: &Application| match &application.namespace {
+            Some(namespace) => format!("{} -n {namespace}", application.name),
+            None => application.name.to_string(),
+        };
+        let or = |fallback: &str, words: &dyn Fn(&Application) -> String| named.map_or(fallback.to_owned(), words);
+        Some(match &self.tool {
+            Tool::Operator { kind } => or("make the change in the object that owns it", &|owner| {
+                format!("make the change in {kind} {}, or stop its operator meanwhile", owner.name)
+            }),
+            Tool::ArgoCd => {
+                let fields =
+                    "ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true";
+                let command =
+                    or("turn off its automated sync", &|app| format!("argocd app set {app} --sync-policy none"));
+                format!("{command} (or {fields})")
+            }
+            Tool::FluxKustomization => {
+                let command =
+                    or("suspend its Kustomization", &|app| format!("flux suspend kustomization {}", in_namespace(app)));
+                format!("{command} (or annotate it kustomize.toolkit.fluxcd.io/reconcile=disabled)")
+            }
+            Tool::FluxHelmRelease => {
+                or("suspend its HelmRelease", &|app| format!("flux suspend helmrelease {}", in_namespace(app)))
+            }
+            Tool::Rancher => "set paused: true on its GitRepo or Bundle".to_owned(),
+            Tool::Helm => {
+                or("do not upgrade its release meanwhile", &|app| format!("do not upgrade release {app} meanwhile"))
+            }
+            Tool::Terraform => "do not apply its configuration meanwhile".to_owned(),
+            Tool::KubectlApply => "do not apply its manifest meanwhile".to_owned(),
+            Tool::Other { .. } => return None,
+        })
+    }
+
+    /// All of it in one sentence, for who is about to change the DaemonSet.
+    pub fn warning(&self) -> String {
+        match self.holding() {
+            Some(holding) => format!("{self} {}. To hold it: {holding}.", self.expects()),
+            None => format!("{self} {}.", self.expects()),
+        }
+    }
+}
+
+/// The tool and its application: `Argo CD (application payments)`.
+impl fmt::Display for Keeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(application) = &self.application else { return write!(f, "{}", self.tool) };
+        match &self.tool {
+            Tool::Operator { kind } => write!(f, "the operator of {kind} {application}"),
+            Tool::ArgoCd => write!(f, "{} (application {application})", self.tool),
+            Tool::FluxKustomization => write!(f, "{} (Kustomization {application})", self.tool),
+            Tool::FluxHelmRelease => write!(f, "{} (HelmRelease {application})", self.tool),
+            Tool::Helm => write!(f, "{} (release {application})", self.tool),
+            _ => write!(f, "{} ({application})", self.tool),
+        }
+    }
+}
+
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Operator { kind } => return write!(f, "the operator of {kind}"),
+            Self::ArgoCd => "Argo CD",
+            Self::FluxKustomization | Self::FluxHelmRelease => "Flux",
+            Self::Rancher => "Rancher",
+            Self::Helm => "Helm",
+            Self::Terraform => "Terraform",
+            Self::KubectlApply => "kubectl apply",
+            Self::Other { manager } => manager,
+        })
+    }
+}
+
+impl fmt::Display for Application {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{namespace}/{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
