@@ -34,6 +34,7 @@ mod plan;
 pub mod quantity;
 pub mod record;
 mod report;
+mod sight;
 pub mod snapshot;
 pub mod template;
 pub mod time;

@@ -20,7 +20,7 @@ use crate::engine::ownership::{Keeper, Returns};
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Halt, Paused};
 use crate::engine::snapshot::{
-    Alarm, Blame, BudgetView, Counts, DriverView, NodeView, Phase, RevisionView, Snapshot, Why,
+    Alarm, Blame, BudgetView, Counts, DriverView, NodeView, Phase, RevisionView, Snapshot, WatchView, Why,
 };
 use crate::engine::time::Timestamp;
 
@@ -115,7 +115,7 @@ impl<'a> Status<'a> {
             budget: snapshot.budget,
             plan: Plan::new(snapshot),
             alarms: snapshot.alarms.iter().map(AlarmLine::new).collect(),
-            watches: snapshot.watches.iter().map(|(watched, health)| Watch::new(watched, health)).collect(),
+            watches: snapshot.watches.iter().map(Watch::new).collect(),
             next: ways_out(context, snapshot),
             nodes,
         }
@@ -277,12 +277,14 @@ impl AlarmLine {
     }
 }
 
-/// How well one watched kind can be seen: `state` is `loading`, `live`, `down` or `forbidden`.
+/// How well one watched kind can be seen: `state` is `loading`, `live`, `down`, `lagging` or `forbidden`; `heardAt` is
+/// when its watch last gave a sign of life.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Watch<'a> {
     watched: String,
     state: &'static str,
+    heard_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -290,14 +292,15 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn new(watched: &crate::engine::event::Watched, health: &'a WatchHealth) -> Self {
-        let (state, since, why) = match health {
+    fn new(view: &'a WatchView) -> Self {
+        let (state, since, why) = match &view.health {
             WatchHealth::Loading => ("loading", None, None),
             WatchHealth::Live => ("live", None, None),
             WatchHealth::Down { since, why } => ("down", Some(*since), Some(&**why)),
+            WatchHealth::Lagging { since, why } => ("lagging", Some(*since), Some(&**why)),
             WatchHealth::Forbidden { why } => ("forbidden", None, Some(&**why)),
         };
-        Self { watched: watched.to_string(), state, since, why }
+        Self { watched: view.watched.to_string(), state, heard_at: view.heard_at, since, why }
     }
 }
 

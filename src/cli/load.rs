@@ -75,7 +75,7 @@ pub(crate) async fn fleet(
                     Some(_) => error.hinted("the README has the Role that rolldeck needs"),
                 });
             }
-            WatchHealth::Down { why, .. } => silent.heard(Some(why.to_string())),
+            WatchHealth::Down { why, .. } | WatchHealth::Lagging { why, .. } => silent.heard(Some(why.to_string())),
             WatchHealth::Loading => silent.heard(None),
         }
         let give_up = silent.give_up_at().map_or(until, |at| at.min(until));
@@ -125,11 +125,11 @@ fn state_of(snapshot: &Snapshot) -> View {
     if snapshot.daemonset == Presence::Present && snapshot.phase != Phase::Loading {
         return View::Complete;
     }
-    let down = snapshot.watches.iter().find_map(|(watched, health)| match health {
-        WatchHealth::Down { why, .. } => Some(format!("{watched}: {why}")),
+    let down = snapshot.watches.iter().find_map(|watch| match &watch.health {
+        WatchHealth::Down { why, .. } => Some(format!("{}: {why}", watch.watched)),
         _ => None,
     });
-    let loading = snapshot.watches.iter().any(|(_, health)| *health == WatchHealth::Loading);
+    let loading = snapshot.watches.iter().any(|watch| watch.health == WatchHealth::Loading);
     match down {
         Some(why) => View::Down(why),
         None if !loading && snapshot.daemonset == Presence::Present => View::Complete,

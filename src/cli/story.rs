@@ -315,6 +315,6 @@ fn who(driver: &DriverView) -> (u8, Option<Str>) {
 /// What cannot be seen, without what the network says about it each time it is tried.
 fn unseen(snapshot: &Snapshot) -> Vec<(Watched, std::mem::Discriminant<WatchHealth>)> {
     let seen = |health: &WatchHealth| matches!(health, WatchHealth::Live | WatchHealth::Loading);
-    let unseen = snapshot.watches.iter().filter(|(_, health)| !seen(health));
-    unseen.map(|(watched, health)| (*watched, std::mem::discriminant(health))).collect()
+    let unseen = snapshot.watches.iter().filter(|watch| !seen(&watch.health));
+    unseen.map(|watch| (watch.watched, std::mem::discriminant(&watch.health))).collect()
 }

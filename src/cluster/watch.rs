@@ -37,11 +37,15 @@ const PAGE: &str = "500";
 const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a watch may take to be answered.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
+/// One that is taken up again and not answered within this is said to be down meanwhile.
+const REOPEN_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the server is asked to keep a watch open.
 const WATCH_FOR: Duration = Duration::from_secs(300);
 /// A server sends bookmarks every minute: a longer silence is a dead connection, or a server without bookmarks, to
-/// which it does no harm to ask again.
-const SILENCE: Duration = Duration::from_secs(90);
+/// which it does no harm to ask again. The engine's patience (`engine::sight`) ends a quarter of a minute later.
+const SILENCE: Duration = Duration::from_secs(75);
+/// What is heard and means nothing is told no more often than this: that it is heard is news enough.
+const HEARD_EVERY: Duration = Duration::from_secs(10);
 /// A streaming list that is silent for so long will never begin: something in between does not know it.
 const LIST_SILENCE: Duration = Duration::from_secs(20);
 /// How soon to ask again for what is forbidden.
@@ -70,6 +74,10 @@ pub(super) trait Subject: Send + 'static {
     fn listed(&mut self) -> Vec<Self::Out>;
     /// How the watch is doing.
     fn health(&mut self, health: WatchHealth) -> Option<Self::Out>;
+    /// The watch gave a sign of life, and nothing that had to be told.
+    fn heard(&mut self) -> Option<Self::Out> {
+        None
+    }
 }
 
 /// Which collection, and which of its objects.
@@ -128,7 +136,9 @@ enum Listing {
 pub(super) async fn watch<S: Subject>(http: Http, source: Source, subject: S, out: mpsc::Sender<S::Out>) {
     let listing = if http.knows_streaming_lists() { Listing::Streamed } else { Listing::Paged };
     let health = WatchHealth::Loading;
-    Watch { http, source, subject, out, listing, version: None, health, backoff: Backoff::new() }.run().await;
+    let (backoff, never) = (Backoff::new(), None);
+    let (heard_at, told_at) = (never, never);
+    Watch { http, source, subject, out, listing, version: None, health, heard_at, told_at, backoff }.run().await;
 }
 
 struct Watch<S: Subject> {
@@ -140,6 +150,10 @@ struct Watch<S: Subject> {
     /// Up to here we know everything; `None` before the first listing is complete.
     version: Option<String>,
     health: WatchHealth,
+    /// When the server last said anything.
+    heard_at: Option<Timestamp>,
+    /// When the listener was last told anything.
+    told_at: Option<Timestamp>,
     backoff: Backoff,
 }
 
@@ -193,11 +207,16 @@ impl<S: Subject> Watch<S> {
             self.version = None;
             return (WatchHealth::Forbidden { why }, self.backoff.about(FORBIDDEN));
         }
+        (self.down(why, now), self.backoff.next(failure.retry_after(), LONGEST))
+    }
+
+    /// What is known is as old as the last word of the server.
+    fn down(&self, why: Str, now: Timestamp) -> WatchHealth {
         let since = match &self.health {
             WatchHealth::Down { since, .. } => *since,
-            _ => now,
+            _ => self.heard_at.unwrap_or(now),
         };
-        (WatchHealth::Down { since, why }, self.backoff.next(failure.retry_after(), LONGEST))
+        WatchHealth::Down { since, why }
     }
 
     async fn attempt(&mut self) -> Result<Infallible, End> {
@@ -249,8 +268,21 @@ impl<S: Subject> Watch<S> {
             ("allowWatchBookmarks", "true"),
             ("timeoutSeconds", &timeout),
         ]);
-        let lines = self.http.lines(&path, OPEN_TIMEOUT).await?;
+        let http = self.http.clone();
+        let opening = http.lines(&path, OPEN_TIMEOUT);
+        tokio::pin!(opening);
+        let lines = match tokio::time::timeout(REOPEN_PATIENCE, &mut opening).await {
+            Ok(lines) => lines?,
+            Err(_) => {
+                // It is not known whether anything is wrong; it is known that nothing is seen.
+                let why = Str::from("asked again, no answer yet");
+                self.tell_health(self.down(why, self.http.clock().now())).await?;
+                opening.await?
+            }
+        };
+        self.heard_at = Some(self.http.clock().now());
         self.tell_health(WatchHealth::Live).await?;
+        self.tell_heard().await?;
         self.read(lines, SILENCE).await.map_err(End::or_closed)
     }
 
@@ -304,6 +336,8 @@ impl<S: Subject> Watch<S> {
                 () = self.out.closed() => return Err(End::Unheard),
             };
             let Some(line) = line else { return Err(End::Closed) };
+            let now = self.http.clock().now();
+            self.heard_at = Some(now);
             let (version, news) = match parse::line::<S::Wire<'_>>(line)? {
                 Line::Applied(wire) => {
                     let version = S::version(&wire).to_owned();
@@ -325,8 +359,20 @@ impl<S: Subject> Watch<S> {
                 known.clone_from(&version);
             }
             if let Some(news) = news {
+                self.told_at = Some(now);
                 tell(&self.out, news).await?;
+            } else if self.version.is_some() && self.told_at.is_none_or(|told_at| now.since(told_at) >= HEARD_EVERY) {
+                self.tell_heard().await?;
             }
+        }
+    }
+
+    /// Says that the watch is alive.
+    async fn tell_heard(&mut self) -> Result<(), End> {
+        self.told_at = self.heard_at;
+        match self.subject.heard() {
+            Some(news) => tell(&self.out, news).await,
+            None => Ok(()),
         }
     }
 
@@ -342,7 +388,9 @@ impl<S: Subject> Watch<S> {
             tell(&self.out, news).await?;
         }
         self.version = Some(version);
-        self.tell_health(WatchHealth::Live).await
+        self.heard_at = Some(self.http.clock().now());
+        self.tell_health(WatchHealth::Live).await?;
+        self.tell_heard().await
     }
 
     async fn tell_health(&mut self, health: WatchHealth) -> Result<(), End> {

@@ -234,7 +234,7 @@ impl<H: Hands> Driver<H> {
         let Ok((id, executed)) = done else { return };
         let now = self.clock.now();
         for event in executed.seen {
-            self.engine.observe(event, now);
+            self.engine.learn(event, now);
         }
         self.engine.outcome(id, executed.outcome, now);
         self.decide.wanted(Urgency::Now);

@@ -42,10 +42,30 @@ pub enum Event {
     Listed(Watched),
     /// How a watch is doing.
     Watch(Watched, WatchHealth),
+    /// A watch gave a sign of life and had nothing to tell: a bookmark, or changes that mean nothing to a rollout.
+    Heard(Watched),
     /// What we may do, as the API server answered.
     Rights(Vec<(Right, Permission)>),
     /// The API server's clock minus ours, measured from a response, in milliseconds.
     Skew(i64),
+}
+
+impl Event {
+    /// By which watch it comes, if by any.
+    pub fn watched(&self) -> Option<Watched> {
+        match self {
+            Self::DaemonSet(_) | Self::DaemonSetGone => Some(Watched::DaemonSet),
+            Self::Revision(_) | Self::RevisionGone(_) => Some(Watched::Revisions),
+            Self::Node(_) | Self::NodeGone(_) => Some(Watched::Nodes),
+            Self::Pod(_) | Self::PodGone(_) => Some(Watched::Pods),
+            Self::Cluster(_) => Some(Watched::Events),
+            Self::Lease(_) | Self::LeaseGone => Some(Watched::Lease),
+            Self::Listing(watched) | Self::Listed(watched) | Self::Heard(watched) => Some(*watched),
+            // Only that a watch is open was heard of it; that it is not, of nobody.
+            Self::Watch(watched, WatchHealth::Live) => Some(*watched),
+            Self::Watch(..) | Self::Rights(_) | Self::Skew(_) => None,
+        }
+    }
 }
 
 /// A kind that is watched.
@@ -97,6 +117,14 @@ pub enum WatchHealth {
         /// Since when.
         since: Timestamp,
         /// What the server or the network said.
+        why: Str,
+    },
+    /// The watch is open, but what it shows is old: it has been silent for too long, or does not show what we wrote.
+    /// What is known is as old as the instant. The engine finds this out by itself.
+    Lagging {
+        /// As of when it was known to be true.
+        since: Timestamp,
+        /// What gives it away.
         why: Str,
     },
     /// The API server does not let us see it.

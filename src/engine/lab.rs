@@ -307,6 +307,11 @@ pub(crate) struct Console {
     seen: usize,
     /// It does not hear from the cluster.
     pub(crate) deaf: bool,
+    /// Watches that stand still, and what they have not told.
+    muted: Vec<Watched>,
+    kept_back: Vec<Event>,
+    /// What it deletes is deleted, and it hears nothing of that.
+    pub(crate) lose_answers: bool,
     pub(crate) settled: Vec<(CommandId, Result<String, String>)>,
     /// What it told of what happened.
     pub(crate) happened: Vec<Happening>,
@@ -339,7 +344,16 @@ impl Console {
         for watched in Watched::ALL {
             engine.observe(Event::Watch(watched, WatchHealth::Live), now);
         }
-        Self { engine, seen: lab.log.len(), deaf: false, settled: Vec::new(), happened: Vec::new() }
+        Self {
+            engine,
+            seen: lab.log.len(),
+            deaf: false,
+            muted: Vec::new(),
+            kept_back: Vec::new(),
+            lose_answers: false,
+            settled: Vec::new(),
+            happened: Vec::new(),
+        }
     }
 
     /// Lets it hear, decide and act until it has nothing more to do at this instant; returns how many effects it had.
@@ -354,7 +368,11 @@ impl Console {
             }
             for (id, effect) in effects {
                 done += 1;
-                let outcome = lab.apply(effect);
+                let lost = self.lose_answers && matches!(effect, Effect::DeletePod { .. });
+                let mut outcome = lab.apply(effect);
+                if lost {
+                    outcome = Err(EffectError { kind: EffectErrorKind::Unknown, message: "no answer".into() });
+                }
                 self.engine.outcome(id, outcome, lab.now);
             }
             lab.reconcile();
@@ -365,9 +383,31 @@ impl Console {
     fn hear(&mut self, lab: &Lab) {
         if !self.deaf {
             for event in &lab.log[self.seen..] {
-                self.engine.observe(event.clone(), lab.now);
+                if event.watched().is_some_and(|watched| self.muted.contains(&watched)) {
+                    self.kept_back.push(event.clone());
+                } else {
+                    self.engine.observe(event.clone(), lab.now);
+                }
             }
             self.seen = lab.log.len();
+        }
+    }
+
+    /// A watch stands still from now on.
+    pub(crate) fn mute(&mut self, watched: Watched) {
+        self.muted.push(watched);
+    }
+
+    /// It goes on, and tells at once what it has not told.
+    pub(crate) fn unmute(&mut self, lab: &Lab, watched: Watched) {
+        self.hear(lab);
+        self.muted.retain(|muted| *muted != watched);
+        for event in std::mem::take(&mut self.kept_back) {
+            if event.watched() == Some(watched) {
+                self.engine.observe(event, lab.now);
+            } else {
+                self.kept_back.push(event);
+            }
         }
     }
 

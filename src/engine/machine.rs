@@ -112,8 +112,8 @@ pub(crate) enum Needs {
 pub(crate) enum Deletion {
     /// No answer yet.
     Sent,
-    /// The server confirmed it; the watch has not shown it yet.
-    Confirmed,
+    /// The server confirmed it, then; the watch has not shown it yet.
+    Confirmed(Timestamp),
     /// The answer was lost, then.
     Unknown(Timestamp),
 }
@@ -212,7 +212,14 @@ impl Engine {
     /// Takes in one fact. Cheap: rows are assessed when [`Engine::decide`] or [`Engine::snapshot`] is called.
     pub fn observe(&mut self, event: Event, now: Timestamp) {
         self.now = self.now.max(now);
+        if let Event::Heard(watched) = event {
+            // That a watch is alive changes nothing, but for one that was not believed, or has to prove something.
+            self.dirty |= self.health(watched) != WatchHealth::Live || !self.deletions.is_empty();
+            self.view.sight.hear(&event, now);
+            return;
+        }
         self.dirty = true;
+        self.view.sight.hear(&event, now);
         match event {
             Event::Lease(fact) => self.lock.observe(*fact, now),
             Event::LeaseGone => self.lock.observe_absent(),
@@ -229,6 +236,23 @@ impl Engine {
                 self.deletions.remove(&uid);
                 self.view.observe(Event::PodGone(uid), now);
             }
+            Event::Listed(Watched::Pods) => {
+                self.view.observe(event, now);
+                // What a listing does not name is gone, whoever deleted it.
+                let view = &self.view;
+                self.deletions.retain(|uid, _| view.has_pod(uid));
+            }
+            other => self.view.observe(other, now),
+        }
+    }
+
+    /// Takes in a fact that an answer to a request told, not a watch: true as of now, but no proof that its watch sees it.
+    pub fn learn(&mut self, event: Event, now: Timestamp) {
+        self.now = self.now.max(now);
+        self.dirty = true;
+        match event {
+            Event::Lease(fact) => self.lock.observe(*fact, now),
+            Event::LeaseGone => self.lock.observe_absent(),
             other => self.view.observe(other, now),
         }
     }
@@ -305,10 +329,12 @@ impl Engine {
         let patience = self.lock.retry_at;
         let lost = self.deletions.values().filter_map(|deletion| match deletion {
             Deletion::Unknown(at) => Some(*at + LOST_ANSWER),
-            Deletion::Sent | Deletion::Confirmed => None,
+            Deletion::Sent | Deletion::Confirmed(_) => None,
         });
-        [self.lock.wake_at(), self.assessment.changes_at, self.view.guesses_current_at(), Some(patience)]
+        let seen = [self.view.guesses_current_at(), self.sight_changes_at()];
+        [self.lock.wake_at(), self.assessment.changes_at, Some(patience)]
             .into_iter()
+            .chain(seen)
             .flatten()
             .chain([self.daemonset_retry.at, self.delete_retry.at])
             .chain(self.node_retry.values().copied())
@@ -436,17 +462,6 @@ impl Engine {
 
     pub(crate) fn natural_ranks(&self) -> &[u32] {
         self.view.natural()
-    }
-
-    /// What cannot be seen that must be seen before anything is started; `None` when all is well.
-    pub(crate) fn blindness(&self) -> Option<Str> {
-        let needed = [Watched::DaemonSet, Watched::Revisions, Watched::Pods, Watched::Nodes, Watched::Lease];
-        needed.into_iter().find_map(|watched| match self.view.health(watched) {
-            WatchHealth::Live => None,
-            WatchHealth::Loading => Some(format!("{watched} are still loading").into()),
-            WatchHealth::Down { why, .. } => Some(format!("{watched} cannot be watched: {why}").into()),
-            WatchHealth::Forbidden { why } => Some(format!("{watched} are forbidden: {why}").into()),
-        })
     }
 
     /// Puts down an edit of the record, to be saved with the next write of the lease.

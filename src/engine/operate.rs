@@ -39,7 +39,7 @@ impl Resolved {
 impl Engine {
     /// Understands a command, or refuses it. Changes nothing.
     pub(crate) fn resolve(&self, command: &Command, now: Timestamp) -> Result<Resolved, Refusal> {
-        self.check_loaded(command)?;
+        self.check_loaded(command, now)?;
         self.check_rights(command)?;
         let by = By { by: self.actor(), at: now };
         match command {
@@ -69,12 +69,14 @@ impl Engine {
         }
     }
 
-    fn check_loaded(&self, command: &Command) -> Result<(), Refusal> {
+    fn check_loaded(&self, command: &Command, now: Timestamp) -> Result<(), Refusal> {
         match self.view.presence {
             Presence::Loading => {
                 let why = match self.view.health(Watched::DaemonSet) {
                     WatchHealth::Forbidden { why } | WatchHealth::Down { why, .. } => why.clone(),
-                    WatchHealth::Loading | WatchHealth::Live => "still loading; try again in a moment".into(),
+                    WatchHealth::Loading | WatchHealth::Live | WatchHealth::Lagging { .. } => {
+                        "still loading; try again in a moment".into()
+                    }
                 };
                 return Err(Refusal::NotLoaded(why));
             }
@@ -90,17 +92,10 @@ impl Engine {
         if let Some(why) = self.lock.record_error() {
             return Err(Refusal::NotNow(format!("the rollout's record cannot be read: {why}")));
         }
-        for watched in [Watched::DaemonSet, Watched::Revisions, Watched::Pods, Watched::Lease] {
-            match self.view.health(watched) {
-                WatchHealth::Live => {}
-                WatchHealth::Loading => return Err(Refusal::Stale(format!("{watched} still loading").into())),
-                WatchHealth::Down { why, .. } => return Err(Refusal::Stale(format!("{watched}: {why}").into())),
-                WatchHealth::Forbidden { why } => {
-                    return Err(Refusal::Stale(format!("{watched} forbidden: {why}").into()));
-                }
-            }
+        match self.too_stale_to_judge(now) {
+            Some(why) => Err(Refusal::Stale(why)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn check_rights(&self, command: &Command) -> Result<(), Refusal> {

@@ -68,20 +68,22 @@ impl Engine {
         }
     }
 
+    /// A deletion whose answer was lost was none after all when its pod is still there untouched a good while later, and
+    /// its watch has been heard since: one that stands still would say the same of a pod that is gone.
     pub(crate) fn forget_lost_answers(&mut self, now: Timestamp) {
-        let live = *self.view.health(Watched::Pods) == WatchHealth::Live;
-        let lost = |deletion: &Deletion| match deletion {
-            Deletion::Unknown(at) => live && now >= *at + LOST_ANSWER,
-            Deletion::Sent | Deletion::Confirmed => false,
-        };
-        let view = &mut self.view;
-        self.deletions.retain(|uid, deletion| {
-            let lost = lost(deletion);
-            if lost {
-                view.touch_pod(uid);
+        let live = self.health(Watched::Pods) == WatchHealth::Live;
+        let lost = |(uid, deletion): (&Str, &Deletion)| match deletion {
+            Deletion::Unknown(at) => {
+                let settled = *at + LOST_ANSWER;
+                (live && now >= settled && self.view.sight.heard_since(Watched::Pods, settled)).then(|| uid.clone())
             }
-            !lost
-        });
+            Deletion::Sent | Deletion::Confirmed(_) => None,
+        };
+        let lost: Vec<Str> = self.deletions.iter().filter_map(lost).collect();
+        for uid in lost {
+            self.deletions.remove(&uid);
+            self.view.touch_pod(&uid);
+        }
     }
 
     fn delete_outcome(&mut self, uid: &Str, node: &Str, outcome: Outcome, now: Timestamp) {
@@ -91,7 +93,7 @@ impl Engine {
                 self.delete_retry.succeeded();
                 self.write_failure = None;
                 if still_seen {
-                    self.deletions.insert(uid.clone(), Deletion::Confirmed);
+                    self.deletions.insert(uid.clone(), Deletion::Confirmed(now));
                 }
             }
             Err(error) if error.kind.may_have_happened() => {
@@ -99,10 +101,10 @@ impl Engine {
                     self.deletions.insert(uid.clone(), Deletion::Unknown(now));
                 }
             }
-            // It is gone, whoever did it: the watch will tell, and until then it counts.
+            // It is gone, whoever did it: the watch owes us that, and until then it counts.
             Err(error) if error.kind == EffectErrorKind::NotFound => {
                 if still_seen {
-                    self.deletions.insert(uid.clone(), Deletion::Unknown(now));
+                    self.deletions.insert(uid.clone(), Deletion::Confirmed(now));
                 }
             }
             Err(error) => {
@@ -142,6 +144,7 @@ impl Engine {
                     PatchKind::Release => {}
                 }
                 if let Done::DaemonSet(fact) = done {
+                    self.view.sight.expect(Watched::DaemonSet, &fact.resource_version, now);
                     self.view.observe(Event::DaemonSet(fact), now);
                 }
             }
@@ -190,6 +193,7 @@ impl Engine {
                 self.edits.retain(|unsaved| unsaved.serial >= in_flight.edits_before);
                 self.lock.retry_at = Timestamp::default();
                 if let Done::Lease(fact) = done {
+                    self.view.sight.expect(Watched::Lease, &fact.resource_version, now);
                     self.lock.observe(*fact, now);
                 }
                 if in_flight.write.holder.as_ref() == Some(&self.lock.identity) {

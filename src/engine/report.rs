@@ -42,7 +42,7 @@ impl Engine {
             keepers: self.view.keepers.clone(),
             counters: daemonset.map(|daemonset| daemonset.counters).unwrap_or_default(),
             driver: if self.lock.known == Known::Nothing { DriverView::Unknown } else { self.lock.view(now) },
-            watches: self.view.healths().to_vec(),
+            watches: self.watch_views(),
             rights: self.rights(),
             direction: intent.direction,
             started_at: record.as_ref().and_then(|record| record.progress.started_at),

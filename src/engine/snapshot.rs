@@ -44,8 +44,8 @@ pub struct Snapshot {
     pub counters: DaemonSetCounters,
     /// Who drives.
     pub driver: DriverView,
-    /// How well each watched kind can be seen.
-    pub watches: Vec<(Watched, WatchHealth)>,
+    /// How well each watched kind can be seen, in the order of [`Watched::ALL`].
+    pub watches: Vec<WatchView>,
     /// What we may do.
     pub rights: Vec<(Right, Permission)>,
     /// What the rollout does now.
@@ -84,6 +84,17 @@ pub struct Snapshot {
     pub skew_millis: Option<i64>,
     /// One entry per node that runs, should run or ran a pod: by trouble, then moving, then next in line, then the rest.
     pub nodes: Arc<[NodeView]>,
+}
+
+/// How well one watched kind can be seen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WatchView {
+    /// Which kind.
+    pub watched: Watched,
+    /// How well.
+    pub health: WatchHealth,
+    /// When its watch was last heard, by our clock: a change, a bookmark, or that it was opened.
+    pub heard_at: Option<Timestamp>,
 }
 
 /// Whether the DaemonSet is there.
@@ -504,6 +515,19 @@ pub enum CauseKind {
     NodeDown,
 }
 
+/// How far the instant at which a watch was heard moves before that is worth a new snapshot.
+const HEARD_GRAIN: Duration = Duration::from_secs(15);
+
+impl WatchView {
+    fn shows_the_same_as(&self, other: &Self) -> bool {
+        let near = match (self.heard_at, other.heard_at) {
+            (Some(ours), Some(theirs)) => ours.since(theirs).max(theirs.since(ours)) < HEARD_GRAIN,
+            (ours, theirs) => ours == theirs,
+        };
+        near && self.watched == other.watched && self.health == other.health
+    }
+}
+
 impl NodeView {
     /// How long it is in its state, as of `now`.
     pub fn age(&self, now: Timestamp) -> Option<Duration> {
@@ -517,15 +541,18 @@ impl Snapshot {
         self.nodes.iter().filter(|node| node.eligible && selector.matches(&node.labels))
     }
 
-    /// Whether it shows the same as `other`: the instant apart, which changes by itself.
+    /// Whether it shows the same as `other`: the instant apart, which changes by itself, and when watches were heard, as
+    /// long as that is about the same.
     pub fn shows_the_same_as(&self, other: &Self) -> bool {
-        let at = other.at;
+        let hears_the_same = self.watches.len() == other.watches.len()
+            && self.watches.iter().zip(&other.watches).all(|(ours, theirs)| ours.shows_the_same_as(theirs));
+        let (at, watches) = (other.at, other.watches.clone());
         // Everything that grows with the fleet is shared, so this copy is cheap.
-        *other == Self { at, ..self.clone() }
+        hears_the_same && *other == Self { at, watches, ..self.clone() }
     }
 
     /// The health of one watch.
     pub fn watch(&self, watched: Watched) -> Option<&WatchHealth> {
-        self.watches.iter().find(|(candidate, _)| *candidate == watched).map(|(_, health)| health)
+        self.watches.iter().find(|view| view.watched == watched).map(|view| &view.health)
     }
 }

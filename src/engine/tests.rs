@@ -244,7 +244,11 @@ fn a_blind_driver_starts_nothing() {
     console.set_image(&mut lab, "agent:v2");
     let down = WatchHealth::Down { since: lab.now, why: "connection refused".into() };
     console.engine.observe(Event::Watch(Watched::Nodes, down), lab.now);
-    console.partition(&mut lab, 0);
+    let refused = console.ask(&mut lab, Command::Step(Step::Next)).unwrap_err();
+    assert!(refused.contains("nodes not seen for 0s (connection refused)"), "{refused}");
+    // Somebody who sees well asks for it.
+    let mut other = Console::open(&lab, "eve");
+    other.partition(&mut lab, 0);
     console.run_for(&mut lab, 10);
     assert_eq!(lab.deleted.len(), 0);
     assert!(matches!(console.snapshot(&lab).alarms.as_slice(), [Alarm::Blind { .. }]));

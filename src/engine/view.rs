@@ -13,6 +13,7 @@ use super::event::{Event, Permission, Right, WatchHealth, Watched};
 use super::facts::{ClusterEvent, DaemonSetFact, NodeFact, PodFact, RevisionFact};
 use super::image::normalized;
 use super::ownership::{Keeper, keepers};
+use super::sight::Sight;
 use super::snapshot::Presence;
 use super::time::Timestamp;
 
@@ -106,7 +107,7 @@ pub(crate) struct View {
     tombstones: VecDeque<Str>,
     gone: HashSet<Str>,
     pulls: HashMap<Str, PullNote>,
-    health: Vec<(Watched, WatchHealth)>,
+    pub(crate) sight: Sight,
     listed_revisions: HashSet<Str>,
     confirmed_for: Vec<String>,
     touched: Touched,
@@ -144,7 +145,7 @@ impl Default for View {
             tombstones: VecDeque::new(),
             gone: HashSet::new(),
             pulls: HashMap::new(),
-            health: Watched::ALL.iter().map(|watched| (*watched, WatchHealth::Loading)).collect(),
+            sight: Sight::default(),
             listed_revisions: HashSet::new(),
             confirmed_for: Vec::new(),
             touched: Touched { all: true, nodes: Vec::new() },
@@ -190,31 +191,25 @@ impl View {
             Event::Listing(watched) => self.begin_listing(watched),
             Event::Listed(watched) => self.end_listing(watched),
             Event::Watch(watched, health) => {
-                if let Some((_, known)) = self.health.iter_mut().find(|(candidate, _)| *candidate == watched) {
-                    self.touched.all |= *known != health;
-                    *known = health;
-                }
+                self.touched.all |= self.sight.report(watched, health);
             }
             Event::Rights(rights) => self.rights = rights,
             Event::Skew(millis) => {
                 self.touched.all |= self.skew_millis != Some(millis);
                 self.skew_millis = Some(millis);
             }
-            Event::Lease(_) | Event::LeaseGone => {}
+            Event::Lease(_) | Event::LeaseGone | Event::Heard(_) => {}
         }
     }
 
-    /// The health of one watch.
+    /// What a watch says of itself; whether it is to be believed, [`super::sight`] knows.
     pub(crate) fn health(&self, watched: Watched) -> &WatchHealth {
-        self.health
-            .iter()
-            .find(|(candidate, _)| *candidate == watched)
-            .map_or(&WatchHealth::Loading, |(_, health)| health)
+        self.sight.reported(watched)
     }
 
-    /// The health of all watches, in the order in which they are shown.
-    pub(crate) fn healths(&self) -> &[(Watched, WatchHealth)] {
-        &self.health
+    /// Whether the pod with this uid is there, as far as known.
+    pub(crate) fn has_pod(&self, uid: &str) -> bool {
+        self.pod_index.contains_key(uid)
     }
 
     /// Whether we may, as far as known.

@@ -15,7 +15,9 @@ use super::event::WatchHealth;
 use super::facts::StrategyKind;
 use super::image::version_of;
 use super::record::Direction;
-use super::snapshot::{BudgetView, DriverView, ImageChange, Phase, PlanView, Replacer, RevisionView, Snapshot};
+use super::snapshot::{
+    BudgetView, DriverView, ImageChange, Phase, PlanView, Replacer, RevisionView, Snapshot, WatchView,
+};
 use super::time::{Humane, Timestamp};
 
 impl Snapshot {
@@ -189,13 +191,16 @@ impl fmt::Display for Freshness<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(snapshot) = self;
         let mut said = false;
-        for (watched, health) in &snapshot.watches {
+        for WatchView { watched, health, .. } in &snapshot.watches {
             let comma = if said { "; " } else { "" };
             match health {
                 WatchHealth::Live => continue,
                 WatchHealth::Loading => write!(f, "{comma}{watched} loading")?,
                 WatchHealth::Down { since, why } => {
                     write!(f, "{comma}{watched} not seen for {}: {why}", Humane(snapshot.at.since(*since)))?;
+                }
+                WatchHealth::Lagging { since, why } => {
+                    write!(f, "{comma}{watched} as of {} ago: {why}", Humane(snapshot.at.since(*since)))?;
                 }
                 WatchHealth::Forbidden { .. } => write!(f, "{comma}{watched} n/a (forbidden)")?,
             }

@@ -112,7 +112,7 @@ async fn until(rollout: &Rollout, what: &str, mut is: impl FnMut(&Snapshot) -> b
 }
 
 fn loaded(snapshot: &Snapshot) -> bool {
-    let live = snapshot.watches.iter().all(|(_, health)| *health == WatchHealth::Live);
+    let live = snapshot.watches.iter().all(|watch| watch.health == WatchHealth::Live);
     let rights = snapshot.rights.iter().all(|(_, permission)| *permission != Permission::Unknown);
     snapshot.daemonset == Presence::Present && live && rights && !snapshot.rights.is_empty()
 }

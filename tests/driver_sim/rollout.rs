@@ -104,7 +104,7 @@ async fn until(rollout: &Rollout, what: &str, is: impl FnMut(&Arc<Snapshot>) -> 
 fn loaded(snapshot: &Snapshot) -> bool {
     snapshot.daemonset == Presence::Present
         && snapshot.counts.available as usize == NODES
-        && snapshot.watches.iter().all(|(_, health)| *health == WatchHealth::Live)
+        && snapshot.watches.iter().all(|watch| watch.health == WatchHealth::Live)
         && !snapshot.rights.is_empty()
         && snapshot.rights.iter().all(|(_, permission)| *permission == Permission::Allowed)
 }

@@ -18,7 +18,7 @@ use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Budgets, Direction, Finish, Gates};
 use crate::engine::snapshot::{
     Blame, BudgetView, Cause, CauseKind, Counts, DriverView, Hold, ImageChange, ImageState, NodeState, NodeView, Phase,
-    PlanView, Presence, RevisionView, Snapshot,
+    PlanView, Presence, RevisionView, Snapshot, WatchView,
 };
 use crate::engine::time::Timestamp;
 use crate::engine::{Role, Str};
@@ -267,7 +267,7 @@ pub(super) fn rollout() -> Snapshot {
         keepers: [].into(),
         counters: DaemonSetCounters { desired: 120, updated: 38, available: 115, ..Default::default() },
         driver: DriverView::Other { holder: "ops@bastion-2/4711".into(), seen_at: at(598) },
-        watches: Watched::ALL.map(|watched| (watched, WatchHealth::Live)).to_vec(),
+        watches: watches(&WatchHealth::Live),
         rights: Vec::new(),
         phase: Phase::Running,
         direction: Direction::Forward,
@@ -367,12 +367,18 @@ pub(super) fn node_moves(name: &str, state: NodeState) -> Snapshot {
     Snapshot { at: at(620), nodes, ..driving() }
 }
 
+/// All watches, in this health.
+fn watches(health: &WatchHealth) -> Vec<WatchView> {
+    let heard_at = (*health == WatchHealth::Live).then(|| at(580));
+    Watched::ALL.map(|watched| WatchView { watched, health: health.clone(), heard_at }).to_vec()
+}
+
 /// Nothing is known yet.
 pub(super) fn loading() -> Snapshot {
     Snapshot {
         daemonset: Presence::Loading,
         phase: Phase::Loading,
-        watches: Watched::ALL.map(|watched| (watched, WatchHealth::Loading)).to_vec(),
+        watches: watches(&WatchHealth::Loading),
         nodes: [].into(),
         ..rollout()
     }
@@ -380,7 +386,7 @@ pub(super) fn loading() -> Snapshot {
 
 /// No watch gets an answer.
 pub(super) fn watches_down(snapshot: &mut Snapshot, why: &str) {
-    for (_, health) in &mut snapshot.watches {
-        *health = WatchHealth::Down { since: at(590), why: why.into() };
+    for watch in &mut snapshot.watches {
+        watch.health = WatchHealth::Down { since: at(590), why: why.into() };
     }
 }

@@ -46,6 +46,10 @@ impl Subject for Pods {
     fn health(&mut self, health: WatchHealth) -> Option<Event> {
         Some(Event::Watch(Watched::Pods, health))
     }
+
+    fn heard(&mut self) -> Option<Event> {
+        Some(Event::Heard(Watched::Pods))
+    }
 }
 
 /// All nodes, without their heartbeats.
@@ -112,6 +116,10 @@ impl Subject for Nodes {
     fn health(&mut self, health: WatchHealth) -> Option<Event> {
         Some(Event::Watch(Watched::Nodes, health))
     }
+
+    fn heard(&mut self) -> Option<Event> {
+        Some(Event::Heard(Watched::Nodes))
+    }
 }
 
 /// Events about the pods of the DaemonSet, or about the DaemonSet itself.
@@ -177,6 +185,10 @@ impl Subject for ClusterEvents {
 
     fn health(&mut self, health: WatchHealth) -> Option<Event> {
         self.told(Event::Watch(Watched::Events, health))
+    }
+
+    fn heard(&mut self) -> Option<Event> {
+        self.told(Event::Heard(Watched::Events))
     }
 }
 

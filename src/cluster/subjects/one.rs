@@ -72,6 +72,10 @@ impl Subject for TheDaemonSet {
     fn health(&mut self, health: WatchHealth) -> Option<Event> {
         Some(Event::Watch(Watched::DaemonSet, health))
     }
+
+    fn heard(&mut self) -> Option<Event> {
+        Some(Event::Heard(Watched::DaemonSet))
+    }
 }
 
 /// Its ControllerRevisions.
@@ -113,6 +117,10 @@ impl Subject for Revisions {
 
     fn health(&mut self, health: WatchHealth) -> Option<Event> {
         Some(Event::Watch(Watched::Revisions, health))
+    }
+
+    fn heard(&mut self) -> Option<Event> {
+        Some(Event::Heard(Watched::Revisions))
     }
 }
 
@@ -165,5 +173,9 @@ impl Subject for Leases {
 
     fn health(&mut self, health: WatchHealth) -> Option<Event> {
         Some(Event::Watch(Watched::Lease, health))
+    }
+
+    fn heard(&mut self) -> Option<Event> {
+        Some(Event::Heard(Watched::Lease))
     }
 }

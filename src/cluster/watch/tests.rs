@@ -35,6 +35,7 @@ impl Subject for Plain {
             WatchHealth::Loading => "loading".into(),
             WatchHealth::Live => "live".into(),
             WatchHealth::Down { why, .. } => format!("down: {why}"),
+            WatchHealth::Lagging { why, .. } => format!("lagging: {why}"),
             WatchHealth::Forbidden { why } => format!("forbidden: {why}"),
         })
     }

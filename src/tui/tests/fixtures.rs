@@ -16,7 +16,7 @@ use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Budgets, Direction, Finish, Gates, Halt, Paused};
 use crate::engine::snapshot::{
     Blame, BudgetView, Cause, CauseKind, Counts, DriverView, Hold, ImageChange, ImageState, NodeState, NodeView, Phase,
-    PlanView, Presence, Replacer, RevisionView, Snapshot,
+    PlanView, Presence, Replacer, RevisionView, Snapshot, WatchView,
 };
 use crate::engine::time::Timestamp;
 use crate::tui::key::Key;
@@ -122,7 +122,7 @@ pub(super) fn loading() -> Snapshot {
         keepers: [].into(),
         counters: DaemonSetCounters::default(),
         driver: DriverView::Unknown,
-        watches: Watched::ALL.map(|watched| (watched, WatchHealth::Loading)).into(),
+        watches: Watched::ALL.map(|watched| WatchView { watched, health: WatchHealth::Loading, heard_at: None }).into(),
         rights: Vec::new(),
         phase: Phase::Loading,
         direction: Direction::Forward,
@@ -168,7 +168,9 @@ pub(super) fn idle() -> Snapshot {
             misscheduled: 0,
         },
         driver: DriverView::Nobody,
-        watches: Watched::ALL.map(|watched| (watched, WatchHealth::Live)).into(),
+        watches: Watched::ALL
+            .map(|watched| WatchView { watched, health: WatchHealth::Live, heard_at: Some(ago(20)) })
+            .into(),
         rights: all_rights(),
         phase: Phase::Idle,
         to: Some(revision("6f7c9d5b8", 14, "v1.8.2", 9, 120)),
@@ -296,7 +298,7 @@ pub(super) fn cascade() -> Snapshot {
 pub(super) fn forbidden() -> Snapshot {
     let mut snapshot = running();
     let why = "nodes is forbidden: User \"jane\" cannot list resource \"nodes\" at the cluster scope".into();
-    for (watched, health) in &mut snapshot.watches {
+    for WatchView { watched, health, .. } in &mut snapshot.watches {
         if *watched == Watched::Nodes {
             *health = WatchHealth::Forbidden { why: Str::clone(&why) };
         }
@@ -308,7 +310,7 @@ pub(super) fn forbidden() -> Snapshot {
 /// The watches broke.
 pub(super) fn stale() -> Snapshot {
     let mut snapshot = running();
-    for (watched, health) in &mut snapshot.watches {
+    for WatchView { watched, health, .. } in &mut snapshot.watches {
         if matches!(watched, Watched::Pods | Watched::Nodes) {
             *health = WatchHealth::Down { since: ago(35), why: "connection refused (os error 111)".into() };
         }

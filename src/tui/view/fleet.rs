@@ -28,7 +28,7 @@ pub(super) fn header(ink: &Ink<'_>, cells: u16) -> Vec<Line<'static>> {
     let health = match &page.fleet.health {
         WatchHealth::Loading => ("loading", Role::Warn),
         WatchHealth::Live => ("live", Role::Live),
-        WatchHealth::Down { .. } => ("STALE", Role::Stale),
+        WatchHealth::Down { .. } | WatchHealth::Lagging { .. } => ("STALE", Role::Stale),
         WatchHealth::Forbidden { .. } => ("n/a (forbidden)", Role::Bad),
     };
     let access = header::access(ink);
@@ -60,7 +60,7 @@ pub(super) fn header(ink: &Ink<'_>, cells: u16) -> Vec<Line<'static>> {
             let way_out = " one namespace: :fleet NAME   one DaemonSet: :ds NAMESPACE/NAME";
             lines.push(Line::from(ink.span(fit(way_out, cells), Role::Text)));
         }
-        WatchHealth::Down { why, .. } => {
+        WatchHealth::Down { why, .. } | WatchHealth::Lagging { why, .. } => {
             let text = format!(" not seen, trying again: {why}");
             lines.push(Line::from(ink.span(fit(&text, cells), Role::Warn)));
         }

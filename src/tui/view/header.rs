@@ -24,7 +24,7 @@ use crate::engine::facts::StrategyKind;
 use crate::engine::image::version_of;
 use crate::engine::ownership::Returns;
 use crate::engine::record::Direction;
-use crate::engine::snapshot::{Alarm, DriverView, Phase, Presence, Snapshot};
+use crate::engine::snapshot::{Alarm, DriverView, Phase, Presence, Snapshot, WatchView};
 use crate::engine::time::Timestamp;
 use crate::tui::model::{RolloutPage, Seen, Trouble, TroubleKind};
 use crate::tui::theme::{Glyph, Role};
@@ -150,9 +150,9 @@ fn fresh(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen) -> Span<'static> {
     let mut oldest = None;
     let mut forbidden = false;
     let mut loading = false;
-    for (_, health) in &seen.snapshot.watches {
-        match health {
-            WatchHealth::Down { since, .. } => {
+    for watch in &seen.snapshot.watches {
+        match &watch.health {
+            WatchHealth::Down { since, .. } | WatchHealth::Lagging { since, .. } => {
                 oldest = Some(oldest.map_or(*since, |known: Timestamp| known.min(*since)));
             }
             WatchHealth::Forbidden { .. } => forbidden = true,
@@ -421,9 +421,10 @@ fn group(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, trouble: &Trouble) -> S
 /// What cannot be seen, and so is not known; what fails for the same reason is said once.
 fn unseen(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
     let mut said: Vec<(String, String)> = Vec::new();
-    for (watched, health) in &snapshot.watches {
+    for WatchView { watched, health, .. } in &snapshot.watches {
         let why = match health {
             WatchHealth::Forbidden { why } => format!("n/a (forbidden): {why}"),
+            WatchHealth::Lagging { why, .. } => format!("not up to date: {why}"),
             WatchHealth::Down { why, .. } => format!("not seen, trying again: {why}"),
             WatchHealth::Loading | WatchHealth::Live => continue,
         };

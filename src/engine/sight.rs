@@ -1,0 +1,217 @@
+//! How well the cluster is seen, watch by watch: what each says of itself, when it was last heard, and what it owes us.
+//!
+//! A watch that is open is not therefore true. A connection may be dead without a word, and an API server may serve
+//! watches from a cache that stands still. Two things give such a watch away, without asking anybody anything:
+//!
+//! ```text
+//!   silence   a server tells a quiet watch every minute how far it has come; one that does not is not there any more
+//!   debt      what we wrote and the server confirmed must come back on its watch: a deletion on the pods', a renewal
+//!             (one every few seconds while we drive) on the Lease's, a patch on the DaemonSet's
+//! ```
+//!
+//! Either makes the watch *lag*: nothing is started on it, as if it were down, until it is heard again, or has shown
+//! what it owes. A reconnected watch that has not caught up yet lags for the same reason.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::Str;
+use super::event::{Event, WatchHealth, Watched};
+use super::machine::{Deletion, Engine};
+use super::snapshot::WatchView;
+use super::time::{Humane, Timestamp};
+use super::view::is_older;
+
+/// A watch that was silent for so long lags. API servers send bookmarks once a minute (`bookmarkFrequency` in the watch
+/// cache, by a timer of a second or so), and the cluster adapter asks anew after 75 s of silence: this leaves it a
+/// quarter of a minute to be answered.
+pub(crate) const SILENT: Duration = Duration::from_secs(90);
+/// A watch that has not shown a confirmed write of ours for so long lags. They come within milliseconds; a server under
+/// load may take seconds.
+pub(crate) const OWED: Duration = Duration::from_secs(10);
+/// How many writes are waited for at once: renewals of a Lease that does not show any.
+const MOST_OWED: usize = 8;
+
+/// What we must see before anything is started.
+pub(crate) const NEEDED: [Watched; 5] =
+    [Watched::DaemonSet, Watched::Revisions, Watched::Pods, Watched::Nodes, Watched::Lease];
+
+const SILENCE: &str = "silent for longer than an API server ever is";
+const OWES_WRITE: &str = "a write of ours that the API server confirmed does not come back";
+const OWES_DELETION: &str = "a deletion that the API server confirmed does not come back";
+
+/// How well everything that is watched is seen.
+#[derive(Debug, Default)]
+pub(crate) struct Sight([Watching; Watched::ALL.len()]);
+
+/// One watch.
+#[derive(Debug, Default)]
+struct Watching {
+    /// What it says of itself.
+    reported: WatchHealth,
+    heard_at: Option<Timestamp>,
+    /// It has given a sign of life although it had nothing to tell: so it will again, and its silence means something.
+    beats: bool,
+    /// The newest version that it has shown.
+    shown: Option<Str>,
+    /// Versions that writes of ours were answered with and that it has not shown, and when, oldest first.
+    owed: VecDeque<(Str, Timestamp)>,
+}
+
+impl Sight {
+    fn watching(&self, watched: Watched) -> &Watching {
+        &self.0[watched as usize]
+    }
+
+    /// What a watch says of itself.
+    pub(crate) fn reported(&self, watched: Watched) -> &WatchHealth {
+        &self.watching(watched).reported
+    }
+
+    /// Takes in what a watch says of itself; says whether that is news.
+    pub(crate) fn report(&mut self, watched: Watched, health: WatchHealth) -> bool {
+        let known = &mut self.0[watched as usize].reported;
+        let news = *known != health;
+        *known = health;
+        news
+    }
+
+    /// Takes in that `event` came by its watch.
+    pub(crate) fn hear(&mut self, event: &Event, now: Timestamp) {
+        let Some(watched) = event.watched() else { return };
+        let watching = &mut self.0[watched as usize];
+        watching.heard_at = Some(watching.heard_at.map_or(now, |known| known.max(now)));
+        match event {
+            Event::Heard(_) => watching.beats = true,
+            Event::Lease(fact) => watching.show(&fact.resource_version),
+            Event::DaemonSet(fact) => watching.show(&fact.resource_version),
+            // Whatever was written to it is past.
+            Event::LeaseGone | Event::DaemonSetGone => watching.owed.clear(),
+            _ => {}
+        }
+    }
+
+    /// A write of ours was answered with this version: its watch is to show it, unless it has.
+    pub(crate) fn expect(&mut self, watched: Watched, version: &Str, now: Timestamp) {
+        let watching = &mut self.0[watched as usize];
+        let behind = watching.shown.as_ref().is_none_or(|shown| is_older(shown, version));
+        if behind && version.parse::<u64>().is_ok() && watching.owed.len() < MOST_OWED {
+            watching.owed.push_back((version.clone(), now));
+        }
+    }
+
+    /// When a watch was last heard.
+    pub(crate) fn heard_at(&self, watched: Watched) -> Option<Timestamp> {
+        self.watching(watched).heard_at
+    }
+
+    /// Whether a watch has said anything that it cannot have said before `at`; as good as yes where it never gives signs
+    /// of life.
+    pub(crate) fn heard_since(&self, watched: Watched, at: Timestamp) -> bool {
+        let watching = self.watching(watched);
+        !watching.beats || watching.heard_at.is_some_and(|heard_at| heard_at >= at)
+    }
+
+    /// Why an open watch is not to be believed, and as of when it was: `owes` is since when it owes us more.
+    fn lag(&self, watched: Watched, owes: Option<Timestamp>, now: Timestamp) -> Option<WatchHealth> {
+        let watching = self.watching(watched);
+        let late = |at: &Timestamp| now >= *at + OWED;
+        let lagging = |since: Timestamp, why: &str| Some(WatchHealth::Lagging { since, why: why.into() });
+        if let Some(since) = owes.filter(late) {
+            return lagging(since, OWES_DELETION);
+        }
+        if let Some(since) = watching.owed.front().map(|(_, at)| *at).filter(late) {
+            return lagging(since, OWES_WRITE);
+        }
+        let heard_at = watching.heard_at.filter(|_| watching.beats)?;
+        if now >= heard_at + SILENT { lagging(heard_at, SILENCE) } else { None }
+    }
+
+    /// When a watch that is open begins to lag, if nothing is heard of it.
+    fn lags_at(&self, watched: Watched, owes: Option<Timestamp>) -> impl Iterator<Item = Timestamp> {
+        let watching = self.watching(watched);
+        let owed = watching.owed.front().map(|(_, at)| *at);
+        let silent = watching.heard_at.filter(|_| watching.beats).map(|heard_at| heard_at + SILENT);
+        [owes.map(|at| at + OWED), owed.map(|at| at + OWED), silent].into_iter().flatten()
+    }
+}
+
+impl Watching {
+    fn show(&mut self, version: &Str) {
+        if self.shown.as_ref().is_none_or(|shown| !is_older(version, shown)) {
+            self.shown = Some(version.clone());
+        }
+        self.owed.retain(|(owed, _)| is_older(version, owed));
+    }
+}
+
+impl Engine {
+    /// How well a kind can be seen: as its watch says, unless it lags.
+    pub(crate) fn health(&self, watched: Watched) -> WatchHealth {
+        let sight = &self.view.sight;
+        match sight.reported(watched) {
+            WatchHealth::Live => sight.lag(watched, self.owed_deletion(watched), self.now).unwrap_or(WatchHealth::Live),
+            health => health.clone(),
+        }
+    }
+
+    /// Since when a deletion that was confirmed is not seen.
+    fn owed_deletion(&self, watched: Watched) -> Option<Timestamp> {
+        let confirmed = |deletion: &Deletion| match deletion {
+            Deletion::Confirmed(at) => Some(*at),
+            Deletion::Sent | Deletion::Unknown(_) => None,
+        };
+        (watched == Watched::Pods).then(|| self.deletions.values().filter_map(confirmed).min())?
+    }
+
+    /// When time alone makes a watch lag.
+    pub(crate) fn sight_changes_at(&self) -> Option<Timestamp> {
+        let live = Watched::ALL.into_iter().filter(|watched| *self.view.sight.reported(*watched) == WatchHealth::Live);
+        let lags = live.flat_map(|watched| self.view.sight.lags_at(watched, self.owed_deletion(watched)));
+        lags.filter(|at| *at > self.now).min()
+    }
+
+    /// What cannot be seen that must be seen before anything is started; `None` when all is well.
+    pub(crate) fn blindness(&self) -> Option<Str> {
+        NEEDED.into_iter().find_map(|watched| match self.health(watched) {
+            WatchHealth::Live => None,
+            WatchHealth::Loading => Some(format!("{watched} are still loading").into()),
+            WatchHealth::Down { why, .. } => Some(format!("{watched} cannot be watched: {why}").into()),
+            WatchHealth::Lagging { why, .. } => Some(format!("the watch of {watched} lags: {why}").into()),
+            WatchHealth::Forbidden { why } => Some(format!("{watched} are forbidden: {why}").into()),
+        })
+    }
+
+    /// What is too old, or not there, for a command to be judged: which watch, how old, and what to try. Nodes that may
+    /// not be seen are no reason: then nothing is replaced, but what is asked for can be written down.
+    pub(crate) fn too_stale_to_judge(&self, now: Timestamp) -> Option<Str> {
+        NEEDED.into_iter().find_map(|watched| {
+            let ago = |since: Timestamp| Humane(now.since(since));
+            let words = match self.health(watched) {
+                WatchHealth::Live => return None,
+                WatchHealth::Forbidden { .. } if watched == Watched::Nodes => return None,
+                WatchHealth::Loading => format!("{watched} still loading; try again in a moment"),
+                WatchHealth::Down { since, why } => format!(
+                    "{watched} not seen for {} ({why}); it is tried again by itself: check the way to the API server",
+                    ago(since)
+                ),
+                WatchHealth::Lagging { since, why } => format!(
+                    "{watched} as of {} ago ({why}); wait until it has caught up, or check the way to the API server",
+                    ago(since)
+                ),
+                WatchHealth::Forbidden { why } => format!("{watched} forbidden: {why}; ask for `list` and `watch`"),
+            };
+            Some(format!("{words}. Pausing works all the same").into())
+        })
+    }
+
+    /// How well each kind is seen and when it was last heard of, in the order in which they are shown.
+    pub(crate) fn watch_views(&self) -> Vec<WatchView> {
+        let view =
+            |watched| WatchView { watched, health: self.health(watched), heard_at: self.view.sight.heard_at(watched) };
+        Watched::ALL.map(view).into()
+    }
+}
+
+#[cfg(test)]
+mod tests;
