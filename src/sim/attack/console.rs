@@ -59,6 +59,12 @@ pub struct Console {
     watches: Vec<Watch>,
     mail: BTreeMap<(Timestamp, u64), Mail>,
     posted: u64,
+    /// Up to here it has looked for changes.
+    followed: u64,
+    /// Something was asked of the engine since it last decided.
+    asked: bool,
+    /// When the engine wants to be asked although nothing happens, by the world's clock.
+    wake: Option<Timestamp>,
     settled: Vec<(CommandId, Result<String, String>)>,
     said: Vec<String>,
 }
@@ -126,6 +132,9 @@ impl Console {
             watches: kinds.map(watch).into(),
             mail: BTreeMap::new(),
             posted: 0,
+            followed: u64::MAX,
+            asked: true,
+            wake: None,
             settled: Vec::new(),
             said: Vec::new(),
         }
@@ -151,7 +160,9 @@ impl Console {
     /// What it shows now.
     pub fn snapshot(&mut self, now: Timestamp) -> Snapshot {
         let here = self.here(now);
-        self.engine.snapshot(here)
+        let snapshot = self.engine.snapshot(here);
+        self.set_alarm();
+        snapshot
     }
 
     /// Asks for a command.
@@ -160,6 +171,7 @@ impl Console {
     /// As the engine refuses it.
     pub fn command(&mut self, command: Command, now: Timestamp) -> Result<CommandId, Refusal> {
         let here = self.here(now);
+        self.asked = true;
         self.engine.command(command, here)
     }
 
@@ -181,6 +193,7 @@ impl Console {
             watch.state = WatchState::Broken(until);
             let down = WatchHealth::Down { since: here, why: "the connection was reset".into() };
             self.engine.observe(Event::Watch(watched, down), here);
+            self.asked = true;
         }
     }
 
@@ -198,18 +211,24 @@ impl Console {
 
     /// When it wants to be stepped next, if nothing changes in the world.
     pub fn next_at(&self) -> Option<Timestamp> {
-        let wake = self.engine.wake_at().map(|at| Timestamp::from_millis(at.millis() - self.skew_millis));
         let watches = self.watches.iter().filter_map(|watch| match watch.state {
             WatchState::Unlisted(at) | WatchState::Broken(at) => Some(at),
             WatchState::Live => None,
         });
-        self.mail.keys().map(|(at, _)| *at).take(1).chain(wake).chain(watches).min()
+        self.mail.keys().map(|(at, _)| *at).take(1).chain(self.wake).chain(watches).min()
     }
 
     /// Lets it hear, act and decide as of the world's present. What the API server accepted as deletion is appended.
     pub fn step(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) {
         let now = world.now();
         self.follow_watches(world);
+        // As in the driver: it decides when something arrives, when it is asked, and when its time has come.
+        let awake = std::mem::take(&mut self.asked)
+            || self.mail.first_key_value().is_some_and(|((at, _), _)| *at <= now)
+            || self.wake.is_some_and(|at| at <= now);
+        if !awake {
+            return;
+        }
         let due: Vec<(Timestamp, u64)> = self.mail.range(..=(now, u64::MAX)).map(|(key, _)| *key).collect();
         for key in due {
             match self.mail.remove(&key) {
@@ -235,6 +254,11 @@ impl Console {
                 Notice::Happened(what) => self.said.push(what.to_string()),
             }
         }
+        self.set_alarm();
+    }
+
+    fn set_alarm(&mut self) {
+        self.wake = self.engine.wake_at().map(|at| Timestamp::from_millis(at.millis() - self.skew_millis));
     }
 
     fn here(&self, now: Timestamp) -> Timestamp {
@@ -275,6 +299,15 @@ impl Console {
 
     fn follow_watches(&mut self, world: &World) {
         let now = world.now();
+        let due = |watch: &Watch| match watch.state {
+            WatchState::Unlisted(at) | WatchState::Broken(at) => at <= now,
+            WatchState::Live => false,
+        };
+        let news = self.followed != world.store().revision();
+        if !news && !self.watches.iter().any(due) {
+            return;
+        }
+        self.followed = world.store().revision();
         for at in 0..self.watches.len() {
             match self.watches[at].state {
                 WatchState::Unlisted(from) if from <= now => self.list(at, world),

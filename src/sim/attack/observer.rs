@@ -127,9 +127,10 @@ impl Observer {
     /// consoles meanwhile.
     pub fn look(&mut self, world: &World, deletions: &mut Vec<Deletion>) {
         for (at, kind) in KINDS.into_iter().enumerate() {
-            let Ok(changes) = world.store().changes_since(kind, self.cursors[at]) else { continue };
-            for change in changes {
-                self.take_in(kind, change, world, deletions);
+            match world.store().changes_since(kind, self.cursors[at]) {
+                Ok(changes) => changes.for_each(|change| self.take_in(kind, change, world, deletions)),
+                // It looks after every instant, so this cannot be; if it were, whatever was broken meanwhile went unseen.
+                Err(gap) => self.accuse("observer", world.now(), gap.message),
             }
             self.cursors[at] = world.store().revision();
         }

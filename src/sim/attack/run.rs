@@ -14,6 +14,7 @@ use crate::engine::time::Timestamp;
 use crate::engine::{Role, Str};
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
+use crate::sim::world::scenario::ClusterFault;
 use crate::sim::world::store::{Change, ChangeKind};
 
 /// How long after the calm a rollout may take to end.
@@ -186,7 +187,7 @@ impl<'a> Stage<'a> {
                     console.break_watch(*watched, now + *span, now);
                 }
             }
-            Act::Compact => self.world.keep_changes(0),
+            Act::Compact => self.world.inject(&ClusterFault::Compact.into()),
             Act::Open(_) => {}
         }
     }
