@@ -1,6 +1,7 @@
 //! What to do next: steer the record, keep the lease, change the DaemonSet, replace pods. In this order, and each only
 //! where the ones before it allow it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::command::{CommandId, Takeover};
@@ -13,7 +14,7 @@ use super::machine::{Engine, Needs, PatchKind};
 use super::plan::Standstill;
 use super::quantity::Rounding;
 use super::record::{
-    By, Change, Direction, EXCEPTIONS_LIMIT, Finish, Halt, Intent, ORIGINAL_STRATEGY, OnFailure, Paused, Record,
+    By, Change, Direction, EXCEPTIONS_LIMIT, Finish, Halt, Intent, ORIGINAL_STRATEGY, OnFailure, Paused,
 };
 use super::snapshot::{Blame, NodeState, Presence};
 use super::template::Template;
@@ -49,8 +50,8 @@ impl Engine {
         if !self.lock.may_act(now) || self.view.presence != Presence::Present {
             return;
         }
-        let Some(record) = self.record() else { return };
-        let handover = record.intent.handover.as_ref();
+        let Some(intent) = self.recorded_intent().map(Cow::into_owned) else { return };
+        let handover = intent.handover.as_ref();
         if handover.is_some_and(|handover| handover.by != self.config().identity) {
             self.lock.want = Want::No;
         }
@@ -60,12 +61,12 @@ impl Engine {
             self.lock.want = Want::No;
             return;
         }
-        self.notice_adoption(&record.intent, now);
-        self.follow_template(&record.intent, now);
-        if self.config().role == Role::Driver && record.intent.releasing.is_none() {
+        self.notice_adoption(&intent, now);
+        self.follow_template(&intent, now);
+        if self.config().role == Role::Driver && intent.releasing.is_none() {
             self.keep_exceptions();
-            self.halt_on_failure(&record.intent, now);
-            self.finish(&record.intent, now);
+            self.halt_on_failure(&intent, now);
+            self.finish(&intent, now);
         }
     }
 
@@ -291,11 +292,10 @@ impl Engine {
         if !self.lock.can_write(now) || self.lock.record_error().is_some() {
             return None;
         }
-        let record = self.record();
         let write = if self.lock.holds() {
-            self.holders_write(record, now)?
-        } else if self.lock.want != Want::No && self.lock.is_free(now) && record.is_some() {
-            let cleared = record.map(|mut record| {
+            self.holders_write(now)?
+        } else if self.lock.want != Want::No && self.lock.is_free(now) && self.is_recorded() {
+            let cleared = self.record().map(|mut record| {
                 record.intent.handover = None;
                 record
             });
@@ -303,7 +303,7 @@ impl Engine {
         } else if self.edits.is_empty() {
             return None;
         } else {
-            self.lock.keep_holder(record)
+            self.lock.keep_holder(self.record())
         };
         self.fence = false;
         let id = self.send_lease();
@@ -312,14 +312,17 @@ impl Engine {
         Some((id, Effect::WriteLease { resource_version, lease: Box::new(write) }))
     }
 
-    fn holders_write(&self, record: Option<Record>, now: Timestamp) -> Option<super::effect::LeaseWrite> {
-        let over = record.is_none();
+    fn holders_write(&self, now: Timestamp) -> Option<super::effect::LeaseWrite> {
+        let intent = self.recorded_intent();
+        let over = intent.is_none();
         if (self.lock.want == Want::No || over) && !self.deletions_unanswered() && self.patching.is_none() {
-            return Some(self.lock.give_back(record));
+            return Some(self.lock.give_back(self.record()));
         }
-        let saved = self.lock.record();
-        let news = saved != record.as_ref();
-        (news || self.fence || self.lock.renewal_due(now)).then(|| self.lock.hold(record, now))
+        let news = match (self.lock.record(), intent) {
+            (Some(saved), Some(intent)) => saved.intent != *intent || saved.progress != self.progress,
+            (saved, intent) => saved.is_some() != intent.is_some(),
+        };
+        (news || self.fence || self.lock.renewal_due(now)).then(|| self.lock.hold(self.record(), now))
     }
 
     // ── The DaemonSet ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -461,7 +464,7 @@ impl Engine {
             Needs::Adopted if self.strategy() == StrategyKind::OnDelete && !self.brake => Some(ours()),
             Needs::Adopted if self.brake => None,
             Needs::Changed if self.intent().change.is_none() => Some(ours()),
-            Needs::Released if self.record().is_none() && !self.is_adopted() => Some(ours()),
+            Needs::Released if !self.is_recorded() && !self.is_adopted() => Some(ours()),
             Needs::Adopted | Needs::Changed | Needs::Released => elsewhere(),
             Needs::Driving(_) if self.lock.holds() => Some(ours()),
             Needs::Driving(Takeover::IfFree | Takeover::Ask) => None,

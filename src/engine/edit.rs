@@ -1,10 +1,12 @@
 //! Edits of a rollout's record. Each is absolute and idempotent, so that it can be applied again to whatever record a
 //! conflict turned up, and twice when an answer was lost.
 
+use std::borrow::Cow;
+
 use super::Str;
 use super::labels::Selector;
 use super::quantity::IntOrPercent;
-use super::record::{Budgets, By, Change, Direction, Finish, Gates, Intent, Paused, Record};
+use super::record::{Budgets, By, Change, Direction, Finish, Gates, Intent, Paused};
 
 /// One edit of the intent.
 #[derive(Clone, PartialEq, Debug)]
@@ -36,14 +38,13 @@ pub(crate) enum Edit {
 }
 
 impl Edit {
-    /// Applies the edit.
-    pub(crate) fn apply(&self, record: &mut Option<Record>) {
-        if *self == Self::End {
-            *record = None;
-            return;
+    /// Applies the edit to a record's intent; `None`: there is no record.
+    pub(crate) fn apply(&self, intent: &mut Option<Cow<'_, Intent>>) {
+        match self {
+            Self::End => *intent = None,
+            Self::Begin => drop(intent.get_or_insert_default()),
+            edit => edit.apply_to(intent.get_or_insert_default().to_mut()),
         }
-        let record = record.get_or_insert_with(|| Record { version: Record::VERSION, ..Record::default() });
-        self.apply_to(&mut record.intent);
     }
 
     fn apply_to(&self, intent: &mut Intent) {

@@ -1,6 +1,7 @@
 //! The state machine itself: what it holds, and how facts, commands and outcomes change it. What to do next is decided
 //! in [`super::decide`], what to show in [`super::report`].
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::assess::{Assessment, Question, Row};
@@ -154,6 +155,18 @@ struct Basis {
 }
 
 impl Basis {
+    /// Whether this is what an assessment would depend on now.
+    fn is_of(&self, target: Option<&Str>, intent: &Intent, progress: &Progress) -> bool {
+        self.target.as_ref() == target
+            && self.direction == intent.direction
+            && self.selector == intent.selector
+            && self.gates == intent.gates
+            && self.down_before == progress.down_before
+            && self.excused == progress.excused
+            && self.taken == progress.taken
+            && self.origin == progress.origin
+    }
+
     fn of(target: Option<&Str>, intent: &Intent, progress: &Progress) -> Self {
         Self {
             target: target.cloned(),
@@ -308,9 +321,10 @@ impl Engine {
     /// Decides what to write next. Every effect counts against the budget from here on, until its outcome is seen.
     pub fn decide(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
         self.refresh(now);
-        let progress = self.progress.clone();
+        // Only the holder learns anything.
+        let progress = self.lock.holds().then(|| self.progress.clone());
         let effects = self.decide_now(now);
-        self.dirty |= !effects.is_empty() || progress != self.progress;
+        self.dirty |= !effects.is_empty() || progress.is_some_and(|before| before != self.progress);
         effects
     }
 
@@ -357,7 +371,11 @@ impl Engine {
             return;
         }
         if !self.lock.holds() {
-            self.progress = self.lock.record().map(|record| record.progress.clone()).unwrap_or_default();
+            match self.lock.record() {
+                Some(record) if record.progress == self.progress => {}
+                Some(record) => self.progress.clone_from(&record.progress),
+                None => self.progress = Progress::default(),
+            }
         }
         self.view.guess_current(now);
         self.forget_lost_answers(now);
@@ -366,13 +384,12 @@ impl Engine {
         let target = intent.target.clone().or_else(|| self.view.current.clone());
         let images =
             target.as_ref().and_then(|hash| self.view.revision(hash)).map(|revision| revision.template.images());
-        self.view.confirm_images(&images.unwrap_or_default());
+        self.view.confirm_images(images.unwrap_or_default());
         self.view.natural_ranks();
         let mut touched = self.view.take_touched();
-        let basis = Basis::of(target.as_ref(), &intent, &self.progress);
-        if self.basis.as_ref() != Some(&basis) {
+        if !self.basis.as_ref().is_some_and(|basis| basis.is_of(target.as_ref(), &intent, &self.progress)) {
             touched.all = true;
-            self.basis = Some(basis);
+            self.basis = Some(Basis::of(target.as_ref(), &intent, &self.progress));
         }
         let deletions = &self.deletions;
         let deleting = |uid: &str| deletions.contains_key(uid);
@@ -395,22 +412,35 @@ impl Engine {
 
     /// The record as it will be once all edits are saved.
     pub(crate) fn record(&self) -> Option<Record> {
-        let mut record = self.lock.record().cloned();
-        self.edits.iter().for_each(|unsaved| unsaved.edit.apply(&mut record));
-        if let Some(record) = &mut record {
-            record.progress = self.progress.clone();
-            // Who holds the lease has nobody to ask for it.
-            let ours = |by: &By| by.by == self.config.identity;
-            if self.lock.holds() && record.intent.handover.as_ref().is_some_and(ours) {
-                record.intent.handover = None;
-            }
-        }
-        record
+        let intent = self.recorded_intent()?.into_owned();
+        Some(Record { version: Record::VERSION, intent, progress: self.progress.clone() })
     }
 
     /// The intent as it will be once all edits are saved; the default where nothing is recorded.
     pub(crate) fn intent(&self) -> Intent {
-        self.record().map(|record| record.intent).unwrap_or_default()
+        self.recorded_intent().map(Cow::into_owned).unwrap_or_default()
+    }
+
+    /// Whether there is a record, or will be once all edits are saved.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.recorded_intent().is_some()
+    }
+
+    /// The intent as it will be once all edits are saved; `None` where nothing is recorded.
+    pub(crate) fn recorded_intent(&self) -> Option<Cow<'_, Intent>> {
+        let mut intent = self.lock.record().map(|record| Cow::Borrowed(&record.intent));
+        for unsaved in &self.edits {
+            unsaved.edit.apply(&mut intent);
+        }
+        // Who holds the lease has nobody to ask for it.
+        let ours = |by: &By| by.by == self.config.identity;
+        if self.lock.holds()
+            && let Some(intent) = &mut intent
+            && intent.handover.as_ref().is_some_and(ours)
+        {
+            intent.to_mut().handover = None;
+        }
+        intent
     }
 
     /// Who acts, as it is recorded: the identity without what only tells processes apart.
@@ -507,7 +537,7 @@ impl Engine {
 
     pub(crate) fn standstill(&self, intent: &Intent, now: Timestamp) -> Standstill {
         use super::snapshot::Hold;
-        let recorded = self.record().is_some();
+        let recorded = self.is_recorded();
         let held = match self.strategy() {
             _ if self.view.daemonset.is_none() => Some(Hold::Preparing),
             StrategyKind::RollingUpdate if !recorded || self.progress.adopted => Some(Hold::Native),

@@ -1,5 +1,7 @@
 //! What an operator asks, turned into edits of the record; what it would do; and why it may be refused.
 
+use std::borrow::Cow;
+
 use super::assess::Assessment;
 use super::command::{Command, Danger, Early, Preview, Refusal, Step, Takeover};
 use super::edit::Edit;
@@ -237,7 +239,7 @@ impl Engine {
     }
 
     fn resolve_release(&self, early: Early, by: By) -> Result<Resolved, Refusal> {
-        if !self.is_adopted() && self.record().is_none() {
+        if !self.is_adopted() && !self.is_recorded() {
             return Err(Refusal::NotNow("it is not adopted: there is nothing to release".into()));
         }
         let left = self.left_to_the_controller();
@@ -256,7 +258,7 @@ impl Engine {
     }
 
     fn resolve_drive(&self, takeover: Takeover, by: By, now: Timestamp) -> Result<Resolved, Refusal> {
-        if self.record().is_none() {
+        if !self.is_recorded() {
             return Err(Refusal::NotNow(
                 "no rollout is recorded, so there is nothing to drive; set an image or step first".into(),
             ));
@@ -273,9 +275,9 @@ impl Engine {
     /// Says what a command would do.
     pub(crate) fn preview_of(&self, command: &Command, now: Timestamp) -> Result<Preview, Refusal> {
         let resolved = self.resolve(command, now)?;
-        let mut record = self.record();
-        resolved.edits.iter().for_each(|edit| edit.apply(&mut record));
-        let intent = record.map(|record| record.intent).unwrap_or_default();
+        let mut intent = self.recorded_intent();
+        resolved.edits.iter().for_each(|edit| edit.apply(&mut intent));
+        let intent = intent.map(Cow::into_owned).unwrap_or_default();
         let mut nodes: Vec<Str> = Vec::new();
         if matches!(command, Command::Step(_) | Command::Select(_) | Command::Resume | Command::Undo { .. }) {
             nodes = self.would_go(command, &intent);

@@ -109,6 +109,8 @@ pub(crate) struct View {
     pulls: HashMap<Str, PullNote>,
     pub(crate) sight: Sight,
     listed_revisions: HashSet<Str>,
+    /// What the target needs, as its template has it, and as runtimes report it.
+    wanted_images: Vec<Str>,
     confirmed_for: Vec<String>,
     touched: Touched,
 }
@@ -147,6 +149,7 @@ impl Default for View {
             pulls: HashMap::new(),
             sight: Sight::default(),
             listed_revisions: HashSet::new(),
+            wanted_images: Vec::new(),
             confirmed_for: Vec::new(),
             touched: Touched { all: true, nodes: Vec::new() },
         }
@@ -307,10 +310,10 @@ impl View {
     }
 
     /// Recomputes, for every node, whether its kubelet confirms all of `images`.
-    pub(crate) fn confirm_images(&mut self, images: &[Str]) {
-        let wanted: Vec<String> = images.iter().map(|image| normalized(image)).collect();
-        if wanted != self.confirmed_for {
-            self.confirmed_for = wanted;
+    pub(crate) fn confirm_images(&mut self, images: Vec<Str>) {
+        if images != self.wanted_images {
+            self.confirmed_for = images.iter().map(|image| normalized(image)).collect();
+            self.wanted_images = images;
             self.touched.all = true;
             for entry in &mut self.nodes {
                 entry.images_confirmed = confirms(entry.fact.as_ref(), &self.confirmed_for);

@@ -6,6 +6,7 @@
 //!                       └──▶ observer ──▶ violations
 //! ```
 
+pub mod author;
 pub mod case;
 pub mod console;
 pub mod file;

@@ -12,46 +12,24 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::author::{Author, Deletion};
 use super::network::{Fate, Network};
 use crate::engine::command::{Command, CommandId, Notice, Refusal};
-use crate::engine::effect::{
-    DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, EffectId, LeaseWrite, Outcome,
-};
+use crate::engine::effect::{Effect, EffectError, EffectErrorKind, EffectId, Outcome};
 use crate::engine::event::{Event, WatchHealth, Watched};
-use crate::engine::facts::UpdateStrategy;
-use crate::engine::record::{MANAGED_BY, ORIGINAL_STRATEGY, RECORD, lease_name};
+use crate::engine::record::lease_name;
 use crate::engine::snapshot::Snapshot;
-use crate::engine::template::Template;
 use crate::engine::time::Timestamp;
 use crate::engine::{Config, Engine, Role, Str, Timing};
 use crate::sim::world::World;
-use crate::sim::world::error::{ApiError, Reason};
 use crate::sim::world::kind::Kind;
-use crate::sim::world::object::{Body, Lease, Object, Owner};
-use crate::sim::world::store::{ChangeKind, DeleteOptions, Part, Writer};
-
-/// By this name its writes are known in the world.
-pub const MANAGER: &str = "rolldeck";
-
-/// A deletion that the API server accepted from a console: what an observer judges.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Deletion {
-    /// When it was accepted, by the world's clock.
-    pub at: Timestamp,
-    /// Whose it was.
-    pub by: Str,
-    /// The pod's uid.
-    pub uid: Str,
-    /// The pod's node.
-    pub node: Str,
-}
+use crate::sim::world::object::Object;
+use crate::sim::world::store::ChangeKind;
 
 /// A rolldeck process.
 #[derive(Debug)]
 pub struct Console {
-    identity: Str,
-    namespace: Str,
-    name: Str,
+    author: Author,
     engine: Engine,
     network: Network,
     /// Its clock minus the world's, in milliseconds.
@@ -123,9 +101,7 @@ impl Console {
             state: WatchState::Unlisted(world.now()),
         };
         Self {
-            identity,
-            namespace: namespace.into(),
-            name: name.into(),
+            author: Author::new(identity, namespace, name),
             engine: Engine::new(config),
             network,
             skew_millis: 0,
@@ -149,7 +125,7 @@ impl Console {
 
     /// Who it is.
     pub fn identity(&self) -> &Str {
-        &self.identity
+        &self.author.identity
     }
 
     /// Its network, to be made worse or better.
@@ -203,10 +179,7 @@ impl Console {
             Mail::Request(_, effect) => Some((at, effect)),
             Mail::Fact(_) | Mail::Answer(..) => None,
         });
-        Orphans {
-            requests: requests.collect(),
-            author: Author { identity: self.identity, namespace: self.namespace, name: self.name },
-        }
+        Orphans { requests: requests.collect(), author: self.author }
     }
 
     /// When it wants to be stepped next, if nothing changes in the world.
@@ -287,9 +260,7 @@ impl Console {
 
     /// The request arrives: the API server carries it out, and its answer sets out.
     fn serve(&mut self, id: EffectId, effect: &Effect, world: &mut World, deletions: &mut Vec<Deletion>) {
-        let author =
-            Author { identity: self.identity.clone(), namespace: self.namespace.clone(), name: self.name.clone() };
-        let (outcome, seen) = author.apply(effect, world, deletions);
+        let (outcome, seen) = self.author.apply(effect, world, deletions);
         let now = world.now();
         match self.network.answer() {
             Fate::Arrives(after) => self.post(now + after, Mail::Answer(id, outcome, seen)),
@@ -327,10 +298,10 @@ impl Console {
         let (watched, kind) = (self.watches[at].watched, self.watches[at].kind);
         let now = world.now();
         self.fact(at, Event::Listing(watched), now);
-        let facts: Vec<Event> =
-            world.store().list(kind).filter_map(|object| self.fact_of(watched, object, ChangeKind::Added)).collect();
-        for fact in facts {
-            self.fact(at, fact, now);
+        for object in world.store().list(kind) {
+            if let Some(fact) = self.fact_of(watched, object, ChangeKind::Added) {
+                self.fact(at, fact, now);
+            }
         }
         self.fact(at, Event::Listed(watched), now);
         self.fact(at, Event::Watch(watched, WatchHealth::Live), now);
@@ -344,10 +315,10 @@ impl Console {
             self.list(at, world);
             return;
         };
-        let facts: Vec<Event> =
-            changes.filter_map(|change| self.fact_of(watched, &change.object, change.kind)).collect();
-        for fact in facts {
-            self.fact(at, fact, world.now());
+        for change in changes {
+            if let Some(fact) = self.fact_of(watched, &change.object, change.kind) {
+                self.fact(at, fact, world.now());
+            }
         }
         self.watches[at].known = world.store().revision();
     }
@@ -359,12 +330,12 @@ impl Console {
         self.post(arrives, Mail::Fact(event));
     }
 
-    fn fact_of(&self, watched: Watched, object: &Object, change: ChangeKind) -> Option<Event> {
-        let here = object.meta.namespace == self.namespace;
+    fn fact_of(&mut self, watched: Watched, object: &Object, change: ChangeKind) -> Option<Event> {
+        let here = object.meta.namespace == self.author.namespace;
         let named = |name: &str| here && &*object.meta.name == name;
         let gone = change == ChangeKind::Deleted;
         match watched {
-            Watched::DaemonSet if !named(&self.name) => None,
+            Watched::DaemonSet if !named(&self.author.name) => None,
             Watched::DaemonSet if gone => Some(Event::DaemonSetGone),
             Watched::DaemonSet => Some(Event::DaemonSet(Box::new(object.daemon_set_fact()?))),
             Watched::Revisions if gone => Some(Event::RevisionGone(object.meta.name.clone())),
@@ -376,9 +347,9 @@ impl Console {
             Watched::Nodes => Some(Event::Node(Box::new(object.node_fact()?))),
             Watched::Events if gone || !here => None,
             Watched::Events => Some(Event::Cluster(Box::new(object.event_fact()?))),
-            Watched::Lease if !named(&lease_name(&self.name)) => None,
+            Watched::Lease if !named(&lease_name(&self.author.name)) => None,
             Watched::Lease if gone => Some(Event::LeaseGone),
-            Watched::Lease => Some(Event::Lease(Box::new(object.lease_fact()?))),
+            Watched::Lease => Some(Event::Lease(Box::new(self.author.lease(object)?))),
         }
     }
 }
@@ -406,129 +377,4 @@ impl Orphans {
             let _nobody_hears = self.author.apply(&effect, world, deletions);
         }
     }
-}
-
-/// Whose a write is, and what it is about.
-#[derive(Debug)]
-struct Author {
-    identity: Str,
-    namespace: Str,
-    name: Str,
-}
-
-impl Author {
-    /// Carries out an effect as an API server would; says what came of it, and the fresh object after a conflict.
-    fn apply(&self, effect: &Effect, world: &mut World, deletions: &mut Vec<Deletion>) -> (Outcome, Option<Event>) {
-        match effect {
-            Effect::DeletePod { name, uid, node, .. } => {
-                let options = DeleteOptions { uid: Some(uid.clone()), ..DeleteOptions::default() };
-                let done = world.delete((Kind::Pod, &self.namespace, name), &options, Writer::named(MANAGER));
-                if done.is_ok() {
-                    let (at, by) = (world.now(), self.identity.clone());
-                    deletions.push(Deletion { at, by, uid: uid.clone(), node: node.clone() });
-                }
-                (done.map(|_| Done::PodDeleted).map_err(|error| failure(&error)), None)
-            }
-            Effect::PatchDaemonSet { resource_version, patch } => self.patch(resource_version, patch, world),
-            Effect::WriteLease { resource_version, lease } => self.write_lease(resource_version.as_ref(), lease, world),
-        }
-    }
-
-    fn patch(&self, version: &str, patch: &DaemonSetPatch, world: &mut World) -> (Outcome, Option<Event>) {
-        let key = (Kind::DaemonSet, &*self.namespace, &*self.name);
-        let written = world.modify(key, Part::Main, Writer::named(MANAGER), |object| {
-            object.meta.resource_version = version.parse().unwrap_or(u64::MAX);
-            change_daemon_set(object, patch);
-        });
-        match written {
-            Ok(object) => {
-                let fact = object.daemon_set_fact().unwrap_or_default();
-                (Ok(Done::DaemonSet(Box::new(fact))), None)
-            }
-            Err(error) => {
-                let fresh = world.store().get(Kind::DaemonSet, &self.namespace, &self.name);
-                let fact = fresh.and_then(|object| object.daemon_set_fact());
-                (Err(failure(&error)), fact.map(|fact| Event::DaemonSet(Box::new(fact))))
-            }
-        }
-    }
-
-    fn write_lease(&self, version: Option<&Str>, write: &LeaseWrite, world: &mut World) -> (Outcome, Option<Event>) {
-        let name = lease_name(&self.name);
-        let by = Writer::named(MANAGER);
-        let written = match version {
-            None => {
-                let mut object = Object::new(&self.namespace, &name, Body::Lease(Lease::default()));
-                object.meta.owners = self.owner(world).into_iter().collect();
-                object.meta.set_label(MANAGED_BY.0, Some(MANAGED_BY.1));
-                fill_lease(&mut object, write);
-                world.create(object, by)
-            }
-            Some(version) => world.modify((Kind::Lease, &self.namespace, &name), Part::Main, by, |object| {
-                object.meta.resource_version = version.parse().unwrap_or(u64::MAX);
-                fill_lease(object, write);
-            }),
-        };
-        match written {
-            Ok(object) => match object.lease_fact() {
-                Some(fact) => (Ok(Done::Lease(Box::new(fact))), None),
-                None => (Err(EffectError { kind: EffectErrorKind::Unknown, message: "no lease".into() }), None),
-            },
-            Err(error) => {
-                let fresh = world.store().get(Kind::Lease, &self.namespace, &name);
-                let fact = fresh.and_then(|object| object.lease_fact());
-                (Err(failure(&error)), fact.map(|fact| Event::Lease(Box::new(fact))))
-            }
-        }
-    }
-
-    fn owner(&self, world: &World) -> Option<Owner> {
-        let daemon_set = world.store().get(Kind::DaemonSet, &self.namespace, &self.name)?;
-        Some(Owner { controller: false, block_owner_deletion: false, ..daemon_set.as_controller() })
-    }
-}
-
-fn change_daemon_set(object: &mut Object, patch: &DaemonSetPatch) {
-    match patch {
-        DaemonSetPatch::Adopt { original } => object.meta.set_annotation(ORIGINAL_STRATEGY, Some(original)),
-        DaemonSetPatch::Release { .. } => object.meta.set_annotation(ORIGINAL_STRATEGY, None),
-        DaemonSetPatch::Template(_) => {}
-    }
-    let Body::DaemonSet(daemon_set) = &mut object.body else { return };
-    let spec = std::sync::Arc::make_mut(&mut daemon_set.spec);
-    match patch {
-        DaemonSetPatch::Adopt { .. } => {
-            let mut raw = spec.strategy.raw.clone();
-            raw["type"] = "OnDelete".into();
-            spec.strategy = UpdateStrategy::from_json(raw);
-        }
-        DaemonSetPatch::Release { original } => spec.strategy = UpdateStrategy::from_json(original.clone()),
-        DaemonSetPatch::Template(template) => spec.template = Template::from_json(template.clone()),
-    }
-}
-
-fn fill_lease(object: &mut Object, write: &LeaseWrite) {
-    let record = write.record.as_ref().and_then(|record| serde_json::to_string(record).ok());
-    object.meta.set_annotation(RECORD, record.as_deref());
-    if let Body::Lease(lease) = &mut object.body {
-        lease.holder = Some(write.holder.clone().unwrap_or_default());
-        lease.duration_secs = Some(write.duration_secs);
-        lease.acquired_at = write.acquired_at;
-        lease.renewed_at = write.renewed_at;
-        lease.transitions = Some(write.transitions);
-    }
-}
-
-fn failure(error: &ApiError) -> EffectError {
-    let kind = match error.reason {
-        Reason::Conflict | Reason::AlreadyExists => EffectErrorKind::Conflict,
-        Reason::NotFound => EffectErrorKind::NotFound,
-        Reason::Unauthorized | Reason::Forbidden => EffectErrorKind::Forbidden,
-        Reason::TooManyRequests => {
-            EffectErrorKind::Throttled { retry_after_millis: u64::from(error.retry_after_secs.unwrap_or(1)) * 1000 }
-        }
-        Reason::InternalError | Reason::ServiceUnavailable | Reason::Timeout => EffectErrorKind::Unknown,
-        Reason::BadRequest | Reason::MethodNotAllowed | Reason::Expired | Reason::Invalid => EffectErrorKind::Invalid,
-    };
-    EffectError { kind, message: error.message.as_str().into() }
 }

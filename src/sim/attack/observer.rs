@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
-use super::console::Deletion;
+use super::author::Deletion;
 use crate::engine::Str;
 use crate::engine::facts::{ConditionStatus, ContainerState, PodFact};
 use crate::engine::labels::Labels;

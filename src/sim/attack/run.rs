@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use super::author::Deletion;
 use super::case::{Act, Case, DAEMON_SET};
-use super::console::{Console, Deletion, Orphans};
+use super::console::{Console, Orphans};
 use super::network::{Network, Weather};
 use super::observer::{Observer, Violation};
 use crate::engine::command::{Command, Step, Takeover};
