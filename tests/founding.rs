@@ -168,6 +168,10 @@ fn the_controller_loses_every_node_the_brake_saves_most_and_rolldeck_loses_two()
     for (name, variant) in VARIANTS {
         let runs = Driver::ALL.map(|driver| play(driver, variant));
         println!("{name}\n{}", table(&runs));
+        if variant == ControllerVariant::Current {
+            let readme = include_str!("../README.md");
+            assert!(readme.contains(&table(&runs)), "README.md tells the story with other figures than these");
+        }
         let [native, braked, rolldeck] = &runs;
         assert_eq!((native.worst.lost, native.replaced, native.stopped_after), (NODES, NODES, None), "{name}");
         assert_eq!(native.serving.last(), Some(&0), "{name}");

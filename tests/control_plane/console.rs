@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::yard::{BUDGET, DS, GOOD, NODES, Yard, assert_within_budget, replaced};
-use crate::support::control_plane::eventually;
 use crate::support::terminal::Terminal;
 
 const SIZE: (u16, u16) = (100, 40);
@@ -22,40 +21,14 @@ fn set_image(console: &Terminal) {
     console.press(&["BSpace"]);
     console.write("2");
     console.until("agent → registry.test/agent:v2");
-    choose(console, "Set image");
+    console.choose("Set image");
     console.until("partition keeps 20");
-}
-
-/// Goes to a dialog's button and presses it. A key is pressed when the screen shows what came of the one before.
-fn choose(console: &Terminal, button: &str) {
-    while focused(console).is_none_or(|focused| focused != button) {
-        let before = focused(console);
-        console.press(&["Tab"]);
-        eventually("the focus moves", Duration::from_secs(20), || (focused(console) != before).then_some(()));
-    }
-    confirm(console, &format!("[>{button}<]"));
-}
-
-/// The button that has the focus.
-fn focused(console: &Terminal) -> Option<String> {
-    let screen = console.screen();
-    let (_, from) = screen.split_once("[>")?;
-    from.split_once("<]").map(|(button, _)| button.to_owned())
 }
 
 fn keep(console: &Terminal, old: usize) {
     console.write(&format!(":partition {old}"));
     console.press(&["Enter"]);
-    confirm(console, "[ Start step ]");
-}
-
-/// Presses enter in the dialog with this button, when it says what it would do: before that, enter does nothing.
-fn confirm(console: &Terminal, button: &str) {
-    eventually("the dialog says what it would do", Duration::from_secs(20), || {
-        let screen = console.screen();
-        (screen.contains(button) && !screen.contains("asking what it would do")).then_some(())
-    });
-    console.press(&["Enter"]);
+    console.confirm("[ Start step ]");
 }
 
 /// a) partition 20 → 18 → 10 → 0.
@@ -106,7 +79,7 @@ fn a_second_console_observes_pauses_and_takes_over() {
     yard.until("four nodes serve v2", |witness| witness.serving(":v2").len() >= 4);
 
     second.press(&["P"]);
-    confirm(&second, "[ Pause now ]");
+    second.confirm("[ Pause now ]");
     first.until("paused");
     let paused = Instant::now();
     std::thread::sleep(QUIET);
@@ -119,11 +92,11 @@ fn a_second_console_observes_pauses_and_takes_over() {
     second.until("ARMED");
     second.press(&["D"]);
     second.until("Take over");
-    choose(&second, "Take over");
+    second.choose("Take over");
     second.until("you drive");
     first.until("tester@");
     second.press(&["C"]);
-    confirm(&second, "[ Cancel ]");
+    second.confirm("[ Cancel ]");
     yard.until("all serve v2", |witness| witness.serving(":v2").len() == NODES);
     assert_within_budget(&yard, began);
     assert_eq!(yard.witness.deletes_since(began).len(), NODES, "nothing was deleted twice");
@@ -143,7 +116,7 @@ fn canaries_by_keys_and_a_strategy_as_it_was() {
     set_image(&console);
     console.write(":canary canary=true");
     console.press(&["Enter"]);
-    confirm(&console, "[ Select ]");
+    console.confirm("[ Select ]");
     console.until("canary=true");
     keep(&console, 0);
     yard.until("the canaries serve v2", |witness| witness.serving(":v2") == canaries);
@@ -152,7 +125,7 @@ fn canaries_by_keys_and_a_strategy_as_it_was() {
     console.press(&["N"]);
     console.until("[ Select ]");
     console.press(&["C-u"]);
-    choose(&console, "Select");
+    console.choose("Select");
     yard.until("all serve v2", |witness| witness.serving(":v2").len() == NODES);
     console.until("its controller drives");
     assert_eq!(yard.daemon_set()["spec"]["updateStrategy"].to_string(), original);
@@ -171,7 +144,7 @@ fn a_roll_back_by_keys() {
     let changed = replaced(&before, &yard.witness.pods());
     console.press(&["U"]);
     console.until("[ Roll back ]");
-    choose(&console, "Roll back");
+    console.choose("Roll back");
     yard.until("all serve v1", |witness| witness.serving(":v1").len() == NODES);
     console.until("its controller drives");
     assert_eq!(replaced(&before, &yard.witness.pods()), changed, "who never left keeps its pod");

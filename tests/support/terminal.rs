@@ -1,5 +1,7 @@
 //! A terminal with somebody at it: the program in a tmux of its own, keys in, screen out.
 
+#![allow(dead_code, reason = "each test uses some of it")]
+
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -8,6 +10,9 @@ use super::program::Operator;
 
 /// Says how the program ended, and keeps what it said last on the screen.
 const SHELL: &str = r#""$@"; echo "it ended with $?"; exec sleep 600"#;
+
+/// For what takes a second on an idle machine.
+const SOON: Duration = Duration::from_secs(60);
 
 /// One window; closed when dropped.
 #[derive(Debug)]
@@ -57,13 +62,50 @@ impl Terminal {
         String::from_utf8_lossy(&self.tmux(["capture-pane", "-p"]).stdout).into_owned()
     }
 
+    /// Goes to a dialog's button and presses it. A key is pressed when the screen shows what came of the one before.
+    #[track_caller]
+    pub(crate) fn choose(&self, button: &str) {
+        let (idle, focused) = (format!("[ {button} ]"), format!("[>{button}<]"));
+        self.eventually(&format!("no button `{button}`"), || {
+            let screen = self.screen();
+            screen.contains(&idle) || screen.contains(&focused)
+        });
+        while self.focused().is_none_or(|focused| focused != button) {
+            let before = self.focused();
+            self.press(&["Tab"]);
+            self.eventually("the focus does not move", || self.focused() != before);
+        }
+        self.confirm(&focused);
+    }
+
+    /// Presses enter in the dialog with this button, when it says what it would do: before that, enter does nothing.
+    #[track_caller]
+    pub(crate) fn confirm(&self, button: &str) {
+        self.eventually("the dialog does not say what it would do", || {
+            let screen = self.screen();
+            screen.contains(button) && !screen.contains("asking what it would do")
+        });
+        self.press(&["Enter"]);
+    }
+
+    /// The button that has the focus.
+    fn focused(&self) -> Option<String> {
+        let screen = self.screen();
+        let (_, from) = screen.split_once("[>")?;
+        from.split_once("<]").map(|(button, _)| button.to_owned())
+    }
+
     /// Waits until the screen shows these words.
     #[track_caller]
     pub(crate) fn until(&self, words: &str) {
-        let within = Duration::from_secs(60);
-        let deadline = Instant::now() + within;
-        while !self.screen().contains(words) {
-            assert!(Instant::now() < deadline, "no `{words}` within {within:?} on\n{}", self.screen());
+        self.eventually(&format!("no `{words}`"), || self.screen().contains(words));
+    }
+
+    #[track_caller]
+    fn eventually(&self, otherwise: &str, holds: impl Fn() -> bool) {
+        let deadline = Instant::now() + SOON;
+        while !holds() {
+            assert!(Instant::now() < deadline, "{otherwise} within {SOON:?} on\n{}", self.screen());
             std::thread::sleep(Duration::from_millis(50));
         }
     }

@@ -1,0 +1,39 @@
+//! The founding scenario as a newcomer meets it: the console on a practice cluster, in a terminal, by keys.
+
+#![cfg(feature = "console")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot run the program has failed")]
+
+#[cfg(test)]
+mod support {
+    pub(crate) mod program;
+    pub(crate) mod terminal;
+}
+
+use support::program::Operator;
+use support::terminal::Terminal;
+
+/// The controller rolls out by itself, the console raises the alarm, the brake stops it, and it is taken back.
+#[test]
+fn the_cascade_is_watched_braked_and_taken_back() {
+    let newcomer = Operator::new("/nowhere", "edge");
+    for size in [(80, 24), (120, 40)] {
+        let line = ["demo", "cascade-native", "--speed", "20"];
+        let Some(console) = Terminal::open(&newcomer, &line, size) else { return };
+        console.until("down 2 of 2: 2 by its controller");
+        console.until("losing nodes: ");
+        assert!(console.screen().contains("P brake: set OnDelete now"), "{}", console.screen());
+        assert!(console.screen().contains("READ-ONLY"), "the brake needs no arming: {}", console.screen());
+        console.press(&["P"]);
+        console.confirm("[ Pause now ]");
+        console.until("PAUSED");
+        console.until("its controller replaces no pod any more");
+        console.press(&["A"]);
+        console.until("ARMED");
+        console.press(&["U"]);
+        console.choose("Roll back");
+        console.until("20 of 20 updated");
+        console.until("its controller drives");
+        console.press(&["q"]);
+        console.until("it ended with 0");
+    }
+}
