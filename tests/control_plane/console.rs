@@ -150,3 +150,49 @@ fn a_roll_back_by_keys() {
     assert_eq!(replaced(&before, &yard.witness.pods()), changed, "who never left keeps its pod");
     assert_within_budget(&yard, began);
 }
+
+/// d) `kill -9` of the console in the middle: nothing more is taken down, and the next console carries on where it stood.
+#[test]
+fn a_killed_console_deletes_nothing_more_and_the_next_one_carries_on() {
+    let Some(yard) = Yard::new("console-killed") else { return };
+    let began = Instant::now();
+    let operator = yard.operator();
+    let Some(first) = Terminal::open(&operator, &[DS], SIZE) else { return };
+    set_image(&first);
+    keep(&first, 4);
+    yard.until("four nodes serve v2", |witness| witness.serving(":v2").len() >= 4);
+    first.kill();
+    let killed = Instant::now();
+    // A request that was sent before the end may be seen after it.
+    yard.until("all serve again", |witness| witness.unavailable() == 0);
+    std::thread::sleep(QUIET);
+    assert!(yard.witness.deletes_since(killed).len() <= BUDGET, "only what was on its way");
+    let (settled, before) = (Instant::now(), yard.witness.pods());
+    let updated = before.values().filter(|pod| pod.image == GOOD[1]).count();
+    assert!((4..NODES - 4).contains(&updated), "it came too late to prove anything: {updated}");
+
+    // While nobody drives, whoever opens the next console sees how it stands.
+    let Some(second) = Terminal::open(&operator, &[DS], SIZE) else { return };
+    second.until(&format!("{updated} of 20 updated, 16 allowed"));
+    std::thread::sleep(QUIET);
+    assert!(yard.witness.deletes_since(settled).is_empty(), "nobody drives, nobody deletes");
+    second.until("tester@");
+    second.press(&["A"]);
+    second.until("ARMED");
+    second.press(&["D"]);
+    second.until("if it is gone, its lease runs out first");
+    second.choose("Take over");
+    second.until("you drive");
+    yard.until("it carries on to where it was to go", |witness| {
+        witness.serving(":v1").len() == 4 && witness.serving(":v2").len() == NODES - 4
+    });
+    let expected: BTreeSet<String> =
+        before.values().filter(|pod| pod.image == GOOD[0]).map(|pod| pod.node.clone()).collect();
+    let replaced = replaced(&before, &yard.witness.pods());
+    assert!(replaced.is_subset(&expected), "what was at v2 was left alone: {replaced:?}");
+    keep(&second, 0);
+    yard.until("all serve v2", |witness| witness.serving(":v2").len() == NODES);
+    second.until("its controller drives");
+    assert_eq!(yard.witness.deletes_since(began).len(), NODES, "nothing was deleted twice");
+    assert_within_budget(&yard, began);
+}

@@ -2,14 +2,19 @@
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::program::Operator;
 
-/// Says how the program ended, and keeps what it said last on the screen.
-const SHELL: &str = r#""$@"; echo "it ended with $?"; exec sleep 600"#;
+/// Notes the program's process id in the file that it is called by; says how the program ended, and keeps what it said
+/// last on the screen. A program that was killed leaves the cursor anywhere, and the terminal raw.
+const SHELL: &str =
+    r#"sh -c 'echo $$ >"$0"; exec "$@"' "$0" "$@"; printf '\r\nit ended with %s\r\n' "$?"; exec sleep 600"#;
 
 /// For what takes a second on an idle machine.
 const SOON: Duration = Duration::from_secs(60);
@@ -18,6 +23,7 @@ const SOON: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Terminal {
     socket: String,
+    pid_file: PathBuf,
 }
 
 impl Terminal {
@@ -30,10 +36,12 @@ impl Terminal {
             return None;
         }
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let terminal = Self { socket: format!("rolldeck-test-{}-{number}", std::process::id()) };
+        let pid_file = operator.home().join(format!("terminal-{number}.pid"));
+        let terminal = Self { socket: format!("rolldeck-test-{}-{number}", std::process::id()), pid_file };
         let program = operator.command(line);
         let set = program.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)));
-        let start = ["sh", "-c", SHELL, "sh", "env", "-i", "TERM=screen-256color", "LANG=C.UTF-8"];
+        let pid_file = terminal.pid_file.to_string_lossy();
+        let start = ["sh", "-c", SHELL, &pid_file, "env", "-i", "TERM=screen-256color", "LANG=C.UTF-8"];
         let mut words: Vec<String> = start.map(str::to_owned).into();
         words.extend(set.map(|(name, value)| format!("{name}={value}")));
         words.push(program.get_program().to_string_lossy().into_owned());
@@ -55,6 +63,15 @@ impl Terminal {
     /// Types text.
     pub(crate) fn write(&self, text: &str) {
         self.tmux(["send-keys", "-l", text]);
+    }
+
+    /// Kills the program (SIGKILL), and returns when it is gone.
+    #[track_caller]
+    pub(crate) fn kill(&self) {
+        let pid = std::fs::read_to_string(&self.pid_file).unwrap();
+        let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+        kill_process(pid, Signal::KILL).unwrap();
+        self.until("it ended with 137");
     }
 
     /// What is on the screen.
