@@ -232,3 +232,33 @@ fn the_budget_holds_though_nothing_halts_it() {
         assert_eq!(stage.worst.lost, BUDGET, "{name}");
     }
 }
+
+/// An image that can be pulled, is ready for a second, and crashes, again and again. Where the DaemonSet says how long a
+/// pod must be ready, it is the same two; where it does not, that second lets one batch more go.
+#[test]
+fn an_image_that_crashes_is_found_out_by_min_ready_seconds() {
+    for (name, variant) in VARIANTS {
+        for (min_ready, lost) in [(10, BUDGET), (0, 2 * BUDGET)] {
+            let mut scenario = built_in("cascade").unwrap().with_controller(variant);
+            scenario.daemon_sets[0].min_ready_secs = min_ready;
+            let v2 = scenario.images.iter_mut().find(|image| *image.name == *V2).unwrap();
+            (v2.error, v2.crashes_after) = (None, Some(Duration::from_secs(3)));
+            let mut native = Stage::new(&scenario, SEED);
+            native.deploy(V2);
+            native.run_for(600);
+            assert_eq!((native.worst.lost, native.at(V2)), (NODES, NODES), "{name}, minReadySeconds {min_ready}");
+
+            let mut stage = Stage::new(&scenario, SEED);
+            stage.open("ops");
+            roll_out(&mut stage);
+            stage.run_for(600);
+            let halt = stage.shown(0).halt.unwrap();
+            assert!(halt.why.contains("crash loop"), "{name}, minReadySeconds {min_ready}: {}", halt.why);
+            assert!(stage.worst.lost <= lost, "{name}, minReadySeconds {min_ready}: {:?}", stage.worst);
+            assert!(stage.at(V2) <= lost, "{name}, minReadySeconds {min_ready}: {}", stage.at(V2));
+            stage.ask(0, Command::Undo { to: None });
+            stage.over(V1);
+            assert!(stage.run_until(60, |stage| stage.serving(V1) == NODES), "{name}, minReadySeconds {min_ready}");
+        }
+    }
+}

@@ -138,6 +138,16 @@ impl CauseKind {
         }
     }
 
+    /// Whether the registry was asked for the image, and has answered that it will not give it.
+    pub(crate) fn is_the_registrys_verdict(self) -> bool {
+        matches!(self, Self::ImageNotFound | Self::ImageDenied | Self::ImagePlatform)
+    }
+
+    /// Whether the image could not be pulled for a reason that says nothing of the image: the network, a limit.
+    pub(crate) fn leaves_the_image_open(self) -> bool {
+        matches!(self, Self::ImagePull | Self::ImageRateLimited)
+    }
+
     /// Whether this speaks against the new revision itself, so that nothing serving is replaced until it is clear.
     pub fn speaks_against_revision(self) -> bool {
         !matches!(self, Self::NotReady | Self::Unschedulable | Self::StuckTerminating | Self::NodeDown)

@@ -411,3 +411,26 @@ fn a_pull_that_is_tried_again_is_still_a_failure() {
     let (state, why) = console.state(&lab, "n1");
     assert_eq!((state, why.as_str()), (NodeState::Failed, "image not found"));
 }
+
+/// A node that flaps tries a pull while it is cut off. That the image is not there was known, and stays known.
+#[test]
+fn what_the_registry_has_said_stands_though_a_later_pull_does_not_reach_it() {
+    let mut lab = Lab::rolling(10, 2);
+    lab.broken.push("agent:bad".into());
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:bad");
+    console.partition(&mut lab, 9);
+    console.run_for(&mut lab, 20);
+    let pulls = |lab: &mut Lab, message: &str| {
+        lab.change_pod("n1", |pod| {
+            let (reason, message) = ("ImagePullBackOff".into(), Some(message.into()));
+            pod.containers[0].state = ContainerState::Waiting { reason, message };
+        });
+    };
+    pulls(&mut lab, "ErrImagePull: dial tcp: i/o timeout");
+    let (state, why) = console.state(&lab, "n1");
+    assert_eq!((state, why.as_str()), (NodeState::Failed, "image not found"));
+    pulls(&mut lab, "ErrImagePull: unauthorized");
+    let (state, why) = console.state(&lab, "n1");
+    assert_eq!((state, why.as_str()), (NodeState::Failed, "image access denied"), "another answer is news");
+}

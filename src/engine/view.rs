@@ -562,6 +562,9 @@ impl PodEntry {
         // A kubelet that tries a pull again says nothing of the last failure: it is over when the images are there.
         let tries_again =
             fact.deletion_at.is_none() && fact.containers.iter().any(|container| !container.image_present);
+        // Nor does one that could not reach the registry take back what the registry has said before.
+        let verdict = known.filter(|known| tries_again && known.cause.kind.is_the_registrys_verdict());
+        let diagnosed = diagnosed.filter(|now| !(verdict.is_some() && now.cause.kind.leaves_the_image_open()));
         let trouble = diagnosed.or_else(|| known.filter(|_| tries_again).cloned());
         Self { fact, first_seen, ready_seen, trouble, node, listed: true }
     }
