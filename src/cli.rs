@@ -34,8 +34,8 @@ use std::sync::Arc;
 use clap::{CommandFactory, FromArgMatches};
 
 use crate::driver::practice::Practice;
-use crate::driver::{Access, AccessError, ClusterSession, Session};
-use args::{Cli, Command, DaemonSetName, Global, Look, OnCluster, OutputFormat, StatusArgs};
+use crate::driver::{Access, AccessError, AuditLog, ClusterSession, Session};
+use args::{Cli, Command, DaemonSetName, Global, LogTo, Look, OnCluster, OutputFormat, StatusArgs};
 use output::{Letters, Output};
 
 pub use error::{CliError, Exit};
@@ -163,8 +163,9 @@ where
 }
 
 fn access(global: &Global) -> Access {
-    let Global { namespace, context, kubeconfig, impersonate, .. } = global.clone();
-    Access { kubeconfig, context, namespace, impersonate }
+    let Global { namespace, context, kubeconfig, impersonate, audit_log, .. } = global.clone();
+    let audit = audit_log.map_or_else(AuditLog::usual, |LogTo(log)| log);
+    Access { kubeconfig, context, namespace, impersonate, audit }
 }
 
 /// Whether a console can be had and is wanted; otherwise the same is told line by line.

@@ -11,6 +11,8 @@
 //! wire into lean types of our own, borrowed from the line they came in, and become facts at once. Nothing here holds a
 //! fleet. No rule lives here either: what a fact means is decided in the engine.
 //!
+//! Events about what happened go the other way by a door of their own ([`Recorder`]): nothing waits for them.
+//!
 //! Writes are never repeated by this adapter: whether to try again is the engine's decision, because only it knows what
 //! a write that may have happened costs.
 
@@ -23,6 +25,7 @@ mod fleet;
 mod http;
 mod lean;
 mod native;
+mod recorder;
 mod rights;
 #[cfg(test)]
 mod scripted;
@@ -32,9 +35,10 @@ mod workload;
 mod write;
 
 pub use clock::Clock;
-pub use connect::{Cluster, ConnectError, Target};
+pub use connect::{Cluster, ConnectError, Credentials, Target};
 pub use feed::{Attachment, Feed};
 pub use fleet::{Fleet, FleetEvent};
 pub use http::{Traffic, TrafficCount};
 pub use lean::LeanDaemonSet;
+pub use recorder::{Note, Recorder};
 pub use write::{Executed, Writer};

@@ -4,13 +4,16 @@
 //! commands, and never wait for the network.
 
 pub mod access;
+pub mod audit;
 mod fleet;
 pub mod handle;
 pub mod practice;
 mod run;
 mod session;
 pub mod simulate;
+mod trail;
 
 pub use access::{Access, AccessError};
+pub use audit::AuditLog;
 pub use handle::{CommandError, DrivenBy, Fleet, FleetRow, FleetState, Request, Rollout, Session};
 pub use session::ClusterSession;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::driver::AuditLog;
 use crate::driver::practice;
 use crate::engine::command::{Command as Ask, Early, Step};
 use crate::engine::image::ImageRef;
@@ -75,6 +76,25 @@ pub(crate) struct Global {
     /// Only ASCII characters
     #[arg(long, global = true)]
     pub(crate) ascii: bool,
+    /// Where it is logged who did what: a file, or `none` [default: rolldeck/audit.jsonl in XDG_STATE_HOME or ~/.local/state]
+    #[arg(long, global = true, value_name = "FILE", env = "ROLLDECK_AUDIT_LOG", hide_env_values = true)]
+    pub(crate) audit_log: Option<LogTo>,
+}
+
+/// A log file as it is typed: `none` is no file.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct LogTo(pub(crate) AuditLog);
+
+impl FromStr for LogTo {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "" => Err("name a file, or `none`".to_owned()),
+            "none" => Ok(Self(AuditLog::Nowhere)),
+            path => Ok(Self(AuditLog::File(path.into()))),
+        }
+    }
 }
 
 /// How the console looks.

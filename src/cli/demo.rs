@@ -21,7 +21,7 @@ pub(crate) async fn run(args: DemoArgs, global: &Global, output: &mut Output) ->
     if args.serve {
         return serve(&practice, args.write_kubeconfig.as_deref(), output).await;
     }
-    let session = practice.session().await?;
+    let session = practice.session(global.audit_log.clone().unwrap_or_default().0).await?;
     let (namespace, name) = practice.daemonset().unzip();
     if !wants_console(&args.look, global) {
         let name = name.map(|name| DaemonSetName(name.to_owned()));

@@ -48,6 +48,44 @@ pub struct Cluster {
     context: Arc<str>,
     namespace: Arc<str>,
     server: Arc<str>,
+    credentials: Credentials,
+}
+
+/// As whom we go there: names, and what must never be shown.
+#[derive(Clone, Default)]
+pub struct Credentials {
+    /// The kubeconfig's name for them.
+    pub user: Option<String>,
+    /// Whom we impersonate.
+    pub impersonates: Option<String>,
+    secrets: Vec<String>,
+}
+
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { user, impersonates, secrets: _ } = self;
+        f.debug_struct("Credentials").field("user", user).field("impersonates", impersonates).finish_non_exhaustive()
+    }
+}
+
+impl Credentials {
+    fn of(user: Option<String>, config: &kube::Config) -> Self {
+        let auth = &config.auth_info;
+        // Only its own serialization hands them out.
+        let fields = serde_json::to_value(auth).unwrap_or_default();
+        let secret = |name: &str| fields[name].as_str().map(str::to_owned);
+        let proxy = config
+            .proxy_url
+            .as_ref()
+            .and_then(|proxy| proxy.authority()?.as_str().rsplit_once('@').map(|(user, _)| user.to_owned()));
+        let secrets = [secret("token"), secret("password"), secret("client-key-data"), proxy];
+        Self { user, impersonates: auth.impersonate.clone(), secrets: secrets.into_iter().flatten().collect() }
+    }
+
+    /// What must never be shown, wherever it is echoed: to be taken out of texts by its value.
+    pub fn secrets(&self) -> &[String] {
+        &self.secrets
+    }
 }
 
 impl std::fmt::Debug for Cluster {
@@ -79,7 +117,7 @@ impl Cluster {
     pub async fn connect(target: &Target) -> Result<Self, ConnectError> {
         // Another provider that was installed before does as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let (mut config, context) = load(target).await?;
+        let (mut config, context, user) = load(target).await?;
         if let Some(namespace) = &target.namespace {
             config.default_namespace.clone_from(namespace);
         }
@@ -92,6 +130,7 @@ impl Cluster {
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         // Whether a write is repeated is the engine's decision.
         config.default_retry = false;
+        let credentials = Credentials::of(user, &config);
         let server: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
         let namespace: Arc<str> = config.default_namespace.as_str().into();
         let client = client::client(config).map_err(|error| match &error {
@@ -103,7 +142,7 @@ impl Cluster {
                 None => ConnectError::Credentials { context: context.clone(), why: root_cause(&error) },
             },
         })?;
-        Ok(Self { http: Http::new(client, Clock::start()), context: context.into(), namespace, server })
+        Ok(Self { http: Http::new(client, Clock::start()), context: context.into(), namespace, server, credentials })
     }
 
     /// Asks the server for its version, and so finds out whether it answers us at all.
@@ -143,6 +182,11 @@ impl Cluster {
         &self.server
     }
 
+    /// As whom we go there.
+    pub fn credentials(&self) -> &Credentials {
+        &self.credentials
+    }
+
     /// The clock by which events and snapshots of this connection are dated.
     pub fn clock(&self) -> Clock {
         self.http.clock()
@@ -165,13 +209,13 @@ impl Cluster {
     }
 }
 
-/// The configuration and the context's name.
-async fn load(target: &Target) -> Result<(kube::Config, String), ConnectError> {
+/// The configuration, the context's name, and what it calls our credentials.
+async fn load(target: &Target) -> Result<(kube::Config, String, Option<String>), ConnectError> {
     let files = files(target.kubeconfig.as_deref());
     let present: Vec<&PathBuf> = files.iter().filter(|path| target.kubeconfig.is_some() || path.exists()).collect();
     if present.is_empty() {
         return match kube::Config::incluster() {
-            Ok(config) => Ok((config, "in-cluster".to_owned())),
+            Ok(config) => Ok((config, "in-cluster".to_owned(), None)),
             Err(_) if std::env::var_os("KUBERNETES_SERVICE_HOST").is_none() => {
                 Err(ConnectError::NoKubeconfig { tried: files })
             }
@@ -185,6 +229,8 @@ async fn load(target: &Target) -> Result<(kube::Config, String), ConnectError> {
             .map_err(|error| ConnectError::of_file(path, &error))?;
     }
     let context = pick_context(&kubeconfig, target.context.as_deref())?;
+    let named = kubeconfig.contexts.iter().find(|known| known.name == context);
+    let user = named.and_then(|named| named.context.as_ref()?.user.clone()).filter(|user| !user.is_empty());
     let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| match &error {
         KubeconfigError::LoadClientCertificate(_) | KubeconfigError::LoadClientKey(_) => {
@@ -192,7 +238,7 @@ async fn load(target: &Target) -> Result<(kube::Config, String), ConnectError> {
         }
         _ => ConnectError::BrokenContext { context: context.clone(), why: error.to_string() },
     })?;
-    Ok((config, context))
+    Ok((config, context, user))
 }
 
 /// Where a kubeconfig is looked for, as kubectl does.

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::bucket::Bucket;
 use super::http::{Call, Failure, Http, with_query};
 use super::lean::{Interner, PodWire, lease_fact, lease_object};
+use super::recorder::{self, Recorder};
 use super::subjects::{Shared, SharedWorkload};
 use crate::engine::Str;
 use crate::engine::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
@@ -62,6 +63,12 @@ impl Executed {
 impl Writer {
     pub(super) fn new(http: Http, workload: SharedWorkload, shared: Arc<Shared>, namespace: Str, name: Str) -> Self {
         Self { http, workload, shared, namespace, name, deletes: Bucket::new() }
+    }
+
+    /// Starts to write Events about the same DaemonSet, in the name of `identity`.
+    pub fn recorder(&self, identity: Str) -> Recorder {
+        let Self { http, workload, shared, namespace, name, .. } = self.clone();
+        recorder::spawn(recorder::Scope { http, workload, shared, namespace, name, identity })
     }
 
     /// Makes the write that `effect` asks for.

@@ -5,6 +5,8 @@
 
 use std::path::PathBuf;
 
+use super::audit::AuditLog;
+
 /// Which cluster is meant, and as whom; what is left out comes from the kubeconfig.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Access {
@@ -16,6 +18,8 @@ pub struct Access {
     pub namespace: Option<String>,
     /// A user to impersonate.
     pub impersonate: Option<String>,
+    /// Where it is logged what is done there.
+    pub audit: AuditLog,
 }
 
 /// Why a cluster could not be opened.

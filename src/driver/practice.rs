@@ -5,7 +5,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::{Access, AccessError, ClusterSession};
+use super::{Access, AccessError, AuditLog, ClusterSession};
 use crate::engine::Str;
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::time::Timestamp;
@@ -70,19 +70,19 @@ impl Practice {
         self.daemonset.as_ref().map(|(namespace, name)| (&**namespace, &**name))
     }
 
-    /// Opens a session on it, as on any other cluster.
+    /// Opens a session on it, as on any other cluster. What is logged is marked as practice.
     ///
     /// # Errors
     /// See [`AccessError`].
-    pub async fn session(&self) -> Result<ClusterSession, AccessError> {
+    pub async fn session(&self, audit: AuditLog) -> Result<ClusterSession, AccessError> {
         // A session is opened from a file, like any other; it is read once.
         let file =
             private_file(&self.kubeconfig()).map_err(|error| failed("writing the practice kubeconfig", &error))?;
-        let access = Access { kubeconfig: Some(file.clone()), ..Access::default() };
+        let access = Access { kubeconfig: Some(file.clone()), audit, ..Access::default() };
         let session = ClusterSession::open(&access).await;
         // Left over, it would name a port where nobody listens; nothing worse.
         let _ = std::fs::remove_file(&file);
-        session
+        session.map(ClusterSession::in_practice)
     }
 }
 

@@ -25,6 +25,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use super::handle::{CommandError, Request, Rollout};
+use super::trail::Trail;
 use crate::cluster::{Clock, Executed, Writer};
 use crate::engine::command::{Command, CommandId, Notice};
 use crate::engine::effect::{Effect, EffectError, EffectErrorKind, EffectId};
@@ -66,6 +67,7 @@ pub(super) fn spawn<H: Hands, F: Send + 'static>(
     clock: Clock,
     events: mpsc::Receiver<Event>,
     hands: H,
+    trail: Trail,
     feed: F,
 ) -> Rollout {
     let mut engine = Engine::new(config);
@@ -78,6 +80,7 @@ pub(super) fn spawn<H: Hands, F: Send + 'static>(
         engine,
         clock,
         hands,
+        trail,
         events,
         requests: asked,
         effects: JoinSet::new(),
@@ -113,6 +116,7 @@ struct Driver<H> {
     engine: Engine,
     clock: Clock,
     hands: H,
+    trail: Trail,
     events: mpsc::Receiver<Event>,
     requests: mpsc::Receiver<Request>,
     effects: JoinSet<(EffectId, Executed)>,
@@ -178,6 +182,7 @@ impl<H: Hands> Driver<H> {
             }
             self.settle();
             if self.is_over() {
+                self.trail.finish().await;
                 return;
             }
             self.wait().await;
@@ -202,6 +207,7 @@ impl<H: Hands> Driver<H> {
                 self.publish.wanted(Urgency::InTurn);
             }
             Some(event) = self.events.recv() => self.event(event),
+            () = self.trail.another_complaint() => self.publish.wanted(Urgency::InTurn),
         }
     }
 
@@ -284,7 +290,8 @@ impl<H: Hands> Driver<H> {
 
     fn publish_now(&mut self) {
         let began = Instant::now();
-        let snapshot = self.engine.snapshot(self.clock.now());
+        let unaudited = self.trail.complaints();
+        let snapshot = Snapshot { unaudited, ..self.engine.snapshot(self.clock.now()) };
         self.snapshots.send_if_modified(|last| {
             let news = !last.shows_the_same_as(&snapshot);
             if news {
@@ -308,8 +315,7 @@ impl<H: Hands> Driver<H> {
                         let _ = answer.send(result.map_err(CommandError::Failed));
                     }
                 }
-                // What happened by itself is in the snapshot: phase, halt and alarms tell it.
-                Notice::Happened(_) => {}
+                Notice::Happened(happening) => self.trail.tell(&happening),
             }
         }
     }

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::sync::{mpsc, watch};
 
 use super::access::{Access, AccessError};
+use super::audit::{self, Log, Origin, Place, Secrets, Subject};
 use super::handle::{Fleet, Rollout, Session};
+use super::trail::Trail;
 use super::{fleet, run};
 use crate::cluster::{Attachment, Cluster, ConnectError, Target, TrafficCount};
 use crate::engine::{Config, Role, Str, Timing};
@@ -18,6 +20,9 @@ pub struct ClusterSession {
     runtime: tokio::runtime::Handle,
     identity: Identity,
     timing: Timing,
+    origin: Arc<Origin>,
+    secrets: Secrets,
+    log: Option<Log>,
 }
 
 impl ClusterSession {
@@ -27,11 +32,15 @@ impl ClusterSession {
     /// # Errors
     /// See [`AccessError`].
     pub async fn open(access: &Access) -> Result<Self, AccessError> {
-        let Access { kubeconfig, context, namespace, impersonate } = access.clone();
+        let Access { kubeconfig, context, namespace, impersonate, audit } = access.clone();
         let target = Target { kubeconfig, context, namespace, as_user: impersonate, as_groups: Vec::new() };
         let cluster = Cluster::connect(&target).await?;
         let runtime = tokio::runtime::Handle::current();
-        Ok(Self { cluster, runtime, identity: Identity::new(), timing: Timing::default() })
+        let origin = Arc::new(origin_on(&cluster));
+        let secrets = Secrets::new(cluster.credentials().secrets().iter().cloned());
+        let log = audit.path().map(|path| Log::to(path.to_owned()));
+        let identity = Identity::new();
+        Ok(Self { cluster, runtime, identity, timing: Timing::default(), origin, secrets, log })
     }
 
     /// Asks the server for its version, and so finds out whether it answers us at all.
@@ -46,6 +55,13 @@ impl ClusterSession {
     #[must_use]
     pub fn with_timing(self, timing: Timing) -> Self {
         Self { timing, ..self }
+    }
+
+    /// The same session on a practice cluster: the log says that nothing of it is real.
+    #[must_use]
+    pub(super) fn in_practice(mut self) -> Self {
+        Arc::make_mut(&mut self.origin).cluster.practice = true;
+        self
     }
 
     /// What this session has cost the API server so far.
@@ -74,12 +90,38 @@ impl Session for ClusterSession {
             role,
             timing: self.timing,
         };
-        run::spawn(config, self.cluster.clock(), events, writer, feed)
+        let subject = Subject {
+            origin: self.origin.clone(),
+            secrets: self.secrets.clone(),
+            namespace: config.namespace.clone(),
+            name: config.name.clone(),
+            identity: config.identity.clone(),
+        };
+        let trail = Trail::new(subject, self.log.clone(), writer.recorder(config.identity.clone()));
+        run::spawn(config, self.cluster.clock(), events, writer, trail, feed)
     }
 
     fn fleet(&self, namespace: Option<&str>) -> watch::Receiver<Arc<Fleet>> {
         let _on = self.runtime.enter();
         fleet::spawn(&self.cluster, namespace, self.identity.clone())
+    }
+}
+
+/// From where, and as whom, on this cluster.
+fn origin_on(cluster: &Cluster) -> Origin {
+    let credentials = cluster.credentials();
+    // Host and port; whatever else an address can carry is nobody's business.
+    let server = cluster.server().split_once("://").map_or(cluster.server(), |(_, server)| server);
+    let server = server.split('/').next().and_then(|server| server.rsplit('@').next()).unwrap_or_default();
+    Origin {
+        from: Place::here(),
+        cluster: audit::Access {
+            context: cluster.context().into(),
+            server: server.into(),
+            user: credentials.user.as_deref().map(Into::into),
+            impersonates: credentials.impersonates.as_deref().map(Into::into),
+            practice: false,
+        },
     }
 }
 

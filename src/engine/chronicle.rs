@@ -5,11 +5,13 @@
 
 #[cfg(test)]
 mod tests;
+mod values;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::values::Values;
 use super::command::{Command, CommandId, Notice};
 use super::happening::{AfterFlip, Happening, ImageChanged, NODES_NAMED, PatchChange, Reach, Succession, Upshot, What};
 use super::lock::Want;
@@ -88,11 +90,25 @@ impl Engine {
         command: Option<CommandId>,
         said: Option<Str>,
     ) {
+        let said = said.map(|said| self.without_values(&said));
         let happening = Happening { at: self.now, by, what, result, command, said, reach };
         if reach >= Reach::Timeline {
             self.chronicle.keep(happening.clone());
         }
         self.say(Notice::Happened(Box::new(happening)));
+    }
+
+    /// What a server said, without what the template keeps to itself.
+    fn without_values(&self, said: &str) -> Str {
+        let mut values = Values::default();
+        if let Some(daemonset) = &self.view.daemonset {
+            values.add_template(daemonset.template.json());
+            daemonset.annotations.iter().for_each(|(_, value)| values.add(value));
+        }
+        self.view.own_revisions().for_each(|revision| values.add_template(revision.template.json()));
+        values.add_name(&self.config().namespace);
+        values.add_name(&self.config().name);
+        values.taken_out_of(said).into()
     }
 
     // ── Commands ──────────────────────────────────────────────────────────────────────────────────────────────────

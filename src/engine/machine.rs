@@ -315,7 +315,12 @@ impl Engine {
     /// As [`Engine::command`].
     pub fn preview(&mut self, command: &Command, now: Timestamp) -> Result<Preview, Refusal> {
         self.refresh(now);
-        self.preview_of(command, now)
+        let preview = self.preview_of(command, now);
+        // An errand previews what it is about to do: one that is refused then was tried.
+        if let (Err(refusal), Role::Errand) = (&preview, self.config.role) {
+            self.tell_refused(command, &refusal.to_string());
+        }
+        preview
     }
 
     /// Decides what to write next. Every effect counts against the budget from here on, until its outcome is seen.

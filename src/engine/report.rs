@@ -59,6 +59,7 @@ impl Engine {
             halt: self.progress.halt.clone().filter(|_| self.is_halted(&intent)),
             alarms: self.alarms(record.is_some(), &intent, now),
             timeline: Arc::default(),
+            unaudited: Vec::new(),
             skew_millis: self.view.skew_millis,
             nodes: self.node_views(&phase).into(),
             phase,

@@ -80,6 +80,8 @@ pub struct Snapshot {
     pub alarms: Vec<Alarm>,
     /// What happened lately, newest last; only what people decide by.
     pub timeline: Arc<[Happening]>,
+    /// What of the audit trail is not written, and why; told by whoever writes it.
+    pub unaudited: Vec<Str>,
     /// The API server's clock minus ours, in milliseconds, once measured.
     pub skew_millis: Option<i64>,
     /// One entry per node that runs, should run or ran a pod: by trouble, then moving, then next in line, then the rest.

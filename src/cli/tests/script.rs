@@ -306,6 +306,7 @@ pub(super) fn rollout() -> Snapshot {
         halt: None,
         alarms: Vec::new(),
         timeline: Arc::default(),
+        unaudited: Vec::new(),
         skew_millis: Some(0),
         nodes: [
             cause(node("ipc-017", NodeState::Failed)),

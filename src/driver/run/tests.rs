@@ -60,7 +60,7 @@ fn run(say: fn(&Effect) -> Executed) -> Run {
     let (events, seen) = mpsc::channel(EVENTS);
     let hands = Scripted::new(say);
     let feed_ended = Arc::new(Mutex::new(false));
-    let rollout = spawn(config, Clock::start(), seen, hands.clone(), Feed(feed_ended.clone()));
+    let rollout = spawn(config, Clock::start(), seen, hands.clone(), Trail::default(), Feed(feed_ended.clone()));
     Run { rollout, events, hands, feed_ended }
 }
 

@@ -140,6 +140,7 @@ pub(super) fn loading() -> Snapshot {
         halt: None,
         alarms: Vec::new(),
         timeline: Arc::default(),
+        unaudited: Vec::new(),
         skew_millis: None,
         nodes: Arc::new([]),
     }

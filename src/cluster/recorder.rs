@@ -1,0 +1,401 @@
+//! Events on the DaemonSet: what `kubectl describe` shows of who did what.
+//!
+//! ```text
+//!  Note ──▶ bounded queue ──▶ one task: a token, one POST, at most three tries ──▶ Event
+//!                                └──▶ what is wrong with it
+//! ```
+//!
+//! Best effort, by Kubernetes' own rules for events: never waited for, never tried for ever, never a storm. What is not told
+//! here is in the local log. Written as `core/v1` with both generations of fields, so that every kubectl shows its age
+//! and its source, and with `eventTime`, so that consoles can put them in order.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, sleep};
+
+use super::http::{Call, Failure, Http, with_query};
+use super::subjects::{Shared, SharedWorkload};
+use crate::engine::Str;
+use crate::engine::effect::EffectErrorKind;
+use crate::engine::happening::Tone;
+use crate::engine::time::Timestamp;
+
+/// `source.component`: what `kubectl describe` shows under "From", and what our own are selected by.
+pub(super) const SOURCE: &str = "rolldeck";
+/// `reportingComponent`.
+const REPORTER: &str = "rolldeck.io/console";
+/// As many notes may wait.
+const WAITING: usize = 64;
+/// Events at once after a quiet time, and one more after each such while. As client-go's spam filter, but that a person
+/// who steps through a rollout is not taken for spam.
+const BURST: u32 = 25;
+const REFILL: Duration = Duration::from_secs(10);
+const TRIES: u32 = 3;
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// After it was forbidden it is tried again then: roles change.
+const FORBIDDEN_FOR: Duration = Duration::from_secs(600);
+/// The API server's limits for a message and for a reporting instance, in bytes.
+const MESSAGE: usize = 1_024;
+const INSTANCE: usize = 128;
+
+/// What an Event is to say.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Note {
+    /// When it happened, by the clock of this process.
+    pub at: Timestamp,
+    /// Whether it is bad news.
+    pub tone: Tone,
+    /// Short, stable, CamelCase.
+    pub reason: String,
+    /// Who did what. Cut short where it is too long.
+    pub says: String,
+    /// From where; never cut.
+    pub from: String,
+}
+
+/// Writes the Events of one rollout. It ends when the last clone is dropped.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    queue: mpsc::Sender<Job>,
+    dropped: Arc<AtomicU32>,
+    complaint: watch::Receiver<Option<Str>>,
+}
+
+#[derive(Debug)]
+enum Job {
+    Note(Note),
+    Done(oneshot::Sender<()>),
+}
+
+impl Recorder {
+    /// Hands over a note; returns at once.
+    pub fn record(&self, note: Note) {
+        if self.queue.try_send(Job::Note(note)).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until all that was handed over is written, or given up.
+    pub async fn recorded(&self) {
+        let (done, all) = oneshot::channel();
+        if self.queue.send(Job::Done(done)).await.is_ok() {
+            let _ = all.await;
+        }
+    }
+
+    /// Why Events are not written.
+    pub fn complaint(&self) -> watch::Receiver<Option<Str>> {
+        self.complaint.clone()
+    }
+}
+
+/// What the Events of one rollout have in common.
+pub(super) struct Scope {
+    pub(super) http: Http,
+    pub(super) workload: SharedWorkload,
+    pub(super) shared: Arc<Shared>,
+    pub(super) namespace: Str,
+    pub(super) name: Str,
+    /// Who we are, as a Lease names us.
+    pub(super) identity: Str,
+}
+
+/// Starts a recorder.
+pub(super) fn spawn(scope: Scope) -> Recorder {
+    let (queue, jobs) = mpsc::channel(WAITING);
+    let (said, complaint) = watch::channel(None);
+    let dropped = Arc::new(AtomicU32::new(0));
+    let clerk = Clerk {
+        scope,
+        said,
+        dropped: dropped.clone(),
+        tokens: Tokens { left: BURST, at: Instant::now() },
+        forbidden_until: None,
+        written: 0,
+        unique: RandomState::new(),
+    };
+    tokio::spawn(clerk.work(jobs));
+    Recorder { queue, dropped, complaint }
+}
+
+/// How many Events may be written now.
+struct Tokens {
+    left: u32,
+    at: Instant,
+}
+
+impl Tokens {
+    async fn take(&mut self) {
+        let now = Instant::now();
+        let periods = u32::try_from((now - self.at).as_millis() / REFILL.as_millis()).unwrap_or(u32::MAX);
+        self.left = self.left.saturating_add(periods).min(BURST);
+        self.at = if self.left == BURST { now } else { self.at + REFILL * periods };
+        if self.left == 0 {
+            tokio::time::sleep_until(self.at + REFILL).await;
+            self.at += REFILL;
+            self.left = 1;
+        }
+        self.left -= 1;
+    }
+}
+
+struct Clerk {
+    scope: Scope,
+    said: watch::Sender<Option<Str>>,
+    dropped: Arc<AtomicU32>,
+    tokens: Tokens,
+    forbidden_until: Option<Instant>,
+    written: u64,
+    unique: RandomState,
+}
+
+impl Clerk {
+    async fn work(mut self, mut jobs: mpsc::Receiver<Job>) {
+        while let Some(job) = jobs.recv().await {
+            match job {
+                Job::Note(note) => self.write(&note).await,
+                Job::Done(done) => {
+                    // Whoever asked may have stopped waiting.
+                    let _ = done.send(());
+                }
+            }
+        }
+    }
+
+    async fn write(&mut self, note: &Note) {
+        if self.forbidden_until.is_some_and(|until| Instant::now() < until) {
+            return;
+        }
+        let Some(event) = self.event(note) else {
+            // Nothing is known of the DaemonSet: there is nothing to hang it on.
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        self.tokens.take().await;
+        let written = self.post(&event).await;
+        self.forbidden_until = None;
+        let complaint = match written {
+            Ok(()) => None,
+            Err(failure) => {
+                if failure.kind() == EffectErrorKind::Forbidden {
+                    self.forbidden_until = Some(Instant::now() + FORBIDDEN_FOR);
+                }
+                self.dropped.fetch_add(1, Ordering::Relaxed);
+                Some(Str::from(format!("no Events on the DaemonSet: {failure}")))
+            }
+        };
+        self.said.send_if_modified(|said| {
+            let news = *said != complaint;
+            *said = complaint;
+            news
+        });
+    }
+
+    async fn post(&self, event: &Value) -> Result<(), Failure> {
+        let path = format!("/api/v1/namespaces/{}/events", self.scope.namespace);
+        let path = with_query(&path, &[("fieldManager", SOURCE)]);
+        let body = event.to_string().into_bytes();
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let call = Call {
+                method: Method::POST,
+                path: &path,
+                content_type: "application/json",
+                body: body.clone(),
+                timeout: TIMEOUT,
+            };
+            let failure = match self.scope.http.call(call).await {
+                Ok(_) => return Ok(()),
+                Err(failure) => failure,
+            };
+            let wait = match failure.kind() {
+                // The try before was written, and its answer lost.
+                EffectErrorKind::Conflict if tries > 1 => return Ok(()),
+                EffectErrorKind::NotSent | EffectErrorKind::Unknown => Duration::from_secs(1 << tries),
+                EffectErrorKind::Throttled { retry_after_millis } => {
+                    Duration::from_millis(retry_after_millis).min(REFILL)
+                }
+                _ => return Err(failure),
+            };
+            if tries >= TRIES {
+                return Err(failure);
+            }
+            sleep(wait).await;
+        }
+    }
+
+    fn event(&mut self, note: &Note) -> Option<Value> {
+        let Scope { workload, shared, namespace, name, identity, http, .. } = &self.scope;
+        let uid = shared.daemonset.borrow().as_ref().map(|daemonset| daemonset.uid.clone())?;
+        let (api_version, kind) = workload.api_kind();
+        // Everybody reads it by the API server's clock.
+        let skew = http.skew().borrow().unwrap_or_default();
+        let at = Timestamp::from_millis(note.at.millis().saturating_add(skew));
+        self.written += 1;
+        let unique = self.unique.hash_one((identity, self.written));
+        let stem = cut(name, 200).trim_end_matches(['.', '-']);
+        let dropped = match self.dropped.swap(0, Ordering::Relaxed) {
+            0 => String::new(),
+            more => format!(" [{more} before this were not written]"),
+        };
+        let rest = format!("{}{dropped}", note.from);
+        let says = match note.says.len() + rest.len() {
+            ..=MESSAGE => note.says.clone(),
+            _ => format!("{}…", cut(&note.says, MESSAGE.saturating_sub(rest.len() + '…'.len_utf8()))),
+        };
+        Some(json!({
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": format!("{stem}.{unique:016x}"), "namespace": &**namespace},
+            "involvedObject": {
+                "apiVersion": api_version, "kind": kind, "namespace": &**namespace, "name": &**name, "uid": &*uid,
+            },
+            "type": match note.tone { Tone::Normal => "Normal", Tone::Warning => "Warning" },
+            "reason": note.reason,
+            "message": format!("{says}{rest}"),
+            "action": note.reason.strip_prefix("Rollout").unwrap_or(&note.reason),
+            "source": {"component": SOURCE},
+            "reportingComponent": REPORTER,
+            "reportingInstance": cut(identity, INSTANCE),
+            "eventTime": at.to_rfc3339_micros(),
+            "firstTimestamp": at.to_rfc3339(),
+            "lastTimestamp": at.to_rfc3339(),
+            "count": 1,
+        }))
+    }
+}
+
+/// As much of `text` as fits in so many bytes.
+fn cut(text: &str, bytes: usize) -> &str {
+    let mut end = text.len().min(bytes);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::native::Native;
+    use super::super::scripted::{Says, Scripted};
+    use super::*;
+    use crate::engine::facts::DaemonSetFact;
+
+    fn note(says: &str) -> Note {
+        Note {
+            at: Timestamp::from_millis(1_800_000_000_123),
+            tone: Tone::Warning,
+            reason: "RolloutHalted".to_owned(),
+            says: says.to_owned(),
+            from: " (driven by ada@bastion)".to_owned(),
+        }
+    }
+
+    async fn recorder(script: Vec<Says>) -> (Recorder, Scripted) {
+        let server = Scripted::new(script).await;
+        let shared = Shared::new();
+        shared.daemonset_is(&DaemonSetFact { uid: "u1".into(), ..DaemonSetFact::default() });
+        let scope = Scope {
+            http: server.http.clone(),
+            workload: Arc::new(Native),
+            shared,
+            namespace: "edge".into(),
+            name: "agent".into(),
+            identity: "ada@bastion/1f00c3a9".into(),
+        };
+        (spawn(scope), server)
+    }
+
+    fn refused(code: u16) -> Says {
+        Says::Json(code, json!({"kind": "Status", "message": "events is forbidden", "code": code}))
+    }
+
+    #[tokio::test]
+    async fn an_event_is_what_kubectl_describe_shows() {
+        let (recorder, server) = recorder(vec![Says::Json(201, json!({}))]).await;
+        recorder.record(note("halted: image not found on 1 node (n1)"));
+        recorder.recorded().await;
+        let asked = server.asked();
+        assert_eq!(asked[0].line, "POST /api/v1/namespaces/edge/events?fieldManager=rolldeck");
+        let mut event = asked[0].body.clone();
+        let name = event["metadata"]["name"].take();
+        assert!(name.as_str().unwrap().starts_with("agent."), "{name}");
+        assert_eq!(
+            event,
+            json!({
+                "apiVersion": "v1", "kind": "Event", "metadata": {"name": null, "namespace": "edge"},
+                "involvedObject": {
+                    "apiVersion": "apps/v1", "kind": "DaemonSet", "namespace": "edge", "name": "agent", "uid": "u1",
+                },
+                "type": "Warning", "reason": "RolloutHalted", "action": "Halted",
+                "message": "halted: image not found on 1 node (n1) (driven by ada@bastion)",
+                "source": {"component": "rolldeck"}, "reportingComponent": "rolldeck.io/console",
+                "reportingInstance": "ada@bastion/1f00c3a9", "count": 1,
+                "eventTime": "2027-01-15T08:00:00.123000Z",
+                "firstTimestamp": "2027-01-15T08:00:00Z", "lastTimestamp": "2027-01-15T08:00:00Z",
+            })
+        );
+        assert_eq!(*recorder.complaint().borrow(), None);
+    }
+
+    #[tokio::test]
+    async fn what_is_forbidden_is_complained_of_once_and_not_tried_again() {
+        let (recorder, server) = recorder(vec![refused(403)]).await;
+        for _ in 0..5 {
+            recorder.record(note("halted"));
+        }
+        recorder.recorded().await;
+        assert_eq!(server.asked().len(), 1);
+        let complaint = recorder.complaint().borrow().clone().unwrap();
+        assert_eq!(&*complaint, "no Events on the DaemonSet: events is forbidden");
+    }
+
+    #[tokio::test]
+    async fn a_lost_answer_is_tried_again_and_written_once() {
+        let (recorder, server) = recorder(vec![Says::HangsUp, refused(409)]).await;
+        recorder.record(note("halted"));
+        recorder.recorded().await;
+        let asked = server.asked();
+        assert_eq!(asked.len(), 2);
+        assert_eq!(asked[0].body["metadata"]["name"], asked[1].body["metadata"]["name"], "the name is the same");
+        assert_eq!(*recorder.complaint().borrow(), None);
+    }
+
+    #[tokio::test]
+    async fn a_long_message_is_cut_but_not_from_where_and_what_was_left_out_is_owned_up_to() {
+        let (recorder, server) = recorder(vec![refused(422), Says::Json(201, json!({}))]).await;
+        recorder.record(note("first"));
+        recorder.record(note(&"ä".repeat(900)));
+        recorder.recorded().await;
+        let message = server.asked()[1].body["message"].as_str().unwrap().to_owned();
+        assert!(message.len() <= MESSAGE, "{}", message.len());
+        assert!(message.ends_with("ä… (driven by ada@bastion) [1 before this were not written]"), "{message}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_is_free_and_then_there_is_one_every_ten_seconds() {
+        let mut tokens = Tokens { left: BURST, at: Instant::now() };
+        let began = Instant::now();
+        for _ in 0..BURST {
+            tokens.take().await;
+        }
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        for _ in 0..3 {
+            tokens.take().await;
+        }
+        assert_eq!(began.elapsed(), 3 * REFILL);
+        tokio::time::sleep(10 * REFILL).await;
+        let began = Instant::now();
+        for _ in 0..10 {
+            tokens.take().await;
+        }
+        assert_eq!(began.elapsed(), Duration::ZERO);
+    }
+}

@@ -1,0 +1,178 @@
+//! A file of lines that several processes share: each line is one write, and the file never grows without bound.
+//!
+//! ```text
+//!  audit.jsonl ── full ──▶ audit.jsonl.1     (what was there before goes)
+//! ```
+//!
+//! Who finds it full takes a lock on it, looks whether it still has its name, and renames it; who wrote to it meanwhile finds
+//! at its next line that the name is another file's, and opens that.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// How large it may grow: a rollout of 15,000 nodes fits in one file and the one before.
+pub(super) const LIMIT: u64 = 16 * 1024 * 1024;
+
+/// The file, opened when the first line is written.
+#[derive(Debug)]
+pub(super) struct Lines {
+    path: PathBuf,
+    limit: u64,
+    file: Option<File>,
+    /// The last write was cut short: the next line begins on a new one.
+    torn: bool,
+}
+
+impl Lines {
+    pub(super) fn new(path: PathBuf, limit: u64) -> Self {
+        Self { path, limit, file: None, torn: false }
+    }
+
+    /// Appends one line, which ends in a line feed.
+    pub(super) fn append(&mut self, line: &[u8]) -> io::Result<()> {
+        let mut torn;
+        let line = if std::mem::take(&mut self.torn) {
+            torn = vec![b'\n'];
+            torn.extend_from_slice(line);
+            &torn
+        } else {
+            line
+        };
+        let limit = self.limit;
+        let (mut file, meta) = self.opened()?;
+        if meta.is_file() && meta.len() > 0 && meta.len() + line.len() as u64 > limit {
+            self.make_room()?;
+            file = self.opened()?.0;
+        }
+        match (&*file).write(line) {
+            Ok(written) if written == line.len() => Ok(()),
+            Ok(_) => {
+                self.torn = true;
+                Err(io::Error::new(io::ErrorKind::StorageFull, "the line did not fit"))
+            }
+            Err(error) => {
+                self.file = None;
+                Err(error)
+            }
+        }
+    }
+
+    /// The file that has the name now.
+    fn opened(&mut self) -> io::Result<(&File, Metadata)> {
+        let named = fs::metadata(&self.path).ok();
+        let known = self.file.take().and_then(|file| {
+            let meta = file.metadata().ok()?;
+            named.as_ref().is_some_and(|named| is_same(named, &meta)).then_some((file, meta))
+        });
+        let (file, meta) = match known {
+            Some(known) => known,
+            None => {
+                let file = open(&self.path)?;
+                let meta = file.metadata()?;
+                (file, meta)
+            }
+        };
+        Ok((self.file.insert(file), meta))
+    }
+
+    fn make_room(&mut self) -> io::Result<()> {
+        let Some(file) = self.file.take() else { return Ok(()) };
+        file.lock()?;
+        // Somebody else may have been first.
+        let named = fs::metadata(&self.path).ok();
+        let ours = file.metadata()?;
+        if named.is_some_and(|named| is_same(&named, &ours)) {
+            fs::rename(&self.path, before(&self.path))?;
+        }
+        Ok(())
+    }
+}
+
+/// The name of the file before this.
+pub(super) fn before(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".1");
+    name.into()
+}
+
+fn is_same(a: &Metadata, b: &Metadata) -> bool {
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    }
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn text(path: &Path) -> String {
+        fs::read_to_string(path).unwrap_or_default()
+    }
+
+    #[test]
+    fn only_its_owner_can_read_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state").join("rolldeck").join("audit.jsonl");
+        Lines::new(path.clone(), LIMIT).append(b"a\n").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+    }
+
+    #[test]
+    fn two_processes_share_it_and_neither_loses_a_line_when_it_is_full() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.jsonl");
+        let (mut one, mut other) = (Lines::new(path.clone(), 30), Lines::new(path.clone(), 30));
+        for nth in 0..5 {
+            one.append(format!("one {nth}\n").as_bytes()).unwrap();
+            other.append(format!("two {nth}\n").as_bytes()).unwrap();
+        }
+        // Thirty bytes hold five lines: ten make two files.
+        let all = text(&before(&path)) + &text(&path);
+        assert_eq!(all, "one 0\ntwo 0\none 1\ntwo 1\none 2\ntwo 2\none 3\ntwo 3\none 4\ntwo 4\n");
+        assert!(text(&path).len() <= 30);
+    }
+
+    #[test]
+    fn many_threads_write_whole_lines_and_no_file_outgrows_its_bound() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.jsonl");
+        std::thread::scope(|scope| {
+            for writer in 0..8 {
+                let path = path.clone();
+                scope.spawn(move || {
+                    let mut lines = Lines::new(path, 20_000);
+                    for nth in 0..200 {
+                        lines.append(format!("{writer} {nth} {}\n", "x".repeat(100)).as_bytes()).unwrap();
+                    }
+                });
+            }
+        });
+        for file in [path.clone(), before(&path)] {
+            let text = text(&file);
+            assert!(!text.is_empty() && text.len() <= 20_000 + 8 * 120, "{}", text.len());
+            assert!(text.lines().all(|line| line.ends_with(&format!(" {}", "x".repeat(100)))), "{file:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_taken_away_is_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.jsonl");
+        let mut lines = Lines::new(path.clone(), LIMIT);
+        lines.append(b"a\n").unwrap();
+        fs::rename(&path, dir.path().join("kept")).unwrap();
+        lines.append(b"b\n").unwrap();
+        assert_eq!((text(&path), text(&dir.path().join("kept"))), ("b\n".to_owned(), "a\n".to_owned()));
+    }
+}

@@ -1,0 +1,104 @@
+//! The log read back: what happened to one DaemonSet, after the fact and without a cluster.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::file;
+use crate::engine::time::Timestamp;
+
+/// Which lines are asked for; what is left out is not looked at.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Filter {
+    /// The DaemonSet.
+    pub name: Option<String>,
+    /// Its namespace.
+    pub namespace: Option<String>,
+    /// The kubeconfig context.
+    pub context: Option<String>,
+    /// Not before this.
+    pub since: Option<Timestamp>,
+    /// Every step: pods that were deleted, writes that were sent, commands that were asked.
+    pub all: bool,
+}
+
+/// One line of the log.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Line(Value);
+
+/// Why the log cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("reading the audit log {}: {source}", path.display())]
+pub struct LogError {
+    /// The file.
+    pub path: PathBuf,
+    /// What went wrong.
+    pub source: io::Error,
+}
+
+impl Line {
+    /// The whole line.
+    pub fn json(&self) -> &Value {
+        &self.0
+    }
+
+    /// When.
+    pub fn at(&self) -> Option<Timestamp> {
+        self.text("time").and_then(|time| Timestamp::parse(time).ok())
+    }
+
+    /// A field that is text.
+    pub fn text(&self, field: &str) -> Option<&str> {
+        self.0[field].as_str()
+    }
+
+    /// Who: the person, or the process whose rollout did it by itself.
+    pub fn who(&self) -> &str {
+        self.text("by").or_else(|| self.text("identity")).unwrap_or("?")
+    }
+
+    fn passes(&self, filter: &Filter) -> bool {
+        let is =
+            |wanted: &Option<String>, value: Option<&str>| wanted.as_deref().is_none_or(|wanted| value == Some(wanted));
+        let detail = matches!(self.text("what"), Some("deletePod" | "patchDaemonSet"))
+            || matches!(self.text("result"), Some("asked"));
+        is(&filter.name, self.text("name"))
+            && is(&filter.namespace, self.text("namespace"))
+            && is(&filter.context, self.0["cluster"]["context"].as_str())
+            && filter.since.is_none_or(|since| self.at().is_some_and(|at| at >= since))
+            && (filter.all || !detail)
+    }
+}
+
+/// The lines that pass, oldest first, from the file and the one before it. A file that is not there is empty.
+///
+/// # Errors
+/// See [`LogError`].
+pub fn read(path: &Path, filter: &Filter) -> Result<Vec<Line>, LogError> {
+    let mut lines = Vec::new();
+    for file in [file::before(path), path.to_owned()] {
+        read_one(&file, filter, &mut lines).map_err(|source| LogError { path: file, source })?;
+    }
+    // Consoles write side by side: nearly in order.
+    lines.sort_by_key(Line::at);
+    Ok(lines)
+}
+
+fn read_one(path: &Path, filter: &Filter, lines: &mut Vec<Line>) -> io::Result<()> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for line in BufReader::new(file).split(b'\n') {
+        // A line that was cut short by a full disk says nothing.
+        let Ok(value) = serde_json::from_slice(&line?) else { continue };
+        let line = Line(value);
+        if line.passes(filter) {
+            lines.push(line);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+use std::fs;
+
+use super::*;
+use crate::engine::command::{Command, CommandId, Early, Step, Takeover};
+use crate::engine::happening::{Reach, What};
+use crate::engine::quantity::IntOrPercent;
+
+fn subject() -> Subject {
+    let origin = Origin {
+        from: Place { host: "bastion-3".into(), ssh: Some("10.1.2.3".into()), ..Place::default() },
+        cluster: Access {
+            context: "prod-eu".into(),
+            server: "api.example:6443".into(),
+            user: Some("joe".into()),
+            ..Access::default()
+        },
+    };
+    Subject {
+        origin: origin.into(),
+        secrets: Secrets::new(["opaque-token".to_owned()]),
+        namespace: "edge".into(),
+        name: "agent".into(),
+        identity: "joe@bastion-3/1f00c3a9".into(),
+    }
+}
+
+fn happening(what: What, result: Upshot, said: Option<&str>) -> Happening {
+    Happening {
+        at: Timestamp::from_millis(1_800_000_000_123),
+        by: Some("joe@bastion-3".into()),
+        what,
+        result,
+        command: Some(CommandId(3)),
+        said: said.map(Into::into),
+        reach: Reach::Cluster,
+    }
+}
+
+fn line(what: What, result: Upshot, said: Option<&str>) -> Value {
+    serde_json::from_slice(&subject().line(&happening(what, result, said))).unwrap()
+}
+
+#[test]
+fn a_line_says_who_what_when_from_where() {
+    let paused = What::Command(Command::Pause { why: Some("link down".into()) });
+    let text =
+        String::from_utf8(subject().line(&happening(paused, Upshot::Done, Some("paused: no update starts")))).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(
+        text,
+        format!(
+            "{}{}{}{}\n",
+            r#"{"time":"2027-01-15T08:00:00.123Z","identity":"joe@bastion-3/1f00c3a9","from":{"host":"bastion-3","ssh":"10.1.2.3"},"#,
+            r#""cluster":{"context":"prod-eu","server":"api.example:6443","user":"joe"},"#,
+            format_args!(
+                r#""version":"{version}","namespace":"edge","name":"agent","by":"joe@bastion-3","what":"pause","#
+            ),
+            r#""args":{"why":"link down"},"result":"done","command":3,"words":"paused: no update starts: link down"}"#
+        )
+    );
+}
+
+#[test]
+fn arguments_are_always_an_object() {
+    for (what, name, args) in [
+        (What::Command(Command::Resume), "resume", Value::Null),
+        (What::Command(Command::Step(Step::Next)), "step", json!({"to": "next"})),
+        (
+            What::Command(Command::Step(Step::Updated(IntOrPercent::Percent(50)))),
+            "step",
+            json!({"to": {"updated": "50%"}}),
+        ),
+        (
+            What::Command(Command::SetImage([("agent".to_owned(), "a.example/agent:v2".parse().unwrap())].into())),
+            "setImage",
+            json!({"images": {"agent": "a.example/agent:v2"}}),
+        ),
+        (What::Command(Command::Release(Early::Accept)), "release", json!({"early": "accept"})),
+        (What::Command(Command::Drive(Takeover::Ask)), "drive", json!({"takeover": "ask"})),
+        (What::Command(Command::Undo { to: Some(3) }), "undo", json!({"to": 3})),
+        (What::Released, "released", Value::Null),
+        (
+            What::DeletePod { node: "n1".into(), pod: "agent-1".into(), uid: "u".into() },
+            "deletePod",
+            json!({"node": "n1", "pod": "agent-1", "uid": "u"}),
+        ),
+    ] {
+        let line = line(what, Upshot::Done, None);
+        assert_eq!((line["what"].as_str(), &line["args"]), (Some(name), &args));
+    }
+}
+
+#[test]
+fn a_refusal_says_why_and_secrets_of_servers_do_not_come_through() {
+    let why = "change the template: Invalid value: \"hunter2-x\": opaque-token at https://joe:hunter2@proxy/";
+    let line = line(What::Command(Command::Adopt), Upshot::Failed, Some(why));
+    assert_eq!(line["why"], "change the template: Invalid value: ***: *** at https://***@proxy/");
+    assert_eq!(line["words"], format!("failed: adopt: {}", line["why"].as_str().unwrap()));
+}
+
+#[tokio::test]
+async fn lines_are_on_disk_when_it_is_flushed_and_read_back_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("state").join("audit.jsonl");
+    let log = Log::to(path.clone());
+    let subject = subject();
+    for result in [Upshot::Asked, Upshot::Done] {
+        log.write(subject.line(&happening(What::Command(Command::Adopt), result, Some("adopted"))));
+    }
+    let other = Subject { name: "other".into(), ..subject };
+    log.write(other.line(&happening(What::Released, Upshot::Done, None)));
+    log.flushed(Duration::from_secs(5)).await;
+    assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 3);
+    assert_eq!(*log.complaint().borrow(), None);
+
+    let asked = |filter: &Filter| {
+        read(&path, filter).unwrap().iter().map(|line| line.text("words").unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let named = Filter { name: Some("agent".into()), ..Filter::default() };
+    assert_eq!(asked(&named), ["adopted"]);
+    assert_eq!(asked(&Filter { all: true, ..named.clone() }), ["asked: adopt", "adopted"]);
+    assert_eq!(asked(&Filter { context: Some("elsewhere".into()), ..named.clone() }), Vec::<String>::new());
+    let later = Some(Timestamp::from_millis(1_800_000_000_124));
+    assert_eq!(asked(&Filter { since: later, ..named }), Vec::<String>::new());
+    assert!(read(&dir.path().join("none"), &Filter::default()).unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_written_is_complained_of_once_and_holds_nobody_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    let log = Log::to(file.join("audit.jsonl"));
+    let mut complaint = log.complaint();
+    let line = subject().line(&happening(What::Released, Upshot::Done, None));
+    for _ in 0..10 * WAITING {
+        log.write(line.clone());
+    }
+    complaint.changed().await.unwrap();
+    let said = complaint.borrow_and_update().clone().unwrap();
+    assert!(said.contains("cannot be written") && said.contains("--audit-log"), "{said}");
+    log.flushed(Duration::from_secs(5)).await;
+    assert!(!complaint.has_changed().unwrap(), "once is enough");
+}
+
+#[tokio::test]
+async fn what_did_not_fit_is_owned_up_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.jsonl");
+    let log = Log::to(path.clone());
+    log.lost.store(7, Ordering::Relaxed);
+    log.write(subject().line(&happening(What::Released, Upshot::Done, None)));
+    log.flushed(Duration::from_secs(5)).await;
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with("{\"args\":{\"count\":7},\"what\":\"linesLost\"}\n"), "{text}");
+}

@@ -1,0 +1,97 @@
+//! Where what happens in one rollout is told: the local log, and Events on the DaemonSet.
+//!
+//! Neither is waited for while the rollout runs; at its end both get a moment to finish.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::audit::{Log, Subject};
+use crate::cluster::{Note, Recorder};
+use crate::engine::Str;
+use crate::engine::happening::{Happening, Reach};
+
+/// How long the last lines and Events may take once the rollout is let go of.
+const FINISH_WITHIN: Duration = Duration::from_secs(2);
+
+/// Where what happens in one rollout is told.
+#[derive(Debug, Default)]
+pub(super) struct Trail {
+    subject: Option<Subject>,
+    log: Option<Log>,
+    events: Option<Recorder>,
+    complaints: Vec<watch::Receiver<Option<Str>>>,
+}
+
+impl Trail {
+    pub(super) fn new(subject: Subject, log: Option<Log>, events: Recorder) -> Self {
+        let complaints = log.iter().map(Log::complaint).chain([events.complaint()]).collect();
+        Self { subject: Some(subject), log, events: Some(events), complaints }
+    }
+
+    /// Tells it wherever it belongs. Returns at once.
+    pub(super) fn tell(&self, happening: &Happening) {
+        let Some(subject) = &self.subject else { return };
+        if let Some(log) = &self.log {
+            log.write(subject.line(happening));
+        }
+        if let Some(events) = self.events.as_ref().filter(|_| happening.reach == Reach::Cluster) {
+            events.record(subject.note(happening));
+        }
+    }
+
+    /// What cannot be told, and why.
+    pub(super) fn complaints(&self) -> Vec<Str> {
+        self.complaints.iter().filter_map(|complaint| complaint.borrow().clone()).collect()
+    }
+
+    /// Waits until there is another complaint, or one less.
+    pub(super) async fn another_complaint(&mut self) {
+        let changes = self.complaints.iter_mut().map(|complaint| Box::pin(complaint.changed()));
+        match changes.collect::<Vec<_>>() {
+            none if none.is_empty() => std::future::pending().await,
+            some => {
+                if futures::future::select_all(some).await.0.is_err() {
+                    // Nobody is left to complain.
+                    self.complaints.clear();
+                }
+            }
+        }
+    }
+
+    /// Waits until everything is told, for as long as that is worth.
+    pub(super) async fn finish(&self) {
+        let log = async {
+            if let Some(log) = &self.log {
+                log.flushed(FINISH_WITHIN).await;
+            }
+        };
+        let events = async {
+            if let Some(events) = &self.events {
+                let _ = tokio::time::timeout(FINISH_WITHIN, events.recorded()).await;
+            }
+        };
+        tokio::join!(log, events);
+    }
+}
+
+impl Subject {
+    /// What happened, for an Event: who, what, and from where.
+    fn note(&self, happening: &Happening) -> Note {
+        let person = self.identity.rsplit_once('/').map_or(&*self.identity, |(person, _)| person);
+        let words = self.secrets.scrub(&happening.to_string()).into_owned();
+        let origin = self.origin.words();
+        let (says, from) = match &happening.by {
+            Some(by) if origin.is_empty() => (format!("{by}: {words}"), String::new()),
+            Some(by) => (format!("{by}: {words}"), format!(" ({origin})")),
+            None => (words, format!(" (driven by {person})")),
+        };
+        Note {
+            at: happening.at,
+            tone: happening.tone(),
+            reason: happening.reason().to_owned(),
+            says,
+            from: self.secrets.scrub(&from).into_owned(),
+        }
+    }
+}
