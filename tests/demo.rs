@@ -19,7 +19,6 @@ fn the_cascade_is_watched_braked_and_taken_back() {
     for size in [(80, 24), (120, 40)] {
         let line = ["demo", "cascade-native", "--speed", "20"];
         let Some(console) = Terminal::open(&newcomer, &line, size) else { return };
-        console.until("down 2 of 2: 2 by its controller");
         console.until("losing nodes: ");
         assert!(console.screen().contains("P brake: set OnDelete now"), "{}", console.screen());
         assert!(console.screen().contains("READ-ONLY"), "the brake needs no arming: {}", console.screen());
