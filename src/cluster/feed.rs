@@ -22,6 +22,7 @@ use super::write::Writer;
 use crate::engine::Str;
 use crate::engine::event::{Event, WatchHealth, Watched};
 use crate::engine::record::lease_name;
+use crate::engine::time::Timestamp;
 
 /// Nodes wait so long for the DaemonSet, whose images decide what is kept of them.
 const NODES_WAIT: Duration = Duration::from_secs(3);
@@ -167,7 +168,13 @@ impl Scope {
         // Late is no harm: a kubelet reports its images again every five minutes.
         let _ = tokio::time::timeout(NODES_WAIT, known.wait_for(Option::is_some)).await;
         let source = Source { path: "/api/v1/nodes".to_owned(), labels: None, fields: None };
-        watch(self.http, source, Nodes::new(self.shared.wanted.subscribe()), self.out).await;
+        let (clock, skew) = (self.http.clock(), self.http.skew());
+        let server_now = move || {
+            let skew = (*skew.borrow())?;
+            Some(Timestamp::from_millis(clock.now().millis().saturating_add(skew)))
+        };
+        let subject = Nodes::new(self.shared.wanted.subscribe(), Box::new(server_now));
+        watch(self.http, source, subject, self.out).await;
     }
 
     async fn events(self) {

@@ -1,9 +1,12 @@
 //! A node, as far as rollouts care; above all without its fifty images and its heartbeats.
+//!
+//! A heartbeat is read all the same, for what it tells of the node's clock: the kubelet dates it, and the API server
+//! dates the same write in `managedFields`.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde::de::{MapAccess, Visitor};
+use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{Interner, Text, instant, text};
@@ -11,6 +14,7 @@ use crate::engine::Str;
 use crate::engine::facts::{ConditionStatus, NodeFact, Taint, TaintEffect};
 use crate::engine::image::{normalized, repository_of};
 use crate::engine::labels::Labels;
+use crate::engine::time::Timestamp;
 
 /// The repositories whose images are kept of what nodes report, in every form in which a kubelet may write them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -63,6 +67,8 @@ pub(crate) struct NodeMeta<'a> {
     pub(crate) resource_version: Option<Text<'a>>,
     #[serde(borrow)]
     labels: Option<Pairs<'a>>,
+    #[serde(borrow)]
+    managed_fields: Option<Written<'a>>,
 }
 
 /// A map of strings, in the order of the wire.
@@ -86,6 +92,45 @@ impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
             }
         }
         deserializer.deserialize_map(InOrder)
+    }
+}
+
+/// Of `managedFields` only when the kubelet last wrote its node's status, by the API server's clock.
+#[derive(Debug, Default)]
+struct Written<'a>(Option<Text<'a>>);
+
+/// One entry, without the fields that it is about.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Writer<'a> {
+    #[serde(borrow)]
+    manager: Option<Text<'a>>,
+    #[serde(borrow)]
+    subresource: Option<Text<'a>>,
+    #[serde(borrow)]
+    time: Option<Text<'a>>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Written<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ByKubelet;
+        impl<'de> Visitor<'de> for ByKubelet {
+            type Value = Written<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of field managers")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+                let mut written = None;
+                while let Some(entry) = entries.next_element::<Writer<'de>>()? {
+                    // Distributions with everything in one program have one name for all of it: that tells nothing.
+                    if text(&entry.manager) == "kubelet" && text(&entry.subresource) == "status" {
+                        written = entry.time;
+                    }
+                }
+                Ok(Written(written))
+            }
+        }
+        deserializer.deserialize_seq(ByKubelet)
     }
 }
 
@@ -117,7 +162,7 @@ struct Status<'a> {
     images: Option<Vec<Image<'a>>>,
 }
 
-/// A condition without its heartbeat.
+/// A condition.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default, rename_all = "camelCase")]
 struct Condition<'a> {
@@ -127,6 +172,8 @@ struct Condition<'a> {
     status: Option<Text<'a>>,
     #[serde(borrow)]
     last_transition_time: Option<Text<'a>>,
+    #[serde(borrow)]
+    last_heartbeat_time: Option<Text<'a>>,
     #[serde(borrow)]
     reason: Option<Text<'a>>,
 }
@@ -142,6 +189,17 @@ struct Image<'a> {
 const PRESSURES: [&str; 3] = ["DiskPressure", "MemoryPressure", "PIDPressure"];
 
 impl NodeWire<'_> {
+    /// When its kubelet last gave a sign of life, by the node's clock.
+    pub(crate) fn heartbeat_at(&self) -> Option<Timestamp> {
+        instant(&self.status.as_ref()?.condition("Ready")?.last_heartbeat_time)
+    }
+
+    /// When its kubelet last wrote its status, by the API server's clock.
+    pub(crate) fn written_at(&self) -> Option<Timestamp> {
+        instant(&self.metadata.managed_fields.as_ref()?.0)
+    }
+
+    /// What of it matters to a rollout, but for its clock.
     pub(crate) fn fact(&self, wanted: &Wanted, interner: &mut Interner) -> NodeFact {
         let none = Status::default();
         let status = self.status.as_ref().unwrap_or(&none);
@@ -164,6 +222,7 @@ impl NodeWire<'_> {
                 .and_then(|ready| interner.option(&ready.reason)),
             pressure: pressure.map(|pressure| interner.intern(pressure)),
             images: status.images(wanted, interner),
+            clock_skew_millis: None,
         }
     }
 

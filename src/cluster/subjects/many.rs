@@ -10,8 +10,9 @@ use super::super::lean::{EventWire, Interner, NodeWire, PodWire, Wanted, text};
 use super::super::watch::Subject;
 use crate::engine::Str;
 use crate::engine::event::{Event, WatchHealth, Watched};
-use crate::engine::facts::NodeFact;
+use crate::engine::facts::{NodeFact, clock_skew};
 use crate::engine::labels::Labels;
+use crate::engine::time::Timestamp;
 
 /// The pods under the DaemonSet's selector.
 #[derive(Default)]
@@ -56,13 +57,37 @@ impl Subject for Pods {
 pub(crate) struct Nodes {
     wanted: watch::Receiver<Arc<Wanted>>,
     interner: Interner,
-    /// A fingerprint of what the engine was told of each node, and its labels, which are shared with what it keeps.
-    told: HashMap<Str, (u64, Labels)>,
+    told: HashMap<Str, Told>,
+    server_now: ServerNow,
+    /// A listing tells how nodes are, not what just happened to them.
+    listing: bool,
 }
 
+/// What the engine was told of a node, and what it was told by.
+struct Told {
+    fingerprint: u64,
+    /// Shared with what the engine keeps.
+    labels: Labels,
+    clock_skew_millis: Option<i64>,
+    heartbeat_at: Option<Timestamp>,
+}
+
+/// What the API server's clock shows now, once that is known.
+pub(crate) type ServerNow = Box<dyn Fn() -> Option<Timestamp> + Send>;
+
 impl Nodes {
-    pub(crate) fn new(wanted: watch::Receiver<Arc<Wanted>>) -> Self {
-        Self { wanted, interner: Interner::default(), told: HashMap::new() }
+    pub(crate) fn new(wanted: watch::Receiver<Arc<Wanted>>, server_now: ServerNow) -> Self {
+        Self { wanted, interner: Interner::default(), told: HashMap::new(), server_now, listing: false }
+    }
+
+    /// How far the node's clock is off: what `managedFields` says of the write that brought its heartbeat; where that says
+    /// nothing, a heartbeat that comes now was written now.
+    fn clock_skew(&self, wire: &NodeWire<'_>, known: Option<&Told>) -> Option<i64> {
+        let told = known.and_then(|known| known.clock_skew_millis);
+        let heartbeat_at = wire.heartbeat_at()?;
+        let fresh = || !self.listing && known.is_some_and(|known| known.heartbeat_at != Some(heartbeat_at));
+        let written_at = wire.written_at().or_else(|| if fresh() { (self.server_now)() } else { None });
+        written_at.map(|written_at| clock_skew(heartbeat_at, written_at, told)).or(told)
     }
 }
 
@@ -84,16 +109,21 @@ impl Subject for Nodes {
     fn applied(&mut self, wire: NodeWire<'_>) -> Result<Option<Event>, String> {
         let wanted = Arc::clone(&self.wanted.borrow());
         let mut fact = wire.fact(&wanted, &mut self.interner);
+        let heartbeat_at = wire.heartbeat_at();
+        let clock_skew_millis = self.clock_skew(&wire, self.told.get(&fact.name));
+        fact.clock_skew_millis = clock_skew_millis;
         let fingerprint = fingerprint_of(&fact);
-        if let Some((told, labels)) = self.told.get(&fact.name) {
-            if *told == fingerprint && *labels == fact.labels {
+        if let Some(told) = self.told.get_mut(&fact.name) {
+            told.heartbeat_at = heartbeat_at;
+            if told.fingerprint == fingerprint && told.labels == fact.labels {
                 return Ok(None);
             }
-            if *labels == fact.labels {
-                fact.labels = labels.clone();
+            if told.labels == fact.labels {
+                fact.labels = told.labels.clone();
             }
         }
-        self.told.insert(fact.name.clone(), (fingerprint, fact.labels.clone()));
+        let told = Told { fingerprint, labels: fact.labels.clone(), clock_skew_millis, heartbeat_at };
+        self.told.insert(fact.name.clone(), told);
         Ok(Some(Event::Node(Box::new(fact))))
     }
 
@@ -106,10 +136,12 @@ impl Subject for Nodes {
     fn listing(&mut self) -> Option<Event> {
         // In a listing everything is told, also what is known: what is not named is gone.
         self.told.clear();
+        self.listing = true;
         Some(Event::Listing(Watched::Nodes))
     }
 
     fn listed(&mut self) -> Vec<Event> {
+        self.listing = false;
         vec![Event::Listed(Watched::Nodes)]
     }
 
@@ -198,6 +230,20 @@ mod tests {
 
     const NODE: &str = include_str!("../lean/fixtures/node.json");
 
+    const HEARTBEAT: &str = "2026-11-20T08:59:00Z";
+
+    /// Told by a server whose clock shows this.
+    fn nodes(wanted: &watch::Sender<Arc<Wanted>>, server_now: &'static str) -> Nodes {
+        Nodes::new(wanted.subscribe(), Box::new(move || Timestamp::parse(server_now).ok()))
+    }
+
+    fn skew_of(event: Option<Event>) -> Option<i64> {
+        match event {
+            Some(Event::Node(node)) => node.clock_skew_millis,
+            other => panic!("not a node: {other:?}"),
+        }
+    }
+
     fn apply(nodes: &mut Nodes, json: &str) -> Option<Event> {
         nodes.applied(serde_json::from_str(json).unwrap()).unwrap()
     }
@@ -205,7 +251,7 @@ mod tests {
     #[test]
     fn heartbeats_end_here_and_changes_do_not() {
         let wanted = watch::Sender::new(Arc::<Wanted>::default());
-        let mut nodes = Nodes::new(wanted.subscribe());
+        let mut nodes = nodes(&wanted, HEARTBEAT);
         assert!(nodes.listing().is_some());
         assert!(apply(&mut nodes, NODE).is_some());
         let beat = NODE.replace("2026-11-20T08:59:00Z", "2026-11-20T09:04:00Z");
@@ -216,10 +262,67 @@ mod tests {
         assert!(apply(&mut nodes, &uncordoned).is_some(), "a listing names everything");
     }
 
+    /// The fixture with its kubelet's last write dated so.
+    fn written_at(at: &str) -> String {
+        let managed = format!(
+            r#""managedFields": [
+                {{"manager": "kubectl-label", "operation": "Update", "apiVersion": "v1", "time": "2026-11-20T09:30:00Z",
+                  "fieldsType": "FieldsV1", "fieldsV1": {{"f:metadata": {{"f:labels": {{"f:factory": {{}}}}}}}}}},
+                {{"manager": "kubelet", "operation": "Update", "apiVersion": "v1", "time": "2026-01-01T00:00:00Z",
+                  "fieldsType": "FieldsV1", "fieldsV1": {{}}}},
+                {{"manager": "kubelet", "operation": "Update", "apiVersion": "v1", "time": "{at}",
+                  "fieldsType": "FieldsV1", "fieldsV1": {{"f:status": {{}}}}, "subresource": "status"}}]"#
+        );
+        NODE.replace(r#""managedFields":[]"#, &managed)
+    }
+
+    #[test]
+    fn what_the_kubelet_and_the_server_say_of_one_write_tells_the_nodes_clock() {
+        let wanted = watch::Sender::new(Arc::<Wanted>::default());
+        let skew = |written: &str| {
+            let mut nodes = nodes(&wanted, HEARTBEAT);
+            nodes.listing();
+            skew_of(apply(&mut nodes, &written_at(written)))
+        };
+        assert_eq!(skew("2026-11-20T08:54:00Z"), Some(300_000), "it dates five minutes ahead");
+        assert_eq!(skew("2026-11-20T09:00:00Z"), Some(-60_000));
+        assert_eq!(skew("2026-11-20T08:59:02Z"), Some(0), "whole seconds and a slow write are no skew");
+        assert_eq!(skew("never"), None);
+    }
+
+    #[test]
+    fn a_heartbeat_of_a_wrong_clock_is_a_heartbeat() {
+        let wanted = watch::Sender::new(Arc::<Wanted>::default());
+        let mut nodes = nodes(&wanted, HEARTBEAT);
+        nodes.listing();
+        assert_eq!(skew_of(apply(&mut nodes, &written_at("2026-11-20T08:54:00Z"))), Some(300_000));
+        nodes.listed();
+        for (heartbeat, written) in [("09:04:00", "08:59:01"), ("09:09:00", "09:03:59"), ("09:14:00", "09:09:02")] {
+            let at = |time: &str| format!("2026-11-20T{time}Z");
+            let beat = written_at(&at(written)).replace(HEARTBEAT, &at(heartbeat));
+            assert_eq!(apply(&mut nodes, &beat), None, "a second more or less is nothing new");
+        }
+        let set_right = written_at("2026-11-20T09:20:00Z").replace(HEARTBEAT, "2026-11-20T09:20:00Z");
+        assert_eq!(skew_of(apply(&mut nodes, &set_right)), Some(0));
+    }
+
+    #[test]
+    fn without_managed_fields_only_a_heartbeat_that_comes_now_tells() {
+        let wanted = watch::Sender::new(Arc::<Wanted>::default());
+        let mut nodes = nodes(&wanted, "2026-11-20T09:00:00Z");
+        nodes.listing();
+        assert_eq!(skew_of(apply(&mut nodes, NODE)), None, "it may be minutes old");
+        nodes.listed();
+        let uncordoned = NODE.replace(r#""unschedulable":true,"#, "");
+        assert_eq!(skew_of(apply(&mut nodes, &uncordoned)), None, "a change that is no heartbeat");
+        let beat = uncordoned.replace(HEARTBEAT, "2026-11-20T09:05:00Z");
+        assert_eq!(skew_of(apply(&mut nodes, &beat)), Some(300_000));
+    }
+
     #[test]
     fn a_new_image_is_looked_for_from_the_next_report_on() {
         let wanted = watch::Sender::new(Arc::<Wanted>::default());
-        let mut nodes = Nodes::new(wanted.subscribe());
+        let mut nodes = nodes(&wanted, HEARTBEAT);
         apply(&mut nodes, NODE);
         wanted.send_modify(|wanted| {
             Arc::make_mut(wanted).add([&Str::from("registry.example/agent:v2")]);

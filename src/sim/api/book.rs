@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::engine::Str;
 use crate::engine::facts::FieldOwners;
+use crate::engine::time::Timestamp;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
 use crate::sim::world::store::Store;
@@ -34,6 +35,8 @@ struct Entry {
     json: Arc<[u8]>,
 }
 
+/// The field that matters of what a kubelet owns, as `FieldsV1`.
+const KUBELETS_FIELDS: &str = r#"{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{"f:lastHeartbeatTime":{},"f:status":{}}},"f:images":{}}}"#;
 const TEMPLATE: &[&str] = &["f:spec", "f:template"];
 const STRATEGY: &[&str] = &["f:spec", "f:updateStrategy"];
 
@@ -48,9 +51,13 @@ impl Book {
 
     /// `metadata.managedFields` of an object, as JSON text.
     pub(super) fn managed_fields(&self, object: &Object) -> Option<Arc<[u8]>> {
-        match self.known(object) {
+        let known = match self.known(object) {
             Some(entry) => Some(Arc::clone(&entry.json)),
             None => from_owners(object).map(|managed| text(&managed)),
+        };
+        match object.node().and_then(|node| node.reported_at) {
+            Some(at) => Some(with_kubelet(known.as_deref(), at)),
+            None => known,
         }
     }
 
@@ -85,6 +92,24 @@ fn owners(object: &Object) -> Option<&FieldOwners> {
 
 fn text(managed: &Managed) -> Arc<[u8]> {
     managed.to_json().to_string().into_bytes().into()
+}
+
+/// `managed` and what the world's own kubelet wrote of its node, `at` then: its conditions, heartbeats above all.
+fn with_kubelet(managed: Option<&[u8]>, at: Timestamp) -> Arc<[u8]> {
+    let others = managed.and_then(|text| text.strip_prefix(b"[")).filter(|others| *others != b"]");
+    let entry = format!(
+        r#"[{{"manager":"kubelet","operation":"Update","apiVersion":"v1","time":"{}","fieldsType":"FieldsV1","fieldsV1":{KUBELETS_FIELDS},"subresource":"status"}}"#,
+        at.to_rfc3339(),
+    );
+    let mut text = entry.into_bytes();
+    match others {
+        Some(others) => {
+            text.push(b',');
+            text.extend_from_slice(others);
+        }
+        None => text.push(b']'),
+    }
+    text.into()
 }
 
 /// What the world itself knows: who last wrote a DaemonSet's template and strategy.

@@ -20,7 +20,7 @@ use crate::sim::world::error::{ApiError, Cause};
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::{
     Body, Condition, ContainerStatus, ControllerRevision, DaemonSet, DaemonSetSpec, DaemonSetStatus, Deletion,
-    EventBody, EventType, LastExit, Lease, Meta, Node, NodeImage, Object, ObjectRef, Owner, Pod, PodStatus,
+    EventBody, EventType, LastExit, Lease, Meta, Node, NodeImage, Object, ObjectRef, Owner, Pod, PodStatus, conditions,
 };
 
 use super::render::{pinned_affinity, pinned_tolerations};
@@ -45,7 +45,7 @@ pub(super) fn parse(kind: Kind, value: Value, before: Option<&Object>) -> Answer
     }
     let meta = read_meta(fields.object("metadata")?)?;
     let body = match kind {
-        Kind::Node => Body::Node(read_node(&mut fields)?),
+        Kind::Node => Body::Node(read_node(&mut fields, before.and_then(Object::node))?),
         Kind::Pod => Body::Pod(read_pod(&mut fields, before.and_then(Object::pod))?),
         Kind::DaemonSet => Body::DaemonSet(read_daemon_set(&mut fields, &meta.name)?),
         Kind::ControllerRevision => Body::ControllerRevision(read_revision(&mut fields)?),
@@ -189,7 +189,7 @@ fn read_meta(mut fields: Fields) -> Answer<Meta> {
     })
 }
 
-fn read_node(fields: &mut Fields) -> Answer<Node> {
+fn read_node(fields: &mut Fields, before: Option<&Node>) -> Answer<Node> {
     let mut spec = fields.object("spec")?;
     let taints = spec.list("taints")?.into_iter().map(|mut taint| {
         Ok(Taint {
@@ -212,9 +212,14 @@ fn read_node(fields: &mut Fields) -> Answer<Node> {
         let bytes = image.integer("sizeBytes")?.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default();
         Ok(NodeImage { names: image.texts("names")?, bytes })
     });
+    let conditions = read_conditions(&mut status)?;
+    let beat = |all: &[Condition]| Condition::find(all, conditions::READY)?.heartbeat_at;
+    // A heartbeat that a client brings is not of the world's own kubelet: who wrote it is in the book.
+    let same = before.filter(|before| beat(&before.conditions) == beat(&conditions));
     Ok(Node {
         images: images.collect::<Answer<Vec<_>>>()?.into(),
-        conditions: read_conditions(&mut status)?,
+        reported_at: same.and_then(|before| before.reported_at),
+        conditions,
         unschedulable,
         taints,
         spec_rest: Arc::new(spec.rest()),

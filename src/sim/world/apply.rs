@@ -32,6 +32,7 @@ impl World {
                     if let Body::Node(node) = &mut object.body {
                         node.conditions = merged(&conditions, &node.conditions);
                         node.images = images;
+                        node.reported_at = Some(now);
                     }
                 });
                 written.map(drop)
@@ -60,8 +61,11 @@ impl World {
     }
 
     /// A node that is known keeps what others gave it; what its kubelet says of it is written again.
-    fn register(&mut self, object: Object) -> Result<(), ApiError> {
+    fn register(&mut self, mut object: Object) -> Result<(), ApiError> {
         let (now, name) = (self.now, object.meta.name.clone());
+        if let Body::Node(own) = &mut object.body {
+            own.reported_at = Some(now);
+        }
         if self.store.get(Kind::Node, "", &name).is_none() {
             return self.store.create(object, now, KUBELET).map(drop);
         }
@@ -71,6 +75,7 @@ impl World {
             if let Body::Node(node) = &mut object.body {
                 node.conditions = merged(&own.conditions, &node.conditions);
                 node.images = own.images;
+                node.reported_at = own.reported_at;
                 node.status_rest = own.status_rest;
             }
         });

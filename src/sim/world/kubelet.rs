@@ -220,7 +220,8 @@ impl Fleet {
             | FleetFault::DiskFull(node)
             | FleetFault::DiskFree(node)
             | FleetFault::EvictAll(node)
-            | FleetFault::Leave(node) => {
+            | FleetFault::Leave(node)
+            | FleetFault::Clock { node, .. } => {
                 if let Some(kubelet) = self.by_name.get(node).and_then(|index| self.nodes.get_mut(*index)) {
                     kubelet.suffer(fault, &mut self.env);
                 }

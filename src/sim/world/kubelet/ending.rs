@@ -98,8 +98,9 @@ impl Kubelet {
 
 fn end_processes(worker: &mut Worker, now: Timestamp) {
     for container in &mut worker.containers {
-        if let Run::Running { since, .. } = container.run {
-            container.last_exit = Some(LastExit { code: 0, started_at: since, finished_at: now });
+        if let Run::Running { since, dated: started_at, .. } = container.run {
+            let finished_at = started_at + now.since(since);
+            container.last_exit = Some(LastExit { code: 0, started_at, finished_at });
             container.run = Run::Ended { code: 0 };
         }
         container.ready = false;

@@ -76,6 +76,9 @@ pub(super) struct Kubelet {
     pub(super) spec: NodeSpec,
     inbox: BTreeMap<Str, Seen>,
     notes: Notes,
+    /// Its clock minus the true time, in milliseconds. Only what it dates shows it: it waits by the true one.
+    clock_offset: i64,
+    /// By its clock.
     pub(super) ready_since: Timestamp,
     pub(super) disk: Disk,
     pub(super) posted: Posted,
@@ -107,6 +110,7 @@ impl Kubelet {
             spec: setup.spec.clone(),
             inbox: BTreeMap::new(),
             notes: Notes::default(),
+            clock_offset: 0,
             ready_since: env.now,
             disk: Disk { full: ConditionStatus::False, since: env.now },
             posted: Posted { at: env.now, images: 0, disk: ConditionStatus::False },
@@ -118,9 +122,14 @@ impl Kubelet {
     /// A machine joins: it makes itself known, and begins to renew its Lease at a moment of its own.
     pub(super) fn join(&mut self, env: &mut Env) {
         self.register(env);
-        env.actions.push(Action::RenewLease { node: self.name.clone(), at: env.now });
+        env.actions.push(Action::RenewLease { node: self.name.clone(), at: self.dated(env.now) });
         let phase = env.millis(0, 9_999);
         env.wake_in(phase, self.index, What::Heartbeat { epoch: self.epoch });
+    }
+
+    /// How its own clock shows this instant.
+    pub(super) fn dated(&self, at: Timestamp) -> Timestamp {
+        Timestamp::from_millis(at.millis().saturating_add(self.clock_offset))
     }
 
     pub(super) fn wake(&mut self, what: What, env: &mut Env) {
@@ -152,9 +161,9 @@ impl Kubelet {
         if !self.gets_through(env) {
             return;
         }
-        env.actions.push(Action::RenewLease { node: self.name.clone(), at: env.now });
+        env.actions.push(Action::RenewLease { node: self.name.clone(), at: self.dated(env.now) });
         if self.seen_ready != ConditionStatus::True {
-            self.ready_since = env.now;
+            self.ready_since = self.dated(env.now);
         }
         if self.has_news(env.now) || self.seen_ready != ConditionStatus::True {
             self.post_status(env);
@@ -164,11 +173,11 @@ impl Kubelet {
 
     /// Sends again what the API server does not show: statuses that somebody overwrote, deletes that got lost.
     fn reconcile(&mut self, env: &mut Env) {
-        let now = env.now;
+        let (now, dated) = (env.now, self.dated(env.now));
         for worker in self.pods.values_mut() {
             let overwritten = worker.published.is_some() && worker.seen.ready != worker.ready;
             if overwritten && now.since(worker.published_at) >= ECHO {
-                worker.touch(now);
+                worker.touch(dated);
             }
             if worker.removal_sent_at.is_some_and(|at| now.since(at) >= ECHO) {
                 worker.removal_sent_at = None;
@@ -234,7 +243,8 @@ impl Kubelet {
                             self.index % 250,
                             self.pods_started % 250 + 2
                         );
-                        self.pods.insert(uid.clone(), Worker::new(seen, ip.into(), self.disk.full, env.now));
+                        let worker = Worker::new(seen, ip.into(), self.disk.full, (env.now, self.dated(env.now)));
+                        self.pods.insert(uid.clone(), worker);
                     }
                 },
                 Seen::Gone => {
@@ -274,8 +284,9 @@ impl Kubelet {
             }
             FleetFault::ProbesFail(_) => self.probe(Probes::Fail, env),
             FleetFault::ProbesPass(_) => self.probe(Probes::Pass, env),
-            FleetFault::DiskFull(_) => self.disk = Disk { full: ConditionStatus::True, since: env.now },
-            FleetFault::DiskFree(_) => self.disk = Disk { full: ConditionStatus::False, since: env.now },
+            FleetFault::DiskFull(_) => self.disk = Disk { full: ConditionStatus::True, since: self.dated(env.now) },
+            FleetFault::DiskFree(_) => self.disk = Disk { full: ConditionStatus::False, since: self.dated(env.now) },
+            FleetFault::Clock { offset_millis, .. } => self.clock_offset = *offset_millis,
             FleetFault::EvictAll(_) if self.power == Power::On => {
                 for uid in self.pods.keys().cloned().collect::<Vec<_>>() {
                     self.evict(&uid, env);
@@ -300,14 +311,15 @@ impl Kubelet {
             return;
         }
         self.power = Power::On;
-        self.ready_since = env.now;
+        let dated = self.dated(env.now);
+        self.ready_since = dated;
         if self.hears() {
             self.register(env);
         } else {
             self.posted.at = Timestamp::default();
         }
         for worker in self.pods.values_mut() {
-            worker.restart_all(env.now);
+            worker.restart_all(dated);
         }
         env.wake_in(Duration::ZERO, self.index, What::Heartbeat { epoch: self.epoch });
         env.wake_in(Duration::ZERO, self.index, What::Inbox);
@@ -327,7 +339,8 @@ impl Kubelet {
 
     pub(super) fn note(&mut self, note: Note<'_>, env: &mut Env) {
         if self.hears() {
-            self.notes.record(note, &self.name, env);
+            let dated = self.dated(env.now);
+            self.notes.record(note, &self.name, dated, env);
         }
     }
 

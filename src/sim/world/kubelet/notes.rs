@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::engine::Str;
+use crate::engine::time::Timestamp;
 
 use super::super::object::{EventBody, EventType, ObjectRef};
 use super::env::Env;
@@ -30,11 +31,11 @@ pub(super) struct Note<'a> {
 }
 
 impl Notes {
-    pub(super) fn record(&mut self, note: Note<'_>, host: &Str, env: &mut Env) {
+    /// Records a note, dated by the kubelet's clock.
+    pub(super) fn record(&mut self, note: Note<'_>, host: &Str, dated: Timestamp, env: &mut Env) {
         let pod = note.pod;
         let mut hasher = DefaultHasher::new();
         (note.reason, &note.message, &note.field_path).hash(&mut hasher);
-        let now = env.now;
         let noted = self.0.entry((pod.uid.clone(), hasher.finish())).or_insert_with(|| Noted {
             name: format!("{}.{:016x}", pod.name, env.rng.u64(..)).into(),
             body: EventBody {
@@ -51,12 +52,12 @@ impl Notes {
                 message: note.message.into(),
                 component: "kubelet".into(),
                 host: Some(host.clone()),
-                first_at: now,
+                first_at: dated,
                 ..EventBody::default()
             },
         });
         noted.body.count += 1;
-        noted.body.last_at = now;
+        noted.body.last_at = dated;
         env.actions.push(Action::Event {
             namespace: pod.namespace.clone(),
             name: noted.name.clone(),

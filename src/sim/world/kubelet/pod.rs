@@ -78,7 +78,7 @@ pub(super) enum Run {
     /// Its process is about to run.
     Starting { at: Timestamp },
     /// Its process runs.
-    Running { since: Timestamp, ready_at: Timestamp, crash_at: Option<Timestamp> },
+    Running { since: Timestamp, dated: Timestamp, ready_at: Timestamp, crash_at: Option<Timestamp> },
     /// Its process ended by itself.
     Crashed { until: Timestamp, back_off: Duration },
     /// It ended, and will not run again.
@@ -86,7 +86,13 @@ pub(super) enum Run {
 }
 
 impl Worker {
-    pub(super) fn new(seen: PodSeen, ip: Str, disk_full: ConditionStatus, now: Timestamp) -> Self {
+    /// `now` is the true time, `dated` what the kubelet's clock makes of it.
+    pub(super) fn new(
+        seen: PodSeen,
+        ip: Str,
+        disk_full: ConditionStatus,
+        (now, dated): (Timestamp, Timestamp),
+    ) -> Self {
         let containers = seen.template.containers().iter().map(|container| Container {
             name: container.name.clone(),
             image: container.image.clone(),
@@ -107,13 +113,13 @@ impl Worker {
             containers: if refused { Vec::new() } else { containers.collect() },
             seen,
             ip,
-            started_at: now,
+            started_at: dated,
             verdict,
             ending: Ending::No,
             ready: false,
-            ready_since: now,
+            ready_since: dated,
             initialized: false,
-            initialized_since: now,
+            initialized_since: dated,
             published: None,
             published_at: now,
             unsent: false,
@@ -138,8 +144,8 @@ impl Worker {
     }
 
     /// Its readiness counts from now on, and is to be sent.
-    pub(super) fn touch(&mut self, now: Timestamp) {
-        self.ready_since = now;
+    pub(super) fn touch(&mut self, dated: Timestamp) {
+        self.ready_since = dated;
         self.unsent = true;
     }
 
@@ -156,13 +162,13 @@ impl Worker {
     }
 
     /// The machine is back: what is not over starts anew.
-    pub(super) fn restart_all(&mut self, now: Timestamp) {
-        self.ready_since = now;
+    pub(super) fn restart_all(&mut self, dated: Timestamp) {
+        self.ready_since = dated;
         self.unsent = true;
         for container in &mut self.containers {
-            if let Run::Running { since, .. } = container.run {
+            if let Run::Running { dated: started_at, .. } = container.run {
                 container.last_end = Some("Unknown".into());
-                container.last_exit = Some(LastExit { code: 255, started_at: since, finished_at: now });
+                container.last_exit = Some(LastExit { code: 255, started_at, finished_at: dated });
             }
             if !matches!(container.run, Run::BadName) && self.verdict.is_none() && self.ending != Ending::Over {
                 container.run = Run::Waiting;
@@ -173,7 +179,7 @@ impl Worker {
 }
 
 impl Container {
-    fn start(&mut self, now: Timestamp, image: Option<&Image>) -> Run {
+    fn start(&mut self, (now, dated): (Timestamp, Timestamp), image: Option<&Image>) -> Run {
         if self.started_before {
             self.restarts += 1;
         }
@@ -181,13 +187,13 @@ impl Container {
         self.had_image = true;
         let ready_in = image.map_or(Duration::ZERO, |image| image.ready_in);
         let crashes_after = image.and_then(|image| image.crashes_after);
-        Run::Running { since: now, ready_at: now + ready_in, crash_at: crashes_after.map(|after| now + after) }
+        Run::Running { since: now, dated, ready_at: now + ready_in, crash_at: crashes_after.map(|after| now + after) }
     }
 
-    fn crash(&mut self, since: Timestamp, now: Timestamp) -> Run {
+    fn crash(&mut self, since: Timestamp, started_at: Timestamp, now: Timestamp) -> Run {
         self.ready = false;
         self.last_end = Some("Error".into());
-        self.last_exit = Some(LastExit { code: 1, started_at: since, finished_at: now });
+        self.last_exit = Some(LastExit { code: 1, started_at, finished_at: started_at + now.since(since) });
         if now.since(since) >= BACK_OFF_RESET {
             self.crash_back_off = Duration::ZERO;
         }
@@ -238,8 +244,8 @@ impl Kubelet {
                     Some(Run::PullFailed { until, look_at, error, looked: true })
                 }
                 Run::Starting { at } if now >= at => Some(self.started(worker, index, env)),
-                Run::Running { since, crash_at: Some(at), .. } if now >= at => {
-                    let run = container.crash(since, now);
+                Run::Running { since, dated, crash_at: Some(at), .. } if now >= at => {
+                    let run = container.crash(since, dated, now);
                     self.crash_noted(worker, index, &run, env);
                     Some(run)
                 }
@@ -296,7 +302,7 @@ impl Kubelet {
     fn started(&mut self, worker: &mut Worker, index: usize, env: &mut Env) -> Run {
         self.note_of(worker, index, EventType::Normal, "Created", "Container created".into(), env);
         self.note_of(worker, index, EventType::Normal, "Started", "Container started".into(), env);
-        let now = env.now;
+        let now = (env.now, self.dated(env.now));
         let container = &mut worker.containers[index];
         let run = container.start(now, env.image(&container.image).map(|known| &known.image));
         if let Run::Running { ready_at, crash_at, .. } = run {

@@ -47,7 +47,7 @@ impl Kubelet {
         .collect();
         let node = Node {
             taints: self.spec.taints.clone().into(),
-            conditions: self.conditions(env.now),
+            conditions: self.conditions(self.dated(env.now)),
             images: self.reported_images(),
             status_rest: Arc::new(self.describe()),
             ..Node::default()
@@ -92,7 +92,7 @@ impl Kubelet {
         self.posted = Posted { at: env.now, images: self.images.len(), disk: self.disk.full };
         env.actions.push(Action::NodeStatus {
             node: self.name.clone(),
-            conditions: self.conditions(env.now),
+            conditions: self.conditions(self.dated(env.now)),
             images: self.reported_images(),
         });
     }

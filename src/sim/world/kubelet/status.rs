@@ -23,13 +23,13 @@ impl Kubelet {
             .all(|container| matches!(container.run, Run::Ended { .. }));
         if initialized != worker.initialized {
             worker.initialized = initialized;
-            worker.initialized_since = env.now;
+            worker.initialized_since = self.dated(env.now);
         }
         let mains = || worker.containers.iter().filter(|container| container.role == ContainerRole::Main);
         let ready = worker.verdict.is_none() && mains().count() > 0 && mains().all(|container| container.ready);
         if ready != worker.ready {
             worker.ready = ready;
-            worker.ready_since = env.now;
+            worker.ready_since = self.dated(env.now);
         }
         let status = self.status(worker, env);
         if worker.published.as_ref() == Some(&status) && !worker.unsent {
@@ -160,7 +160,7 @@ fn state(container: &Container, worker: &Worker, initialized: bool) -> Container
         Run::PullFailed { error, looked: false, .. } => waiting("ErrImagePull", Some(error.to_string())),
         Run::PullFailed { error, .. } => waiting("ImagePullBackOff", Some(words::back_off_message(image, error))),
         Run::BadName => waiting("InvalidImageName", Some(words::invalid_name(image))),
-        Run::Running { since, .. } => ContainerState::Running { since: Some(*since) },
+        Run::Running { dated, .. } => ContainerState::Running { since: Some(*dated) },
         Run::Crashed { back_off, .. } if *back_off == Duration::ZERO => terminated("Error", 1),
         Run::Crashed { back_off, .. } => {
             let seen = &worker.seen;

@@ -407,3 +407,30 @@ fn a_starved_link_loses_renewals() {
     // 20 pulls want 62.5 kB/s each and get 50: one in five requests gets lost.
     assert!((calm * 7 / 10..calm * 9 / 10).contains(&starved), "{starved} of {calm}");
 }
+
+#[test]
+fn a_kubelet_dates_by_its_own_clock_and_waits_by_the_true_one() {
+    let mut bench = Bench::new(2, 100 * MB, vec![Image { ready_in: Duration::from_secs(5), ..Image::new("a:1", MB) }]);
+    bench.run(20);
+    bench.inject(&FleetFault::Clock { node: "n01".into(), offset_millis: -300_000 });
+    let (wrong, right) = (pod("p1", "n01", &["a:1"]), pod("p2", "n02", &["a:1"]));
+    bench.see(&wrong);
+    bench.see(&right);
+    let seen_at = bench.now;
+    bench.run(30);
+    let ready = |pod: &PodSeen| {
+        let condition = |status: PodStatus| Condition::find(&status.conditions, conditions::READY).cloned();
+        let told = bench.statuses(pod).into_iter().filter_map(|(at, status)| Some((at, condition(status)?)));
+        told.into_iter().find(|(_, ready)| ready.status == ConditionStatus::True).expect("it gets ready")
+    };
+    let ((at, late), (_, exact)) = (ready(&wrong), ready(&right));
+    assert!(at < Duration::from_secs(40), "it did not wait five minutes");
+    assert!(exact.since.since(seen_at) >= Duration::from_secs(5));
+    let said_early = exact.since.since(late.since);
+    assert!((290..310).contains(&said_early.as_secs()), "{said_early:?}");
+    let pulled = bench.asked.iter().find_map(|(_, action)| match action {
+        Action::Event { body, .. } if body.involved.name == wrong.name => Some(body.first_at),
+        _ => None,
+    });
+    assert!(pulled.unwrap() < seen_at - Duration::from_secs(290), "its events too");
+}

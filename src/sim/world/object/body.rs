@@ -89,6 +89,8 @@ pub struct Node {
     pub conditions: Arc<[Condition]>,
     /// `status.images`, largest first, at most 50.
     pub images: Arc<[NodeImage]>,
+    /// When its kubelet's status was last written, by the API server's clock: what `managedFields` tells.
+    pub reported_at: Option<Timestamp>,
     /// The rest of `status` (addresses, capacity, nodeInfo, …), a JSON object or null.
     pub status_rest: Arc<Value>,
 }

@@ -2,7 +2,7 @@
 
 use crate::engine::Str;
 use crate::engine::facts::{
-    ClusterEvent, ConditionStatus, ControllerRef, DaemonSetFact, LeaseFact, NodeFact, PodFact, RevisionFact,
+    ClusterEvent, ConditionStatus, ControllerRef, DaemonSetFact, LeaseFact, NodeFact, PodFact, RevisionFact, clock_skew,
 };
 use crate::engine::labels::Labels;
 use crate::engine::record::{RECORD, Record};
@@ -33,6 +33,7 @@ impl Object {
                 .and_then(|ready| ready.reason.clone()),
             pressure: pressure.map(Str::from),
             images: node.images.iter().flat_map(|image| image.names.iter().cloned()).collect(),
+            clock_skew_millis: ready.and_then(|ready| Some(clock_skew(ready.heartbeat_at?, node.reported_at?, None))),
         })
     }
 

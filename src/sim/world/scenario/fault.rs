@@ -58,6 +58,13 @@ pub enum FleetFault {
     DiskFree(Str),
     /// Its kubelet evicts the pods that run on it: they end as `Failed`.
     EvictAll(Str),
+    /// Its clock is set: what its kubelet writes from now on is dated by a clock that is off by so much.
+    Clock {
+        /// Which node.
+        node: Str,
+        /// Its clock minus the API server's, in milliseconds; 0 sets it right.
+        offset_millis: i64,
+    },
     /// A machine joins.
     Join(Box<NodeSetup>),
     /// A machine goes for good; nobody renews its Lease any more.

@@ -32,6 +32,7 @@ pub(super) struct FaultEntry {
     max_unavailable: Option<IntOrPercent>,
     site: Option<String>,
     link: Option<String>,
+    offset: Option<String>,
     image: Option<String>,
     error: Option<PullError>,
 }
@@ -47,6 +48,7 @@ enum Verb {
     DiskFull,
     EvictAll,
     NodeLeave,
+    NodeClock,
     Label,
     Cordon,
     Uncordon,
@@ -80,11 +82,31 @@ pub(super) fn add_faults(scenario: &mut Scenario, entry: &FaultEntry) -> Result<
     if let Some((begin, end)) = on_node {
         return add_turns(scenario, entry, at, begin, end);
     }
+    if entry.verb == Verb::NodeClock {
+        return set_clocks(scenario, entry, at);
+    }
     if entry.lasts.is_some() || entry.every.is_some() || entry.times.is_some() {
         return Err("`for`, `every` and `times` go with `node-off`, `node-cut`, `probes-fail` and `disk-full`".into());
     }
     let faults = cluster_faults(scenario, entry)?;
     scenario.faults.extend(faults.into_iter().map(|fault| (at, fault)));
+    Ok(())
+}
+
+/// Sets clocks wrong, and right again after `for`.
+fn set_clocks(scenario: &mut Scenario, entry: &FaultEntry, at: Duration) -> Result<(), String> {
+    let text = needed(entry.offset.as_deref(), "offset = \"5m\" or \"-90s\"")?;
+    let (sign, span) = text.strip_prefix('-').map_or((1, text), |span| (-1, span));
+    let span = i64::try_from(duration(span)?.as_millis()).map_err(|_overflow| format!("`{text}` is too long"))?;
+    let lasts = entry.lasts.as_deref().map(duration).transpose()?;
+    if entry.every.is_some() || entry.times.is_some() {
+        return Err("`every` and `times` do not go with `node-clock`".into());
+    }
+    for node in matching_nodes(scenario, &entry.nodes)? {
+        let set = |offset_millis: i64| FleetFault::Clock { node: node.clone(), offset_millis };
+        scenario.faults.push((at, set(sign * span).into()));
+        scenario.faults.extend(lasts.map(|lasts| (at + lasts, set(0).into())));
+    }
     Ok(())
 }
 
