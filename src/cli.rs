@@ -102,6 +102,10 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Invocation, cla
         let why = format!("the DaemonSet comes after the command, as in `rolldeck status ds/{name}`");
         return Err(command.error(clap::error::ErrorKind::ArgumentConflict, why));
     }
+    if cli.tunes_nothing() {
+        let why = "name what to change, as in `rolldeck tune ds/agent --max-unavailable 5`; `--help` lists the rest";
+        return Err(command.error(clap::error::ErrorKind::MissingRequiredArgument, why));
+    }
     Ok(Invocation(cli))
 }
 

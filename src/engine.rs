@@ -22,6 +22,7 @@ pub mod effect;
 pub mod eligibility;
 pub mod event;
 pub mod facts;
+mod flip;
 pub mod happening;
 pub mod image;
 pub mod labels;
@@ -38,6 +39,7 @@ mod sight;
 pub mod snapshot;
 pub mod template;
 pub mod time;
+pub mod tuning;
 mod view;
 pub mod words;
 

@@ -217,7 +217,7 @@ fn the_budget_holds_though_nothing_halts_it() {
         stage.open("ops");
         roll_out(&mut stage);
         let gates = Gates { failure_threshold: IntOrPercent::Percent(100), ..Gates::default() };
-        stage.ask(0, Command::Tune { budgets: None, gates: Some(gates), finish: None });
+        stage.ask(0, Command::Tune(gates.into()));
         for _ in 0..90 {
             stage.run_for(10);
             if stage.phase(0) == Phase::Halted {

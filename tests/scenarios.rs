@@ -119,7 +119,7 @@ fn f_release_restores_the_strategy_to_the_byte() {
     let mut stage = small();
     let original = stage.strategy();
     stage.set_image(0, V2);
-    stage.ask(0, Command::Tune { budgets: None, gates: None, finish: Some(Finish::Keep) });
+    stage.ask(0, Command::Tune(Finish::Keep.into()));
     stage.partition(0, 0);
     assert!(stage.run_until(600, |stage| stage.phase(0) == Phase::Complete));
     assert!(stage.strategy().contains("OnDelete"));

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::driver::AuditLog;
@@ -13,6 +14,8 @@ use crate::engine::command::{Command as Ask, Early, Step};
 use crate::engine::image::ImageRef;
 use crate::engine::labels::Selector;
 use crate::engine::quantity::IntOrPercent;
+use crate::engine::record::{Finish, OnFailure, OnFlip};
+use crate::engine::tuning::{Limit, Span, Tuning};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -162,13 +165,16 @@ pub(crate) enum Errand {
     /// Take over pod replacement from the DaemonSet's controller; moves no pod
     ///
     /// Sets `OnDelete` and saves the original update strategy, which `release` restores.
-    Adopt(ErrandArgs),
+    Adopt(AdoptArgs),
     /// Give the DaemonSet a new image; moves no pod until the first step
     SetImage(SetImageArgs),
     /// Change how many nodes may be updated
     Step(StepArgs),
     /// Restrict the rollout to nodes that match a label selector
     Select(SelectArgs),
+    /// Change budgets and gates of a rollout, also while it runs
+    #[command(visible_alias = "set", after_help = TUNE_EXAMPLES)]
+    Tune(TuneArgs),
     /// Start no more updates; on a DaemonSet that its own controller rolls: the emergency brake
     Pause(PauseArgs),
     /// Go on after a pause or a halt
@@ -183,8 +189,12 @@ impl Errand {
     /// On which DaemonSet, how, and what is asked of the engine.
     pub(crate) fn into_parts(self) -> (DaemonSetName, How, Ask) {
         match self {
-            Self::Adopt(args) => (args.name, args.how, Ask::Adopt),
-            Self::SetImage(args) => (args.name, args.how, Ask::SetImage(by_container(&args.images))),
+            Self::Adopt(args) => (args.name, args.how, Ask::Adopt.under(args.tuning.tuning())),
+            Self::SetImage(args) => {
+                let image = Ask::SetImage(by_container(&args.images));
+                (args.name, args.how, image.under(args.tuning.tuning()))
+            }
+            Self::Tune(args) => (args.name, args.how, Ask::Tune(args.tuning.tuning())),
             Self::Step(args) => {
                 let step = match (args.to, args.partition, args.back) {
                     (Some(updated), ..) => Step::Updated(updated),
@@ -213,6 +223,12 @@ pub(crate) fn by_container(images: &[ContainerImage]) -> BTreeMap<String, ImageR
     images.iter().map(|ContainerImage { container, image }| (container.clone(), image.clone())).collect()
 }
 
+const TUNE_EXAMPLES: &str = "\
+Examples:
+  rolldeck tune ds/agent --max-unavailable 10%   let more nodes be down at once
+  rolldeck tune ds/agent --on-flip rebrake       when Argo CD sets the strategy back: OnDelete again
+  rolldeck tune ds/agent --soak 1m               a new pod counts after a minute";
+
 const DRIVE_EXIT_CODES: &str = "\
 Exit codes: 0 complete (or held, with `--until held`), 3 out of time or handed back early,
 4 halted, 5 not found, 6 refused, 7 somebody else drives, 130 or 143 interrupted";
@@ -225,6 +241,100 @@ pub(crate) struct ErrandArgs {
     pub(crate) name: DaemonSetName,
     #[command(flatten)]
     pub(crate) how: How,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AdoptArgs {
+    /// The DaemonSet: `ds/NAME`, or just NAME
+    #[arg(value_name = "ds/NAME")]
+    pub(crate) name: DaemonSetName,
+    #[command(flatten)]
+    pub(crate) how: How,
+    #[command(flatten)]
+    pub(crate) tuning: TuningFlags,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TuneArgs {
+    /// The DaemonSet: `ds/NAME`, or just NAME
+    #[arg(value_name = "ds/NAME")]
+    pub(crate) name: DaemonSetName,
+    #[command(flatten)]
+    pub(crate) how: How,
+    #[command(flatten)]
+    pub(crate) tuning: TuningFlags,
+}
+
+/// Budgets and gates, each left as it is where it is not named.
+#[derive(Args, Clone, Copy, Debug, Default)]
+#[command(next_help_heading = "Budgets and gates")]
+pub(crate) struct TuningFlags {
+    /// At most so many nodes down at once; a percentage of all, rounded up; `default`: as the DaemonSet says
+    #[arg(long, value_name = "N|N%")]
+    max_unavailable: Option<Limit>,
+    /// At most so many nodes pulling at once; `default`: as many as may be down
+    #[arg(long, value_name = "N|N%")]
+    max_pulling: Option<Limit>,
+    /// Charge every node that is down, as Kubernetes does, instead of those that the rollout took down
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    strict: Option<bool>,
+    /// So many failed nodes halt the rollout
+    #[arg(long, value_name = "N|N%")]
+    failure_threshold: Option<IntOrPercent>,
+    /// A new pod that is not available after this long has failed
+    #[arg(long, value_name = "DURATION", value_parser = Span::parse)]
+    progress_deadline: Option<Span>,
+    /// A new pod that restarted more often has failed
+    #[arg(long, value_name = "N")]
+    max_restarts: Option<u32>,
+    /// A new pod is ready for this long before it counts as available
+    #[arg(long, value_name = "DURATION", value_parser = Span::parse)]
+    soak: Option<Span>,
+    /// What reaching the failure threshold does
+    #[arg(long, value_name = "WHAT", value_parser = one_of([("halt", OnFailure::Halt), ("rollback", OnFailure::RollBack)]))]
+    on_failure: Option<OnFailure>,
+    /// What a strategy that somebody sets back does: pause and say who it was, or set OnDelete again at once
+    #[arg(long, value_name = "WHAT", value_parser = one_of([("report", OnFlip::Report), ("rebrake", OnFlip::Rebrake)]))]
+    on_flip: Option<OnFlip>,
+    /// What happens when every node is at the target
+    #[arg(long, value_name = "WHAT", value_parser = one_of([("release", Finish::Release), ("keep", Finish::Keep)]))]
+    finish: Option<Finish>,
+}
+
+impl Cli {
+    /// Whether it is a `tune` that names nothing to change.
+    pub(crate) fn tunes_nothing(&self) -> bool {
+        let Some(Command::OnCluster(OnCluster::Errand(Errand::Tune(args)))) = &self.command else { return false };
+        args.tuning.tuning().is_empty()
+    }
+}
+
+impl TuningFlags {
+    /// What they ask of the engine.
+    pub(crate) fn tuning(&self) -> Tuning {
+        Tuning {
+            max_unavailable: self.max_unavailable,
+            max_pulling: self.max_pulling,
+            strict: self.strict,
+            failure_threshold: self.failure_threshold,
+            progress_deadline_secs: self.progress_deadline.map(|Span(secs)| secs),
+            max_restarts: self.max_restarts,
+            soak_secs: self.soak.map(|Span(secs)| secs),
+            on_failure: self.on_failure,
+            on_flip: self.on_flip,
+            finish: self.finish,
+        }
+    }
+}
+
+/// One of these, by the words of the engine.
+fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+    values: [(&'static str, T); N],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(values.map(|(word, _)| word)).try_map(move |word| {
+        let found = values.into_iter().find(|(known, _)| *known == word);
+        found.map(|(_, value)| value).ok_or("not one of them")
+    })
 }
 
 /// How a write is confirmed, and how long it may take.
@@ -277,6 +387,8 @@ pub(crate) struct SetImageArgs {
     pub(crate) images: Vec<ContainerImage>,
     #[command(flatten)]
     pub(crate) how: How,
+    #[command(flatten)]
+    pub(crate) tuning: TuningFlags,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -366,17 +478,11 @@ pub(crate) struct DriveArgs {
     /// Which nodes may be updated, as `kubectl get nodes -l` has it; empty: all
     #[arg(long)]
     pub(crate) selector: Option<Selector>,
-    /// At most so many nodes down at once
-    #[arg(long, value_name = "N|N%")]
-    pub(crate) max_unavailable: Option<IntOrPercent>,
-    /// At most so many nodes pulling at once
-    #[arg(long, value_name = "N|N%")]
-    pub(crate) max_pulling: Option<IntOrPercent>,
     /// Ask whoever drives to hand over
     #[arg(long)]
     pub(crate) take_over: bool,
-    /// Stay in charge at the end, instead of handing the DaemonSet back to its controller
-    #[arg(long)]
+    /// Stay in charge at the end, instead of handing the DaemonSet back: `--finish keep`
+    #[arg(long, conflicts_with = "finish")]
     pub(crate) keep: bool,
     /// When to leave
     #[arg(long, value_enum, default_value_t)]
@@ -387,6 +493,16 @@ pub(crate) struct DriveArgs {
     /// Stand down after this long [default: none]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) tuning: TuningFlags,
+}
+
+impl DriveArgs {
+    /// Which budgets and gates are asked for.
+    pub(crate) fn tuning(&self) -> Tuning {
+        let keep = self.keep.then_some(Finish::Keep);
+        self.tuning.tuning().and(Tuning { finish: keep, ..Tuning::default() })
+    }
 }
 
 /// When a headless driver leaves.
@@ -538,6 +654,20 @@ mod tests {
         for text in ["", "ds/", "deploy/agent", "ds/Agent", "ds/-a", "edge/agent", "ds/a/b"] {
             assert!(text.parse::<DaemonSetName>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_typed_is_what_is_said_of_it() {
+        let line = "rolldeck tune agent --max-unavailable 25% --max-pulling default --strict=false --failure-threshold 3 \
+                    --progress-deadline 15m --max-restarts 0 --soak 90s --on-failure rollback --on-flip rebrake --finish keep";
+        let cli = Cli::try_parse_from(line.split_whitespace()).unwrap();
+        let Some(Command::OnCluster(OnCluster::Errand(errand))) = cli.command else { panic!("{cli:?}") };
+        let Ask::Tune(tuning) = errand.into_parts().2 else { panic!("not a tune") };
+        assert_eq!(
+            tuning.to_string(),
+            "max-unavailable=25% max-pulling=default strict=false failure-threshold=3 progress-deadline=15m \
+             max-restarts=0 soak=90s on-failure=rollback on-flip=rebrake finish=keep"
+        );
     }
 
     #[test]

@@ -27,8 +27,9 @@ use super::story::{Change, Story, Topic};
 use crate::driver::{Rollout, Session};
 use crate::engine::Role;
 use crate::engine::command::{Command, Step, Takeover};
-use crate::engine::record::{Budgets, Finish};
+use crate::engine::record::Finish;
 use crate::engine::snapshot::{DriverView, NodeState, Phase, Presence, Snapshot};
+use crate::engine::tuning::Tuning;
 
 /// How long a complete view may take; a driver may be started before its cluster's link is up.
 const LOAD_WITHIN: Duration = Duration::from_secs(120);
@@ -107,9 +108,13 @@ impl Drive<'_> {
         if had && snapshot.started_at.is_none() && standing(&snapshot) == Exit::Done {
             return Ok(Exit::Done);
         }
-        for command in edits(self.args, snapshot.budgets) {
+        for command in edits(self.args) {
             // Started again after it was killed, the same command line carries on.
-            if !(had && matches!(command, Command::SetImage(_))) {
+            let command = match command.deed() {
+                Command::SetImage(_) if had => Command::Tune(command.tuning()),
+                _ => command,
+            };
+            if command != Command::Tune(Tuning::default()) {
                 self.settle(&rollout, command).await?;
             }
         }
@@ -203,26 +208,17 @@ impl Drive<'_> {
 
 /// Whether the flags ask for anything but driving.
 fn asks_for_edits(args: &DriveArgs) -> bool {
-    !edits(args, Budgets::default()).is_empty()
+    !edits(args).is_empty()
 }
 
 /// What the flags ask for, in the order in which it is written: what limits comes before what lets go.
-///
-/// Budgets that are not named stay as they were.
-fn edits(args: &DriveArgs, were: Budgets) -> Vec<Command> {
+fn edits(args: &DriveArgs) -> Vec<Command> {
     let mut commands = Vec::new();
+    let tuning = args.tuning();
     if !args.images.is_empty() {
-        commands.push(Command::SetImage(by_container(&args.images)));
-    }
-    let budgets = Budgets {
-        max_unavailable: args.max_unavailable.or(were.max_unavailable),
-        max_pulling: args.max_pulling.or(were.max_pulling),
-        ..were
-    };
-    let budgets = (args.max_unavailable.is_some() || args.max_pulling.is_some()).then_some(budgets);
-    let finish = args.keep.then_some(Finish::Keep);
-    if budgets.is_some() || finish.is_some() {
-        commands.push(Command::Tune { budgets, gates: None, finish });
+        commands.push(Command::SetImage(by_container(&args.images)).under(tuning));
+    } else if !tuning.is_empty() {
+        commands.push(Command::Tune(tuning));
     }
     if let Some(selector) = &args.selector {
         commands.push(Command::Select((!selector.is_empty()).then(|| selector.clone())));

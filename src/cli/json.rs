@@ -18,7 +18,7 @@ use crate::engine::event::WatchHealth;
 use crate::engine::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::ownership::{Keeper, Returns};
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{Halt, Paused};
+use crate::engine::record::{Budgets, Finish, Gates, Halt, OnFlip, Paused};
 use crate::engine::snapshot::{
     Alarm, Blame, BudgetView, Counts, DriverView, NodeView, Phase, RevisionView, Snapshot, WatchView, Why,
 };
@@ -68,6 +68,10 @@ pub(crate) struct Status<'a> {
     image_changes: Vec<ImageChange<'a>>,
     counts: Counts,
     budget: BudgetView,
+    budgets: Budgets,
+    gates: &'a Gates,
+    on_flip: OnFlip,
+    finish: Finish,
     plan: Plan<'a>,
     alarms: Vec<AlarmLine>,
     watches: Vec<Watch<'a>>,
@@ -113,6 +117,10 @@ impl<'a> Status<'a> {
             image_changes: snapshot.image_changes.iter().map(ImageChange::new).collect(),
             counts: snapshot.counts,
             budget: snapshot.budget,
+            budgets: snapshot.budgets,
+            gates: &snapshot.gates,
+            on_flip: snapshot.on_flip,
+            finish: snapshot.finish,
             plan: Plan::new(snapshot),
             alarms: snapshot.alarms.iter().map(AlarmLine::new).collect(),
             watches: snapshot.watches.iter().map(Watch::new).collect(),
@@ -260,6 +268,9 @@ pub(crate) struct AlarmLine {
     #[serde(rename = "type")]
     kind: &'static str,
     text: String,
+    /// How to hold whoever is behind it, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holding: Option<String>,
 }
 
 impl AlarmLine {
@@ -267,13 +278,15 @@ impl AlarmLine {
         let kind = match alarm {
             Alarm::Cascade { .. } => "cascade",
             Alarm::StrategyFlipped { .. } => "strategyFlipped",
+            Alarm::Rebraked { .. } => "rebraked",
             Alarm::TemplateChanged { .. } => "templateChanged",
+            Alarm::BudgetUsedUp { .. } => "budgetUsedUp",
             Alarm::Halted { .. } => "halted",
             Alarm::Blind { .. } => "blind",
             Alarm::WriteFailing { .. } => "writeFailing",
             Alarm::RecordUnreadable { .. } => "recordUnreadable",
         };
-        Self { kind, text: alarm.to_string() }
+        Self { kind, text: alarm.to_string(), holding: alarm.holding().map(str::to_owned) }
     }
 }
 

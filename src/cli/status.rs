@@ -144,6 +144,7 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     say("budget", format!("{budget}, pulling {} of {}", budget.pulling, budget.max_pulling));
     if snapshot.started_at.is_some() {
         say("plan", snapshot.plan.to_string());
+        say("gates", snapshot.gating().to_string());
     }
     if let Some(original) = &snapshot.original_strategy {
         say("strategy", format!("OnDelete (ours), was {original}"));

@@ -229,7 +229,8 @@ impl Telling<'_> {
     fn alarms(&mut self, last: &[Alarm]) {
         for alarm in &self.snapshot.alarms {
             if !last.contains(alarm) && !matches!(alarm, Alarm::Halted { .. }) {
-                self.say(Topic::Alarm, alarm.to_string());
+                let holding = alarm.holding().map(|how| format!("; to hold it: {how}")).unwrap_or_default();
+                self.say(Topic::Alarm, format!("{alarm}{holding}"));
             }
         }
     }

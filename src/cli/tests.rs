@@ -21,6 +21,7 @@ fn help_says_what_can_be_done() {
         "set-image",
         "step",
         "select",
+        "tune",
         "pause",
         "resume",
         "undo",
@@ -52,6 +53,13 @@ fn what_makes_no_sense_is_refused_before_anything_is_asked() {
         ("status deploy/agent", "rolls out DaemonSets, not `deploy`"),
         ("ds/agent status", "the DaemonSet comes after the command"),
         ("drive ds/agent --timeout soon", "not a time to wait"),
+        ("tune ds/agent", "--max-unavailable"),
+        ("tune ds/agent --max-unavailable 150%", "neither a count (`3`) nor a percentage"),
+        ("tune ds/agent --max-unavailable all", "or `default`"),
+        ("tune ds/agent --soak 10", "write `30s`"),
+        ("tune ds/agent --on-flip fight", "possible values: report, rebrake"),
+        ("tune ds/agent --strict=perhaps", "possible values: true, false"),
+        ("drive ds/agent --keep --finish release", "cannot be used with"),
         ("demo --speed 0", "not a factor"),
     ] {
         let line = std::iter::once("rolldeck").chain(line.split(' ')).map(Into::into);
@@ -70,6 +78,7 @@ async fn status_answers_the_four_questions() {
       driver   ops@bastion-2/4711 drives
       budget   down 2 of 2: 1 ours, 1 suspect + 3 not ours, pulling 2 of 2
       plan     step 2 of 3: 60 may be updated, partition 60
+      gates    halts at 1 failed: not available in 10m or more than 2 restarts; a flip is reported
       strategy OnDelete (ours), was RollingUpdate 10%
       view     live
       failed   1 image not found: ipc-017
@@ -267,7 +276,6 @@ async fn a_drive_tells_its_changes_and_ends_with_the_rollout() {
     2026-11-18T11:16:40Z step 2 of 3: 60 may be updated, partition 60
     2026-11-18T11:16:40Z down 2 of 2: 1 ours, 1 suspect + 3 not ours, pulling 2 of 2
     2026-11-18T11:16:40Z settled: Set image
-    2026-11-18T11:16:40Z settled: Tune
     2026-11-18T11:16:40Z settled: Step
     2026-11-18T11:16:40Z settled: Drive
     2026-11-18T11:16:50Z you drive
@@ -279,7 +287,7 @@ async fn a_drive_tells_its_changes_and_ends_with_the_rollout() {
     let asked = script.asked();
     assert!(matches!(
         asked.as_slice(),
-        [Command::SetImage(_), Command::Tune { .. }, Command::Step(_), Command::Drive(Takeover::IfFree), ..]
+        [Command::Tuned { .. }, Command::Step(_), Command::Drive(Takeover::IfFree), ..]
     ));
     assert_eq!(asked.last(), Some(&Command::StandDown));
 }

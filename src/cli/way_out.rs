@@ -29,34 +29,43 @@ pub(crate) fn whole(verb: &str, context: &str, snapshot: &Snapshot) -> String {
 
 /// What an operator can do about what stands in the way; empty when nothing does.
 pub(crate) fn ways_out(context: &str, snapshot: &Snapshot) -> Vec<WayOut> {
-    let mut verbs: Vec<(&str, &str)> = Vec::new();
+    let mut verbs: Vec<(String, &'static str)> = Vec::new();
+    let mut offer = |verb: &str, does: &'static str| verbs.push((verb.to_owned(), does));
     for alarm in &snapshot.alarms {
         match alarm {
             Alarm::Cascade { .. } => {
-                verbs.push(("pause", "emergency brake: sets OnDelete at once, nothing else changes"));
+                offer("pause", "emergency brake: sets OnDelete at once, nothing else changes");
             }
-            Alarm::StrategyFlipped { .. } => verbs.push(("pause", "brake: sets OnDelete again")),
+            Alarm::StrategyFlipped { .. } => offer("adopt", "set OnDelete again at once; the rollout stays paused"),
             Alarm::TemplateChanged { .. } => {
-                verbs.extend([("resume", "roll out the template as it is now"), UNDO]);
+                offer("resume", "roll out the template as it is now");
+                offer(UNDO.0, UNDO.1);
             }
-            Alarm::RecordUnreadable { .. } => verbs.push(("release", "drop the record and restore the strategy")),
+            Alarm::BudgetUsedUp { used, .. } => {
+                offer(&format!("tune --max-unavailable {}", used + 1), "raise the budget: the next node may go");
+            }
+            Alarm::RecordUnreadable { .. } => offer("release", "drop the record and restore the strategy"),
+            Alarm::Rebraked { .. } => offer("tune --on-flip report", "pause at the next flip instead"),
             Alarm::Halted { .. } | Alarm::Blind { .. } | Alarm::WriteFailing { .. } => {}
         }
     }
     match &snapshot.phase {
-        Phase::Halted => verbs.extend([UNDO, ("resume", "go on, the failures so far accepted")]),
+        Phase::Halted => {
+            offer(UNDO.0, UNDO.1);
+            offer("resume", "go on, the failures so far accepted");
+        }
         Phase::Paused(_) => {
-            verbs.push(("resume", "go on"));
+            offer("resume", "go on");
             if snapshot.counts.failed > 0 {
-                verbs.push(UNDO);
+                offer(UNDO.0, UNDO.1);
             }
         }
-        Phase::Held => verbs.push(("step", "let more nodes be updated")),
+        Phase::Held => offer("step", "let more nodes be updated"),
         _ => {}
     }
     let mut ways: Vec<WayOut> = Vec::new();
     for (verb, does) in verbs {
-        let command = whole(verb, context, snapshot);
+        let command = whole(&verb, context, snapshot);
         if ways.iter().all(|known| known.command != command) {
             ways.push(WayOut { command, does });
         }

@@ -11,7 +11,7 @@ use super::happening::Happening;
 use super::image::ImageRef;
 use super::labels::Selector;
 use super::quantity::IntOrPercent;
-use super::record::{Budgets, Finish, Gates};
+use super::tuning::Tuning;
 
 /// Tells one command from another; never used twice by one engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize)]
@@ -43,19 +43,44 @@ pub enum Command {
     },
     /// Hand the DaemonSet back to its controller: original strategy restored, record dropped.
     Release(Early),
-    /// Change budgets, gates, or what happens at the end; `None` leaves as it is.
-    Tune {
-        /// New budgets.
-        budgets: Option<Budgets>,
-        /// New gates.
-        gates: Option<Gates>,
-        /// New finish.
-        finish: Option<Finish>,
+    /// Change budgets and gates, what a flip does, or what happens at the end.
+    Tune(Tuning),
+    /// Do this, under these budgets and gates from its first write on.
+    Tuned {
+        /// What is changed with it.
+        tuning: Tuning,
+        /// What is done; not another one of these.
+        command: Box<Command>,
     },
     /// Become the driver of this rollout.
     Drive(Takeover),
     /// Stop driving: finish what is in flight, give the lease back. Others carry on where it stood.
     StandDown,
+}
+
+impl Command {
+    /// This command under these budgets and gates; the command itself where nothing is changed with it.
+    #[must_use]
+    pub fn under(self, tuning: Tuning) -> Self {
+        if tuning.is_empty() { self } else { Self::Tuned { tuning, command: Box::new(self) } }
+    }
+
+    /// What is changed with it.
+    pub fn tuning(&self) -> Tuning {
+        match self {
+            Self::Tuned { tuning, command } => command.tuning().and(*tuning),
+            Self::Tune(tuning) => *tuning,
+            _ => Tuning::default(),
+        }
+    }
+
+    /// What is done, whatever it is done under.
+    pub fn deed(&self) -> &Self {
+        match self {
+            Self::Tuned { command, .. } => command.deed(),
+            command => command,
+        }
+    }
 }
 
 /// How far a rollout may go.

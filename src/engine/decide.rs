@@ -8,7 +8,7 @@ use super::command::{CommandId, Takeover};
 use super::edit::Edit;
 use super::effect::{DaemonSetPatch, Effect, EffectId};
 use super::facts::StrategyKind;
-use super::happening::{AfterFlip, Reach, What};
+use super::happening::{Reach, What};
 use super::lock::{InFlight, Want};
 use super::machine::{Engine, Needs, PatchKind};
 use super::plan::Standstill;
@@ -79,39 +79,7 @@ impl Engine {
         }
     }
 
-    /// Notices that the DaemonSet is adopted, or that somebody flipped the strategy back.
-    fn notice_adoption(&mut self, intent: &Intent, now: Timestamp) {
-        if self.is_adopted() {
-            self.progress.flipped = false;
-            self.progress.adopted |= self.is_observed();
-            return;
-        }
-        let flipped = self.progress.adopted
-            && self.patching.is_none()
-            && intent.releasing.is_none()
-            && self.strategy() == StrategyKind::RollingUpdate;
-        if !flipped {
-            return;
-        }
-        if intent.rebrake {
-            self.tell_flipped(AfterFlip::Rebraked);
-            self.brake = true;
-        } else if !self.progress.flipped {
-            let by = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.strategy.clone());
-            let who = by.map(|by| format!(" by {by}")).unwrap_or_default();
-            self.progress.flipped = true;
-            self.tell_flipped(if intent.paused.is_none() { AfterFlip::Paused } else { AfterFlip::Noted });
-            if intent.paused.is_none() {
-                self.pause(format!("the update strategy was changed back{who}"), now);
-            }
-        } else if intent.paused.is_none() {
-            // Resumed: adopt again.
-            self.progress.flipped = false;
-            self.progress.adopted = false;
-        }
-    }
-
-    fn pause(&mut self, why: String, now: Timestamp) {
+    pub(crate) fn pause(&mut self, why: String, now: Timestamp) {
         self.edit(None, Edit::Pause(Paused { by: OURSELVES.into(), at: now, why: Some(why.into()) }));
     }
 
@@ -151,7 +119,7 @@ impl Engine {
     }
 
     fn template_changed_words(&self) -> String {
-        let by = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.template.clone());
+        let by = self.who_set_the_template();
         format!("the template was changed{}", by.map(|by| format!(" by {by}")).unwrap_or_default())
     }
 

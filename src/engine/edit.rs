@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use super::Str;
 use super::labels::Selector;
 use super::quantity::IntOrPercent;
-use super::record::{Budgets, By, Change, Direction, Finish, Gates, Intent, Paused};
+use super::record::{By, Change, Direction, Intent, Paused};
+use super::tuning::Tuning;
 
 /// One edit of the intent.
 #[derive(Clone, PartialEq, Debug)]
@@ -31,8 +32,8 @@ pub(crate) enum Edit {
     Release(By),
     /// Ask the holder to hand over the lease.
     Handover(By),
-    /// Change budgets, gates, or the end.
-    Tune { budgets: Option<Budgets>, gates: Option<Gates>, finish: Option<Finish> },
+    /// Change budgets, gates, what a flip does, or the end.
+    Tune(Tuning),
     /// The rollout is over: the record goes.
     End,
 }
@@ -76,13 +77,7 @@ impl Edit {
             }
             Self::Release(by) => intent.releasing = Some(by.clone()),
             Self::Handover(by) => intent.handover = Some(by.clone()),
-            Self::Tune { budgets, gates, finish } => {
-                intent.budgets = budgets.unwrap_or(intent.budgets);
-                if let Some(gates) = gates {
-                    intent.gates = gates.clone();
-                }
-                intent.finish = finish.unwrap_or(intent.finish);
-            }
+            Self::Tune(tuning) => tuning.apply_to(intent),
         }
     }
 }

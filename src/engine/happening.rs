@@ -291,8 +291,8 @@ impl Happening {
             What::DeletePod { .. } => "RolloutPodDeleted",
             What::PatchDaemonSet { .. } => "RolloutDaemonSetPatched",
             What::Reported { reason, .. } => reason,
-            What::Command(command) => match command {
-                Command::Adopt { .. } => "RolloutAdopted",
+            What::Command(command) => match command.deed() {
+                Command::Adopt => "RolloutAdopted",
                 Command::SetImage(_) => "RolloutImageSet",
                 Command::Step(_) => "RolloutStepped",
                 Command::Select(_) => "RolloutSelected",
@@ -300,7 +300,7 @@ impl Happening {
                 Command::Resume => "RolloutResumed",
                 Command::Undo { .. } => "RolloutUndone",
                 Command::Release(_) => "RolloutReleased",
-                Command::Tune { .. } => "RolloutTuned",
+                Command::Tune(_) | Command::Tuned { .. } => "RolloutTuned",
                 Command::Drive(_) => "RolloutDriven",
                 Command::StandDown => "RolloutDriverLeft",
             },
@@ -431,7 +431,7 @@ struct CommandWords<'a>(&'a Command);
 impl fmt::Display for CommandWords<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Command::Adopt { .. } => f.write_str("adopt"),
+            Command::Adopt => f.write_str("adopt"),
             Command::SetImage(images) => {
                 f.write_str("set image")?;
                 images.iter().try_for_each(|(container, image)| write!(f, " {container}={image}"))
@@ -446,7 +446,8 @@ impl fmt::Display for CommandWords<'_> {
             Command::Undo { to: None } => f.write_str("roll back"),
             Command::Release(Early::Accept) => f.write_str("release early"),
             Command::Release(Early::Refuse) => f.write_str("release"),
-            Command::Tune { .. } => f.write_str("change budgets, gates or the end"),
+            Command::Tune(tuning) => write!(f, "tune {tuning}"),
+            Command::Tuned { tuning, command } => write!(f, "{}, {tuning}", CommandWords(command)),
             Command::Drive(Takeover::IfFree) => f.write_str("drive"),
             Command::Drive(Takeover::Ask) => f.write_str("drive, taking over"),
             Command::StandDown => f.write_str("stop driving"),

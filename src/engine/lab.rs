@@ -449,7 +449,7 @@ impl Console {
     }
 
     pub(crate) fn keep(&mut self, lab: &mut Lab) {
-        self.ask(lab, Command::Tune { budgets: None, gates: None, finish: Some(Finish::Keep) }).unwrap();
+        self.ask(lab, Command::Tune(Finish::Keep.into())).unwrap();
     }
 
     pub(crate) fn snapshot(&mut self, lab: &Lab) -> Snapshot {

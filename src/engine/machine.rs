@@ -358,6 +358,7 @@ impl Engine {
             .chain([self.daemonset_retry.at, self.delete_retry.at])
             .chain(self.node_retry.values().copied())
             .chain(lost)
+            .chain(self.progress.flips.changes_at())
             .filter(|at| *at > self.now)
             .min()
     }

@@ -7,13 +7,15 @@ use super::command::{Command, Danger, Early, Preview, Refusal, Step, Takeover};
 use super::edit::Edit;
 use super::event::{Permission, Right, WatchHealth, Watched};
 use super::facts::StrategyKind;
+use super::flip::{FIGHT, ROUNDS};
 use super::machine::{Engine, Needs};
 use super::ownership::{Claim, Keeper};
 use super::plan::{Limits, Plan, Standstill};
 use super::quantity::{IntOrPercent, Rounding};
-use super::record::{By, Change, Direction, Intent, Paused, lease_name};
+use super::record::{By, Change, Direction, Intent, OnFlip, Paused, lease_name};
 use super::snapshot::{Hold, Presence};
-use super::time::Timestamp;
+use super::time::{Humane, Timestamp};
+use super::tuning::Tuning;
 use super::view::NodeIx;
 use super::{Role, Str};
 
@@ -45,12 +47,7 @@ impl Engine {
         self.check_rights(command)?;
         let by = By { by: self.actor(), at: now };
         match command {
-            Command::Adopt => Ok(Resolved::new(
-                vec![Edit::Begin],
-                Needs::Adopted,
-                "adopted: its controller replaces no pod any more".into(),
-                Danger::Bounded,
-            )),
+            Command::Adopt => Ok(self.resolve_adopt()),
             Command::SetImage(images) => self.resolve_images(images),
             Command::Step(step) => self.resolve_step(*step),
             Command::Select(selector) => Ok(self.resolve_select(selector)),
@@ -58,10 +55,12 @@ impl Engine {
             Command::Resume => self.resolve_resume(),
             Command::Undo { to } => self.resolve_undo(*to),
             Command::Release(early) => self.resolve_release(*early, by),
-            Command::Tune { budgets, gates, finish } => {
-                let edit = Edit::Tune { budgets: *budgets, gates: gates.clone(), finish: *finish };
-                let says = "budgets and gates changed".to_owned();
-                Ok(Resolved { drive: false, ..Resolved::new(vec![edit], Needs::Saved, says, Danger::Bounded) })
+            Command::Tune(tuning) => self.resolve_tune(tuning),
+            Command::Tuned { tuning, command } => {
+                let mut resolved = self.resolve(command, now)?;
+                self.check_tuning(tuning)?;
+                resolved.edits.push(Edit::Tune(*tuning));
+                Ok(resolved)
             }
             Command::Drive(takeover) => self.resolve_drive(*takeover, by, now),
             Command::StandDown => {
@@ -69,6 +68,46 @@ impl Engine {
                 Ok(Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::StoodDown, says, Danger::Bounded) })
             }
         }
+    }
+
+    fn resolve_adopt(&self) -> Resolved {
+        let back = self.takes_back(&Command::Adopt);
+        let says = if back { "OnDelete is set again" } else { "adopted" };
+        let says = format!("{says}: its controller replaces no pod any more");
+        let resolved = Resolved::new(vec![Edit::Begin], Needs::Adopted, says, Danger::Bounded);
+        Resolved { brake: back, ..resolved }
+    }
+
+    fn resolve_tune(&self, tuning: &Tuning) -> Result<Resolved, Refusal> {
+        // Who stays may set limits before there is anything to limit. Who leaves would leave a record of nothing.
+        if self.config().role == Role::Errand && !self.is_recorded() {
+            return Err(Refusal::NotNow(
+                "no rollout is recorded, so there is nothing to tune: `adopt`, `set-image` and `drive --image` take the \
+                 same flags"
+                    .into(),
+            ));
+        }
+        self.check_tuning(tuning)?;
+        let changes = tuning.changes(&self.intent());
+        let says = if changes.is_empty() { "nothing to change: it is so already".into() } else { changes.join(", ") };
+        let resolved = Resolved::new(vec![Edit::Tune(*tuning)], Needs::Saved, says, Danger::Bounded);
+        Ok(Resolved { drive: false, danger: self.tuning_danger(tuning), ..resolved })
+    }
+
+    fn check_tuning(&self, tuning: &Tuning) -> Result<(), Refusal> {
+        let mut after = self.intent();
+        tuning.apply_to(&mut after);
+        let min_ready_secs = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
+        tuning.check(&after, min_ready_secs).map_err(Refusal::Invalid)
+    }
+
+    /// A budget under which every node may be down at once is meant, or a slip of the finger.
+    fn tuning_danger(&self, tuning: &Tuning) -> Danger {
+        let mut after = self.intent();
+        tuning.apply_to(&mut after);
+        let limits = Limits::of(&self.view, &after, &self.assessment);
+        let all = tuning.max_unavailable.is_some() && limits.max_unavailable >= self.assessment.desired.max(2);
+        if all { Danger::Serious } else { Danger::Bounded }
     }
 
     fn check_loaded(&self, command: &Command, now: Timestamp) -> Result<(), Refusal> {
@@ -88,7 +127,7 @@ impl Engine {
             }
             Presence::Present => {}
         }
-        if matches!(command, Command::Pause { .. } | Command::StandDown) {
+        if matches!(command.deed(), Command::Pause { .. } | Command::StandDown) {
             return Ok(());
         }
         if let Some(why) = self.lock.record_error() {
@@ -102,7 +141,7 @@ impl Engine {
 
     fn check_rights(&self, command: &Command) -> Result<(), Refusal> {
         let lease = if self.lock.resource_version().is_some() { Right::UpdateLease } else { Right::CreateLease };
-        let rights: &[Right] = match command {
+        let rights: &[Right] = match command.deed() {
             Command::StandDown => &[],
             // The brake must work even where the record cannot be written.
             Command::Pause { .. } if self.strategy() == StrategyKind::RollingUpdate => &[Right::PatchDaemonSet],
@@ -275,6 +314,8 @@ impl Engine {
     /// Says what a command would do.
     pub(crate) fn preview_of(&self, command: &Command, now: Timestamp) -> Result<Preview, Refusal> {
         let resolved = self.resolve(command, now)?;
+        let tuning = command.tuning();
+        let command = command.deed();
         let mut intent = self.recorded_intent();
         resolved.edits.iter().for_each(|edit| edit.apply(&mut intent));
         let intent = intent.map(Cow::into_owned).unwrap_or_default();
@@ -284,6 +325,7 @@ impl Engine {
         }
         let limits = Limits::of(&self.view, &intent, &self.assessment);
         let mut effects = self.effects_in_words(command, &nodes, &limits);
+        effects.extend(self.tuning_in_words(&tuning, &limits));
         if resolved.drive && self.config().role == Role::Driver && self.lock.is_free(now) && !self.lock.holds() {
             effects.push("This console becomes the driver; the rollout moves while it is open.".into());
         }
@@ -341,6 +383,9 @@ impl Engine {
         let count = nodes.len();
         let pace = format!("at most {} down and {} pulling at a time", limits.max_unavailable, limits.max_pulling);
         match command {
+            Command::Adopt if self.takes_back(command) => {
+                vec!["Sets OnDelete again at once: its controller stops replacing pods. Nothing else changes.".into()]
+            }
             Command::Adopt => vec![
                 "Sets OnDelete and saves the original update strategy. No pod is replaced.".into(),
                 "Undone by release.".into(),
@@ -369,7 +414,7 @@ impl Engine {
                 "Nodes that never left it keep their pod. Partition and selector are ignored.".into(),
             ],
             Command::Release(_) => self.release_in_words(),
-            Command::Tune { .. } => vec![format!("From now on {pace}.")],
+            Command::Tune(_) | Command::Tuned { .. } => vec![format!("From now on {pace}.")],
             Command::Drive(_) => vec![match self.lock.holder() {
                 Some(holder) if *holder != self.config().identity => {
                     format!("Asks {holder} to hand over; if it is gone, its lease runs out first.")
@@ -378,6 +423,32 @@ impl Engine {
             }],
             Command::StandDown => vec!["Nothing more is replaced until somebody drives again.".into()],
         }
+    }
+
+    /// What a change of budgets and gates comes to, a line each.
+    fn tuning_in_words(&self, tuning: &Tuning, limits: &Limits) -> Vec<String> {
+        let mut lines = tuning.changes(&self.intent());
+        if tuning.is_empty() {
+            return lines;
+        }
+        if lines.is_empty() {
+            lines.push("Nothing changes: it is so already.".into());
+        }
+        let desired = self.assessment.desired;
+        if tuning.max_unavailable.is_some() && limits.max_unavailable >= desired.max(2) {
+            lines.push(format!("Every one of the {desired} nodes may be down at once."));
+        }
+        match tuning.on_flip {
+            Some(OnFlip::Rebrake) => lines.push(format!(
+                "If the update strategy is changed back, OnDelete is set again at once, {ROUNDS} times in {} at most.",
+                Humane(FIGHT)
+            )),
+            Some(OnFlip::Report) => {
+                lines.push("If the update strategy is changed back, the rollout pauses and says who it was.".into());
+            }
+            None => {}
+        }
+        lines
     }
 
     /// What else manages the DaemonSet and may set back what this changes. What does not touch it warns of nothing, and
@@ -450,7 +521,7 @@ fn title_of(command: &Command, limits: &Limits) -> String {
         Command::Undo { .. } => "Roll back".into(),
         Command::Release(Early::Refuse) => "Release".into(),
         Command::Release(Early::Accept) => "Release early".into(),
-        Command::Tune { .. } => "Change budgets".into(),
+        Command::Tune(_) | Command::Tuned { .. } => "Change budgets and gates".into(),
         Command::Drive(_) => "Drive".into(),
         Command::StandDown => "Stop driving".into(),
     }

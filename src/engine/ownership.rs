@@ -127,8 +127,7 @@ pub fn keepers(daemonset: &DaemonSetFact) -> Vec<Keeper> {
 
 /// Who wrote under this field manager, for people: `argocd-controller of Argo CD (application payments)`.
 pub fn writer_words(manager: &str, keepers: &[Keeper]) -> String {
-    let sign = manager_sign(manager);
-    match keepers.iter().find(|keeper| keeper.evidence.contains(&sign)) {
+    match keepers.iter().find(|keeper| keeper.writes_as(manager)) {
         Some(Keeper { tool: Tool::Other { .. }, .. }) | None => manager.to_owned(),
         Some(keeper) => format!("{manager} of {keeper}"),
     }
@@ -361,6 +360,11 @@ fn argo_application(name: &str) -> Application {
 }
 
 impl Keeper {
+    /// Whether it writes under this field manager.
+    pub fn writes_as(&self, manager: &str) -> bool {
+        self.evidence.contains(&manager_sign(manager))
+    }
+
     /// Whether an operator should hear of it before changing anything: it sets back what a rollout changes, or may.
     pub fn interferes(&self) -> bool {
         match self.returns {

@@ -5,6 +5,7 @@
 //! the lease writes it. Neither grows with the fleet: only exceptions and clocks are stored.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -103,8 +104,9 @@ pub struct Intent {
     pub handover: Option<By>,
     /// Halts up to this number have been seen by an operator, who resumed.
     pub acknowledged_halt: u32,
-    /// Adopt again when somebody flips the strategy back while the rollout runs.
-    pub rebrake: bool,
+    /// What happens when somebody changes the strategy back while the rollout runs.
+    #[serde(rename = "rebrake", with = "rebrakes")]
+    pub on_flip: OnFlip,
 }
 
 impl Default for Intent {
@@ -128,7 +130,7 @@ impl Default for Intent {
             releasing: None,
             handover: None,
             acknowledged_halt: 0,
-            rebrake: false,
+            on_flip: OnFlip::Report,
         }
     }
 }
@@ -232,6 +234,32 @@ pub enum OnFailure {
     RollBack,
 }
 
+/// What happens when somebody changes the strategy back while the rollout runs.
+///
+/// In a record it is the boolean `rebrake`, as it always was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OnFlip {
+    /// The rollout pauses, and says who did it.
+    #[default]
+    Report,
+    /// `OnDelete` is set again at once, unless that goes on and on.
+    Rebrake,
+}
+
+mod rebrakes {
+    use super::{Deserialize, OnFlip};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    pub(super) fn serialize<S: serde::Serializer>(on_flip: &OnFlip, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bool(*on_flip == OnFlip::Rebrake)
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<OnFlip, D::Error> {
+        Ok(if bool::deserialize(deserializer)? { OnFlip::Rebrake } else { OnFlip::Report })
+    }
+}
+
 /// What happens when every node is at the target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -255,9 +283,12 @@ pub struct Progress {
     pub origin: Option<Str>,
     /// The DaemonSet was seen adopted: a strategy that is not `OnDelete` from then on was flipped by somebody else.
     pub adopted: bool,
-    /// It was flipped, and the rollout paused for it; cleared when an operator goes on.
+    /// It was flipped, and what was chosen for that is done; cleared when it is adopted again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub flipped: bool,
+    /// Flips that were answered by adopting again.
+    #[serde(skip_serializing_if = "Flips::is_empty")]
+    pub flips: Flips,
     /// Nodes that were down before we began, with since when.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub down_before: BTreeMap<Str, Timestamp>,
@@ -273,6 +304,23 @@ pub struct Progress {
     pub excused: BTreeSet<Str>,
 }
 
+/// Flips of the strategy that were answered by adopting again.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Flips {
+    /// When, of those that are one fight; no more than it takes to give up.
+    pub lately: Vec<Timestamp>,
+    /// Who it was the last time, as `managedFields` names them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<Str>,
+}
+
+impl Flips {
+    fn is_empty(&self) -> bool {
+        self.lately.is_empty()
+    }
+}
+
 /// Why and where a rollout halted.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -285,6 +333,33 @@ pub struct Halt {
     pub why: Str,
     /// Where: at most [`EXCEPTIONS_LIMIT`] nodes.
     pub nodes: Vec<Str>,
+}
+
+impl fmt::Display for OnFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Halt => "halt",
+            Self::RollBack => "rollback",
+        })
+    }
+}
+
+impl fmt::Display for OnFlip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Report => "report",
+            Self::Rebrake => "rebrake",
+        })
+    }
+}
+
+impl fmt::Display for Finish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Release => "release",
+            Self::Keep => "keep",
+        })
+    }
 }
 
 #[cfg(test)]
@@ -314,6 +389,16 @@ mod tests {
         let why = Record::parse(r#"{"version":2,"intent":{}}"#).unwrap_err();
         assert!(why.contains("version 2"), "{why}");
         assert!(Record::parse("{").is_err());
+    }
+
+    #[test]
+    fn what_a_flip_does_is_read_from_older_records_and_written_for_older_readers() {
+        for (text, want) in [("true", OnFlip::Rebrake), ("false", OnFlip::Report)] {
+            let record = Record::parse(&format!(r#"{{"version":1,"intent":{{"rebrake":{text}}}}}"#)).unwrap();
+            assert_eq!(record.intent.on_flip, want);
+            let written = serde_json::to_string(&record).unwrap();
+            assert!(written.contains(&format!(r#""rebrake":{text}"#)), "{written}");
+        }
     }
 
     #[test]

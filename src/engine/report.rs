@@ -55,6 +55,7 @@ impl Engine {
             plan: self.plan_view(&intent, &limits),
             budgets: intent.budgets,
             gates: intent.gates.clone(),
+            on_flip: intent.on_flip,
             finish: intent.finish,
             halt: self.progress.halt.clone().filter(|_| self.is_halted(&intent)),
             alarms: self.alarms(record.is_some(), &intent, now),
@@ -207,10 +208,7 @@ impl Engine {
                 replaced_unready: self.view.replaced_unready,
             });
         }
-        if rolling && recorded && self.progress.adopted && intent.releasing.is_none() {
-            let by = daemonset.and_then(|daemonset| daemonset.owners.strategy.clone());
-            alarms.push(Alarm::StrategyFlipped { by });
-        }
+        alarms.extend(self.flip_alarm(intent, now).filter(|_| recorded));
         if let Some(why) = self.lock.record_error() {
             alarms.push(Alarm::RecordUnreadable { why: why.clone() });
         }
@@ -226,9 +224,9 @@ impl Engine {
             && self.view.current.is_some()
             && intent.target != self.view.current;
         if foreign {
-            let by = daemonset.and_then(|daemonset| daemonset.owners.template.clone());
-            alarms.push(Alarm::TemplateChanged { by });
+            alarms.push(self.template_alarm());
         }
+        alarms.extend(self.budget_alarm().filter(|_| recorded));
         for why in self.lease_failure.iter().chain(&self.write_failure) {
             alarms.push(Alarm::WriteFailing { why: why.clone() });
         }
@@ -237,6 +235,23 @@ impl Engine {
             alarms.push(Alarm::Blind { why });
         }
         alarms
+    }
+
+    /// Whether what is left waits for a budget that nobody who is down will give back by himself: then it has to be raised.
+    fn budget_alarm(&self) -> Option<Alarm> {
+        let held = |node: &super::view::NodeIx| self.plan.hold(*node);
+        let waits = |hold: &&Hold| !matches!(hold, Hold::Partition { .. });
+        // What holds the first holds the rest: whoever goes first is served first.
+        let Some(Hold::Budget { used, limit }) = self.plan.line.iter().filter_map(held).find(waits) else {
+            return None;
+        };
+        let waiting = self.plan.line.iter().filter_map(held).filter(|hold| matches!(hold, Hold::Budget { .. })).count();
+        let on_its_way = |row: &Row| row.in_fleet && !row.available && is_moving(row.state);
+        (self.plan.next.is_empty() && !self.assessment.rows().any(on_its_way)).then(|| Alarm::BudgetUsedUp {
+            used: *used,
+            limit: *limit,
+            waiting: u32::try_from(waiting).unwrap_or(u32::MAX),
+        })
     }
 
     fn node_views(&self, phase: &Phase) -> Vec<NodeView> {

@@ -18,7 +18,7 @@ use super::happening::Happening;
 use super::labels::{Labels, Selector};
 use super::ownership::Keeper;
 use super::quantity::IntOrPercent;
-use super::record::{Budgets, Direction, Finish, Gates, Halt, Paused};
+use super::record::{Budgets, Direction, Finish, Gates, Halt, OnFlip, Paused};
 use super::time::Timestamp;
 
 /// Everything about one rollout, as of one instant.
@@ -72,6 +72,8 @@ pub struct Snapshot {
     pub budgets: Budgets,
     /// The gates in force.
     pub gates: Gates,
+    /// What happens when somebody changes the strategy back.
+    pub on_flip: OnFlip,
     /// What happens when every node is at the target.
     pub finish: Finish,
     /// The halt that stands.
@@ -289,13 +291,37 @@ pub enum Alarm {
     },
     /// Somebody flipped the strategy back while the rollout runs: the native controller is replacing pods.
     StrategyFlipped {
-        /// Who, if managedFields tell.
+        /// Who, if managedFields tell, with the tool behind the name.
         by: Option<Str>,
+        /// How often it was re-braked lately.
+        rebraked: u32,
+        /// How to hold them, where that is known.
+        holding: Option<Str>,
+    },
+    /// Somebody flips the strategy back, and it was set again at once.
+    Rebraked {
+        /// Who, if managedFields tell, with the tool behind the name.
+        by: Option<Str>,
+        /// How often lately.
+        times: u32,
+        /// How to hold them, where that is known.
+        holding: Option<Str>,
     },
     /// Somebody changed the template in the middle of the rollout.
     TemplateChanged {
-        /// Who, if managedFields tell.
+        /// Who, if managedFields tell, with the tool behind the name.
         by: Option<Str>,
+        /// How to hold them, where that is known.
+        holding: Option<Str>,
+    },
+    /// Nodes that are down use up the budget, and none of them is on its way back: what is left waits for good.
+    BudgetUsedUp {
+        /// How many are charged.
+        used: u32,
+        /// How many may be.
+        limit: u32,
+        /// How many nodes wait for it.
+        waiting: u32,
     },
     /// The rollout halted.
     Halted {
@@ -534,6 +560,26 @@ impl NodeView {
     /// How long it is in its state, as of `now`.
     pub fn age(&self, now: Timestamp) -> Option<Duration> {
         self.since.map(|since| now.since(since))
+    }
+}
+
+impl Alarm {
+    /// How to hold whoever is behind it, where that is known.
+    pub fn holding(&self) -> Option<&str> {
+        match self {
+            Self::StrategyFlipped { holding, .. }
+            | Self::Rebraked { holding, .. }
+            | Self::TemplateChanged { holding, .. } => holding.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The least budget that lets the next node go, where that is what it waits for.
+    pub fn enough(&self) -> Option<u32> {
+        match self {
+            Self::BudgetUsedUp { used, .. } => Some(used + 1),
+            _ => None,
+        }
     }
 }
 

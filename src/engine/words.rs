@@ -14,11 +14,12 @@ use std::fmt;
 use super::event::WatchHealth;
 use super::facts::StrategyKind;
 use super::image::version_of;
-use super::record::Direction;
+use super::record::{Direction, Finish, OnFailure, OnFlip};
 use super::snapshot::{
     BudgetView, DriverView, ImageChange, Phase, PlanView, Replacer, RevisionView, Snapshot, WatchView,
 };
 use super::time::{Humane, Timestamp};
+use super::tuning::Span;
 
 impl Snapshot {
     /// What the rollout does now, with who and why: `paused by ops 2h ago: link down`.
@@ -39,6 +40,11 @@ impl Snapshot {
     /// The numbers of the two revisions: `rev 14 → 15`.
     pub fn numbers(&self) -> Numbers<'_> {
         Numbers(self)
+    }
+
+    /// When it has failed and what then: `halts at 1 failed: not available in 10m or more than 2 restarts; …`.
+    pub fn gating(&self) -> Gating<'_> {
+        Gating(self)
     }
 
     /// How fresh the view is, worst watch first: `live`, `pods not seen for 12s: …`.
@@ -179,6 +185,34 @@ impl fmt::Display for Numbers<'_> {
             write!(f, "rev {} → {}", number(&snapshot.from), number(&snapshot.to))
         } else {
             write!(f, "rev {}", number(&snapshot.to))
+        }
+    }
+}
+
+/// See [`Snapshot::gating`].
+#[derive(Clone, Copy, Debug)]
+pub struct Gating<'a>(&'a Snapshot);
+
+impl fmt::Display for Gating<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(Snapshot { gates, on_flip, finish, .. }) = self;
+        let then = match gates.on_failure {
+            OnFailure::Halt => "halts",
+            OnFailure::RollBack => "rolls back",
+        };
+        let deadline = Span(gates.progress_deadline_secs);
+        write!(f, "{then} at {} failed: not available in {deadline}", gates.failure_threshold)?;
+        write!(f, " or more than {} restarts", gates.max_restarts)?;
+        if gates.soak_secs > 0 {
+            write!(f, "; soaks {}", Span(gates.soak_secs))?;
+        }
+        f.write_str(match on_flip {
+            OnFlip::Report => "; a flip is reported",
+            OnFlip::Rebrake => "; a flip is re-braked",
+        })?;
+        match finish {
+            Finish::Release => Ok(()),
+            Finish::Keep => f.write_str("; kept at the end"),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::engine::event::{WatchHealth, Watched};
 use crate::engine::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::ownership::{Application, Claim, Keeper, Returns, Tool};
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{Budgets, Direction, Finish, Gates};
+use crate::engine::record::{Budgets, Direction, Finish, Gates, OnFlip};
 use crate::engine::snapshot::{
     Blame, BudgetView, Cause, CauseKind, Counts, DriverView, Hold, ImageChange, ImageState, NodeState, NodeView, Phase,
     PlanView, Presence, RevisionView, Snapshot, WatchView,
@@ -153,7 +153,7 @@ async fn follow(snapshots: &watch::Sender<Arc<Snapshot>>, rest: &mut (impl Itera
 }
 
 fn title(command: &Command) -> &'static str {
-    match command {
+    match command.deed() {
         Command::Adopt => "Adopt",
         Command::SetImage(_) => "Set image",
         Command::Step(_) => "Step",
@@ -162,7 +162,7 @@ fn title(command: &Command) -> &'static str {
         Command::Resume => "Resume",
         Command::Undo { .. } => "Roll back",
         Command::Release(_) => "Release",
-        Command::Tune { .. } => "Tune",
+        Command::Tune(_) | Command::Tuned { .. } => "Tune",
         Command::Drive(_) => "Drive",
         Command::StandDown => "Stand down",
     }
@@ -302,6 +302,7 @@ pub(super) fn rollout() -> Snapshot {
         },
         budgets: Budgets::default(),
         gates: Gates::default(),
+        on_flip: OnFlip::Report,
         finish: Finish::Release,
         halt: None,
         alarms: Vec::new(),

@@ -152,7 +152,7 @@ fn a_roll_back_by_the_gates_is_told_as_the_rollouts_own_doing() {
     lab.broken.push("agent:bad".into());
     let mut console = Console::open(&lab, "ops");
     let gates = Gates { on_failure: OnFailure::RollBack, ..Gates::default() };
-    console.ask(&mut lab, Command::Tune { budgets: None, gates: Some(gates), finish: None }).unwrap();
+    console.ask(&mut lab, Command::Tune(gates.into())).unwrap();
     console.set_image(&mut lab, "agent:bad");
     console.partition(&mut lab, 0);
     console.run_for(&mut lab, 60);

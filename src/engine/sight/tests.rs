@@ -85,7 +85,7 @@ fn pausing_and_standing_down_need_no_fresh_view() {
         Command::Select(None),
         Command::Step(Step::Next),
         Command::Release(crate::engine::command::Early::Accept),
-        Command::Tune { budgets: None, gates: None, finish: None },
+        Command::Tune(crate::engine::tuning::Tuning::default()),
         Command::Drive(crate::engine::command::Takeover::Ask),
     ];
     for command in commands {

@@ -115,10 +115,29 @@ impl fmt::Display for Alarm {
                 "losing nodes: {down} down with maxUnavailable {max_unavailable}; \
                  {replaced_unready} old pods were replaced while unready"
             ),
-            Self::StrategyFlipped { by: who } => {
-                write!(f, "the update strategy was changed back{}: the controller replaces pods by itself", by(who))
+            Self::StrategyFlipped { by: who, rebraked, .. } => {
+                write!(f, "the update strategy was changed back{}", by(who))?;
+                if *rebraked > 0 {
+                    write!(f, ", {} after it was re-braked", times(*rebraked))?;
+                }
+                f.write_str(": its controller replaces pods by itself")
             }
-            Self::TemplateChanged { by: who } => {
+            Self::Rebraked { by: who, times: count, .. } => {
+                write!(
+                    f,
+                    "the update strategy was changed back{} {} lately: OnDelete is set again",
+                    by(who),
+                    times(*count)
+                )
+            }
+            Self::BudgetUsedUp { used, limit, waiting } => write!(
+                f,
+                "{waiting} {} for a budget that nothing gives back: {used} of {limit} are down, none on its way up; {} \
+                 would let the next one go",
+                if *waiting == 1 { "node waits" } else { "nodes wait" },
+                used + 1
+            ),
+            Self::TemplateChanged { by: who, .. } => {
                 write!(f, "the template was changed{} in the middle of the rollout", by(who))
             }
             Self::Halted { why } => write!(f, "halted: {why}"),
@@ -127,6 +146,11 @@ impl fmt::Display for Alarm {
             Self::RecordUnreadable { why } => write!(f, "the rollout's record cannot be read: {why}"),
         }
     }
+}
+
+/// `once`, `3 times`.
+fn times(count: u32) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
 /// The line that tells a node's story: its cause, else its hold, else the time its state takes.

@@ -13,6 +13,7 @@ use crate::engine::facts::StrategyKind;
 use crate::engine::image::ImageRef;
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Budgets, Gates, OnFailure};
+use crate::engine::tuning::Tuning;
 use crate::sim::world::scenario::{
     ClusterFault, ControllerVariant, DaemonSetPlan, Fault, FleetFault, Image, PullError, Scenario, Tolerates, seconds,
 };
@@ -282,6 +283,6 @@ impl Maker {
             on_failure: if self.one_in(2) { OnFailure::RollBack } else { OnFailure::Halt },
             ..Gates::default()
         };
-        Command::Tune { budgets: Some(budgets), gates: Some(gates), finish: None }
+        Command::Tune(Tuning::from(budgets).and(gates.into()))
     }
 }

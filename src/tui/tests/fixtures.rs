@@ -13,7 +13,7 @@ use crate::engine::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::ownership::{Application, Claim, Keeper, Returns, Tool};
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{Budgets, Direction, Finish, Gates, Halt, Paused};
+use crate::engine::record::{Budgets, Direction, Finish, Gates, Halt, OnFlip, Paused};
 use crate::engine::snapshot::{
     Blame, BudgetView, Cause, CauseKind, Counts, DriverView, Hold, ImageChange, ImageState, NodeState, NodeView, Phase,
     PlanView, Presence, Replacer, RevisionView, Snapshot, WatchView,
@@ -136,6 +136,7 @@ pub(super) fn loading() -> Snapshot {
         plan: PlanView::default(),
         budgets: Budgets::default(),
         gates: Gates::default(),
+        on_flip: OnFlip::Report,
         finish: Finish::Release,
         halt: None,
         alarms: Vec::new(),

@@ -380,6 +380,8 @@ fn alarms(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>
                 "   P brake: set OnDelete now, stops it within a second; nothing else changes"
             }
             Alarm::Halted { .. } => "   C continue past it   U roll back",
+            Alarm::BudgetUsedUp { .. } => "   L raise the budget",
+            Alarm::Rebraked { .. } => "   L choose what a flip does",
             Alarm::TemplateChanged { .. } => "   C continue with it   U roll back",
             Alarm::RecordUnreadable { .. } => "   use the rolldeck that wrote it, or R release",
             Alarm::Blind { .. } | Alarm::WriteFailing { .. } => continue,
