@@ -9,6 +9,7 @@ mod support;
 // `cfg(test)` holds anyway; it tells clippy that panics belong here.
 #[cfg(test)]
 mod control_plane {
+    mod audit;
     mod cascade;
     mod command_line;
     mod console;

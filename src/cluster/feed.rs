@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::http::Http;
+use super::recorder::SOURCE;
 use super::rights;
 use super::subjects::{ClusterEvents, Leases, Nodes, Pods, Revisions, Shared, SharedWorkload, TheDaemonSet};
 use super::watch::{Source, Subject, watch};
@@ -181,14 +182,17 @@ impl Scope {
         let path = format!("/api/v1/namespaces/{}/events", self.namespace);
         let (_, kind) = self.workload.api_kind();
         let of_pods = Source { path: path.clone(), labels: None, fields: Some("involvedObject.kind=Pod".to_owned()) };
-        let of_daemonset = Source {
-            path,
+        // Of the thousands that its controller writes about it, the ones that say what is wrong; and what rolldecks tell.
+        let of_daemonset = |which: &str| Source {
+            path: path.clone(),
             labels: None,
-            fields: Some(format!("involvedObject.kind={kind},involvedObject.name={},reason=FailedCreate", self.name)),
+            fields: Some(format!("involvedObject.kind={kind},involvedObject.name={},{which}", self.name)),
         };
+        let (failures, told) = (of_daemonset("reason=FailedCreate"), of_daemonset(&format!("source={SOURCE}")));
         tokio::join!(
             watch(self.http.clone(), of_pods, ClusterEvents::of_pods(&self.name), self.out.clone()),
-            watch(self.http, of_daemonset, ClusterEvents::of_daemonset(), self.out),
+            watch(self.http.clone(), failures, ClusterEvents::of_daemonset(), self.out.clone()),
+            watch(self.http, told, ClusterEvents::of_daemonset(), self.out),
         );
     }
 }

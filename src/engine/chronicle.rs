@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use self::values::Values;
 use super::command::{Command, CommandId, Notice};
+use super::facts::ClusterEvent;
 use super::happening::{AfterFlip, Happening, ImageChanged, NODES_NAMED, PatchChange, Reach, Succession, Upshot, What};
 use super::lock::Want;
 use super::machine::{Engine, Needs, PatchKind, Pending};
@@ -109,6 +110,33 @@ impl Engine {
         values.add_name(&self.config().namespace);
         values.add_name(&self.config().name);
         values.taken_out_of(said).into()
+    }
+
+    // ── Other rolldecks ───────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Another process told something. It goes on the timeline, and is not told again.
+    pub(crate) fn hear_of(&mut self, fact: &ClusterEvent) {
+        let Some(told) = &fact.told else { return };
+        let known = |known: &Happening| matches!(&known.what, What::Reported { event, .. } if *event == told.event);
+        if told.identity == self.config().identity || self.chronicle.ring.iter().any(known) {
+            return;
+        }
+        let person = told.identity.rsplit_once('/').map_or(&*told.identity, |(person, _)| person);
+        let theirs = fact.message.strip_prefix(person).and_then(|rest| rest.strip_prefix(": "));
+        self.chronicle.keep(Happening {
+            at: self.view.our_time(fact.at),
+            by: theirs.map(|_| person.into()),
+            what: What::Reported {
+                reason: fact.reason.clone(),
+                identity: told.identity.clone(),
+                event: told.event.clone(),
+                tone: told.tone,
+            },
+            result: Upshot::Done,
+            command: None,
+            said: Some(theirs.map_or_else(|| fact.message.clone(), Into::into)),
+            reach: Reach::Timeline,
+        });
     }
 
     // ── Commands ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -255,6 +255,7 @@ impl Engine {
                 let view = &self.view;
                 self.deletions.retain(|uid, _| view.has_pod(uid));
             }
+            Event::Cluster(fact) if fact.told.is_some() => self.hear_of(&fact),
             other => self.view.observe(other, now),
         }
     }

@@ -185,6 +185,7 @@ fn fleet(name: &str, story: impl FnOnce(&Fleet<'_>, &Operator)) {
             Grant::within(&namespace, "patch", "daemonsets.apps"),
             Grant::within(&namespace, "delete", "pods"),
             Grant::within(&namespace, "create,update", "leases.coordination.k8s.io"),
+            Grant::within(&namespace, "create", "events"),
             Grant::everywhere("get,list,watch", "nodes"),
         ],
     );

@@ -123,6 +123,7 @@ pub(crate) fn operator(plane: &ControlPlane, namespace: &str) -> Operator {
         Grant::within(namespace, "patch", "daemonsets.apps"),
         Grant::within(namespace, "delete", "pods"),
         Grant::within(namespace, "create,update", "leases.coordination.k8s.io"),
+        Grant::within(namespace, "create", "events"),
         Grant::everywhere("get,list,watch", "nodes"),
     ];
     Operator::new(plane.user("alice", &grants).kubeconfig(), namespace)

@@ -28,6 +28,13 @@ impl Operator {
         self.home.path()
     }
 
+    /// What they did, as their audit log has it.
+    pub(crate) fn audit(&self) -> Vec<Value> {
+        let log = self.home().join(".local/state/rolldeck/audit.jsonl");
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+    }
+
     pub(crate) fn use_kubeconfig(&mut self, file: PathBuf) {
         self.kubeconfig = file;
     }

@@ -2,8 +2,10 @@
 
 use serde::Deserialize;
 
+use super::super::recorder::SOURCE;
 use super::{Interner, Meta, Text, instant, text};
-use crate::engine::facts::ClusterEvent;
+use crate::engine::facts::{ClusterEvent, Told};
+use crate::engine::happening::Tone;
 use crate::engine::time::Timestamp;
 
 /// An event of the wire (`core/v1`).
@@ -14,6 +16,12 @@ pub(crate) struct EventWire<'a> {
     pub(crate) metadata: Meta<'a>,
     #[serde(borrow)]
     pub(crate) involved_object: Involved<'a>,
+    #[serde(borrow)]
+    source: Option<Source<'a>>,
+    #[serde(borrow)]
+    reporting_instance: Option<Text<'a>>,
+    #[serde(borrow, rename = "type")]
+    kind: Option<Text<'a>>,
     #[serde(borrow)]
     reason: Option<Text<'a>>,
     #[serde(borrow)]
@@ -42,6 +50,13 @@ pub(crate) struct Involved<'a> {
 }
 
 #[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+struct Source<'a> {
+    #[serde(borrow)]
+    component: Option<Text<'a>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
 #[serde(default, rename_all = "camelCase")]
 struct Series<'a> {
     count: Option<u32>,
@@ -59,13 +74,29 @@ impl EventWire<'_> {
             message: text(&self.message).into(),
             at: self.at(),
             count: self.count.or(series.and_then(|series| series.count)).unwrap_or(1).max(1),
+            told: self.told(),
         }
+    }
+
+    /// Who wrote it, if a rolldeck did.
+    fn told(&self) -> Option<Box<Told>> {
+        let ours = self.source.as_ref().is_some_and(|source| text(&source.component) == SOURCE);
+        ours.then(|| {
+            Box::new(Told {
+                event: text(&self.metadata.name).into(),
+                identity: text(&self.reporting_instance).into(),
+                tone: if text(&self.kind) == "Warning" { Tone::Warning } else { Tone::Normal },
+            })
+        })
     }
 
     /// When it last happened. The scheduler leaves the old fields empty, the kubelet the new ones.
     fn at(&self) -> Timestamp {
         let series = self.series.as_ref().and_then(|series| instant(&series.last_observed_time));
+        // Ours never repeat, and only this one tells milliseconds.
+        let ours = self.told().and_then(|_| instant(&self.event_time));
         series
+            .or(ours)
             .or_else(|| instant(&self.last_timestamp))
             .or_else(|| instant(&self.event_time))
             .or_else(|| instant(&self.first_timestamp))
@@ -99,6 +130,20 @@ mod tests {
         assert_eq!((&*event.object, event.container.as_deref()), ("u1", Some("agent")));
         assert_eq!((&*event.reason, event.count), ("Pulling", 3));
         assert_eq!(event.at.to_rfc3339(), "2026-11-20T08:05:00Z");
+    }
+
+    #[test]
+    fn an_event_of_another_rolldeck() {
+        let event = read(
+            r#"{"metadata":{"name":"agent.1","creationTimestamp":"2026-11-20T08:00:00Z"},"type":"Warning",
+            "involvedObject":{"kind":"DaemonSet","name":"agent","uid":"ds"},"source":{"component":"rolldeck"},
+            "reportingComponent":"rolldeck.io/console","reportingInstance":"eve@bastion/1f00c3a9","reason":"RolloutHalted",
+            "message":"halted","firstTimestamp":"2026-11-20T08:00:00Z","lastTimestamp":"2026-11-20T08:00:00Z",
+            "eventTime":"2026-11-20T08:00:00.123000Z","count":1}"#,
+        );
+        let told = event.told.unwrap();
+        assert_eq!((&*told.event, &*told.identity, told.tone), ("agent.1", "eve@bastion/1f00c3a9", Tone::Warning));
+        assert_eq!(event.at.to_rfc3339_micros(), "2026-11-20T08:00:00.123000Z");
     }
 
     #[test]

@@ -4,6 +4,8 @@ use serde_json::json;
 
 use crate::engine::Role;
 use crate::engine::command::{Command, Step, Takeover};
+use crate::engine::event::Event;
+use crate::engine::facts::{ClusterEvent, Told};
 use crate::engine::happening::{Reach, Tone, Upshot, What};
 use crate::engine::lab::{Console, Lab, template};
 use crate::engine::record::{Gates, OnFailure};
@@ -223,4 +225,44 @@ fn the_timeline_is_made_anew_only_when_it_grew() {
     assert!(std::sync::Arc::ptr_eq(&before, &console.engine.snapshot(lab.now).timeline));
     console.ask(&mut lab, Command::Pause { why: None }).unwrap();
     assert_eq!(console.engine.snapshot(lab.now).timeline.len(), before.len() + 1);
+}
+
+/// An Event of another process, as the watch shows it.
+fn event(lab: &Lab, name: &str, identity: &str, message: &str) -> Event {
+    Event::Cluster(Box::new(ClusterEvent {
+        object: "ds".into(),
+        reason: "RolloutPaused".into(),
+        message: message.into(),
+        at: lab.now,
+        told: Some(Box::new(Told { event: name.into(), identity: identity.into(), tone: Tone::Normal })),
+        ..ClusterEvent::default()
+    }))
+}
+
+#[test]
+fn what_other_consoles_told_is_on_the_timeline_once_and_not_told_again() {
+    let mut lab = Lab::rolling(5, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.ask(&mut lab, Command::Adopt).unwrap();
+    let ours = console.engine.config().identity.clone();
+    let told = console.happened.len();
+    lab.wait(5);
+    for _ in 0..2 {
+        // A watch that broke lists everything again, our own included.
+        console.engine.observe(event(&lab, "e1", "eve@bastion/1", "eve@bastion: paused: link down"), lab.now);
+        console.engine.observe(event(&lab, "e2", "kim@bastion/2", "halted: n1 (driven by kim@bastion)"), lab.now);
+        console.engine.observe(event(&lab, "e3", &ours, "ops@bastion: adopted"), lab.now);
+        console.run(&mut lab);
+    }
+    let timeline = console.engine.snapshot(lab.now).timeline;
+    let lines: Vec<_> = timeline.iter().rev().take(2).rev().map(|it| (it.by.as_deref(), it.to_string())).collect();
+    assert_eq!(
+        lines,
+        [
+            (Some("eve@bastion"), "paused: link down".to_owned()),
+            (None, "halted: n1 (driven by kim@bastion)".to_owned())
+        ]
+    );
+    assert_eq!(timeline.iter().filter(|it| matches!(it.what, What::Reported { .. })).count(), 2);
+    assert_eq!(console.happened.len(), told, "nothing of it is told again");
 }

@@ -471,13 +471,19 @@ fn read_event(mut fields: Fields) -> Answer<EventBody> {
     // Writers of events.k8s.io/v1 leave both timestamps empty and set `eventTime` alone; it stays in the rest too.
     let event_time = fields.map.get("eventTime").and_then(Value::as_str).and_then(|at| Timestamp::parse(at).ok());
     let first_at = fields.time("firstTimestamp")?.or(event_time).unwrap_or_default();
+    let (component, host) = (source.text("component")?, source.text("host")?);
+    // Who says both means both: kubelets say the same twice.
+    let apart = |reporter: &Str| component.as_ref().is_some_and(|component| component != reporter);
+    let apart = reporter.clone().filter(apart).map(|reporter| (reporter, instance.clone().unwrap_or_default()));
+    let host = host.or(instance.filter(|_| apart.is_none()));
     Ok(EventBody {
         involved,
         severity,
         reason: fields.text("reason")?.unwrap_or_default(),
         message: fields.text("message")?.unwrap_or_default(),
-        component: source.text("component")?.or(reporter).unwrap_or_default(),
-        host: source.text("host")?.or(instance),
+        component: component.or(reporter).unwrap_or_default(),
+        host,
+        reporter: apart,
         first_at,
         last_at: fields.time("lastTimestamp")?.unwrap_or(first_at),
         count: fields.count("count")?.unwrap_or(1),

@@ -371,7 +371,11 @@ fn render_event(o: &mut ObjectWriter<'_>, event: &EventBody) {
     o.put("lastTimestamp", &event.last_at.to_rfc3339());
     o.put("count", &event.count);
     o.put("type", severity(event.severity));
-    o.put("reportingComponent", &*event.component);
-    o.put("reportingInstance", event.host.as_deref().unwrap_or_default());
+    let (reporter, instance) = match &event.reporter {
+        Some((reporter, instance)) => (&**reporter, &**instance),
+        None => (&*event.component, event.host.as_deref().unwrap_or_default()),
+    };
+    o.put("reportingComponent", reporter);
+    o.put("reportingInstance", instance);
     o.spread(&event.rest);
 }

@@ -14,7 +14,7 @@ use crate::engine::quantity::IntOrPercent;
 use super::error::{ApiError, Cause};
 use super::kind::Kind;
 use super::object::{
-    Body, DAEMONSET_TEMPLATE_GENERATION, DaemonSet, DaemonSetSpec, DaemonSetStatus, Object, Pod, PodStatus,
+    Body, DAEMONSET_TEMPLATE_GENERATION, DaemonSet, DaemonSetSpec, DaemonSetStatus, EventBody, Object, Pod, PodStatus,
 };
 use super::store::Part;
 
@@ -36,6 +36,7 @@ pub(super) fn on_create(object: &mut Object, manager: &str) -> Result<(), ApiErr
         Body::Pod(pod) => {
             pod.status = PodStatus { rest: Arc::clone(&pod.status.rest), ..Default::default() };
         }
+        Body::Event(event) => refuse(Kind::Event, &name, event_causes(&object.meta.namespace, event))?,
         _ => {}
     }
     Ok(())
@@ -166,6 +167,40 @@ fn note_owners(old: &DaemonSet, new: &mut DaemonSet, manager: &str) {
     if old.spec.strategy != new.spec.strategy {
         new.owners.strategy = Some(manager.into());
     }
+}
+
+/// The rules of `legacyValidateEvent`: an event lies where its object does, and a dated one says who reports what.
+fn event_causes(namespace: &str, event: &EventBody) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let involved = &event.involved.namespace;
+    if involved.is_empty() && namespace != "default" || !involved.is_empty() && **involved != *namespace {
+        let message = format!("Invalid value: \"{involved}\": does not match event.namespace");
+        causes.push(Cause::invalid("involvedObject.namespace", message));
+    }
+    if event.rest["eventTime"].is_string() {
+        let (reporter, instance) = match &event.reporter {
+            Some((reporter, instance)) => (&**reporter, &**instance),
+            None => (&*event.component, event.host.as_deref().unwrap_or_default()),
+        };
+        let action = event.rest["action"].as_str().unwrap_or_default();
+        let needed = [
+            ("reportingComponent", reporter, usize::MAX),
+            ("reportingInstance", instance, 128),
+            ("action", action, 128),
+            ("reason", &event.reason, 128),
+        ];
+        for (field, value, limit) in needed {
+            if value.is_empty() {
+                causes.push(Cause::required(field, "Required value"));
+            } else if value.len() > limit {
+                causes.push(Cause::invalid(field, format!("Invalid value: \"\": can have at most {limit} characters")));
+            }
+        }
+        if event.message.len() > 1_024 {
+            causes.push(Cause::invalid("message", "Invalid value: \"\": can have at most 1024 characters".to_owned()));
+        }
+    }
+    causes
 }
 
 fn daemon_set_causes(spec: &DaemonSetSpec) -> Vec<Cause> {

@@ -271,6 +271,8 @@ pub struct EventBody {
     pub component: Str,
     /// `source.host`.
     pub host: Option<Str>,
+    /// `reportingComponent` and `reportingInstance`, where they are not simply the two above.
+    pub reporter: Option<(Str, Str)>,
     /// `firstTimestamp`.
     pub first_at: Timestamp,
     /// `lastTimestamp`.

@@ -150,6 +150,7 @@ impl Object {
             message: event.message.clone(),
             at: event.last_at,
             count: event.count,
+            told: None,
         })
     }
 

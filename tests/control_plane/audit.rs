@@ -1,0 +1,221 @@
+//! Who did what, on real controllers: Events that kubectl shows, a log of one's own, and neither of them tells a secret.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::yard::{DS, GOOD, MISSING, SOON, Yard};
+use crate::support::control_plane::{Grant, eventually};
+use crate::support::program::{Operator, text};
+
+const READS: &str = "pods,events,daemonsets.apps,controllerrevisions.apps,leases.coordination.k8s.io";
+
+/// Whether somebody may write Events.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Events {
+    Allowed,
+    Forbidden,
+}
+
+/// Somebody with the rights of `deploy/rbac.yaml`, or with all but one of them; and their token.
+fn operator(yard: &Yard, name: &str, events: Events) -> (Operator, String) {
+    let namespace = yard.sandbox.namespace();
+    let mut grants = vec![
+        Grant::within(namespace, "get,list,watch", READS),
+        Grant::within(namespace, "patch", "daemonsets.apps"),
+        Grant::within(namespace, "delete", "pods"),
+        Grant::within(namespace, "create,update", "leases.coordination.k8s.io"),
+        Grant::everywhere("get,list,watch", "nodes"),
+    ];
+    if events == Events::Allowed {
+        grants.push(Grant::within(namespace, "create", "events"));
+    }
+    let user = yard.sandbox.user(name, &grants);
+    (Operator::new(user.kubeconfig(), namespace), user.token().to_owned())
+}
+
+/// The Events of rolldecks about the DaemonSet, as the API server selects them.
+fn told(yard: &Yard) -> Vec<Value> {
+    let query = "fieldSelector=involvedObject.kind%3DDaemonSet%2CinvolvedObject.name%3Dagent%2Csource%3Drolldeck";
+    let path = format!("{}?{query}", yard.sandbox.path("events", ""));
+    let list = yard.sandbox.admin().get(&path).ok();
+    let mut events: Vec<Value> = list["items"].as_array().cloned().unwrap_or_default();
+    events.sort_by_key(|event| event["eventTime"].as_str().unwrap_or_default().to_owned());
+    events
+}
+
+fn reasons(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["reason"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn kubectl_describe_tells_who_did_what_and_from_where() {
+    let Some(yard) = Yard::new("audit") else { return };
+    let (operator, _) = operator(&yard, "alice", Events::Allowed);
+    let image = format!("agent={}", GOOD[1]);
+    let mut ssh = operator.command(&["set-image", DS, &image, "--yes"]);
+    let output = ssh.env("SSH_CONNECTION", "10.1.2.3 50022 10.0.0.1 22").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    operator.ok(&["step", DS]);
+    operator.ok(&["drive", DS, "--until", "held", "--timeout", "60s"]);
+    operator.ok(&["pause", DS, "--reason", "the link is down"]);
+    operator.ok(&["resume", DS]);
+    operator.ok(&["drive", DS, "--to", "100%", "--timeout", "120s"]);
+
+    let events = eventually("the last of it is told", SOON, || {
+        let events = told(&yard);
+        reasons(&events).contains(&"RolloutReleased").then_some(events)
+    });
+    assert_eq!(
+        reasons(&events),
+        [
+            "RolloutAdopted",
+            "RolloutTemplateChanged",
+            "RolloutImageSet",
+            "RolloutStepped",
+            "RolloutDriven",
+            "RolloutDriverLeft",
+            "RolloutPaused",
+            "RolloutResumed",
+            "RolloutStepped",
+            "RolloutDriven",
+            "RolloutComplete",
+            "RolloutReleased",
+            "RolloutDriverLeft",
+        ]
+    );
+    let message = |reason: &str| {
+        let event = events.iter().find(|event| event["reason"] == reason).unwrap();
+        event["message"].as_str().unwrap().to_owned()
+    };
+    let set = message("RolloutImageSet");
+    assert!(set.starts_with("tester@") && set.contains(": template has agent=registry.test/agent:v2"), "{set}");
+    assert!(set.ends_with("(from 10.1.2.3, as test)") || set.contains("(from 10.1.2.3, as "), "{set}");
+    assert!(message("RolloutPaused").contains(": paused: no update starts: the link is down (as "));
+    assert!(message("RolloutComplete").starts_with("complete: all 20 nodes are at the target (driven by tester@"));
+    assert!(events.iter().all(|event| event["type"] == "Normal"), "nothing was wrong");
+
+    let described = yard.sandbox.admin().kubectl_ok(["describe", "-n", yard.sandbox.namespace(), DS]);
+    assert!(described.contains("RolloutComplete") && described.contains("rolldeck"), "{described}");
+    println!("{}", described.split("Events:").nth(1).unwrap_or_default());
+}
+
+#[test]
+fn the_log_has_every_pod_and_only_its_owner_reads_it() {
+    let Some(yard) = Yard::new("log") else { return };
+    let (operator, _) = operator(&yard, "alice", Events::Allowed);
+    operator.ok(&["drive", DS, "--image", &format!("agent={}", GOOD[1]), "--to", "3", "--until", "held", "--yes"]);
+    let log = operator.audit();
+    let deleted = |result: &str| -> BTreeSet<String> {
+        let of = |line: &&Value| line["what"] == "deletePod" && line["result"] == result;
+        log.iter().filter(of).map(|line| line["args"]["uid"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!((deleted("sent").len(), deleted("sent")), (3, deleted("done")));
+    for line in &log {
+        assert_eq!((&line["namespace"], &line["name"]), (&json!(yard.sandbox.namespace()), &json!("agent")));
+        assert!(line["identity"].as_str().unwrap().starts_with("tester@"), "{line}");
+        assert_eq!(line["cluster"]["context"], "test");
+        assert!(line["time"].as_str().is_some_and(|time| time.len() == 24 && time.ends_with('Z')), "{line}");
+    }
+    let file = operator.home().join(".local/state/rolldeck/audit.jsonl");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+
+    // What was asked is in the log before anything is done, so a killed driver leaves its traces.
+    let mut drive = operator.drive(DS, &["--to", "100%"]);
+    drive.until("updated, 6 of 20");
+    drive.signal(Signal::KILL);
+    drive.end();
+    let sent = operator.audit().iter().filter(|line| line["what"] == "deletePod" && line["result"] == "sent").count();
+    assert!(sent >= 6, "{sent}");
+}
+
+#[test]
+fn without_the_right_to_write_events_everything_else_works_and_it_is_said_once() {
+    let Some(yard) = Yard::new("mute") else { return };
+    let (operator, _) = operator(&yard, "restricted", Events::Forbidden);
+    let line = ["drive", DS, "--image", &format!("agent={}", GOOD[1]), "--to", "2", "--until", "held", "--yes"];
+    let output = operator.run(&line);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let said = text(&output);
+    assert_eq!(said.matches("no Events on the DaemonSet").count(), 1, "{said}");
+    assert_eq!(told(&yard), Vec::<Value>::new());
+    assert!(operator.audit().iter().any(|line| line["what"] == "setImage" && line["result"] == "done"));
+}
+
+#[test]
+fn no_secret_is_told_also_when_a_server_echoes_it() {
+    let Some(yard) = Yard::new("secrets") else { return };
+    let secret = "hunter2-b7f1c9";
+    let template = json!({
+        "metadata": {"annotations": {"example.com/key": format!("{secret}-annotation")}},
+        "spec": {"containers": [{"name": "agent", "env": [{"name": "DB_PASSWORD", "value": secret}]}]},
+    });
+    let patch = json!({"spec": {"template": template}});
+    let path = format!("{}?fieldManager=test", yard.sandbox.path("daemonsets.apps", "agent"));
+    let strategic = "application/strategic-merge-patch+json";
+    yard.sandbox.admin().request_as(strategic, reqwest::Method::PATCH, &path, &patch).ok();
+    yard.until("the agent has its environment everywhere", |witness| witness.unavailable() == 0);
+    let (operator, token) = operator(&yard, "alice", Events::Allowed);
+    // Every word of it is refused with, so that what is refused is echoed.
+    let quota = json!({
+        "metadata": {"name": "agent-env"},
+        "spec": {"matchConstraints": {"resourceRules": [{
+            "apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["daemonsets"]}],
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": yard.sandbox.namespace()}}},
+            "validations": [{
+                "expression": format!("!object.spec.template.spec.containers[0].image.endsWith('{}')", "missing"),
+                "messageExpression": "'refused: DB_PASSWORD ' + object.spec.template.spec.containers[0].env[0].value",
+            }]},
+    });
+    let policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+    let name = format!("agent-env-{}", yard.sandbox.namespace());
+    let mut policy = quota;
+    policy["metadata"]["name"] = json!(name);
+    yard.sandbox.admin().post(policies, &policy).ok();
+    let binding = json!({"metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]}});
+    yard.sandbox.admin().post(&format!("{policies}bindings").replace("policiesbindings", "policybindings"), &binding).ok();
+    eventually("the policy is honoured", SOON, || {
+        let path = format!("{}?dryRun=All", yard.sandbox.path("daemonsets.apps", "agent"));
+        let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "agent", "image": MISSING}]}}}});
+        let answer = yard.sandbox.admin().request_as(strategic, reqwest::Method::PATCH, &path, &image);
+        answer.body.to_string().contains(secret).then_some(())
+    });
+
+    let refused = operator.run(&["set-image", DS, &format!("agent={MISSING}"), "--yes"]);
+    assert_ne!(refused.status.code(), Some(0), "{}", text(&refused));
+    assert!(text(&refused).contains(secret), "the operator is told all of it: {}", text(&refused));
+    operator.ok(&["drive", DS, "--image", &format!("agent={}", GOOD[1]), "--to", "2", "--until", "held", "--yes"]);
+
+    let log = std::fs::read_to_string(operator.home().join(".local/state/rolldeck/audit.jsonl")).unwrap();
+    let events = Value::from(told(&yard)).to_string();
+    assert!(log.contains("\"result\":\"failed\"") && events.contains("RolloutCommandFailed"), "{log}\n{events}");
+    assert!(log.contains("refused: DB_PASSWORD ***"), "{log}");
+    for hidden in [secret, token.as_str()] {
+        assert!(!log.contains(hidden), "in the log: {log}");
+        assert!(!events.contains(hidden), "in the Events: {events}");
+    }
+    yard.sandbox.admin().delete(&format!("{policies}/{name}")).ok();
+    yard.sandbox.admin().delete(&format!("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/{name}")).ok();
+}
+
+#[test]
+fn a_second_console_reads_what_the_first_one_did() {
+    let Some(yard) = Yard::new("read-back") else { return };
+    let (first, _) = operator(&yard, "alice", Events::Allowed);
+    let (second, _) = operator(&yard, "bob", Events::Allowed);
+    first.ok(&["set-image", DS, &format!("agent={}", GOOD[1]), "--yes"]);
+    first.ok(&["pause", DS, "--reason", "the link is down"]);
+    let status = eventually("it is on the other's timeline", SOON, || {
+        let status = second.json(&["status", DS, "-o", "json"]);
+        let timeline = status["timeline"].as_array().cloned().unwrap_or_default();
+        timeline.iter().any(|line| line["reason"] == "RolloutPaused").then_some(timeline)
+    });
+    let paused = status.iter().find(|line| line["reason"] == "RolloutPaused").unwrap();
+    assert!(paused["by"].as_str().unwrap().starts_with("tester@"), "{paused}");
+    assert!(paused["words"].as_str().unwrap().contains("paused: no update starts: the link is down"), "{paused}");
+    let times: Vec<&str> = status.iter().map(|line| line["time"].as_str().unwrap()).collect();
+    assert!(times.is_sorted(), "{times:?}");
+    assert!(text(&second.run(&["status", DS])).contains("the link is down"));
+}
