@@ -4,13 +4,15 @@
 //! args ──▶ run ─┬─▶ Console                         main opens it
 //!               ├─▶ status, history     look        (Role::Errand, asks for nothing)
 //!               ├─▶ adopt … release     errand      (Role::Errand: preview, confirm, command, advice)
-//!               └─▶ drive               drive       (Role::Driver: until the rollout ends)
+//!               ├─▶ drive               drive       (Role::Driver: until the rollout ends)
+//!               └─▶ log                 audit       (this account's log, no cluster)
 //! ```
 //!
 //! It knows the driver's [`Session`] and the engine's words, and never the network. Answers go to standard output,
 //! questions and errors to standard error; an error's kind fixes the exit code.
 
 mod args;
+mod audit;
 mod demo;
 mod drive;
 mod errand;
@@ -144,6 +146,7 @@ where
     let Cli { name, look, global, command } = cli;
     match command {
         Some(Command::Completions { shell }) => complete(shell, &mut output).map(Next::Exit),
+        Some(Command::Log(args)) => audit::run(&args, &global, &mut output).map(Next::Exit),
         Some(Command::Demo(args)) => demo::run(args, &global, &mut output).await,
         Some(Command::Simulate(args)) => simulate::run(args, &mut output).await.map(Next::Exit),
         Some(Command::OnCluster(command)) => {

@@ -13,6 +13,7 @@ mod session;
 pub mod simulate;
 mod trail;
 
+pub use crate::cluster::Clock;
 pub use access::{Access, AccessError};
 pub use audit::AuditLog;
 pub use handle::{CommandError, DrivenBy, Fleet, FleetRow, FleetState, Request, Rollout, Session};

@@ -126,6 +126,8 @@ pub(crate) enum OutputFormat {
 pub(crate) enum Command {
     #[command(flatten)]
     OnCluster(OnCluster),
+    /// Print who did what from here: this account's audit log, no cluster needed
+    Log(LogArgs),
     /// Open the console on a practice cluster inside this process: a factory with a rollout ready to start
     #[command(after_help = scenarios())]
     Demo(DemoArgs),
@@ -375,6 +377,22 @@ pub(crate) struct HistoryArgs {
     /// How long to wait for the cluster
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     pub(crate) timeout: Duration,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct LogArgs {
+    /// The DaemonSet: `ds/NAME`, or just NAME [default: all]
+    #[arg(value_name = "ds/NAME")]
+    pub(crate) name: Option<DaemonSetName>,
+    /// Only what happened in this time: `2h`, `3d`
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) since: Option<Duration>,
+    /// Only the last so many lines
+    #[arg(long, value_name = "N")]
+    pub(crate) tail: Option<usize>,
+    /// Every step: each pod that was deleted, each write that was sent, each command that was asked
+    #[arg(long)]
+    pub(crate) all: bool,
 }
 
 #[derive(Args, Clone, Debug)]

@@ -18,6 +18,7 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::{ContainerImage, DriveArgs, OutputFormat, Until, by_container};
+use super::audit::Warnings;
 use super::errand::{self, CLOSE_WITHIN, Consent};
 use super::error::{CliError, Exit, Kind};
 use super::load::{self, Place};
@@ -42,7 +43,8 @@ pub(crate) async fn run(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let mut interrupted = Interrupts::listen()?;
-    let mut drive = Drive { session, namespace, args, output, open: None, story: Story::default() };
+    let mut drive =
+        Drive { session, namespace, args, output, open: None, story: Story::default(), warnings: Warnings::default() };
     let end = tokio::select! {
         end = drive.whole() => end,
         exit = interrupted.next() => Ok(exit),
@@ -90,6 +92,7 @@ struct Drive<'a> {
     /// What is open now, to be stood down whatever happens.
     open: Option<Rollout>,
     story: Story,
+    warnings: Warnings,
 }
 
 impl Drive<'_> {
@@ -139,10 +142,10 @@ impl Drive<'_> {
         Ok((rollout, snapshot))
     }
 
-    /// Closes what is open. A lease that could not be given back in time runs out by itself.
+    /// Closes what is open.
     async fn close(&mut self) {
         if let Some(rollout) = self.open.take() {
-            let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.close()).await;
+            self.warnings.close(rollout).await;
         }
     }
 

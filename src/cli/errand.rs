@@ -8,6 +8,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::time::Duration;
 
 use super::args::{How, OutputFormat};
+use super::audit::Warnings;
 use super::error::{CliError, Exit, Kind};
 use super::json::{self, PreviewLines, TypeMeta};
 use super::load::{self, Place};
@@ -48,8 +49,7 @@ pub(crate) async fn run(
 ) -> Result<Exit, CliError> {
     let rollout = session.open(namespace, name, Role::Errand);
     let done = carry_out(session, namespace, &rollout, command, how, output).await;
-    // A lease that could not be given back in time runs out by itself.
-    let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.close()).await;
+    Warnings::default().close(rollout).await;
     done
 }
 

@@ -10,12 +10,14 @@
 
 use serde::Serialize;
 
+use super::audit::unwritten;
 use super::way_out::{WayOut, ways_out};
 use crate::driver::{Fleet, FleetRow};
 use crate::engine::Str;
 use crate::engine::command::{Danger, Preview};
 use crate::engine::event::WatchHealth;
 use crate::engine::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::happening::{Happening, Tone};
 use crate::engine::ownership::{Keeper, Returns};
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Budgets, Finish, Gates, Halt, OnFlip, Paused};
@@ -75,6 +77,10 @@ pub(crate) struct Status<'a> {
     plan: Plan<'a>,
     alarms: Vec<AlarmLine>,
     watches: Vec<Watch<'a>>,
+    /// What happened lately, oldest first: here, and what other consoles told.
+    timeline: Vec<TimelineLine<'a>>,
+    /// What of the audit trail is not written, and why.
+    unaudited: Vec<Str>,
     /// What can be done about what stands in the way.
     next: Vec<WayOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,9 +130,34 @@ impl<'a> Status<'a> {
             plan: Plan::new(snapshot),
             alarms: snapshot.alarms.iter().map(AlarmLine::new).collect(),
             watches: snapshot.watches.iter().map(Watch::new).collect(),
+            timeline: snapshot.timeline.iter().map(TimelineLine::new).collect(),
+            unaudited: unwritten(snapshot),
             next: ways_out(context, snapshot),
             nodes,
         }
+    }
+}
+
+/// One thing that happened.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TimelineLine<'a> {
+    time: Timestamp,
+    /// Which person did it; absent when the rollout did it by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'a str>,
+    /// The same as the reason of its Event: `RolloutPaused`.
+    reason: &'a str,
+    /// `normal` or `warning`.
+    tone: Tone,
+    words: String,
+}
+
+impl<'a> TimelineLine<'a> {
+    fn new(happening: &'a Happening) -> Self {
+        let Happening { at, by, .. } = happening;
+        let (reason, tone, words) = (happening.reason(), happening.tone(), happening.to_string());
+        Self { time: *at, by: by.as_deref(), reason, tone, words }
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::error::{CliError, Kind};
 use crate::driver::{Fleet, Rollout};
 use crate::engine::event::{WatchHealth, Watched};
-use crate::engine::snapshot::{Phase, Presence, Snapshot};
+use crate::engine::snapshot::{Phase, Presence, Snapshot, WatchView};
 
 /// How long a server that does not answer is tried before we give up; a single lost packet must not fail a script.
 const UNREACHABLE_AFTER: Duration = Duration::from_secs(3);
@@ -122,7 +122,10 @@ fn state_of(snapshot: &Snapshot) -> View {
         (Presence::Loading, Some(WatchHealth::Forbidden { why })) => return View::Forbidden(why.to_string()),
         _ => {}
     }
-    if snapshot.daemonset == Presence::Present && snapshot.phase != Phase::Loading {
+    // A command is judged on all the rest; events only add to what is shown.
+    let needed = |watch: &&WatchView| watch.watched != Watched::Events;
+    let waits = snapshot.watches.iter().filter(needed).any(|watch| watch.health == WatchHealth::Loading);
+    if snapshot.daemonset == Presence::Present && snapshot.phase != Phase::Loading && !waits {
         return View::Complete;
     }
     let down = snapshot.watches.iter().find_map(|watch| match &watch.health {

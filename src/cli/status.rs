@@ -12,9 +12,11 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::args::{HistoryArgs, OutputFormat, StatusArgs};
+use super::audit::unwritten;
 use super::error::{CliError, Exit, Kind};
 use super::json::{self, Nodes};
 use super::load::{self, Place};
@@ -23,11 +25,16 @@ use super::story::Story;
 use super::way_out::{ways_out, whole};
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::Role;
+use crate::engine::event::{WatchHealth, Watched};
 use crate::engine::snapshot::{DriverView, NodeState, NodeView, Phase, Presence, RevisionView, Snapshot, Why};
 use crate::engine::time::{Humane, Timestamp};
 
 /// How long a look may take when nothing else is said.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How many of the last things that happened are told.
+const RECENT: usize = 5;
+/// How long those may take that other consoles told, once the rest is seen.
+const TOLD_WITHIN: Duration = Duration::from_secs(1);
 /// How many nodes with the same trouble are named.
 const NAMED: usize = 5;
 
@@ -51,6 +58,7 @@ pub(crate) async fn rollout(
             },
         };
     }
+    let snapshot = with_events(&rollout, snapshot).await;
     let nodes = if args.nodes { Nodes::Listed } else { Nodes::Counted };
     match output.format() {
         OutputFormat::Json => output.json(&json::Status::new(session.context(), &snapshot, nodes))?,
@@ -63,6 +71,16 @@ pub(crate) async fn rollout(
         }
     }
     Ok(standing(&snapshot))
+}
+
+/// The same with what other consoles told, where that does not take long.
+async fn with_events(rollout: &Rollout, snapshot: Arc<Snapshot>) -> Arc<Snapshot> {
+    let loaded = |snapshot: &Arc<Snapshot>| snapshot.watch(Watched::Events) != Some(&WatchHealth::Loading);
+    let mut snapshots = rollout.snapshots.clone();
+    match tokio::time::timeout(TOLD_WITHIN, snapshots.wait_for(loaded)).await {
+        Ok(Ok(complete)) => complete.clone(),
+        _ => snapshot,
+    }
 }
 
 /// Says that a rollout was not over in time.
@@ -156,6 +174,15 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
         }
     }
     say("view", snapshot.freshness().to_string());
+    let earlier = snapshot.timeline.len().saturating_sub(RECENT);
+    for (nth, happening) in snapshot.timeline.iter().skip(earlier).enumerate() {
+        let ago = Humane(snapshot.at.since(happening.at));
+        let by = happening.by.as_deref().map(|by| format!("{by}: ")).unwrap_or_default();
+        say(if nth == 0 { "recent" } else { "" }, format!("{ago} ago  {by}{happening}"));
+    }
+    for unwritten in unwritten(snapshot) {
+        say("audit", unwritten.to_string());
+    }
     for line in trouble(snapshot) {
         say(line.0, line.1);
     }

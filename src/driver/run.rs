@@ -183,6 +183,8 @@ impl<H: Hands> Driver<H> {
             self.settle();
             if self.is_over() {
                 self.trail.finish().await;
+                // What could not be told is known only now.
+                self.publish_now();
                 return;
             }
             self.wait().await;

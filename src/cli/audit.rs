@@ -1,0 +1,157 @@
+//! `log`: what was done here, from this account's audit log, with no cluster needed. And what to say when the trail is not
+//! written.
+//!
+//! ```text
+//! 2026-11-21 14:30:05Z  ada@bastion-3  edge/agent  paused: no update starts: the link is down
+//! 2026-11-21 14:31:12Z  ada@bastion-3  edge/agent  failed: undo: …
+//! ```
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use super::args::{DaemonSetName, Global, LogArgs, LogTo, OutputFormat};
+use super::errand::CLOSE_WITHIN;
+use super::error::{CliError, Exit};
+use super::output::Output;
+use crate::driver::audit::{self, AuditLog, Filter, Line};
+use crate::driver::{Clock, Rollout};
+use crate::engine::Str;
+use crate::engine::event::{Permission, Right};
+use crate::engine::snapshot::Snapshot;
+
+/// Prints the log.
+pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Result<Exit, CliError> {
+    let log = global.audit_log.clone().map_or_else(AuditLog::usual, |LogTo(log)| log);
+    let Some(path) = log.path() else {
+        return Err(CliError::failed("there is no audit log").hinted("`--audit-log FILE` names one"));
+    };
+    let filter = Filter {
+        name: args.name.as_ref().map(|DaemonSetName(name)| name.clone()),
+        namespace: global.namespace.clone(),
+        context: global.context.clone(),
+        since: args.since.map(|since| Clock::start().now() - since),
+        all: args.all,
+    };
+    let lines = audit::read(path, &filter).map_err(|error| CliError::failed(error.to_string()))?;
+    let first = args.tail.map_or(0, |tail| lines.len().saturating_sub(tail));
+    for line in lines.iter().skip(first) {
+        match output.format() {
+            OutputFormat::Json => output.json(line.json())?,
+            OutputFormat::Text => output.line(in_words(line))?,
+        }
+    }
+    if lines.is_empty() && output.format() == OutputFormat::Text {
+        output.line(format!("nothing like that is in {}", path.display()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn in_words(line: &Line) -> String {
+    let time = line.at().map(|at| at.to_rfc3339().replace('T', " ")).unwrap_or_default();
+    let text = |field| line.text(field).unwrap_or("?");
+    // A rollout does by itself what it does in somebody's process.
+    let by = if line.text("by").is_some() { line.who().to_owned() } else { format!("({})", person(line.who())) };
+    format!("{time}  {by}  {}/{}  {}", text("namespace"), text("name"), text("words"))
+}
+
+fn person(identity: &str) -> &str {
+    identity.rsplit_once('/').map_or(identity, |(person, _)| person)
+}
+
+/// What of the audit trail is not written, in words.
+pub(crate) fn unwritten(snapshot: &Snapshot) -> Vec<Str> {
+    let mut unwritten = snapshot.unaudited.clone();
+    let denied = snapshot.rights.contains(&(Right::CreateEvent, Permission::Denied));
+    if denied && !unwritten.iter().any(|said| said.starts_with(NO_EVENTS)) {
+        unwritten.push(format!("{NO_EVENTS}: not permitted: {}", Right::CreateEvent).into());
+    }
+    unwritten
+}
+
+/// How the complaint begins that there are none.
+const NO_EVENTS: &str = "no Events on the DaemonSet";
+
+/// Says on standard error, once each, what of the audit trail is not written.
+#[derive(Debug, Default)]
+pub(crate) struct Warnings(BTreeSet<Str>);
+
+impl Warnings {
+    /// Closes the rollout, and says what could not be told of it. A lease that could not be given back in time runs out by
+    /// itself.
+    pub(crate) async fn close(&mut self, rollout: Rollout) {
+        let last = rollout.snapshots.clone();
+        let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.close()).await;
+        let last: Arc<Snapshot> = last.borrow().clone();
+        for complaint in &last.unaudited {
+            if self.0.insert(complaint.clone()) {
+                // Nowhere is left to complain about a closed standard error.
+                let _ = writeln!(io::stderr().lock(), "Warning: {complaint}");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::output::Letters;
+    use super::super::output::tests::Kept;
+    use super::*;
+
+    const LOG: &str = concat!(
+        r#"{"time":"2026-11-21T14:30:05.123Z","identity":"ada@b/1","cluster":{"context":"prod"},"namespace":"edge","name":"agent","#,
+        r#""by":"ada@b","what":"pause","result":"asked","words":"asked: pause"}"#,
+        "\n",
+        r#"{"time":"2026-11-21T14:30:05.223Z","identity":"ada@b/1","cluster":{"context":"prod"},"namespace":"edge","name":"agent","#,
+        r#""by":"ada@b","what":"pause","result":"done","words":"paused: no update starts"}"#,
+        "\n{\"time\":\"2026-1\n",
+        r#"{"time":"2026-11-21T14:31:00.000Z","identity":"eve@b/2","cluster":{"context":"prod"},"namespace":"edge","name":"agent","#,
+        r#""what":"halted","result":"done","words":"halted: n1"}"#,
+        "\n",
+        r#"{"time":"2026-11-21T14:31:00.000Z","identity":"eve@b/2","cluster":{"context":"prod"},"namespace":"edge","name":"other","#,
+        r#""what":"complete","result":"done","words":"complete"}"#,
+        "\n",
+    );
+
+    fn printed(args: LogArgs, global: Global, format: OutputFormat) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.jsonl");
+        std::fs::write(&path, LOG).unwrap();
+        let global = Global { audit_log: Some(LogTo(AuditLog::File(path))), ..global };
+        let kept = Kept::default();
+        run(&args, &global, &mut kept.output(format, Letters::Unicode)).unwrap();
+        kept.text()
+    }
+
+    #[test]
+    fn the_log_of_one_daemonset_reads_like_a_story() {
+        let name = Some("ds/agent".parse().unwrap());
+        let args = LogArgs { name, ..LogArgs::default() };
+        insta::assert_snapshot!(printed(args, Global::default(), OutputFormat::Text), @r"
+        2026-11-21 14:30:05Z  ada@b  edge/agent  paused: no update starts
+        2026-11-21 14:31:00Z  (eve@b)  edge/agent  halted: n1
+        ");
+    }
+
+    #[test]
+    fn what_is_asked_for_is_what_is_printed() {
+        let count = |args: LogArgs, global: Global| printed(args, global, OutputFormat::Json).lines().count();
+        let global = Global::default;
+        assert_eq!(count(LogArgs::default(), global()), 3);
+        assert_eq!(count(LogArgs { all: true, ..LogArgs::default() }, global()), 4);
+        assert_eq!(count(LogArgs { tail: Some(1), ..LogArgs::default() }, global()), 1);
+        assert_eq!(count(LogArgs { since: Some(Duration::from_secs(1)), ..LogArgs::default() }, global()), 0);
+        let elsewhere = Global { context: Some("test".into()), ..global() };
+        assert_eq!(count(LogArgs::default(), elsewhere), 0);
+    }
+
+    #[test]
+    fn without_a_log_that_is_said() {
+        let global = Global { audit_log: Some("none".parse().unwrap()), ..Global::default() };
+        let kept = Kept::default();
+        let error = run(&LogArgs::default(), &global, &mut kept.output(OutputFormat::Text, Letters::Unicode));
+        assert!(error.unwrap_err().to_string().contains("--audit-log FILE"));
+    }
+}
