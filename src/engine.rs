@@ -14,6 +14,7 @@
 
 mod assess;
 mod chronicle;
+pub mod clocks;
 pub mod command;
 mod decide;
 mod diagnose;

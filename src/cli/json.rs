@@ -14,6 +14,7 @@ use super::audit::unwritten;
 use super::way_out::{WayOut, ways_out};
 use crate::driver::{Fleet, FleetRow};
 use crate::engine::Str;
+use crate::engine::clocks::NodeClocks;
 use crate::engine::command::{Danger, Preview};
 use crate::engine::event::WatchHealth;
 use crate::engine::facts::{DaemonSetCounters, StrategyKind};
@@ -77,6 +78,7 @@ pub(crate) struct Status<'a> {
     plan: Plan<'a>,
     alarms: Vec<AlarmLine>,
     watches: Vec<Watch<'a>>,
+    clocks: Clocks<'a>,
     /// What happened lately, oldest first: here, and what other consoles told.
     timeline: Vec<TimelineLine<'a>>,
     /// What of the audit trail is not written, and why.
@@ -130,6 +132,7 @@ impl<'a> Status<'a> {
             plan: Plan::new(snapshot),
             alarms: snapshot.alarms.iter().map(AlarmLine::new).collect(),
             watches: snapshot.watches.iter().map(Watch::new).collect(),
+            clocks: Clocks::new(snapshot),
             timeline: snapshot.timeline.iter().map(TimelineLine::new).collect(),
             unaudited: unwritten(snapshot),
             next: ways_out(context, snapshot),
@@ -348,6 +351,34 @@ impl<'a> Watch<'a> {
     }
 }
 
+/// Clocks. `serverMinusHereMillis` is absent until it is measured; `nodesOff` counts nodes that are off by 5 s and more,
+/// `uncounted` available pods that the DaemonSet controller counts as unavailable because of it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Clocks<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_minus_here_millis: Option<i64>,
+    nodes_off: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worst_node: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worst_millis: Option<i64>,
+    uncounted: u32,
+}
+
+impl<'a> Clocks<'a> {
+    fn new(snapshot: &'a Snapshot) -> Self {
+        let NodeClocks { off, worst, uncounted } = &snapshot.node_clocks;
+        Self {
+            server_minus_here_millis: snapshot.skew_millis,
+            nodes_off: *off,
+            worst_node: worst.as_ref().map(|(node, _)| &**node),
+            worst_millis: worst.as_ref().map(|(_, millis)| *millis),
+            uncounted: *uncounted,
+        }
+    }
+}
+
 /// One node. `why` is the line that the console shows.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -372,6 +403,10 @@ pub(crate) struct Node<'a> {
     pod_created_at: Option<Timestamp>,
     restarts: u32,
     selected: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clock_skew_millis: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uncounted_until: Option<Timestamp>,
 }
 
 impl<'a> Node<'a> {
@@ -393,6 +428,8 @@ impl<'a> Node<'a> {
             pod_created_at: node.pod_created_at,
             restarts: node.restarts,
             selected: node.selected,
+            clock_skew_millis: node.clock_skew_millis,
+            uncounted_until: node.uncounted_until,
         }
     }
 }

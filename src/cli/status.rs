@@ -174,6 +174,9 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
         }
     }
     say("view", snapshot.freshness().to_string());
+    if !snapshot.clocks().is_empty() {
+        say("clocks", snapshot.clocks().to_string());
+    }
     let earlier = snapshot.timeline.len().saturating_sub(RECENT);
     for (nth, happening) in snapshot.timeline.iter().skip(earlier).enumerate() {
         let ago = Humane(snapshot.at.since(happening.at));

@@ -133,6 +133,19 @@ impl Scope {
 
     async fn pods(self) {
         let path = format!("/api/v1/namespaces/{}/pods", self.namespace);
+        // For how long a pod has been ready is judged by the server's clock: the answer that brought the DaemonSet has told
+        // it, and it is to be known before the first pod is.
+        let mut known = self.shared.daemonset.subscribe();
+        tokio::select! {
+            _ = known.wait_for(Option::is_some) => {}
+            () = self.out.closed() => return,
+        }
+        let skew = *self.http.skew().borrow();
+        if let Some(millis) = skew
+            && self.out.send(Event::Skew(millis)).await.is_err()
+        {
+            return;
+        }
         self.selected(&path, |_| Pods::default()).await;
     }
 

@@ -106,7 +106,9 @@ impl Http {
     pub(super) async fn lines(&self, path: &str, timeout: Duration) -> Result<Lines, Failure> {
         self.traffic.watch_opened();
         let answer = async {
+            let asked_at = self.clock.now();
             let response = self.send(&Call::get(path, timeout)).await?;
+            self.measure_skew(response.headers(), asked_at.millis());
             self.accepted(response).await
         };
         match tokio::time::timeout(timeout, answer).await {
@@ -152,17 +154,21 @@ impl Http {
         Err(Refusal::read(&body).into_failure(status.as_u16(), asked))
     }
 
-    /// A server's clock is known to the second, from the `Date` of an answer that came quickly.
+    /// A server's clock is known to the second, from the `Date` of an answer that came quickly. The first one is taken
+    /// however long it took, for what it is worth: it is better than nothing.
     fn measure_skew(&self, headers: &HeaderMap, asked_at: i64) {
         let now = self.clock.now().millis();
         let date = headers
             .get(DATE)
             .and_then(|date| date.to_str().ok())
             .and_then(|date| jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(date).ok());
-        let Some(date) = date.filter(|_| now - asked_at < 1_000) else { return };
+        let took = now - asked_at;
+        let worth = took < 1_000 || self.skew.borrow().is_none();
+        let Some(date) = date.filter(|_| worth) else { return };
         let skew = date.as_millisecond() + 500 - i64::midpoint(asked_at, now);
         // Truncated seconds alone make half a second of it: that is no skew.
-        let skew = if skew.abs() < SKEW_GRAIN_MILLIS { 0 } else { skew };
+        let grain = SKEW_GRAIN_MILLIS.max(took / 2 + 500);
+        let skew = if skew.abs() < grain { 0 } else { skew };
         self.skew.send_if_modified(|known| {
             let news = known.is_none_or(|known| (known - skew).abs() >= SKEW_GRAIN_MILLIS);
             if news {

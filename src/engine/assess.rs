@@ -7,12 +7,13 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::Str;
+use super::clocks::{NOTABLE_MILLIS, UNMEASURED, by_server};
 use super::event::{WatchHealth, Watched};
 use super::facts::{ConditionStatus, ContainerState, NodeFact};
 use super::record::{Intent, Progress};
 use super::snapshot::{Blame, Cause, CauseKind, ImageState, NodeState};
 use super::time::Timestamp;
-use super::view::{NodeEntry, NodeIx, PodEntry, PodIx, Touched, View};
+use super::view::{NodeEntry, NodeIx, PodEntry, PodIx, Seen, Touched, View};
 
 /// How long a "could not create pods" event explains a missing pod.
 const NOT_CREATED_FRESH: Duration = Duration::from_secs(300);
@@ -55,6 +56,8 @@ pub(crate) struct Row {
     /// It failed at the target revision, or is suspect, and nobody resumed past it.
     pub(crate) failure: bool,
     pub(crate) image: ImageState,
+    /// Until when the controller counts its available pod as unavailable, by the API server's clock.
+    pub(crate) uncounted_until: Option<Timestamp>,
     /// When the passing of time alone changes it.
     changes_at: Option<Timestamp>,
 }
@@ -155,8 +158,11 @@ impl<'a> Assessor<'a> {
         let down = fact.is_some_and(|fact| fact.ready != ConditionStatus::True);
         let replaced = pods.being_deleted || pods.live.is_none();
         let at_target = !replaced && pods.live.is_some_and(|pod| self.is_at_target(pod));
-        let available = !down && !replaced && pods.live.is_some_and(|pod| self.is_available(pod, at_target));
-        let failed = if at_target && !down { pods.live.and_then(|pod| self.failure_of(pod, available)) } else { None };
+        let clock = fact.and_then(|fact| fact.clock_skew_millis);
+        let available = !down && !replaced && pods.live.is_some_and(|pod| self.is_available(pod, at_target, clock));
+        let failed =
+            if at_target && !down { pods.live.and_then(|pod| self.failure_of(pod, available, clock)) } else { None };
+        let uncounted_until = pods.live.filter(|_| available).and_then(|pod| self.uncounted_until(pod, clock));
         let state = self.state(in_fleet, down, at_target, available, failed.is_some(), &pods);
         let blame = (in_fleet && !available).then(|| self.blame(&entry.name, down, at_target, replaced, pods.live));
         let image = self.image(entry, pods.live, at_target, replaced);
@@ -173,6 +179,7 @@ impl<'a> Assessor<'a> {
             state,
             blame,
             cause,
+            uncounted_until,
             changes_at: self.changes_at,
             since: self.since(state, fact, &pods),
             pod: pods.counts,
@@ -224,14 +231,38 @@ impl<'a> Assessor<'a> {
     }
 
     /// Ready for `minReadySeconds` (at the target: and for the soak time), by a clock that a wrong node clock cannot turn.
-    fn is_available(&mut self, pod: &PodEntry, at_target: bool) -> bool {
+    fn is_available(&mut self, pod: &PodEntry, at_target: bool, clock: Option<i64>) -> bool {
         let Some(seen) = pod.ready_seen else { return false };
         let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
         let soak = if at_target { min_ready.max(self.question.intent.gates.soak_secs) } else { min_ready };
         let needed = Duration::from_secs(soak.into());
-        let elapsed = seen.elapsed(pod.fact.ready_since, self.question.now, self.server_now);
+        let elapsed = self.ready_for(pod, seen, at_target, clock);
         self.wake_after(needed, elapsed);
         elapsed >= needed
+    }
+
+    /// For how long it has been ready. What its kubelet dated by a clock that nobody has measured is believed with care
+    /// where we put the pod there: no node is called updated because its clock is wrong.
+    fn ready_for(&self, pod: &PodEntry, seen: Seen, at_target: bool, clock: Option<i64>) -> Duration {
+        let said = pod.fact.ready_since.map(|at| by_server(at, clock).max(pod.fact.created_at));
+        match seen {
+            Seen::Already(at, _) if at_target && clock.is_none() => {
+                let said = seen.elapsed(said, self.question.now, self.server_now);
+                said.saturating_sub(UNMEASURED).max(self.question.now.since(at))
+            }
+            seen => seen.elapsed(said, self.question.now, self.server_now),
+        }
+    }
+
+    /// Until when the controller counts an available pod as unavailable, because a clock that is ahead has dated its
+    /// readiness.
+    fn uncounted_until(&mut self, pod: &PodEntry, clock: Option<i64>) -> Option<Timestamp> {
+        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
+        let ahead = min_ready > 0 && clock.is_some_and(|millis| millis >= NOTABLE_MILLIS);
+        let until = pod.fact.ready_since.filter(|_| ahead)? + Duration::from_secs(min_ready.into());
+        let left = until.since(self.server_now);
+        self.wake_after(left, Duration::ZERO);
+        (!left.is_zero()).then_some(until)
     }
 
     fn wake_after(&mut self, needed: Duration, elapsed: Duration) {
@@ -242,7 +273,7 @@ impl<'a> Assessor<'a> {
     }
 
     /// Why the pod at the target counts as failed, if it does.
-    fn failure_of(&mut self, pod: &PodEntry, available: bool) -> Option<Cause> {
+    fn failure_of(&mut self, pod: &PodEntry, available: bool, clock: Option<i64>) -> Option<Cause> {
         let gates = &self.question.intent.gates;
         if let Some(trouble) = &pod.trouble
             && let Some(grace) = trouble.cause.kind.grace()
@@ -254,8 +285,7 @@ impl<'a> Assessor<'a> {
             }
         }
         let deadline = Duration::from_secs(gates.progress_deadline_secs.into());
-        let ready_for =
-            pod.ready_seen.map(|seen| seen.elapsed(pod.fact.ready_since, self.question.now, self.server_now));
+        let ready_for = pod.ready_seen.map(|seen| self.ready_for(pod, seen, true, clock));
         if restarts(pod) > gates.max_restarts && ready_for.is_none_or(|ready_for| ready_for < deadline) {
             let words = format!("{} restarts, more than {}", restarts(pod), gates.max_restarts);
             let kind = pod.trouble.as_ref().map_or(CauseKind::CrashLoop, |trouble| match trouble.cause.kind {
@@ -417,8 +447,13 @@ impl<'a> Assessor<'a> {
 
     fn since(&self, state: NodeState, fact: Option<&NodeFact>, pods: &OnNode<'_>) -> Option<Timestamp> {
         let live = pods.live;
+        let clock = fact.and_then(|fact| fact.clock_skew_millis);
         match state {
-            NodeState::NodeDown => fact.and_then(|fact| fact.ready_since),
+            // Unknown is what the controller calls it, whose clock is the API server's for all we know.
+            NodeState::NodeDown => fact.and_then(|fact| match fact.ready {
+                ConditionStatus::False => Some(by_server(fact.ready_since?, clock)),
+                ConditionStatus::True | ConditionStatus::Unknown => fact.ready_since,
+            }),
             NodeState::Terminating => pods.going.and_then(|pod| {
                 let grace = Duration::from_secs(pod.fact.deletion_grace_secs.unwrap_or(0).into());
                 Some(pod.fact.deletion_at? - grace)
@@ -427,11 +462,12 @@ impl<'a> Assessor<'a> {
                 live.map(|pod| pod.trouble.as_ref().map_or(pod.fact.created_at, |trouble| trouble.since))
             }
             NodeState::Pulling => {
-                live.map(|pod| self.view.pull(&pod.fact.uid).pulling_since.unwrap_or(pod.fact.created_at))
+                let since = |pod: &PodEntry| Some(by_server(self.view.pull(&pod.fact.uid).pulling_since?, clock));
+                live.map(|pod| since(pod).unwrap_or(pod.fact.created_at))
             }
             NodeState::Creating | NodeState::Starting => live.map(|pod| pod.fact.created_at),
             NodeState::Soaking | NodeState::Updated | NodeState::Outdated | NodeState::Ineligible => {
-                live.and_then(|pod| pod.fact.ready_since.or(Some(pod.fact.created_at)))
+                live.map(|pod| pod.fact.ready_since.map_or(pod.fact.created_at, |at| by_server(at, clock)))
             }
         }
     }

@@ -72,24 +72,8 @@ pub struct NodeFact {
     /// Images that the kubelet reported (`status.images`), as far as the observer kept them. Presence confirms, absence
     /// proves nothing: kubelets report the 50 largest only (kubernetes-facts §6.3).
     pub images: Vec<Str>,
-    /// The node's clock minus the API server's, in milliseconds, as [`clock_skew`] has it; `None` where nothing tells.
+    /// The node's clock minus the API server's, in milliseconds, as [`super::clocks::clock_skew`] has it; `None` where nothing tells.
     pub clock_skew_millis: Option<i64>,
-}
-
-/// Two clocks cannot be told apart below this: instants are written in whole seconds, and a write takes its time.
-const CLOCK_GRAIN_MILLIS: i64 = 3_000;
-
-/// A node's clock minus the API server's, in milliseconds: its kubelet dated a heartbeat `heartbeat_at`, and the server
-/// dated the write that brought it `written_at`.
-///
-/// A small difference is none, and one that is about the same as `told` is the same, so that a heartbeat changes nothing.
-pub fn clock_skew(heartbeat_at: Timestamp, written_at: Timestamp, told: Option<i64>) -> i64 {
-    let measured = heartbeat_at.millis().saturating_sub(written_at.millis());
-    match told {
-        Some(told) if measured.saturating_sub(told).saturating_abs() < CLOCK_GRAIN_MILLIS => told,
-        _ if measured.saturating_abs() < CLOCK_GRAIN_MILLIS => 0,
-        _ => measured,
-    }
 }
 
 /// A pod's phase.

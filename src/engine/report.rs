@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::assess::Row;
+use super::clocks::NodeClocks;
 use super::event::{Right, Watched};
 use super::facts::StrategyKind;
 use super::lock::Known;
@@ -31,6 +32,7 @@ impl Engine {
         let find = |hash: &Str| revisions.iter().find(|revision| revision.hash == *hash).cloned();
         let to = to_hash.as_ref().and_then(find);
         let from = self.majority_revision(to_hash.as_ref()).as_ref().and_then(find);
+        let nodes = self.node_views(&phase);
         Snapshot {
             at: now,
             namespace: self.config().namespace.clone(),
@@ -62,7 +64,8 @@ impl Engine {
             timeline: Arc::default(),
             unaudited: Vec::new(),
             skew_millis: self.view.skew_millis,
-            nodes: self.node_views(&phase).into(),
+            node_clocks: NodeClocks::of(&nodes),
+            nodes: nodes.into(),
             phase,
         }
     }
@@ -300,6 +303,8 @@ impl Engine {
             selected: row.selected,
             labels: entry.fact.as_ref().map(|fact| fact.labels.clone()).unwrap_or_default(),
             rank: self.plan.rank(row.node),
+            clock_skew_millis: entry.fact.as_ref().and_then(|fact| fact.clock_skew_millis),
+            uncounted_until: row.uncounted_until.map(|at| self.view.our_time(at)),
         }
     }
 }

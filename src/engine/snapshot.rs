@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Str;
+use super::clocks::NodeClocks;
 use super::event::{Permission, Right, WatchHealth, Watched};
 use super::facts::{DaemonSetCounters, StrategyKind};
 use super::happening::Happening;
@@ -86,6 +87,8 @@ pub struct Snapshot {
     pub unaudited: Vec<Str>,
     /// The API server's clock minus ours, in milliseconds, once measured.
     pub skew_millis: Option<i64>,
+    /// How the nodes' clocks are.
+    pub node_clocks: NodeClocks,
     /// One entry per node that runs, should run or ran a pod: by trouble, then moving, then next in line, then the rest.
     pub nodes: Arc<[NodeView]>,
 }
@@ -382,6 +385,11 @@ pub struct NodeView {
     pub labels: Labels,
     /// Its place in the order in which nodes would go, from 0; `None` when it is not in line.
     pub rank: Option<u32>,
+    /// Its clock minus the API server's, in milliseconds, once measured.
+    pub clock_skew_millis: Option<i64>,
+    /// Until when, by our clock, the DaemonSet controller counts its pod as unavailable that is available, because the
+    /// node's clock is ahead: under `minReadySeconds` it compares that with its own.
+    pub uncounted_until: Option<Timestamp>,
 }
 
 /// Where a node stands (design §6).

@@ -69,8 +69,8 @@ pub(crate) struct Trouble {
 pub(crate) enum Seen {
     /// We watched it happen then.
     Happen(Timestamp),
-    /// It was already so then.
-    Already(Timestamp),
+    /// It was already so then, when the API server's clock minus ours was this, if that was known.
+    Already(Timestamp, Option<i64>),
 }
 
 /// What events told of a pod's pulls.
@@ -419,7 +419,7 @@ impl View {
             return;
         }
         let live = matches!(self.health(Watched::Pods), WatchHealth::Live);
-        let seen = if live { Seen::Happen(now) } else { Seen::Already(now) };
+        let seen = if live { Seen::Happen(now) } else { Seen::Already(now, self.skew_millis) };
         let node = fact.node.as_ref().map(|name| self.node_slot(&name.clone()));
         let ix = known.unwrap_or_else(|| {
             let ix = self.free.pop().unwrap_or_else(|| {
@@ -440,7 +440,8 @@ impl View {
                 self.nodes[node].pods.push(ix);
             }
         }
-        self.pods[ix] = Some(PodEntry::next(before.as_ref(), fact, node, seen, now));
+        let server_now = self.server_time(now);
+        self.pods[ix] = Some(PodEntry::next(before.as_ref(), fact, node, seen, (now, server_now)));
     }
 
     /// Counts an old pod that was deleted while it was unready under RollingUpdate: what the cascade consists of.
@@ -546,7 +547,13 @@ impl View {
 }
 
 impl PodEntry {
-    fn next(before: Option<&Self>, fact: PodFact, node: Option<NodeIx>, seen: Seen, now: Timestamp) -> Self {
+    fn next(
+        before: Option<&Self>,
+        fact: PodFact,
+        node: Option<NodeIx>,
+        seen: Seen,
+        (now, server_now): (Timestamp, Timestamp),
+    ) -> Self {
         let first_seen = before.map_or(seen, |before| before.first_seen);
         let ready_seen = fact.ready.then(|| {
             let still = before.filter(|before| before.fact.ready_since == fact.ready_since);
@@ -557,7 +564,7 @@ impl PodEntry {
             }
         });
         let known = before.and_then(|before| before.trouble.as_ref());
-        let diagnosed = super::diagnose::diagnose(&fact, now)
+        let diagnosed = super::diagnose::diagnose(&fact, server_now)
             .map(|cause| Trouble { cause, since: known.map_or(now, |trouble| trouble.since) });
         // A kubelet that tries a pull again says nothing of the last failure: it is over when the images are there.
         let tries_again =
@@ -571,12 +578,21 @@ impl PodEntry {
 }
 
 impl Seen {
-    /// How long ago it was: by our own clock when we watched it, else by the cluster's word for it.
+    /// How long ago it was: by our own clock when we watched it; else by the cluster's word for how long ago it was when we
+    /// first saw it, and from then on by our own clock too, so that setting a clock makes nothing older.
     pub(crate) fn elapsed(self, said_at: Option<Timestamp>, now: Timestamp, server_now: Timestamp) -> Duration {
         match self {
             Self::Happen(at) => now.since(at),
-            Self::Already(at) => {
-                said_at.map_or_else(|| now.since(at), |said| server_now.since(said).max(now.since(at)))
+            Self::Already(at, skew) => {
+                let seen_for = now.since(at);
+                let Some(said) = said_at else { return seen_for };
+                match skew {
+                    Some(skew) => {
+                        let server_then = Timestamp::from_millis(at.millis().saturating_add(skew));
+                        server_then.since(said) + seen_for
+                    }
+                    None => server_now.since(said).max(seen_for),
+                }
             }
         }
     }

@@ -10,6 +10,7 @@ use crate::cli::args::Cli;
 use crate::cli::output::Letters;
 use crate::cli::output::tests::Kept;
 use crate::driver::{DrivenBy, Fleet, FleetRow, FleetState, Request, Rollout, Session};
+use crate::engine::clocks::NodeClocks;
 use crate::engine::command::{Command, Danger, Preview, Refusal};
 use crate::engine::event::{WatchHealth, Watched};
 use crate::engine::facts::{DaemonSetCounters, StrategyKind};
@@ -240,6 +241,8 @@ pub(super) fn node(name: &str, state: NodeState) -> NodeView {
         selected: true,
         labels: Default::default(),
         rank: None,
+        clock_skew_millis: None,
+        uncounted_until: None,
     }
 }
 
@@ -309,6 +312,7 @@ pub(super) fn rollout() -> Snapshot {
         timeline: Arc::default(),
         unaudited: Vec::new(),
         skew_millis: Some(0),
+        node_clocks: NodeClocks::default(),
         nodes: [
             cause(node("ipc-017", NodeState::Failed)),
             NodeView { state: NodeState::NodeDown, blame: Some(Blame::Suspect), ..node("ipc-031", NodeState::Updated) },

@@ -9,8 +9,9 @@ use tokio::sync::watch;
 use super::super::lean::{EventWire, Interner, NodeWire, PodWire, Wanted, text};
 use super::super::watch::Subject;
 use crate::engine::Str;
+use crate::engine::clocks::clock_skew;
 use crate::engine::event::{Event, WatchHealth, Watched};
-use crate::engine::facts::{NodeFact, clock_skew};
+use crate::engine::facts::NodeFact;
 use crate::engine::labels::Labels;
 use crate::engine::time::Timestamp;
 

@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::{Alarm, Blame, Cause, CauseKind, Hold, ImageState, NodeState, NodeView, Phase};
 use crate::engine::Str;
+use crate::engine::clocks::ClockOff;
 use crate::engine::time::{Humane, Timestamp};
 
 macro_rules! words {
@@ -180,12 +181,23 @@ impl fmt::Display for Why<'_> {
                 since(f)?;
                 f.write_str(", not ours")
             }
-            _ => match (&node.cause, &node.hold) {
-                (Some(cause), Some(hold)) => write!(f, "{cause}; {hold}"),
-                (Some(cause), None) => write!(f, "{cause}"),
-                (None, Some(hold)) => write!(f, "{hold}"),
-                (None, None) => Ok(()),
-            },
+            _ => {
+                let said = match (&node.cause, &node.hold) {
+                    (Some(cause), Some(hold)) => write!(f, "{cause}; {hold}").map(|()| "; ")?,
+                    (Some(cause), None) => write!(f, "{cause}").map(|()| "; ")?,
+                    (None, Some(hold)) => write!(f, "{hold}").map(|()| "; ")?,
+                    (None, None) => "",
+                };
+                let Some(millis) = node.notable_clock() else { return Ok(()) };
+                write!(f, "{said}clock {}", ClockOff(millis))?;
+                match node.uncounted_until {
+                    Some(until) => {
+                        let left = Humane(until.since(*at));
+                        write!(f, ": its controller counts it unavailable for {left} more")
+                    }
+                    None => Ok(()),
+                }
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use ratatui::layout::Size;
 
 use crate::driver::{DrivenBy, Fleet, FleetRow, FleetState};
 use crate::engine::Str;
+use crate::engine::clocks::NodeClocks;
 use crate::engine::command::{Danger, Preview};
 use crate::engine::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::facts::{DaemonSetCounters, StrategyKind};
@@ -60,6 +61,8 @@ pub(super) fn node(name: &str) -> NodeView {
             .into_iter()
             .collect(),
         rank: None,
+        clock_skew_millis: None,
+        uncounted_until: None,
     }
 }
 
@@ -143,6 +146,7 @@ pub(super) fn loading() -> Snapshot {
         timeline: Arc::default(),
         unaudited: Vec::new(),
         skew_millis: None,
+        node_clocks: NodeClocks::default(),
         nodes: Arc::new([]),
     }
 }

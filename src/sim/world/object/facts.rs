@@ -1,8 +1,9 @@
 //! What the engine would be told about each object: the same facts that the cluster adapter reads from a real API server.
 
 use crate::engine::Str;
+use crate::engine::clocks::clock_skew;
 use crate::engine::facts::{
-    ClusterEvent, ConditionStatus, ControllerRef, DaemonSetFact, LeaseFact, NodeFact, PodFact, RevisionFact, clock_skew,
+    ClusterEvent, ConditionStatus, ControllerRef, DaemonSetFact, LeaseFact, NodeFact, PodFact, RevisionFact,
 };
 use crate::engine::labels::Labels;
 use crate::engine::record::{RECORD, Record};

@@ -1,0 +1,144 @@
+//! Clocks that differ: ours, the API server's, and one on every node.
+//!
+//! ```text
+//!   what we see happen          counted on our own clock, which cannot be set
+//!   what the server dated       creation, deletion: its clock; the difference to ours is measured from its answers
+//!   what a kubelet dated        Ready, events: its node's clock; the difference to the server's is measured from heartbeats
+//! ```
+//!
+//! The DaemonSet controller compares its own clock with the time at which a kubelet says that a pod became Ready, so
+//! under `minReadySeconds` a node whose clock is ahead holds up a rolling update for as long as it is ahead
+//! (`IsPodAvailable`). Ours does not, but says so.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::Str;
+use super::snapshot::{NodeView, Snapshot};
+use super::time::{Humane, Timestamp};
+
+/// Two clocks cannot be told apart below this: instants are written in whole seconds, and a write takes its time.
+const GRAIN_MILLIS: i64 = 3_000;
+/// A node's clock that is off by so much is worth saying.
+pub const NOTABLE_MILLIS: i64 = 5_000;
+/// A difference between the API server's clock and ours that is worth saying: it is measured better.
+pub const NOTABLE_HERE_MILLIS: i64 = 2_000;
+/// A node's clock that nothing tells anything of is believed to be right to this.
+pub(crate) const UNMEASURED: Duration = Duration::from_secs(600);
+
+/// A node's clock minus the API server's, in milliseconds: its kubelet dated a heartbeat `heartbeat_at`, and the server
+/// dated the write that brought it `written_at`.
+///
+/// A small difference is none, and one that is about the same as `told` is the same, so that a heartbeat changes nothing.
+pub fn clock_skew(heartbeat_at: Timestamp, written_at: Timestamp, told: Option<i64>) -> i64 {
+    let measured = heartbeat_at.millis().saturating_sub(written_at.millis());
+    match told {
+        Some(told) if measured.saturating_sub(told).saturating_abs() < GRAIN_MILLIS => told,
+        _ if measured.saturating_abs() < GRAIN_MILLIS => 0,
+        _ => measured,
+    }
+}
+
+/// An instant that a kubelet dated by a clock that is off by this much, by the API server's clock.
+pub(crate) fn by_server(dated: Timestamp, skew_millis: Option<i64>) -> Timestamp {
+    Timestamp::from_millis(dated.millis().saturating_sub(skew_millis.unwrap_or(0)))
+}
+
+/// How the clocks of nodes are, all in all.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeClocks {
+    /// How many are notably off.
+    pub off: u32,
+    /// The one that is off most, and by how many milliseconds.
+    pub worst: Option<(Str, i64)>,
+    /// How many pods that are available the DaemonSet controller counts as unavailable because of it.
+    pub uncounted: u32,
+}
+
+impl NodeClocks {
+    pub(crate) fn of(nodes: &[NodeView]) -> Self {
+        let mut clocks = Self::default();
+        for node in nodes {
+            clocks.uncounted += u32::from(node.uncounted_until.is_some());
+            let Some(millis) = node.notable_clock() else { continue };
+            clocks.off += 1;
+            if clocks.worst.as_ref().is_none_or(|(_, worst)| worst.saturating_abs() < millis.saturating_abs()) {
+                clocks.worst = Some((node.name.clone(), millis));
+            }
+        }
+        clocks
+    }
+}
+
+impl NodeView {
+    /// By how many milliseconds its clock is off, if that is worth saying.
+    pub fn notable_clock(&self) -> Option<i64> {
+        self.clock_skew_millis.filter(|millis| millis.saturating_abs() >= NOTABLE_MILLIS)
+    }
+}
+
+/// How far a clock is off, in words: `5m ahead`, `40s behind`.
+#[derive(Clone, Copy, Debug)]
+pub struct ClockOff(pub i64);
+
+impl fmt::Display for ClockOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let span = Humane(Duration::from_millis(self.0.unsigned_abs()));
+        write!(f, "{span} {}", if self.0 < 0 { "behind" } else { "ahead" })
+    }
+}
+
+/// What is to be said of clocks; nothing where they agree.
+#[derive(Clone, Copy, Debug)]
+pub struct Clocks<'a>(&'a Snapshot);
+
+impl Snapshot {
+    /// What is to be said of clocks: `the clock here is 3m behind the API server's; clock of ipc-7 5m ahead`. Empty where
+    /// they agree.
+    pub fn clocks(&self) -> Clocks<'_> {
+        Clocks(self)
+    }
+
+    /// Our clock minus the API server's, in milliseconds, if that is worth saying.
+    pub fn notable_clock_here(&self) -> Option<i64> {
+        let here = self.skew_millis.map(i64::saturating_neg);
+        here.filter(|millis| millis.saturating_abs() >= NOTABLE_HERE_MILLIS)
+    }
+}
+
+impl Clocks<'_> {
+    /// Whether there is nothing to say.
+    pub fn is_empty(self) -> bool {
+        self.0.notable_clock_here().is_none() && self.0.node_clocks.worst.is_none()
+    }
+}
+
+impl fmt::Display for Clocks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nodes = &self.0.node_clocks;
+        let mut gap = "";
+        if let Some(millis) = self.0.notable_clock_here() {
+            let of = if millis < 0 { "" } else { " of" };
+            write!(f, "the clock here is {}{of} the API server's", ClockOff(millis))?;
+            gap = "; ";
+        }
+        if let Some((node, millis)) = &nodes.worst {
+            match nodes.off {
+                1 => write!(f, "{gap}clock of {node} {}", ClockOff(*millis))?,
+                off => write!(f, "{gap}{off} nodes' clocks are off, {node} most: {}", ClockOff(*millis))?,
+            }
+            gap = "; ";
+        }
+        match nodes.uncounted {
+            0 => Ok(()),
+            1 => write!(f, "{gap}its controller counts 1 available pod as unavailable for that"),
+            uncounted => write!(f, "{gap}its controller counts {uncounted} available pods as unavailable for that"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
