@@ -96,7 +96,7 @@ impl fmt::Display for ClockOff {
 pub struct Clocks<'a>(&'a Snapshot);
 
 impl Snapshot {
-    /// What is to be said of clocks: `the clock here is 3m behind the API server's; clock of ipc-7 5m ahead`. Empty where
+    /// What is to be said of clocks: `clock here 3m behind the API server's; clock of ipc-7 5m ahead`. Empty where
     /// they agree.
     pub fn clocks(&self) -> Clocks<'_> {
         Clocks(self)
@@ -118,24 +118,24 @@ impl Clocks<'_> {
 
 impl fmt::Display for Clocks<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nodes = &self.0.node_clocks;
+        let NodeClocks { off, worst, uncounted } = &self.0.node_clocks;
         let mut gap = "";
         if let Some(millis) = self.0.notable_clock_here() {
             let of = if millis < 0 { "" } else { " of" };
-            write!(f, "the clock here is {}{of} the API server's", ClockOff(millis))?;
+            write!(f, "clock here {}{of} the API server's", ClockOff(millis))?;
             gap = "; ";
         }
-        if let Some((node, millis)) = &nodes.worst {
-            match nodes.off {
+        if let Some((node, millis)) = worst {
+            match off {
                 1 => write!(f, "{gap}clock of {node} {}", ClockOff(*millis))?,
-                off => write!(f, "{gap}{off} nodes' clocks are off, {node} most: {}", ClockOff(*millis))?,
+                off => write!(f, "{gap}clocks of {off} nodes off, {node} {}", ClockOff(*millis))?,
             }
             gap = "; ";
         }
-        match nodes.uncounted {
+        match uncounted {
             0 => Ok(()),
-            1 => write!(f, "{gap}its controller counts 1 available pod as unavailable for that"),
-            uncounted => write!(f, "{gap}its controller counts {uncounted} available pods as unavailable for that"),
+            1 => write!(f, "{gap}its controller counts 1 available pod as unavailable"),
+            uncounted => write!(f, "{gap}its controller counts {uncounted} available pods as unavailable"),
         }
     }
 }

@@ -89,6 +89,8 @@ pub enum Watched {
 impl Watched {
     /// All of them, in the order in which they are shown.
     pub const ALL: [Self; 6] = [Self::DaemonSet, Self::Revisions, Self::Pods, Self::Nodes, Self::Events, Self::Lease];
+    /// Those that must be seen before anything is started; events only tell more.
+    pub const NEEDED: [Self; 5] = [Self::DaemonSet, Self::Revisions, Self::Pods, Self::Nodes, Self::Lease];
 }
 
 impl fmt::Display for Watched {

@@ -32,10 +32,6 @@ pub(crate) const OWED: Duration = Duration::from_secs(10);
 /// How many writes are waited for at once: renewals of a Lease that does not show any.
 const MOST_OWED: usize = 8;
 
-/// What we must see before anything is started.
-pub(crate) const NEEDED: [Watched; 5] =
-    [Watched::DaemonSet, Watched::Revisions, Watched::Pods, Watched::Nodes, Watched::Lease];
-
 const SILENCE: &str = "silent for longer than an API server ever is";
 const OWES_WRITE: &str = "a write of ours that the API server confirmed does not come back";
 const OWES_DELETION: &str = "a deletion that the API server confirmed does not come back";
@@ -173,7 +169,7 @@ impl Engine {
 
     /// What cannot be seen that must be seen before anything is started; `None` when all is well.
     pub(crate) fn blindness(&self) -> Option<Str> {
-        NEEDED.into_iter().find_map(|watched| match self.health(watched) {
+        Watched::NEEDED.into_iter().find_map(|watched| match self.health(watched) {
             WatchHealth::Live => None,
             WatchHealth::Loading => Some(format!("{watched} are still loading").into()),
             WatchHealth::Down { why, .. } => Some(format!("{watched} cannot be watched: {why}").into()),
@@ -185,7 +181,7 @@ impl Engine {
     /// What is too old, or not there, for a command to be judged: which watch, how old, and what to try. Nodes that may
     /// not be seen are no reason: then nothing is replaced, but what is asked for can be written down.
     pub(crate) fn too_stale_to_judge(&self, now: Timestamp) -> Option<Str> {
-        NEEDED.into_iter().find_map(|watched| {
+        Watched::NEEDED.into_iter().find_map(|watched| {
             let ago = |since: Timestamp| Humane(now.since(since));
             let words = match self.health(watched) {
                 WatchHealth::Live => return None,

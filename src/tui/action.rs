@@ -401,6 +401,15 @@ pub(crate) static ACTIONS: &[Action] = &[
         ..BASE
     },
     Action {
+        name: "watches",
+        keys: &[char('w')],
+        label: "watches",
+        help: "how old the view is, watch by watch, and whose clock is off",
+        scope: Scope::Rollout,
+        run: run::watches,
+        ..BASE
+    },
+    Action {
         name: "ds",
         aliases: &["daemonset"],
         label: "go to",

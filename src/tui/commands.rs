@@ -341,6 +341,13 @@ pub(crate) fn help(model: &mut Model, _: &str) -> Effects {
     Vec::new()
 }
 
+pub(crate) fn watches(model: &mut Model, _: &str) -> Effects {
+    if model.rollout().is_some_and(|page| page.live.is_some()) {
+        model.overlay = Overlay::Watches { top: 0 };
+    }
+    Vec::new()
+}
+
 pub(crate) fn palette(model: &mut Model, _: &str) -> Effects {
     model.overlay = Overlay::Palette(Prompt::default());
     Vec::new()

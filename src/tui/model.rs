@@ -81,6 +81,10 @@ pub(crate) enum Overlay {
     Details {
         top: usize,
     },
+    /// How old the view is, watch by watch.
+    Watches {
+        top: usize,
+    },
     Palette(Prompt),
     Filter(Prompt),
     Dialog(Box<Dialog>),

@@ -154,7 +154,7 @@ fn on_key(model: &mut Model, key: Key) -> Vec<Effect> {
     }
     match &mut model.overlay {
         Overlay::None => dispatch(model, key),
-        Overlay::Help { top } | Overlay::Details { top } => match key.code {
+        Overlay::Help { top } | Overlay::Details { top } | Overlay::Watches { top } => match key.code {
             KeyCode::Down | KeyCode::Char('j') => scroll(top, 1),
             KeyCode::Up | KeyCode::Char('k') => scroll(top, -1),
             KeyCode::PageDown | KeyCode::Char(' ') => scroll(top, 10),
@@ -230,7 +230,7 @@ fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
             _ => Vec::new(),
         },
         // Pasted text is never taken for keys.
-        Overlay::None | Overlay::Help { .. } | Overlay::Details { .. } => Vec::new(),
+        Overlay::None | Overlay::Help { .. } | Overlay::Details { .. } | Overlay::Watches { .. } => Vec::new(),
     }
 }
 

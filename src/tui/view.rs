@@ -22,6 +22,7 @@ mod header;
 mod help;
 mod node;
 mod rollout;
+mod watches;
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -78,6 +79,7 @@ fn page(ink: &Ink<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     match &model.overlay {
         Overlay::Help { top } => help::draw(ink, area, *top, buffer),
         Overlay::Details { top } => node::draw_over(ink, area, *top, buffer),
+        Overlay::Watches { top } => watches::draw(ink, area, *top, buffer),
         Overlay::Dialog(dialog) => return dialog::draw(ink, area, dialog, buffer),
         Overlay::None | Overlay::Palette(_) | Overlay::Filter(_) => {}
     }

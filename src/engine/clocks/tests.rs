@@ -166,7 +166,7 @@ fn a_clock_that_is_ahead_holds_up_the_controller_and_the_node_says_so() {
     assert_eq!(wrong.state(&mut engine), NodeState::Updated, "it has been ready for two minutes");
     let (node, all) = why(&mut engine, &wrong);
     assert_eq!(node, "clock 5m ahead: its controller counts it unavailable for 4m more");
-    assert_eq!(all, "clock of n1 5m ahead; its controller counts 1 available pod as unavailable for that");
+    assert_eq!(all, "clock of n1 5m ahead; its controller counts 1 available pod as unavailable");
     let until = wrong.here() + Duration::from_secs(240);
     assert_eq!(engine.wake_at(), Some(until), "time alone changes it");
     wrong.lab.wait(240);
@@ -189,12 +189,12 @@ fn what_is_said_of_clocks() {
     snapshot.skew_millis = Some(1_900);
     assert!(snapshot.clocks().is_empty(), "that is not worth saying");
     snapshot.skew_millis = Some(185_000);
-    assert_eq!(snapshot.clocks().to_string(), "the clock here is 3m behind the API server's");
+    assert_eq!(snapshot.clocks().to_string(), "clock here 3m behind the API server's");
     snapshot.node_clocks = NodeClocks { off: 12, worst: Some(("ipc-7".into(), -40_000)), uncounted: 0 };
     snapshot.skew_millis = Some(-2_000);
     assert_eq!(
         snapshot.clocks().to_string(),
-        "the clock here is 2s ahead of the API server's; 12 nodes' clocks are off, ipc-7 most: 40s behind"
+        "clock here 2s ahead of the API server's; clocks of 12 nodes off, ipc-7 40s behind"
     );
 }
 

@@ -39,7 +39,7 @@ fn step(console: &mut Console, lab: &mut Lab) -> Result<String, String> {
 
 #[test]
 fn silence_makes_a_watch_lag_by_time_alone_and_a_word_heals_it() {
-    for watched in NEEDED {
+    for watched in Watched::NEEDED {
         let mut lab = Lab::rolling(20, 2);
         let mut console = driving(&mut lab);
         let quiet_since = lab.now;

@@ -326,6 +326,39 @@ pub(super) fn stale() -> Snapshot {
     snapshot
 }
 
+/// A watch is open and does not show what was written.
+pub(super) fn lagging() -> Snapshot {
+    let mut snapshot = running();
+    let why = "a deletion that the API server confirmed does not come back";
+    for watch in &mut snapshot.watches {
+        if watch.watched == Watched::Pods {
+            watch.health = WatchHealth::Lagging { since: ago(95), why: why.into() };
+            watch.heard_at = Some(ago(95));
+        }
+    }
+    let why = format!("the watch of pods lags: {why}");
+    snapshot.alarms = vec![crate::engine::snapshot::Alarm::Blind { why: why.into() }];
+    snapshot
+}
+
+/// Our clock is wrong, and those of two nodes.
+pub(super) fn clocks() -> Snapshot {
+    let mut snapshot = running();
+    let off = |node: &NodeView| match &*node.name {
+        "ipc-001" => NodeView {
+            clock_skew_millis: Some(300_000),
+            uncounted_until: Some(noon() + Duration::from_secs(240)),
+            ..node.clone()
+        },
+        "ipc-044" => NodeView { clock_skew_millis: Some(-40_000), ..node.clone() },
+        _ => node.clone(),
+    };
+    snapshot.nodes = snapshot.nodes.iter().map(off).collect();
+    snapshot.node_clocks = NodeClocks { off: 2, worst: Some(("ipc-001".into(), 300_000)), uncounted: 1 };
+    snapshot.skew_millis = Some(-185_000);
+    snapshot
+}
+
 pub(super) fn absent() -> Snapshot {
     Snapshot { daemonset: Presence::Absent, phase: Phase::Loading, ..idle() }
 }

@@ -38,6 +38,17 @@ fn rollouts() {
 }
 
 #[test]
+fn watches_and_clocks() {
+    at_all_sizes("lagging", |width, height| Bench::on(fixtures::lagging(), width, height));
+    at_all_sizes("clocks", |width, height| Bench::on(fixtures::clocks(), width, height));
+    assert_snapshot!("watches", Bench::on(fixtures::running(), 80, 24).typed("w").screen());
+    assert_snapshot!("watches_40x12", Bench::on(fixtures::lagging(), 40, 12).typed("w").screen());
+    assert_snapshot!("watches_stale", Bench::on(fixtures::lagging(), 120, 40).typed(":watches<enter>").screen());
+    assert_snapshot!("watches_forbidden", Bench::on(fixtures::forbidden(), 80, 24).typed("w").screen());
+    assert_snapshot!("watches_clocks", Bench::on(fixtures::clocks(), 80, 24).typed("w").screen());
+}
+
+#[test]
 fn absent() {
     assert_snapshot!(Bench::on(fixtures::absent(), 80, 24).screen());
 }

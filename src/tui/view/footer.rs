@@ -38,7 +38,11 @@ pub(super) fn draw(ink: &Ink<'_>, parts: &Parts, buffer: &mut Buffer) -> Option<
             }
             Some(draw_prompt(buffer, parts.footer, "/", prompt))
         }
-        Overlay::None | Overlay::Help { .. } | Overlay::Details { .. } | Overlay::Dialog(_) => {
+        Overlay::None
+        | Overlay::Help { .. }
+        | Overlay::Details { .. }
+        | Overlay::Watches { .. }
+        | Overlay::Dialog(_) => {
             draw_status(ink, buffer, parts.status);
             draw_actions(ink, buffer, parts.footer);
             None

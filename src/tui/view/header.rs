@@ -19,7 +19,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::{Ink, Shape, flow};
-use crate::engine::event::WatchHealth;
+use crate::engine::event::{WatchHealth, Watched};
 use crate::engine::facts::StrategyKind;
 use crate::engine::image::version_of;
 use crate::engine::ownership::Returns;
@@ -68,6 +68,7 @@ pub(super) fn lines(ink: &Ink<'_>, shape: Shape, area: Rect) -> Vec<Line<'static
     lines.extend(alarms(ink, snapshot, cells));
     lines.extend(trouble(ink, page, seen, cells).into_iter().take(if area.height < 32 { 2 } else { 4 }));
     lines.extend(unseen(ink, snapshot, cells));
+    lines.extend(clocks(ink, snapshot, cells));
     lines
 }
 
@@ -86,7 +87,7 @@ fn identity(ink: &Ink<'_>, page: &RolloutPage, seen: Option<&Seen>, cells: usize
             right.push(who(ink, seen, cells));
             right.push(dot());
         }
-        right.push(fresh(ink, page, seen));
+        right.push(fresh(ink, page, seen, cells));
     } else {
         right.push(ink.span(if page.stopped { "driver stopped" } else { "connecting" }, Role::Warn));
     }
@@ -140,32 +141,38 @@ fn who(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Span<'static> {
     ink.span(fit_middle(&words, cells / 2), role)
 }
 
-fn fresh(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen) -> Span<'static> {
+/// `live` only where everything is seen that a rollout needs; else what is not, and how old that is.
+fn fresh(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, cells: usize) -> Span<'static> {
     if page.stopped {
         return ink.span("DRIVER STOPPED", Role::Stale);
     }
     if seen.snapshot.daemonset == Presence::Absent {
         return ink.span("not found", Role::Warn);
     }
-    let mut oldest = None;
-    let mut forbidden = false;
-    let mut loading = false;
-    for watch in &seen.snapshot.watches {
-        match &watch.health {
-            WatchHealth::Down { since, .. } | WatchHealth::Lagging { since, .. } => {
-                oldest = Some(oldest.map_or(*since, |known: Timestamp| known.min(*since)));
-            }
-            WatchHealth::Forbidden { .. } => forbidden = true,
-            WatchHealth::Loading => loading = true,
-            WatchHealth::Live => {}
-        }
+    let watches = || seen.snapshot.watches.iter().filter(|watch| Watched::NEEDED.contains(&watch.watched));
+    let mut stale: Vec<(Timestamp, Watched)> = watches()
+        .filter_map(|watch| match &watch.health {
+            WatchHealth::Down { since, .. } | WatchHealth::Lagging { since, .. } => Some((*since, watch.watched)),
+            WatchHealth::Loading | WatchHealth::Live | WatchHealth::Forbidden { .. } => None,
+        })
+        .collect();
+    stale.sort_unstable();
+    if let Some((since, watched)) = stale.first() {
+        let age = ink.age(seen, *since);
+        let words = match stale.len() - 1 {
+            _ if cells < 80 => format!("STALE {age}"),
+            0 => format!("STALE {watched} {age}"),
+            more => format!("STALE {watched} +{more} {age}"),
+        };
+        return ink.span(words, Role::Stale);
     }
-    match (oldest, loading, forbidden) {
-        (Some(since), ..) => ink.span(format!("STALE {}", ink.age(seen, since)), Role::Stale),
-        (None, true, _) => ink.span("loading", Role::Warn),
-        (None, false, true) => ink.span("live, in part", Role::Warn),
-        (None, false, false) => ink.span("live", Role::Live),
+    if watches().any(|watch| watch.health == WatchHealth::Loading) {
+        return ink.span("loading", Role::Warn);
     }
+    if seen.snapshot.watches.iter().any(|watch| watch.health != WatchHealth::Live) {
+        return ink.span("live, in part", Role::Warn);
+    }
+    ink.span("live", Role::Live)
 }
 
 /// `ARMED 9m`, or `READ-ONLY`.
@@ -430,6 +437,14 @@ fn unseen(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>
             WatchHealth::Down { why, .. } => format!("not seen, trying again: {why}"),
             WatchHealth::Loading | WatchHealth::Live => continue,
         };
+        let alarmed = |alarm: &Alarm| match (alarm, health) {
+            (Alarm::Blind { why }, WatchHealth::Lagging { why: lag, .. }) => why.contains(&**lag),
+            _ => false,
+        };
+        // What stands above already is not said again.
+        if snapshot.alarms.iter().any(alarmed) {
+            continue;
+        }
         match said.iter_mut().find(|(_, known)| *known == why) {
             Some((kinds, _)) => kinds.push_str(&format!(", {watched}")),
             None => said.push((watched.to_string(), why)),
@@ -437,6 +452,14 @@ fn unseen(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>
     }
     let lines = said.iter().take(3).map(|(kinds, why)| fit(&format!(" {kinds}: {why}"), cells).into_owned());
     lines.map(|line| Line::from(ink.span(line, Role::Warn))).collect()
+}
+
+/// Whose clock is off.
+fn clocks(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
+    let clocks = snapshot.clocks();
+    let words = if clocks.is_empty() { String::new() } else { clocks.to_string() };
+    let lines = wrap(&words, cells.saturating_sub(2)).into_iter().filter(|line| !line.is_empty()).take(2);
+    lines.map(|line| Line::from(ink.span(format!(" {line}"), Role::Warn))).collect()
 }
 
 /// The second of two lines.

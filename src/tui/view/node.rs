@@ -20,7 +20,9 @@ use ratatui::text::{Line, Span};
 
 use super::rollout::{image_sign, sign, state};
 use super::{Ink, put, put_box, put_lines};
+use crate::engine::clocks::ClockOff;
 use crate::engine::snapshot::{Blame, NodeView};
+use crate::engine::time::Humane;
 use crate::tui::model::{RolloutPage, Seen};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, wrap};
@@ -103,6 +105,13 @@ fn lines(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, node: &NodeView, cells:
         let age = node.pod_created_at.map(|at| format!(", {} old", ink.age(seen, at))).unwrap_or_default();
         let plural = if node.restarts == 1 { "" } else { "s" };
         say("Pod", &format!("{pod}{age}, {} restart{plural}", node.restarts), Role::Text);
+    }
+    if let Some(millis) = node.notable_clock() {
+        let waits = node.uncounted_until.map(|until| {
+            let left = Humane(until.since(ink.instant(seen, seen.snapshot.at)));
+            format!("; its controller counts it unavailable for {left} more")
+        });
+        say("Clock", &format!("{}{}", ClockOff(millis), waits.unwrap_or_default()), Role::Warn);
     }
     if let Some(rank) = node.rank {
         say("In line", &format!("place {}", rank + 1), Role::Text);

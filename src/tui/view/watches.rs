@@ -1,0 +1,87 @@
+//! How old the view is, watch by watch; and whose clock is off.
+//!
+//! ```text
+//! ┌ Watches  (any key closes) ──────────────────────────────────────────────────┐
+//! │   WATCH      STATE             HEARD                                        │
+//! │   daemonset  live              20s ago                                      │
+//! │   revisions  live              20s ago                                      │
+//! │ ! pods       lags              2m ago                                       │
+//! │                a deletion that the API server confirmed does not come back  │
+//! │ - nodes      n/a (forbidden)   never                                        │
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::{Ink, put_box, put_lines};
+use crate::engine::event::{WatchHealth, Watched};
+use crate::engine::snapshot::{Snapshot, WatchView};
+use crate::tui::model::Seen;
+use crate::tui::theme::Role;
+use crate::tui::words::{fit, wrap};
+
+/// Draws all watches over everything but the first line.
+pub(super) fn draw(ink: &Ink<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
+    let Some(seen) = ink.model.rollout().and_then(|page| page.live.as_ref()) else { return };
+    let width = area.width.min(80);
+    let lines = lines(ink, seen, usize::from(width.saturating_sub(4)));
+    // The first line says whether it is safe: it is never covered.
+    let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height.saturating_sub(1));
+    let over = Rect { x: area.width.saturating_sub(width) / 2, y: area.bottom() - height, width, height };
+    let inside = put_box(ink, buffer, over, "Watches  (any key closes)");
+    let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
+    put_lines(buffer, inside, &lines[top..]);
+}
+
+fn lines(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Vec<Line<'static>> {
+    let snapshot = &*seen.snapshot;
+    let mut lines = vec![Line::from(ink.span(row(" ", "WATCH", "STATE", "HEARD"), Role::Title))];
+    for view in &snapshot.watches {
+        let WatchView { watched, health, heard_at } = view;
+        let ago = if cells < 40 { "" } else { " ago" };
+        let heard = heard_at.map_or_else(|| "never".to_owned(), |at| format!("{}{ago}", ink.age(seen, at)));
+        let (sign, state, role) = match health {
+            WatchHealth::Live => (" ", "live", Role::Live),
+            WatchHealth::Loading => ("~", "loading", Role::Warn),
+            WatchHealth::Down { .. } => ("!", "not seen", Role::Stale),
+            WatchHealth::Lagging { .. } => ("!", "lags", Role::Stale),
+            WatchHealth::Forbidden { .. } => ("-", "n/a (forbidden)", Role::Warn),
+        };
+        lines.push(Line::from(ink.span(fit(&row(sign, &watched.to_string(), state, &heard), cells), role)));
+        let why = match health {
+            WatchHealth::Down { why, .. } | WatchHealth::Lagging { why, .. } | WatchHealth::Forbidden { why } => why,
+            WatchHealth::Live | WatchHealth::Loading => continue,
+        };
+        let why = wrap(why, cells.saturating_sub(4));
+        lines.extend(why.into_iter().map(|line| Line::from(ink.span(format!("    {line}"), Role::Text))));
+    }
+    lines.push(Line::default());
+    for sentence in remarks(snapshot) {
+        lines.extend(wrap(&sentence, cells).into_iter().map(|line| Line::from(ink.span(line, Role::Text))));
+    }
+    lines
+}
+
+fn row(sign: &str, watch: &str, state: &str, heard: &str) -> String {
+    format!("{sign} {watch:<10} {state:<16} {heard}")
+}
+
+fn remarks(snapshot: &Snapshot) -> Vec<String> {
+    let needed = || Watched::NEEDED.iter().filter_map(|watched| snapshot.watch(*watched));
+    let rule = if needed().all(|health| *health == WatchHealth::Live) {
+        "All that a rollout needs is seen. A quiet watch is heard of once a minute; one that is not, or that does not \
+         show what was written, is not believed."
+    } else if needed().all(|health| matches!(health, WatchHealth::Live | WatchHealth::Forbidden { .. })) {
+        "Nothing is started by this console until all but the events may be seen."
+    } else {
+        "Nothing is started until all but the events are live; until then only a pause can be judged."
+    };
+    let clocks = snapshot.clocks();
+    let clocks = match snapshot.skew_millis {
+        _ if !clocks.is_empty() => format!("{clocks}."),
+        Some(_) => "Clocks agree: here, the API server's, and the nodes' as far as they are measured.".to_owned(),
+        None => "The API server's clock is not known yet.".to_owned(),
+    };
+    vec![rule.to_owned(), clocks]
+}
