@@ -11,6 +11,7 @@ use super::model::{Model, Page};
 use super::update::Effect;
 use crate::engine::command::Danger;
 use crate::engine::event::{Permission, Right};
+use crate::engine::facts::StrategyKind;
 use crate::engine::snapshot::{Phase, Presence, Snapshot};
 
 /// Something that a person can do.
@@ -162,7 +163,11 @@ fn recorded(model: &Model) -> Result<(), String> {
 }
 
 fn not_paused(model: &Model) -> Result<(), String> {
-    rollout_says(model, |snapshot| matches!(snapshot.phase, Phase::Paused(_)).then_some("already paused: C continues"))
+    rollout_says(model, |snapshot| {
+        // A paused rollout whose strategy was set back is rolled by its controller: then this is the brake.
+        let stands = matches!(snapshot.phase, Phase::Paused(_)) && snapshot.strategy == StrategyKind::OnDelete;
+        stands.then_some("already paused: C continues")
+    })
 }
 
 fn stopped(model: &Model) -> Result<(), String> {
@@ -342,6 +347,19 @@ pub(crate) static ACTIONS: &[Action] = &[
         footer: Some(7),
         when: not_adopted,
         run: run::adopt,
+        ..CHANGE
+    },
+    Action {
+        name: "tune",
+        aliases: &["set", "limits", "budget"],
+        keys: &[char('L')],
+        label: "limits",
+        help: "budgets and gates: how many may be down, when it has failed, what a flip does",
+        needs: &[Right::UpdateLease],
+        argument: Some("max-unavailable=5 …"),
+        footer: Some(7),
+        when: recorded,
+        run: run::tune,
         ..CHANGE
     },
     Action {

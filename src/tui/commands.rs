@@ -7,7 +7,7 @@ use crate::driver::DrivenBy;
 use crate::engine::command::{Command, Early, Takeover};
 use crate::engine::snapshot::DriverView;
 
-use super::dialog::{Canary, Dialog, Form, Image, StepForm, Undo};
+use super::dialog::{Canary, Dialog, FlipChoice, Form, Image, StepForm, TuneForm, Undo};
 use super::list::Move;
 use super::model::{ARMED_FOR, Access, FleetPage, Model, Overlay, Page, RolloutPage, Sort, Target, Tone};
 use super::palette::Prompt;
@@ -250,7 +250,18 @@ pub(crate) fn resume(model: &mut Model, _: &str) -> Effects {
 }
 
 pub(crate) fn adopt(model: &mut Model, _: &str) -> Effects {
-    dialog(model, Form::Plain { title: "Adopt", command: Command::Adopt })
+    match model.rollout().and_then(|page| page.snapshot()).map(|snapshot| FlipChoice::of(snapshot)) {
+        Some(flip) => dialog(model, Form::Adopt(flip)),
+        None => Vec::new(),
+    }
+}
+
+pub(crate) fn tune(model: &mut Model, changes: &str) -> Effects {
+    let Some(snapshot) = model.rollout().and_then(|page| page.snapshot()).cloned() else { return Vec::new() };
+    match TuneForm::new(&snapshot, changes) {
+        Ok(form) => dialog(model, Form::Tune(form)),
+        Err(why) => refuse(model, why),
+    }
 }
 
 pub(crate) fn step(model: &mut Model, to: &str) -> Effects {

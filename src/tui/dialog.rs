@@ -10,12 +10,14 @@
 //! While the answer is awaited nothing but a pause can be confirmed: pausing never waits.
 
 pub(crate) mod form;
+pub(crate) mod tune;
 
 use crossterm::event::KeyCode;
 use tui_input::Input;
 
 use self::form::Handled;
-pub(crate) use self::form::{Canary, Form, Image, StepForm, Undo};
+pub(crate) use self::form::{Canary, FlipChoice, Form, Image, StepForm, Undo};
+pub(crate) use self::tune::TuneForm;
 use super::key::Key;
 use super::model::Target;
 use super::palette::edit;

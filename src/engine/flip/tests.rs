@@ -294,7 +294,7 @@ fn a_rollback_that_waits_for_budget_says_that_raising_it_is_the_way_out() {
     assert_eq!(snapshot.alarms, std::slice::from_ref(&stuck));
     assert_eq!(
         stuck.to_string(),
-        "3 nodes wait for a budget that nothing gives back: 3 of 2 are down, none on its way up; 4 would let the next one go"
+        "3 nodes wait: 3 are down, 2 may be, and none of them is on its way up; a budget of 4 lets the next one go"
     );
     let enough =
         Tuning { max_unavailable: Some(stuck.enough().unwrap().to_string().parse().unwrap()), ..Tuning::default() };

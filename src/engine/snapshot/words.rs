@@ -133,8 +133,8 @@ impl fmt::Display for Alarm {
             }
             Self::BudgetUsedUp { used, limit, waiting } => write!(
                 f,
-                "{waiting} {} for a budget that nothing gives back: {used} of {limit} are down, none on its way up; {} \
-                 would let the next one go",
+                "{waiting} {}: {used} are down, {limit} may be, and none of them is on its way up; a budget of {} lets \
+                 the next one go",
                 if *waiting == 1 { "node waits" } else { "nodes wait" },
                 used + 1
             ),

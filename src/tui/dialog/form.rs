@@ -5,12 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use crossterm::event::KeyCode;
 use tui_input::Input;
 
+use super::tune::{TuneForm, turns};
+
 use crate::engine::Str;
 use crate::engine::command::{Command, Step};
 use crate::engine::image::ImageRef;
 use crate::engine::labels::Selector;
 use crate::engine::quantity::IntOrPercent;
+use crate::engine::record::OnFlip;
 use crate::engine::snapshot::{NodeView, RevisionView, Snapshot};
+use crate::engine::tuning::Tuning;
 use crate::tui::key::Key;
 use crate::tui::model::Target;
 use crate::tui::palette::{edit, paste};
@@ -30,6 +34,8 @@ pub(crate) enum Form {
     Image(Image),
     Canary(Canary),
     Undo(Undo),
+    Adopt(FlipChoice),
+    Tune(TuneForm),
     /// Leaving although these are driven from here.
     Quit(Vec<Target>),
 }
@@ -53,6 +59,8 @@ impl Form {
             Self::Image(_) => "New image",
             Self::Canary(_) => "Canary nodes",
             Self::Undo(_) => "Roll back",
+            Self::Adopt(_) => "Adopt",
+            Self::Tune(_) => "Limits",
             Self::Quit(_) => "Quit",
         }
     }
@@ -66,6 +74,8 @@ impl Form {
             Self::Image(_) => "Set image",
             Self::Canary(_) => "Select",
             Self::Undo(_) => "Roll back",
+            Self::Adopt(_) => "Adopt",
+            Self::Tune(_) => "Change",
             Self::Quit(_) => "Quit",
         }
     }
@@ -94,6 +104,8 @@ impl Form {
             Self::Image(form) => form.command(),
             Self::Canary(form) => form.command(snapshot),
             Self::Undo(form) => form.command(),
+            Self::Adopt(flip) => Ok(Command::Adopt.under(flip.tuning())),
+            Self::Tune(form) => form.command(),
             Self::Quit(_) => Err(String::new()),
         }
     }
@@ -106,6 +118,8 @@ impl Form {
             Self::Image(form) => form.key(key),
             Self::Canary(form) => form.key(key, snapshot),
             Self::Undo(form) => form.key(key),
+            Self::Adopt(flip) => flip.key(key),
+            Self::Tune(form) => form.key(key),
         }
     }
 
@@ -117,9 +131,14 @@ impl Form {
                 Some(input) => input,
                 None => return false,
             },
+            Self::Image(form) if form.at_flip => return false,
             Self::Image(form) => &mut form.input,
             Self::Canary(form) => &mut form.input,
-            Self::Plain { .. } | Self::Undo(_) | Self::Quit(_) => return false,
+            Self::Tune(form) => match form.field() {
+                Some(input) => input,
+                None => return false,
+            },
+            Self::Plain { .. } | Self::Undo(_) | Self::Adopt(_) | Self::Quit(_) => return false,
         };
         paste(input, text);
         true
@@ -127,12 +146,40 @@ impl Form {
 }
 
 /// A key for a text field.
-fn field(input: &mut Input, key: Key) -> Handled {
+pub(super) fn field(input: &mut Input, key: Key) -> Handled {
     let before = input.value().to_owned();
     match edit(input, key) {
         false => Handled::No,
         true if input.value() == before => Handled::Yes,
         true => Handled::Changed,
+    }
+}
+
+/// What happens when somebody sets the strategy back: as it was, and as it is chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FlipChoice {
+    was: OnFlip,
+    pub(crate) now: OnFlip,
+}
+
+impl FlipChoice {
+    pub(crate) fn of(snapshot: &Snapshot) -> Self {
+        Self { was: snapshot.on_flip, now: snapshot.on_flip }
+    }
+
+    fn tuning(self) -> Tuning {
+        Tuning { on_flip: (self.now != self.was).then_some(self.now), ..Tuning::default() }
+    }
+
+    fn key(&mut self, key: Key) -> Handled {
+        if !turns(key) {
+            return Handled::No;
+        }
+        self.now = match self.now {
+            OnFlip::Report => OnFlip::Rebrake,
+            OnFlip::Rebrake => OnFlip::Report,
+        };
+        Handled::Changed
     }
 }
 
@@ -245,6 +292,9 @@ pub(crate) struct Image {
     pub(crate) containers: Vec<(Str, Str)>,
     pub(crate) chosen: usize,
     pub(crate) input: Input,
+    pub(crate) flip: FlipChoice,
+    /// The line below the containers is chosen.
+    pub(crate) at_flip: bool,
 }
 
 impl Image {
@@ -268,7 +318,8 @@ impl Image {
             None if change.is_empty() => (0, first.to_string()),
             None => (0, change.to_owned()),
         };
-        Ok(Self { containers, chosen, input: Input::new(text) })
+        let flip = FlipChoice::of(snapshot);
+        Ok(Self { containers, chosen, input: Input::new(text), flip, at_flip: false })
     }
 
     /// The container, and its image now.
@@ -282,16 +333,20 @@ impl Image {
         if image.as_str() == &**now {
             return Err("the same image as now: change it".into());
         }
-        Ok(Command::SetImage(BTreeMap::from([(container.to_string(), image)])))
+        Ok(Command::SetImage(BTreeMap::from([(container.to_string(), image)])).under(self.flip.tuning()))
     }
 
     fn key(&mut self, key: Key) -> Handled {
+        let last = self.containers.len() - 1;
         let chosen = match key.code {
+            KeyCode::Up if std::mem::take(&mut self.at_flip) => return Handled::Yes,
             KeyCode::Up => self.chosen.saturating_sub(1),
-            KeyCode::Down => (self.chosen + 1).min(self.containers.len() - 1),
+            KeyCode::Down => (self.chosen + 1).min(last),
+            _ if self.at_flip => return self.flip.key(key),
             _ => return field(&mut self.input, key),
         };
         if chosen == self.chosen {
+            self.at_flip |= key.code == KeyCode::Down;
             return Handled::Yes;
         }
         self.chosen = chosen;

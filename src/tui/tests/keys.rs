@@ -2,8 +2,11 @@
 
 use super::fixtures::{self, Bench, fleet, preview, running, the_target};
 use crate::engine::command::{Command, Danger, Early, Step, Takeover};
+use crate::engine::facts::StrategyKind;
 use crate::engine::quantity::IntOrPercent;
+use crate::engine::record::OnFlip;
 use crate::engine::snapshot::{DriverView, Snapshot};
+use crate::engine::tuning::Tuning;
 use crate::tui::model::{Overlay, Page};
 use crate::tui::update::{Effect, Msg};
 
@@ -73,6 +76,62 @@ fn writes_ask_first_and_are_confirmed_in_proportion() {
         let bench = on_running().typed(keys).answered(preview(danger)).typed(confirm);
         assert_eq!(done(&bench), want.into_iter().collect::<Vec<_>>(), "{keys} {danger:?} {confirm}");
     }
+}
+
+#[test]
+fn limits_change_what_was_changed_and_nothing_else() {
+    let tune = |tuning: Tuning| vec![Command::Tune(tuning)];
+    let five = Tuning { max_unavailable: Some("5".parse().unwrap()), ..Tuning::default() };
+    let rebrake = Tuning { on_flip: Some(OnFlip::Rebrake), ..Tuning::default() };
+    for (keys, want) in [
+        // What is typed first replaces what is there.
+        ("AL5<enter>", tune(five)),
+        ("AL5<down><down><right><enter>", tune(Tuning { strict: Some(true), ..five })),
+        ("A:tune max-unavailable=5<enter><enter>", tune(five)),
+        ("A:set --on-flip=rebrake<enter><enter>", tune(rebrake)),
+        ("A:tune on-flip<enter> <enter>", tune(rebrake)),
+        ("A:tune soak<enter>90s<enter>", tune(Tuning { soak_secs: Some(90), ..Tuning::default() })),
+        // Typed and taken back: nothing is left to ask for.
+        ("A:tune on-flip<enter>  <enter>", vec![]),
+        ("ALmany<enter>", vec![]),
+    ] {
+        assert_eq!(
+            done(
+                &on_running()
+                    .typed(keys.strip_suffix("<enter>").unwrap())
+                    .answered(preview(Danger::Bounded))
+                    .typed("<enter>")
+            ),
+            want,
+            "{keys}"
+        );
+    }
+    assert!(
+        status(&on_running().typed("A:tune speed=9<enter>")).contains("there is no `speed` to tune; there are max-")
+    );
+    let idle = Bench::on(fixtures::idle(), 80, 24).typed("AL");
+    assert!(status(&idle).contains("no rollout yet"), "{}", status(&idle));
+}
+
+#[test]
+fn what_a_flip_does_is_chosen_where_it_is_adopted() {
+    let rebrake = Tuning { on_flip: Some(OnFlip::Rebrake), ..Tuning::default() };
+    let idle = || Bench::on(fixtures::idle(), 80, 24);
+    assert_eq!(asked(&idle().typed("AO")), Some(Command::Adopt));
+    assert_eq!(asked(&idle().typed("AO<right>")), Some(Command::Adopt.under(rebrake)));
+    let image = Command::SetImage([("agent".to_owned(), "agent:v3".parse().unwrap())].into());
+    assert_eq!(asked(&idle().typed("AI<c-u>agent:v3<down><right>")), Some(image.clone().under(rebrake)));
+    assert_eq!(asked(&idle().typed("AI<down><right><left><up><c-u>agent:v3")), Some(image));
+    let bench = idle().typed("AO<right>").answered(preview(Danger::Bounded)).typed("<enter>");
+    assert_eq!(done(&bench), [Command::Adopt.under(rebrake)]);
+}
+
+#[test]
+fn the_brake_is_at_hand_when_a_paused_rollout_was_set_back() {
+    let mut flipped = fixtures::paused();
+    flipped.strategy = StrategyKind::RollingUpdate;
+    flipped.adopted = false;
+    assert_eq!(done(&Bench::on(flipped, 80, 24).typed("P<enter>")), [Command::Pause { why: None }]);
 }
 
 #[test]

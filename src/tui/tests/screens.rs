@@ -3,8 +3,10 @@
 use insta::assert_snapshot;
 
 use super::fixtures::{self, Bench, fleet, preview};
-use crate::engine::command::Danger;
-use crate::engine::snapshot::Snapshot;
+use crate::engine::command::{Danger, Preview};
+use crate::engine::facts::StrategyKind;
+use crate::engine::record::{Direction, Paused};
+use crate::engine::snapshot::{Alarm, Phase, Snapshot};
 use crate::tui::theme::Glyphs;
 use crate::tui::update::Msg;
 
@@ -108,6 +110,51 @@ fn what_else_manages_it() {
     at_all_sizes("dialog_adopt", |width, height| {
         Bench::on(kept(fixtures::idle()), width, height).typed("AO").answered(fixtures::adoption())
     });
+}
+
+#[test]
+fn what_is_set_back() {
+    let flipped = || {
+        let by = Some("argocd-controller of Argo CD (application edge-agents)".into());
+        let holding = fixtures::argo_cd().holding().map(Into::into);
+        let running = fixtures::running();
+        let paused =
+            Paused { by: "rolldeck".into(), at: running.at, why: Some("the update strategy was changed back".into()) };
+        Snapshot {
+            strategy: StrategyKind::RollingUpdate,
+            adopted: false,
+            phase: Phase::Paused(paused),
+            alarms: vec![Alarm::StrategyFlipped { by, rebraked: 0, holding }],
+            keepers: [fixtures::argo_cd()].into(),
+            ..running
+        }
+    };
+    at_all_sizes("flipped", |width, height| Bench::on(flipped(), width, height));
+    let mut rebraked = Snapshot { alarms: Vec::new(), ..fixtures::running() };
+    rebraked.alarms.push(Alarm::Rebraked { by: Some("kustomize-controller".into()), times: 3, holding: None });
+    assert_snapshot!("rebraked", Bench::on(rebraked, 80, 24).screen());
+    let mut stuck = fixtures::running();
+    stuck.direction = Direction::Back;
+    stuck.alarms.push(Alarm::BudgetUsedUp { used: 5, limit: 2, waiting: 17 });
+    at_all_sizes("budget_used_up", |width, height| Bench::on(stuck.clone(), width, height));
+}
+
+#[test]
+fn limits() {
+    let asked = |keys: &'static str| move |width, height| Bench::on(fixtures::running(), width, height).typed(keys);
+    at_all_sizes("limits", |width, height| {
+        asked("AL5")(width, height).answered(Preview {
+            title: "Change budgets and gates".into(),
+            effects: vec![
+                "From now on at most 5 down and 5 pulling at a time.".into(),
+                "max unavailable default → 5".into(),
+            ],
+            nodes: [].into(),
+            ..fixtures::adoption()
+        })
+    });
+    assert_snapshot!("limits_wrong", asked("ALmany")(80, 24).screen());
+    assert_snapshot!("limits_switched", asked("A:tune on-flip<enter><right>")(80, 24).screen());
 }
 
 #[test]

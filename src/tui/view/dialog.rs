@@ -15,6 +15,8 @@
 //! └───────────────────────────────────────────────────────────────────────────┘
 //! ```
 
+mod tune;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -26,7 +28,8 @@ use crate::engine::command::{Danger, Preview};
 use crate::engine::snapshot::{RevisionView, Snapshot};
 use crate::engine::words::Versions;
 use crate::tui::dialog::form::StepChoice;
-use crate::tui::dialog::{Answer, Canary, Dialog, Focus, Form, Image, StepForm, Undo};
+use crate::tui::dialog::tune::flip_meaning;
+use crate::tui::dialog::{Answer, Canary, Dialog, FlipChoice, Focus, Form, Image, StepForm, Undo};
 use crate::tui::model::{RolloutPage, Seen};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, fit_middle, width, wrap};
@@ -45,6 +48,8 @@ struct Body<'a> {
     /// There are more.
     hidden: bool,
     lines: Vec<Line<'static>>,
+    /// How many lines of a long form are shown.
+    room: usize,
     /// Where text is being typed: line and column.
     cursor: Option<(usize, usize)>,
 }
@@ -89,7 +94,8 @@ pub(super) fn draw(ink: &Ink<'_>, screen: Rect, dialog: &Dialog, buffer: &mut Bu
     let cells = usize::from(box_width.saturating_sub(4));
     let page = ink.model.rollouts.iter().find(|page| page.target == dialog.target);
     let rows = if dialog.top == 0 { GLANCE } else { usize::MAX };
-    let mut body = Body { ink, cells, rows, hidden: false, lines: Vec::new(), cursor: None };
+    let room = usize::from(screen.height.saturating_sub(13)).max(3);
+    let mut body = Body { ink, cells, rows, hidden: false, lines: Vec::new(), room, cursor: None };
     fill(&mut body, dialog, page);
     let wanted = u16::try_from(body.lines.len() + 4).unwrap_or(u16::MAX);
     // The first line says whether it is safe: it is never covered.
@@ -153,6 +159,8 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
         Form::Image(form) => fill_image(body, form, focused),
         Form::Canary(form) => fill_canary(body, form, snapshot, focused),
         Form::Undo(form) => fill_undo(body, form, seen),
+        Form::Adopt(flip) => fill_flip(body, *flip, focused),
+        Form::Tune(form) => tune::fill(body, form, snapshot, focused),
     }
     body.gap();
     match &dialog.answer {
@@ -216,7 +224,15 @@ fn fill_image(body: &mut Body<'_>, form: &Image, focused: bool) {
         body.choice(index == form.chosen, &format!("{container}   now {image}"));
     }
     body.gap();
-    body.field(ink.span("New image: ", Role::Title), &form.input, focused);
+    body.field(ink.span("New image: ", Role::Title), &form.input, focused && !form.at_flip);
+    fill_flip(body, form.flip, focused && form.at_flip);
+}
+
+/// What happens when somebody sets the strategy back.
+fn fill_flip(body: &mut Body<'_>, flip: FlipChoice, focused: bool) {
+    let words = format!("on flip {} ({})", flip.now, flip_meaning(flip.now));
+    let keys = if focused { "   left, right: switch" } else { "" };
+    body.choice(focused, &format!("{words}{keys}"));
 }
 
 fn fill_canary(body: &mut Body<'_>, form: &Canary, snapshot: &Snapshot, focused: bool) {

@@ -26,6 +26,7 @@ use crate::engine::ownership::Returns;
 use crate::engine::record::Direction;
 use crate::engine::snapshot::{Alarm, DriverView, Phase, Presence, Snapshot, WatchView};
 use crate::engine::time::Timestamp;
+use crate::tui::action::{self, Action};
 use crate::tui::model::{RolloutPage, Seen, Trouble, TroubleKind};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{count, fit, fit_middle, width, wrap};
@@ -40,7 +41,7 @@ pub(super) fn lines(ink: &Ink<'_>, shape: Shape, area: Rect) -> Vec<Line<'static
     let snapshot = &*seen.snapshot;
     if shape == Shape::Folded {
         let mut lines = vec![identity(ink, page, Some(seen), cells), folded(ink, page, seen, cells)];
-        lines.extend(alarms(ink, snapshot, cells).into_iter().take(if area.height < 12 { 1 } else { 2 }));
+        lines.extend(alarms(ink, shape, snapshot, cells).into_iter().take(if area.height < 12 { 1 } else { 2 }));
         return lines;
     }
     let mut lines = vec![identity(ink, page, Some(seen), cells)];
@@ -65,7 +66,7 @@ pub(super) fn lines(ink: &Ink<'_>, shape: Shape, area: Rect) -> Vec<Line<'static
     lines.extend(budget(ink, snapshot, cells));
     lines.extend(standstill(ink, seen, cells));
     lines.extend(kept(ink, snapshot, cells));
-    lines.extend(alarms(ink, snapshot, cells));
+    lines.extend(alarms(ink, shape, snapshot, cells));
     lines.extend(trouble(ink, page, seen, cells).into_iter().take(if area.height < 32 { 2 } else { 4 }));
     lines.extend(unseen(ink, snapshot, cells));
     lines.extend(clocks(ink, snapshot, cells));
@@ -252,13 +253,13 @@ fn recorded(snapshot: &Snapshot) -> bool {
 }
 
 fn mode(ink: &Ink<'_>, snapshot: &Snapshot) -> Vec<Span<'static>> {
+    let flipped = snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::StrategyFlipped { .. }));
     let words = match (snapshot.adopted, snapshot.strategy) {
-        (true, StrategyKind::OnDelete) => "adopted",
-        (true, StrategyKind::RollingUpdate) => "adopted, FLIPPED BACK",
+        _ if flipped => "SET BACK",
+        (true, _) => "adopted",
         (false, StrategyKind::OnDelete) => "OnDelete",
         (false, StrategyKind::RollingUpdate) => "RollingUpdate",
     };
-    let flipped = snapshot.adopted && snapshot.strategy == StrategyKind::RollingUpdate;
     vec![ink.span(words, if flipped { Role::Bad } else { Role::Muted }), Span::raw("   ")]
 }
 
@@ -365,7 +366,9 @@ fn standstill(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Option<Line<'static>>
 /// What else manages the DaemonSet and sets back by itself what we changed.
 fn kept(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Option<Line<'static>> {
     let mut keepers = snapshot.keepers.iter().filter(|keeper| keeper.returns == Returns::ByItself);
-    let keeper = keepers.next().filter(|_| snapshot.adopted || recorded(snapshot))?;
+    // An alarm about it says the same, and how to hold it.
+    let told = snapshot.alarms.iter().any(|alarm| alarm.holding().is_some());
+    let keeper = keepers.next().filter(|_| !told && (snapshot.adopted || recorded(snapshot)))?;
     let more = match keepers.count() {
         0 => String::new(),
         more => format!(" (and {more} more)"),
@@ -375,30 +378,53 @@ fn kept(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Option<Line<'static
 }
 
 /// What needs attention now, with the keys that help.
-fn alarms(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
+fn alarms(ink: &Ink<'_>, shape: Shape, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for alarm in snapshot.alarms.iter().take(3) {
         let text = wrap(&format!("{} {alarm}", ink.glyph(Glyph::Alarm)), cells.saturating_sub(2));
-        for line in text.iter().take(2) {
+        let hint = hint(alarm);
+        // Where there is room for two lines, the way out is one of them.
+        let words = if shape == Shape::Folded && hint.is_some() { 1 } else { 2 };
+        for line in text.iter().take(words) {
             lines.push(Line::from(ink.span(format!(" {line} "), Role::Alarm)));
         }
-        let hint = match alarm {
-            Alarm::Cascade { .. } | Alarm::StrategyFlipped { .. } => {
-                "   P brake: set OnDelete now, stops it within a second; nothing else changes"
-            }
-            Alarm::Halted { .. } => "   C continue past it   U roll back",
-            Alarm::BudgetUsedUp { .. } => "   L raise the budget",
-            Alarm::Rebraked { .. } => "   L choose what a flip does",
-            Alarm::TemplateChanged { .. } => "   C continue with it   U roll back",
-            Alarm::RecordUnreadable { .. } => "   use the rolldeck that wrote it, or R release",
-            Alarm::Blind { .. } | Alarm::WriteFailing { .. } => continue,
-        };
-        lines.push(Line::from(ink.span(fit(hint, cells), Role::Text)));
+        lines.extend(hint.map(|hint| Line::from(ink.span(fit(&hint, cells).into_owned(), Role::Text))));
+        if let Some(holding) = alarm.holding() {
+            let text = format!("   hold it: {holding}");
+            lines.push(Line::from(ink.span(fit(&text, cells).into_owned(), Role::Text)));
+        }
     }
     if let more @ 1.. = snapshot.alarms.len().saturating_sub(3) {
         lines.push(Line::from(ink.span(format!(" and {more} more alarms"), Role::Bad)));
     }
     lines
+}
+
+/// The keys that help.
+fn hint(alarm: &Alarm) -> Option<String> {
+    let key = |name: &str| action::named(name).map(Action::key).unwrap_or_default();
+    let keys = |list: &[(&str, &str)]| {
+        let words: Vec<String> = list.iter().map(|(name, does)| format!("   {} {does}", key(name))).collect();
+        Some(words.concat())
+    };
+    match alarm {
+        Alarm::Cascade { .. } => {
+            keys(&[("pause", "brake: set OnDelete now, stops it within a second; nothing else changes")])
+        }
+        Alarm::StrategyFlipped { .. } => keys(&[
+            ("pause", "brake: set OnDelete again"),
+            ("resume", "the same, and go on"),
+            ("tune", "do that by itself"),
+        ]),
+        Alarm::Rebraked { .. } => keys(&[("tune", "pause at the next flip instead")]),
+        Alarm::BudgetUsedUp { used, .. } => {
+            keys(&[("tune", &format!("raise the budget: max-unavailable {}", used + 1))])
+        }
+        Alarm::Halted { .. } => keys(&[("resume", "continue past it"), ("undo", "roll back")]),
+        Alarm::TemplateChanged { .. } => keys(&[("resume", "continue with it"), ("undo", "roll back")]),
+        Alarm::RecordUnreadable { .. } => keys(&[("release", "use the rolldeck that wrote it, or release")]),
+        Alarm::Blind { .. } | Alarm::WriteFailing { .. } => None,
+    }
 }
 
 /// What is wrong, grouped by cause.

@@ -1,0 +1,59 @@
+//! The form for budgets and gates: what is written, and what that comes to.
+//!
+//! ```text
+//! > max-unavailable    5          6 of 120 nodes may be down
+//!   max-pulling        default    as many as may be down
+//!   strict             false      what the rollout took down is charged
+//! ```
+
+use ratatui::text::Line;
+
+use super::super::footer::skip_cells;
+use super::Body;
+use crate::engine::snapshot::Snapshot;
+use crate::tui::dialog::TuneForm;
+use crate::tui::dialog::tune::Row;
+use crate::tui::theme::{Glyph, Role};
+use crate::tui::words::{fit, width};
+
+/// Cells of a name and of a value.
+const NAME: usize = 18;
+const VALUE: usize = 9;
+
+pub(super) fn fill(body: &mut Body<'_>, form: &TuneForm, snapshot: &Snapshot, focused: bool) {
+    // The chosen one is always in view.
+    let shown = body.room.min(form.rows.len());
+    let first = form.chosen.saturating_sub(shown / 2).min(form.rows.len() - shown);
+    for (at, row) in form.rows.iter().enumerate().skip(first).take(shown) {
+        line(body, row, snapshot, at == form.chosen, focused);
+    }
+}
+
+fn line(body: &mut Body<'_>, row: &Row, snapshot: &Snapshot, chosen: bool, focused: bool) {
+    let ink = body.ink;
+    let sign = if chosen { ink.glyph(Glyph::Cursor) } else { " " };
+    let role = if chosen { Role::Title } else { Role::Text };
+    let name = format!("{sign} {:NAME$}", row.setting.name());
+    let text = row.input.value();
+    let is_field = row.setting.choices().is_none();
+    let scroll = row.input.visual_scroll(VALUE - 1);
+    if chosen && focused && is_field {
+        body.cursor = Some((body.lines.len(), width(&name) + row.input.visual_cursor().saturating_sub(scroll)));
+    }
+    let value = format!("{:VALUE$}", fit(&skip_cells(text, scroll), VALUE));
+    let value_role = match (chosen && is_field, row.is_changed()) {
+        (true, _) => Role::Input,
+        (false, true) => Role::Title,
+        (false, false) => Role::Text,
+    };
+    let mark = if row.is_changed() { "*" } else { " " };
+    let hint = if chosen && focused && !is_field { "  left, right: switch" } else { "" };
+    let meaning = format!("{}{hint}", row.setting.meaning(row.text(), snapshot));
+    let room = body.cells.saturating_sub(width(&name) + VALUE + 2);
+    body.lines.push(Line::from(vec![
+        ink.span(name, role),
+        ink.span(value, value_role),
+        ink.span(format!("{mark} "), Role::Title),
+        ink.span(fit(&meaning, room).into_owned(), Role::Muted),
+    ]));
+}
