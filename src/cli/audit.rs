@@ -115,13 +115,13 @@ mod tests {
         "\n",
     );
 
-    fn printed(args: LogArgs, global: Global, format: OutputFormat) -> String {
+    fn printed(args: &LogArgs, global: Global, format: OutputFormat) -> String {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("audit.jsonl");
         std::fs::write(&path, LOG).unwrap();
         let global = Global { audit_log: Some(LogTo(AuditLog::File(path))), ..global };
         let kept = Kept::default();
-        run(&args, &global, &mut kept.output(format, Letters::Unicode)).unwrap();
+        run(args, &global, &mut kept.output(format, Letters::Unicode)).unwrap();
         kept.text()
     }
 
@@ -129,7 +129,7 @@ mod tests {
     fn the_log_of_one_daemonset_reads_like_a_story() {
         let name = Some("ds/agent".parse().unwrap());
         let args = LogArgs { name, ..LogArgs::default() };
-        insta::assert_snapshot!(printed(args, Global::default(), OutputFormat::Text), @r"
+        insta::assert_snapshot!(printed(&args, Global::default(), OutputFormat::Text), @r"
         2026-11-21 14:30:05Z  ada@b  edge/agent  paused: no update starts
         2026-11-21 14:31:00Z  (eve@b)  edge/agent  halted: n1
         ");
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_what_is_printed() {
-        let count = |args: LogArgs, global: Global| printed(args, global, OutputFormat::Json).lines().count();
+        let count = |args: LogArgs, global: Global| printed(&args, global, OutputFormat::Json).lines().count();
         let global = Global::default;
         assert_eq!(count(LogArgs::default(), global()), 3);
         assert_eq!(count(LogArgs { all: true, ..LogArgs::default() }, global()), 4);

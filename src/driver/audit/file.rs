@@ -47,7 +47,7 @@ impl Lines {
             self.make_room()?;
             file = self.opened()?.0;
         }
-        match (&*file).write(line) {
+        match { file }.write(line) {
             Ok(written) if written == line.len() => Ok(()),
             Ok(_) => {
                 self.torn = true;
