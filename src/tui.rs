@@ -25,6 +25,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 mod theme;
+mod timeline;
 mod update;
 mod view;
 mod words;

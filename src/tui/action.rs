@@ -406,6 +406,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         scope: Scope::Rollout,
         argument: Some("column"),
         footer: Some(12),
+        when: run::nodes_shown,
         run: run::sort,
         ..BASE
     },
@@ -415,6 +416,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         label: "freeze",
         help: "keep the list as it is while you read; the lines above stay live",
         scope: Scope::Rollout,
+        when: run::nodes_shown,
         run: run::freeze,
         ..BASE
     },
@@ -425,6 +427,18 @@ pub(crate) static ACTIONS: &[Action] = &[
         help: "how old the view is, watch by watch, and whose clock is off",
         scope: Scope::Rollout,
         run: run::watches,
+        ..BASE
+    },
+    Action {
+        name: "timeline",
+        aliases: &["log", "events"],
+        keys: &[char('T')],
+        label: "timeline",
+        help: "what happened lately: who did what, here and in other consoles; again: the nodes",
+        scope: Scope::Rollout,
+        argument: Some("text or !text"),
+        footer: Some(14),
+        run: run::timeline,
         ..BASE
     },
     Action {
@@ -550,7 +564,7 @@ mod tests {
                 match action.guard {
                     Guard::Write(_) | Guard::Safety => assert!(capital, "{} on {key}", action.name),
                     Guard::Read => {
-                        assert!(!capital || matches!(key.text(), Some('A' | 'G')), "{} on {key}", action.name);
+                        assert!(!capital || matches!(key.text(), Some('A' | 'G' | 'T')), "{} on {key}", action.name);
                     }
                 }
                 assert_ne!(key.code, KeyCode::Delete);

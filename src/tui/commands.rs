@@ -12,6 +12,7 @@ use super::list::Move;
 use super::model::{ARMED_FOR, Access, FleetPage, Model, Overlay, Page, RolloutPage, Sort, Target, Tone};
 use super::palette::Prompt;
 use super::theme::Glyphs;
+use super::timeline::Timeline;
 use super::update::{Effect, ask};
 use super::view;
 
@@ -28,6 +29,10 @@ fn move_by(model: &mut Model, movement: Move) -> Effects {
         }
         Page::Rollout(_) => {
             if let Some(page) = model.rollout_mut() {
+                if let Some(timeline) = &mut page.timeline {
+                    timeline.go(movement, height);
+                    return Vec::new();
+                }
                 let mut list = std::mem::take(&mut page.list);
                 let name = |row: usize| page.node(row).map(|node| node.name.clone()).unwrap_or_default();
                 list.go(movement, page.rows.len(), height, name);
@@ -81,7 +86,11 @@ pub(crate) fn open(model: &mut Model, _: &str) -> Effects {
             }
         }
         Page::Rollout(_) => {
-            if model.rollout().is_some_and(|page| page.selected().is_some()) {
+            let selected = |page: &RolloutPage| match &page.timeline {
+                Some(timeline) => timeline.list.selected().is_some(),
+                None => page.selected().is_some(),
+            };
+            if model.rollout().is_some_and(selected) {
                 model.overlay = Overlay::Details { top: 0 };
             } else {
                 move_by(model, Move::Top);
@@ -132,7 +141,14 @@ pub(crate) fn back(model: &mut Model, _: &str) -> Effects {
         }
         Page::Rollout(_) => {
             let Some(page) = model.rollout_mut() else { return Vec::new() };
-            if !page.filter.is_all() {
+            if let Some(timeline) = &mut page.timeline {
+                if timeline.filter.is_all() {
+                    page.timeline = None;
+                } else {
+                    timeline.filter = Default::default();
+                    timeline.arrange();
+                }
+            } else if !page.filter.is_all() {
                 page.filter = Default::default();
                 page.arrange();
             } else if page.frozen.take().is_some() {
@@ -181,7 +197,10 @@ pub(crate) fn filter(model: &mut Model, text: &str) -> Effects {
     if text.is_empty() {
         let current = match &model.page {
             Page::Fleet => model.fleet.as_ref().map(|page| &page.filter),
-            Page::Rollout(_) => model.rollout().map(|page| &page.filter),
+            Page::Rollout(_) => model.rollout().map(|page| match &page.timeline {
+                Some(timeline) => &timeline.filter,
+                None => &page.filter,
+            }),
         };
         let prompt = Prompt::with(current.map_or("", |filter| filter.text()));
         model.overlay = Overlay::Filter(prompt);
@@ -205,6 +224,29 @@ pub(crate) fn sort(model: &mut Model, name: &str) -> Effects {
     }
     page.arrange();
     Vec::new()
+}
+
+/// Shows what happened lately instead of the nodes, or the nodes again.
+pub(crate) fn timeline(model: &mut Model, filter: &str) -> Effects {
+    let Some(page) = model.rollout_mut() else { return Vec::new() };
+    let open = page.timeline.is_none() || !filter.is_empty();
+    let happenings = page.snapshot().map(|snapshot| snapshot.timeline.clone()).unwrap_or_default();
+    page.timeline = open.then(|| Timeline::of(happenings));
+    if filter.is_empty() {
+        return Vec::new();
+    }
+    match super::update::set_filter(model, filter) {
+        Ok(()) => Vec::new(),
+        Err(why) => refuse(model, why),
+    }
+}
+
+/// For what only concerns nodes.
+pub(crate) fn nodes_shown(model: &Model) -> Result<(), String> {
+    match model.rollout().is_some_and(|page| page.timeline.is_some()) {
+        true => Err("this is the timeline: T goes back to the nodes".to_owned()),
+        false => Ok(()),
+    }
 }
 
 pub(crate) fn freeze(model: &mut Model, _: &str) -> Effects {

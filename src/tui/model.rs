@@ -12,6 +12,7 @@ use super::filter::Filter;
 use super::list::List;
 use super::palette::Prompt;
 use super::theme::{Glyphs, Theme, Themes};
+use super::timeline::Timeline;
 use super::words::common_domain;
 use crate::driver::Fleet;
 use crate::engine::Str;
@@ -161,6 +162,10 @@ pub(crate) struct RolloutPage {
     pub(crate) rows: Vec<u32>,
     /// What was worked out once for the live snapshot.
     pub(crate) digest: Digest,
+    /// What happened lately, while that is looked at instead of the nodes.
+    pub(crate) timeline: Option<Timeline>,
+    /// What of the audit trail is not written, as far as it was said.
+    pub(crate) unaudited: Vec<Str>,
 }
 
 /// A snapshot, and when it came.
@@ -312,6 +317,8 @@ impl RolloutPage {
             sort: Sort::default(),
             rows: Vec::new(),
             digest: Digest::default(),
+            timeline: None,
+            unaudited: Vec::new(),
         }
     }
 
@@ -333,6 +340,9 @@ impl RolloutPage {
     /// Takes in a new snapshot.
     pub(crate) fn see(&mut self, seen: Seen) {
         self.digest = Digest::of(&seen.snapshot);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.see(&seen.snapshot.timeline);
+        }
         self.live = Some(seen);
         if self.frozen.is_none() {
             self.arrange();

@@ -5,3 +5,4 @@ mod chaos;
 mod fixtures;
 mod keys;
 mod screens;
+mod story;

@@ -114,8 +114,26 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Mono) -> Vec<Effect> {
         }
         Msg::Tick => Vec::new(),
     };
+    complain(model);
     settle(model);
     effects
+}
+
+/// Says once what of the audit trail is not written, without taking the place of what is being waited for.
+fn complain(model: &mut Model) {
+    if model.status.as_ref().is_some_and(|status| status.tone == Tone::Busy) {
+        return;
+    }
+    let Some(page) = model.rollout_mut() else { return };
+    let Some(snapshot) = page.snapshot().cloned() else { return };
+    let news: Vec<_> = snapshot.unaudited.iter().filter(|said| !page.unaudited.contains(said)).cloned().collect();
+    page.unaudited.extend(news.iter().cloned());
+    for complaint in news {
+        match &mut model.status {
+            Some(status) => status.text.push_str(&format!(" ({complaint})")),
+            None => model.say(Tone::Refused, &*complaint),
+        }
+    }
 }
 
 /// Puts cursors and windows right after rows or sizes changed.
@@ -130,6 +148,9 @@ fn settle(model: &mut Model) {
         page.list = list;
     }
     if let Some(page) = model.rollout_mut() {
+        if let Some(timeline) = &mut page.timeline {
+            timeline.follow(height);
+        }
         let mut list = std::mem::take(&mut page.list);
         let is_in = |row: &usize, name: &str| page.node(*row).is_some_and(|node| &*node.name == name);
         let known = list.cursor();
@@ -331,8 +352,16 @@ pub(crate) fn set_filter(model: &mut Model, text: &str) -> Result<(), String> {
         }
         Page::Rollout(_) => {
             if let Some(page) = model.rollout_mut() {
-                page.filter = filter;
-                page.arrange();
+                match &mut page.timeline {
+                    Some(timeline) => {
+                        timeline.filter = filter;
+                        timeline.arrange();
+                    }
+                    None => {
+                        page.filter = filter;
+                        page.arrange();
+                    }
+                }
             }
         }
     }

@@ -22,6 +22,7 @@ mod header;
 mod help;
 mod node;
 mod rollout;
+mod timeline;
 mod watches;
 
 use std::cell::Cell;
@@ -78,7 +79,10 @@ fn page(ink: &Ink<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     let cursor = footer::draw(ink, &parts, buffer);
     match &model.overlay {
         Overlay::Help { top } => help::draw(ink, area, *top, buffer),
-        Overlay::Details { top } => node::draw_over(ink, area, *top, buffer),
+        Overlay::Details { top } => match model.rollout().and_then(|page| Some((page, page.timeline.as_ref()?))) {
+            Some(timeline) => timeline::draw_over(ink, area, timeline, *top, buffer),
+            None => node::draw_over(ink, area, *top, buffer),
+        },
         Overlay::Watches { top } => watches::draw(ink, area, *top, buffer),
         Overlay::Dialog(dialog) => return dialog::draw(ink, area, dialog, buffer),
         Overlay::None | Overlay::Palette(_) | Overlay::Filter(_) => {}

@@ -32,12 +32,12 @@ pub(super) fn noon() -> Timestamp {
     Timestamp::parse("2026-11-21T12:00:00Z").unwrap()
 }
 
-fn ago(secs: u64) -> Timestamp {
+pub(super) fn ago(secs: u64) -> Timestamp {
     noon() - Duration::from_secs(secs)
 }
 
-const MINUTE: u64 = 60;
-const DAY: u64 = 86_400;
+pub(super) const MINUTE: u64 = 60;
+pub(super) const DAY: u64 = 86_400;
 
 /// A node, outdated and next in line unless said otherwise.
 pub(super) fn node(name: &str) -> NodeView {

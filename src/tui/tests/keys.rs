@@ -1,8 +1,10 @@
 //! Keys in, effects and words out.
 
 use super::fixtures::{self, Bench, fleet, preview, running, the_target};
+use super::story::{happening, storied};
 use crate::engine::command::{Command, Danger, Early, Step, Takeover};
 use crate::engine::facts::StrategyKind;
+use crate::engine::happening::{Upshot, What};
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::OnFlip;
 use crate::engine::snapshot::{DriverView, Snapshot};
@@ -302,6 +304,56 @@ fn the_cursor_stays_on_its_node_and_a_frozen_list_stays_as_it_is() {
     assert_eq!(&*frozen.model.rollout().unwrap().node(2).unwrap().name, "ipc-018");
     frozen.type_keys("f");
     assert_ne!(&*frozen.model.rollout().unwrap().node(2).unwrap().name, "ipc-018");
+}
+
+#[test]
+fn the_timeline_takes_the_place_of_the_nodes_and_gives_it_back() {
+    let open = |bench: &Bench| bench.model.rollout().unwrap().timeline.is_some();
+    let mut bench = Bench::on(storied(), 80, 24).typed("jjT");
+    assert!(open(&bench));
+    bench.type_keys("s");
+    assert_eq!(status(&bench), "this is the timeline: T goes back to the nodes");
+    bench.type_keys("/halted<enter>");
+    assert_eq!(bench.model.rollout().unwrap().timeline.as_ref().unwrap().len(), 1);
+    assert!(bench.model.rollout().unwrap().filter.is_all(), "the nodes' filter is another one");
+    bench.type_keys("<esc>");
+    assert_eq!(bench.model.rollout().unwrap().timeline.as_ref().unwrap().len(), 10, "first the filter");
+    bench.type_keys("<esc>");
+    assert!(!open(&bench), "then the timeline");
+    assert_eq!(&*bench.model.rollout().unwrap().selected().unwrap().name, "ipc-031", "the selection stayed");
+    assert!(!open(&Bench::on(storied(), 80, 24).typed("TT")));
+    assert!(open(&Bench::on(storied(), 80, 24).typed(":timeline ops<enter>")));
+    let paused = Bench::on(storied(), 80, 24).typed("TP<enter>");
+    assert_eq!(done(&paused), [Command::Pause { why: None }], "pausing is at hand here, too");
+}
+
+#[test]
+fn the_cursor_stays_on_what_happened_while_more_does() {
+    let mut bench = Bench::on(storied(), 80, 24).typed("Tjj");
+    let selected =
+        |bench: &Bench| bench.model.rollout().unwrap().timeline.as_ref().unwrap().selected().unwrap().to_string();
+    assert_eq!(selected(&bench), "halted: image not found on 1 node (ipc-017)");
+    let mut timeline = storied().timeline.to_vec();
+    timeline.push(happening(1, None, What::Complete { nodes: 120 }, Upshot::Done, ""));
+    bench.see(Snapshot { timeline: timeline.into(), ..running() });
+    assert_eq!(selected(&bench), "halted: image not found on 1 node (ipc-017)");
+    bench.type_keys("g");
+    assert_eq!(selected(&bench), "complete: all 120 nodes are at the target");
+}
+
+#[test]
+fn what_is_not_audited_is_said_once_and_hides_nothing() {
+    let complaint = "no Events on the DaemonSet: events is forbidden";
+    let mute = || Snapshot { unaudited: vec![complaint.into()], ..running() };
+    let mut bench = on_running().typed("P<enter>");
+    assert!(status(&bench).starts_with("asked"), "{}", status(&bench));
+    bench.see(mute());
+    assert!(!status(&bench).contains(complaint), "what is waited for comes first: {}", status(&bench));
+    bench.tell(Msg::Done(the_target(), Ok("paused".into())));
+    assert_eq!(status(&bench), format!("ipc-agent: paused ({complaint})"));
+    bench.type_keys("A");
+    bench.see(mute());
+    assert!(!status(&bench).contains(complaint), "once: {}", status(&bench));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use insta::assert_snapshot;
 
 use super::fixtures::{self, Bench, fleet, preview};
+use super::story;
 use crate::engine::command::{Danger, Preview};
 use crate::engine::facts::StrategyKind;
 use crate::engine::record::{Direction, Paused};
@@ -101,6 +102,22 @@ fn dialogs() {
     let why = crate::engine::command::Refusal::Stale("pods have not been seen for 35s".into());
     refused.tell(Msg::Previewed(refused.model.serial, Err(why.into())));
     assert_snapshot!("dialog_refused", refused.screen());
+}
+
+#[test]
+fn timelines() {
+    at_all_sizes("timeline", |width, height| Bench::on(story::storied(), width, height).typed("T"));
+    for (name, keys) in [
+        ("timeline_in_full", "Tjj<enter>"),
+        ("timeline_filtered", "T/ops !step<enter>"),
+        ("timeline_filter_too_narrow", "T/nobody<enter>"),
+    ] {
+        assert_snapshot!(name, Bench::on(story::storied(), 80, 24).typed(keys).screen());
+    }
+    assert_snapshot!("timeline_empty", Bench::on(fixtures::running(), 80, 24).typed("T").screen());
+    let complaint = "no Events on the DaemonSet: events is forbidden";
+    let mute = Snapshot { unaudited: vec![complaint.into()], ..story::storied() };
+    assert_snapshot!("timeline_mute", Bench::on(mute, 80, 24).typed("T").screen());
 }
 
 #[test]

@@ -154,8 +154,13 @@ fn draw_actions(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect) {
 /// What the action is called here and now.
 fn label(ink: &Ink<'_>, action: &Action) -> &'static str {
     let model = ink.model;
+    let timeline = model.rollout().is_some_and(|page| page.timeline.is_some());
     match action.name {
         "write" if model.armed_for().is_some() => "read-only",
+        "open" if timeline => "in full",
+        "timeline" if timeline => "nodes",
+        // Its alias: what else can be done shall not fall off the end for it.
+        "timeline" if model.size.width < 100 => "log",
         "open" if model.rollout().is_some() => "node",
         "drive" if model.rollout().is_some_and(|page| page.driven_by_us()) => "stand down",
         _ => action.label,

@@ -12,7 +12,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{Ink, Parts, node, put, put_lines, put_rule};
+use super::{Ink, Parts, node, put, put_lines, put_rule, timeline};
 use crate::engine::snapshot::{Blame, CauseKind, Hold, ImageState, NodeState, NodeView, Phase, Presence, Why};
 use crate::tui::model::{Page, RolloutPage, Seen, Sort};
 use crate::tui::theme::{Glyph, Role};
@@ -22,6 +22,9 @@ use crate::tui::words::{fit, fit_middle, width, wrap};
 pub(super) fn draw(ink: &Ink<'_>, parts: &Parts, buffer: &mut Buffer) {
     put_lines(buffer, parts.header, &parts.lines);
     let Some(page) = ink.model.rollout() else { return };
+    if let Some(timeline) = &page.timeline {
+        return timeline::draw(ink, parts, page, timeline, buffer);
+    }
     let Some(seen) = page.shown() else {
         put_rule(ink, buffer, parts.rule, "");
         return;

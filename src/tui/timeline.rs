@@ -1,0 +1,86 @@
+//! What happened lately, in place of the nodes: newest first, so that nothing has to be scrolled to be seen.
+
+use std::sync::Arc;
+
+use super::filter::Filter;
+use super::list::{List, Move};
+use crate::engine::Str;
+use crate::engine::happening::Happening;
+use crate::engine::time::Timestamp;
+
+/// The timeline of one rollout, while it is looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Timeline {
+    pub(crate) list: List<Moment>,
+    pub(crate) filter: Filter,
+    happenings: Arc<[Happening]>,
+    /// Those that pass the filter, newest first, as indices.
+    rows: Vec<usize>,
+}
+
+/// What tells one happening from another for as long as it is shown.
+pub(crate) type Moment = (Timestamp, String);
+
+impl Timeline {
+    pub(crate) fn of(happenings: Arc<[Happening]>) -> Self {
+        let mut timeline = Self { happenings, ..Self::default() };
+        timeline.arrange();
+        timeline
+    }
+
+    /// Takes in what a new snapshot tells.
+    pub(crate) fn see(&mut self, happenings: &Arc<[Happening]>) {
+        if !Arc::ptr_eq(&self.happenings, happenings) {
+            self.happenings = happenings.clone();
+            self.arrange();
+        }
+    }
+
+    /// Recomputes which are shown.
+    pub(crate) fn arrange(&mut self) {
+        let words = |happening: &Happening| format!("{} {happening} {}", who(happening), happening.reason());
+        let passes = |index: &usize| self.filter.passes(None, || words(&self.happenings[*index]));
+        self.rows = (0..self.happenings.len()).rev().filter(passes).collect();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// How many there are, whether they pass the filter or not.
+    pub(crate) fn all(&self) -> usize {
+        self.happenings.len()
+    }
+
+    pub(crate) fn row(&self, row: usize) -> Option<&Happening> {
+        self.happenings.get(*self.rows.get(row)?)
+    }
+
+    /// The one that is selected, or else the newest.
+    pub(crate) fn selected(&self) -> Option<&Happening> {
+        self.row(self.list.cursor().unwrap_or(0))
+    }
+
+    pub(crate) fn go(&mut self, movement: Move, height: usize) {
+        let mut list = std::mem::take(&mut self.list);
+        list.go(movement, self.len(), height, |row| self.moment(row));
+        self.list = list;
+    }
+
+    /// Finds the selected one again after others came.
+    pub(crate) fn follow(&mut self, height: usize) {
+        let mut list = std::mem::take(&mut self.list);
+        let position = |moment: &Moment| (0..self.len()).find(|row| self.moment(*row) == *moment);
+        list.follow(self.len(), height, position, |row| self.moment(row));
+        self.list = list;
+    }
+
+    fn moment(&self, row: usize) -> Moment {
+        self.row(row).map(|happening| (happening.at, happening.to_string())).unwrap_or_default()
+    }
+}
+
+/// Who did it.
+pub(crate) fn who(happening: &Happening) -> Str {
+    happening.by.clone().unwrap_or_else(|| "by itself".into())
+}
