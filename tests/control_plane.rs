@@ -15,6 +15,7 @@ mod control_plane {
     mod console;
     mod differential;
     mod driving;
+    mod gitops;
     mod hollow;
     mod judge;
     mod same_answers;
