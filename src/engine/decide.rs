@@ -297,10 +297,11 @@ impl Engine {
 
     /// One patch of the DaemonSet at a time.
     fn write_daemonset(&mut self, now: Timestamp) -> Option<(EffectId, Effect)> {
-        if self.patching.is_some() || now < self.daemonset_retry.at {
+        let daemonset = self.view.daemonset.as_ref().filter(|daemonset| !daemonset.deleting)?;
+        let newer = self.conflicted.as_ref().is_some_and(|version| *version != daemonset.resource_version);
+        if self.patching.is_some() || (now < self.daemonset_retry.at && !newer) {
             return None;
         }
-        let daemonset = self.view.daemonset.as_ref().filter(|daemonset| !daemonset.deleting)?;
         let rolling = daemonset.strategy.kind == StrategyKind::RollingUpdate;
         if self.brake && !rolling {
             self.brake = false;
@@ -313,7 +314,7 @@ impl Engine {
             return None;
         };
         let resource_version = self.view.daemonset.as_ref()?.resource_version.clone();
-        let id = self.send_patch(kind);
+        let id = self.send_patch(kind, resource_version.clone());
         Some((id, Effect::PatchDaemonSet { resource_version, patch }))
     }
 

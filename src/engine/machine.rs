@@ -39,6 +39,8 @@ pub struct Engine {
     /// The DaemonSet patch that was sent.
     pub(crate) patching: Option<Patching>,
     pub(crate) daemonset_retry: Retry,
+    /// At this resource version a patch of the DaemonSet conflicted: as soon as a newer one is seen it is tried again.
+    pub(crate) conflicted: Option<Str>,
     pub(crate) delete_retry: Retry,
     /// Nodes that are left alone until then, after a deletion that failed there.
     pub(crate) node_retry: BTreeMap<NodeIx, Timestamp>,
@@ -124,6 +126,7 @@ pub(crate) enum Deletion {
 pub(crate) struct Patching {
     pub(crate) id: EffectId,
     pub(crate) kind: PatchKind,
+    pub(crate) resource_version: Str,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -194,6 +197,7 @@ impl Engine {
             deletions: BTreeMap::new(),
             patching: None,
             daemonset_retry: Retry::default(),
+            conflicted: None,
             delete_retry: Retry::default(),
             node_retry: BTreeMap::new(),
             brake: false,
@@ -519,10 +523,11 @@ impl Engine {
         self.send(Sent::Delete { uid: uid.clone(), node: node.clone(), pod: pod.clone() })
     }
 
-    pub(crate) fn send_patch(&mut self, kind: PatchKind) -> EffectId {
+    pub(crate) fn send_patch(&mut self, kind: PatchKind, resource_version: Str) -> EffectId {
         self.tell_patch(kind, Upshot::Sent, None);
         let id = self.send(Sent::DaemonSet);
-        self.patching = Some(Patching { id, kind });
+        self.conflicted = None;
+        self.patching = Some(Patching { id, kind, resource_version });
         id
     }
 

@@ -150,6 +150,9 @@ impl Engine {
             }
             Err(error) => {
                 self.daemonset_retry.failed(&error, now);
+                if error.kind == EffectErrorKind::Conflict {
+                    self.conflicted = Some(patching.resource_version);
+                }
                 self.note_failure(&error);
                 if matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid) {
                     self.give_up_patch(patching.kind, &error.message);

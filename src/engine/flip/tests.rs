@@ -111,6 +111,23 @@ fn a_flip_is_rebraked_at_once_counted_and_said() {
     assert_eq!(said(&console.snapshot(&lab)), Vec::<String>::new(), "what was ten minutes ago is past");
 }
 
+/// The DaemonSet's status changes all the time: a brake that conflicts does not wait.
+#[test]
+fn a_brake_that_conflicts_is_tried_again_as_soon_as_the_change_is_seen() {
+    let (mut lab, mut console) = under_way(OnFlip::Rebrake);
+    lab.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 2}}));
+    console.snapshot(&lab);
+    let effects = console.engine.decide(lab.now);
+    lab.reconcile();
+    for (id, effect) in effects {
+        let outcome = lab.apply(effect);
+        console.engine.outcome(id, outcome, lab.now);
+    }
+    assert!(!on_delete(&lab), "it came too late");
+    console.run(&mut lab);
+    assert!(on_delete(&lab), "at the same instant, no back-off between");
+}
+
 #[test]
 fn who_flips_it_back_again_and_again_is_not_fought() {
     let (mut lab, mut console) = under_way(OnFlip::Rebrake);
