@@ -11,6 +11,7 @@ mod support;
 mod control_plane {
     mod audit;
     mod cascade;
+    mod clocks;
     mod command_line;
     mod console;
     mod differential;

@@ -25,8 +25,8 @@ const GRAIN_MILLIS: i64 = 3_000;
 pub const NOTABLE_MILLIS: i64 = 5_000;
 /// A difference between the API server's clock and ours that is worth saying: it is measured better.
 pub const NOTABLE_HERE_MILLIS: i64 = 2_000;
-/// A node's clock that nothing tells anything of is believed to be right to this.
-pub(crate) const UNMEASURED: Duration = Duration::from_secs(600);
+/// A node's clock that nothing tells anything of is believed to be right to this, as Kerberos does.
+pub(crate) const UNMEASURED: Duration = Duration::from_secs(300);
 
 /// A node's clock minus the API server's, in milliseconds: its kubelet dated a heartbeat `heartbeat_at`, and the server
 /// dated the write that brought it `written_at`.

@@ -12,9 +12,9 @@ use kube::client::{Body, ClientBuilder, ConfigExt};
 use tower::{BoxError, ServiceExt};
 
 /// After so long without a word the other end is asked whether it is there,
-const KEEPALIVE_AFTER: Duration = Duration::from_secs(10);
+const KEEPALIVE_AFTER: Duration = Duration::from_secs(8);
 /// again after this,
-const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
+const KEEPALIVE_EVERY: Duration = Duration::from_secs(3);
 /// and so many times.
 const KEEPALIVE_TRIES: u32 = 3;
 
@@ -43,4 +43,91 @@ pub(super) fn client(config: kube::Config) -> Result<kube::Client, kube::Error> 
         Some(auth) => builder.with_layer(&auth).with_layer(&config.base_uri_layer()).build(),
         None => builder.with_layer(&config.base_uri_layer()).build(),
     })
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::time::Instant;
+
+    use serde_json::Value;
+    use socket2::{SockFilter, SockRef};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::cluster::clock::Clock;
+    use crate::cluster::http::Http;
+    use crate::cluster::watch::{Source, Subject, watch};
+    use crate::engine::event::WatchHealth;
+
+    /// Tells nothing but how it is.
+    struct Healths;
+
+    impl Subject for Healths {
+        type Wire<'a> = Value;
+        type Out = WatchHealth;
+
+        fn version(wire: &Value) -> &str {
+            wire["metadata"]["resourceVersion"].as_str().unwrap_or_default()
+        }
+
+        fn applied(&mut self, _wire: Value) -> Result<Option<WatchHealth>, String> {
+            Ok(None)
+        }
+
+        fn deleted(&mut self, _wire: Value) -> Option<WatchHealth> {
+            None
+        }
+
+        fn listing(&mut self) -> Option<WatchHealth> {
+            None
+        }
+
+        fn listed(&mut self) -> Vec<WatchHealth> {
+            Vec::new()
+        }
+
+        fn health(&mut self, health: WatchHealth) -> Option<WatchHealth> {
+            Some(health)
+        }
+    }
+
+    /// `ret #0`: a packet filter that drops whatever arrives, acknowledgements included. No FIN, no RST: a VPN that went
+    /// away, a cable that was pulled.
+    fn black_hole<S: std::os::fd::AsFd>(socket: &S) {
+        SockRef::from(socket).attach_filter(&[SockFilter::new(0x06, 0, 0, 0)]).unwrap();
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_connection_that_falls_silent_is_noticed() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut config = kube::Config::new(format!("http://{}", listener.local_addr().unwrap()).parse().unwrap());
+        config.default_retry = false;
+        config.connect_timeout = Some(Duration::from_secs(10));
+        let http = Http::new(client(config).unwrap(), Clock::start());
+        let (out, mut told) = mpsc::channel(8);
+        let source = Source { path: "/x".into(), labels: None, fields: None };
+        let watching = tokio::spawn(watch(http, source, Healths, out));
+
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = [0; 4096];
+        assert!(stream.read(&mut request).await.unwrap() > 0);
+        let line = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
+        let answer =
+            format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{line}\n\r\n", line.len() + 1);
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        assert_eq!(told.recv().await, Some(WatchHealth::Live));
+
+        black_hole(&stream);
+        black_hole(&listener);
+        let began = Instant::now();
+        let down = tokio::time::timeout(Duration::from_secs(60), told.recv()).await.expect("it is never noticed");
+        let noticed = began.elapsed();
+        println!("a connection without a word is noticed after {noticed:.1?}: {down:?}");
+        assert!(matches!(down, Some(WatchHealth::Down { .. })), "{down:?}");
+        assert!(noticed < Duration::from_secs(25), "{noticed:?}");
+        drop(told);
+        watching.abort();
+    }
 }

@@ -68,6 +68,8 @@ pub(crate) struct NodeMeta<'a> {
     #[serde(borrow)]
     labels: Option<Pairs<'a>>,
     #[serde(borrow)]
+    creation_timestamp: Option<Text<'a>>,
+    #[serde(borrow)]
     managed_fields: Option<Written<'a>>,
 }
 
@@ -97,7 +99,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
 
 /// Of `managedFields` only when the kubelet last wrote its node's status, by the API server's clock.
 #[derive(Debug, Default)]
-struct Written<'a>(Option<Text<'a>>);
+struct Written<'a> {
+    /// By whichever way, it has written to the node.
+    by_kubelet: bool,
+    status_at: Option<Text<'a>>,
+}
 
 /// One entry, without the fields that it is about.
 #[derive(Deserialize, Default)]
@@ -120,14 +126,18 @@ impl<'de: 'a, 'a> Deserialize<'de> for Written<'a> {
                 f.write_str("a list of field managers")
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-                let mut written = None;
+                let mut written = Written::default();
                 while let Some(entry) = entries.next_element::<Writer<'de>>()? {
                     // Distributions with everything in one program have one name for all of it: that tells nothing.
-                    if text(&entry.manager) == "kubelet" && text(&entry.subresource) == "status" {
-                        written = entry.time;
+                    if text(&entry.manager) != "kubelet" {
+                        continue;
+                    }
+                    written.by_kubelet = true;
+                    if text(&entry.subresource) == "status" {
+                        written.status_at = entry.time;
                     }
                 }
-                Ok(Written(written))
+                Ok(written)
             }
         }
         deserializer.deserialize_seq(ByKubelet)
@@ -194,9 +204,10 @@ impl NodeWire<'_> {
         instant(&self.status.as_ref()?.condition("Ready")?.last_heartbeat_time)
     }
 
-    /// When its kubelet last wrote its status, by the API server's clock.
+    /// When its kubelet last wrote its status, by the API server's clock: at first with the node itself.
     pub(crate) fn written_at(&self) -> Option<Timestamp> {
-        instant(&self.metadata.managed_fields.as_ref()?.0)
+        let written = self.metadata.managed_fields.as_ref().filter(|written| written.by_kubelet)?;
+        instant(if written.status_at.is_some() { &written.status_at } else { &self.metadata.creation_timestamp })
     }
 
     /// What of it matters to a rollout, but for its clock.

@@ -289,6 +289,12 @@ mod tests {
         assert_eq!(skew("2026-11-20T09:00:00Z"), Some(-60_000));
         assert_eq!(skew("2026-11-20T08:59:02Z"), Some(0), "whole seconds and a slow write are no skew");
         assert_eq!(skew("never"), None);
+        // A node that has just registered has written its status with itself.
+        let managed = r#""managedFields":[{"manager":"kubelet","time":"2026-11-20T08:00:00Z","fieldsV1":{}}]"#;
+        let registered = NODE.replace(r#""managedFields":[]"#, managed).replace("2026-01-20T07:59:50Z", HEARTBEAT);
+        let mut nodes = nodes(&wanted, HEARTBEAT);
+        nodes.listing();
+        assert_eq!(skew_of(apply(&mut nodes, &registered)), Some(0));
     }
 
     #[test]

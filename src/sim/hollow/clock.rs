@@ -50,6 +50,13 @@ impl Clock {
         scaled
     }
 
+    /// How far a clock is off by theirs that is off by so much by the API server's.
+    pub(super) fn millis_seen(self, millis: i64) -> i64 {
+        #[expect(clippy::cast_possible_truncation, reason = "a cast saturates")]
+        let scaled = (millis as f64 * self.speed).round() as i64;
+        scaled
+    }
+
     fn scaled(self, at: Timestamp, factor: f64) -> Timestamp {
         let span = (at.millis() - self.began_at.millis()) as f64 * factor;
         #[expect(clippy::cast_possible_truncation, reason = "a cast saturates")]

@@ -14,6 +14,9 @@ use super::clock::Clock;
 use super::lean::Meta;
 use super::wire;
 
+/// By this name `managedFields` knows kubelets; when they write is how their clocks are measured.
+const MANAGER: &str = "fieldManager=kubelet";
+
 /// What is known of a node besides what its kubelet knows.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct NodeFacts {
@@ -47,7 +50,8 @@ pub(super) async fn deliver(
         Action::Register(object) => register(client, object, facts, clock).await,
         Action::NodeStatus { node, conditions, images } => {
             let patch = wire::node_status(conditions, images, clock);
-            client.write(Write::Strategic, &format!("/api/v1/nodes/{node}/status"), &patch).await.map(drop)
+            let path = format!("/api/v1/nodes/{node}/status?{MANAGER}");
+            client.write(Write::Strategic, &path, &patch).await.map(drop)
         }
         Action::RenewLease { node, at } => renew(client, node, *at, facts, clock).await,
         Action::PodStatus { namespace, name, uid, status } => {
@@ -79,13 +83,14 @@ fn uid(answer: &Bytes) -> Option<Str> {
 /// Creates the node, or takes over the one that is there, as a kubelet does that starts again.
 async fn register(client: &Client, object: &Object, facts: &mut NodeFacts, clock: Clock) -> Result<(), Trouble> {
     let Some(node) = object.node() else { return Ok(()) };
-    let created = client.write(Write::Create, "/api/v1/nodes", &wire::node(object, node, clock)).await;
+    let nodes = format!("/api/v1/nodes?{MANAGER}");
+    let created = client.write(Write::Create, &nodes, &wire::node(object, node, clock)).await;
     let answer = match created {
         Err(Trouble::Conflict) => {
             let path = format!("/api/v1/nodes/{}", object.meta.name);
             client.write(Write::Strategic, &path, &wire::node_again(object)).await?;
             let status = wire::node_status(&node.conditions, &node.images, clock);
-            client.write(Write::Strategic, &format!("{path}/status"), &status).await?
+            client.write(Write::Strategic, &format!("{path}/status?{MANAGER}"), &status).await?
         }
         created => created?,
     };

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::engine::Str;
 use crate::engine::time::Timestamp;
 use crate::sim::world::kubelet::Fleet;
-use crate::sim::world::scenario::{Fault, Scenario};
+use crate::sim::world::scenario::{Fault, FleetFault, Scenario};
 
 use super::client::{Client, Trouble};
 use super::clock::Clock;
@@ -109,7 +109,10 @@ impl Stage {
             }
             self.agenda.pop();
             match self.faults.get_mut(index).and_then(Option::take) {
-                Some(Fault::Fleet(fault)) => {
+                Some(Fault::Fleet(mut fault)) => {
+                    if let FleetFault::Clock { offset_millis, .. } = &mut fault {
+                        *offset_millis = self.clock.millis_seen(*offset_millis);
+                    }
                     self.fleet.advance(at);
                     self.fleet.inject(&fault, at);
                 }
