@@ -38,6 +38,8 @@ pub(crate) struct Dialog {
     pub(crate) top: usize,
     /// The person has moved the focus: it stays where it is.
     moved: bool,
+    /// The number of the question whether a refusal still stands.
+    again: Option<u64>,
 }
 
 /// What is known of what it would do.
@@ -84,6 +86,7 @@ impl Dialog {
             typed: Input::default(),
             top: 0,
             moved: false,
+            again: None,
         }
     }
 
@@ -102,16 +105,34 @@ impl Dialog {
 
     /// The driver's answer to question `serial`; one that was overtaken is dropped.
     pub(crate) fn answered(&mut self, serial: u64, answer: Result<Preview, String>) {
-        if !matches!(self.answer, Answer::Asking(asked) if asked == serial) {
+        let asked = match self.answer {
+            Answer::Asking(asked) => Some(asked),
+            Answer::Refused(_) => self.again,
+            Answer::Incomplete(_) | Answer::Preview(_) => None,
+        };
+        if asked != Some(serial) {
             return;
         }
+        // What was refused is being read: the focus does not move to where enter would do it.
+        let first = matches!(self.answer, Answer::Asking(_));
+        self.again = None;
         self.answer = match answer {
             Ok(preview) => Answer::Preview(preview),
             Err(why) => Answer::Refused(why),
         };
-        if !self.moved && !self.form.has_fields() {
+        if first && !self.moved && !self.form.has_fields() {
             self.focus = self.safe_focus();
         }
+    }
+
+    /// Whether it would have been refused when it was last asked, and nobody asks again yet.
+    pub(crate) fn may_be_asked_again(&self) -> bool {
+        matches!(self.answer, Answer::Refused(_)) && self.again.is_none()
+    }
+
+    /// Question `serial` is whether the refusal still stands.
+    pub(crate) fn asks_again(&mut self, serial: u64) {
+        self.again = Some(serial);
     }
 
     /// How much it can break, as far as known.

@@ -80,7 +80,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Mono) -> Vec<Effect> {
             if let Some(page) = model.rollouts.iter_mut().find(|page| page.target == target) {
                 page.see(Seen { snapshot, at: now });
             }
-            Vec::new()
+            ask_again(model, &target)
         }
         Msg::Stopped(target) => {
             if let Some(page) = model.rollouts.iter_mut().find(|page| page.target == target) {
@@ -399,6 +399,23 @@ pub(crate) fn ask(model: &mut Model) -> Vec<Effect> {
             Vec::new()
         }
     }
+}
+
+/// Asks again what would have been refused, now that something has changed: what was still loading is there by now.
+fn ask_again(model: &mut Model, target: &Target) -> Vec<Effect> {
+    let page = model.rollouts.iter().find(|page| page.target == *target);
+    let command = match (&model.overlay, page.and_then(|page| page.snapshot())) {
+        (Overlay::Dialog(dialog), Some(snapshot)) if dialog.target == *target && dialog.may_be_asked_again() => {
+            dialog.command(snapshot)
+        }
+        _ => return Vec::new(),
+    };
+    let Ok(command) = command else { return Vec::new() };
+    let serial = model.next_serial();
+    if let Overlay::Dialog(dialog) = &mut model.overlay {
+        dialog.asks_again(serial);
+    }
+    vec![Effect::Ask { target: target.clone(), serial, command }]
 }
 
 /// Does what the dialog was confirmed to do.

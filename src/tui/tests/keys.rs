@@ -2,7 +2,8 @@
 
 use super::fixtures::{self, Bench, fleet, preview, running, the_target};
 use super::story::{happening, storied};
-use crate::engine::command::{Command, Danger, Early, Step, Takeover};
+use crate::driver::CommandError;
+use crate::engine::command::{Command, Danger, Early, Refusal, Step, Takeover};
 use crate::engine::facts::StrategyKind;
 use crate::engine::happening::{Upshot, What};
 use crate::engine::quantity::IntOrPercent;
@@ -151,6 +152,31 @@ fn a_late_answer_to_an_overtaken_question_is_dropped() {
     bench.tell(Msg::Previewed(first, Ok(preview(Danger::Bounded))));
     bench.type_keys("<enter>");
     assert_eq!(done(&bench), []);
+}
+
+/// What was still loading when a dialog was opened is there by now: a refusal is not the last word.
+#[test]
+fn what_would_be_refused_is_asked_again_when_something_changed() {
+    let questions = |bench: &Bench| bench.effects.iter().filter(|effect| matches!(effect, Effect::Ask { .. })).count();
+    let refusal = || Err(CommandError::Refused(Refusal::Stale("nodes still loading".into())));
+    let mut bench = on_running().typed("AU");
+    bench.tell(Msg::Previewed(bench.model.serial, refusal()));
+    assert!(bench.screen().contains("nodes still loading"), "{}", bench.screen());
+    bench.type_keys("<tab><tab><enter>");
+    assert_eq!((done(&bench), questions(&bench)), (vec![], 1), "what is refused cannot be confirmed");
+
+    bench.see(running());
+    bench.see(running());
+    assert_eq!(questions(&bench), 2, "once, until there is an answer");
+    assert!(bench.screen().contains("nodes still loading"), "it is said until then: {}", bench.screen());
+    bench.tell(Msg::Previewed(bench.model.serial, refusal()));
+    bench.see(running());
+    let bench = bench.answered(preview(Danger::Bounded));
+    assert_eq!(questions(&bench), 3);
+    assert!(!bench.screen().contains("nodes still loading"), "{}", bench.screen());
+    let mut bench = bench;
+    bench.see(running());
+    assert_eq!(questions(&bench), 3, "what was granted is not asked again");
 }
 
 #[test]
