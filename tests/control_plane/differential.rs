@@ -91,7 +91,7 @@ fn an_image_that_cannot_be_pulled() {
 fn an_image_that_cannot_be_pulled_and_pods_that_flap() {
     agree(&Case {
         text: include_str!("scenarios/flapping.toml"),
-        lasts: Duration::from_secs(120),
+        lasts: Duration::from_secs(240),
         nodes: Nodes::AnyOfThem,
         worst: Worst::Same,
         silence: Silence::Unnoticed,
