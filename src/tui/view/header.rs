@@ -455,7 +455,7 @@ fn group(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, trouble: &Trouble) -> S
 
 /// What cannot be seen, and so is not known; what fails for the same reason is said once.
 fn unseen(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
-    let mut said: Vec<(String, String)> = Vec::new();
+    let mut said: Vec<(Vec<Watched>, String)> = Vec::new();
     for WatchView { watched, health, .. } in &snapshot.watches {
         let why = match health {
             WatchHealth::Forbidden { why } => format!("n/a (forbidden): {why}"),
@@ -472,12 +472,19 @@ fn unseen(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>
             continue;
         }
         match said.iter_mut().find(|(_, known)| *known == why) {
-            Some((kinds, _)) => kinds.push_str(&format!(", {watched}")),
-            None => said.push((watched.to_string(), why)),
+            Some((kinds, _)) => kinds.push(*watched),
+            None => said.push((vec![*watched], why)),
         }
     }
-    let lines = said.iter().take(3).map(|(kinds, why)| fit(&format!(" {kinds}: {why}"), cells).into_owned());
-    lines.map(|line| Line::from(ink.span(line, Role::Warn))).collect()
+    let line = |(kinds, why): &(Vec<Watched>, String)| {
+        let what = if kinds.len() == Watched::ALL.len() {
+            "the cluster".to_owned()
+        } else {
+            kinds.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        };
+        Line::from(ink.span(fit(&format!(" {what}: {why}"), cells).into_owned(), Role::Warn))
+    };
+    said.iter().take(3).map(line).collect()
 }
 
 /// Whose clock is off.
