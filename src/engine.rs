@@ -92,6 +92,6 @@ impl Default for Timing {
 }
 
 #[cfg(test)]
-mod lab;
+pub(crate) mod lab;
 #[cfg(test)]
 mod tests;

@@ -83,7 +83,12 @@ impl Warnings {
         let last = rollout.snapshots.clone();
         let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.close()).await;
         let last: Arc<Snapshot> = last.borrow().clone();
-        for complaint in &last.unaudited {
+        self.say(&last);
+    }
+
+    /// Says what could not be told so far.
+    pub(crate) fn say(&mut self, snapshot: &Snapshot) {
+        for complaint in &snapshot.unaudited {
             if self.0.insert(complaint.clone()) {
                 // Nowhere is left to complain about a closed standard error.
                 let _ = writeln!(io::stderr().lock(), "Warning: {complaint}");

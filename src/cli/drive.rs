@@ -195,6 +195,7 @@ impl Drive<'_> {
     }
 
     fn tell(&mut self, snapshot: &Arc<Snapshot>) -> Result<(), CliError> {
+        self.warnings.say(snapshot);
         Ok(tell(&mut self.story, snapshot, self.output)?)
     }
 

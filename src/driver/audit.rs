@@ -270,4 +270,6 @@ fn complaint_of(name: &str, error: &std::io::Error) -> Str {
 }
 
 #[cfg(test)]
+mod hidden;
+#[cfg(test)]
 mod tests;

@@ -77,7 +77,7 @@ impl Trail {
 
 impl Subject {
     /// What happened, for an Event: who, what, and from where.
-    fn note(&self, happening: &Happening) -> Note {
+    pub(super) fn note(&self, happening: &Happening) -> Note {
         let person = self.identity.rsplit_once('/').map_or(&*self.identity, |(person, _)| person);
         let words = self.secrets.scrub(&happening.to_string()).into_owned();
         let origin = self.origin.words();

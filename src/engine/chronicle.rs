@@ -15,6 +15,7 @@ use self::values::Values;
 use super::command::{Command, CommandId, Notice};
 use super::facts::ClusterEvent;
 use super::happening::{AfterFlip, Happening, ImageChanged, NODES_NAMED, PatchChange, Reach, Succession, Upshot, What};
+use super::image::without_user;
 use super::lock::Want;
 use super::machine::{Engine, Needs, PatchKind, Pending};
 use super::record::Intent;
@@ -199,15 +200,15 @@ impl Engine {
             .iter()
             .map(|container| ImageChanged {
                 container: container.name.clone(),
-                from: was(&container.name),
-                to: Some(container.image.clone()),
+                from: was(&container.name).map(|image| without_user(&image).into()),
+                to: Some(without_user(&container.image).into()),
             })
             .filter(|change| change.from != change.to)
             .collect();
         let gone = before.iter().filter(|known| !after.iter().any(|container| container.name == known.name));
         changed.extend(gone.map(|known| ImageChanged {
             container: known.name.clone(),
-            from: Some(known.image.clone()),
+            from: Some(without_user(&known.image).into()),
             to: None,
         }));
         let (from, to) = (number(from.as_ref()), number(Some(current)));

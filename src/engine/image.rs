@@ -25,8 +25,22 @@ impl ImageRef {
     }
 }
 
+/// `image` without a name and password before its registry. No runtime takes such a reference, but nothing keeps one out of
+/// a template, and then it must not be shown.
+pub fn without_user(image: &str) -> &str {
+    let is_digest = |rest: &str| rest.split_once(':').is_some_and(|(_, sum)| sum.len() >= 32 && !sum.contains('/'));
+    match image.rsplit_once('@') {
+        Some((_, rest)) if !is_digest(rest) => rest,
+        Some((named, _)) => {
+            named.rsplit_once('@').map_or(image, |(user, _)| image.get(user.len() + 1..).unwrap_or(image))
+        }
+        None => image,
+    }
+}
+
 /// The tag of `image`, else its digest, else `latest` (what a runtime would pull).
 pub fn version_of(image: &str) -> &str {
+    let image = without_user(image);
     let (named, digest) = image.split_once('@').map_or((image, None), |(named, digest)| (named, Some(digest)));
     let last = named.rsplit('/').next().unwrap_or(named);
     match (last.split_once(':'), digest) {
@@ -151,6 +165,17 @@ mod tests {
             ("r.example:5000/agent", "r.example:5000/agent", "latest"),
         ] {
             assert_eq!((repository_of(image), version_of(image)), (repository, version));
+        }
+        let digest = format!("r.example/agent:v1@sha256:{}", "0f".repeat(32));
+        assert_eq!(version_of(&digest), "v1");
+        for (image, plain) in [
+            ("joe:pw@r.example/agent:v1", "r.example/agent:v1"),
+            ("joe:p@w@r.example:5000/agent:v1", "r.example:5000/agent:v1"),
+            (&format!("joe:pw@{digest}"), &digest),
+            (&digest, &digest),
+        ] {
+            assert_eq!(without_user(image), plain);
+            assert_eq!(version_of(image), "v1");
         }
         assert_eq!(normalized("nginx"), "docker.io/library/nginx:latest");
         assert_eq!(normalized("team/agent:v1"), "docker.io/team/agent:v1");

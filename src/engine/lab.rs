@@ -11,7 +11,6 @@ use super::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, 
 use super::event::{Event, WatchHealth, Watched};
 use super::facts::*;
 use super::happening::Happening;
-use super::labels::Labels;
 use super::quantity::IntOrPercent;
 use super::record::{Finish, ORIGINAL_STRATEGY};
 use super::snapshot::{NodeState, Snapshot};
@@ -96,6 +95,15 @@ impl Lab {
             raw,
         };
         self.touch_daemonset();
+    }
+
+    /// Saves the original strategy in its annotation, or drops it; others stay.
+    fn set_original(&mut self, original: Option<String>) {
+        let annotations = &self.daemonset.annotations;
+        let others = annotations.iter().filter(|(key, _)| &***key != ORIGINAL_STRATEGY);
+        let others = others.map(|(key, value)| (key.to_string(), value.to_string()));
+        let original = original.map(|original| (ORIGINAL_STRATEGY.to_owned(), original));
+        self.daemonset.annotations = others.chain(original).collect();
     }
 
     pub(crate) fn set_template(&mut self, template: Template) {
@@ -247,14 +255,14 @@ impl Lab {
                 }
                 match patch {
                     DaemonSetPatch::Adopt { original } => {
-                        self.daemonset.annotations = [(ORIGINAL_STRATEGY, original)].into_iter().collect();
+                        self.set_original(Some(original));
                         let mut raw = self.daemonset.strategy.raw.clone();
                         raw["type"] = "OnDelete".into();
                         self.set_strategy(raw);
                     }
                     DaemonSetPatch::Template(template) => self.set_template(Template::from_json(template)),
                     DaemonSetPatch::Release { original } => {
-                        self.daemonset.annotations = Labels::default();
+                        self.set_original(None);
                         self.set_strategy(original);
                     }
                 }
@@ -380,7 +388,7 @@ impl Console {
         }
     }
 
-    fn hear(&mut self, lab: &Lab) {
+    pub(crate) fn hear(&mut self, lab: &Lab) {
         if !self.deaf {
             for event in &lab.log[self.seen..] {
                 if event.watched().is_some_and(|watched| self.muted.contains(&watched)) {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::yard::{DS, GOOD, MISSING, SOON, Yard};
 use crate::support::control_plane::{Grant, eventually};
 use crate::support::program::{Operator, text};
+use crate::support::terminal::Terminal;
 
 const READS: &str = "pods,events,daemonsets.apps,controllerrevisions.apps,leases.coordination.k8s.io";
 
@@ -172,6 +173,56 @@ fn the_log_has_every_pod_and_only_its_owner_reads_it() {
     drive.end();
     let sent = operator.audit().iter().filter(|line| line["what"] == "deletePod" && line["result"] == "sent").count();
     assert!(sent >= 6, "{sent}");
+}
+
+#[test]
+fn an_interrupted_driver_tells_that_it_left() {
+    let Some(yard) = Yard::new("interrupted") else { return };
+    let (operator, _) = operator(&yard, "alice", Events::Allowed);
+    let mut drive = operator.drive(DS, &["--image", &format!("agent={}", GOOD[1]), "--to", "100%"]);
+    drive.until("updated, 2 of 20");
+    drive.signal(Signal::INT);
+    assert_eq!(drive.end().code(), Some(130), "{}", drive.seen());
+    // Whoever has ended has told everything.
+    assert_eq!(reasons(&told(&yard)).last(), Some(&"RolloutDriverLeft"));
+    let log = operator.audit();
+    let stop: Vec<_> = log.iter().filter(|line| line["what"] == "standDown").map(|line| &line["result"]).collect();
+    assert_eq!(stop, ["asked", "done"]);
+    assert!(log.iter().any(|line| line["what"] == "leaseGivenBack"), "{log:#?}");
+    let asked = log.iter().filter(|line| line["result"] == "asked").count();
+    let settled = log.iter().filter(|line| !line["command"].is_null() && line["result"] != "asked").count();
+    assert_eq!(asked, settled, "each command has its end: {log:#?}");
+}
+
+#[test]
+fn with_two_consoles_open_nothing_is_told_twice_and_each_sees_what_the_other_did() {
+    let Some(yard) = Yard::new("two") else { return };
+    let (driver, _) = operator(&yard, "alice", Events::Allowed);
+    let (watcher, _) = operator(&yard, "bob", Events::Allowed);
+    let mut drive = driver.drive(DS, &["--image", &format!("agent={}", GOOD[1]), "--to", "100%"]);
+    drive.until("updated, 2 of 20");
+    let Some(console) = Terminal::open(&watcher, &[DS], (120, 40)) else { return };
+    console.until("drives");
+    console.press(&["P"]);
+    console.confirm("[ Pause now ]");
+    drive.until("paused by tester@");
+    console.press(&["T"]);
+    console.until("paused: no update starts");
+    console.until("drives the rollout now");
+    drive.signal(Signal::TERM);
+    drive.end();
+    console.until("drives no more, gave the lease back");
+    console.press(&["q"]);
+    console.until("it ended with 0");
+    let events = told(&yard);
+    let mut once = reasons(&events);
+    once.sort_unstable();
+    let mut unique = once.clone();
+    unique.dedup();
+    assert_eq!(once, unique, "nothing is told twice");
+    assert!(once.contains(&"RolloutPaused"), "{once:?}");
+    assert!(watcher.audit().iter().any(|line| line["what"] == "pause" && line["result"] == "done"));
+    assert!(!driver.audit().iter().any(|line| line["what"] == "pause"), "each writes what happened in it");
 }
 
 #[test]
