@@ -12,7 +12,7 @@ use crate::engine::event::Watched;
 use crate::engine::facts::StrategyKind;
 use crate::engine::image::ImageRef;
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{Budgets, Gates, OnFailure};
+use crate::engine::record::{Budgets, Gates, OnFailure, OnFlip};
 use crate::engine::tuning::Tuning;
 use crate::sim::world::scenario::{
     ClusterFault, ControllerVariant, DaemonSetPlan, Fault, FleetFault, Image, PullError, Scenario, Tolerates, seconds,
@@ -283,6 +283,7 @@ impl Maker {
             on_failure: if self.one_in(2) { OnFailure::RollBack } else { OnFailure::Halt },
             ..Gates::default()
         };
-        Command::Tune(Tuning::from(budgets).and(gates.into()))
+        let on_flip = Some(if self.one_in(2) { OnFlip::Rebrake } else { OnFlip::Report });
+        Command::Tune(Tuning { on_flip, ..Tuning::from(budgets).and(gates.into()) })
     }
 }
