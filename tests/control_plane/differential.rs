@@ -44,7 +44,7 @@ fn a_rolling_update() {
 fn on_delete() {
     agree(&Case {
         text: include_str!("scenarios/on-delete.toml"),
-        lasts: Duration::from_secs(60),
+        lasts: Duration::from_secs(100),
         nodes: Nodes::EachOfThem,
         worst: Worst::Same,
         silence: Silence::Unnoticed,
@@ -108,7 +108,7 @@ fn an_image_that_cannot_be_pulled_and_pods_that_flap() {
 fn a_roll_back() {
     agree(&Case {
         text: include_str!("scenarios/rollback.toml"),
-        lasts: Duration::from_secs(70),
+        lasts: Duration::from_secs(160),
         nodes: Nodes::AnyOfThem,
         worst: Worst::Same,
         silence: Silence::Unnoticed,
