@@ -1,5 +1,6 @@
 //! `rolldeck simulate`: attacks the promises in the simulated world, and says what came of it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
@@ -19,6 +20,8 @@ struct Answer {
     rollouts: u64,
     deletions: u64,
     faults: u64,
+    faults_by_kind: BTreeMap<&'static str, u64>,
+    cluster_seconds: u64,
     worst_down: usize,
     seconds: f64,
     violations: Vec<Broken>,
@@ -57,19 +60,10 @@ pub(crate) async fn run(args: SimulateArgs, output: &mut Output) -> Result<Exit,
 }
 
 fn print(seed: u64, seconds: f64, tally: &Tally, output: &mut Output) -> Result<(), CliError> {
-    output.line(format!(
-        "{} rollouts from seed {seed} in {seconds:.1} s: {} pods replaced, {} faults, at most {} nodes down at once",
-        tally.runs, tally.deletions, tally.faults, tally.worst_down
-    ))?;
-    for (seed, what) in &tally.broken {
-        output.line(format!(
-            "seed {seed} broke a promise; `rolldeck simulate --seed {seed} --shrink --story` tells how"
-        ))?;
-        for violation in what.iter().take(3) {
-            output.line(format!("    {violation}"))?;
-        }
+    for line in tally.to_string().lines() {
+        output.line(line)?;
     }
-    output.line(format!("{} of {} broke a promise", tally.broken.len(), tally.runs))?;
+    output.line(format!("from seed {seed} in {seconds:.1} s"))?;
     Ok(())
 }
 
@@ -121,7 +115,9 @@ fn answer(seed: u64, seconds: f64, tally: Tally) -> Answer {
         seed,
         rollouts: tally.runs,
         deletions: tally.deletions,
-        faults: tally.faults,
+        faults: tally.faults.total(),
+        faults_by_kind: tally.faults.by_kind().map(|(kind, count)| (kind.words(), count)).collect(),
+        cluster_seconds: tally.took.as_secs(),
         worst_down: tally.worst_down,
         seconds,
         violations: tally.broken.into_iter().map(|(seed, what)| Broken { seed, what }).collect(),

@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::sim::attack::run::{Report, Story, play, run};
+use crate::sim::attack::run::{Story, play, run};
 use crate::sim::attack::shrink::shrink;
 
 pub use crate::sim::attack::case::Case;
+pub use crate::sim::attack::tally::Tally;
 
 /// So many runs from one seed on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,33 +16,6 @@ pub struct Simulation {
     pub seed: u64,
     /// How many runs.
     pub runs: u64,
-}
-
-/// What came of a simulation.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Tally {
-    /// How many runs there were.
-    pub runs: u64,
-    /// How many pods were replaced in them.
-    pub deletions: u64,
-    /// How many faults hit them.
-    pub faults: u64,
-    /// The most nodes that a rollout had taken down at once.
-    pub worst_down: usize,
-    /// Runs that broke a promise, by seed: what each broke, in words.
-    pub broken: Vec<(u64, Vec<String>)>,
-}
-
-impl Tally {
-    fn add(&mut self, report: &Report) {
-        self.runs += 1;
-        self.deletions += report.deletions;
-        self.faults += report.faults;
-        self.worst_down = self.worst_down.max(report.worst_down);
-        if !report.violations.is_empty() {
-            self.broken.push((report.seed, report.violations.iter().map(ToString::to_string).collect()));
-        }
-    }
 }
 
 impl Simulation {

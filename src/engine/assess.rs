@@ -411,11 +411,12 @@ impl<'a> Assessor<'a> {
         image: ImageState,
         live: Option<&PodEntry>,
     ) -> bool {
-        let cannot = !in_fleet || matches!(blame, Some(Blame::Node | Blame::PreExisting));
+        // A node that the pod may not run on any more goes on pulling for the pod that it has.
+        let cannot = matches!(blame, Some(Blame::Node | Blame::PreExisting));
         // A pod at another revision that has not its images tries to pull as well, again and again.
         let lacks_images = live.is_some_and(|pod| !images_present(pod));
         let under_way = if replaced {
-            image != ImageState::Present
+            in_fleet && image != ImageState::Present
         } else {
             lacks_images && (!at_target || image != ImageState::Present)
         };

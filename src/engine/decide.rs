@@ -325,7 +325,10 @@ impl Engine {
             return None;
         }
         if intent.releasing.is_some() {
-            let original = Self::original_strategy(daemonset)?;
+            let saved = Self::original_strategy(daemonset)?;
+            // Whoever set it back meanwhile is to have it as they set it.
+            let rolling = daemonset.strategy.kind == StrategyKind::RollingUpdate;
+            let original = if rolling { daemonset.strategy.raw.clone() } else { saved };
             return Some((PatchKind::Release, DaemonSetPatch::Release { original }));
         }
         if !self.is_adopted() {
@@ -337,13 +340,15 @@ impl Engine {
         differs.then(|| (PatchKind::Template, DaemonSetPatch::Template(wanted.json().clone())))
     }
 
-    /// Saves the strategy as it is, unless one is saved already, which then is the original.
+    /// Saves the strategy as it is, unless this rollout saved one already, which then is the original. One that was left
+    /// behind by a rollout whose record is gone says nothing of the strategy that somebody set since.
     fn adoption(&self) -> DaemonSetPatch {
         let daemonset = self.view.daemonset.as_ref();
-        let saved = daemonset.and_then(|daemonset| daemonset.annotations.get(ORIGINAL_STRATEGY).cloned());
+        let ours = self.progress.adopted || self.progress.flipped || self.strategy() == StrategyKind::OnDelete;
+        let saved = daemonset.filter(|_| ours).and_then(|daemonset| daemonset.annotations.get(ORIGINAL_STRATEGY));
         let original = saved.map_or_else(
             || daemonset.map(|daemonset| daemonset.strategy.raw.to_string()).unwrap_or_default(),
-            |saved| saved.to_string(),
+            ToString::to_string,
         );
         DaemonSetPatch::Adopt { original }
     }
@@ -353,7 +358,7 @@ impl Engine {
     /// Deletes the pods that the plan lets go next, if we may start anything at all.
     fn replace_pods(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
         let intent = self.intent();
-        let Some(not_after) = self.lock.may_act_until() else { return Vec::new() };
+        let Some(not_after) = self.lock.proof_is_good_until() else { return Vec::new() };
         if !self.may_start(&intent, now) || self.plan.next.is_empty() {
             return Vec::new();
         }

@@ -19,6 +19,8 @@ use super::{Str, Timing};
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How fresh the proof must be behind which deletions are sent.
 const FENCE: Duration = Duration::from_millis(500);
+/// How long a deletion that was decided may wait to be sent.
+const SENDING: Duration = Duration::from_millis(500);
 
 /// Whether we want to drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,6 +152,13 @@ impl Lock {
     pub(crate) fn may_act_until(&self) -> Option<Timestamp> {
         let renewed_at = self.renewed_at.filter(|_| self.holds())?;
         Some(renewed_at + self.timing.act)
+    }
+
+    /// The instant until which a deletion may be sent that was decided behind the last proof of the record: a process that
+    /// stood still between the two must not act on what the record said then.
+    pub(crate) fn proof_is_good_until(&self) -> Option<Timestamp> {
+        let renewed_at = self.renewed_at.filter(|_| self.holds())?;
+        Some((renewed_at + FENCE + SENDING).min(renewed_at + self.timing.act))
     }
 
     /// Whether we may act now.

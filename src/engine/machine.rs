@@ -475,6 +475,11 @@ impl Engine {
         self.view.daemonset.as_ref().is_some_and(|daemonset| daemonset.observed_generation >= daemonset.generation)
     }
 
+    /// Whether a strategy is saved, be it by a rollout whose record is gone.
+    pub(crate) fn has_saved_strategy(daemonset: &DaemonSetFact) -> bool {
+        daemonset.annotations.get(ORIGINAL_STRATEGY).is_some()
+    }
+
     /// The strategy that a release would restore, as it was saved.
     pub(crate) fn original_strategy(daemonset: &DaemonSetFact) -> Option<serde_json::Value> {
         serde_json::from_str(daemonset.annotations.get(ORIGINAL_STRATEGY)?).ok()

@@ -278,7 +278,8 @@ impl Engine {
     }
 
     fn resolve_release(&self, early: Early, by: By) -> Result<Resolved, Refusal> {
-        if !self.is_adopted() && !self.is_recorded() {
+        let saved = self.view.daemonset.as_ref().is_some_and(Self::has_saved_strategy);
+        if !saved && !self.is_recorded() {
             return Err(Refusal::NotNow("it is not adopted: there is nothing to release".into()));
         }
         let left = self.left_to_the_controller();

@@ -104,6 +104,7 @@ pub(crate) struct View {
     pods: Vec<Option<PodEntry>>,
     pod_index: HashMap<Str, PodIx>,
     free: Vec<PodIx>,
+    pods_listing: Listing,
     tombstones: VecDeque<Str>,
     gone: HashSet<Str>,
     pulls: HashMap<Str, PullNote>,
@@ -113,6 +114,26 @@ pub(crate) struct View {
     wanted_images: Vec<Str>,
     confirmed_for: Vec<String>,
     touched: Touched,
+}
+
+/// A listing that is coming in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Listing {
+    /// None is.
+    #[default]
+    None,
+    /// One is, and as far as can be told it is not older than what is known.
+    Fresh,
+    /// One is, and it names something that is known to be older, or gone: it comes from a cache that is behind.
+    Behind,
+}
+
+impl Listing {
+    fn is_behind(&mut self) {
+        if *self == Self::Fresh {
+            *self = Self::Behind;
+        }
+    }
 }
 
 /// Which nodes have to be assessed again.
@@ -144,6 +165,7 @@ impl Default for View {
             pods: Vec::new(),
             pod_index: HashMap::new(),
             free: Vec::new(),
+            pods_listing: Listing::default(),
             tombstones: VecDeque::new(),
             gone: HashSet::new(),
             pulls: HashMap::new(),
@@ -409,6 +431,7 @@ impl View {
 
     fn pod_is(&mut self, fact: PodFact, now: Timestamp) {
         if self.gone.contains(&fact.uid) {
+            self.pods_listing.is_behind();
             return;
         }
         let known = self.pod_index.get(&fact.uid).copied();
@@ -416,6 +439,7 @@ impl View {
             && is_older(&fact.resource_version, &known.fact.resource_version)
         {
             known.listed = true;
+            self.pods_listing.is_behind();
             return;
         }
         let live = matches!(self.health(Watched::Pods), WatchHealth::Live);
@@ -471,6 +495,11 @@ impl View {
                 self.gone.remove(&oldest);
             }
         }
+        self.forget_pod(uid);
+    }
+
+    /// A pod is not there, as far as we know; should it be, its watch will tell.
+    fn forget_pod(&mut self, uid: &Str) {
         self.pulls.remove(uid);
         if let Some(ix) = self.pod_index.remove(uid) {
             let node = self.pods[ix].take().and_then(|entry| entry.node);
@@ -505,7 +534,10 @@ impl View {
     fn begin_listing(&mut self, watched: Watched) {
         match watched {
             Watched::Nodes => self.nodes.iter_mut().for_each(|entry| entry.listed = false),
-            Watched::Pods => self.pods.iter_mut().flatten().for_each(|entry| entry.listed = false),
+            Watched::Pods => {
+                self.pods_listing = Listing::Fresh;
+                self.pods.iter_mut().flatten().for_each(|entry| entry.listed = false);
+            }
             Watched::Revisions => self.listed_revisions.clear(),
             Watched::DaemonSet | Watched::Events | Watched::Lease => {}
         }
@@ -521,14 +553,12 @@ impl View {
                 }
             }
             Watched::Pods => {
-                let missing: Vec<Str> = self
-                    .pods
-                    .iter()
-                    .flatten()
-                    .filter(|entry| !entry.listed)
-                    .map(|entry| entry.fact.uid.clone())
-                    .collect();
-                missing.iter().for_each(|uid| self.pod_gone(uid));
+                // What a listing from a cache that is behind us does not name may be newer than it; its watch will tell.
+                if std::mem::take(&mut self.pods_listing) != Listing::Behind {
+                    let missing = self.pods.iter().flatten().filter(|entry| !entry.listed);
+                    let missing: Vec<Str> = missing.map(|entry| entry.fact.uid.clone()).collect();
+                    missing.iter().for_each(|uid| self.forget_pod(uid));
+                }
             }
             Watched::Revisions => {
                 let listed = std::mem::take(&mut self.listed_revisions);

@@ -8,9 +8,17 @@
 
 pub mod author;
 pub mod case;
+mod closing;
 pub mod console;
+mod errand;
+pub mod faults;
 pub mod file;
+mod maker;
 pub mod network;
 pub mod observer;
 pub mod run;
 pub mod shrink;
+mod story;
+pub mod tally;
+mod tamper;
+mod watches;

@@ -36,7 +36,7 @@ pub(super) struct Author {
     pub(super) identity: Str,
     pub(super) namespace: Str,
     pub(super) name: Str,
-    lease_name: String,
+    pub(super) lease_name: String,
     /// The record that was read or written last, with its text: most writes of a lease renew it and say nothing new.
     record: Option<(Str, Record)>,
 }

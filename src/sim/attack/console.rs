@@ -3,28 +3,28 @@
 //! ```text
 //!   world ── changes ──▶ watches (late, broken, expired) ──▶ engine.observe
 //!     ▲                                                        │ decide
+//!     │                         killed or stopped right here ──┤
 //!     └──── requests (late, lost, throttled) ◀─────────────────┘
 //!               └─ answers (late, lost) ──▶ engine.outcome
 //! ```
 //!
 //! It does by the world what the driver and the cluster adapter do by a real API server. Its clock may be wrong.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::author::{Author, Deletion};
-use super::network::{Fate, Network};
+use super::case::Trip;
+use super::faults::{FaultKind, Faults};
+use super::network::{Fate, Network, Server, Weather};
+use super::watches::{Post, Watches};
 use crate::engine::command::{Command, CommandId, Notice, Refusal};
 use crate::engine::effect::{Effect, EffectError, EffectErrorKind, EffectId, Outcome};
 use crate::engine::event::{Event, WatchHealth, Watched};
-use crate::engine::record::lease_name;
 use crate::engine::snapshot::Snapshot;
 use crate::engine::time::Timestamp;
 use crate::engine::{Config, Engine, Role, Str, Timing};
 use crate::sim::world::World;
-use crate::sim::world::kind::Kind;
-use crate::sim::world::object::Object;
-use crate::sim::world::store::ChangeKind;
 
 /// A rolldeck process.
 #[derive(Debug)]
@@ -32,39 +32,26 @@ pub struct Console {
     author: Author,
     engine: Engine,
     network: Network,
+    faults: Faults,
     /// Its clock minus the world's, in milliseconds.
     skew_millis: i64,
-    watches: Vec<Watch>,
+    watches: Watches,
+    told_old_at: Option<Timestamp>,
     mail: BTreeMap<(Timestamp, u64), Mail>,
     posted: u64,
-    /// Up to here it has looked for changes.
-    followed: u64,
+    /// What happens to it at one of its next writes.
+    trip: Option<(u32, Trip)>,
+    /// It stands still until then, with what it was about to send.
+    asleep_until: Option<Timestamp>,
+    held: VecDeque<(EffectId, Effect)>,
+    /// It was killed by its trip, to be opened again that much later.
+    dead: Option<Duration>,
     /// Something was asked of the engine since it last decided.
     asked: bool,
     /// When the engine wants to be asked although nothing happens, by the world's clock.
     wake: Option<Timestamp>,
     settled: Vec<(CommandId, Result<String, String>)>,
     said: Vec<String>,
-}
-
-#[derive(Debug)]
-struct Watch {
-    watched: Watched,
-    kind: Kind,
-    /// Up to here it knows all changes.
-    known: u64,
-    /// Facts of one kind arrive in their order.
-    last_at: Timestamp,
-    state: WatchState,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum WatchState {
-    /// Not listed yet, or to be listed anew, from then on.
-    Unlisted(Timestamp),
-    Live,
-    /// Broken; taken up where it was then.
-    Broken(Timestamp),
 }
 
 #[derive(Debug)]
@@ -85,30 +72,20 @@ impl Console {
             role,
             timing: Timing::default(),
         };
-        let kinds = [
-            (Watched::DaemonSet, Kind::DaemonSet),
-            (Watched::Revisions, Kind::ControllerRevision),
-            (Watched::Pods, Kind::Pod),
-            (Watched::Nodes, Kind::Node),
-            (Watched::Events, Kind::Event),
-            (Watched::Lease, Kind::Lease),
-        ];
-        let watch = |(watched, kind)| Watch {
-            watched,
-            kind,
-            known: 0,
-            last_at: Timestamp::default(),
-            state: WatchState::Unlisted(world.now()),
-        };
         Self {
             author: Author::new(identity, namespace, name),
             engine: Engine::new(config),
             network,
+            faults: Faults::default(),
             skew_millis: 0,
-            watches: kinds.map(watch).into(),
+            watches: Watches::new(world.now()),
+            told_old_at: None,
             mail: BTreeMap::new(),
             posted: 0,
-            followed: u64::MAX,
+            trip: None,
+            asleep_until: None,
+            held: VecDeque::new(),
+            dead: None,
             asked: true,
             wake: None,
             settled: Vec::new(),
@@ -116,10 +93,15 @@ impl Console {
         }
     }
 
-    /// With a clock that is off by this much.
+    /// With a clock that is off by this much; like the adapter, it learns by how much from the API server's answers.
     #[must_use]
     pub fn with_skew(mut self, millis: i64) -> Self {
         self.skew_millis = millis;
+        if millis != 0 {
+            // Answers tell whole seconds.
+            self.post(Timestamp::default(), Mail::Fact(Event::Skew(-millis / 1000 * 1000)));
+            self.faults.count(FaultKind::ConsoleClock);
+        }
         self
     }
 
@@ -128,9 +110,11 @@ impl Console {
         &self.author.identity
     }
 
-    /// Its network, to be made worse or better.
-    pub fn network_mut(&mut self) -> &mut Network {
-        &mut self.network
+    /// What went wrong for it.
+    pub fn faults(&self) -> Faults {
+        let mut faults = self.faults.clone();
+        faults.add(self.network.faults());
+        faults
     }
 
     /// What it shows now.
@@ -139,6 +123,11 @@ impl Console {
         let snapshot = self.engine.snapshot(here);
         self.set_alarm();
         snapshot
+    }
+
+    /// Whether it runs: it was not stopped.
+    pub fn is_awake(&self) -> bool {
+        self.asleep_until.is_none()
     }
 
     /// Asks for a command.
@@ -156,21 +145,74 @@ impl Console {
         std::mem::take(&mut self.settled)
     }
 
+    /// Whether something came of a command since the last call of [`Console::take_settled`].
+    pub fn has_settled(&self) -> bool {
+        !self.settled.is_empty()
+    }
+
     /// Takes what it said for the timeline since the last call.
     pub fn take_said(&mut self) -> Vec<String> {
         std::mem::take(&mut self.said)
     }
 
+    /// Whether nothing is under way that the process would wait for before it ends.
+    pub fn is_at_rest(&self) -> bool {
+        self.engine.is_at_rest()
+    }
+
+    /// Has something happen to it at the write with this number from now on.
+    pub fn set_trip(&mut self, nth: u32, trip: Trip) {
+        self.trip = Some((nth, trip));
+    }
+
+    /// If its trip killed it: after how long it is opened again.
+    pub fn dead(&self) -> Option<Duration> {
+        self.dead
+    }
+
     /// Breaks a watch until then; it is listed anew afterwards when its changes were compacted meanwhile.
     pub fn break_watch(&mut self, watched: Watched, until: Timestamp, now: Timestamp) {
-        let here = self.here(now);
-        for watch in self.watches.iter_mut().filter(|watch| watch.watched == watched && watch.state == WatchState::Live)
-        {
-            watch.state = WatchState::Broken(until);
+        if self.watches.cut(watched, until) {
+            self.faults.count(FaultKind::WatchLost);
+            let here = self.here(now);
             let down = WatchHealth::Down { since: here, why: "the connection was reset".into() };
             self.engine.observe(Event::Watch(watched, down), here);
             self.asked = true;
         }
+    }
+
+    /// Makes a watch late until then.
+    pub fn delay_watch(&mut self, watched: Watched, by: Duration, until: Timestamp) {
+        if self.watches.delay(watched, by, until) {
+            self.faults.count(FaultKind::WatchLate);
+        }
+    }
+
+    /// Has a watch tell again what it told.
+    pub fn replay_watch(&mut self, watched: Watched, back: usize, now: Timestamp) {
+        if self.watches.replay(watched, back) {
+            self.told_old_at = Some(now);
+            self.faults.count(FaultKind::WatchReplayed);
+        }
+    }
+
+    /// Has a watch listed anew from a cache that is behind.
+    pub fn list_stale(&mut self, watched: Watched, back: usize, world: &World) {
+        if self.tell(world, |watches, post| watches.list_stale(watched, back, post)) {
+            self.told_old_at = Some(world.now());
+            self.faults.count(FaultKind::ListStale);
+        }
+    }
+
+    /// When it was last told what was not so any more.
+    pub fn told_old_at(&self) -> Option<Timestamp> {
+        self.told_old_at
+    }
+
+    /// From now on nothing goes wrong for it any more.
+    pub fn calm_down(&mut self) {
+        self.network.weather = Weather::FINE;
+        self.trip = None;
     }
 
     /// The process is killed: what it had sent stays on the way, nothing else does. Returns those requests.
@@ -184,43 +226,39 @@ impl Console {
 
     /// When it wants to be stepped next, if nothing changes in the world.
     pub fn next_at(&self) -> Option<Timestamp> {
-        let watches = self.watches.iter().filter_map(|watch| match watch.state {
-            WatchState::Unlisted(at) | WatchState::Broken(at) => Some(at),
-            WatchState::Live => None,
-        });
-        self.mail.keys().map(|(at, _)| *at).take(1).chain(self.wake).chain(watches).min()
+        if let Some(until) = self.asleep_until {
+            // What is on its way to the API server arrives all the same.
+            let requests = self.mail.iter().find(|(_, mail)| matches!(mail, Mail::Request(..)));
+            return Some(requests.map_or(until, |((at, _), _)| (*at).min(until)));
+        }
+        self.mail.keys().map(|(at, _)| *at).take(1).chain(self.wake).chain(self.watches.next_at()).min()
     }
 
     /// Lets it hear, act and decide as of the world's present. What the API server accepted as deletion is appended.
     pub fn step(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) {
         let now = world.now();
-        self.follow_watches(world);
-        // As in the driver: it decides when something arrives, when it is asked, and when its time has come.
-        let awake = std::mem::take(&mut self.asked)
-            || self.mail.first_key_value().is_some_and(|((at, _), _)| *at <= now)
-            || self.wake.is_some_and(|at| at <= now);
-        if !awake {
+        self.tell(world, |watches, post| watches.follow(post));
+        if self.dead.is_some() {
             return;
         }
-        let due: Vec<(Timestamp, u64)> = self.mail.range(..=(now, u64::MAX)).map(|(key, _)| *key).collect();
-        for key in due {
-            match self.mail.remove(&key) {
-                Some(Mail::Fact(event)) => self.engine.observe(event, self.here(now)),
-                Some(Mail::Request(id, effect)) => self.serve(id, &effect, world, deletions),
-                Some(Mail::Answer(id, outcome, seen)) => {
-                    let here = self.here(now);
-                    if let Some(seen) = seen {
-                        self.engine.observe(seen, here);
-                    }
-                    self.engine.outcome(id, outcome, here);
-                }
-                None => {}
-            }
+        if self.asleep_until.is_some_and(|until| now < until) {
+            self.serve_due(world, deletions);
+            return;
+        }
+        let mut awake = std::mem::take(&mut self.asked) || self.wake.is_some_and(|at| at <= now);
+        if self.asleep_until.take().is_some() {
+            // It goes on where it stood.
+            awake = true;
+            self.send_held(now);
+        }
+        // As in the driver: it decides when something arrives, when it is asked, and when its time has come.
+        awake |= self.hear(world, deletions);
+        if !awake || self.dead.is_some() {
+            return;
         }
         let here = self.here(now);
-        for (id, effect) in self.engine.decide(here) {
-            self.send(id, effect, now);
-        }
+        self.held.extend(self.engine.decide(here));
+        self.send_held(now);
         for notice in self.engine.take_notices() {
             match notice {
                 Notice::Settled { id, result } => self.settled.push((id, result)),
@@ -228,6 +266,43 @@ impl Console {
             }
         }
         self.set_alarm();
+    }
+
+    /// Takes in all mail that is due; says whether there was any.
+    fn hear(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) -> bool {
+        let now = world.now();
+        let mut heard = false;
+        while let Some(entry) = self.mail.first_entry().filter(|entry| entry.key().0 <= now) {
+            heard = true;
+            match entry.remove() {
+                Mail::Fact(event) => self.engine.observe(event, self.here(now)),
+                Mail::Request(id, effect) => self.serve(id, &effect, world, deletions),
+                Mail::Answer(id, outcome, seen) => {
+                    let here = self.here(now);
+                    if let Some(seen) = seen {
+                        self.engine.observe(seen, here);
+                    }
+                    self.engine.outcome(id, outcome, here);
+                }
+            }
+        }
+        heard
+    }
+
+    /// Lets its requests arrive while it stands still itself.
+    fn serve_due(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) {
+        let now = world.now();
+        let due: Vec<_> = self
+            .mail
+            .range(..=(now, u64::MAX))
+            .filter(|(_, mail)| matches!(mail, Mail::Request(..)))
+            .map(|(key, _)| *key)
+            .collect();
+        for key in due {
+            if let Some(Mail::Request(id, effect)) = self.mail.remove(&key) {
+                self.serve(id, &effect, world, deletions);
+            }
+        }
     }
 
     fn set_alarm(&mut self) {
@@ -241,6 +316,51 @@ impl Console {
     fn post(&mut self, at: Timestamp, mail: Mail) {
         self.posted += 1;
         self.mail.insert((at, self.posted), mail);
+    }
+
+    fn tell<T>(&mut self, world: &World, what: impl FnOnce(&mut Watches, &mut Post<'_>) -> T) -> T {
+        let mut out = Vec::new();
+        let (author, network, faults) = (&mut self.author, &mut self.network, &mut self.faults);
+        let done = what(&mut self.watches, &mut Post { world, author, network, faults, out: &mut out });
+        for (at, event) in out {
+            self.post(at, Mail::Fact(event));
+        }
+        done
+    }
+
+    /// Sends what was decided, as far as it lives to.
+    fn send_held(&mut self, now: Timestamp) {
+        while let Some((id, effect)) = self.held.pop_front() {
+            let trip = match &mut self.trip {
+                Some((0, trip)) => Some(*trip),
+                Some((left, _)) => {
+                    *left -= 1;
+                    None
+                }
+                None => None,
+            };
+            if let Some(trip) = trip {
+                self.trip = None;
+                self.faults.count(trip.kind());
+            }
+            match trip {
+                None => self.send(id, effect, now),
+                Some(Trip::KillBefore { again }) => {
+                    self.dead = Some(again);
+                    return;
+                }
+                Some(Trip::KillAfter { again }) => {
+                    self.send(id, effect, now);
+                    self.dead = Some(again);
+                    return;
+                }
+                Some(Trip::Suspend { lasts }) => {
+                    self.held.push_front((id, effect));
+                    self.asleep_until = Some(now + lasts);
+                    return;
+                }
+            }
+        }
     }
 
     fn send(&mut self, id: EffectId, effect: Effect, now: Timestamp) {
@@ -260,96 +380,22 @@ impl Console {
 
     /// The request arrives: the API server carries it out, and its answer sets out.
     fn serve(&mut self, id: EffectId, effect: &Effect, world: &mut World, deletions: &mut Vec<Deletion>) {
-        let (outcome, seen) = self.author.apply(effect, world, deletions);
         let now = world.now();
+        let server = self.network.server();
+        if server == Server::FailsBefore {
+            let at = now + self.network.delay();
+            return self.refuse(id, EffectErrorKind::Unknown, at);
+        }
+        let (outcome, seen) = self.author.apply(effect, world, deletions);
+        if matches!(&outcome, Err(error) if error.kind == EffectErrorKind::Conflict) {
+            self.faults.count(FaultKind::Conflict);
+        }
         match self.network.answer() {
+            Fate::Arrives(after) if server == Server::FailsAfter => {
+                self.refuse(id, EffectErrorKind::Unknown, now + after);
+            }
             Fate::Arrives(after) => self.post(now + after, Mail::Answer(id, outcome, seen)),
             Fate::Lost | Fate::Refused(_) => self.refuse(id, EffectErrorKind::Unknown, now + TIMEOUT),
-        }
-    }
-
-    fn follow_watches(&mut self, world: &World) {
-        let now = world.now();
-        let due = |watch: &Watch| match watch.state {
-            WatchState::Unlisted(at) | WatchState::Broken(at) => at <= now,
-            WatchState::Live => false,
-        };
-        let news = self.followed != world.store().revision();
-        if !news && !self.watches.iter().any(due) {
-            return;
-        }
-        self.followed = world.store().revision();
-        for at in 0..self.watches.len() {
-            match self.watches[at].state {
-                WatchState::Unlisted(from) if from <= now => self.list(at, world),
-                WatchState::Broken(until) if until <= now => {
-                    self.watches[at].state = WatchState::Live;
-                    let watched = self.watches[at].watched;
-                    self.fact(at, Event::Watch(watched, WatchHealth::Live), now);
-                    self.follow(at, world);
-                }
-                WatchState::Live => self.follow(at, world),
-                WatchState::Unlisted(_) | WatchState::Broken(_) => {}
-            }
-        }
-    }
-
-    fn list(&mut self, at: usize, world: &World) {
-        let (watched, kind) = (self.watches[at].watched, self.watches[at].kind);
-        let now = world.now();
-        self.fact(at, Event::Listing(watched), now);
-        for object in world.store().list(kind) {
-            if let Some(fact) = self.fact_of(watched, object, ChangeKind::Added) {
-                self.fact(at, fact, now);
-            }
-        }
-        self.fact(at, Event::Listed(watched), now);
-        self.fact(at, Event::Watch(watched, WatchHealth::Live), now);
-        self.watches[at].known = world.store().revision();
-        self.watches[at].state = WatchState::Live;
-    }
-
-    fn follow(&mut self, at: usize, world: &World) {
-        let (watched, kind, known) = (self.watches[at].watched, self.watches[at].kind, self.watches[at].known);
-        let Ok(changes) = world.store().changes_since(kind, known) else {
-            self.list(at, world);
-            return;
-        };
-        for change in changes {
-            if let Some(fact) = self.fact_of(watched, &change.object, change.kind) {
-                self.fact(at, fact, world.now());
-            }
-        }
-        self.watches[at].known = world.store().revision();
-    }
-
-    /// A fact sets out; it arrives no sooner than those of its kind before it.
-    fn fact(&mut self, at: usize, event: Event, now: Timestamp) {
-        let arrives = (now + self.network.delay()).max(self.watches[at].last_at);
-        self.watches[at].last_at = arrives;
-        self.post(arrives, Mail::Fact(event));
-    }
-
-    fn fact_of(&mut self, watched: Watched, object: &Object, change: ChangeKind) -> Option<Event> {
-        let here = object.meta.namespace == self.author.namespace;
-        let named = |name: &str| here && &*object.meta.name == name;
-        let gone = change == ChangeKind::Deleted;
-        match watched {
-            Watched::DaemonSet if !named(&self.author.name) => None,
-            Watched::DaemonSet if gone => Some(Event::DaemonSetGone),
-            Watched::DaemonSet => Some(Event::DaemonSet(Box::new(object.daemon_set_fact()?))),
-            Watched::Revisions if gone => Some(Event::RevisionGone(object.meta.name.clone())),
-            Watched::Revisions => Some(Event::Revision(Box::new(object.revision_fact().filter(|_| here)?))),
-            Watched::Pods if !here => None,
-            Watched::Pods if gone => Some(Event::PodGone(object.meta.uid.clone())),
-            Watched::Pods => Some(Event::Pod(Box::new(object.pod_fact()?))),
-            Watched::Nodes if gone => Some(Event::NodeGone(object.meta.name.clone())),
-            Watched::Nodes => Some(Event::Node(Box::new(object.node_fact()?))),
-            Watched::Events if gone || !here => None,
-            Watched::Events => Some(Event::Cluster(Box::new(object.event_fact()?))),
-            Watched::Lease if !named(&lease_name(&self.author.name)) => None,
-            Watched::Lease if gone => Some(Event::LeaseGone),
-            Watched::Lease => Some(Event::Lease(Box::new(self.author.lease(object)?))),
         }
     }
 }

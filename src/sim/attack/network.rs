@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::faults::{FaultKind, Faults};
 use crate::engine::effect::EffectErrorKind;
 
 /// What becomes of a message.
@@ -15,6 +16,17 @@ pub enum Fate {
     Lost,
     /// It is turned away at the door, and that is known.
     Refused(EffectErrorKind),
+}
+
+/// How an API server fares with a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Server {
+    /// It does what was asked, and answers.
+    Well,
+    /// It answers with a 5xx, and did nothing.
+    FailsBefore,
+    /// It answers with a 5xx, and did what was asked.
+    FailsAfter,
 }
 
 /// How bad a network is. Chances are in thousandths.
@@ -33,12 +45,22 @@ pub struct Weather {
     pub throttled: u32,
     /// A request cannot be sent at all.
     pub not_sent: u32,
+    /// The API server fails: half the time before it did what was asked, half the time after.
+    #[serde(default)]
+    pub server_errors: u32,
 }
 
 impl Weather {
     /// A good network: a few milliseconds, nothing lost.
-    pub const FINE: Self =
-        Self { min_delay: 1, max_delay: 8, lost_requests: 0, lost_answers: 0, throttled: 0, not_sent: 0 };
+    pub const FINE: Self = Self {
+        min_delay: 1,
+        max_delay: 8,
+        lost_requests: 0,
+        lost_answers: 0,
+        throttled: 0,
+        not_sent: 0,
+        server_errors: 0,
+    };
 }
 
 /// A network.
@@ -47,18 +69,18 @@ pub struct Network {
     /// How bad it is at the moment.
     pub weather: Weather,
     rng: fastrand::Rng,
-    faults: u64,
+    faults: Faults,
 }
 
 impl Network {
     /// A network with this weather; the same seed gives the same fates.
     pub fn new(weather: Weather, seed: u64) -> Self {
-        Self { weather, rng: fastrand::Rng::with_seed(seed), faults: 0 }
+        Self { weather, rng: fastrand::Rng::with_seed(seed), faults: Faults::default() }
     }
 
-    /// How many messages it lost or turned away.
-    pub fn faults(&self) -> u64 {
-        self.faults
+    /// What it lost or turned away.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     /// How long a message takes that is sure to arrive.
@@ -69,11 +91,11 @@ impl Network {
     /// What becomes of a request.
     pub fn request(&mut self) -> Fate {
         let weather = self.weather;
-        if self.chance(weather.lost_requests) {
+        if self.chance(weather.lost_requests, FaultKind::RequestLost) {
             Fate::Lost
-        } else if self.chance(weather.throttled) {
+        } else if self.chance(weather.throttled, FaultKind::Throttled) {
             Fate::Refused(EffectErrorKind::Throttled { retry_after_millis: 1000 })
-        } else if self.chance(weather.not_sent) {
+        } else if self.chance(weather.not_sent, FaultKind::NotSent) {
             Fate::Refused(EffectErrorKind::NotSent)
         } else {
             Fate::Arrives(self.delay())
@@ -83,12 +105,32 @@ impl Network {
     /// What becomes of an answer.
     pub fn answer(&mut self) -> Fate {
         let lost = self.weather.lost_answers;
-        if self.chance(lost) { Fate::Lost } else { Fate::Arrives(self.delay()) }
+        if self.chance(lost, FaultKind::AnswerLost) { Fate::Lost } else { Fate::Arrives(self.delay()) }
     }
 
-    fn chance(&mut self, thousandths: u32) -> bool {
-        let hit = thousandths > 0 && self.rng.u32(0..1000) < thousandths;
-        self.faults += u64::from(hit);
+    /// How the API server fares with a request that arrived.
+    pub fn server(&mut self) -> Server {
+        if !self.luck(self.weather.server_errors) {
+            return Server::Well;
+        }
+        let (server, kind) = if self.luck(500) {
+            (Server::FailsAfter, FaultKind::ServerErrorDone)
+        } else {
+            (Server::FailsBefore, FaultKind::ServerError)
+        };
+        self.faults.count(kind);
+        server
+    }
+
+    fn chance(&mut self, thousandths: u32, kind: FaultKind) -> bool {
+        let hit = self.luck(thousandths);
+        if hit {
+            self.faults.count(kind);
+        }
         hit
+    }
+
+    fn luck(&mut self, thousandths: u32) -> bool {
+        thousandths > 0 && self.rng.u32(0..1000) < thousandths
     }
 }

@@ -1,29 +1,60 @@
 //! An independent observer in the world. It knows nothing of the engine: it sees what the API server accepted, what the
 //! record said at that time, and what is true on the machines, and holds rolldeck to its promises.
 //!
+//! | promise | how it is checked |
+//! |---|---|
+//! | P1 | at every deletion: the nodes that served when rolldeck deleted their pod, and have not served for `minReadySeconds` and the soak time since, are no more than the budget |
+//! | P2 | at every deletion going forward: the node matches the selector; no fewer old pods are left than the partition keeps |
+//! | P3 | at every deletion: a rollout is recorded and not paused; when a `pause` is said to be done: the strategy is `OnDelete` |
+//! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold none is in image trouble or in a crash loop |
+//! | P5 | at every deletion: the node is Ready; nodes that fell NotReady after rolldeck gave them the new pod count among the failing of P4 |
+//! | P6 | at every deletion: the nodes that must pull since their pod was deleted are no more than the pull limit |
+//! | P7 | at every deletion: the record already named the node as taken, so that whoever comes next knows; a pause stays until somebody asks to go on |
+//! | P8 | every five seconds: no node waits without a reason; after the calm: the rollout ends |
+//! | P9 | whenever rolldeck saves or restores the strategy: it saves what was there, and restores it to the byte |
+//! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown |
+//!
 //! Knowledge takes time to travel, and no promise can be about what nobody could know yet. So every judgement allows for
-//! `slack`: the longest that a message may be late, and the half second for which a proof of the record is good.
+//! `slack`: the longest that a message may be late, and the second for which a proof of the record is good. What else it
+//! allows for:
+//!
+//! - whoever deletes or garbles the record throws away what it knew: who is down then is nobody's doing any more;
+//! - `minReadySeconds` is not asked of nodes whose clock is wrong: a console that comes later has only the kubelet's word;
+//! - a node that somebody tainted, so that the pod may not run there, is not down through rolldeck.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+mod judge;
+mod lately;
+mod shown;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::time::Duration;
 
 use super::author::Deletion;
+use super::faults::{FaultKind, Faults};
 use crate::engine::Str;
-use crate::engine::facts::{ConditionStatus, ContainerState, PodFact};
+use crate::engine::command::Command;
+use crate::engine::facts::{ConditionStatus, ContainerState, DaemonSetFact, PodFact, StrategyKind, TaintEffect};
 use crate::engine::labels::Labels;
-use crate::engine::quantity::Rounding;
-use crate::engine::record::{Direction, Intent, ORIGINAL_STRATEGY, RECORD, Record, lease_name};
+use crate::engine::quantity::IntOrPercent;
+use crate::engine::record::{ORIGINAL_STRATEGY, OnFailure, RECORD, Record, lease_name};
 use crate::engine::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
 use crate::sim::world::store::{Change, ChangeKind};
 
+use lately::Lately;
+
+/// Consoles know the API server's clock to the second, and read times to the millisecond.
+const ROUNDED: Duration = Duration::from_millis(1100);
+/// For so long an operator's word may be on its way into the record.
+const WORD: Duration = Duration::from_secs(120);
+
 /// A promise that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which: `P1` to `P9`.
+    /// Which: `P1` to `P10`.
     pub promise: &'static str,
     /// How long after the beginning.
     pub after: Duration,
@@ -42,24 +73,59 @@ impl fmt::Display for Violation {
 pub struct Observer {
     namespace: Str,
     name: Str,
+    lease: String,
     slack: Duration,
     began_at: Timestamp,
     cursors: [u64; 4],
-    pods: HashMap<Str, PodFact>,
+    pods: HashMap<Str, Pod>,
     nodes: BTreeMap<Str, NodeSeen>,
-    intents: VecDeque<(Timestamp, Option<Intent>)>,
-    original: Option<serde_json::Value>,
-    /// Nodes that were serving when rolldeck deleted their pod, and have not served since.
-    taken_down: BTreeSet<Str>,
+    records: Lately<Option<Record>>,
+    record_text: Option<Str>,
+    daemon_set: Option<DaemonSetFact>,
+    /// The DaemonSet's own `maxUnavailable`.
+    own_budget: Lately<Option<IntOrPercent>>,
+    /// How many nodes may have its pod.
+    fleet: Lately<u32>,
+    old_pods: Lately<usize>,
+    /// Since when its own controller may replace pods.
+    rolling_since: Option<Timestamp>,
+    /// Nodes that were serving when rolldeck deleted their pod, and have not served for long enough since.
+    taken_down: BTreeMap<Str, Down>,
+    /// Nodes that rolldeck deleted a pod on for the present target, with when.
+    given: BTreeMap<Str, Timestamp>,
     /// Nodes that must pull since rolldeck deleted their pod.
     pulling: BTreeSet<Str>,
-    /// Since when each pod is in an image failure that everybody can see.
-    failing: BTreeMap<Str, Timestamp>,
-    old_pods: VecDeque<(Timestamp, usize)>,
-    record_text: Option<String>,
+    /// When somebody last asked for what ends a pause, or laid hands on the record.
+    told_to_go_on: Option<Timestamp>,
+    /// Nodes whose clock is wrong.
+    wrong_clocks: BTreeSet<Str>,
+    faults: Faults,
     violations: Vec<Violation>,
     deletions: u64,
     worst_down: usize,
+}
+
+/// A node that rolldeck has taken down.
+#[derive(Clone, Copy, Debug, Default)]
+struct Down {
+    /// Since when it serves again.
+    serves_since: Option<Timestamp>,
+    /// When it fell again after that.
+    fell_at: Option<Timestamp>,
+}
+
+/// A pod, and what matters of its past.
+#[derive(Debug)]
+struct Pod {
+    fact: PodFact,
+    /// When anything of it that a screen shows changed.
+    changed_at: Timestamp,
+    /// Since when it is in a failure that everybody can see.
+    failing_since: Option<Timestamp>,
+    /// Since when it is ready.
+    ready_since: Option<Timestamp>,
+    /// When it was last not ready, if it never was ready since: its creation.
+    never_ready_since: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -68,6 +134,11 @@ struct NodeSeen {
     ready_since: Timestamp,
     labels: Labels,
     labels_since: Timestamp,
+    /// Somebody tainted it, and when that last changed.
+    tainted: bool,
+    tainted_since: Timestamp,
+    /// When it or its pods last changed in a way that a screen shows.
+    changed_at: Timestamp,
 }
 
 const KINDS: [Kind; 4] = [Kind::Node, Kind::DaemonSet, Kind::Lease, Kind::Pod];
@@ -75,32 +146,51 @@ const KINDS: [Kind; 4] = [Kind::Node, Kind::DaemonSet, Kind::Lease, Kind::Pod];
 impl Observer {
     /// An observer of `namespace/name`, from now on. `slack`: see the module.
     pub fn new(world: &World, (namespace, name): (&str, &str), slack: Duration) -> Self {
+        let now = world.now();
         let mut observer = Self {
             namespace: namespace.into(),
             name: name.into(),
+            lease: lease_name(name),
             slack,
-            began_at: world.now(),
+            began_at: now,
             cursors: [world.store().revision(); 4],
             pods: HashMap::new(),
             nodes: BTreeMap::new(),
-            intents: VecDeque::from([(world.now(), None)]),
-            original: None,
-            taken_down: BTreeSet::new(),
-            pulling: BTreeSet::new(),
-            failing: BTreeMap::new(),
-            old_pods: VecDeque::new(),
+            records: Lately::new(slack, now, None),
             record_text: None,
+            daemon_set: None,
+            own_budget: Lately::new(slack, now, None),
+            fleet: Lately::new(slack, now, 0),
+            old_pods: Lately::new(slack, now, 0),
+            rolling_since: None,
+            taken_down: BTreeMap::new(),
+            given: BTreeMap::new(),
+            pulling: BTreeSet::new(),
+            told_to_go_on: None,
+            wrong_clocks: BTreeSet::new(),
+            faults: Faults::default(),
             violations: Vec::new(),
             deletions: 0,
             worst_down: 0,
         };
         for node in world.store().list(Kind::Node) {
-            observer.node_is(node, world.now());
+            observer.node_is(node, now);
         }
         for pod in world.store().list_in(Kind::Pod, namespace) {
-            observer.pod_is(pod, world.now());
+            observer.pod_is(pod, now);
         }
+        if let Some(daemon_set) = world.store().get(Kind::DaemonSet, namespace, name) {
+            observer.daemon_set_is(daemon_set, now);
+        }
+        observer.count(now);
         observer
+    }
+
+    /// Knowing whose clocks are wrong.
+    #[must_use]
+    pub fn with_wrong_clocks(mut self, nodes: BTreeSet<Str>) -> Self {
+        self.wrong_clocks = nodes;
+        self
     }
 
     /// What was broken so far.
@@ -118,27 +208,68 @@ impl Observer {
         self.worst_down
     }
 
+    /// What it saw going wrong on machines.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
     /// Notes a broken promise that somebody else noticed.
     pub fn accuse(&mut self, promise: &'static str, now: Timestamp, what: String) {
         self.violations.push(Violation { promise, after: now.since(self.began_at), what });
     }
 
+    /// Takes note that somebody asked for something.
+    pub fn asked(&mut self, command: &Command, now: Timestamp) {
+        let goes_on = matches!(
+            command.deed(),
+            Command::Resume | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_)
+        );
+        if goes_on {
+            self.told_to_go_on = Some(now);
+        }
+    }
+
+    /// Takes note that somebody laid hands on the record.
+    pub fn tampered(&mut self, now: Timestamp) {
+        self.told_to_go_on = Some(now);
+    }
+
+    /// P3: a console says that a pause is done.
+    pub fn pause_is_settled(&mut self, by: &str, now: Timestamp) {
+        if let Some(since) = self.rolling_since.filter(|since| *since + self.slack < now) {
+            let secs = now.since(since).as_secs();
+            self.accuse("P3", now, format!("{by} says it is paused, and its controller replaces pods for {secs} s"));
+        }
+    }
+
     /// Looks at everything that changed since the last look; `deletions` are those that the API server accepted from
     /// consoles meanwhile.
     pub fn look(&mut self, world: &World, deletions: &mut Vec<Deletion>) {
+        let revision = world.store().revision();
+        if self.cursors == [revision; 4] {
+            return;
+        }
+        let mut news = false;
         for (at, kind) in KINDS.into_iter().enumerate() {
             match world.store().changes_since(kind, self.cursors[at]) {
-                Ok(changes) => changes.for_each(|change| self.take_in(kind, change, world, deletions)),
-                // It looks after every instant, so this cannot be; if it were, whatever was broken meanwhile went unseen.
+                Ok(changes) => {
+                    for change in changes {
+                        news |= self.take_in(kind, change, world, deletions);
+                    }
+                }
+                // It looks after every instant, so this cannot be; if it were, what was broken meanwhile went unseen.
                 Err(gap) => self.accuse("observer", world.now(), gap.message),
             }
-            self.cursors[at] = world.store().revision();
+            self.cursors[at] = revision;
         }
         deletions.clear();
-        self.count_old(world.now());
+        if news {
+            self.count(world.now());
+        }
     }
 
-    fn take_in(&mut self, kind: Kind, change: &Change, world: &World, deletions: &[Deletion]) {
+    /// Says whether it was about us.
+    fn take_in(&mut self, kind: Kind, change: &Change, world: &World, deletions: &[Deletion]) -> bool {
         let object = &change.object;
         let gone = change.kind == ChangeKind::Deleted;
         let here = object.meta.namespace == self.namespace;
@@ -147,12 +278,14 @@ impl Observer {
                 self.nodes.remove(&object.meta.name);
                 self.taken_down.remove(&object.meta.name);
                 self.pulling.remove(&object.meta.name);
+                self.given.remove(&object.meta.name);
             }
             Kind::Node => self.node_is(object, change.at),
-            Kind::DaemonSet if here && object.meta.name == self.name => self.daemon_set_is(change),
-            Kind::Lease if here && *object.meta.name == *lease_name(&self.name) => {
-                self.lease_is(object, gone, change.at);
+            Kind::DaemonSet if here && object.meta.name == self.name => {
+                self.strategy_moves(change);
+                self.daemon_set_is(object, change.at);
             }
+            Kind::Lease if here && *object.meta.name == *self.lease => self.lease_is(object, gone, change.at),
             Kind::Pod if here => {
                 if let Some(deletion) = deletions.iter().find(|deletion| deletion.uid == object.meta.uid)
                     && change.before.as_ref().is_some_and(|before| before.meta.deletion.is_none())
@@ -160,72 +293,147 @@ impl Observer {
                     self.judge(deletion, change.at, world);
                 }
                 if gone {
-                    self.pods.remove(&object.meta.uid);
-                    self.failing.remove(&object.meta.uid);
+                    self.pod_gone(&object.meta.uid, change.at);
                 } else {
                     self.pod_is(object, change.at);
                 }
             }
-            _ => {}
+            _ => return false,
         }
+        true
     }
 
     fn node_is(&mut self, object: &Object, at: Timestamp) {
         let Some(fact) = object.node_fact() else { return };
         let ready = fact.ready == ConditionStatus::True;
+        let tainted = fact.taints.iter().any(|taint| {
+            taint.effect != TaintEffect::PreferNoSchedule && !taint.key.starts_with("node.kubernetes.io/")
+        });
         let seen = self.nodes.entry(fact.name).or_insert_with(|| NodeSeen {
             ready,
             ready_since: Timestamp::default(),
             labels: fact.labels.clone(),
             labels_since: Timestamp::default(),
+            tainted,
+            tainted_since: Timestamp::default(),
+            changed_at: at,
         });
         if seen.ready != ready {
-            (seen.ready, seen.ready_since) = (ready, at);
+            (seen.ready, seen.ready_since, seen.changed_at) = (ready, at, at);
         }
         if seen.labels != fact.labels {
             (seen.labels, seen.labels_since) = (fact.labels, at);
+        }
+        if seen.tainted != tainted {
+            (seen.tainted, seen.tainted_since, seen.changed_at) = (tainted, at, at);
         }
     }
 
     fn pod_is(&mut self, object: &Object, at: Timestamp) {
         let Some(fact) = object.pod_fact() else { return };
-        let failing =
-            fact.deletion_at.is_none() && fact.containers.iter().any(|container| fails_for_sure(&container.state));
-        if failing {
-            self.failing.entry(fact.uid.clone()).or_insert(at);
-        } else {
-            self.failing.remove(&fact.uid);
-        }
-        if let Some(node) = fact.node.clone()
-            && fact.deletion_at.is_none()
+        let known = self.pods.remove(&fact.uid);
+        let trouble = trouble_of(&fact);
+        let was = known.as_ref().and_then(|known| trouble_of(&known.fact));
+        if trouble != was
+            && let Some(kind) = trouble
         {
-            if fact.ready {
-                self.taken_down.remove(&node);
+            self.faults.count(kind);
+        }
+        let failing = fact.deletion_at.is_none() && trouble.is_some();
+        let failing_since = failing.then(|| known.as_ref().and_then(|known| known.failing_since).unwrap_or(at));
+        let ready_since = fact.ready.then(|| known.as_ref().and_then(|known| known.ready_since).unwrap_or(at));
+        let never = known.as_ref().map_or(Some(at), |known| known.never_ready_since);
+        let shows = |fact: &PodFact| (fact.node.clone(), fact.ready, fact.deletion_at.is_some(), fact.revision.clone());
+        let changed = known.as_ref().is_none_or(|known| shows(&known.fact) != shows(&fact));
+        let changed_at = if changed { at } else { known.map_or(at, |known| known.changed_at) };
+        if let Some(node) = fact.node.clone() {
+            if changed && let Some(seen) = self.nodes.get_mut(&node) {
+                seen.changed_at = at;
             }
-            if !fact.containers.is_empty() && fact.containers.iter().all(|container| container.image_present) {
-                self.pulling.remove(&node);
+            if fact.deletion_at.is_none() {
+                self.serves(&node, fact.ready, at);
+                if !fact.containers.is_empty() && fact.containers.iter().all(|container| container.image_present) {
+                    self.pulling.remove(&node);
+                }
             }
         }
-        self.pods.insert(fact.uid.clone(), fact);
+        let never_ready_since = never.filter(|_| !fact.ready);
+        let pod = Pod { fact, changed_at, failing_since, ready_since, never_ready_since };
+        self.pods.insert(pod.fact.uid.clone(), pod);
     }
 
-    fn daemon_set_is(&mut self, change: &Change) {
+    /// Takes in whether the pod of a node that may be down through rolldeck is ready.
+    fn serves(&mut self, node: &Str, ready: bool, at: Timestamp) {
+        let Some(down) = self.taken_down.get(node).copied() else { return };
+        let now = match (down.serves_since, ready) {
+            (None, true) => Down { serves_since: Some(at), ..down },
+            // It served for long enough: what befalls it now is another story.
+            (Some(since), false) if at.since(since) + ROUNDED >= self.must_serve_for(node) => {
+                self.taken_down.remove(node);
+                return;
+            }
+            (Some(_), false) => Down { serves_since: None, fell_at: Some(at) },
+            _ => return,
+        };
+        self.taken_down.insert(node.clone(), now);
+    }
+
+    /// How long a node must have served again to count as available.
+    fn must_serve_for(&self, node: &Str) -> Duration {
+        if self.wrong_clocks.contains(node) {
+            return Duration::ZERO;
+        }
+        let min_ready = self.daemon_set.as_ref().map_or(0, |fact| fact.min_ready_secs);
+        let target = self.records.now().and_then(|record| record.as_ref()?.intent.target.as_ref());
+        let at_target = target.is_some()
+            && self.pods.values().any(|pod| {
+                let fact = &pod.fact;
+                fact.node.as_ref() == Some(node) && fact.deletion_at.is_none() && fact.revision.as_ref() == target
+            });
+        let soak = self.records.lately().flatten().map(|record| record.intent.gates.soak_secs).min().unwrap_or(0);
+        Duration::from_secs(if at_target { min_ready.max(soak) } else { min_ready }.into())
+    }
+
+    fn pod_gone(&mut self, uid: &Str, at: Timestamp) {
+        let gone = self.pods.remove(uid);
+        if let Some(seen) = gone.and_then(|pod| self.nodes.get_mut(&pod.fact.node?)) {
+            seen.changed_at = at;
+        }
+    }
+
+    fn daemon_set_is(&mut self, object: &Object, at: Timestamp) {
+        let Some(fact) = object.daemon_set_fact() else { return };
+        self.own_budget.is(at, fact.strategy.max_unavailable);
+        let rolling = fact.strategy.kind == StrategyKind::RollingUpdate;
+        self.rolling_since = if rolling { Some(self.rolling_since.unwrap_or(at)) } else { None };
+        self.daemon_set = Some(fact);
+    }
+
+    /// P9: what rolldeck saves is what was there, and what it leaves behind is what it saved.
+    fn strategy_moves(&mut self, change: &Change) {
         let Some(fact) = change.object.daemon_set_fact() else { return };
         let saved = |object: &Object| -> Option<serde_json::Value> {
             serde_json::from_str(object.meta.annotations.get(ORIGINAL_STRATEGY)?).ok()
         };
         let before = change.before.as_deref();
+        let was = || before.and_then(Object::daemon_set_fact).map(|before| before.strategy.raw);
+        let is_left_alone = |fact: &DaemonSetFact| {
+            fact.strategy.kind == StrategyKind::RollingUpdate && was().as_ref() == Some(&fact.strategy.raw)
+        };
         match (before.and_then(saved), saved(&change.object)) {
             (None, Some(original)) => {
-                let was = before.and_then(Object::daemon_set_fact).map(|before| before.strategy.raw);
-                if was.as_ref() != Some(&original) {
-                    let what = format!("saved {original} as the original strategy, which was {was:?}");
+                if was().as_ref() != Some(&original) {
+                    let what = format!("saved {original} as the original strategy, which was {:?}", was());
                     self.accuse("P9", change.at, what);
                 }
-                self.original = Some(original);
             }
-            (Some(original), None) if fact.strategy.raw != original => {
+            // Whoever set it back meanwhile is to have it as they set it.
+            (Some(original), None) if fact.strategy.raw != original && !is_left_alone(&fact) => {
                 let what = format!("left {} behind, the original strategy was {original}", fact.strategy.raw);
+                self.accuse("P9", change.at, what);
+            }
+            (Some(original), Some(now)) if original != now && was().as_ref() != Some(&now) => {
+                let what = format!("forgot that the original strategy was {original}: now it is said to be {now}");
                 self.accuse("P9", change.at, what);
             }
             _ => {}
@@ -233,191 +441,63 @@ impl Observer {
     }
 
     fn lease_is(&mut self, object: &Object, gone: bool, at: Timestamp) {
-        let text = object.meta.annotations.get(RECORD).filter(|_| !gone).map(ToString::to_string);
-        if text == self.record_text {
+        let text = object.meta.annotations.get(RECORD).filter(|_| !gone);
+        if text == self.record_text.as_ref() {
             return;
         }
-        let record = text.as_deref().and_then(|text| Record::parse(text).ok());
+        let record = text.and_then(|text| Record::parse(text).ok());
+        self.record_text = text.cloned();
         if record.is_none() {
             // Released: what is down is in its controller's hands, as whoever released it early was told and accepted.
             self.taken_down.clear();
             self.pulling.clear();
         }
-        self.record_text = text;
-        self.intents.push_back((at, record.map(|record| record.intent)));
-        while self.intents.len() > 2 && self.intents.get(1).is_some_and(|(next, _)| *next + self.slack < at) {
-            self.intents.pop_front();
+        let target = |record: Option<&Record>| record.and_then(|record| record.intent.target.clone());
+        let was = self.records.now().and_then(Option::as_ref);
+        if target(was) != target(record.as_ref()) {
+            self.given.clear();
         }
-    }
-
-    /// The intents that were in force within the slack before `at`.
-    fn intents_at(&self, at: Timestamp) -> Vec<&Intent> {
-        let ended = self.intents.iter().skip(1).map(|(next, _)| *next).chain([at]);
-        self.intents
-            .iter()
-            .zip(ended)
-            .filter(|(_, ended)| *ended + self.slack >= at)
-            .filter_map(|((_, intent), _)| intent.as_ref())
-            .collect()
-    }
-
-    /// Holds one deletion against the promises. What is known here is the state just before it.
-    fn judge(&mut self, deletion: &Deletion, at: Timestamp, world: &World) {
-        self.deletions += 1;
-        let Some(pod) = self.pods.get(&deletion.uid).cloned() else { return };
-        let serving = pod.ready;
-        let Some(node) = pod.node.clone() else { return };
-        let intents: Vec<Intent> = self.intents_at(at).into_iter().cloned().collect();
-        let desired = self.desired(world);
-        let mut broken = Vec::new();
-        if intents.iter().all(|intent| intent.paused.is_some()) {
-            broken.push(("P3", format!("{} deleted a pod on {node} while paused or without a rollout", deletion.by)));
-        }
-        let forward: Vec<&Intent> = intents.iter().filter(|intent| intent.direction == Direction::Forward).collect();
-        let back = forward.len() < intents.len();
-        if !back {
-            broken.extend(self.check_selection(&forward, &node, at));
-            broken.extend(self.check_partition(&forward, &node, at));
-            broken.extend(self.check_failing(&forward, serving, &node, at));
-        }
-        if let Some(seen) = self.nodes.get(&node)
-            && !seen.ready
-            && seen.ready_since + self.slack < at
+        if let (Some(was), Some(record)) = (was, &record)
+            && let Some(paused) = &was.intent.paused
+            && record.intent.paused.is_none()
+            && was.intent.gates.on_failure != OnFailure::RollBack
+            && self.told_to_go_on.is_none_or(|told| told + WORD < at)
         {
-            broken.push(("P5", format!("deleted a pod on {node}, which was not Ready")));
+            let what = format!("a pause by {} ended, and nobody had asked for it", paused.by);
+            self.accuse("P7", at, what);
         }
-        if serving {
-            self.taken_down.insert(node.clone());
-        }
-        self.worst_down = self.worst_down.max(self.taken_down.len());
-        let own = world.store().get(Kind::DaemonSet, &self.namespace, &self.name);
-        let own = own.and_then(|object| object.daemon_set_fact()?.strategy.max_unavailable);
-        let budget = |intent: &Intent| {
-            let setting = intent.budgets.max_unavailable.or(own);
-            setting.map_or(1, |setting| setting.of(desired, Rounding::Up).max(1))
-        };
-        let limit = intents.iter().map(budget).max().unwrap_or(0);
-        if self.taken_down.len() > limit as usize {
-            let nodes: Vec<&str> = self.taken_down.iter().map(|node| &**node).collect();
-            broken.push(("P1", format!("{} down with a budget of {limit}: {}", nodes.len(), nodes.join(" "))));
-        }
-        broken.extend(self.check_pulls(&intents, &pod, &node, world, limit, desired));
-        for (promise, what) in broken {
-            self.accuse(promise, at, what);
-        }
-    }
-
-    fn check_selection(&self, forward: &[&Intent], node: &Str, at: Timestamp) -> Option<(&'static str, String)> {
-        let seen = self.nodes.get(node)?;
-        let settled = seen.labels_since + self.slack < at;
-        let selected =
-            forward.iter().any(|intent| intent.selector.as_ref().is_none_or(|selector| selector.matches(&seen.labels)));
-        (settled && !selected).then(|| ("P2", format!("{node} is not in the selector")))
-    }
-
-    fn check_partition(&self, forward: &[&Intent], node: &Str, at: Timestamp) -> Option<(&'static str, String)> {
-        let fleet = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
-        let keep = forward.iter().map(|intent| intent.partition.of(fleet, Rounding::Down)).min()?;
-        // Pods that somebody else took lately may not be known yet.
-        let recent = self.old_pods.iter().filter(|(seen, _)| *seen + self.slack >= at).map(|(_, count)| *count).max();
-        let left = self.old_count().max(recent.unwrap_or(0)).saturating_sub(1);
-        (left < keep as usize)
-            .then(|| ("P2", format!("left {left} old pods by deleting on {node}, the partition is {keep}")))
-    }
-
-    fn check_failing(
-        &self,
-        forward: &[&Intent],
-        serving: bool,
-        node: &Str,
-        at: Timestamp,
-    ) -> Option<(&'static str, String)> {
-        let strictest = forward
-            .iter()
-            .all(|intent| intent.acknowledged_halt == 0 && intent.gates.failure_threshold.of(1, Rounding::Up) <= 1);
-        if !serving || !strictest {
-            return None;
-        }
-        let known = self.failing.iter().find(|(uid, since)| {
-            // At the target of every intent that was in force: one that was just given up proves nothing.
-            let at_target = self.pods.get(*uid).is_some_and(|pod| {
-                forward.iter().all(|intent| intent.target.is_some() && pod.revision == intent.target)
-            });
-            let up =
-                self.pods.get(*uid).and_then(|pod| self.nodes.get(pod.node.as_ref()?)).is_some_and(|seen| seen.ready);
-            at_target && up && **since + self.slack < at
-        });
-        known.map(|(uid, _)| {
-            let on = self.pods.get(uid).and_then(|pod| pod.node.clone()).unwrap_or_default();
-            ("P4", format!("replaced a serving pod on {node} while the image fails on {on}"))
-        })
-    }
-
-    fn check_pulls(
-        &mut self,
-        intents: &[Intent],
-        pod: &PodFact,
-        node: &Str,
-        world: &World,
-        max_unavailable: u32,
-        desired: u32,
-    ) -> Option<(&'static str, String)> {
-        let daemon_set = world.store().get(Kind::DaemonSet, &self.namespace, &self.name)?.daemon_set_fact()?;
-        let images = daemon_set.template.images();
-        if images.iter().all(|image| world.fleet().has_image(node, image)) {
-            self.pulling.remove(node);
-            return None;
-        }
-        let pulled_already = pod.containers.iter().any(|container| !container.image_present);
-        if !self.pulling.insert(node.clone()) || pulled_already {
-            // It was at it already, in vain: nothing is added.
-            return None;
-        }
-        let limit = intents
-            .iter()
-            .map(|intent| intent.budgets.max_pulling.map_or(max_unavailable, |limit| limit.of(desired, Rounding::Up)))
-            .max()?;
-        (self.pulling.len() > limit as usize).then(|| {
-            let nodes: Vec<&str> = self.pulling.iter().map(|node| &**node).collect();
-            ("P6", format!("{} must pull with a limit of {limit}: {}", nodes.len(), nodes.join(" ")))
-        })
-    }
-
-    fn desired(&self, world: &World) -> u32 {
-        let daemon_set = world.store().get(Kind::DaemonSet, &self.namespace, &self.name);
-        let desired = daemon_set.and_then(|object| Some(object.daemon_set_fact()?.counters.desired));
-        desired.unwrap_or(0).max(u32::try_from(self.nodes.len()).unwrap_or(0))
-    }
-
-    fn target(&self) -> Option<&Str> {
-        self.intents.back()?.1.as_ref()?.target.as_ref()
+        self.records.is(at, record);
     }
 
     /// Nodes with a pod at another revision than the target, that is not about to end.
     fn old_count(&self) -> usize {
-        let Some(target) = self.target() else { return self.nodes.len() };
-        let old = self.pods.values().filter(|pod| pod.deletion_at.is_none() && pod.revision.as_ref() != Some(target));
+        let target = self.records.now().and_then(|record| record.as_ref()?.intent.target.as_ref());
+        let Some(target) = target else { return self.nodes.len() };
+        let facts = self.pods.values().map(|pod| &pod.fact);
+        let old = facts.filter(|pod| pod.deletion_at.is_none() && pod.revision.as_ref() != Some(target));
         old.filter_map(|pod| pod.node.as_ref()).collect::<BTreeSet<_>>().len()
     }
 
-    fn count_old(&mut self, now: Timestamp) {
-        let count = self.old_count();
-        if self.old_pods.back().is_none_or(|(_, known)| *known != count) {
-            self.old_pods.push_back((now, count));
-        }
-        while self.old_pods.len() > 1 && self.old_pods.get(1).is_some_and(|(next, _)| *next + self.slack < now) {
-            self.old_pods.pop_front();
-        }
-        // What was true until a moment ago is as recent as that moment.
-        if let Some((seen, _)) = self.old_pods.back_mut() {
-            *seen = now;
-        }
+    fn count(&mut self, now: Timestamp) {
+        let old = self.old_count();
+        self.old_pods.is(now, old);
+        let fleet = self.nodes.values().filter(|node| !node.tainted || self.tolerates()).count();
+        self.fleet.is(now, u32::try_from(fleet).unwrap_or(u32::MAX));
+    }
+
+    /// Whether the DaemonSet tolerates taints of any kind.
+    fn tolerates(&self) -> bool {
+        self.daemon_set.as_ref().is_some_and(|fact| !fact.template.tolerations().is_empty())
     }
 }
 
-/// Image and configuration failures that nothing but a person mends.
-fn fails_for_sure(state: &ContainerState) -> bool {
-    const SURE: [&str; 5] =
+/// A failure of a pod that nothing but a person mends, or that begins again and again.
+fn trouble_of(pod: &PodFact) -> Option<FaultKind> {
+    const IMAGES: [&str; 5] =
         ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "ErrImageNeverPull"];
-    matches!(state, ContainerState::Waiting { reason, .. } if SURE.contains(&&**reason))
+    pod.containers.iter().find_map(|container| match &container.state {
+        ContainerState::Waiting { reason, .. } if IMAGES.contains(&&**reason) => Some(FaultKind::PullFailed),
+        ContainerState::Waiting { reason, .. } if **reason == *"CrashLoopBackOff" => Some(FaultKind::CrashLoop),
+        _ => None,
+    })
 }

@@ -3,20 +3,23 @@
 use std::time::Duration;
 
 use super::author::Deletion;
-use super::case::{Act, Case, DAEMON_SET};
+use super::case::{Act, Case, DAEMON_SET, Tamper};
+use super::closing::next_move;
 use super::console::{Console, Orphans};
+use super::errand::Errand;
+use super::faults::{FaultKind, Faults};
 use super::network::{Network, Weather};
 use super::observer::{Observer, Violation};
-use crate::engine::command::{Command, Step, Takeover};
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::ORIGINAL_STRATEGY;
-use crate::engine::snapshot::{DriverView, NodeState, Phase, Snapshot};
+use super::story::story_of;
+use super::tamper::tamper;
+use crate::engine::command::{Command, CommandId, Refusal, Takeover};
+use crate::engine::record::{ORIGINAL_STRATEGY, lease_name};
+use crate::engine::snapshot::{NodeState, Phase, Why};
 use crate::engine::time::Timestamp;
 use crate::engine::{Role, Str};
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
-use crate::sim::world::scenario::ClusterFault;
-use crate::sim::world::store::{Change, ChangeKind};
+use crate::sim::world::scenario::{ClusterFault, Fault, FleetFault};
 
 /// How long after the calm a rollout may take to end.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -25,7 +28,7 @@ const ROUND: Duration = Duration::from_secs(15);
 /// How often what is shown is checked.
 const LOOK: Duration = Duration::from_secs(5);
 /// For how long a proof of the record is good, with a little for rounding.
-const FENCE: Duration = Duration::from_millis(550);
+const FENCE: Duration = Duration::from_millis(1050);
 
 /// What came of a run.
 #[derive(Clone, Debug)]
@@ -36,8 +39,8 @@ pub struct Report {
     pub violations: Vec<Violation>,
     /// How many pods rolldeck deleted.
     pub deletions: u64,
-    /// How many faults hit: of the world, of consoles, of their networks.
-    pub faults: u64,
+    /// What went wrong in the world, for consoles, and in their networks, by kind.
+    pub faults: Faults,
     /// The most nodes that rolldeck had taken down at once.
     pub worst_down: usize,
     /// How long it took, in the world's time.
@@ -67,13 +70,15 @@ pub fn play(case: &Case, story: Story) -> Report {
     let mut stage = Stage::new(case, story);
     stage.act();
     stage.close();
-    let faults =
-        stage.faults + stage.consoles.iter_mut().flatten().map(|console| console.network_mut().faults()).sum::<u64>();
+    for console in stage.consoles.iter().flatten() {
+        stage.faults.add(&console.faults());
+    }
+    stage.faults.add(stage.observer.faults());
     Report {
         seed: case.seed,
         violations: stage.observer.violations().to_vec(),
         deletions: stage.observer.deletions(),
-        faults,
+        faults: stage.faults,
         worst_down: stage.observer.worst_down(),
         took: stage.world.now().since(stage.began_at),
         digest: stage.world.digest(),
@@ -86,13 +91,18 @@ struct Stage<'a> {
     world: World,
     observer: Observer,
     consoles: [Option<Console>; 3],
+    errands: Vec<Errand>,
     orphans: Vec<Orphans>,
+    /// Consoles that are opened again, and when.
+    reopened: Vec<(Timestamp, usize)>,
+    /// Pauses that were asked for and are not settled, by whom.
+    pauses: Vec<(Str, CommandId)>,
     deletions: Vec<Deletion>,
     began_at: Timestamp,
     looked_at: Timestamp,
     weather: Weather,
     opened: u64,
-    faults: u64,
+    faults: Faults,
     kept: Story,
     story: Vec<String>,
     told: u64,
@@ -101,21 +111,30 @@ struct Stage<'a> {
 impl<'a> Stage<'a> {
     fn new(case: &'a Case, kept: Story) -> Self {
         let world = World::new(&case.scenario, case.seed);
-        let slack = FENCE + Duration::from_millis(2 * case.weather.max_delay);
-        let observer = Observer::new(&world, DAEMON_SET, slack);
+        let late = case.acts.iter().map(|(_, act)| act.lateness()).max().unwrap_or_default();
+        let slack = FENCE + late + Duration::from_millis(2 * case.weather.max_delay);
+        let wrong = case.scenario.faults.iter().filter_map(|(_, fault)| match fault {
+            Fault::Fleet(FleetFault::Clock { node, .. }) => Some(node.clone()),
+            _ => None,
+        });
+        let wrong = wrong.collect();
+        let observer = Observer::new(&world, DAEMON_SET, slack).with_wrong_clocks(wrong);
         let now = world.now();
         Self {
             case,
             world,
             observer,
             consoles: [const { None }; 3],
+            errands: Vec::new(),
             orphans: Vec::new(),
+            reopened: Vec::new(),
+            pauses: Vec::new(),
             deletions: Vec::new(),
             began_at: now,
             looked_at: now,
             weather: case.weather,
             opened: 0,
-            faults: case.scenario.faults.len() as u64,
+            faults: Faults::laid_down(case),
             kept,
             story: Vec::new(),
             told: 0,
@@ -138,7 +157,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Tells what changed in the world, and what consoles said.
+    /// Tells what changed in the world.
     fn tell_changes(&mut self) {
         if self.kept == Story::Dropped {
             return;
@@ -154,12 +173,22 @@ impl<'a> Stage<'a> {
         for (_, line) in lines {
             self.tell(|| line);
         }
+    }
+
+    /// Hears what consoles say, and holds them to it.
+    fn listen(&mut self) {
+        let now = self.world.now();
         let mut said = Vec::new();
-        for console in self.consoles.iter_mut().flatten() {
+        for console in self.consoles.iter_mut().flatten().chain(self.errands.iter_mut().map(Errand::console_mut)) {
             let who = console.identity().clone();
             said.extend(console.take_said().into_iter().map(|what| format!("{who} says: {what}")));
-            let settled = console.take_settled().into_iter();
-            said.extend(settled.map(|(id, result)| format!("{who} settled {id:?}: {result:?}")));
+            for (id, result) in console.take_settled() {
+                let pause = self.pauses.iter().position(|(by, pause)| *by == who && *pause == id);
+                if pause.map(|pause| self.pauses.swap_remove(pause)).is_some() && result.is_ok() {
+                    self.observer.pause_is_settled(&who, now);
+                }
+                said.push(format!("{who} settled {id:?}: {result:?}"));
+            }
         }
         for line in said {
             self.tell(|| line);
@@ -171,52 +200,99 @@ impl<'a> Stage<'a> {
         self.tell(|| format!("act: {act:?}"));
         match act {
             Act::Open(who) if self.consoles[*who].is_none() => self.open(*who),
+            Act::Open(_) => {}
             Act::Ask(who, command) => {
-                if let Some(console) = &mut self.consoles[*who] {
+                if self.consoles[*who].is_some() {
                     // What is refused is refused: an operator may ask for anything.
-                    let refused = console.command(command.clone(), now).err();
+                    let refused = self.ask(*who, command).err();
                     self.tell(|| refused.map(|refused| format!("refused: {refused}")).unwrap_or_default());
                 }
             }
+            Act::Errand(command) => self.run_errand(command),
             Act::Kill(who) => {
-                self.faults += 1;
-                self.orphans.extend(self.consoles[*who].take().map(Console::kill));
-            }
-            Act::BreakWatch(who, watched, span) => {
-                self.faults += 1;
-                if let Some(console) = &mut self.consoles[*who] {
-                    console.break_watch(*watched, now + *span, now);
+                if let Some(console) = self.consoles[*who].take() {
+                    self.faults.count(FaultKind::Killed);
+                    self.bury(console);
                 }
             }
+            Act::Trip(who, nth, trip) => self.with(*who, |console, _| console.set_trip(*nth, *trip)),
+            Act::BreakWatch(who, watched, span) => {
+                self.with(*who, |console, _| console.break_watch(*watched, now + *span, now));
+            }
+            Act::DelayWatch { who, watched, by, lasts } => {
+                self.with(*who, |console, _| console.delay_watch(*watched, *by, now + *lasts));
+            }
+            Act::ReplayWatch { who, watched, back } => {
+                self.with(*who, |console, world| console.replay_watch(*watched, *back, world.now()));
+            }
+            Act::StaleList { who, watched, back } => {
+                self.with(*who, |console, world| console.list_stale(*watched, *back, world));
+            }
             Act::Compact => self.world.inject(&ClusterFault::Compact.into()),
-            Act::Open(_) => {}
+            Act::Tamper(how) => {
+                if let Some(kind) = tamper(*how, &mut self.world) {
+                    self.faults.count(kind);
+                    self.observer.tampered(now);
+                }
+            }
         }
     }
 
-    fn open(&mut self, who: usize) {
+    fn with(&mut self, who: usize, what: impl FnOnce(&mut Console, &World)) {
+        if let Some(console) = &mut self.consoles[who] {
+            what(console, &self.world);
+        }
+    }
+
+    fn network(&mut self) -> Network {
         self.opened += 1;
-        let network = Network::new(self.weather, self.case.seed ^ (self.opened << 32));
-        let name = ["ops", "eve", "sam"][who];
-        let console = Console::open(&self.world, DAEMON_SET, &format!("{name}{}", self.opened), Role::Driver, network);
+        Network::new(self.weather, self.case.seed ^ (self.opened << 32))
+    }
+
+    fn open(&mut self, who: usize) {
+        let network = self.network();
+        let name = format!("{}{}", ["ops", "eve", "sam"][who], self.opened);
+        let console = Console::open(&self.world, DAEMON_SET, &name, Role::Driver, network);
         self.consoles[who] = Some(console.with_skew(self.case.skews[who]));
+    }
+
+    fn ask(&mut self, who: usize, command: &Command) -> Result<(), Refusal> {
+        let now = self.world.now();
+        let Some(console) = &mut self.consoles[who] else { return Ok(()) };
+        let id = console.command(command.clone(), now)?;
+        self.observer.asked(command, now);
+        match command.deed() {
+            Command::Pause { .. } => self.pauses.push((console.identity().clone(), id)),
+            Command::Drive(Takeover::Ask) => self.faults.count(FaultKind::Takeover),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn run_errand(&mut self, command: &Command) {
+        self.faults.count(FaultKind::Errand);
+        let network = self.network();
+        let name = format!("cli{}", self.opened);
+        let console = Console::open(&self.world, DAEMON_SET, &name, Role::Errand, network);
+        self.errands.push(Errand::new(console, command.clone(), self.world.now()));
+    }
+
+    fn bury(&mut self, console: Console) {
+        self.faults.add(&console.faults());
+        self.orphans.push(console.kill());
     }
 
     /// Lets the world and all processes go on until then.
     fn run_until(&mut self, end: Timestamp) {
         loop {
-            for console in self.consoles.iter_mut().flatten() {
-                console.step(&mut self.world, &mut self.deletions);
-            }
-            for orphans in &mut self.orphans {
-                orphans.step(&mut self.world, &mut self.deletions);
-            }
-            self.tell_changes();
-            self.observer.look(&self.world, &mut self.deletions);
-            self.check_what_is_shown();
-            let consoles = self.consoles.iter().flatten().filter_map(Console::next_at);
-            let orphans = self.orphans.iter().filter_map(Orphans::next_at);
-            let next = consoles.chain(orphans).chain(self.world.next_at()).min();
+            self.step();
             let now = self.world.now();
+            let consoles = self.consoles.iter().flatten().filter_map(Console::next_at);
+            let errands = self.errands.iter().filter_map(Errand::next_at);
+            let orphans = self.orphans.iter().filter_map(Orphans::next_at);
+            let reopened = self.reopened.iter().map(|(at, _)| *at);
+            let ours = consoles.chain(errands).chain(orphans).chain(reopened);
+            let next = ours.chain(self.world.next_at()).min();
             match next {
                 Some(next) if next < end => {
                     // What is due at once is due a millisecond later at the latest: nothing spins.
@@ -228,14 +304,57 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// P8: every node that does not move says why.
+    /// Lets everybody act as of the world's present, and the observer look.
+    fn step(&mut self) {
+        let now = self.world.now();
+        for who in 0..self.consoles.len() {
+            let Some(console) = &mut self.consoles[who] else { continue };
+            console.step(&mut self.world, &mut self.deletions);
+            if let Some(again) = console.dead() {
+                self.reopened.push((now + again, who));
+                if let Some(console) = self.consoles[who].take() {
+                    self.bury(console);
+                }
+            }
+        }
+        for errand in &mut self.errands {
+            let asked = errand.step(&mut self.world, &mut self.deletions);
+            if let Some((id, command)) = asked {
+                self.observer.asked(&command, now);
+                if matches!(command.deed(), Command::Pause { .. }) {
+                    self.pauses.push((errand.console_mut().identity().clone(), id));
+                }
+            }
+        }
+        for orphans in &mut self.orphans {
+            orphans.step(&mut self.world, &mut self.deletions);
+        }
+        self.orphans.retain(|orphans| orphans.next_at().is_some());
+        self.tell_changes();
+        self.observer.look(&self.world, &mut self.deletions);
+        self.listen();
+        while let Some(over) = self.errands.iter().position(|errand| errand.is_over(now)) {
+            let errand = self.errands.swap_remove(over);
+            self.bury(errand.into_console());
+        }
+        let due = self.reopened.iter().filter(|(at, _)| *at <= now).map(|(_, who)| *who).collect::<Vec<_>>();
+        self.reopened.retain(|(at, _)| *at > now);
+        for who in due {
+            if self.consoles[who].is_none() {
+                self.open(who);
+            }
+        }
+        self.check_what_is_shown();
+    }
+
+    /// P8: every node that does not move says why. P10: what is shown as fact is one.
     fn check_what_is_shown(&mut self) {
         let now = self.world.now();
         if now < self.looked_at + LOOK {
             return;
         }
         self.looked_at = now;
-        for console in self.consoles.iter_mut().flatten() {
+        for console in self.consoles.iter_mut().flatten().filter(|console| console.is_awake()) {
             let snapshot = console.snapshot(now);
             if snapshot.phase == Phase::Loading {
                 continue;
@@ -247,14 +366,16 @@ impl<'a> Stage<'a> {
             if let Some(node) = silent {
                 self.observer.accuse("P8", now, format!("{} is {} and does not say why", node.name, node.state));
             }
+            let told_old_at = console.told_old_at();
+            self.observer.check_shown(console.identity(), &snapshot, told_old_at, now);
         }
     }
 
     /// The calm: everything works again, and an operator brings the rollout to an end.
     fn close(&mut self) {
         self.weather = Weather::FINE;
-        for console in self.consoles.iter_mut().flatten() {
-            console.network_mut().weather = Weather::FINE;
+        for console in self.consoles.iter_mut().flatten().chain(self.errands.iter_mut().map(Errand::console_mut)) {
+            console.calm_down();
         }
         let deadline = self.world.now() + PATIENCE;
         while !self.is_over() {
@@ -272,9 +393,8 @@ impl<'a> Stage<'a> {
     fn is_over(&self) -> bool {
         let store = self.world.store();
         let Some(daemon_set) = store.get(Kind::DaemonSet, DAEMON_SET.0, DAEMON_SET.1) else { return true };
-        let lease = crate::engine::record::lease_name(DAEMON_SET.1);
-        let recorded = store.get(Kind::Lease, DAEMON_SET.0, &lease).and_then(|lease| lease.lease_fact());
-        let recorded = recorded.is_some_and(|lease| lease.record != Ok(None));
+        let lease = store.get(Kind::Lease, DAEMON_SET.0, &lease_name(DAEMON_SET.1));
+        let recorded = lease.and_then(|lease| lease.lease_fact()).is_some_and(|lease| lease.record != Ok(None));
         let Some(fact) = daemon_set.daemon_set_fact() else { return true };
         let counters = fact.counters;
         !recorded
@@ -291,11 +411,17 @@ impl<'a> Stage<'a> {
             self.open(0);
             return;
         }
-        let bad = self.case.bad_images.clone();
+        let lease = self.world.store().get(Kind::Lease, DAEMON_SET.0, &lease_name(DAEMON_SET.1));
+        if lease.and_then(|lease| lease.lease_fact()).is_some_and(|lease| lease.record.is_err()) {
+            // A record that nobody can read is deleted by hand, as the console advises.
+            tamper(Tamper::Delete, &mut self.world);
+            self.observer.tampered(now);
+            return;
+        }
         let Some(console) = &mut self.consoles[0] else { return };
         let snapshot = console.snapshot(now);
-        let Some(command) = next_move(&snapshot, &bad) else { return };
-        let refused = console.command(command.clone(), now).err();
+        let Some(command) = next_move(&snapshot, &self.case.bad_images) else { return };
+        let refused = self.ask(0, &command).err();
         self.tell(|| format!("closing: {command:?} {refused:?}"));
     }
 
@@ -307,81 +433,8 @@ impl<'a> Stage<'a> {
             .nodes
             .iter()
             .filter(|node| node.state != NodeState::Updated)
-            .map(|node| {
-                let why = crate::engine::snapshot::Why { node, at: snapshot.at };
-                format!("{} {} ({why})", node.name, node.state)
-            })
+            .map(|node| format!("{} {} ({})", node.name, node.state, Why { node, at: snapshot.at }))
             .collect();
         format!("{} · {} · {:?} · {}", snapshot.doing(), snapshot.driving(), snapshot.alarms, nodes.join(", "))
-    }
-}
-
-/// A change of the world in a line; `None` for what says nothing.
-fn story_of(change: &Change) -> Option<String> {
-    let (object, before) = (&change.object, change.before.as_deref());
-    let name = &object.meta.name;
-    if let Some(pod) = object.pod_fact() {
-        let was = before.and_then(|before| before.pod_fact());
-        let seen = |pod: &crate::engine::facts::PodFact| {
-            let reasons: Vec<String> =
-                pod.containers.iter().map(|container| format!("{:?}", container.state)).collect();
-            (pod.ready, pod.deletion_at, reasons)
-        };
-        let changed = change.kind != ChangeKind::Modified || was.as_ref().map(seen) != Some(seen(&pod));
-        let node = pod.node.as_deref().unwrap_or("?");
-        let revision = pod.revision.as_deref().unwrap_or("?");
-        return changed.then(|| {
-            let (ready, deletion, reasons) = seen(&pod);
-            format!(
-                "pod {name} on {node} at {revision}: {:?} ready={ready} going={} {reasons:?}",
-                change.kind,
-                deletion.is_some()
-            )
-        });
-    }
-    if let Some(node) = object.node_fact() {
-        let was = before.and_then(|before| before.node_fact()).map(|node| node.ready);
-        return (was != Some(node.ready)).then(|| format!("node {name}: Ready {:?}", node.ready));
-    }
-    if let Some(fact) = object.daemon_set_fact() {
-        let was = before.and_then(|before| before.daemon_set_fact());
-        let spec = |fact: &crate::engine::facts::DaemonSetFact| (fact.strategy.kind, fact.template.images());
-        let (strategy, images) = spec(&fact);
-        return (was.as_ref().map(spec) != Some(spec(&fact))).then(|| format!("daemonset: {strategy:?} {images:?}"));
-    }
-    let lease = object.lease_fact().filter(|_| name.starts_with("rolldeck-"))?;
-    let was = before.and_then(|before| before.lease_fact());
-    let seen = |lease: &crate::engine::facts::LeaseFact| (lease.holder.clone(), lease.record.clone());
-    (was.as_ref().map(seen) != Some(seen(&lease))).then(|| {
-        let record = lease.record.as_ref().ok().and_then(|record| serde_json::to_string(record).ok());
-        format!("lease: held by {:?}, {}", lease.holder, record.unwrap_or_default())
-    })
-}
-
-fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
-    let is_bad = |images: &[(Str, Str)]| images.iter().any(|(_, image)| bad.contains(image));
-    let current_is_bad = snapshot.to.as_ref().is_some_and(|revision| is_bad(&revision.images));
-    let good = snapshot.revisions.iter().find(|revision| revision.number.is_some() && !is_bad(&revision.images));
-    let goes_to_bad = current_is_bad && !matches!(snapshot.phase, Phase::Loading | Phase::Releasing);
-    if let Some(revision) = good.filter(|_| goes_to_bad) {
-        return Some(Command::Undo { to: revision.number });
-    }
-    let drives = matches!(snapshot.driver, DriverView::You { .. } | DriverView::Other { .. });
-    match &snapshot.phase {
-        // Whoever released is gone: somebody has to bring it to its end.
-        Phase::Releasing if !drives => Some(Command::Drive(Takeover::Ask)),
-        Phase::Loading | Phase::Releasing => None,
-        Phase::Idle if !snapshot.adopted => None,
-        Phase::Paused(_) | Phase::Halted => Some(Command::Resume),
-        Phase::Native if snapshot.adopted || !snapshot.alarms.is_empty() => Some(Command::Pause { why: None }),
-        Phase::Native => None,
-        Phase::Idle => Some(Command::Release(crate::engine::command::Early::Accept)),
-        _ if !drives && snapshot.plan.allowed == snapshot.counts.nodes => Some(Command::Drive(Takeover::Ask)),
-        _ if snapshot.plan.selector.is_some() => Some(Command::Select(None)),
-        _ if snapshot.plan.allowed < snapshot.counts.nodes => {
-            Some(Command::Step(Step::Updated(IntOrPercent::Percent(100))))
-        }
-        _ if !drives => Some(Command::Drive(Takeover::Ask)),
-        _ => None,
     }
 }

@@ -91,7 +91,7 @@ impl Shrinker {
             case.scenario.sites.retain(|site| used.contains(&site.name));
         });
         for nth in 0..self.best.scenario.nodes.len() {
-            self.try_change(|case| case.scenario.nodes[nth].labels = std::iter::empty::<(&str, &str)>().collect());
+            self.try_change(|case| case.scenario.nodes[nth].labels = Default::default());
         }
     }
 
@@ -101,6 +101,7 @@ impl Shrinker {
         self.try_change(|case| case.weather.lost_answers = 0);
         self.try_change(|case| case.weather.throttled = 0);
         self.try_change(|case| case.weather.not_sent = 0);
+        self.try_change(|case| case.weather.server_errors = 0);
         self.try_change(|case| case.weather.max_delay = Weather::FINE.max_delay);
         for nth in 0..self.best.skews.len() {
             self.try_change(|case| case.skews[nth] = 0);
@@ -114,7 +115,6 @@ impl Shrinker {
             self.try_change(|case| case.scenario.daemon_sets[nth].grace_secs = 1);
             self.try_change(|case| case.scenario.daemon_sets[nth].max_unavailable = IntOrPercent::Int(1));
         }
-        self.drop_from(|case| &mut case.scenario.images);
     }
 }
 

@@ -18,6 +18,9 @@ use super::wire;
 /// How often we look whether the controller has seen a template.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// The quota by which pods are refused.
+const NO_MORE_PODS: &str = "no-more-pods";
+
 /// Makes the writes of one fault. What is to be changed and is not there is left alone.
 pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(), Trouble> {
     let done = match fault {
@@ -51,6 +54,19 @@ pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(
             let change = json!({"spec": {"updateStrategy": strategy}});
             patch(client, Write::Merge, &daemon_set_path(daemon_set), &change).await
         }
+        ClusterFault::RefusePods { namespace, .. } => {
+            let quota = json!({
+                "apiVersion": "v1",
+                "kind": "ResourceQuota",
+                "metadata": {"name": NO_MORE_PODS, "namespace": &**namespace},
+                "spec": {"hard": {"pods": "0"}},
+            });
+            patch(client, Write::Create, &quotas_path(namespace), &quota).await
+        }
+        ClusterFault::AdmitPods { namespace } => {
+            let path = format!("{}/{NO_MORE_PODS}", quotas_path(namespace));
+            patch(client, Write::Delete, &path, &json!({})).await
+        }
         // No API server cuts its log because a client asks.
         ClusterFault::Compact => Ok(()),
     };
@@ -67,6 +83,10 @@ async fn patch(client: &Client, write: Write, path: &str, body: &Value) -> Resul
 
 fn node_path(node: &str) -> String {
     format!("/api/v1/nodes/{node}")
+}
+
+fn quotas_path(namespace: &str) -> String {
+    format!("/api/v1/namespaces/{namespace}/resourcequotas")
 }
 
 /// The path of a DaemonSet that is called `namespace/name`.

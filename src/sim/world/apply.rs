@@ -177,6 +177,8 @@ impl World {
                 };
                 spec.strategy = UpdateStrategy { raw: strategy_json(&strategy), ..strategy };
             }),
+            ClusterFault::RefusePods { namespace, why } => self.store.refuse_pods(namespace, Some(why.clone())),
+            ClusterFault::AdmitPods { namespace } => self.store.refuse_pods(namespace, None),
             ClusterFault::Compact => {
                 self.store.keep(0);
                 self.store.keep(DEFAULT_LOG);

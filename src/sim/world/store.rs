@@ -81,6 +81,8 @@ pub struct Store {
     tables: [Table; Kind::ALL.len()],
     logs: [Log; Kind::ALL.len()],
     rng: fastrand::Rng,
+    /// Namespaces in which no pod is admitted, and what is said of it.
+    refused: BTreeMap<Str, Str>,
     /// Changes that the world has still to pass on to its controllers; `None` for a store on its own.
     fresh: Option<Vec<Change>>,
 }
@@ -93,6 +95,7 @@ impl Store {
             tables: std::array::from_fn(|_| Table::new()),
             logs: std::array::from_fn(|_| Log::new(DEFAULT_LOG)),
             rng: fastrand::Rng::with_seed(seed),
+            refused: BTreeMap::new(),
             fresh: None,
         }
     }
@@ -160,10 +163,18 @@ impl Store {
         self.logs.iter().fold(0, |digest, log| digest.rotate_left(7) ^ log.digest())
     }
 
+    /// Refuses the pods of a namespace from now on, or admits them again.
+    pub(super) fn refuse_pods(&mut self, namespace: &Str, why: Option<Str>) {
+        match why {
+            Some(why) => drop(self.refused.insert(namespace.clone(), why)),
+            None => drop(self.refused.remove(namespace)),
+        }
+    }
+
     /// Creates an object.
     ///
     /// # Errors
-    /// `AlreadyExists`, `Invalid`, or `NotFound` for its namespace.
+    /// `AlreadyExists`, `Invalid`, `Forbidden` for a pod that is not admitted, or `NotFound` for its namespace.
     pub fn create(&mut self, mut object: Object, now: Timestamp, by: Writer<'_>) -> Result<Arc<Object>, ApiError> {
         let kind = object.kind();
         self.check_namespace(&object)?;
@@ -177,6 +188,11 @@ impl Store {
             self.generate_name(&mut object)?;
         }
         admission::on_create(&mut object, by.manager)?;
+        if kind == Kind::Pod
+            && let Some(why) = self.refused.get(&object.meta.namespace)
+        {
+            return Err(ApiError::forbidden(kind, &object.meta.name, why));
+        }
         if self.get(kind, &object.meta.namespace, &object.meta.name).is_some() {
             return Err(ApiError::already_exists(kind, &object.meta.name));
         }

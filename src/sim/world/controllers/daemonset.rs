@@ -54,6 +54,8 @@ pub(in crate::sim::world) struct DaemonSets {
     queue: BTreeMap<Str, Timestamp>,
     expectations: BTreeMap<Str, Expectations>,
     failed_pods: BTreeMap<(Str, Str), BackOff>,
+    /// How often in a row the API server refused a set's pods.
+    refusals: BTreeMap<Str, u32>,
     rng: fastrand::Rng,
 }
 
@@ -101,6 +103,7 @@ impl DaemonSets {
             queue: BTreeMap::new(),
             expectations: BTreeMap::new(),
             failed_pods: BTreeMap::new(),
+            refusals: BTreeMap::new(),
             rng: fastrand::Rng::with_seed(seed),
         }
     }

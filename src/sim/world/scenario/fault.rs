@@ -141,6 +141,18 @@ pub enum ClusterFault {
         /// `maxUnavailable`, when it changes too.
         max_unavailable: Option<IntOrPercent>,
     },
+    /// No pod of a namespace is admitted any more: a quota, or a webhook that says no.
+    RefusePods {
+        /// The namespace.
+        namespace: Str,
+        /// What the API server says.
+        why: Str,
+    },
+    /// Its pods are admitted again.
+    AdmitPods {
+        /// The namespace.
+        namespace: Str,
+    },
     /// The log of changes is cut: open watches that lag behind expire.
     Compact,
 }

@@ -19,6 +19,8 @@ use super::super::eligibility::Verdict;
 use super::super::record;
 use super::{BURST, BY, BackOff, COMPONENT, DaemonSets, Expectations, Sync};
 
+/// How long a sync that failed waits for the next try, at first and at most.
+const RETRY: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1000));
 /// The back-off of a failing pod on one node: the first, and the longest.
 const FAILED_BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(900));
 
@@ -107,11 +109,22 @@ impl DaemonSets {
         if !wanting.is_empty() {
             let pattern = pod_pattern(sync);
             for node in wanting.iter().take(BURST) {
-                if let Ok(created) = store.create(pod_for(&pattern, sync, node), now, BY) {
-                    expected.creations += 1;
-                    let message = format!("Created pod: {}", created.meta.name);
-                    record(store, COMPONENT, sync.object, (EventType::Normal, "SuccessfulCreate", message), now);
+                match store.create(pod_for(&pattern, sync, node), now, BY) {
+                    Ok(created) => {
+                        expected.creations += 1;
+                        let message = format!("Created pod: {}", created.meta.name);
+                        record(store, COMPONENT, sync.object, (EventType::Normal, "SuccessfulCreate", message), now);
+                    }
+                    Err(refused) => {
+                        let message = format!("Error creating: {refused}");
+                        record(store, COMPONENT, sync.object, (EventType::Warning, "FailedCreate", message), now);
+                        self.try_again(&sync.object.meta.uid, now);
+                        break;
+                    }
                 }
+            }
+            if expected.creations > 0 {
+                self.refusals.remove(&sync.object.meta.uid);
             }
         }
         for pod in condemned.iter().take(BURST) {
@@ -126,6 +139,16 @@ impl DaemonSets {
             self.enqueue(&sync.object.meta.uid, now);
         }
         self.expectations.insert(sync.object.meta.uid.clone(), expected);
+    }
+}
+
+impl DaemonSets {
+    /// The work queue's back-off after a sync that failed: a few milliseconds, doubled each time.
+    fn try_again(&mut self, uid: &Str, now: Timestamp) {
+        let failures = self.refusals.entry(uid.clone()).or_default();
+        let wait = RETRY.0.saturating_mul(1 << (*failures).min(20)).min(RETRY.1);
+        *failures += 1;
+        self.enqueue_at(uid, now + wait);
     }
 }
 

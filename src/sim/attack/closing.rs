@@ -1,0 +1,39 @@
+//! The operator who wants to go home: what to ask next so that a rollout comes to its end, as the screen has it.
+
+use crate::engine::Str;
+use crate::engine::command::{Command, Early, Step, Takeover};
+use crate::engine::quantity::IntOrPercent;
+use crate::engine::snapshot::{DriverView, Phase, Snapshot};
+
+/// What that operator asks next.
+pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
+    let is_bad = |images: &[(Str, Str)]| images.iter().any(|(_, image)| bad.contains(image));
+    let current_is_bad = snapshot.to.as_ref().is_some_and(|revision| is_bad(&revision.images));
+    let good = snapshot.revisions.iter().find(|revision| revision.number.is_some() && !is_bad(&revision.images));
+    let goes_to_bad = current_is_bad && !matches!(snapshot.phase, Phase::Loading | Phase::Releasing);
+    if let Some(revision) = good.filter(|_| goes_to_bad) {
+        return Some(Command::Undo { to: revision.number });
+    }
+    let drives = matches!(snapshot.driver, DriverView::You { .. } | DriverView::Other { .. });
+    match &snapshot.phase {
+        // Whoever released is gone: somebody has to bring it to its end.
+        Phase::Releasing if !drives => Some(Command::Drive(Takeover::Ask)),
+        Phase::Loading | Phase::Releasing => None,
+        // What a rollout left behind whose record is gone.
+        Phase::Idle | Phase::Native if !snapshot.adopted && snapshot.original_strategy.is_some() => {
+            Some(Command::Release(Early::Accept))
+        }
+        Phase::Idle if !snapshot.adopted => None,
+        Phase::Paused(_) | Phase::Halted => Some(Command::Resume),
+        Phase::Native if snapshot.adopted || !snapshot.alarms.is_empty() => Some(Command::Pause { why: None }),
+        Phase::Native => None,
+        Phase::Idle => Some(Command::Release(Early::Accept)),
+        _ if !drives && snapshot.plan.allowed == snapshot.counts.nodes => Some(Command::Drive(Takeover::Ask)),
+        _ if snapshot.plan.selector.is_some() => Some(Command::Select(None)),
+        _ if snapshot.plan.allowed < snapshot.counts.nodes => {
+            Some(Command::Step(Step::Updated(IntOrPercent::Percent(100))))
+        }
+        _ if !drives => Some(Command::Drive(Takeover::Ask)),
+        _ => None,
+    }
+}

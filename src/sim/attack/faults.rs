@@ -1,0 +1,231 @@
+//! What can go wrong, by kind, and how often it did: so that one can see that none is missing.
+
+use std::fmt;
+
+use super::case::{Act, Case, Trip};
+use crate::engine::facts::StrategyKind;
+use crate::sim::world::scenario::{ClusterFault, Fault, FleetFault};
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident = $words:literal,)*) => {
+        /// A kind of fault.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+        pub enum FaultKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl FaultKind {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$kind,)*];
+
+            /// In words.
+            pub const fn words(self) -> &'static str {
+                match self { $(Self::$kind => $words,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A node lost the network for a while.
+    NodeCut = "node cut off",
+    /// A node lost power for a while.
+    NodeOff = "node without power",
+    /// A node went for good.
+    NodeGone = "node gone for good",
+    /// A node joined.
+    NodeJoined = "node joined",
+    /// A node's labels were changed.
+    Relabelled = "node relabelled",
+    /// A node was cordoned.
+    Cordoned = "node cordoned",
+    /// A node was tainted.
+    Tainted = "node tainted",
+    /// A node's disk was full.
+    DiskFull = "disk full",
+    /// A node's clock was off.
+    NodeClock = "node clock off",
+    /// A node's readiness probes failed.
+    ProbesFail = "probes failed",
+    /// Pods were evicted by their kubelet.
+    Evicted = "pods evicted",
+    /// Pods were deleted by somebody else.
+    PodsDeleted = "pods deleted by others",
+    /// The API server refused new pods.
+    PodsRefused = "pods refused",
+    /// A site's link was slow.
+    SlowLink = "link slow",
+    /// The registry refused an image for a while.
+    Registry = "registry failing",
+    /// A pull failed on a node.
+    PullFailed = "pull failed",
+    /// A container crashed again and again.
+    CrashLoop = "crash loop",
+    /// Somebody else changed the template.
+    Deployed = "template changed by others",
+    /// Somebody else set the strategy back.
+    Flipped = "strategy flipped back",
+    /// Somebody else changed `maxUnavailable`.
+    BudgetEdited = "maxUnavailable edited",
+    /// The record was edited by hand.
+    RecordEdited = "record edited",
+    /// The record was made unreadable.
+    RecordGarbled = "record garbled",
+    /// The lease was deleted.
+    LeaseDeleted = "lease deleted",
+    /// A watch was lost.
+    WatchLost = "watch lost",
+    /// A watch was late.
+    WatchLate = "watch late",
+    /// A watch told again what it had told.
+    WatchReplayed = "watch replayed",
+    /// A list came from a stale cache.
+    ListStale = "list stale",
+    /// A watch had expired (410).
+    WatchExpired = "watch expired (410)",
+    /// A request was lost on its way.
+    RequestLost = "request lost (timeout)",
+    /// An answer was lost: the request took effect.
+    AnswerLost = "answer lost, effect done",
+    /// The API server failed before it did anything.
+    ServerError = "server error (5xx)",
+    /// The API server failed after it did what was asked.
+    ServerErrorDone = "server error, effect done",
+    /// The API server throttled a request.
+    Throttled = "throttled (429)",
+    /// A write met another (409).
+    Conflict = "conflict (409)",
+    /// A request could not be sent.
+    NotSent = "request not sent",
+    /// A console was killed.
+    Killed = "console killed",
+    /// A console was killed right before it sent a write.
+    KilledBefore = "killed before an effect",
+    /// A console was killed right after it sent a write.
+    KilledAfter = "killed after an effect",
+    /// A console stood still between its decision and the write.
+    Suspended = "console suspended",
+    /// A console's clock was off.
+    ConsoleClock = "console clock off",
+    /// A second console wanted to drive.
+    Takeover = "second driver",
+    /// A one-shot command ran beside consoles.
+    Errand = "errand beside consoles",
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.words())
+    }
+}
+
+/// How often each kind of fault struck.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Faults([u64; FaultKind::ALL.len()]);
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self([0; FaultKind::ALL.len()])
+    }
+}
+
+impl Faults {
+    /// It struck.
+    pub fn count(&mut self, kind: FaultKind) {
+        self.0[kind as usize] += 1;
+    }
+
+    /// How often that struck.
+    pub fn of(&self, kind: FaultKind) -> u64 {
+        self.0[kind as usize]
+    }
+
+    /// How often any struck.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Each kind with how often it struck.
+    pub fn by_kind(&self) -> impl Iterator<Item = (FaultKind, u64)> {
+        FaultKind::ALL.iter().map(|kind| (*kind, self.of(*kind)))
+    }
+
+    /// Adds those of others.
+    pub fn add(&mut self, others: &Self) {
+        for (sum, more) in self.0.iter_mut().zip(&others.0) {
+            *sum += more;
+        }
+    }
+
+    /// What a case lays down beforehand; what depends on how it goes is counted where it strikes.
+    pub(super) fn laid_down(case: &Case) -> Self {
+        let mut faults = Self::default();
+        for (_, fault) in &case.scenario.faults {
+            if let Some(kind) = of_world(fault) {
+                faults.count(kind);
+            }
+        }
+        faults
+    }
+}
+
+/// The kind of a fault of the world; `None` for what ends one.
+fn of_world(fault: &Fault) -> Option<FaultKind> {
+    Some(match fault {
+        Fault::Fleet(fault) => match fault {
+            FleetFault::Cut(_) => FaultKind::NodeCut,
+            FleetFault::PowerOff(_) => FaultKind::NodeOff,
+            FleetFault::Leave(_) => FaultKind::NodeGone,
+            FleetFault::Join(_) => FaultKind::NodeJoined,
+            FleetFault::ProbesFail(_) => FaultKind::ProbesFail,
+            FleetFault::DiskFull(_) => FaultKind::DiskFull,
+            FleetFault::EvictAll(_) => FaultKind::Evicted,
+            FleetFault::Link { .. } => FaultKind::SlowLink,
+            FleetFault::Registry { error: Some(_), .. } => FaultKind::Registry,
+            FleetFault::Clock { offset_millis, .. } if *offset_millis != 0 => FaultKind::NodeClock,
+            FleetFault::Clock { .. }
+            | FleetFault::Registry { error: None, .. }
+            | FleetFault::PowerOn(_)
+            | FleetFault::Restore(_)
+            | FleetFault::ProbesPass(_)
+            | FleetFault::DiskFree(_)
+            | FleetFault::Publish(_) => return None,
+        },
+        Fault::Cluster(fault) => match fault {
+            ClusterFault::Label { .. } => FaultKind::Relabelled,
+            ClusterFault::Cordon(_) => FaultKind::Cordoned,
+            ClusterFault::Taint { .. } => FaultKind::Tainted,
+            ClusterFault::DeletePods { .. } => FaultKind::PodsDeleted,
+            ClusterFault::SetImages { .. } => FaultKind::Deployed,
+            ClusterFault::SetStrategy { kind: StrategyKind::RollingUpdate, .. } => FaultKind::Flipped,
+            ClusterFault::SetStrategy { .. } => FaultKind::BudgetEdited,
+            ClusterFault::RefusePods { .. } => FaultKind::PodsRefused,
+            ClusterFault::AdmitPods { .. }
+            | ClusterFault::Uncordon(_)
+            | ClusterFault::Untaint { .. }
+            | ClusterFault::DeleteNode(_)
+            | ClusterFault::Compact => return None,
+        },
+    })
+}
+
+impl Trip {
+    /// The kind of fault that it is once it strikes.
+    pub(super) fn kind(&self) -> FaultKind {
+        match self {
+            Self::KillBefore { .. } => FaultKind::KilledBefore,
+            Self::KillAfter { .. } => FaultKind::KilledAfter,
+            Self::Suspend { .. } => FaultKind::Suspended,
+        }
+    }
+}
+
+impl Act {
+    /// Whether it lets a watch be this much later than the network makes it.
+    pub(super) fn lateness(&self) -> std::time::Duration {
+        match self {
+            Self::DelayWatch { by, .. } => *by,
+            _ => std::time::Duration::ZERO,
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! One deletion, held against the promises.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::{Deletion, Down, NodeSeen, Observer, Pod, ROUNDED};
+use crate::engine::Str;
+use crate::engine::quantity::Rounding;
+use crate::engine::record::{Direction, EXCEPTIONS_LIMIT, Intent, Record};
+use crate::engine::time::Timestamp;
+use crate::sim::world::World;
+
+/// A promise, and how it was broken.
+type Broken = Option<(&'static str, String)>;
+
+/// A deletion at the moment when the API server accepted it; what is known is the state just before it.
+struct Trial<'a> {
+    node: &'a Str,
+    pod: &'a Pod,
+    at: Timestamp,
+    /// The records that were in force within the slack.
+    records: Vec<&'a Record>,
+    desired: u32,
+    /// The most nodes that may be down by any of the intents.
+    limit: u32,
+}
+
+impl<'a> Trial<'a> {
+    fn intents(&self) -> impl Iterator<Item = &'a Intent> {
+        self.records.iter().map(|record| &record.intent)
+    }
+
+    /// The intents, if all of them go forward.
+    fn forward(&self) -> Option<Vec<&'a Intent>> {
+        self.intents().all(|intent| intent.direction == Direction::Forward).then(|| self.intents().collect())
+    }
+}
+
+impl Observer {
+    pub(super) fn judge(&mut self, deletion: &Deletion, at: Timestamp, world: &World) {
+        self.deletions += 1;
+        let Some(pod) = self.pods.remove(&deletion.uid) else { return };
+        if let Some(node) = pod.fact.node.clone() {
+            self.forget_who_serves(at);
+            if self.serves_for_sure(&pod, at) {
+                self.taken_down.insert(node.clone(), Down::default());
+            }
+            let pulls = self.must_pull(&node, &pod, at, world);
+            self.pods.insert(deletion.uid.clone(), pod);
+            let broken = self.charges(deletion, &node, at, pulls);
+            broken.into_iter().for_each(|(promise, what)| self.accuse(promise, at, what));
+            self.given.insert(node, at);
+            self.worst_down = self.worst_down.max(self.down(at).len());
+        } else {
+            self.pods.insert(deletion.uid.clone(), pod);
+        }
+    }
+
+    fn charges(&self, deletion: &Deletion, node: &Str, at: Timestamp, pulls: Pulls) -> Vec<(&'static str, String)> {
+        let Some(pod) = self.pods.get(&deletion.uid) else { return Vec::new() };
+        let records: Vec<&Record> = self.records.at(at).flatten().collect();
+        let desired = self.daemon_set.as_ref().map_or(0, |fact| fact.counters.desired);
+        let desired = desired.max(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        let own = self.own_budget.at(at).map(|own| own.map_or(0, |own| own.of(desired, Rounding::Up))).max();
+        let own = own.unwrap_or(0).max(1);
+        let limit =
+            |intent: &Intent| intent.budgets.max_unavailable.map_or(own, |setting| setting.of(desired, Rounding::Up));
+        let limit = records.iter().map(|record| limit(&record.intent)).max().unwrap_or(0);
+        let trial = Trial { node, pod, at, records, desired, limit };
+        let mut broken = vec![
+            self.check_pause(&trial, deletion),
+            self.check_ready(&trial),
+            self.check_announced(&trial),
+            self.check_budget(&trial),
+            self.check_pulls(&trial, pulls),
+        ];
+        if let Some(forward) = trial.forward() {
+            broken.push(self.check_selection(&trial, &forward));
+            broken.push(self.check_partition(&trial, &forward));
+            broken.push(self.check_failing(&trial, &forward));
+        }
+        broken.into_iter().flatten().collect()
+    }
+
+    fn check_pause(&self, trial: &Trial<'_>, deletion: &Deletion) -> Broken {
+        let (by, node) = (&deletion.by, trial.node);
+        let paused = trial.intents().all(|intent| intent.paused.is_some());
+        paused.then(|| ("P3", format!("{by} deleted a pod on {node} while paused or without a rollout")))
+    }
+
+    fn check_ready(&self, trial: &Trial<'_>) -> Broken {
+        let seen = self.nodes.get(trial.node)?;
+        let known = !seen.ready && seen.ready_since + self.slack < trial.at;
+        known.then(|| ("P5", format!("deleted a pod on {}, which was not Ready", trial.node)))
+    }
+
+    fn check_announced(&self, trial: &Trial<'_>) -> Broken {
+        let announced = trial.records.iter().any(|record| {
+            let taken = &record.progress.taken;
+            taken.contains(trial.node) || taken.len() >= EXCEPTIONS_LIMIT
+        });
+        (!announced).then(|| ("P7", format!("deleted a pod on {}, and the record does not know it", trial.node)))
+    }
+
+    fn check_budget(&self, trial: &Trial<'_>) -> Broken {
+        let (down, limit) = (self.down(trial.at), trial.limit);
+        // Replacing what does not serve takes nobody down, even where the budget was cut meanwhile.
+        let over =
+            self.serves_for_sure(trial.pod, trial.at) && down.len() > limit as usize && down.contains(trial.node);
+        over.then(|| ("P1", format!("{} down with a budget of {limit}: {}", down.len(), listed(&down))))
+    }
+
+    fn check_pulls(&self, trial: &Trial<'_>, pulls: Pulls) -> Broken {
+        let of = |intent: &Intent| {
+            intent.budgets.max_pulling.map_or(trial.limit, |limit| limit.of(trial.desired, Rounding::Up))
+        };
+        let limit = trial.intents().map(of).max()?;
+        let pulling = &self.pulling;
+        let over = pulls == Pulls::Begins && pulling.len() > limit as usize;
+        over.then(|| ("P6", format!("{} must pull with a limit of {limit}: {}", pulling.len(), listed(pulling))))
+    }
+
+    fn check_selection(&self, trial: &Trial<'_>, forward: &[&Intent]) -> Broken {
+        let seen = self.nodes.get(trial.node)?;
+        let settled = seen.labels_since + self.slack < trial.at;
+        let selected =
+            forward.iter().any(|intent| intent.selector.as_ref().is_none_or(|selector| selector.matches(&seen.labels)));
+        (settled && !selected).then(|| ("P2", format!("{} is not in the selector", trial.node)))
+    }
+
+    fn check_partition(&self, trial: &Trial<'_>, forward: &[&Intent]) -> Broken {
+        let fleet = self.fleet.at(trial.at).copied().min()?;
+        let keep = forward.iter().map(|intent| intent.partition.of(fleet, Rounding::Down).min(fleet)).min()?;
+        // Pods that somebody else took lately may not be known yet.
+        let left = self.old_pods.at(trial.at).copied().max()?.max(self.old_count()).saturating_sub(1);
+        (left < keep as usize)
+            .then(|| ("P2", format!("left {left} old pods by deleting on {}, the partition is {keep}", trial.node)))
+    }
+
+    /// Whether a pod serves, and has for long enough to be known to.
+    fn serves_for_sure(&self, pod: &Pod, at: Timestamp) -> bool {
+        pod.ready_since.is_some_and(|since| since + self.slack < at)
+    }
+
+    /// P4 and P5: a serving pod is replaced although enough is known to fail.
+    fn check_failing(&self, trial: &Trial<'_>, forward: &[&Intent]) -> Broken {
+        let untouched = forward.iter().all(|intent| intent.acknowledged_halt == 0 && intent.target.is_some());
+        if !self.serves_for_sure(trial.pod, trial.at) || !untouched {
+            return None;
+        }
+        let threshold = forward.iter().map(|intent| intent.gates.failure_threshold.of(trial.desired, Rounding::Up));
+        let threshold = threshold.max()?.max(1) as usize;
+        let at_target = |pod: &Pod| {
+            // At the target of every intent that was in force: one that was just given up proves nothing.
+            let fact = &pod.fact;
+            fact.deletion_at.is_none() && forward.iter().all(|intent| fact.revision == intent.target)
+        };
+        let deadline = forward.iter().map(|intent| intent.gates.progress_deadline_secs).max().unwrap_or(0);
+        let deadline = Duration::from_secs(deadline.into()) + self.slack + ROUNDED;
+        let mut failing = BTreeSet::new();
+        let mut suspect = false;
+        for pod in self.pods.values().filter(|pod| at_target(pod)) {
+            let Some((name, node)) = pod.fact.node.as_ref().and_then(|name| self.nodes.get_key_value(name)) else {
+                continue;
+            };
+            let known = |since: Option<Timestamp>, slack: Duration| since.is_some_and(|since| since + slack < trial.at);
+            if !self.may_run_on(name, trial.at) {
+                continue;
+            }
+            if node.ready {
+                if known(pod.failing_since, self.slack) || known(pod.never_ready_since, deadline) {
+                    failing.insert(name.clone());
+                }
+            } else if self.is_suspect(name, pod, trial) {
+                suspect = true;
+                failing.insert(name.clone());
+            }
+        }
+        let promise = if suspect { "P5" } else { "P4" };
+        (failing.len() >= threshold).then(|| {
+            (promise, format!("replaced a serving pod on {} while it fails on {}", trial.node, listed(&failing)))
+        })
+    }
+
+    /// Whether a node fell NotReady after rolldeck gave it the pod that it has, and everybody can know.
+    fn is_suspect(&self, name: &Str, pod: &Pod, trial: &Trial<'_>) -> bool {
+        let Some(node) = self.nodes.get(name) else { return false };
+        let given = self.given.get(name).is_some_and(|given| *given < node.ready_since);
+        let excused = trial
+            .records
+            .iter()
+            .any(|record| record.progress.down_before.contains_key(name) || record.progress.excused.contains(name));
+        given && !excused && pod.never_ready_since.is_none() && node.ready_since + self.slack < trial.at
+    }
+
+    /// Drops those that serve again, for long enough.
+    fn forget_who_serves(&mut self, at: Timestamp) {
+        let serves = |(node, down): (&Str, &Down)| {
+            let for_long = |since: Timestamp| at.since(since) + ROUNDED >= self.must_serve_for(node);
+            down.serves_since.is_some_and(for_long).then(|| node.clone())
+        };
+        let back: Vec<Str> = self.taken_down.iter().filter_map(serves).collect();
+        for node in back {
+            self.taken_down.remove(&node);
+        }
+    }
+
+    /// The nodes that are down through rolldeck, as far as everybody can know.
+    fn down(&self, at: Timestamp) -> BTreeSet<Str> {
+        let known = |down: &Down| down.fell_at.is_none_or(|fell_at| fell_at + self.slack < at);
+        let down = self.taken_down.iter().filter(|(name, down)| self.may_run_on(name, at) && known(down));
+        down.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Whether the pod may run there, as far as people's own taints go, and everybody can know.
+    fn may_run_on(&self, node: &Str, at: Timestamp) -> bool {
+        let may = |node: &NodeSeen| self.tolerates() || (!node.tainted && node.tainted_since + self.slack < at);
+        self.nodes.get(node).is_some_and(may)
+    }
+
+    /// Whether the node must pull what it lacks for its next pod; forgets nodes that need not any more.
+    fn must_pull(&mut self, node: &Str, pod: &Pod, at: Timestamp, world: &World) -> Pulls {
+        let images = self.daemon_set.as_ref().map(|fact| fact.template.images()).unwrap_or_default();
+        let lacks = |node: &Str| images.iter().any(|image| !world.fleet().has_image(node, image));
+        let still = |node: &Str| {
+            let mut facts = self.pods.values().map(|pod| &pod.fact);
+            match facts.find(|fact| fact.node.as_ref() == Some(node) && fact.deletion_at.is_none()) {
+                // It pulls for the pod that it has, whatever the template is by now.
+                Some(_) => true,
+                // For one that may not come back none is pulled, and the next needs what the template has by now.
+                None => self.may_run_on(node, at) && lacks(node),
+            }
+        };
+        let over: Vec<Str> = self.pulling.iter().filter(|node| !still(node)).cloned().collect();
+        for node in over {
+            self.pulling.remove(&node);
+        }
+        if !lacks(node) {
+            self.pulling.remove(node);
+            return Pulls::Nothing;
+        }
+        // It was at it already, in vain: nothing is added.
+        let pulled_already = pod.fact.containers.iter().any(|container| !container.image_present);
+        if self.pulling.insert(node.clone()) && !pulled_already { Pulls::Begins } else { Pulls::Already }
+    }
+}
+
+/// What a deletion means for the links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pulls {
+    /// All images are there.
+    Nothing,
+    /// A pull more.
+    Begins,
+    /// The node was pulling anyway.
+    Already,
+}
+
+fn listed(nodes: &BTreeSet<Str>) -> String {
+    nodes.iter().map(|node| &**node).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,66 @@
+//! A value with what it was lately: what could be known somewhere else at a moment is what was so within the time that
+//! knowledge takes to travel.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::engine::time::Timestamp;
+
+/// A value, and what it was within the last `slack`.
+#[derive(Debug)]
+pub(super) struct Lately<T> {
+    slack: Duration,
+    /// Values, each with since when it was so; the last is so now.
+    values: VecDeque<(Timestamp, T)>,
+}
+
+impl<T: PartialEq> Lately<T> {
+    pub(super) fn new(slack: Duration, at: Timestamp, value: T) -> Self {
+        Self { slack, values: VecDeque::from([(at, value)]) }
+    }
+
+    /// From `at` on it is this.
+    pub(super) fn is(&mut self, at: Timestamp, value: T) {
+        if self.values.back().is_none_or(|(_, known)| *known != value) {
+            self.values.push_back((at, value));
+        }
+        while self.values.len() > 1 && self.values.get(1).is_some_and(|(next, _)| *next + self.slack < at) {
+            self.values.pop_front();
+        }
+    }
+
+    /// What it is now.
+    pub(super) fn now(&self) -> Option<&T> {
+        self.values.back().map(|(_, value)| value)
+    }
+
+    /// Everything that it was lately.
+    pub(super) fn lately(&self) -> impl Iterator<Item = &T> {
+        self.values.iter().map(|(_, value)| value)
+    }
+
+    /// Everything that it was within the slack before `at`, its value at `at` included.
+    pub(super) fn at(&self, at: Timestamp) -> impl Iterator<Item = &T> {
+        let ended = self.values.iter().skip(1).map(|(next, _)| *next).chain([at]);
+        let slack = self.slack;
+        self.values.iter().zip(ended).filter(move |((_, _), ended)| *ended + slack >= at).map(|((_, value), _)| value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_so_lately_is_remembered_and_what_was_so_earlier_is_not() {
+        let at = |secs| Timestamp::default() + Duration::from_secs(secs);
+        let mut value = Lately::new(Duration::from_secs(2), at(0), 1);
+        value.is(at(10), 2);
+        value.is(at(11), 2);
+        assert_eq!(value.at(at(11)).collect::<Vec<_>>(), [&1, &2]);
+        value.is(at(20), 3);
+        assert_eq!(value.at(at(21)).collect::<Vec<_>>(), [&2, &3]);
+        assert_eq!(value.at(at(23)).collect::<Vec<_>>(), [&3]);
+        assert_eq!(value.now(), Some(&3));
+    }
+}

@@ -1,0 +1,252 @@
+//! The watches of a process: late, broken, expired, behind, and now and then telling again what they told.
+//!
+//! Within what a watch can do: facts of one kind arrive in the order of its tellings; those of different kinds in any.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::author::Author;
+use super::faults::{FaultKind, Faults};
+use super::network::Network;
+use crate::engine::Str;
+use crate::engine::event::{Event, WatchHealth, Watched};
+use crate::engine::time::Timestamp;
+use crate::sim::world::World;
+use crate::sim::world::kind::Kind;
+use crate::sim::world::object::Object;
+use crate::sim::world::store::ChangeKind;
+
+/// A server tells a quiet watch every minute how far it has come.
+const BOOKMARK: Duration = Duration::from_secs(60);
+/// How many tellings a watch can be taken back.
+const TRAIL: usize = 32;
+
+/// All watches of one process.
+#[derive(Debug)]
+pub(super) struct Watches {
+    watches: Vec<Watch>,
+    /// Up to here the world was looked at.
+    followed: u64,
+}
+
+#[derive(Debug)]
+struct Watch {
+    watched: Watched,
+    kind: Kind,
+    /// Up to here it has told all changes.
+    known: u64,
+    /// Up to where it had told before each of its last tellings.
+    trail: VecDeque<u64>,
+    /// When it said anything last.
+    told_at: Timestamp,
+    /// Facts of one kind arrive in their order.
+    last_at: Timestamp,
+    /// Until when it is late, and by how much.
+    late: Option<(Timestamp, Duration)>,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Not listed yet, or to be listed anew, from then on.
+    Unlisted(Timestamp),
+    Live,
+    /// Broken; taken up where it was then.
+    Broken(Timestamp),
+}
+
+/// What a telling needs: the world, the road, and where to put what sets out.
+pub(super) struct Post<'a> {
+    pub(super) world: &'a World,
+    pub(super) author: &'a mut Author,
+    pub(super) network: &'a mut Network,
+    pub(super) faults: &'a mut Faults,
+    pub(super) out: &'a mut Vec<(Timestamp, Event)>,
+}
+
+impl Watches {
+    pub(super) fn new(now: Timestamp) -> Self {
+        let kinds = [
+            (Watched::DaemonSet, Kind::DaemonSet),
+            (Watched::Revisions, Kind::ControllerRevision),
+            (Watched::Pods, Kind::Pod),
+            (Watched::Nodes, Kind::Node),
+            (Watched::Events, Kind::Event),
+            (Watched::Lease, Kind::Lease),
+        ];
+        let watch = |(watched, kind)| Watch {
+            watched,
+            kind,
+            known: 0,
+            trail: VecDeque::new(),
+            told_at: now,
+            last_at: Timestamp::default(),
+            late: None,
+            state: State::Unlisted(now),
+        };
+        Self { watches: kinds.map(watch).into(), followed: u64::MAX }
+    }
+
+    /// When one of them does something although nothing changes in the world.
+    pub(super) fn next_at(&self) -> Option<Timestamp> {
+        let due = |watch: &Watch| match watch.state {
+            State::Unlisted(at) | State::Broken(at) => Some(at),
+            State::Live => Some(watch.told_at + BOOKMARK),
+        };
+        self.watches.iter().filter_map(due).min()
+    }
+
+    fn live(&mut self, watched: Watched) -> Option<&mut Watch> {
+        self.watches.iter_mut().find(|watch| watch.watched == watched && watch.state == State::Live)
+    }
+
+    /// Breaks one until then; says whether it was whole.
+    pub(super) fn cut(&mut self, watched: Watched, until: Timestamp) -> bool {
+        self.live(watched).map(|watch| watch.state = State::Broken(until)).is_some()
+    }
+
+    /// Makes one late until then.
+    pub(super) fn delay(&mut self, watched: Watched, by: Duration, until: Timestamp) -> bool {
+        self.live(watched).map(|watch| watch.late = Some((until, by))).is_some()
+    }
+
+    /// Takes one back that many tellings: it tells them again.
+    pub(super) fn replay(&mut self, watched: Watched, back: usize) -> bool {
+        let Some(watch) = self.live(watched) else { return false };
+        let Some(known) = watch.back(back) else { return false };
+        watch.known = known;
+        self.followed = u64::MAX;
+        true
+    }
+
+    /// Lists one anew, from a cache that is that many tellings behind.
+    pub(super) fn list_stale(&mut self, watched: Watched, back: usize, post: &mut Post<'_>) -> bool {
+        let Some(watch) = self.live(watched) else { return false };
+        let Some(known) = watch.back(back) else { return false };
+        let Some(objects) = as_of(post.world, watch.kind, known) else { return false };
+        watch.tell_list(&objects, post);
+        watch.known = known;
+        self.followed = u64::MAX;
+        true
+    }
+
+    /// Tells what is new.
+    pub(super) fn follow(&mut self, post: &mut Post<'_>) {
+        let (now, revision) = (post.world.now(), post.world.store().revision());
+        if self.followed == revision && self.next_at().is_none_or(|at| at > now) {
+            return;
+        }
+        self.followed = revision;
+        for watch in &mut self.watches {
+            match watch.state {
+                State::Unlisted(from) if from <= now => watch.list(post),
+                State::Broken(until) if until <= now => {
+                    watch.state = State::Live;
+                    watch.send(Event::Watch(watch.watched, WatchHealth::Live), post);
+                    watch.follow(post);
+                }
+                State::Live => {
+                    watch.follow(post);
+                    if watch.told_at + BOOKMARK <= now {
+                        watch.send(Event::Heard(watch.watched), post);
+                    }
+                }
+                State::Unlisted(_) | State::Broken(_) => {}
+            }
+        }
+    }
+}
+
+impl Watch {
+    /// Up to where it had told that many tellings ago.
+    fn back(&self, tellings: usize) -> Option<u64> {
+        self.trail.get(self.trail.len().checked_sub(1)?.saturating_sub(tellings)).copied()
+    }
+
+    fn list(&mut self, post: &mut Post<'_>) {
+        let objects: Vec<_> = post.world.store().list(self.kind).cloned().collect();
+        self.tell_list(&objects, post);
+        self.known = post.world.store().revision();
+        self.trail.clear();
+        self.state = State::Live;
+    }
+
+    fn tell_list(&mut self, objects: &[std::sync::Arc<Object>], post: &mut Post<'_>) {
+        self.send(Event::Listing(self.watched), post);
+        for object in objects {
+            if let Some(fact) = fact_of(self.watched, object, ChangeKind::Added, post.author) {
+                self.send(fact, post);
+            }
+        }
+        self.send(Event::Listed(self.watched), post);
+        self.send(Event::Watch(self.watched, WatchHealth::Live), post);
+    }
+
+    fn follow(&mut self, post: &mut Post<'_>) {
+        let world = post.world;
+        let Ok(mut changes) = world.store().changes_since(self.kind, self.known) else {
+            post.faults.count(FaultKind::WatchExpired);
+            self.list(post);
+            return;
+        };
+        let mut told = false;
+        for change in changes.by_ref() {
+            if let Some(fact) = fact_of(self.watched, &change.object, change.kind, post.author) {
+                self.send(fact, post);
+                told = true;
+            }
+        }
+        if told {
+            if self.trail.len() == TRAIL {
+                self.trail.pop_front();
+            }
+            self.trail.push_back(self.known);
+        }
+        self.known = world.store().revision();
+    }
+
+    /// A fact sets out; it arrives no sooner than those of its kind before it.
+    fn send(&mut self, event: Event, post: &mut Post<'_>) {
+        let now = post.world.now();
+        let late = self.late.filter(|(until, _)| now < *until).map(|(_, by)| by).unwrap_or_default();
+        let arrives = (now + post.network.delay() + late).max(self.last_at);
+        (self.last_at, self.told_at) = (arrives, now);
+        post.out.push((arrives, event));
+    }
+}
+
+/// All objects of a kind as they were at a version; `None` where the log does not reach back that far.
+fn as_of(world: &World, kind: Kind, version: u64) -> Option<Vec<std::sync::Arc<Object>>> {
+    let mut objects: Vec<_> = world.store().list(kind).cloned().collect();
+    let changes = world.store().changes_since(kind, version).ok()?;
+    for change in changes.rev() {
+        objects.retain(|object| object.meta.uid != change.object.meta.uid);
+        objects.extend(change.before.clone());
+    }
+    Some(objects)
+}
+
+/// What a watch tells of a change; `None` where it is not about what is watched.
+fn fact_of(watched: Watched, object: &Object, change: ChangeKind, author: &mut Author) -> Option<Event> {
+    let here = object.meta.namespace == author.namespace;
+    let named = |name: &str| here && *object.meta.name == *name;
+    let gone = change == ChangeKind::Deleted;
+    let uid = || -> Str { object.meta.uid.clone() };
+    match watched {
+        Watched::DaemonSet if !named(&author.name) => None,
+        Watched::DaemonSet if gone => Some(Event::DaemonSetGone),
+        Watched::DaemonSet => Some(Event::DaemonSet(Box::new(object.daemon_set_fact()?))),
+        Watched::Revisions if gone => Some(Event::RevisionGone(object.meta.name.clone())),
+        Watched::Revisions => Some(Event::Revision(Box::new(object.revision_fact().filter(|_| here)?))),
+        Watched::Pods if !here => None,
+        Watched::Pods if gone => Some(Event::PodGone(uid())),
+        Watched::Pods => Some(Event::Pod(Box::new(object.pod_fact()?))),
+        Watched::Nodes if gone => Some(Event::NodeGone(object.meta.name.clone())),
+        Watched::Nodes => Some(Event::Node(Box::new(object.node_fact()?))),
+        Watched::Events if gone || !here => None,
+        Watched::Events => Some(Event::Cluster(Box::new(object.event_fact()?))),
+        Watched::Lease if !named(&author.lease_name) => None,
+        Watched::Lease if gone => Some(Event::LeaseGone),
+        Watched::Lease => Some(Event::Lease(Box::new(author.lease(object)?))),
+    }
+}
