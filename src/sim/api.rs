@@ -163,6 +163,11 @@ impl Server {
         self.shared.cut_watches(Cut::Broken);
     }
 
+    /// Lets watches of these kinds stand still from now on, and no others: they stay open and say nothing, whatever happens.
+    pub fn stall_watches(&self, kinds: &[super::world::kind::Kind]) {
+        self.shared.stall_watches(kinds);
+    }
+
     /// Forgets all changes so far: open watches, and who resumes one from an older version, are told that it expired.
     pub fn expire_watches(&self) {
         self.shared.with_world(|access| {

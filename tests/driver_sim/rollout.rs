@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rolldeck::driver::{Access, ClusterSession, CommandError, Rollout, Session};
 use rolldeck::engine::Role;
 use rolldeck::engine::command::{Command, Step, Takeover};
 use rolldeck::engine::event::{Permission, WatchHealth, Watched};
 use rolldeck::engine::quantity::IntOrPercent;
-use rolldeck::engine::snapshot::{DriverView, Phase, Presence, Snapshot};
+use rolldeck::engine::snapshot::{Alarm, DriverView, Phase, Presence, Snapshot};
 use rolldeck::sim::api::{Failure, Fault, Options, Server, serve};
 use rolldeck::sim::world::World;
+use rolldeck::sim::world::kind::Kind;
 use rolldeck::sim::world::scenario::Scenario;
 
 const SOON: Duration = Duration::from_secs(60);
@@ -109,6 +110,10 @@ fn loaded(snapshot: &Snapshot) -> bool {
         && snapshot.rights.iter().all(|(_, permission)| *permission == Permission::Allowed)
 }
 
+fn all_live(snapshot: &Snapshot) -> bool {
+    snapshot.watches.iter().all(|watch| watch.health == WatchHealth::Live)
+}
+
 fn image(image: &str) -> Command {
     Command::SetImage([("agent".to_owned(), image.parse().unwrap())].into())
 }
@@ -188,6 +193,42 @@ async fn a_server_that_goes_away_is_said_to_be_down_and_nothing_is_started() {
     until(&rollout, "all are updated", |is| is.counts.updated == 8).await;
     assert!(cluster.most_down() <= 2, "{} were down", cluster.most_down());
     rollout.close().await;
+}
+
+/// A server whose watch cache no longer follows: its connections are fine, and what they show is old.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_that_stands_still_is_found_out_by_our_own_writes() {
+    let lags = |is: &Arc<Snapshot>, watched| matches!(is.watch(watched), Some(WatchHealth::Lagging { .. }));
+    for (kind, watched) in [(Kind::Pod, Watched::Pods), (Kind::Lease, Watched::Lease)] {
+        let cluster = Cluster::start().await;
+        let session = cluster.session().await;
+        let rollout = open(&session).await;
+        rollout.command(image("registry.example/agent:v2")).await.unwrap();
+        rollout.command(updated(2)).await.unwrap();
+        until(&rollout, "two are updated", |is| is.counts.updated == 2).await;
+        cluster.server.stall_watches(&[kind]);
+        rollout.command(updated(6)).await.unwrap();
+        let began = Instant::now();
+        let seen = until(&rollout, "it is noticed", |is| lags(is, watched)).await;
+        let noticed = began.elapsed();
+        println!("a watch of {watched} that stands still is noticed after {noticed:.1?}: {}", seen.freshness());
+        assert!(noticed < Duration::from_secs(16), "{noticed:?}");
+        assert!(seen.alarms.iter().any(|alarm| matches!(alarm, Alarm::Blind { .. })), "{:?}", seen.alarms);
+        let before = cluster.server.with_world(|world| world.serving("edge", "agent"));
+        let refused = rollout.command(updated(8)).await.unwrap_err().to_string();
+        assert!(refused.contains(&format!("{watched} as of 1")), "{refused}");
+        assert!(rollout.preview(updated(8)).await.unwrap_err().to_string().contains("too stale to judge"));
+        rollout.preview(Command::Pause { why: None }).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert!(cluster.server.with_world(|world| world.serving("edge", "agent")) >= before, "nothing is started");
+
+        cluster.server.stall_watches(&[]);
+        until(&rollout, "it has caught up", |is| all_live(is)).await;
+        rollout.command(updated(8)).await.unwrap();
+        until(&rollout, "all are updated", |is| is.counts.updated == 8).await;
+        assert!(cluster.most_down() <= 2, "{} were down", cluster.most_down());
+        rollout.close().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -45,7 +45,8 @@ pub(super) fn client(config: kube::Config) -> Result<kube::Client, kube::Error> 
     })
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::time::Instant;
 

@@ -180,3 +180,66 @@ async fn what_cannot_be_read_is_told_not_skipped() {
     drop(told);
     watching.await.unwrap();
 }
+
+/// Tells nothing but that it hears.
+struct Ears;
+
+impl Subject for Ears {
+    type Wire<'a> = Value;
+    type Out = &'static str;
+
+    fn version(wire: &Value) -> &str {
+        Plain::version(wire)
+    }
+
+    fn applied(&mut self, wire: Value) -> Result<Option<&'static str>, String> {
+        // A node's heartbeat, which means nothing, or not.
+        Ok((name(&wire) != "beat").then_some("news"))
+    }
+
+    fn deleted(&mut self, _wire: Value) -> Option<&'static str> {
+        Some("gone")
+    }
+
+    fn listing(&mut self) -> Option<&'static str> {
+        None
+    }
+
+    fn listed(&mut self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    fn health(&mut self, _health: WatchHealth) -> Option<&'static str> {
+        None
+    }
+
+    fn heard(&mut self) -> Option<&'static str> {
+        Some("heard")
+    }
+}
+
+#[tokio::test]
+async fn a_sign_of_life_is_told_when_there_is_nothing_else_and_not_for_each() {
+    let mut beats: Vec<Value> = (0..500).map(|nth| line("MODIFIED", "beat", &(100 + nth).to_string())).collect();
+    beats.push(line("MODIFIED", "a", "900"));
+    let script = vec![
+        Says::Lines(vec![line("ADDED", "a", "1"), end_of_list("5")]),
+        Says::Lines(Vec::new()),
+        Says::LinesAndMore(beats),
+    ];
+    let server = Scripted::new(script).await;
+    let (out, mut told) = mpsc::channel(64);
+    let source = Source { path: "/x".into(), labels: None, fields: None };
+    let watching = tokio::spawn(watch(server.http.clone(), source, Ears, out));
+    let mut story = Vec::new();
+    while story.iter().filter(|said| **said == "news").count() < 2 {
+        story.push(told.recv().await.unwrap());
+    }
+    assert_eq!(
+        story,
+        ["news", "heard", "heard", "heard", "news"],
+        "listed, and twice opened; not for five hundred beats"
+    );
+    drop(told);
+    watching.await.unwrap();
+}

@@ -70,6 +70,8 @@ pub(super) struct Shared {
     changed: [watch::Sender<u64>; Kind::ALL.len()],
     rescheduled: Notify,
     cut: watch::Sender<Cut>,
+    /// Kinds whose watches stand still.
+    stalled: watch::Sender<Vec<Kind>>,
     pub(super) users: Users,
     pub(super) faults: Faults,
 }
@@ -102,6 +104,7 @@ impl Shared {
             changed: std::array::from_fn(|_| watch::Sender::new(published)),
             rescheduled: Notify::new(),
             cut: watch::Sender::new(Cut::default()),
+            stalled: watch::Sender::default(),
             users,
             faults: Faults::default(),
         }
@@ -154,6 +157,16 @@ impl Shared {
     /// Wakes when all watches are to be cut.
     pub(super) fn cuts(&self) -> watch::Receiver<Cut> {
         self.cut.subscribe()
+    }
+
+    /// Wakes when other kinds stand still.
+    pub(super) fn stalls(&self) -> watch::Receiver<Vec<Kind>> {
+        self.stalled.subscribe()
+    }
+
+    /// Watches of these kinds stand still from now on, and no others.
+    pub(super) fn stall_watches(&self, kinds: &[Kind]) {
+        self.stalled.send_replace(kinds.to_vec());
     }
 
     /// Ends all open watches.

@@ -70,6 +70,7 @@ struct Watch {
     bookmark_at: Instant,
     changed: Receiver<u64>,
     cut: Receiver<Cut>,
+    stalled: Receiver<Vec<Kind>>,
 }
 
 /// Answers a watch.
@@ -117,6 +118,7 @@ pub(super) fn watch(shared: &Arc<Shared>, path: &ObjectPath, request: &Request) 
         bookmark_at: Instant::now() + BOOKMARK_EVERY,
         changed,
         cut,
+        stalled: shared.stalls(),
     };
     let pieces = stream::unfold(watch, |mut watch| async move { watch.next().await.map(|piece| (piece, watch)) });
     let mut response = Response::new(Body::from_stream(pieces));
@@ -147,9 +149,16 @@ enum Woken {
     Bookmark,
     TimeIsUp,
     Cut(Cut),
+    /// It stands still, or goes on.
+    Stall,
 }
 
 impl Watch {
+    /// Whether it is open, and silent whatever happens: a cache that no longer follows.
+    fn stands_still(&self) -> bool {
+        self.stalled.borrow().contains(&self.kind)
+    }
+
     async fn next(&mut self) -> Option<Result<Bytes, std::io::Error>> {
         let mut out = Vec::new();
         loop {
@@ -164,6 +173,7 @@ impl Watch {
                     self.write_bookmark(&mut out, json!({"annotations": {"k8s.io/initial-events-end": "true"}}));
                     self.phase = Phase::Live;
                 }
+                Phase::Live if self.stands_still() => {}
                 Phase::Live => self.write_changes(&mut out),
             }
             if !out.is_empty() {
@@ -173,7 +183,7 @@ impl Watch {
                 continue;
             }
             match self.wait().await {
-                Woken::Changed => {}
+                Woken::Changed | Woken::Stall => {}
                 Woken::Bookmark => {
                     self.bookmark_at = Instant::now() + BOOKMARK_EVERY;
                     self.write_bookmark(&mut out, json!({}));
@@ -200,13 +210,15 @@ impl Watch {
     }
 
     async fn wait(&mut self) -> Woken {
-        let bookmarks = self.bookmarks == Bookmarks::Wanted;
+        let still = self.stands_still();
+        let bookmarks = self.bookmarks == Bookmarks::Wanted && !still;
         tokio::select! {
             biased;
             // The sender lives in `shared`, which this watch holds.
             _ = self.cut.changed() => Woken::Cut(*self.cut.borrow()),
-            _ = self.changed.changed() => Woken::Changed,
-            () = tokio::time::sleep_until(self.until) => Woken::TimeIsUp,
+            _ = self.stalled.changed() => Woken::Stall,
+            _ = self.changed.changed(), if !still => Woken::Changed,
+            () = tokio::time::sleep_until(self.until), if !still => Woken::TimeIsUp,
             () = tokio::time::sleep_until(self.bookmark_at), if bookmarks => Woken::Bookmark,
         }
     }

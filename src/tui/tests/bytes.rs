@@ -27,6 +27,20 @@ fn idle_costs_nothing() {
     }
 }
 
+/// A bookmark a minute on each watch moves nothing on the screen.
+#[test]
+fn that_a_watch_is_alive_costs_nothing() {
+    let mut screen = Screen::new(Vec::new());
+    let mut bench = Bench::on(idle(), 120, 40);
+    show(&mut screen, &bench);
+    for _ in 0..6 {
+        let mut snapshot = idle();
+        snapshot.watches.iter_mut().for_each(|watch| watch.heard_at = Some(snapshot.at));
+        bench.see(snapshot);
+        assert_eq!(show(&mut screen, &bench), 0);
+    }
+}
+
 #[test]
 fn one_pod_that_changes_costs_at_most_200_bytes() {
     let mut screen = Screen::new(Vec::new());
