@@ -235,10 +235,11 @@ impl Clerk {
         let Scope { workload, shared, namespace, name, identity, http, .. } = &self.scope;
         let uid = shared.daemonset.borrow().as_ref().map(|daemonset| daemonset.uid.clone())?;
         let (api_version, kind) = workload.api_kind();
-        // Everybody reads it by the API server's clock.
+        // Everybody reads it by the API server's clock. Microseconds tell the order of what happened within one millisecond.
         let skew = http.skew().borrow().unwrap_or_default();
         let at = Timestamp::from_millis(note.at.millis().saturating_add(skew));
         self.written += 1;
+        let micros = at.to_rfc3339_micros();
         let unique = self.unique.hash_one((identity, self.written));
         let stem = cut(name, 200).trim_end_matches(['.', '-']);
         let dropped = match self.dropped.swap(0, Ordering::Relaxed) {
@@ -264,7 +265,7 @@ impl Clerk {
             "source": {"component": SOURCE},
             "reportingComponent": REPORTER,
             "reportingInstance": cut(identity, INSTANCE),
-            "eventTime": at.to_rfc3339_micros(),
+            "eventTime": format!("{}{:03}Z", micros.get(..micros.len() - 4).unwrap_or_default(), self.written % 1_000),
             "firstTimestamp": at.to_rfc3339(),
             "lastTimestamp": at.to_rfc3339(),
             "count": 1,
@@ -338,7 +339,7 @@ mod tests {
                 "message": "halted: image not found on 1 node (n1) (driven by ada@bastion)",
                 "source": {"component": "rolldeck"}, "reportingComponent": "rolldeck.io/console",
                 "reportingInstance": "ada@bastion/1f00c3a9", "count": 1,
-                "eventTime": "2027-01-15T08:00:00.123000Z",
+                "eventTime": "2027-01-15T08:00:00.123001Z",
                 "firstTimestamp": "2027-01-15T08:00:00Z", "lastTimestamp": "2027-01-15T08:00:00Z",
             })
         );

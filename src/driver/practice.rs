@@ -142,3 +142,38 @@ fn failed(what: &str, error: &io::Error) -> AccessError {
 fn unreadable(error: &ScenarioError) -> AccessError {
     AccessError { message: format!("scenario {}: {}", error.file, error.message), hints: Vec::new() }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::driver::Session;
+    use crate::engine::Role;
+    use crate::engine::command::Command;
+    use crate::engine::snapshot::{Phase, Presence};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_is_logged_in_practice_says_so() {
+        let play = Play { ground: Ground::Fleet(3), speed: 20.0, seed: 1 };
+        let practice = Practice::start(&play).await.unwrap();
+        let (namespace, name) = practice.daemonset().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("audit.jsonl");
+        let session = practice.session(AuditLog::File(file.clone())).await.unwrap();
+        let mut rollout = session.open(namespace, name, Role::Driver);
+        let loaded = |snapshot: &std::sync::Arc<crate::engine::snapshot::Snapshot>| {
+            snapshot.daemonset == Presence::Present
+                && snapshot.phase != Phase::Loading
+                && snapshot.freshness().to_string() == "live"
+        };
+        tokio::time::timeout(Duration::from_secs(30), rollout.snapshots.wait_for(loaded)).await.unwrap().unwrap();
+        rollout.command(Command::Adopt).await.unwrap();
+        let last = rollout.snapshots.clone();
+        rollout.close().await;
+        assert_eq!(last.borrow().unaudited, Vec::<Str>::new(), "it takes Events as a real cluster does");
+        let log = std::fs::read_to_string(&file).unwrap();
+        assert!(log.contains(r#""what":"adopt""#) && log.contains(r#""what":"leaseGivenBack""#), "{log}");
+        assert!(log.lines().all(|line| line.contains(r#""practice":true"#)), "{log}");
+    }
+}

@@ -207,3 +207,78 @@ fn applies_come_out_the_same() {
     apply("a strategy given up", "rolldeck", &part(json!({"minReadySeconds": 4})));
     pair.same("nobody", APPLY, &Method::PATCH, "", &image);
 }
+
+#[test]
+fn events_are_accepted_refused_and_selected_the_same() {
+    let Some(pair) = Pair::new("events") else { return };
+    let namespace = pair.real.namespace();
+    let base = json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "agent.1"},
+        "involvedObject": {
+            "apiVersion": "apps/v1", "kind": "DaemonSet", "namespace": namespace, "name": "agent", "uid": "u1",
+        },
+        "type": "Warning", "reason": "RolloutHalted", "action": "Halted", "message": "halted",
+        "source": {"component": "rolldeck"}, "reportingComponent": "rolldeck.io/console",
+        "reportingInstance": "ada@bastion/1f00c3a9", "count": 1, "eventTime": "2026-11-21T12:00:00.123000Z",
+        "firstTimestamp": "2026-11-21T12:00:00Z", "lastTimestamp": "2026-11-21T12:00:00Z",
+    });
+    let with = |name: &str, change: Value| {
+        let mut event = base.clone();
+        event["metadata"]["name"] = json!(name);
+        for (field, value) in change.as_object().unwrap() {
+            event[field] = value.clone();
+        }
+        event
+    };
+    let long = "x".repeat(1_025);
+    let undated = json!({"eventTime": null, "action": null, "reportingComponent": null, "reportingInstance": null});
+    let elsewhere = json!({"involvedObject": {"kind": "DaemonSet", "namespace": "default", "name": "agent"}});
+    for (what, event) in [
+        ("ours", base.clone()),
+        ("the same again", base.clone()),
+        ("one without a date", with("agent.2", undated)),
+        ("one about another namespace", with("agent.3", elsewhere.clone())),
+        ("the same without a date", {
+            let mut event = with("agent.12", elsewhere);
+            event["eventTime"] = Value::Null;
+            event
+        }),
+        ("one about no namespace", with("agent.4", json!({"involvedObject": {"kind": "Node", "name": "n1"}}))),
+        ("no action", with("agent.5", json!({"action": ""}))),
+        ("no instance", with("agent.6", json!({"reportingInstance": ""}))),
+        ("no reporter", with("agent.7", json!({"reportingComponent": ""}))),
+        ("no reason", with("agent.8", json!({"reason": ""}))),
+        ("a long message", with("agent.9", json!({"message": long}))),
+        ("a long instance", with("agent.10", json!({"reportingInstance": "x".repeat(129)}))),
+        ("one of a controller", with("agent.11", json!({"source": {"component": "daemonset-controller"}}))),
+    ] {
+        let path = pair.real.path("events", "");
+        let admin = pair.real.admin();
+        let real = admin.request_as(JSON, Method::POST, &path, &event);
+        let simulated = admin.request_as(JSON, Method::POST, &format!("{}{path}", pair.simulated.url()), &event);
+        let told =
+            format!("{what}\nreal: {} {}\nsimulated: {} {}", real.status, real.body, simulated.status, simulated.body);
+        assert_eq!((real.status, said(&real.body)), (simulated.status, said(&simulated.body)), "{told}");
+    }
+    for selector in ["source=rolldeck", "reportingComponent=rolldeck.io/console", "reason=RolloutHalted,type=Warning"] {
+        let selector = selector.replace('=', "%3D").replace(',', "%2C").replace('/', "%2F");
+        let path = format!("{}?fieldSelector={selector}", pair.real.path("events", ""));
+        let names = |url: &str| {
+            let mut names: Vec<String> =
+                pair.real.admin().get(url).items().iter().map(|event| event["metadata"]["name"].to_string()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(&path), names(&format!("{}{path}", pair.simulated.url())), "{selector}");
+    }
+}
+
+/// What an event says; of a refusal its reason.
+fn said(event: &Value) -> Value {
+    let fields = ["involvedObject", "type", "reason", "action", "message", "source", "count"];
+    let times = ["eventTime", "firstTimestamp", "lastTimestamp", "reportingComponent", "reportingInstance"];
+    if event["kind"] == "Status" {
+        return json!({"refused": event["reason"]});
+    }
+    fields.into_iter().chain(times).map(|field| (field.to_owned(), event[field].clone())).collect()
+}

@@ -472,9 +472,10 @@ fn read_event(mut fields: Fields) -> Answer<EventBody> {
     let event_time = fields.map.get("eventTime").and_then(Value::as_str).and_then(|at| Timestamp::parse(at).ok());
     let first_at = fields.time("firstTimestamp")?.or(event_time).unwrap_or_default();
     let (component, host) = (source.text("component")?, source.text("host")?);
-    // Who says both means both: kubelets say the same twice.
-    let apart = |reporter: &Str| component.as_ref().is_some_and(|component| component != reporter);
-    let apart = reporter.clone().filter(apart).map(|reporter| (reporter, instance.clone().unwrap_or_default()));
+    // Who names a source names the reporter apart from it, or none; kubelets say the same twice.
+    let same = (component.clone().unwrap_or_default(), host.clone().unwrap_or_default());
+    let apart = (reporter.clone().unwrap_or_default(), instance.clone().unwrap_or_default());
+    let apart = (component.is_some() && apart != same).then_some(apart);
     let host = host.or(instance.filter(|_| apart.is_none()));
     Ok(EventBody {
         involved,

@@ -172,12 +172,19 @@ fn note_owners(old: &DaemonSet, new: &mut DaemonSet, manager: &str) {
 /// The rules of `legacyValidateEvent`: an event lies where its object does, and a dated one says who reports what.
 fn event_causes(namespace: &str, event: &EventBody) -> Vec<Cause> {
     let mut causes = Vec::new();
-    let involved = &event.involved.namespace;
-    if involved.is_empty() && namespace != "default" || !involved.is_empty() && **involved != *namespace {
+    let dated = event.rest["eventTime"].is_string();
+    let involved = &*event.involved.namespace;
+    let fits = match (involved, dated) {
+        ("", false) => namespace == "default",
+        ("", true) => matches!(namespace, "default" | "kube-system"),
+        (_, false) => involved == namespace,
+        (_, true) => true,
+    };
+    if !fits {
         let message = format!("Invalid value: \"{involved}\": does not match event.namespace");
         causes.push(Cause::invalid("involvedObject.namespace", message));
     }
-    if event.rest["eventTime"].is_string() {
+    if dated {
         let (reporter, instance) = match &event.reporter {
             Some((reporter, instance)) => (&**reporter, &**instance),
             None => (&*event.component, event.host.as_deref().unwrap_or_default()),
