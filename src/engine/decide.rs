@@ -276,7 +276,9 @@ impl Engine {
         self.fence = false;
         let id = self.send_lease();
         let resource_version = self.lock.resource_version();
-        self.lock.in_flight = Some(InFlight { id, sent_at: now, write: write.clone(), edits_before: self.next_edit });
+        let against = resource_version.clone();
+        let edits_before = self.next_edit;
+        self.lock.in_flight = Some(InFlight { id, sent_at: now, write: write.clone(), against, edits_before });
         Some((id, Effect::WriteLease { resource_version, lease: Box::new(write) }))
     }
 

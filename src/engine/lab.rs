@@ -98,7 +98,7 @@ impl Lab {
     }
 
     /// Saves the original strategy in its annotation, or drops it; others stay.
-    fn set_original(&mut self, original: Option<String>) {
+    pub(crate) fn set_original(&mut self, original: Option<String>) {
         let annotations = &self.daemonset.annotations;
         let others = annotations.iter().filter(|(key, _)| &***key != ORIGINAL_STRATEGY);
         let others = others.map(|(key, value)| (key.to_string(), value.to_string()));
@@ -269,6 +269,9 @@ impl Lab {
                 Ok(Done::DaemonSet(Box::new(self.daemonset.clone())))
             }
             Effect::WriteLease { resource_version, lease } => {
+                if self.lease.is_none() && resource_version.is_some() {
+                    return refuse(EffectErrorKind::NotFound);
+                }
                 if resource_version != self.lease.as_ref().map(|lease| lease.resource_version.clone()) {
                     return refuse(EffectErrorKind::Conflict);
                 }

@@ -50,6 +50,8 @@ pub(crate) struct InFlight {
     pub(crate) id: EffectId,
     pub(crate) sent_at: Timestamp,
     pub(crate) write: LeaseWrite,
+    /// The version that it was written against; `None` created.
+    pub(crate) against: Option<Str>,
     /// It carries every edit with a serial below this.
     pub(crate) edits_before: u64,
 }

@@ -214,6 +214,11 @@ impl Engine {
                 };
                 self.lock.retry_at = now + wait;
                 match error.kind {
+                    // There is none, and its watch may have said so before a late answer brought it back: it will not again.
+                    EffectErrorKind::NotFound if self.lock.resource_version() == in_flight.against => {
+                        self.lock.observe_absent();
+                        self.lock.retry_at = now;
+                    }
                     EffectErrorKind::Conflict | EffectErrorKind::NotFound => {
                         self.lock.is_outdated(now);
                         self.lock.retry_at = now;

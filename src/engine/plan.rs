@@ -134,9 +134,14 @@ impl Plan {
             }
         }
         let back = intent.direction == Direction::Back;
+        // Room that the rollout took comes back; what is down by itself may, under `strict`, never leave any to what serves.
+        let fits = |row: &Row| {
+            let cost = u32::from(!is_charged(row, budget.strict));
+            budget.rollout + budget.suspect > 0 || budget.charged + cost <= limits.max_unavailable
+        };
         let unready = if proven || back {
             Unready::MayGo
-        } else if committed > 0 || candidates.iter().any(|row| row.available) {
+        } else if committed > 0 || candidates.iter().any(|row| row.available && fits(row)) {
             Unready::Waits
         } else {
             Unready::OneMayGo

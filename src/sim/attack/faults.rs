@@ -170,7 +170,7 @@ impl Faults {
 }
 
 /// The kind of a fault of the world; `None` for what ends one.
-fn of_world(fault: &Fault) -> Option<FaultKind> {
+pub(super) fn of_world(fault: &Fault) -> Option<FaultKind> {
     Some(match fault {
         Fault::Fleet(fault) => match fault {
             FleetFault::Cut(_) => FaultKind::NodeCut,

@@ -1,0 +1,155 @@
+//! What the attack found, in a test tube: each once broke a promise.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::command::Command;
+use super::effect::{DaemonSetPatch, Effect};
+use super::event::{Event, Watched};
+use super::facts::ConditionStatus;
+use super::lab::{Console, Lab};
+use super::quantity::IntOrPercent;
+use super::snapshot::DriverView;
+use super::tuning::{Limit, Tuning};
+
+/// A listing from a cache that is behind, after a watch was lost.
+#[test]
+fn a_listing_that_is_behind_does_not_take_away_what_is_newer() {
+    let lab = Lab::rolling(2, 1);
+    let mut console = Console::open(&lab, "ops");
+    let mut pods = lab.pods.values().cloned();
+    let (mut old, newer) = (pods.next().unwrap(), pods.next().unwrap());
+    old.resource_version = "0".into();
+    let tell = |console: &mut Console, event| console.engine.observe(event, lab.now);
+    tell(&mut console, Event::Listing(Watched::Pods));
+    tell(&mut console, Event::Pod(Box::new(old)));
+    tell(&mut console, Event::Listed(Watched::Pods));
+    let shown = |console: &mut Console| {
+        let snapshot = console.snapshot(&lab);
+        snapshot.nodes.iter().find(|node| Some(&node.name) == newer.node.as_ref()).and_then(|node| node.pod.clone())
+    };
+    assert_eq!(shown(&mut console), Some(newer.name.clone()), "its watch would have told that it is gone");
+    // One that says nothing of its age is believed, but not for ever.
+    tell(&mut console, Event::Listing(Watched::Pods));
+    tell(&mut console, Event::Listed(Watched::Pods));
+    assert_eq!(shown(&mut console), None);
+    tell(&mut console, Event::Pod(Box::new(newer.clone())));
+    assert_eq!(shown(&mut console), Some(newer.name.clone()), "it was there all the time");
+}
+
+/// Somebody deletes the lease, and the answer to a renewal comes later than the news of that.
+#[test]
+fn a_lease_that_is_gone_is_not_brought_back_by_a_late_answer() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    lab.wait(4);
+    let (id, renewal) = console.engine.decide(lab.now).pop().unwrap();
+    assert!(matches!(renewal, Effect::WriteLease { .. }));
+    let answer = lab.apply(renewal);
+    console.hear(&lab);
+    lab.lease = None;
+    console.engine.observe(Event::LeaseGone, lab.now);
+    console.engine.outcome(id, answer, lab.now);
+    console.run_for(&mut lab, 10);
+    let driver = console.snapshot(&lab).driver;
+    assert!(!matches!(driver, DriverView::You { .. }), "there is nothing that it could drive by: {driver:?}");
+    console.set_image(&mut lab, "agent:v3");
+    assert!(lab.lease.is_some(), "what is asked then begins anew");
+}
+
+/// A rollout whose record is gone left its annotation behind; somebody has changed the strategy since.
+#[test]
+fn what_was_left_behind_is_not_taken_for_the_original() {
+    let rolling = |count: u32| json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": count}});
+    let mut lab = Lab::rolling(3, 1);
+    lab.set_original(Some(rolling(1).to_string()));
+    lab.set_strategy(rolling(3));
+    let mut console = Console::open(&lab, "ops");
+    console.ask(&mut lab, Command::Adopt).unwrap();
+    console.run_for(&mut lab, 3);
+    console.ask(&mut lab, Command::Release(super::command::Early::Accept)).unwrap();
+    assert_eq!(lab.daemonset.strategy.raw, rolling(3));
+}
+
+/// The same, and all that is wanted is to be rid of it.
+#[test]
+fn what_was_left_behind_can_be_cleared_away() {
+    let mut lab = Lab::rolling(3, 1);
+    let now = lab.daemonset.strategy.raw.clone();
+    lab.set_original(Some(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}).to_string()));
+    lab.set_strategy(now.clone());
+    let mut console = Console::open(&lab, "ops");
+    console.ask(&mut lab, Command::Release(super::command::Early::Accept)).unwrap();
+    assert_eq!(lab.daemonset.strategy.raw, now, "whoever set it is to have it as they set it");
+    assert!(lab.daemonset.annotations.is_empty(), "{:?}", lab.daemonset.annotations);
+}
+
+/// A process that stood still between its decision and the write, while somebody paused.
+#[test]
+fn a_deletion_is_good_for_no_longer_than_the_proof_behind_it() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.hear(&lab);
+    console.engine.command(Command::Step(super::command::Step::Updated(IntOrPercent::Percent(100))), lab.now).unwrap();
+    for _ in 0..5 {
+        for (id, effect) in console.engine.decide(lab.now) {
+            if let Effect::DeletePod { not_after, .. } = &effect {
+                assert!(*not_after <= lab.now + Duration::from_secs(1), "{not_after:?}");
+                return;
+            }
+            let outcome = lab.apply(effect);
+            console.engine.outcome(id, outcome, lab.now);
+        }
+        console.hear(&lab);
+    }
+    panic!("nothing was deleted");
+}
+
+/// Under `strict` a pod that was down before uses up the whole budget.
+#[test]
+fn what_is_down_by_itself_is_replaced_first_where_it_leaves_no_room_for_others() {
+    let mut lab = Lab::rolling(3, 1);
+    lab.set_ready("n2", false);
+    let mut console = Console::open(&lab, "ops");
+    let tuning = Tuning {
+        strict: Some(true),
+        max_unavailable: Some(Limit::At(IntOrPercent::Int(1))),
+        ..Tuning::default()
+    };
+    console.ask(&mut lab, Command::Tune(tuning)).unwrap();
+    console.set_image(&mut lab, "agent:v2");
+    console.partition(&mut lab, 0);
+    console.run_for(&mut lab, 60);
+    assert_eq!(lab.deleted.first().map(|node| &**node), Some("n2"));
+    assert_eq!(lab.at("hash2"), 3);
+}
+
+/// A patch of the DaemonSet that is about the strategy alone.
+#[test]
+fn a_release_leaves_alone_what_somebody_set_back_meanwhile() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.run_for(&mut lab, 3);
+    lab.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}));
+    lab.reconcile();
+    console.hear(&lab);
+    console.engine.command(Command::Release(super::command::Early::Accept), lab.now).unwrap();
+    let mut released = None;
+    for _ in 0..10 {
+        console.hear(&lab);
+        for (id, effect) in console.engine.decide(lab.now) {
+            if let Effect::PatchDaemonSet { patch: DaemonSetPatch::Release { original }, .. } = &effect {
+                released = Some(original.clone());
+            }
+            let outcome = lab.apply(effect);
+            console.engine.outcome(id, outcome, lab.now);
+        }
+        lab.wait(1);
+    }
+    assert_eq!(released, Some(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}})));
+    assert!(lab.nodes.values().all(|node| node.ready == ConditionStatus::True));
+}
