@@ -5,5 +5,6 @@
 // `cfg(test)` holds anyway; it tells clippy that panics belong here.
 #[cfg(test)]
 mod driver_sim {
+    mod gitops;
     mod rollout;
 }

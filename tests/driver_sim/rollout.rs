@@ -15,8 +15,8 @@ use rolldeck::sim::world::World;
 use rolldeck::sim::world::kind::Kind;
 use rolldeck::sim::world::scenario::Scenario;
 
-const SOON: Duration = Duration::from_secs(60);
-const NODES: usize = 8;
+pub(super) const SOON: Duration = Duration::from_secs(60);
+pub(super) const NODES: usize = 8;
 const FLEET: &str = r#"
 name = "eight"
 about = "eight nodes and a new image that comes at once"
@@ -47,15 +47,15 @@ grace-seconds = 1
 "#;
 
 /// A served cluster, and who looks on how many pods serve.
-struct Cluster {
-    server: Arc<Server>,
+pub(super) struct Cluster {
+    pub(super) server: Arc<Server>,
     least: Arc<AtomicUsize>,
     kubeconfig: tempfile::NamedTempFile,
     _witness: tokio::task::JoinSet<()>,
 }
 
 impl Cluster {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let scenario = Scenario::parse("eight.toml", FLEET).unwrap();
         let mut world = World::new(&scenario, 7);
         assert!(world.advance_until(Duration::from_secs(60), |world| world.serving("edge", "agent") == NODES));
@@ -76,12 +76,12 @@ impl Cluster {
         Self { server, least, kubeconfig, _witness: witness }
     }
 
-    async fn session(&self) -> ClusterSession {
+    pub(super) async fn session(&self) -> ClusterSession {
         let access = Access { kubeconfig: Some(self.kubeconfig.path().to_owned()), ..Access::default() };
         ClusterSession::open(&access).await.unwrap()
     }
 
-    fn most_down(&self) -> usize {
+    pub(super) fn most_down(&self) -> usize {
         NODES - self.least.load(Ordering::Relaxed)
     }
 
@@ -90,7 +90,7 @@ impl Cluster {
     }
 }
 
-async fn until(rollout: &Rollout, what: &str, is: impl FnMut(&Arc<Snapshot>) -> bool) -> Arc<Snapshot> {
+pub(super) async fn until(rollout: &Rollout, what: &str, is: impl FnMut(&Arc<Snapshot>) -> bool) -> Arc<Snapshot> {
     let mut snapshots = rollout.snapshots.clone();
     let Ok(found) = tokio::time::timeout(SOON, snapshots.wait_for(is)).await else {
         let last = rollout.snapshot();
@@ -114,15 +114,15 @@ fn all_live(snapshot: &Snapshot) -> bool {
     snapshot.watches.iter().all(|watch| watch.health == WatchHealth::Live)
 }
 
-fn image(image: &str) -> Command {
+pub(super) fn image(image: &str) -> Command {
     Command::SetImage([("agent".to_owned(), image.parse().unwrap())].into())
 }
 
-fn updated(count: u32) -> Command {
+pub(super) fn updated(count: u32) -> Command {
     Command::Step(Step::Updated(IntOrPercent::Int(count)))
 }
 
-async fn open(session: &ClusterSession) -> Rollout {
+pub(super) async fn open(session: &ClusterSession) -> Rollout {
     let rollout = session.open("edge", "agent", Role::Driver);
     until(&rollout, "everything is loaded", |is| loaded(is)).await;
     rollout
