@@ -11,6 +11,7 @@
 #[path = "support/program.rs"]
 mod program;
 
+use std::io::{Read, Write};
 use std::ops::Deref;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -157,6 +158,68 @@ fn the_brake_works_without_adopting_first() {
 }
 
 #[test]
+fn a_strategy_that_is_set_back_is_rebraked_as_it_was_chosen() {
+    let practice = Practice::start();
+    practice.ok(&["adopt", DS, "--on-flip", "rebrake", "--max-unavailable", "3"]);
+    let status = practice.status(DS).0;
+    assert_eq!((&status["onFlip"], &status["budget"]["maxUnavailable"]), (&"rebrake".into(), &3.into()), "{status}");
+
+    let mut drive = practice.drive(DS, &["--image", V2, "--to", "100%"]);
+    drive.until("updated, 1 of 20");
+    practice.set_strategy_back();
+    drive.until(
+        "the update strategy was changed back by argocd-controller of Argo CD once lately: OnDelete is set again",
+    );
+    let status = practice.status(DS).0;
+    assert_eq!((&status["strategy"], &status["alarms"][0]["type"]), (&"OnDelete".into(), &"rebraked".into()));
+    let holding = status["alarms"][0]["holding"].as_str().unwrap_or_default();
+    assert!(holding.contains("automated sync"), "{status}");
+
+    let told = practice.ok(&["tune", DS, "--on-flip", "report"]);
+    assert!(told.contains("on flip rebrake → report"), "{told}");
+    practice.set_strategy_back();
+    drive.until("changed back by argocd-controller of Argo CD, once after it was re-braked");
+    drive.until("paused by rolldeck");
+    let status = practice.run(&["status", DS]);
+    assert!(text(&status).contains("next     rolldeck adopt"), "{}", text(&status));
+    practice.ok(&["adopt", DS]);
+    assert_eq!(practice.status(DS).0["strategy"], "OnDelete");
+    practice.ok(&["resume", DS]);
+    assert_eq!(drive.end().code(), Some(0));
+    assert_eq!(practice.status(DS).0["counts"]["updated"], 20);
+}
+
+#[test]
+fn budgets_and_gates_are_changed_while_it_runs() {
+    let practice = Practice::start();
+    let refused = practice.run(&["tune", DS, "--max-unavailable", "5"]);
+    assert_eq!(refused.status.code(), Some(6), "{}", text(&refused));
+    assert!(
+        text(&refused).contains("`adopt`, `set-image` and `drive --image` take the same flags"),
+        "{}",
+        text(&refused)
+    );
+
+    let mut drive = practice.drive(DS, &["--image", V2, "--to", "100%", "--max-unavailable", "1", "--finish", "keep"]);
+    drive.until("updated, 1 of 20");
+    let told = practice.ok(&["set", DS, "--max-unavailable", "25%", "--strict", "--failure-threshold", "2"]);
+    assert!(told.contains("max unavailable 1 → 25%") && told.contains("strict false → true"), "{told}");
+    drive.until("of 5");
+    let status = practice.status(DS).0;
+    assert_eq!(
+        (&status["budgets"]["maxUnavailable"], &status["gates"]["failureThreshold"]),
+        (&"25%".into(), &2.into())
+    );
+    assert_eq!((&status["budget"]["strict"], &status["finish"]), (&true.into(), &"keep".into()), "{status}");
+    for (value, says) in [("0", "write 1 or more, or pause"), ("120%", "neither a count"), ("all", "or `default`")] {
+        let refused = practice.run(&["tune", DS, "--max-unavailable", value]);
+        assert!(matches!(refused.status.code(), Some(2 | 6)) && text(&refused).contains(says), "{}", text(&refused));
+    }
+    assert_eq!(drive.end().code(), Some(0));
+    practice.ok(&["release", DS]);
+}
+
+#[test]
 fn bad_input_gets_a_clear_message_and_nothing_else() {
     let practice = Practice::start();
     for (line, code, says) in [
@@ -227,6 +290,26 @@ impl Deref for Practice {
 }
 
 impl Practice {
+    /// Argo CD sets the update strategy back.
+    fn set_strategy_back(&self) {
+        let config = std::fs::read_to_string(self.kubeconfig()).unwrap();
+        let (_, server) = config.split_once("http://").unwrap();
+        let server = server.split_whitespace().next().unwrap().trim_matches('"');
+        let body = r#"{"spec":{"updateStrategy":{"type":"RollingUpdate"}}}"#;
+        let mut stream = std::net::TcpStream::connect(server).unwrap();
+        let length = body.len();
+        write!(
+            stream,
+            "PATCH /apis/apps/v1/namespaces/edge/daemonsets/agent?fieldManager=argocd-controller HTTP/1.1\r\n\
+             Host: {server}\r\nContent-Type: application/merge-patch+json\r\nContent-Length: {length}\r\n\
+             Connection: close\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+
     fn start() -> Self {
         let mut operator = Operator::new("", "edge");
         let kubeconfig = operator.home().join("kubeconfig");

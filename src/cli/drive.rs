@@ -29,7 +29,7 @@ use crate::driver::{Rollout, Session};
 use crate::engine::Role;
 use crate::engine::command::{Command, Step, Takeover};
 use crate::engine::record::Finish;
-use crate::engine::snapshot::{DriverView, NodeState, Phase, Presence, Snapshot};
+use crate::engine::snapshot::{Alarm, DriverView, NodeState, Phase, Presence, Snapshot};
 use crate::engine::tuning::Tuning;
 
 /// How long a complete view may take; a driver may be started before its cluster's link is up.
@@ -277,6 +277,8 @@ impl Course {
             Phase::Halted => Some(Ok(Exit::Halted)),
             Phase::Idle => Some(Ok(Exit::Done)),
             Phase::Complete if snapshot.finish == Finish::Keep => Some(Ok(Exit::Done)),
+            // Set back by somebody: that is when a driver is needed most.
+            Phase::Native if is_set_back(snapshot) => None,
             Phase::Native if snapshot.counts.updated == snapshot.counts.nodes => Some(Ok(Exit::Done)),
             // Somebody released it before the end: its controller goes on without us.
             Phase::Native => Some(Ok(Exit::Incomplete)),
@@ -284,6 +286,11 @@ impl Course {
             _ => None,
         }
     }
+}
+
+/// Whether somebody changed the update strategy back under the rollout.
+fn is_set_back(snapshot: &Snapshot) -> bool {
+    snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::StrategyFlipped { .. }))
 }
 
 /// Whether no node is on its way.

@@ -8,7 +8,7 @@ use super::error::Exit;
 use crate::engine::command::{Command, Danger, Refusal, Step, Takeover};
 use crate::engine::facts::StrategyKind;
 use crate::engine::record::{Halt, Paused};
-use crate::engine::snapshot::{Counts, DriverView, NodeState, Phase, Presence};
+use crate::engine::snapshot::{Alarm, Counts, DriverView, NodeState, Phase, Presence};
 use script::{Script, at, cause, node, rollout};
 
 #[test]
@@ -290,6 +290,35 @@ async fn a_drive_tells_its_changes_and_ends_with_the_rollout() {
         [Command::Tuned { .. }, Command::Step(_), Command::Drive(Takeover::IfFree), ..]
     ));
     assert_eq!(asked.last(), Some(&Command::StandDown));
+}
+
+#[tokio::test]
+async fn a_drive_does_not_leave_when_its_strategy_is_set_back() {
+    let flipped = |alarm: Alarm, phase: Phase| {
+        let mut snapshot = script::driving();
+        (snapshot.alarms, snapshot.phase) = (vec![alarm], phase);
+        snapshot
+    };
+    let by = || Some("argocd-controller of Argo CD (application edge-agents)".into());
+    let holding = || script::argo_cd().holding().map(Into::into);
+    let mut idle = script::driving();
+    idle.phase = Phase::Idle;
+    let script = Script::of(script::held_by_nobody())
+        .then(flipped(Alarm::StrategyFlipped { by: by(), rebraked: 0, holding: holding() }, Phase::Native))
+        .then(flipped(Alarm::Rebraked { by: by(), times: 1, holding: holding() }, Phase::Running))
+        .then(idle);
+    let told = script.run("drive ds/agent --on-flip rebrake").await;
+    assert_eq!(told.code, 0, "{}", told.error);
+    let tail: Vec<&str> = told.text.lines().skip(6).collect();
+    assert_snapshot!(tail.join("\n"), @r#"
+    2026-11-18T11:16:40Z settled: Drive
+    2026-11-18T11:16:50Z you drive
+    2026-11-18T11:16:50Z the update strategy was changed back by argocd-controller of Argo CD (application edge-agents): its controller replaces pods by itself; to hold it: argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true)
+    2026-11-18T11:16:50Z rolled by its controller, 38 of 120 updated
+    2026-11-18T11:16:50Z the update strategy was changed back by argocd-controller of Argo CD (application edge-agents) once lately: OnDelete is set again; to hold it: argocd app set edge-agents --sync-policy none (or ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true)
+    2026-11-18T11:16:50Z running, 38 of 120 updated
+    2026-11-18T11:16:50Z idle, 38 of 120 updated
+    "#);
 }
 
 #[tokio::test]

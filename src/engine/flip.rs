@@ -15,7 +15,7 @@ use super::command::Command;
 use super::facts::StrategyKind;
 use super::happening::AfterFlip;
 use super::machine::Engine;
-use super::ownership::{Keeper, writer_words};
+use super::ownership::{keeper_of, writer_words};
 use super::record::{Flips, Intent, OnFlip};
 use super::snapshot::Alarm;
 use super::time::Timestamp;
@@ -117,8 +117,7 @@ impl Engine {
 
     /// How to hold whoever wrote under this field manager.
     fn holding(&self, manager: Option<&Str>) -> Option<Str> {
-        let keeper = self.view.keepers.iter().find(|keeper| manager.is_some_and(|manager| keeper.writes_as(manager)));
-        keeper.and_then(Keeper::holding).map(Str::from)
+        keeper_of(manager?, &self.view.keepers)?.holding().map(Str::from)
     }
 
     /// What is to be said of a strategy that was changed back, or was until it was re-braked.
@@ -127,6 +126,8 @@ impl Engine {
         let rebraked = u32::try_from(flips.rounds(now)).unwrap_or(u32::MAX);
         let owners = self.view.daemonset.as_ref().map(|daemonset| &daemonset.owners);
         if self.is_flipped(intent) {
+            // Where nothing paused, this one is being answered already.
+            let rebraked = rebraked.saturating_sub(u32::from(intent.paused.is_none()));
             let holding = self.holding(owners.and_then(|owners| owners.strategy.as_ref()));
             return Some(Alarm::StrategyFlipped { by: self.who_set_the_strategy(), rebraked, holding });
         }

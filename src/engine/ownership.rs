@@ -108,8 +108,8 @@ pub fn keepers(daemonset: &DaemonSetFact) -> Vec<Keeper> {
         signs.flux_helm_release(),
         signs.rancher(),
         signs.helm(),
-        signs.of_managers(Tool::Terraform, &["Terraform", "HashiCorp"]),
-        signs.of_managers(Tool::KubectlApply, &["kubectl-client-side-apply", "kubectl"]),
+        signs.of_managers(Tool::Terraform, TERRAFORM),
+        signs.of_managers(Tool::KubectlApply, KUBECTL_APPLY),
     ]
     .into_iter()
     .flatten()
@@ -125,11 +125,44 @@ pub fn keepers(daemonset: &DaemonSetFact) -> Vec<Keeper> {
     keepers
 }
 
+/// The field managers of tools that go by well-known names.
+const ARGO_CD: &[&str] = &["argocd-controller", "argocd-application-controller"];
+const FLUX_KUSTOMIZATION: &[&str] = &["kustomize-controller"];
+const FLUX_HELM_RELEASE: &[&str] = &["helm-controller"];
+const HELM: &[&str] = &["helm"];
+const TERRAFORM: &[&str] = &["Terraform", "HashiCorp"];
+const KUBECTL_APPLY: &[&str] = &["kubectl-client-side-apply", "kubectl"];
+
+/// Who writes under this field manager: one of `keepers`, or what the name alone tells, once nothing else of theirs is left
+/// on the object.
+pub fn keeper_of(manager: &str, keepers: &[Keeper]) -> Option<Keeper> {
+    if let Some(keeper) = keepers.iter().find(|keeper| keeper.evidence.contains(&manager_sign(manager))) {
+        return Some(keeper.clone()).filter(|keeper| !matches!(keeper.tool, Tool::Other { .. }));
+    }
+    let known = [
+        (Tool::ArgoCd, ARGO_CD, Returns::ByItself),
+        (Tool::FluxKustomization, FLUX_KUSTOMIZATION, Returns::ByItself),
+        (Tool::FluxHelmRelease, FLUX_HELM_RELEASE, Returns::ByItself),
+        (Tool::Helm, HELM, Returns::WhenTold),
+        (Tool::Terraform, TERRAFORM, Returns::WhenTold),
+        (Tool::KubectlApply, KUBECTL_APPLY, Returns::WhenTold),
+    ];
+    let (tool, _, returns) = known.into_iter().find(|(_, names, _)| names.contains(&manager))?;
+    let named = keepers.iter().find(|keeper| keeper.tool == tool).cloned();
+    Some(named.unwrap_or_else(|| Keeper {
+        tool,
+        application: None,
+        evidence: vec![manager_sign(manager)],
+        strategy: Claim::Unknown,
+        returns,
+    }))
+}
+
 /// Who wrote under this field manager, for people: `argocd-controller of Argo CD (application payments)`.
 pub fn writer_words(manager: &str, keepers: &[Keeper]) -> String {
-    match keepers.iter().find(|keeper| keeper.writes_as(manager)) {
-        Some(Keeper { tool: Tool::Other { .. }, .. }) | None => manager.to_owned(),
+    match keeper_of(manager, keepers) {
         Some(keeper) => format!("{manager} of {keeper}"),
+        None => manager.to_owned(),
     }
 }
 
@@ -222,10 +255,9 @@ impl Signs<'_> {
     }
 
     fn argo_cd(&self) -> Option<Keeper> {
-        const MANAGERS: &[&str] = &["argocd-controller", "argocd-application-controller"];
         let tracked = self.tracking_id();
         let instance = self.label("argocd.argoproj.io/instance");
-        let managers = self.managers_among(MANAGERS);
+        let managers = self.managers_among(ARGO_CD);
         let mut evidence = Vec::new();
         evidence.extend(tracked.as_ref().map(|_| "annotation argocd.argoproj.io/tracking-id".to_owned()));
         evidence.extend(instance.map(|_| "label argocd.argoproj.io/instance".to_owned()));
@@ -237,7 +269,7 @@ impl Signs<'_> {
         let instance = instance.or_else(|| self.label("app.kubernetes.io/instance"));
         let application = tracked.or_else(|| instance.map(|name| argo_application(name)));
         // It applies from the client's side as kubectl does, under a name of its own or kubectl's.
-        let strategy = match self.claim(MANAGERS) {
+        let strategy = match self.claim(ARGO_CD) {
             Claim::Unknown => self.0.owners.applied.map_or(Claim::Unknown, |fields| match fields.strategy {
                 true => Claim::Yes,
                 false => Claim::No,
@@ -256,10 +288,9 @@ impl Signs<'_> {
     }
 
     fn flux_kustomization(&self) -> Option<Keeper> {
-        const MANAGERS: &[&str] = &["kustomize-controller"];
         let mut evidence = Vec::new();
         let application = self.flux_labels("kustomize.toolkit.fluxcd.io", &mut evidence);
-        evidence.extend(self.managers_among(MANAGERS));
+        evidence.extend(self.managers_among(FLUX_KUSTOMIZATION));
         if evidence.is_empty() {
             return None;
         }
@@ -269,19 +300,24 @@ impl Signs<'_> {
         let held = is("kustomize.toolkit.fluxcd.io/reconcile", &["disabled"])
             || is("kustomize.toolkit.fluxcd.io/ssa", &["Ignore", "IfNotPresent"]);
         let returns = if held { Returns::Never } else { Returns::ByItself };
-        Some(Keeper { tool: Tool::FluxKustomization, application, evidence, strategy: self.claim(MANAGERS), returns })
+        Some(Keeper {
+            tool: Tool::FluxKustomization,
+            application,
+            evidence,
+            strategy: self.claim(FLUX_KUSTOMIZATION),
+            returns,
+        })
     }
 
     fn flux_helm_release(&self) -> Option<Keeper> {
-        const MANAGERS: &[&str] = &["helm-controller"];
         let mut evidence = Vec::new();
         let application = self.flux_labels("helm.toolkit.fluxcd.io", &mut evidence);
-        evidence.extend(self.managers_among(MANAGERS));
+        evidence.extend(self.managers_among(FLUX_HELM_RELEASE));
         (!evidence.is_empty()).then(|| Keeper {
             tool: Tool::FluxHelmRelease,
             application,
             evidence,
-            strategy: self.claim(MANAGERS),
+            strategy: self.claim(FLUX_HELM_RELEASE),
             returns: match self.mark("helm.toolkit.fluxcd.io/driftDetection") {
                 Some(value) if value.eq_ignore_ascii_case("disabled") => Returns::WhenTold,
                 _ => Returns::ByItself,
@@ -311,7 +347,6 @@ impl Signs<'_> {
     }
 
     fn helm(&self) -> Option<Keeper> {
-        const MANAGERS: &[&str] = &["helm"];
         // Flux and Fleet install through Helm: then the release is theirs.
         if self.flux_helm_release().is_some() || self.rancher().is_some() {
             return None;
@@ -319,7 +354,7 @@ impl Signs<'_> {
         let mut evidence = Vec::new();
         let release = self.annotation("meta.helm.sh/release-name");
         evidence.extend(release.map(|_| "annotation meta.helm.sh/release-name".to_owned()));
-        evidence.extend(self.managers_among(MANAGERS));
+        evidence.extend(self.managers_among(HELM));
         // Charts write the label `managed-by: Helm` whoever renders them: by itself it tells nothing.
         (!evidence.is_empty()).then(|| Keeper {
             tool: Tool::Helm,
@@ -328,7 +363,7 @@ impl Signs<'_> {
                 name: name.clone(),
             }),
             evidence,
-            strategy: self.claim(MANAGERS),
+            strategy: self.claim(HELM),
             returns: Returns::WhenTold,
         })
     }
@@ -360,11 +395,6 @@ fn argo_application(name: &str) -> Application {
 }
 
 impl Keeper {
-    /// Whether it writes under this field manager.
-    pub fn writes_as(&self, manager: &str) -> bool {
-        self.evidence.contains(&manager_sign(manager))
-    }
-
     /// Whether an operator should hear of it before changing anything: it sets back what a rollout changes, or may.
     pub fn interferes(&self) -> bool {
         match self.returns {

@@ -206,7 +206,7 @@ async fn a_strategy_set_back_by_server_side_apply_is_rebraked_within_a_second() 
                 || is
                     .alarms
                     .iter()
-                    .any(|alarm| matches!(alarm, Alarm::StrategyFlipped { rebraked, .. } if *rebraked == times))
+                    .any(|alarm| matches!(alarm, Alarm::StrategyFlipped { rebraked, .. } if *rebraked + 1 == times))
         })
         .await;
         seen_after.push(flipped_at.elapsed());

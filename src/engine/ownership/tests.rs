@@ -296,6 +296,9 @@ fn who_wrote_is_said_with_the_tool_behind_the_name() {
         ("argocd-controller", "argocd-controller of Argo CD (application payments)"),
         ("deployer", "deployer"),
         ("kubectl-edit", "kubectl-edit"),
+        // Nothing of theirs is left on the object, or something else of theirs is: the name tells.
+        ("kustomize-controller", "kustomize-controller of Flux"),
+        ("argocd-application-controller", "argocd-application-controller of Argo CD (application payments)"),
     ] {
         assert_eq!(writer_words(manager, &keepers), want);
     }
