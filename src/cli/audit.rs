@@ -37,7 +37,7 @@ pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Resul
     let first = args.tail.map_or(0, |tail| lines.len().saturating_sub(tail));
     for line in lines.iter().skip(first) {
         match output.format() {
-            OutputFormat::Json => output.json(line.json())?,
+            OutputFormat::Json => output.raw(format!("{}\n", line.written()).as_bytes())?,
             OutputFormat::Text => output.line(in_words(line))?,
         }
     }
@@ -107,7 +107,7 @@ mod tests {
 
     const LOG: &str = concat!(
         r#"{"time":"2026-11-21T14:30:05.123Z","identity":"ada@b/1","cluster":{"context":"prod"},"namespace":"edge","name":"agent","#,
-        r#""by":"ada@b","what":"pause","result":"asked","words":"asked: pause"}"#,
+        r#""by":"ada@b","what":"pause","result":"asked","detail":true,"words":"asked: pause"}"#,
         "\n",
         r#"{"time":"2026-11-21T14:30:05.223Z","identity":"ada@b/1","cluster":{"context":"prod"},"namespace":"edge","name":"agent","#,
         r#""by":"ada@b","what":"pause","result":"done","words":"paused: no update starts"}"#,

@@ -240,6 +240,7 @@ impl Clerk {
         let at = Timestamp::from_millis(note.at.millis().saturating_add(skew));
         self.written += 1;
         let micros = at.to_rfc3339_micros();
+        // Listed by name, they come in the order in which they happened.
         let unique = self.unique.hash_one((identity, self.written));
         let stem = cut(name, 200).trim_end_matches(['.', '-']);
         let dropped = match self.dropped.swap(0, Ordering::Relaxed) {
@@ -254,7 +255,7 @@ impl Clerk {
         Some(json!({
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": format!("{stem}.{unique:016x}"), "namespace": &**namespace},
+            "metadata": {"name": format!("{stem}.{:011x}{:03x}{:08x}", at.millis(), self.written % 0x1000, unique & 0xffff_ffff), "namespace": &**namespace},
             "involvedObject": {
                 "apiVersion": api_version, "kind": kind, "namespace": &**namespace, "name": &**name, "uid": &*uid,
             },

@@ -29,7 +29,7 @@ pub(crate) use self::origin::{Access, Origin, Place};
 pub use self::read::{Filter, Line, LogError, read};
 pub(crate) use self::scrub::Secrets;
 use crate::engine::Str;
-use crate::engine::happening::{Happening, Upshot};
+use crate::engine::happening::{Happening, Reach, Upshot};
 use crate::engine::time::Timestamp;
 
 /// As many lines may wait for a slow disk.
@@ -86,6 +86,9 @@ struct Entry<'a> {
     /// Why it was refused or not done.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
+    /// A step on the way, which is on no timeline.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    detail: bool,
     words: String,
 }
 
@@ -120,6 +123,7 @@ impl Subject {
             result: happening.result,
             command: happening.command.map(|id| id.0),
             why: why.map(|why| self.secrets.scrub(why).into_owned()),
+            detail: happening.reach == Reach::Log,
             words: self.secrets.scrub(&happening.to_string()).into_owned(),
         };
         let mut line = serde_json::to_vec(&entry).unwrap_or_default();

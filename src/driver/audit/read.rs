@@ -26,7 +26,10 @@ pub struct Filter {
 
 /// One line of the log.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Line(Value);
+pub struct Line {
+    fields: Value,
+    written: String,
+}
 
 /// Why the log cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -39,9 +42,9 @@ pub struct LogError {
 }
 
 impl Line {
-    /// The whole line.
-    pub fn json(&self) -> &Value {
-        &self.0
+    /// The whole line, as it was written.
+    pub fn written(&self) -> &str {
+        &self.written
     }
 
     /// When.
@@ -51,7 +54,7 @@ impl Line {
 
     /// A field that is text.
     pub fn text(&self, field: &str) -> Option<&str> {
-        self.0[field].as_str()
+        self.fields[field].as_str()
     }
 
     /// Who: the person, or the process whose rollout did it by itself.
@@ -62,11 +65,10 @@ impl Line {
     fn passes(&self, filter: &Filter) -> bool {
         let is =
             |wanted: &Option<String>, value: Option<&str>| wanted.as_deref().is_none_or(|wanted| value == Some(wanted));
-        let detail = matches!(self.text("what"), Some("deletePod" | "patchDaemonSet"))
-            || matches!(self.text("result"), Some("asked"));
+        let detail = self.fields["detail"] == true;
         is(&filter.name, self.text("name"))
             && is(&filter.namespace, self.text("namespace"))
-            && is(&filter.context, self.0["cluster"]["context"].as_str())
+            && is(&filter.context, self.fields["cluster"]["context"].as_str())
             && filter.since.is_none_or(|since| self.at().is_some_and(|at| at >= since))
             && (filter.all || !detail)
     }
@@ -93,9 +95,10 @@ fn read_one(path: &Path, filter: &Filter, lines: &mut Vec<Line>) -> io::Result<(
         Err(error) => return Err(error),
     };
     for line in BufReader::new(file).split(b'\n') {
+        let Ok(written) = String::from_utf8(line?) else { continue };
         // A line that was cut short by a full disk says nothing.
-        let Ok(value) = serde_json::from_slice(&line?) else { continue };
-        let line = Line(value);
+        let Ok(fields) = serde_json::from_str(&written) else { continue };
+        let line = Line { fields, written };
         if line.passes(filter) {
             lines.push(line);
         }

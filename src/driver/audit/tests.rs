@@ -105,7 +105,9 @@ async fn lines_are_on_disk_when_it_is_flushed_and_read_back_by_name() {
     let log = Log::to(path.clone());
     let subject = subject();
     for result in [Upshot::Asked, Upshot::Done] {
-        log.write(subject.line(&happening(What::Command(Command::Adopt), result, Some("adopted"))));
+        let reach = if result == Upshot::Asked { Reach::Log } else { Reach::Cluster };
+        let adopted = happening(What::Command(Command::Adopt), result, Some("adopted"));
+        log.write(subject.line(&Happening { reach, ..adopted }));
     }
     let other = Subject { name: "other".into(), ..subject };
     log.write(other.line(&happening(What::Released, Upshot::Done, None)));
