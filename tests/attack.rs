@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `ROLLDECK_RUNS` | how many rollouts |
 //! | `ROLLDECK_SEED` | the seed of the first |
+//! | `ROLLDECK_UNTIL_BROKEN` | 1: stop at the first broken promise |
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -75,7 +76,7 @@ fn a_driver_may_be_killed_between_any_two_writes() {
         case.acts.retain(|(_, act)| matches!(act, Act::Open(0) | Act::Ask(0, _)));
         case
     };
-    let seeds = from_env("ROLLDECK_RUNS", RUNS).div_ceil(200);
+    let seeds = from_env("ROLLDECK_RUNS", RUNS).div_ceil(1000);
     let first = from_env("ROLLDECK_SEED", 1);
     let writes = 40;
     let tally = attack(

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | P1 | at every deletion: the nodes that served when rolldeck deleted their pod, and have not served for `minReadySeconds` and the soak time since, are no more than the budget |
 //! | P2 | at every deletion going forward: the node matches the selector; no fewer old pods are left than the partition keeps |
-//! | P3 | at every deletion: a rollout is recorded and not paused; when a `pause` is said to be done: the strategy is `OnDelete` |
+//! | P3 | at every deletion: a rollout is recorded and not paused; when a `pause` is said to be done: the strategy is `OnDelete`; a strategy that was set back is in the record as long as somebody drives |
 //! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold none is in image trouble or in a crash loop |
 //! | P5 | at every deletion: the node is Ready; nodes that fell NotReady after rolldeck gave them the new pod count among the failing of P4 |
 //! | P6 | at every deletion: the nodes that must pull since their pod was deleted are no more than the pull limit |
@@ -48,6 +48,10 @@ use lately::Lately;
 
 /// Consoles know the API server's clock to the second, and read times to the millisecond.
 const ROUNDED: Duration = Duration::from_millis(1100);
+/// A driver renews at least so often.
+const ALIVE: Duration = Duration::from_secs(8);
+/// A driver notices a flip at once, and has it in the record as soon as the network lets it.
+const NOTICED: Duration = Duration::from_secs(20);
 /// For so long an operator's word may be on its way into the record.
 const WORD: Duration = Duration::from_secs(120);
 
@@ -81,11 +85,14 @@ pub struct Observer {
     nodes: BTreeMap<Str, NodeSeen>,
     records: Lately<Option<Record>>,
     record_text: Option<Str>,
+    /// Who has held the lease without a break, since when, and when that was last renewed.
+    driver: Option<(Str, Timestamp, Timestamp)>,
     daemon_set: Option<DaemonSetFact>,
     /// The DaemonSet's own `maxUnavailable`.
     own_budget: Lately<Option<IntOrPercent>>,
-    /// How many nodes may have its pod.
+    /// How many nodes may have its pod, and how many it counts as desired.
     fleet: Lately<u32>,
+    desired: Lately<u32>,
     old_pods: Lately<usize>,
     /// Since when its own controller may replace pods.
     rolling_since: Option<Timestamp>,
@@ -158,9 +165,11 @@ impl Observer {
             nodes: BTreeMap::new(),
             records: Lately::new(slack, now, None),
             record_text: None,
+            driver: None,
             daemon_set: None,
             own_budget: Lately::new(slack, now, None),
             fleet: Lately::new(slack, now, 0),
+            desired: Lately::new(slack, now, 0),
             old_pods: Lately::new(slack, now, 0),
             rolling_since: None,
             taken_down: BTreeMap::new(),
@@ -441,6 +450,7 @@ impl Observer {
     }
 
     fn lease_is(&mut self, object: &Object, gone: bool, at: Timestamp) {
+        self.driver_is(object, gone, at);
         let text = object.meta.annotations.get(RECORD).filter(|_| !gone);
         if text == self.record_text.as_ref() {
             return;
@@ -469,6 +479,34 @@ impl Observer {
         self.records.is(at, record);
     }
 
+    fn driver_is(&mut self, object: &Object, gone: bool, at: Timestamp) {
+        let lease = object.lease().filter(|_| !gone);
+        let holder = lease.and_then(|lease| lease.holder.clone()).filter(|holder| !holder.is_empty());
+        self.driver = holder.map(|holder| match self.driver.take() {
+            Some((known, since, renewed_at)) if known == holder && renewed_at + ALIVE >= at => (known, since, at),
+            _ => (holder, at, at),
+        });
+    }
+
+    /// P3: who drives notices that the strategy was set back, and the record says so.
+    pub(super) fn check_flip(&mut self, now: Timestamp) {
+        let noticed = NOTICED + self.slack;
+        let alive =
+            |(_, since, renewed_at): &(Str, Timestamp, Timestamp)| *since + noticed < now && *renewed_at + ALIVE >= now;
+        let flipped = self.rolling_since.filter(|since| *since + noticed < now);
+        let Some(since) = flipped.filter(|_| self.driver.as_ref().is_some_and(alive)) else { return };
+        let unnoticed = self.records.lately().all(|record| {
+            record.as_ref().is_some_and(|record| {
+                let (intent, progress) = (&record.intent, &record.progress);
+                progress.adopted && !progress.flipped && intent.paused.is_none() && intent.releasing.is_none()
+            })
+        });
+        if unnoticed {
+            let secs = now.since(since).as_secs();
+            self.accuse("P3", now, format!("the strategy was set back {secs} s ago, and the record does not say so"));
+        }
+    }
+
     /// Nodes with a pod at another revision than the target, that is not about to end.
     fn old_count(&self) -> usize {
         let target = self.records.now().and_then(|record| record.as_ref()?.intent.target.as_ref());
@@ -483,6 +521,8 @@ impl Observer {
         self.old_pods.is(now, old);
         let fleet = self.nodes.values().filter(|node| !node.tainted || self.tolerates()).count();
         self.fleet.is(now, u32::try_from(fleet).unwrap_or(u32::MAX));
+        let desired = self.daemon_set.as_ref().map_or(0, |fact| fact.counters.desired);
+        self.desired.is(now, desired.max(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)));
     }
 
     /// Whether the DaemonSet tolerates taints of any kind.

@@ -354,6 +354,7 @@ impl<'a> Stage<'a> {
             return;
         }
         self.looked_at = now;
+        self.observer.check_flip(now);
         for console in self.consoles.iter_mut().flatten().filter(|console| console.is_awake()) {
             let snapshot = console.snapshot(now);
             if snapshot.phase == Phase::Loading {

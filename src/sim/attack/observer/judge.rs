@@ -59,8 +59,7 @@ impl Observer {
     fn charges(&self, deletion: &Deletion, node: &Str, at: Timestamp, pulls: Pulls) -> Vec<(&'static str, String)> {
         let Some(pod) = self.pods.get(&deletion.uid) else { return Vec::new() };
         let records: Vec<&Record> = self.records.at(at).flatten().collect();
-        let desired = self.daemon_set.as_ref().map_or(0, |fact| fact.counters.desired);
-        let desired = desired.max(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        let desired = self.desired.at(at).copied().max().unwrap_or(0);
         let own = self.own_budget.at(at).map(|own| own.map_or(0, |own| own.of(desired, Rounding::Up))).max();
         let own = own.unwrap_or(0).max(1);
         let limit =
