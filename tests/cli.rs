@@ -92,7 +92,7 @@ fn a_halted_rollout_has_its_own_exit_code_and_says_where() {
 fn a_pause_from_another_process_stops_the_driver() {
     let practice = Practice::start();
     let mut drive = practice.drive(DS, &["--image", V2, "--to", "100%", "--max-unavailable", "1"]);
-    drive.until("updated, 1 of 20");
+    drive.until_updated(1);
     practice.ok(&["pause", DS, "--reason", "the link is down"]);
     drive.until("the link is down");
     let paused_at = practice.status(DS).at_target().len();
@@ -109,7 +109,7 @@ fn a_pause_from_another_process_stops_the_driver() {
 fn an_interrupted_driver_gives_the_lease_back_and_another_carries_on() {
     let practice = Practice::start();
     let mut drive = practice.drive(DS, &["--image", V2, "--to", "100%", "--max-unavailable", "2"]);
-    drive.until("updated, 2 of 20");
+    drive.until_updated(2);
     drive.signal(Signal::INT);
     drive.until("interrupted: standing down");
     assert_eq!(drive.end().code(), Some(130));
@@ -122,7 +122,7 @@ fn an_interrupted_driver_gives_the_lease_back_and_another_carries_on() {
 fn a_killed_driver_loses_nothing() {
     let practice = Practice::start();
     let mut drive = practice.drive(DS, &["--image", V2, "--to", "100%", "--max-unavailable", "2"]);
-    drive.until("updated, 2 of 20");
+    drive.until_updated(2);
     drive.signal(Signal::KILL);
     drive.end();
     let line = ["drive", DS, "--image", V2, "--max-unavailable", "10", "--take-over", "--yes", "--timeout", "120s"];
@@ -135,7 +135,7 @@ fn a_killed_driver_loses_nothing() {
 fn two_drivers_do_not_drive_at_once() {
     let practice = Practice::start();
     let mut first = practice.drive(DS, &["--image", V2, "--to", "100%", "--max-unavailable", "1"]);
-    first.until("updated, 1 of 20");
+    first.until_updated(1);
     let refused = practice.run(&["drive", DS]);
     assert_eq!(refused.status.code(), Some(7), "{}", text(&refused));
     assert!(text(&refused).contains("--take-over"), "{}", text(&refused));

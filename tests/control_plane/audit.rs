@@ -168,7 +168,7 @@ fn the_log_has_every_pod_and_only_its_owner_reads_it() {
 
     // What was asked is in the log before anything is done, so a killed driver leaves its traces.
     let mut drive = operator.drive(DS, &["--to", "100%"]);
-    drive.until("updated, 6 of 20");
+    drive.until_updated(6);
     drive.signal(Signal::KILL);
     drive.end();
     let sent = operator.audit().iter().filter(|line| line["what"] == "deletePod" && line["result"] == "sent").count();
@@ -180,7 +180,7 @@ fn an_interrupted_driver_tells_that_it_left() {
     let Some(yard) = Yard::new("interrupted") else { return };
     let (operator, _) = operator(&yard, "alice", Events::Allowed);
     let mut drive = operator.drive(DS, &["--image", &format!("agent={}", GOOD[1]), "--to", "100%"]);
-    drive.until("updated, 2 of 20");
+    drive.until_updated(2);
     drive.signal(Signal::INT);
     assert_eq!(drive.end().code(), Some(130), "{}", drive.seen());
     // Whoever has ended has told everything.
@@ -200,7 +200,7 @@ fn with_two_consoles_open_nothing_is_told_twice_and_each_sees_what_the_other_did
     let (driver, _) = operator(&yard, "alice", Events::Allowed);
     let (watcher, _) = operator(&yard, "bob", Events::Allowed);
     let mut drive = driver.drive(DS, &["--image", &format!("agent={}", GOOD[1]), "--to", "100%"]);
-    drive.until("updated, 2 of 20");
+    drive.until_updated(2);
     let Some(console) = Terminal::open(&watcher, &[DS], (120, 40)) else { return };
     console.until("drives");
     console.press(&["P"]);

@@ -62,7 +62,7 @@ fn a_canary_selector_keeps_all_others_as_they_are() {
 fn after_a_pause_nothing_is_deleted() {
     fleet("pause", |fleet, operator| {
         let mut drive = operator.drive(DS, &["--image", IMAGE, "--to", "100%"]);
-        drive.until("updated, 4 of 20");
+        drive.until_updated(4);
         operator.ok(&["pause", DS, "--reason", "the link is down"]);
         drive.until("the link is down");
         let paused = fleet.deletions();
@@ -77,7 +77,7 @@ fn after_a_pause_nothing_is_deleted() {
 fn a_killed_driver_deletes_nothing_more_and_the_next_one_finishes() {
     fleet("killed", |fleet, operator| {
         let mut drive = operator.drive(DS, &["--image", IMAGE, "--to", "100%"]);
-        drive.until("updated, 4 of 20");
+        drive.until_updated(4);
         drive.signal(Signal::KILL);
         drive.end();
         std::thread::sleep(Duration::from_secs(1));
@@ -96,7 +96,7 @@ fn undo_brings_all_back_and_leaves_those_alone_that_never_went() {
     fleet("undo", |fleet, operator| {
         let before = fleet.pods();
         let mut drive = operator.drive(DS, &["--image", IMAGE, "--to", "50%"]);
-        drive.until("updated, 5 of 20");
+        drive.until_updated(5);
         operator.ok(&["undo", DS, "--yes"]);
         assert_eq!(drive.end().code(), Some(0), "{}", drive.seen());
         let after = fleet.pods();
@@ -129,7 +129,7 @@ fn release_restores_the_update_strategy_to_the_byte() {
 fn a_second_driver_waits_to_be_let_in() {
     fleet("takeover", |fleet, operator| {
         let mut first = operator.drive(DS, &["--image", IMAGE, "--to", "100%", "--max-unavailable", "1"]);
-        first.until("updated, 2 of 20");
+        first.until_updated(2);
         let refused = operator.run(&["drive", DS]);
         assert_eq!(refused.status.code(), Some(7), "{}", text(&refused));
         assert!(text(&refused).contains("tester@"), "it says who drives: {}", text(&refused));

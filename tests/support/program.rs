@@ -117,13 +117,26 @@ pub(crate) struct Driving {
 
 impl Driving {
     /// Reads on until a line contains `words`.
+    #[track_caller]
     pub(crate) fn until(&mut self, words: &str) {
+        self.until_line(words, |line| line.contains(words));
+    }
+
+    /// Reads on until a node is told updated and at least `count` of all are: several may be at once.
+    #[track_caller]
+    pub(crate) fn until_updated(&mut self, count: usize) {
+        let updated = |line: &str| line.split_once(": updated, ")?.1.split_once(" of ")?.0.parse::<usize>().ok();
+        self.until_line(&format!("updated, {count} of"), |line| updated(line).is_some_and(|told| told >= count));
+    }
+
+    #[track_caller]
+    fn until_line(&mut self, what: &str, is_it: impl Fn(&str) -> bool) {
         loop {
             let mut line = String::new();
             let read = self.lines.read_line(&mut line).unwrap();
             self.seen.push_str(&line);
-            assert!(read > 0, "it ended before it said `{words}`:\n{}", self.seen);
-            if line.contains(words) {
+            assert!(read > 0, "it ended before it said `{what}`:\n{}", self.seen);
+            if is_it(&line) {
                 return;
             }
         }
