@@ -224,7 +224,8 @@ impl Engine {
     /// Somebody changed the strategy back.
     pub(crate) fn tell_flipped(&mut self, then: AfterFlip) {
         let manager = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.strategy.clone());
-        self.happened(What::StrategyFlipped { manager, then }, Reach::Cluster);
+        let rebraked = self.progress.flips.rounds(self.now);
+        self.happened(What::StrategyFlipped { manager, then, rebraked }, Reach::Cluster);
     }
 
     pub(crate) fn tell_halted(&mut self, number: u32, why: &str, nodes: &[Str]) {

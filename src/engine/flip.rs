@@ -23,12 +23,13 @@ use super::time::Timestamp;
 /// Flips within this long are one fight.
 pub(crate) const FIGHT: Duration = Duration::from_secs(600);
 /// So often in one fight `OnDelete` is set again.
-pub(crate) const ROUNDS: usize = 5;
+pub(crate) const ROUNDS: u32 = 5;
 
 impl Flips {
     /// How often `OnDelete` was set again in the fight that is on at `now`.
-    fn rounds(&self, now: Timestamp) -> usize {
-        self.lately.iter().filter(|at| now.since(**at) < FIGHT).count()
+    pub(crate) fn rounds(&self, now: Timestamp) -> u32 {
+        let lately = self.lately.iter().filter(|at| now.since(**at) < FIGHT);
+        u32::try_from(lately.count()).unwrap_or(u32::MAX)
     }
 
     fn may_rebrake(&self, now: Timestamp) -> bool {
@@ -123,7 +124,7 @@ impl Engine {
     /// What is to be said of a strategy that was changed back, or was until it was re-braked.
     pub(crate) fn flip_alarm(&self, intent: &Intent, now: Timestamp) -> Option<Alarm> {
         let flips = &self.progress.flips;
-        let rebraked = u32::try_from(flips.rounds(now)).unwrap_or(u32::MAX);
+        let rebraked = flips.rounds(now);
         let owners = self.view.daemonset.as_ref().map(|daemonset| &daemonset.owners);
         if self.is_flipped(intent) {
             // Where nothing paused, this one is being answered already.

@@ -78,6 +78,8 @@ pub enum What {
         manager: Option<Str>,
         /// What was done about it.
         then: AfterFlip,
+        /// How often it was re-braked lately, this time included.
+        rebraked: u32,
     },
     /// Too many nodes failed at the new revision: nothing more is started.
     Halted {
@@ -345,13 +347,17 @@ impl fmt::Display for What {
             Self::TemplateChangedByOthers { manager } => {
                 write!(f, "paused: the template was changed{} in the middle of the rollout", by(manager))
             }
-            Self::StrategyFlipped { manager, then } => {
+            Self::StrategyFlipped { manager, then, rebraked } => {
                 let then = match then {
                     AfterFlip::Paused => "paused",
                     AfterFlip::Rebraked => "OnDelete is set again",
                     AfterFlip::Noted => "paused already",
                 };
-                write!(f, "{then}: the update strategy was changed back{}", by(manager))
+                write!(f, "{then}: the update strategy was changed back{}", by(manager))?;
+                match rebraked {
+                    0 | 1 => Ok(()),
+                    times => write!(f, "; re-braked {times} times lately"),
+                }
             }
             Self::Halted { why, nodes, .. } => {
                 write!(f, "halted: {why}")?;

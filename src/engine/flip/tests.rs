@@ -104,6 +104,16 @@ fn a_flip_is_rebraked_at_once_counted_and_said() {
             [format!("the update strategy was changed back by {WHO} {times} lately: OnDelete is set again")]
         );
     }
+    let timeline: Vec<String> = console.snapshot(&lab).timeline.iter().map(ToString::to_string).collect();
+    let told = timeline.iter().filter(|line| line.starts_with("OnDelete is set again"));
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            "OnDelete is set again: the update strategy was changed back by argocd-controller",
+            "OnDelete is set again: the update strategy was changed back by argocd-controller; re-braked 2 times lately",
+            "OnDelete is set again: the update strategy was changed back by argocd-controller; re-braked 3 times lately",
+        ]
+    );
     console.run_for(&mut lab, 30);
     assert_eq!((lab.at("hash2"), lab.worst_down), (10, worst), "it went on meanwhile");
     assert_eq!(console.snapshot(&lab).phase, Phase::Held);
