@@ -7,6 +7,8 @@
 //! | `ROLLDECK_SEED` | the seed of the first |
 //! | `ROLLDECK_UNTIL_BROKEN` | 1: stop at the first broken promise |
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

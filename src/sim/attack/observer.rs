@@ -430,11 +430,9 @@ impl Observer {
             fact.strategy.kind == StrategyKind::RollingUpdate && was().as_ref() == Some(&fact.strategy.raw)
         };
         match (before.and_then(saved), saved(&change.object)) {
-            (None, Some(original)) => {
-                if was().as_ref() != Some(&original) {
-                    let what = format!("saved {original} as the original strategy, which was {:?}", was());
-                    self.accuse("P9", change.at, what);
-                }
+            (None, Some(original)) if was().as_ref() != Some(&original) => {
+                let what = format!("saved {original} as the original strategy, which was {:?}", was());
+                self.accuse("P9", change.at, what);
             }
             // Whoever set it back meanwhile is to have it as they set it.
             (Some(original), None) if fact.strategy.raw != original && !is_left_alone(&fact) => {
