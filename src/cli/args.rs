@@ -1,21 +1,22 @@
 //! The command line as it is typed: flags, arguments and their help. Parsing only; nothing here acts.
 
-use std::collections::BTreeMap;
+mod tuning;
+mod values;
+
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::driver::AuditLog;
+pub(crate) use self::tuning::TuningFlags;
+pub(crate) use self::values::{ContainerImage, DaemonSetName, LogTo, by_container};
+use self::values::{duration, speed};
 use crate::driver::practice;
 use crate::engine::command::{Command as Ask, Early, Step};
-use crate::engine::image::ImageRef;
 use crate::engine::labels::Selector;
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{Finish, OnFailure, OnFlip};
-use crate::engine::tuning::{Limit, Span, Tuning};
+use crate::engine::record::Finish;
+use crate::engine::tuning::Tuning;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -82,22 +83,6 @@ pub(crate) struct Global {
     /// Where it is logged who did what: a file, or `none` [default: rolldeck/audit.jsonl in XDG_STATE_HOME or ~/.local/state]
     #[arg(long, global = true, value_name = "FILE", env = "ROLLDECK_AUDIT_LOG", hide_env_values = true)]
     pub(crate) audit_log: Option<LogTo>,
-}
-
-/// A log file as it is typed: `none` is no file.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct LogTo(pub(crate) AuditLog);
-
-impl FromStr for LogTo {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "" => Err("name a file, or `none`".to_owned()),
-            "none" => Ok(Self(AuditLog::Nowhere)),
-            path => Ok(Self(AuditLog::File(path.into()))),
-        }
-    }
 }
 
 /// How the console looks.
@@ -220,11 +205,6 @@ impl Errand {
     }
 }
 
-/// Images by container; a container that is named twice gets the later one.
-pub(crate) fn by_container(images: &[ContainerImage]) -> BTreeMap<String, ImageRef> {
-    images.iter().map(|ContainerImage { container, image }| (container.clone(), image.clone())).collect()
-}
-
 const TUNE_EXAMPLES: &str = "\
 Examples:
   rolldeck tune ds/agent --max-unavailable 10%   let more nodes be down at once
@@ -267,76 +247,12 @@ pub(crate) struct TuneArgs {
     pub(crate) tuning: TuningFlags,
 }
 
-/// Budgets and gates, each left as it is where it is not named.
-#[derive(Args, Clone, Copy, Debug, Default)]
-#[command(next_help_heading = "Budgets and gates")]
-pub(crate) struct TuningFlags {
-    /// At most so many nodes down at once; a percentage of all, rounded up; `default`: as the DaemonSet says
-    #[arg(long, value_name = "N|N%")]
-    max_unavailable: Option<Limit>,
-    /// At most so many nodes pulling at once; `default`: as many as may be down
-    #[arg(long, value_name = "N|N%")]
-    max_pulling: Option<Limit>,
-    /// Charge every node that is down, as Kubernetes does, instead of those that the rollout took down
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    strict: Option<bool>,
-    /// So many failed nodes halt the rollout
-    #[arg(long, value_name = "N|N%")]
-    failure_threshold: Option<IntOrPercent>,
-    /// A new pod that is not available after this long has failed
-    #[arg(long, value_name = "DURATION", value_parser = Span::parse)]
-    progress_deadline: Option<Span>,
-    /// A new pod that restarted more often has failed
-    #[arg(long, value_name = "N")]
-    max_restarts: Option<u32>,
-    /// A new pod is ready for this long before it counts as available
-    #[arg(long, value_name = "DURATION", value_parser = Span::parse)]
-    soak: Option<Span>,
-    /// What reaching the failure threshold does
-    #[arg(long, value_name = "WHAT", value_parser = one_of([("halt", OnFailure::Halt), ("rollback", OnFailure::RollBack)]))]
-    on_failure: Option<OnFailure>,
-    /// What a strategy that somebody sets back does: pause and say who it was, or set OnDelete again at once
-    #[arg(long, value_name = "WHAT", value_parser = one_of([("report", OnFlip::Report), ("rebrake", OnFlip::Rebrake)]))]
-    on_flip: Option<OnFlip>,
-    /// What happens when every node is at the target
-    #[arg(long, value_name = "WHAT", value_parser = one_of([("release", Finish::Release), ("keep", Finish::Keep)]))]
-    finish: Option<Finish>,
-}
-
 impl Cli {
     /// Whether it is a `tune` that names nothing to change.
     pub(crate) fn tunes_nothing(&self) -> bool {
         let Some(Command::OnCluster(OnCluster::Errand(Errand::Tune(args)))) = &self.command else { return false };
         args.tuning.tuning().is_empty()
     }
-}
-
-impl TuningFlags {
-    /// What they ask of the engine.
-    pub(crate) fn tuning(&self) -> Tuning {
-        Tuning {
-            max_unavailable: self.max_unavailable,
-            max_pulling: self.max_pulling,
-            strict: self.strict,
-            failure_threshold: self.failure_threshold,
-            progress_deadline_secs: self.progress_deadline.map(|Span(secs)| secs),
-            max_restarts: self.max_restarts,
-            soak_secs: self.soak.map(|Span(secs)| secs),
-            on_failure: self.on_failure,
-            on_flip: self.on_flip,
-            finish: self.finish,
-        }
-    }
-}
-
-/// One of these, by the words of the engine.
-fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
-    values: [(&'static str, T); N],
-) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(values.map(|(word, _)| word)).try_map(move |word| {
-        let found = values.into_iter().find(|(known, _)| *known == word);
-        found.map(|(_, value)| value).ok_or("not one of them")
-    })
 }
 
 /// How a write is confirmed, and how long it may take.
@@ -594,66 +510,6 @@ fn scenarios() -> String {
     format!("Scenarios:{}", lines.collect::<String>())
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    text.parse::<jiff::SignedDuration>()
-        .ok()
-        .and_then(|span| Duration::try_from(span).ok())
-        .ok_or_else(|| format!("`{text}` is not a time to wait; write `30s`, `5m` or `1h 30m`"))
-}
-
-fn speed(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(speed) if (0.01..=10_000.0).contains(&speed) => Ok(speed),
-        _ => Err(format!("`{text}` is not a factor between 0.01 and 10000")),
-    }
-}
-
-/// A DaemonSet as it is typed: `ds/agent`, `daemonset/agent`, `daemonset.apps/agent`, `agent`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct DaemonSetName(pub(crate) String);
-
-impl FromStr for DaemonSetName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let name = match text.split_once('/') {
-            None => text,
-            Some(("ds" | "daemonset" | "daemonsets" | "daemonset.apps" | "daemonsets.apps", name)) => name,
-            Some((kind, _)) => {
-                return Err(format!("rolldeck rolls out DaemonSets, not `{kind}`; write `ds/NAME` and `-n NAMESPACE`"));
-            }
-        };
-        let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
-        let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
-        if name.len() <= 253 && edge(name.chars().next()) && edge(name.chars().last()) && name.chars().all(inner) {
-            Ok(Self(name.to_owned()))
-        } else {
-            Err("a DaemonSet's name is lower case letters, digits, `-` and `.`; write `ds/NAME`".to_owned())
-        }
-    }
-}
-
-/// `CONTAINER=IMAGE` as it is typed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct ContainerImage {
-    pub(crate) container: String,
-    pub(crate) image: ImageRef,
-}
-
-impl FromStr for ContainerImage {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (container, image) = text
-            .split_once('=')
-            .ok_or_else(|| format!("`{text}` names no container; write `CONTAINER={text}`, or `*={text}` for all"))?;
-        if container.is_empty() {
-            return Err(format!("`{text}` names no container before the `=`"));
-        }
-        Ok(Self { container: container.to_owned(), image: image.parse()? })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -662,16 +518,6 @@ mod tests {
     fn the_command_line_is_sound() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn a_daemonset_is_named_as_kubectl_does() {
-        for text in ["agent", "ds/agent", "daemonset/agent", "daemonsets/agent", "daemonset.apps/agent"] {
-            assert_eq!(text.parse(), Ok(DaemonSetName("agent".to_owned())), "{text}");
-        }
-        for text in ["", "ds/", "deploy/agent", "ds/Agent", "ds/-a", "edge/agent", "ds/a/b"] {
-            assert!(text.parse::<DaemonSetName>().is_err(), "{text}");
-        }
     }
 
     #[test]
@@ -686,28 +532,6 @@ mod tests {
             "max-unavailable=25% max-pulling=default strict=false failure-threshold=3 progress-deadline=15m \
              max-restarts=0 soak=90s on-failure=rollback on-flip=rebrake finish=keep"
         );
-    }
-
-    #[test]
-    fn an_image_needs_its_container() {
-        let parsed: ContainerImage = "agent=registry.example:5000/agent:v2".parse().unwrap();
-        assert_eq!((parsed.container.as_str(), parsed.image.as_str()), ("agent", "registry.example:5000/agent:v2"));
-        for (text, why) in [
-            ("registry.example/agent:v2", "names no container; write `CONTAINER=registry.example/agent:v2`"),
-            ("=agent:v2", "before the `=`"),
-            ("agent=Not An Image", "is not an image reference"),
-        ] {
-            let said = text.parse::<ContainerImage>().unwrap_err();
-            assert!(said.contains(why), "{text}: {said}");
-        }
-    }
-
-    #[test]
-    fn a_time_to_wait_is_read_as_people_write_it() {
-        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("2h"), Ok(Duration::from_secs(7_200)));
-        assert!(duration("-5s").is_err());
-        assert!(duration("soon").unwrap_err().contains("soon"));
     }
 
     #[test]

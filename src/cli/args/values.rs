@@ -1,0 +1,126 @@
+//! What is typed, read: names, images, times, files. Each says what is wrong with it and how it is written.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::driver::AuditLog;
+use crate::engine::image::ImageRef;
+
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    text.parse::<jiff::SignedDuration>()
+        .ok()
+        .and_then(|span| Duration::try_from(span).ok())
+        .ok_or_else(|| format!("`{text}` is not a time to wait; write `30s`, `5m` or `1h 30m`"))
+}
+
+pub(crate) fn speed(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(speed) if (0.01..=10_000.0).contains(&speed) => Ok(speed),
+        _ => Err(format!("`{text}` is not a factor between 0.01 and 10000")),
+    }
+}
+
+/// A DaemonSet as it is typed: `ds/agent`, `daemonset/agent`, `daemonset.apps/agent`, `agent`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct DaemonSetName(pub(crate) String);
+
+impl FromStr for DaemonSetName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let name = match text.split_once('/') {
+            None => text,
+            Some(("ds" | "daemonset" | "daemonsets" | "daemonset.apps" | "daemonsets.apps", name)) => name,
+            Some((kind, _)) => {
+                return Err(format!("rolldeck rolls out DaemonSets, not `{kind}`; write `ds/NAME` and `-n NAMESPACE`"));
+            }
+        };
+        let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+        let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+        if name.len() <= 253 && edge(name.chars().next()) && edge(name.chars().last()) && name.chars().all(inner) {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err("a DaemonSet's name is lower case letters, digits, `-` and `.`; write `ds/NAME`".to_owned())
+        }
+    }
+}
+
+/// `CONTAINER=IMAGE` as it is typed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ContainerImage {
+    pub(crate) container: String,
+    pub(crate) image: ImageRef,
+}
+
+impl FromStr for ContainerImage {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (container, image) = text
+            .split_once('=')
+            .ok_or_else(|| format!("`{text}` names no container; write `CONTAINER={text}`, or `*={text}` for all"))?;
+        if container.is_empty() {
+            return Err(format!("`{text}` names no container before the `=`"));
+        }
+        Ok(Self { container: container.to_owned(), image: image.parse()? })
+    }
+}
+
+/// A log file as it is typed: `none` is no file.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct LogTo(pub(crate) AuditLog);
+
+impl FromStr for LogTo {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "" => Err("name a file, or `none`".to_owned()),
+            "none" => Ok(Self(AuditLog::Nowhere)),
+            path => Ok(Self(AuditLog::File(path.into()))),
+        }
+    }
+}
+
+/// Images by container; a container that is named twice gets the later one.
+pub(crate) fn by_container(images: &[ContainerImage]) -> BTreeMap<String, ImageRef> {
+    images.iter().map(|ContainerImage { container, image }| (container.clone(), image.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemonset_is_named_as_kubectl_does() {
+        for text in ["agent", "ds/agent", "daemonset/agent", "daemonsets/agent", "daemonset.apps/agent"] {
+            assert_eq!(text.parse(), Ok(DaemonSetName("agent".to_owned())), "{text}");
+        }
+        for text in ["", "ds/", "deploy/agent", "ds/Agent", "ds/-a", "edge/agent", "ds/a/b"] {
+            assert!(text.parse::<DaemonSetName>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_image_needs_its_container() {
+        let parsed: ContainerImage = "agent=registry.example:5000/agent:v2".parse().unwrap();
+        assert_eq!((parsed.container.as_str(), parsed.image.as_str()), ("agent", "registry.example:5000/agent:v2"));
+        for (text, why) in [
+            ("registry.example/agent:v2", "names no container; write `CONTAINER=registry.example/agent:v2`"),
+            ("=agent:v2", "before the `=`"),
+            ("agent=Not An Image", "is not an image reference"),
+        ] {
+            let said = text.parse::<ContainerImage>().unwrap_err();
+            assert!(said.contains(why), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_time_to_wait_is_read_as_people_write_it() {
+        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("2h"), Ok(Duration::from_secs(7_200)));
+        assert!(duration("-5s").is_err());
+        assert!(duration("soon").unwrap_err().contains("soon"));
+    }
+}
