@@ -9,6 +9,7 @@ use crate::engine::quantity::Rounding;
 use crate::engine::record::{Direction, EXCEPTIONS_LIMIT, Intent, Record};
 use crate::engine::time::Timestamp;
 use crate::sim::world::World;
+use crate::sim::world::kind::Kind;
 
 /// A promise, and how it was broken.
 type Broken = Option<(&'static str, String)>;
@@ -220,12 +221,17 @@ impl Observer {
     /// Whether the node must pull what it lacks for its next pod; forgets nodes that need not any more.
     fn must_pull(&mut self, node: &Str, pod: &Pod, at: Timestamp, world: &World) -> Pulls {
         let images = self.daemon_set.as_ref().map(|fact| fact.template.images()).unwrap_or_default();
-        let lacks = |node: &Str| images.iter().any(|image| !world.fleet().has_image(node, image));
+        let lacks_any = |node: &Str, images: &[Str]| images.iter().any(|image| !world.fleet().has_image(node, image));
+        let lacks = |node: &Str| lacks_any(node, &images);
+        let own_images = |pod: &Str| {
+            let object = world.store().get(Kind::Pod, &self.namespace, pod);
+            object.and_then(|object| Some(object.pod()?.template.images())).unwrap_or_default()
+        };
         let still = |node: &Str| {
             let mut facts = self.pods.values().map(|pod| &pod.fact);
             match facts.find(|fact| fact.node.as_ref() == Some(node) && fact.deletion_at.is_none()) {
                 // It pulls for the pod that it has, whatever the template is by now.
-                Some(_) => true,
+                Some(fact) => lacks_any(node, &own_images(&fact.name)),
                 // For one that may not come back none is pulled, and the next needs what the template has by now.
                 None => self.may_run_on(node, at) && lacks(node),
             }
