@@ -219,7 +219,8 @@ fn the_cascade_scenario_takes_every_node_down() {
     for variant in [ControllerVariant::V1_20, ControllerVariant::Current] {
         let mut world = World::new(&built_in("cascade").unwrap().with_controller(variant), 5);
         world.inject(&ClusterFault::SetImages { daemon_set: "edge/agent".into(), images: image("v2") }.into());
-        run(&mut world, 15);
+        // After the last flap, and before pulls are tried again: during a pull no reason is given.
+        run(&mut world, 14);
         assert_eq!(world.serving("edge", "agent"), 0, "{variant:?}");
         let reasons: Vec<Str> = world
             .pods_of("edge", "agent")
