@@ -92,6 +92,8 @@ impl Default for Timing {
 }
 
 #[cfg(test)]
+mod attacked;
+#[cfg(test)]
 pub(crate) mod lab;
 #[cfg(test)]
 mod tests;

@@ -136,7 +136,7 @@ fn a_release_leaves_alone_what_somebody_set_back_meanwhile() {
     console.run_for(&mut lab, 3);
     lab.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}));
     lab.reconcile();
-    console.hear(&lab);
+    console.run_for(&mut lab, 2);
     console.engine.command(Command::Release(super::command::Early::Accept), lab.now).unwrap();
     let mut released = None;
     for _ in 0..10 {
@@ -152,4 +152,18 @@ fn a_release_leaves_alone_what_somebody_set_back_meanwhile() {
     }
     assert_eq!(released, Some(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}})));
     assert!(lab.nodes.values().all(|node| node.ready == ConditionStatus::True));
+}
+
+/// Somebody pauses what is adopted, and somebody else sets the strategy back before that is written down.
+#[test]
+fn a_pause_on_its_way_stops_the_controller_that_was_let_loose_meanwhile() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.run_for(&mut lab, 3);
+    let id = console.engine.command(Command::Pause { why: None }, lab.now).unwrap();
+    lab.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}));
+    console.run_for(&mut lab, 5);
+    assert!(console.settled.iter().any(|(settled, result)| *settled == id && result.is_ok()));
+    assert_eq!(lab.daemonset.strategy.raw["type"], "OnDelete");
 }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::command::{CommandId, Takeover};
+use super::command::{Command, CommandId, Takeover};
 use super::edit::Edit;
 use super::effect::{DaemonSetPatch, Effect, EffectId};
 use super::facts::StrategyKind;
@@ -29,12 +29,26 @@ impl Engine {
     pub(crate) fn decide_now(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
         let mut effects = Vec::new();
         self.watch_the_lease(now);
+        self.brake_for_pauses();
         self.steer(now);
         effects.extend(self.write_lease(now));
         effects.extend(self.write_daemonset(now));
         effects.extend(self.replace_pods(now));
         self.settle(now);
         effects
+    }
+
+    /// A pause that is still on its way when somebody sets the strategy back stops the controller too.
+    fn brake_for_pauses(&mut self) {
+        if self.strategy() != StrategyKind::RollingUpdate {
+            return;
+        }
+        for pending in &mut self.pending {
+            if matches!(pending.command.deed(), Command::Pause { .. }) && pending.needs == Needs::Saved {
+                pending.needs = Needs::Adopted;
+                self.brake = true;
+            }
+        }
     }
 
     // ── The record ────────────────────────────────────────────────────────────────────────────────────────────────
