@@ -144,9 +144,10 @@ impl Engine {
 
     /// A command was accepted. What comes of it is told when it is settled.
     ///
-    /// Who does not drive and is told to stand down has nothing to give up: every console that closes asks for it.
+    /// Who does not drive and is told to stand down has nothing to give up: every console that closes asks for it, and
+    /// every errand, which may still hold the lease for what it came for.
     pub(crate) fn tell_asked(&mut self, id: CommandId, command: &Command) -> bool {
-        let of_note = *command != Command::StandDown || self.chronicle.driving;
+        let of_note = self.is_of_note(command);
         if of_note {
             let by = Some(self.actor());
             self.tell(by, What::Command(command.clone()), Upshot::Asked, Reach::Log, Some(id), None);
@@ -154,9 +155,13 @@ impl Engine {
         of_note
     }
 
+    fn is_of_note(&self, command: &Command) -> bool {
+        *command != Command::StandDown || (self.chronicle.driving && self.config().role == Role::Driver)
+    }
+
     /// A command was refused.
     pub(crate) fn tell_refused(&mut self, command: &Command, why: &str) {
-        if *command != Command::StandDown || self.chronicle.driving {
+        if self.is_of_note(command) {
             let by = Some(self.actor());
             let what = What::Command(command.clone());
             self.tell(by, what, Upshot::Refused, Reach::Timeline, None, Some(why.into()));
