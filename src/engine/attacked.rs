@@ -114,11 +114,8 @@ fn what_is_down_by_itself_is_replaced_first_where_it_leaves_no_room_for_others()
     let mut lab = Lab::rolling(3, 1);
     lab.set_ready("n2", false);
     let mut console = Console::open(&lab, "ops");
-    let tuning = Tuning {
-        strict: Some(true),
-        max_unavailable: Some(Limit::At(IntOrPercent::Int(1))),
-        ..Tuning::default()
-    };
+    let tuning =
+        Tuning { strict: Some(true), max_unavailable: Some(Limit::At(IntOrPercent::Int(1))), ..Tuning::default() };
     console.ask(&mut lab, Command::Tune(tuning)).unwrap();
     console.set_image(&mut lab, "agent:v2");
     console.partition(&mut lab, 0);
