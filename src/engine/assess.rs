@@ -356,12 +356,13 @@ impl<'a> Assessor<'a> {
             (Some(origin), Some(revision)) => revision != origin,
             _ => at_target,
         };
-        let taken = at_target && progress.taken.contains(name);
+        let taken = progress.taken.contains(name);
         match (down, replaced) {
             (_, true) => Blame::Rollout,
-            (true, false) if put_there || taken => Blame::Suspect,
+            (true, false) if put_there || (taken && at_target) => Blame::Suspect,
             (true, false) => Blame::Node,
-            (false, false) if at_target || put_there => Blame::Rollout,
+            // What the rollout took down stays its doing until it is well, whatever the target is by now.
+            (false, false) if at_target || put_there || taken => Blame::Rollout,
             (false, false) => Blame::PreExisting,
         }
     }

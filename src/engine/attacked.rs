@@ -164,3 +164,24 @@ fn a_pause_on_its_way_stops_the_controller_that_was_let_loose_meanwhile() {
     assert!(console.settled.iter().any(|(settled, result)| *settled == id && result.is_ok()));
     assert_eq!(lab.daemonset.strategy.raw["type"], "OnDelete");
 }
+
+/// Rolled back, and given another image before what was taken down has recovered.
+#[test]
+fn what_was_taken_down_counts_under_the_next_target_too() {
+    let mut lab = Lab::rolling(4, 2);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.partition(&mut lab, 2);
+    console.run_for(&mut lab, 5);
+    lab.slow = true;
+    console.ask(&mut lab, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut lab, 5);
+    assert_eq!((lab.at("hash1"), lab.down()), (4, 2), "back at the old revision, and not ready yet");
+    let deleted = lab.deleted.len();
+    console.set_image(&mut lab, "agent:v3");
+    console.partition(&mut lab, 0);
+    console.run_for(&mut lab, 5);
+    let more: Vec<_> = lab.deleted[deleted..].to_vec();
+    assert!(more.iter().all(|node| **node == *"n1" || **node == *"n2"), "others still serve: {more:?}");
+    assert_eq!(lab.down(), 2);
+}

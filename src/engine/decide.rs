@@ -44,7 +44,7 @@ impl Engine {
             return;
         }
         for pending in &mut self.pending {
-            if matches!(pending.command.deed(), Command::Pause { .. }) && pending.needs == Needs::Saved {
+            if matches!(pending.command.deed(), Command::Pause { .. }) {
                 pending.needs = Needs::Adopted;
                 self.brake = true;
             }

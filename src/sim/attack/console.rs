@@ -37,6 +37,7 @@ pub struct Console {
     skew_millis: i64,
     watches: Watches,
     told_old_at: Option<Timestamp>,
+    blind_until: Timestamp,
     mail: BTreeMap<(Timestamp, u64), Mail>,
     posted: u64,
     /// What happens to it at one of its next writes.
@@ -80,6 +81,7 @@ impl Console {
             skew_millis: 0,
             watches: Watches::new(world.now()),
             told_old_at: None,
+            blind_until: Timestamp::default(),
             mail: BTreeMap::new(),
             posted: 0,
             trip: None,
@@ -173,6 +175,7 @@ impl Console {
     /// Breaks a watch until then; it is listed anew afterwards when its changes were compacted meanwhile.
     pub fn break_watch(&mut self, watched: Watched, until: Timestamp, now: Timestamp) {
         if self.watches.cut(watched, until) {
+            self.blind_until = self.blind_until.max(until);
             self.faults.count(FaultKind::WatchLost);
             let here = self.here(now);
             let down = WatchHealth::Down { since: here, why: "the connection was reset".into() };
@@ -209,6 +212,11 @@ impl Console {
         self.told_old_at
     }
 
+    /// Until when it does not see everything.
+    pub fn blind_until(&self) -> Timestamp {
+        self.asleep_until.unwrap_or_default().max(self.blind_until)
+    }
+
     /// From now on nothing goes wrong for it any more.
     pub fn calm_down(&mut self) {
         self.network.weather = Weather::FINE;
@@ -237,7 +245,9 @@ impl Console {
     /// Lets it hear, act and decide as of the world's present. What the API server accepted as deletion is appended.
     pub fn step(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) {
         let now = world.now();
-        self.tell(world, |watches, post| watches.follow(post));
+        if self.tell(world, |watches, post| watches.follow(post)) {
+            self.told_old_at = Some(now);
+        }
         if self.dead.is_some() {
             return;
         }

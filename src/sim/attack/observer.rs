@@ -486,9 +486,13 @@ impl Observer {
         });
     }
 
-    /// P3: who drives notices that the strategy was set back, and the record says so.
-    pub(super) fn check_flip(&mut self, now: Timestamp) {
+    /// P3: who drives notices that the strategy was set back, and the record says so; some console could not see
+    /// everything until then.
+    pub(super) fn check_flip(&mut self, blind_until: Timestamp, now: Timestamp) {
         let noticed = NOTICED + self.slack;
+        if now < blind_until + noticed {
+            return;
+        }
         let alive =
             |(_, since, renewed_at): &(Str, Timestamp, Timestamp)| *since + noticed < now && *renewed_at + ALIVE >= now;
         let flipped = self.rolling_since.filter(|since| *since + noticed < now);

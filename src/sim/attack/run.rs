@@ -354,7 +354,8 @@ impl<'a> Stage<'a> {
             return;
         }
         self.looked_at = now;
-        self.observer.check_flip(now);
+        let blind_until = self.consoles.iter().flatten().map(Console::blind_until).max().unwrap_or_default();
+        self.observer.check_flip(blind_until, now);
         for console in self.consoles.iter_mut().flatten().filter(|console| console.is_awake()) {
             let snapshot = console.snapshot(now);
             if snapshot.phase == Phase::Loading {

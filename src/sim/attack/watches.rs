@@ -130,17 +130,19 @@ impl Watches {
         true
     }
 
-    /// Tells what is new.
-    pub(super) fn follow(&mut self, post: &mut Post<'_>) {
+    /// Tells what is new; says whether a broken one was taken up again, and is behind for as long as that takes.
+    pub(super) fn follow(&mut self, post: &mut Post<'_>) -> bool {
         let (now, revision) = (post.world.now(), post.world.store().revision());
         if self.followed == revision && self.next_at().is_none_or(|at| at > now) {
-            return;
+            return false;
         }
         self.followed = revision;
+        let mut taken_up = false;
         for watch in &mut self.watches {
             match watch.state {
                 State::Unlisted(from) if from <= now => watch.list(post),
                 State::Broken(until) if until <= now => {
+                    taken_up = true;
                     watch.state = State::Live;
                     watch.send(Event::Watch(watch.watched, WatchHealth::Live), post);
                     watch.follow(post);
@@ -154,6 +156,7 @@ impl Watches {
                 State::Unlisted(_) | State::Broken(_) => {}
             }
         }
+        taken_up
     }
 }
 

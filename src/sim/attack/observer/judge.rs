@@ -230,8 +230,8 @@ impl Observer {
         let still = |node: &Str| {
             let mut facts = self.pods.values().map(|pod| &pod.fact);
             match facts.find(|fact| fact.node.as_ref() == Some(node) && fact.deletion_at.is_none()) {
-                // It pulls for the pod that it has, whatever the template is by now.
-                Some(fact) => lacks_any(node, &own_images(&fact.name)),
+                // It pulls for the pod that it has, in vain or not; where the next one needs nothing, that is about to end.
+                Some(fact) => lacks(node) && lacks_any(node, &own_images(&fact.name)),
                 // For one that may not come back none is pulled, and the next needs what the template has by now.
                 None => self.may_run_on(node, at) && lacks(node),
             }
