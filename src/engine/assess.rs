@@ -360,6 +360,7 @@ impl<'a> Assessor<'a> {
         match (down, replaced) {
             (_, true) => Blame::Rollout,
             (true, false) if put_there || (taken && at_target) => Blame::Suspect,
+            (true, false) if taken => Blame::Rollout,
             (true, false) => Blame::Node,
             // What the rollout took down stays its doing until it is well, whatever the target is by now.
             (false, false) if at_target || put_there || taken => Blame::Rollout,
