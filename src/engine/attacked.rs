@@ -185,3 +185,20 @@ fn what_was_taken_down_counts_under_the_next_target_too() {
     assert!(more.iter().all(|node| **node == *"n1" || **node == *"n2"), "others still serve: {more:?}");
     assert_eq!(lab.down(), 2);
 }
+
+/// The strategy was set back, and then somebody sets `OnDelete` by hand: there is nobody left to fight.
+#[test]
+fn on_delete_that_was_set_by_hand_is_adopted() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.partition(&mut lab, 0);
+    lab.set_original(None);
+    lab.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}));
+    console.run(&mut lab);
+    lab.set_strategy(json!({"type": "OnDelete"}));
+    console.run_for(&mut lab, 2);
+    console.ask(&mut lab, Command::Resume).unwrap();
+    console.run_for(&mut lab, 60);
+    assert_eq!(lab.at("hash2"), 3);
+}

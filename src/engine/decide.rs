@@ -14,7 +14,7 @@ use super::machine::{Engine, Needs, PatchKind};
 use super::plan::Standstill;
 use super::quantity::Rounding;
 use super::record::{
-    By, Change, Direction, EXCEPTIONS_LIMIT, Finish, Halt, Intent, ORIGINAL_STRATEGY, OnFailure, Paused,
+    By, Change, Direction, EXCEPTIONS_LIMIT, Finish, Halt, Intent, ORIGINAL_STRATEGY, OnFailure, Paused, Progress,
 };
 use super::snapshot::{Blame, NodeState, Presence};
 use super::template::Template;
@@ -69,9 +69,11 @@ impl Engine {
         if handover.is_some_and(|handover| handover.by != self.config().identity) {
             self.lock.want = Want::No;
         }
-        if self.release_is_done() {
+        if intent.releasing.is_some() && self.release_is_done() {
             self.tell_released();
             self.edit(None, Edit::End);
+            // Whatever is begun before that is written begins anew.
+            self.progress = Progress::default();
             self.lock.want = Want::No;
             return;
         }
@@ -215,7 +217,9 @@ impl Engine {
         let number = self.progress.halt.as_ref().map_or(0, |halt| halt.number).max(intent.acknowledged_halt) + 1;
         self.tell_halted(number, &why, &nodes);
         self.progress.halt = Some(Halt { number, at: now, why: why.into(), nodes });
+        // Paused means paused: going back waits for whoever goes on.
         if intent.gates.on_failure == OnFailure::RollBack
+            && intent.paused.is_none()
             && let Some(from) = self.progress.origin.clone().or_else(|| self.majority_revision(intent.target.as_ref()))
         {
             self.happened(What::RollingBack { to: from.clone() }, Reach::Cluster);
@@ -348,7 +352,9 @@ impl Engine {
             return Some((PatchKind::Release, DaemonSetPatch::Release { original }));
         }
         if !self.is_adopted() {
-            return (!self.progress.flipped).then(|| (PatchKind::Adopt, self.adoption()));
+            // Nobody is fought; but where `OnDelete` is set by hand, only its original is missing.
+            let fought = self.progress.flipped && daemonset.strategy.kind == StrategyKind::RollingUpdate;
+            return (!fought).then(|| (PatchKind::Adopt, self.adoption()));
         }
         let change = intent.change.as_ref().filter(|_| self.is_observed() && !self.change_written)?;
         let wanted = self.template_wanted(change).ok()?;

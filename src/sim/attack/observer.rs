@@ -37,7 +37,7 @@ use crate::engine::command::Command;
 use crate::engine::facts::{ConditionStatus, ContainerState, DaemonSetFact, PodFact, StrategyKind, TaintEffect};
 use crate::engine::labels::Labels;
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{ORIGINAL_STRATEGY, OnFailure, RECORD, Record, lease_name};
+use crate::engine::record::{ORIGINAL_STRATEGY, RECORD, Record, lease_name};
 use crate::engine::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
@@ -468,7 +468,6 @@ impl Observer {
         if let (Some(was), Some(record)) = (was, &record)
             && let Some(paused) = &was.intent.paused
             && record.intent.paused.is_none()
-            && was.intent.gates.on_failure != OnFailure::RollBack
             && self.told_to_go_on.is_none_or(|told| told + WORD < at)
         {
             let what = format!("a pause by {} ended, and nobody had asked for it", paused.by);

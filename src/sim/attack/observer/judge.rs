@@ -244,8 +244,9 @@ impl Observer {
             self.pulling.remove(node);
             return Pulls::Nothing;
         }
-        // It was at it already, in vain: nothing is added.
-        let pulled_already = pod.fact.containers.iter().any(|container| !container.image_present);
+        // It was at it already, in vain, or was about to be for a pod that was just made: nothing is added.
+        let containers = &pod.fact.containers;
+        let pulled_already = containers.is_empty() || containers.iter().any(|container| !container.image_present);
         if self.pulling.insert(node.clone()) && !pulled_already { Pulls::Begins } else { Pulls::Already }
     }
 }
