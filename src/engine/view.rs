@@ -10,12 +10,18 @@ use std::time::Duration;
 use super::Str;
 use super::eligibility::{Eligibility, eligibility};
 use super::event::{Event, Permission, Right, WatchHealth, Watched};
-use super::facts::{ClusterEvent, DaemonSetFact, NodeFact, PodFact, RevisionFact};
+use super::facts::{DaemonSetFact, NodeFact, RevisionFact};
 use super::image::normalized;
 use super::ownership::{Keeper, keepers};
 use super::sight::Sight;
 use super::snapshot::Presence;
 use super::time::Timestamp;
+
+mod listing;
+mod pods;
+
+use listing::Listing;
+pub(crate) use pods::{PodEntry, PullNote, Seen};
 
 /// How long a revision may take to be seen after the controller said that it recorded it: they come by different watches.
 const REVISION_PATIENCE: Duration = Duration::from_secs(10);
@@ -41,43 +47,6 @@ pub(crate) struct NodeEntry {
     pods: Vec<PodIx>,
     listed: bool,
     touched: bool,
-}
-
-/// A pod, and what only an observer knows of it.
-#[derive(Debug)]
-pub(crate) struct PodEntry {
-    pub(crate) fact: PodFact,
-    /// When it was first seen, and whether that was its creation or a listing.
-    pub(crate) first_seen: Seen,
-    /// When it was seen to become ready; cleared when it is not.
-    pub(crate) ready_seen: Option<Seen>,
-    /// Since when it is seen in the trouble that it is in.
-    pub(crate) trouble: Option<Trouble>,
-    node: Option<NodeIx>,
-    listed: bool,
-}
-
-/// The trouble of a pod, and since when it is in any that speaks against its revision.
-#[derive(Clone, Debug)]
-pub(crate) struct Trouble {
-    pub(crate) cause: super::snapshot::Cause,
-    pub(crate) since: Timestamp,
-}
-
-/// An instant by our clock, with how it came about.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Seen {
-    /// We watched it happen then.
-    Happen(Timestamp),
-    /// It was already so then, when the API server's clock minus ours was this, if that was known.
-    Already(Timestamp, Option<i64>),
-}
-
-/// What events told of a pod's pulls.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PullNote {
-    pub(crate) pulling_since: Option<Timestamp>,
-    pub(crate) failed: bool,
 }
 
 /// Everything observed.
@@ -114,26 +83,6 @@ pub(crate) struct View {
     wanted_images: Vec<Str>,
     confirmed_for: Vec<String>,
     touched: Touched,
-}
-
-/// A listing that is coming in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Listing {
-    /// None is.
-    #[default]
-    None,
-    /// One is, and as far as can be told it is not older than what is known.
-    Fresh,
-    /// One is, and it names something that is known to be older, or gone: it comes from a cache that is behind.
-    Behind,
-}
-
-impl Listing {
-    fn is_behind(&mut self) {
-        if *self == Self::Fresh {
-            *self = Self::Behind;
-        }
-    }
 }
 
 /// Which nodes have to be assessed again.
@@ -232,35 +181,9 @@ impl View {
         self.sight.reported(watched)
     }
 
-    /// Whether the pod with this uid is there, as far as known.
-    pub(crate) fn has_pod(&self, uid: &str) -> bool {
-        self.pod_index.contains_key(uid)
-    }
-
     /// Whether we may, as far as known.
     pub(crate) fn permission(&self, right: Right) -> Permission {
         self.rights.iter().find(|(candidate, _)| *candidate == right).map_or(Permission::Unknown, |(_, answer)| *answer)
-    }
-
-    /// The DaemonSet's own pods on a node.
-    pub(crate) fn pods_on(&self, node: NodeIx) -> impl Iterator<Item = (PodIx, &PodEntry)> {
-        let owner = self.daemonset.as_ref().map(|daemonset| &daemonset.uid);
-        let indices = self.nodes.get(node).map(|entry| entry.pods.as_slice()).unwrap_or_default();
-        indices
-            .iter()
-            .filter_map(|pod| Some((*pod, self.pods.get(*pod)?.as_ref()?)))
-            .filter(move |(_, pod)| pod.fact.owner.is_some() && pod.fact.owner.as_ref() == owner)
-    }
-
-    /// A pod by its index.
-    pub(crate) fn pod(&self, ix: PodIx) -> Option<&PodEntry> {
-        self.pods.get(ix)?.as_ref()
-    }
-
-    /// Has the node of the pod with this uid assessed again.
-    pub(crate) fn touch_pod(&mut self, uid: &str) {
-        let node = self.pod_index.get(uid).and_then(|ix| self.pods[*ix].as_ref()?.node);
-        self.touch(node);
     }
 
     fn touch(&mut self, node: Option<NodeIx>) {
@@ -283,11 +206,6 @@ impl View {
     /// A node's index by name.
     pub(crate) fn node(&self, name: &str) -> Option<NodeIx> {
         self.node_index.get(name).copied()
-    }
-
-    /// What events told of a pod's pulls.
-    pub(crate) fn pull(&self, uid: &str) -> PullNote {
-        self.pulls.get(uid).copied().unwrap_or_default()
     }
 
     /// The revision with this hash that belongs to the DaemonSet.
@@ -427,204 +345,6 @@ impl View {
         entry.fact = None;
         entry.eligibility = Eligibility::default();
         entry.images_confirmed = false;
-    }
-
-    fn pod_is(&mut self, fact: PodFact, now: Timestamp) {
-        if self.gone.contains(&fact.uid) {
-            self.pods_listing.is_behind();
-            return;
-        }
-        let known = self.pod_index.get(&fact.uid).copied();
-        if let Some(known) = known.and_then(|ix| self.pods[ix].as_mut())
-            && is_older(&fact.resource_version, &known.fact.resource_version)
-        {
-            known.listed = true;
-            self.pods_listing.is_behind();
-            return;
-        }
-        let live = matches!(self.health(Watched::Pods), WatchHealth::Live);
-        let seen = if live { Seen::Happen(now) } else { Seen::Already(now, self.skew_millis) };
-        let node = fact.node.as_ref().map(|name| self.node_slot(&name.clone()));
-        let ix = known.unwrap_or_else(|| {
-            let ix = self.free.pop().unwrap_or_else(|| {
-                self.pods.push(None);
-                self.pods.len() - 1
-            });
-            self.pod_index.insert(fact.uid.clone(), ix);
-            ix
-        });
-        let before = self.pods[ix].take();
-        self.note_unready_replacement(before.as_ref(), &fact);
-        let was_on = before.as_ref().and_then(|before| before.node);
-        self.touch(was_on);
-        self.touch(node);
-        if was_on != node {
-            self.leave_node(was_on, ix);
-            if let Some(node) = node {
-                self.nodes[node].pods.push(ix);
-            }
-        }
-        let server_now = self.server_time(now);
-        self.pods[ix] = Some(PodEntry::next(before.as_ref(), fact, node, seen, (now, server_now)));
-    }
-
-    /// Counts an old pod that was deleted while it was unready under RollingUpdate: what the cascade consists of.
-    fn note_unready_replacement(&mut self, before: Option<&PodEntry>, fact: &PodFact) {
-        let Some(daemonset) = &self.daemonset else { return };
-        let rolling = daemonset.strategy.kind == super::facts::StrategyKind::RollingUpdate;
-        let begins_to_go = fact.deletion_at.is_some()
-            && before.is_some_and(|before| before.fact.deletion_at.is_none() && !before.fact.ready);
-        let old = self.current.is_some() && fact.revision != self.current;
-        if rolling && begins_to_go && old {
-            self.replaced_unready += 1;
-        }
-    }
-
-    fn leave_node(&mut self, node: Option<NodeIx>, pod: PodIx) {
-        if let Some(node) = node {
-            self.nodes[node].pods.retain(|candidate| *candidate != pod);
-        }
-    }
-
-    fn pod_gone(&mut self, uid: &Str) {
-        if self.gone.insert(uid.clone()) {
-            self.tombstones.push_back(uid.clone());
-            if self.tombstones.len() > TOMBSTONES
-                && let Some(oldest) = self.tombstones.pop_front()
-            {
-                self.gone.remove(&oldest);
-            }
-        }
-        self.forget_pod(uid);
-    }
-
-    /// A pod is not there, as far as we know; should it be, its watch will tell.
-    fn forget_pod(&mut self, uid: &Str) {
-        self.pulls.remove(uid);
-        if let Some(ix) = self.pod_index.remove(uid) {
-            let node = self.pods[ix].take().and_then(|entry| entry.node);
-            self.touch(node);
-            self.leave_node(node, ix);
-            self.free.push(ix);
-        }
-    }
-
-    fn cluster_event(&mut self, event: &ClusterEvent) {
-        let of_daemonset = self.daemonset.as_ref().is_some_and(|daemonset| daemonset.uid == event.object);
-        if of_daemonset {
-            if &*event.reason == "FailedCreate" {
-                self.not_created = Some((event.at, event.message.clone()));
-                self.touched.all = true;
-            }
-            return;
-        }
-        if self.gone.contains(&event.object) || self.pulls.len() >= PULL_NOTES {
-            return;
-        }
-        let note = self.pulls.entry(event.object.clone()).or_default();
-        match &*event.reason {
-            "Pulling" => *note = PullNote { pulling_since: Some(event.at), failed: false },
-            "Pulled" => *note = PullNote::default(),
-            "Failed" if note.pulling_since.is_some() => *note = PullNote { pulling_since: None, failed: true },
-            _ => return,
-        }
-        self.touch_pod(&event.object);
-    }
-
-    fn begin_listing(&mut self, watched: Watched) {
-        match watched {
-            Watched::Nodes => self.nodes.iter_mut().for_each(|entry| entry.listed = false),
-            Watched::Pods => {
-                self.pods_listing = Listing::Fresh;
-                self.pods.iter_mut().flatten().for_each(|entry| entry.listed = false);
-            }
-            Watched::Revisions => self.listed_revisions.clear(),
-            Watched::DaemonSet | Watched::Events | Watched::Lease => {}
-        }
-    }
-
-    fn end_listing(&mut self, watched: Watched) {
-        match watched {
-            Watched::Nodes => {
-                for ix in 0..self.nodes.len() {
-                    if !self.nodes[ix].listed {
-                        self.forget_node(ix);
-                    }
-                }
-            }
-            Watched::Pods => {
-                // What a listing from a cache that is behind us does not name may be newer than it; its watch will tell.
-                if std::mem::take(&mut self.pods_listing) != Listing::Behind {
-                    let missing = self.pods.iter().flatten().filter(|entry| !entry.listed);
-                    let missing: Vec<Str> = missing.map(|entry| entry.fact.uid.clone()).collect();
-                    missing.iter().for_each(|uid| self.forget_pod(uid));
-                }
-            }
-            Watched::Revisions => {
-                let listed = std::mem::take(&mut self.listed_revisions);
-                self.revisions.retain(|revision| listed.contains(&revision.name));
-                self.touched.all = true;
-                self.settle_current();
-            }
-            Watched::DaemonSet => {
-                if self.presence == Presence::Loading {
-                    self.presence = Presence::Absent;
-                }
-            }
-            Watched::Events | Watched::Lease => {}
-        }
-    }
-}
-
-impl PodEntry {
-    fn next(
-        before: Option<&Self>,
-        fact: PodFact,
-        node: Option<NodeIx>,
-        seen: Seen,
-        (now, server_now): (Timestamp, Timestamp),
-    ) -> Self {
-        let first_seen = before.map_or(seen, |before| before.first_seen);
-        let ready_seen = fact.ready.then(|| {
-            let still = before.filter(|before| before.fact.ready_since == fact.ready_since);
-            match (before, still.and_then(|before| before.ready_seen)) {
-                (_, Some(seen)) => seen,
-                (Some(_), None) => Seen::Happen(now),
-                (None, None) => seen,
-            }
-        });
-        let known = before.and_then(|before| before.trouble.as_ref());
-        let diagnosed = super::diagnose::diagnose(&fact, server_now)
-            .map(|cause| Trouble { cause, since: known.map_or(now, |trouble| trouble.since) });
-        // A kubelet that tries a pull again says nothing of the last failure: it is over when the images are there.
-        let tries_again =
-            fact.deletion_at.is_none() && fact.containers.iter().any(|container| !container.image_present);
-        // Nor does one that could not reach the registry take back what the registry has said before.
-        let verdict = known.filter(|known| tries_again && known.cause.kind.is_the_registrys_verdict());
-        let diagnosed = diagnosed.filter(|now| !(verdict.is_some() && now.cause.kind.leaves_the_image_open()));
-        let trouble = diagnosed.or_else(|| known.filter(|_| tries_again).cloned());
-        Self { fact, first_seen, ready_seen, trouble, node, listed: true }
-    }
-}
-
-impl Seen {
-    /// How long ago it was: by our own clock when we watched it; else by the cluster's word for how long ago it was when we
-    /// first saw it, and from then on by our own clock too, so that setting a clock makes nothing older.
-    pub(crate) fn elapsed(self, said_at: Option<Timestamp>, now: Timestamp, server_now: Timestamp) -> Duration {
-        match self {
-            Self::Happen(at) => now.since(at),
-            Self::Already(at, skew) => {
-                let seen_for = now.since(at);
-                let Some(said) = said_at else { return seen_for };
-                match skew {
-                    Some(skew) => {
-                        let server_then = Timestamp::from_millis(at.millis().saturating_add(skew));
-                        server_then.since(said) + seen_for
-                    }
-                    None => server_now.since(said).max(seen_for),
-                }
-            }
-        }
     }
 }
 
