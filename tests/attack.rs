@@ -113,9 +113,12 @@ fn what_was_found_once_is_not_found_again() {
 
 /// `ROLLDECK_SEED=44 cargo test --test attack -- --ignored --nocapture tells`
 #[test]
-#[ignore = "prints the story of one seed, or of what is left of it once it is shrunk (ROLLDECK_SHRINK=1)"]
+#[ignore = "prints the story of one seed or case (ROLLDECK_CASE=file), or of what is left of it once it is shrunk (ROLLDECK_SHRINK=1)"]
 fn tells_the_story_of_a_seed() {
-    let mut case = Case::random(from_env("ROLLDECK_SEED", 1));
+    let mut case = std::env::var("ROLLDECK_CASE").map_or_else(
+        |_| Case::random(from_env("ROLLDECK_SEED", 1)),
+        |file| Case::parse(&std::fs::read_to_string(file).unwrap()).unwrap(),
+    );
     if from_env("ROLLDECK_SHRINK", 0) > 0 {
         case = rolldeck::sim::attack::shrink::shrink(&case).expect("a seed that breaks a promise");
     }

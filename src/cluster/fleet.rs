@@ -131,7 +131,7 @@ impl Subject for DaemonSets {
         Some(FleetEvent::DaemonSetsListing)
     }
 
-    fn listed(&mut self) -> Vec<FleetEvent> {
+    fn listed(&mut self, _version: Option<u64>) -> Vec<FleetEvent> {
         vec![FleetEvent::DaemonSetsListed]
     }
 
@@ -169,7 +169,7 @@ impl Subject for Leases {
         Some(FleetEvent::LeasesListing)
     }
 
-    fn listed(&mut self) -> Vec<FleetEvent> {
+    fn listed(&mut self, _version: Option<u64>) -> Vec<FleetEvent> {
         vec![FleetEvent::LeasesListed]
     }
 

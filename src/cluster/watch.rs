@@ -70,8 +70,8 @@ pub(super) trait Subject: Send + 'static {
     fn deleted(&mut self, wire: Self::Wire<'_>) -> Option<Self::Out>;
     /// A full listing begins.
     fn listing(&mut self) -> Option<Self::Out>;
-    /// The listing is complete.
-    fn listed(&mut self) -> Vec<Self::Out>;
+    /// The listing is complete, with its resource version, where that is a number.
+    fn listed(&mut self, version: Option<u64>) -> Vec<Self::Out>;
     /// How the watch is doing.
     fn health(&mut self, health: WatchHealth) -> Option<Self::Out>;
     /// The watch gave a sign of life, and nothing that had to be told.
@@ -384,7 +384,7 @@ impl<S: Subject> Watch<S> {
     }
 
     async fn complete(&mut self, version: String) -> Result<(), End> {
-        for news in self.subject.listed() {
+        for news in self.subject.listed(version.parse().ok()) {
             tell(&self.out, news).await?;
         }
         self.version = Some(version);

@@ -7,10 +7,10 @@ use serde_json::json;
 use super::command::Command;
 use super::effect::{DaemonSetPatch, Effect};
 use super::event::{Event, Watched};
-use super::facts::ConditionStatus;
+use super::facts::{ConditionStatus, NodeFact};
 use super::lab::{Console, Lab};
 use super::quantity::IntOrPercent;
-use super::snapshot::DriverView;
+use super::snapshot::{DriverView, NodeState};
 use super::tuning::{Limit, Tuning};
 
 /// A listing from a cache that is behind, after a watch was lost.
@@ -18,24 +18,53 @@ use super::tuning::{Limit, Tuning};
 fn a_listing_that_is_behind_does_not_take_away_what_is_newer() {
     let lab = Lab::rolling(2, 1);
     let mut console = Console::open(&lab, "ops");
-    let mut pods = lab.pods.values().cloned();
-    let (mut old, newer) = (pods.next().unwrap(), pods.next().unwrap());
-    old.resource_version = "0".into();
-    let tell = |console: &mut Console, event| console.engine.observe(event, lab.now);
-    tell(&mut console, Event::Listing(Watched::Pods));
-    tell(&mut console, Event::Pod(Box::new(old)));
-    tell(&mut console, Event::Listed(Watched::Pods));
+    let newer = lab.pods.values().max_by_key(|pod| pod.resource_version.parse::<u64>().unwrap()).unwrap();
+    let version: u64 = newer.resource_version.parse().unwrap();
+    let list = |console: &mut Console, version| {
+        console.engine.observe(Event::Listing(Watched::Pods), lab.now);
+        console.engine.observe(Event::Listed(Watched::Pods, version), lab.now);
+    };
     let shown = |console: &mut Console| {
         let snapshot = console.snapshot(&lab);
         snapshot.nodes.iter().find(|node| Some(&node.name) == newer.node.as_ref()).and_then(|node| node.pod.clone())
     };
+    list(&mut console, Some(version - 1));
     assert_eq!(shown(&mut console), Some(newer.name.clone()), "its watch would have told that it is gone");
-    // One that says nothing of its age is believed, but not for ever.
-    tell(&mut console, Event::Listing(Watched::Pods));
-    tell(&mut console, Event::Listed(Watched::Pods));
-    assert_eq!(shown(&mut console), None);
-    tell(&mut console, Event::Pod(Box::new(newer.clone())));
-    assert_eq!(shown(&mut console), Some(newer.name.clone()), "it was there all the time");
+    // One that is not behind is believed, and so is one that says nothing of its age; but not for ever.
+    for version in [Some(version), None] {
+        list(&mut console, version);
+        assert_eq!(shown(&mut console), None);
+        console.engine.observe(Event::Pod(Box::new(newer.clone())), lab.now);
+        assert_eq!(shown(&mut console), Some(newer.name.clone()), "it was there all the time");
+    }
+}
+
+/// The same of nodes: one that is NotReady must not look Ready again because a list is old.
+#[test]
+fn a_node_does_not_go_back_to_what_it_was() {
+    let lab = Lab::rolling(2, 1);
+    let mut console = Console::open(&lab, "ops");
+    let node = |version: u64, ready| NodeFact { version: Some(version), ready, ..lab.nodes["n1"].clone() };
+    let shown = |console: &mut Console| {
+        let snapshot = console.snapshot(&lab);
+        snapshot.nodes.iter().find(|node| &*node.name == "n1").map(|node| node.state)
+    };
+    let tell = |console: &mut Console, event| console.engine.observe(event, lab.now);
+    let list = |console: &mut Console, nodes: &[NodeFact], version| {
+        tell(console, Event::Listing(Watched::Nodes));
+        nodes.iter().for_each(|node| tell(console, Event::Node(Box::new(node.clone()))));
+        tell(console, Event::Listed(Watched::Nodes, Some(version)));
+    };
+    tell(&mut console, Event::Node(Box::new(node(80, ConditionStatus::False))));
+    list(&mut console, &[node(70, ConditionStatus::True)], 75);
+    assert_eq!(shown(&mut console), Some(NodeState::NodeDown), "it is not what it was at 70");
+    list(&mut console, &[], 69);
+    assert_eq!(shown(&mut console), Some(NodeState::NodeDown), "at 69 it may not have been there yet");
+    tell(&mut console, Event::NodeGone("n1".into()));
+    list(&mut console, &[node(80, ConditionStatus::False)], 81);
+    assert_eq!(shown(&mut console), Some(NodeState::Ineligible), "it is gone since");
+    list(&mut console, &[node(90, ConditionStatus::True)], 91);
+    assert_ne!(shown(&mut console), Some(NodeState::Ineligible), "one of that name is back");
 }
 
 /// Somebody deletes the lease, and the answer to a renewal comes later than the news of that.

@@ -38,8 +38,8 @@ pub enum Event {
     LeaseGone,
     /// A full listing of this kind begins.
     Listing(Watched),
-    /// The listing is complete.
-    Listed(Watched),
+    /// The listing is complete, with the resource version that it shows, where that is a number.
+    Listed(Watched, Option<u64>),
     /// How a watch is doing.
     Watch(Watched, WatchHealth),
     /// A watch gave a sign of life and had nothing to tell: a bookmark, or changes that mean nothing to a rollout.
@@ -60,7 +60,7 @@ impl Event {
             Self::Pod(_) | Self::PodGone(_) => Some(Watched::Pods),
             Self::Cluster(_) => Some(Watched::Events),
             Self::Lease(_) | Self::LeaseGone => Some(Watched::Lease),
-            Self::Listing(watched) | Self::Listed(watched) | Self::Heard(watched) => Some(*watched),
+            Self::Listing(watched) | Self::Listed(watched, _) | Self::Heard(watched) => Some(*watched),
             // Only that a watch is open was heard of it; that it is not, of nobody.
             Self::Watch(watched, WatchHealth::Live) => Some(*watched),
             Self::Watch(..) | Self::Rights(_) | Self::Skew(_) => None,

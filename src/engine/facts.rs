@@ -55,6 +55,8 @@ pub struct Taint {
 pub struct NodeFact {
     /// Its name, by which pods refer to it.
     pub name: Str,
+    /// Its resource version, where that is a number: so that a list from a cache that is behind brings back no past.
+    pub version: Option<u64>,
     /// Its labels.
     pub labels: Labels,
     /// Its taints.

@@ -63,6 +63,8 @@ pub(crate) struct Lock {
     pub(crate) timing: Timing,
     pub(crate) want: Want,
     pub(crate) known: Known,
+    /// The uid of the last one that was gone.
+    gone: Option<Str>,
     pub(crate) in_flight: Option<InFlight>,
     /// When the lease last changed hands or was renewed, by our clock.
     changed_at: Timestamp,
@@ -81,6 +83,7 @@ impl Lock {
             timing,
             want: Want::No,
             known: Known::Nothing,
+            gone: None,
             in_flight: None,
             changed_at: Timestamp::default(),
             renewed_at: None,
@@ -89,7 +92,7 @@ impl Lock {
         }
     }
 
-    /// Takes in the lease as observed, or as a write's answer showed it.
+    /// Takes in the lease as observed.
     pub(crate) fn observe(&mut self, fact: LeaseFact, now: Timestamp) {
         if let Known::Present(known) = &self.known {
             if known.uid == fact.uid && is_older(&fact.resource_version, &known.resource_version) {
@@ -114,8 +117,19 @@ impl Lock {
         }
     }
 
+    /// Takes in the lease as an answer showed it: one that is gone since is not brought back by a late one, as its watch
+    /// would not say again that it is gone.
+    pub(crate) fn learn(&mut self, fact: LeaseFact, now: Timestamp) {
+        if !(self.known == Known::Absent && self.gone.as_ref() == Some(&fact.uid)) {
+            self.observe(fact, now);
+        }
+    }
+
     /// Takes in that there is no lease.
     pub(crate) fn observe_absent(&mut self) {
+        if let Known::Present(fact) = &self.known {
+            self.gone = Some(fact.uid.clone());
+        }
         self.known = Known::Absent;
         self.renewed_at = None;
         self.outdated = None;
@@ -347,6 +361,21 @@ mod tests {
         lock.renewed(at(99));
         assert!(lock.may_act(at(106)) && !lock.may_act(at(107)));
         assert!(lock.may_act_until().unwrap() + Duration::from_secs(4) < at(99) + lock.timing.lease);
+    }
+
+    #[test]
+    fn a_late_answer_does_not_bring_back_a_lease_that_is_gone() {
+        let mut lock = Lock::new("me".into(), Timing::default());
+        lock.observe(lease(Some("me"), 1, 0), at(100));
+        lock.observe_absent();
+        lock.learn(lease(Some("me"), 2, 0), at(101));
+        assert_eq!(lock.known, Known::Absent);
+        lock.learn(LeaseFact { uid: "another".into(), ..lease(Some("me"), 3, 0) }, at(102));
+        assert!(lock.holds());
+        lock.observe_absent();
+        // What its watch says comes in order: that it was gone came from a list that was behind.
+        lock.observe(lease(Some("me"), 4, 0), at(103));
+        assert!(lock.holds());
     }
 
     #[test]

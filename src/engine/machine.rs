@@ -240,7 +240,7 @@ impl Engine {
         match event {
             Event::Lease(fact) => self.lock.observe(*fact, now),
             Event::LeaseGone => self.lock.observe_absent(),
-            Event::Listed(Watched::Lease) if self.lock.known == super::lock::Known::Nothing => {
+            Event::Listed(Watched::Lease, _) if self.lock.known == super::lock::Known::Nothing => {
                 self.lock.observe_absent();
             }
             Event::Pod(fact) => {
@@ -253,7 +253,7 @@ impl Engine {
                 self.deletions.remove(&uid);
                 self.view.observe(Event::PodGone(uid), now);
             }
-            Event::Listed(Watched::Pods) => {
+            Event::Listed(Watched::Pods, _) => {
                 self.view.observe(event, now);
                 // What a listing does not name is gone, whoever deleted it.
                 let view = &self.view;
@@ -269,7 +269,7 @@ impl Engine {
         self.now = self.now.max(now);
         self.dirty = true;
         match event {
-            Event::Lease(fact) => self.lock.observe(*fact, now),
+            Event::Lease(fact) => self.lock.learn(*fact, now),
             Event::LeaseGone => self.lock.observe_absent(),
             other => self.view.observe(other, now),
         }

@@ -197,7 +197,7 @@ impl Engine {
                 self.lock.retry_at = Timestamp::default();
                 if let Done::Lease(fact) = done {
                     self.view.sight.expect(Watched::Lease, &fact.resource_version, now);
-                    self.lock.observe(*fact, now);
+                    self.lock.learn(*fact, now);
                 }
                 if in_flight.write.holder.as_ref() == Some(&self.lock.identity) {
                     self.lock.renewed(in_flight.sent_at);

@@ -20,7 +20,6 @@ use super::time::Timestamp;
 mod listing;
 mod pods;
 
-use listing::Listing;
 pub(crate) use pods::{PodEntry, PullNote, Seen};
 
 /// How long a revision may take to be seen after the controller said that it recorded it: they come by different watches.
@@ -41,6 +40,8 @@ pub(crate) struct NodeEntry {
     pub(crate) name: Str,
     /// `None`: only pods speak of it; the node is gone or cannot be seen.
     pub(crate) fact: Option<NodeFact>,
+    /// The newest resource version that was told, where they are numbers; kept when the node is gone.
+    version: Option<u64>,
     pub(crate) eligibility: Eligibility,
     /// Whether `status.images` confirms every image of the target.
     pub(crate) images_confirmed: bool,
@@ -73,7 +74,9 @@ pub(crate) struct View {
     pods: Vec<Option<PodEntry>>,
     pod_index: HashMap<Str, PodIx>,
     free: Vec<PodIx>,
-    pods_listing: Listing,
+    /// The newest resource versions that were told.
+    newest_pod: Option<u64>,
+    newest_node: Option<u64>,
     tombstones: VecDeque<Str>,
     gone: HashSet<Str>,
     pulls: HashMap<Str, PullNote>,
@@ -114,7 +117,8 @@ impl Default for View {
             pods: Vec::new(),
             pod_index: HashMap::new(),
             free: Vec::new(),
-            pods_listing: Listing::default(),
+            newest_pod: None,
+            newest_node: None,
             tombstones: VecDeque::new(),
             gone: HashSet::new(),
             pulls: HashMap::new(),
@@ -163,7 +167,7 @@ impl View {
             Event::PodGone(uid) => self.pod_gone(&uid),
             Event::Cluster(event) => self.cluster_event(&event),
             Event::Listing(watched) => self.begin_listing(watched),
-            Event::Listed(watched) => self.end_listing(watched),
+            Event::Listed(watched, version) => self.end_listing(watched, version),
             Event::Watch(watched, health) => {
                 self.touched.all |= self.sight.report(watched, health);
             }
@@ -317,6 +321,7 @@ impl View {
         self.nodes.push(NodeEntry {
             name: name.clone(),
             fact: None,
+            version: None,
             eligibility: Eligibility::default(),
             images_confirmed: false,
             pods: Vec::new(),
@@ -329,10 +334,20 @@ impl View {
 
     fn node_is(&mut self, fact: NodeFact) {
         let ix = self.node_slot(&fact.name);
+        let entry = &mut self.nodes[ix];
+        let gone = entry.fact.is_none();
+        if let (Some(known), Some(told)) = (entry.version, fact.version)
+            && (told < known || (gone && told == known))
+        {
+            entry.listed = true;
+            return;
+        }
+        self.newest_node = self.newest_node.max(fact.version);
         self.touch(Some(ix));
         let eligibility = self.daemonset.as_ref().map(|daemonset| judge(Some(&fact), daemonset)).unwrap_or_default();
         let images_confirmed = confirms(Some(&fact), &self.confirmed_for);
         let entry = &mut self.nodes[ix];
+        entry.version = fact.version;
         entry.fact = Some(fact);
         entry.eligibility = eligibility;
         entry.images_confirmed = images_confirmed;

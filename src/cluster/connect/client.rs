@@ -85,7 +85,7 @@ mod tests {
             None
         }
 
-        fn listed(&mut self) -> Vec<WatchHealth> {
+        fn listed(&mut self, _version: Option<u64>) -> Vec<WatchHealth> {
             Vec::new()
         }
 

@@ -210,7 +210,7 @@ impl NodeWire<'_> {
         instant(if written.status_at.is_some() { &written.status_at } else { &self.metadata.creation_timestamp })
     }
 
-    /// What of it matters to a rollout, but for its clock.
+    /// What of it matters to a rollout, but for its version and its clock.
     pub(crate) fn fact(&self, wanted: &Wanted, interner: &mut Interner) -> NodeFact {
         let none = Status::default();
         let status = self.status.as_ref().unwrap_or(&none);
@@ -223,6 +223,7 @@ impl NodeWire<'_> {
         let labels: Labels = labels.map(|(key, value)| (interner.intern(key), interner.intern(value))).collect();
         NodeFact {
             name: interner.intern(text(&self.metadata.name)),
+            version: None,
             labels,
             taints: self.taints(interner),
             unschedulable: self.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true)),

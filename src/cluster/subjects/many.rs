@@ -41,8 +41,8 @@ impl Subject for Pods {
         Some(Event::Listing(Watched::Pods))
     }
 
-    fn listed(&mut self) -> Vec<Event> {
-        vec![Event::Listed(Watched::Pods)]
+    fn listed(&mut self, version: Option<u64>) -> Vec<Event> {
+        vec![Event::Listed(Watched::Pods, version)]
     }
 
     fn health(&mut self, health: WatchHealth) -> Option<Event> {
@@ -123,6 +123,8 @@ impl Subject for Nodes {
                 fact.labels = told.labels.clone();
             }
         }
+        // Heartbeats change nothing but this, and are not told.
+        fact.version = Self::version(&wire).parse().ok();
         let told = Told { fingerprint, labels: fact.labels.clone(), clock_skew_millis, heartbeat_at };
         self.told.insert(fact.name.clone(), told);
         Ok(Some(Event::Node(Box::new(fact))))
@@ -141,9 +143,9 @@ impl Subject for Nodes {
         Some(Event::Listing(Watched::Nodes))
     }
 
-    fn listed(&mut self) -> Vec<Event> {
+    fn listed(&mut self, version: Option<u64>) -> Vec<Event> {
         self.listing = false;
-        vec![Event::Listed(Watched::Nodes)]
+        vec![Event::Listed(Watched::Nodes, version)]
     }
 
     fn health(&mut self, health: WatchHealth) -> Option<Event> {
@@ -212,8 +214,8 @@ impl Subject for ClusterEvents {
         self.told(Event::Listing(Watched::Events))
     }
 
-    fn listed(&mut self) -> Vec<Event> {
-        self.told(Event::Listed(Watched::Events)).into_iter().collect()
+    fn listed(&mut self, version: Option<u64>) -> Vec<Event> {
+        self.told(Event::Listed(Watched::Events, version)).into_iter().collect()
     }
 
     fn health(&mut self, health: WatchHealth) -> Option<Event> {
@@ -303,7 +305,7 @@ mod tests {
         let mut nodes = nodes(&wanted, HEARTBEAT);
         nodes.listing();
         assert_eq!(skew_of(apply(&mut nodes, &written_at("2026-11-20T08:54:00Z"))), Some(300_000));
-        nodes.listed();
+        nodes.listed(None);
         for (heartbeat, written) in [("09:04:00", "08:59:01"), ("09:09:00", "09:03:59"), ("09:14:00", "09:09:02")] {
             let at = |time: &str| format!("2026-11-20T{time}Z");
             let beat = written_at(&at(written)).replace(HEARTBEAT, &at(heartbeat));
@@ -319,7 +321,7 @@ mod tests {
         let mut nodes = nodes(&wanted, "2026-11-20T09:00:00Z");
         nodes.listing();
         assert_eq!(skew_of(apply(&mut nodes, NODE)), None, "it may be minutes old");
-        nodes.listed();
+        nodes.listed(None);
         let uncordoned = NODE.replace(r#""unschedulable":true,"#, "");
         assert_eq!(skew_of(apply(&mut nodes, &uncordoned)), None, "a change that is no heartbeat");
         let beat = uncordoned.replace(HEARTBEAT, "2026-11-20T09:05:00Z");

@@ -59,13 +59,13 @@ impl Subject for TheDaemonSet {
         Some(Event::Listing(Watched::DaemonSet))
     }
 
-    fn listed(&mut self) -> Vec<Event> {
+    fn listed(&mut self, version: Option<u64>) -> Vec<Event> {
         let mut events = Vec::new();
         if self.named == Named::Nothing {
             self.shared.daemonset.send_replace(None);
             events.push(Event::DaemonSetGone);
         }
-        events.push(Event::Listed(Watched::DaemonSet));
+        events.push(Event::Listed(Watched::DaemonSet, version));
         events
     }
 
@@ -111,8 +111,8 @@ impl Subject for Revisions {
         Some(Event::Listing(Watched::Revisions))
     }
 
-    fn listed(&mut self) -> Vec<Event> {
-        vec![Event::Listed(Watched::Revisions)]
+    fn listed(&mut self, version: Option<u64>) -> Vec<Event> {
+        vec![Event::Listed(Watched::Revisions, version)]
     }
 
     fn health(&mut self, health: WatchHealth) -> Option<Event> {
@@ -161,13 +161,13 @@ impl Subject for Leases {
         Some(Event::Listing(Watched::Lease))
     }
 
-    fn listed(&mut self) -> Vec<Event> {
+    fn listed(&mut self, version: Option<u64>) -> Vec<Event> {
         let mut events = Vec::new();
         if self.named == Named::Nothing {
             self.shared.lease_is(None);
             events.push(Event::LeaseGone);
         }
-        events.push(Event::Listed(Watched::Lease));
+        events.push(Event::Listed(Watched::Lease, version));
         events
     }
 

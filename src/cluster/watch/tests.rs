@@ -26,7 +26,7 @@ impl Subject for Plain {
         Some("listing".into())
     }
 
-    fn listed(&mut self) -> Vec<String> {
+    fn listed(&mut self, _version: Option<u64>) -> Vec<String> {
         vec!["listed".into()]
     }
 
@@ -205,7 +205,7 @@ impl Subject for Ears {
         None
     }
 
-    fn listed(&mut self) -> Vec<&'static str> {
+    fn listed(&mut self, _version: Option<u64>) -> Vec<&'static str> {
         Vec::new()
     }
 

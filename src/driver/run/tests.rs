@@ -110,7 +110,7 @@ impl Run {
         events.extend((0..nodes).map(|nth| Event::Node(Box::new(node(nth, "a")))));
         for watched in Watched::ALL {
             events.insert(0, Event::Listing(watched));
-            events.push(Event::Listed(watched));
+            events.push(Event::Listed(watched, None));
             events.push(Event::Watch(watched, WatchHealth::Live));
         }
         for event in events {

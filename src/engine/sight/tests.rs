@@ -266,7 +266,7 @@ fn a_listing_settles_what_was_deleted() {
     for pod in lab.pods.values() {
         console.engine.observe(Event::Pod(Box::new(pod.clone())), lab.now);
     }
-    console.engine.observe(Event::Listed(Watched::Pods), lab.now);
+    console.engine.observe(Event::Listed(Watched::Pods, None), lab.now);
     assert!(console.engine.deletions.is_empty(), "those pods are gone: the listing does not name them");
 }
 

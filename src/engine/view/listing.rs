@@ -1,59 +1,34 @@
-//! Lists: what one does not name is gone, unless it comes from a cache that is behind what is known.
+//! Lists: what one does not name is gone, unless it comes from a cache that is behind what is known already.
 
 use super::View;
 use crate::engine::Str;
 use crate::engine::event::Watched;
 use crate::engine::snapshot::Presence;
 
-/// A listing that is coming in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Listing {
-    /// None is.
-    #[default]
-    None,
-    /// One is, and as far as can be told it is not older than what is known.
-    Fresh,
-    /// One is, and it names something that is known to be older, or gone: it comes from a cache that is behind.
-    Behind,
-}
-
-impl Listing {
-    pub(super) fn is_behind(&mut self) {
-        if *self == Self::Fresh {
-            *self = Self::Behind;
-        }
-    }
-}
-
 impl View {
     pub(super) fn begin_listing(&mut self, watched: Watched) {
         match watched {
             Watched::Nodes => self.nodes.iter_mut().for_each(|entry| entry.listed = false),
-            Watched::Pods => {
-                self.pods_listing = Listing::Fresh;
-                self.pods.iter_mut().flatten().for_each(|entry| entry.listed = false);
-            }
+            Watched::Pods => self.pods.iter_mut().flatten().for_each(|entry| entry.listed = false),
             Watched::Revisions => self.listed_revisions.clear(),
             Watched::DaemonSet | Watched::Events | Watched::Lease => {}
         }
     }
 
-    pub(super) fn end_listing(&mut self, watched: Watched) {
+    /// Takes away what a list of that version did not name.
+    pub(super) fn end_listing(&mut self, watched: Watched, version: Option<u64>) {
         match watched {
-            Watched::Nodes => {
+            Watched::Nodes if !is_behind(version, self.newest_node) => {
                 for ix in 0..self.nodes.len() {
                     if !self.nodes[ix].listed {
                         self.forget_node(ix);
                     }
                 }
             }
-            Watched::Pods => {
-                // What a listing from a cache that is behind us does not name may be newer than it; its watch will tell.
-                if std::mem::take(&mut self.pods_listing) != Listing::Behind {
-                    let missing = self.pods.iter().flatten().filter(|entry| !entry.listed);
-                    let missing: Vec<Str> = missing.map(|entry| entry.fact.uid.clone()).collect();
-                    missing.iter().for_each(|uid| self.forget_pod(uid));
-                }
+            Watched::Pods if !is_behind(version, self.newest_pod) => {
+                let missing = self.pods.iter().flatten().filter(|entry| !entry.listed);
+                let missing: Vec<Str> = missing.map(|entry| entry.fact.uid.clone()).collect();
+                missing.iter().for_each(|uid| self.forget_pod(uid));
             }
             Watched::Revisions => {
                 let listed = std::mem::take(&mut self.listed_revisions);
@@ -66,7 +41,13 @@ impl View {
                     self.presence = Presence::Absent;
                 }
             }
-            Watched::Events | Watched::Lease => {}
+            Watched::Nodes | Watched::Pods | Watched::Events | Watched::Lease => {}
         }
     }
+}
+
+/// Whether a list is older than what was told of its kind: what it does not name may be newer than it, and its watch will
+/// tell. Versions of one kind are comparable numbers on every API server (KEP-5504); where they are none, a list is believed.
+fn is_behind(list: Option<u64>, newest: Option<u64>) -> bool {
+    list.zip(newest).is_some_and(|(list, newest)| list < newest)
 }

@@ -82,7 +82,6 @@ impl View {
 
     pub(super) fn pod_is(&mut self, fact: PodFact, now: Timestamp) {
         if self.gone.contains(&fact.uid) {
-            self.pods_listing.is_behind();
             return;
         }
         let known = self.pod_index.get(&fact.uid).copied();
@@ -90,9 +89,9 @@ impl View {
             && is_older(&fact.resource_version, &known.fact.resource_version)
         {
             known.listed = true;
-            self.pods_listing.is_behind();
             return;
         }
+        self.newest_pod = self.newest_pod.max(fact.resource_version.parse().ok());
         let live = matches!(self.health(Watched::Pods), WatchHealth::Live);
         let seen = if live { Seen::Happen(now) } else { Seen::Already(now, self.skew_millis) };
         let node = fact.node.as_ref().map(|name| self.node_slot(&name.clone()));

@@ -85,11 +85,35 @@ pub enum Act {
         watched: Watched,
         /// By how many tellings.
         back: usize,
+        /// For how long the cache stays behind.
+        #[serde(default, with = "seconds")]
+        lasts: Duration,
     },
     /// The log of changes is cut: broken watches have to list anew.
     Compact,
     /// Somebody lays hands on the lease.
     Tamper(Tamper),
+    /// Not now, but at a moment that it is made for.
+    Upon {
+        /// Which.
+        what: Upon,
+        /// How many more of them pass first.
+        after: u32,
+        /// What is done then.
+        act: Box<Act>,
+    },
+}
+
+/// A moment at which much can go wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Upon {
+    /// The API server accepted the deletion of a pod by rolldeck.
+    Deletion,
+    /// A pull failed, or a container crashed again and again.
+    Failure,
+    /// A process has just come to a standstill, with what it was about to send.
+    Standstill,
 }
 
 /// What happens to a console around one of its writes.

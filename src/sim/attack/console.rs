@@ -167,6 +167,11 @@ impl Console {
         self.trip = Some((nth, trip));
     }
 
+    /// How often it came to a standstill.
+    pub fn standstills(&self) -> u64 {
+        self.faults.of(FaultKind::Suspended)
+    }
+
     /// If its trip killed it: after how long it is opened again.
     pub fn dead(&self) -> Option<Duration> {
         self.dead
@@ -199,9 +204,10 @@ impl Console {
         }
     }
 
-    /// Has a watch listed anew from a cache that is behind.
-    pub fn list_stale(&mut self, watched: Watched, back: usize, world: &World) {
-        if self.tell(world, |watches, post| watches.list_stale(watched, back, post)) {
+    /// Has a watch listed anew from a cache that is behind, and stays so for a while.
+    pub fn list_stale(&mut self, watched: Watched, back: usize, lasts: Duration, world: &World) {
+        let until = world.now() + lasts;
+        if self.tell(world, |watches, post| watches.list_stale((watched, back), until, post)) {
             self.told_old_at = Some(world.now());
             self.faults.count(FaultKind::ListStale);
         }
@@ -290,7 +296,7 @@ impl Console {
                 Mail::Answer(id, outcome, seen) => {
                     let here = self.here(now);
                     if let Some(seen) = seen {
-                        self.engine.observe(seen, here);
+                        self.engine.learn(seen, here);
                     }
                     self.engine.outcome(id, outcome, here);
                 }

@@ -225,6 +225,8 @@ impl Act {
     pub(super) fn lateness(&self) -> std::time::Duration {
         match self {
             Self::DelayWatch { by, .. } => *by,
+            Self::StaleList { lasts, .. } => *lasts,
+            Self::Upon { act, .. } => act.lateness(),
             _ => std::time::Duration::ZERO,
         }
     }

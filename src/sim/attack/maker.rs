@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use super::case::{Act, Case, DAEMON_SET, Tamper, Trip};
+use super::case::{Act, Case, DAEMON_SET, Tamper, Trip, Upon};
 use super::network::Weather;
 use crate::engine::Str;
 use crate::engine::command::{Command, Early, Step, Takeover};
@@ -275,10 +275,27 @@ impl Maker {
         for _ in 0..self.rng.usize(0..12) {
             let at = self.secs(8..self.calm.as_secs().max(20));
             let act = if self.one_in(3) { self.mishap(nodes) } else { self.deed(nodes) };
-            acts.push((at, act));
+            acts.push((at, if self.one_in(4) { self.well_timed(act) } else { act }));
+        }
+        if self.one_in(6) {
+            let at = self.secs(6..self.calm.as_secs().max(20));
+            acts.extend(self.overtaken().map(|act| (at, act)));
         }
         acts.sort_by_key(|(at, _)| *at);
         acts
+    }
+
+    /// Has something happen when it may do the most harm.
+    fn well_timed(&mut self, act: Act) -> Act {
+        let what = self.of(&[Upon::Deletion, Upon::Deletion, Upon::Failure]);
+        Act::Upon { what, after: self.rng.u32(0..4), act: Box::new(act) }
+    }
+
+    /// A process stands still with what it was about to send, and meanwhile the rollout is paused elsewhere.
+    fn overtaken(&mut self) -> [Act; 2] {
+        let stops = Act::Trip(self.rng.usize(0..2), self.rng.u32(0..12), Trip::Suspend { lasts: self.secs(1..9) });
+        let pause = Box::new(Act::Errand(Command::Pause { why: None }));
+        [stops, Act::Upon { what: Upon::Standstill, after: 0, act: pause }]
     }
 
     /// What an operator may do on purpose.
@@ -324,7 +341,10 @@ impl Maker {
             8 | 9 => Act::BreakWatch(who, watched, self.secs(1..40)),
             10 => Act::DelayWatch { who, watched, by: self.secs(1..8), lasts: self.secs(5..60) },
             11 => Act::ReplayWatch { who, watched, back: self.rng.usize(1..30) },
-            12 => Act::StaleList { who, watched, back: self.rng.usize(1..30) },
+            12 => {
+                let lasts = if self.one_in(2) { self.secs(0..8) } else { Duration::ZERO };
+                Act::StaleList { who, watched, back: self.rng.usize(1..30), lasts }
+            }
             _ => {
                 let count = self.rng.u32(0..=u32::try_from(nodes).unwrap_or(1));
                 Act::Tamper(match self.rng.u32(0..8) {

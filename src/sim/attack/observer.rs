@@ -12,7 +12,7 @@
 //! | P7 | at every deletion: the record already named the node as taken, so that whoever comes next knows; a pause stays until somebody asks to go on |
 //! | P8 | every five seconds: no node waits without a reason; after the calm: the rollout ends |
 //! | P9 | whenever rolldeck saves or restores the strategy: it saves what was there, and restores it to the byte |
-//! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown |
+//! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown; for all: what was shown and is still so is not forgotten |
 //!
 //! Knowledge takes time to travel, and no promise can be about what nobody could know yet. So every judgement allows for
 //! `slack`: the longest that a message may be late, and the second for which a proof of the record is good. What else it
@@ -45,6 +45,7 @@ use crate::sim::world::object::Object;
 use crate::sim::world::store::{Change, ChangeKind};
 
 use lately::Lately;
+use shown::Shown;
 
 /// Consoles know the API server's clock to the second, and read times to the millisecond.
 const ROUNDED: Duration = Duration::from_millis(1100);
@@ -104,6 +105,8 @@ pub struct Observer {
     pulling: BTreeSet<Str>,
     /// When somebody last asked for what ends a pause, or laid hands on the record.
     told_to_go_on: Option<Timestamp>,
+    /// What each console showed last.
+    shown: BTreeMap<Str, Shown>,
     /// Nodes whose clock is wrong.
     wrong_clocks: BTreeSet<Str>,
     faults: Faults,
@@ -176,6 +179,7 @@ impl Observer {
             given: BTreeMap::new(),
             pulling: BTreeSet::new(),
             told_to_go_on: None,
+            shown: BTreeMap::new(),
             wrong_clocks: BTreeSet::new(),
             faults: Faults::default(),
             violations: Vec::new(),
@@ -426,6 +430,10 @@ impl Observer {
         };
         let before = change.before.as_deref();
         let was = || before.and_then(Object::daemon_set_fact).map(|before| before.strategy.raw);
+        let was_rolling = || {
+            let before = before.and_then(Object::daemon_set_fact);
+            before.is_some_and(|before| before.strategy.kind == StrategyKind::RollingUpdate)
+        };
         let is_left_alone = |fact: &DaemonSetFact| {
             fact.strategy.kind == StrategyKind::RollingUpdate && was().as_ref() == Some(&fact.strategy.raw)
         };
@@ -439,7 +447,8 @@ impl Observer {
                 let what = format!("left {} behind, the original strategy was {original}", fact.strategy.raw);
                 self.accuse("P9", change.at, what);
             }
-            (Some(original), Some(now)) if original != now && was().as_ref() != Some(&now) => {
+            // What somebody set since is the original now; `OnDelete` is what rolldeck itself sets.
+            (Some(original), Some(now)) if original != now && !(was_rolling() && was().as_ref() == Some(&now)) => {
                 let what = format!("forgot that the original strategy was {original}: now it is said to be {now}");
                 self.accuse("P9", change.at, what);
             }

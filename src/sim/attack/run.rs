@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::author::Deletion;
-use super::case::{Act, Case, DAEMON_SET, Tamper};
+use super::case::{Act, Case, DAEMON_SET, Tamper, Upon};
 use super::closing::next_move;
 use super::console::{Console, Orphans};
 use super::errand::Errand;
@@ -93,6 +93,8 @@ struct Stage<'a> {
     consoles: [Option<Console>; 3],
     errands: Vec<Errand>,
     orphans: Vec<Orphans>,
+    /// What is done once a moment has come that often.
+    armed: Vec<(Upon, u64, &'a Act)>,
     /// Consoles that are opened again, and when.
     reopened: Vec<(Timestamp, usize)>,
     /// Pauses that were asked for and are not settled, by whom.
@@ -127,6 +129,7 @@ impl<'a> Stage<'a> {
             consoles: [const { None }; 3],
             errands: Vec::new(),
             orphans: Vec::new(),
+            armed: Vec::new(),
             reopened: Vec::new(),
             pauses: Vec::new(),
             deletions: Vec::new(),
@@ -195,7 +198,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    fn perform(&mut self, act: &Act) {
+    fn perform(&mut self, act: &'a Act) {
         let now = self.world.now();
         self.tell(|| format!("act: {act:?}"));
         match act {
@@ -225,8 +228,12 @@ impl<'a> Stage<'a> {
             Act::ReplayWatch { who, watched, back } => {
                 self.with(*who, |console, world| console.replay_watch(*watched, *back, world.now()));
             }
-            Act::StaleList { who, watched, back } => {
-                self.with(*who, |console, world| console.list_stale(*watched, *back, world));
+            Act::StaleList { who, watched, back, lasts } => {
+                self.with(*who, |console, world| console.list_stale(*watched, *back, *lasts, world));
+            }
+            Act::Upon { what, after, act } => {
+                let count = self.count(*what) + u64::from(*after) + 1;
+                self.armed.push((*what, count, act));
             }
             Act::Compact => self.world.inject(&ClusterFault::Compact.into()),
             Act::Tamper(how) => {
@@ -235,6 +242,25 @@ impl<'a> Stage<'a> {
                     self.observer.tampered(now);
                 }
             }
+        }
+    }
+
+    /// How often such a moment has come.
+    fn count(&self, what: Upon) -> u64 {
+        let faults = self.observer.faults();
+        match what {
+            Upon::Deletion => self.observer.deletions(),
+            Upon::Failure => faults.of(FaultKind::PullFailed) + faults.of(FaultKind::CrashLoop),
+            Upon::Standstill => self.consoles.iter().flatten().map(Console::standstills).sum(),
+        }
+    }
+
+    /// Does what waited for a moment that has come.
+    fn spring(&mut self) {
+        while let Some(due) = self.armed.iter().position(|(what, count, _)| self.count(*what) >= *count) {
+            let (_, _, act) = self.armed.swap_remove(due);
+            self.perform(act);
+            self.observer.look(&self.world, &mut self.deletions);
         }
     }
 
@@ -332,6 +358,7 @@ impl<'a> Stage<'a> {
         self.orphans.retain(|orphans| orphans.next_at().is_some());
         self.tell_changes();
         self.observer.look(&self.world, &mut self.deletions);
+        self.spring();
         self.listen();
         while let Some(over) = self.errands.iter().position(|errand| errand.is_over(now)) {
             let errand = self.errands.swap_remove(over);
@@ -376,6 +403,7 @@ impl<'a> Stage<'a> {
     /// The calm: everything works again, and an operator brings the rollout to an end.
     fn close(&mut self) {
         self.weather = Weather::FINE;
+        self.armed.clear();
         for console in self.consoles.iter_mut().flatten().chain(self.errands.iter_mut().map(Errand::console_mut)) {
             console.calm_down();
         }

@@ -53,6 +53,8 @@ enum State {
     Live,
     /// Broken; taken up where it was then.
     Broken(Timestamp),
+    /// Its server hears nothing new itself until then.
+    Behind(Timestamp),
 }
 
 /// What a telling needs: the world, the road, and where to put what sets out.
@@ -90,7 +92,7 @@ impl Watches {
     /// When one of them does something although nothing changes in the world.
     pub(super) fn next_at(&self) -> Option<Timestamp> {
         let due = |watch: &Watch| match watch.state {
-            State::Unlisted(at) | State::Broken(at) => Some(at),
+            State::Unlisted(at) | State::Broken(at) | State::Behind(at) => Some(at),
             State::Live => Some(watch.told_at + BOOKMARK),
         };
         self.watches.iter().filter_map(due).min()
@@ -119,18 +121,24 @@ impl Watches {
         true
     }
 
-    /// Lists one anew, from a cache that is that many tellings behind.
-    pub(super) fn list_stale(&mut self, watched: Watched, back: usize, post: &mut Post<'_>) -> bool {
+    /// Lists one anew, from a cache that is that many tellings behind and stays so until then.
+    pub(super) fn list_stale(
+        &mut self,
+        (watched, back): (Watched, usize),
+        until: Timestamp,
+        post: &mut Post<'_>,
+    ) -> bool {
         let Some(watch) = self.live(watched) else { return false };
         let Some(known) = watch.back(back) else { return false };
         let Some(objects) = as_of(post.world, watch.kind, known) else { return false };
-        watch.tell_list(&objects, post);
+        watch.tell_list(&objects, known, post);
         watch.known = known;
+        watch.state = State::Behind(until);
         self.followed = u64::MAX;
         true
     }
 
-    /// Tells what is new; says whether a broken one was taken up again, and is behind for as long as that takes.
+    /// Tells what is new; says whether one was taken up again that was broken or at a server that was behind, and is behind for as long as that takes.
     pub(super) fn follow(&mut self, post: &mut Post<'_>) -> bool {
         let (now, revision) = (post.world.now(), post.world.store().revision());
         if self.followed == revision && self.next_at().is_none_or(|at| at > now) {
@@ -147,13 +155,18 @@ impl Watches {
                     watch.send(Event::Watch(watch.watched, WatchHealth::Live), post);
                     watch.follow(post);
                 }
+                State::Behind(until) if until <= now => {
+                    taken_up = true;
+                    watch.state = State::Live;
+                    watch.follow(post);
+                }
                 State::Live => {
                     watch.follow(post);
                     if watch.told_at + BOOKMARK <= now {
                         watch.send(Event::Heard(watch.watched), post);
                     }
                 }
-                State::Unlisted(_) | State::Broken(_) => {}
+                State::Unlisted(_) | State::Broken(_) | State::Behind(_) => {}
             }
         }
         taken_up
@@ -168,20 +181,20 @@ impl Watch {
 
     fn list(&mut self, post: &mut Post<'_>) {
         let objects: Vec<_> = post.world.store().list(self.kind).cloned().collect();
-        self.tell_list(&objects, post);
         self.known = post.world.store().revision();
+        self.tell_list(&objects, self.known, post);
         self.trail.clear();
         self.state = State::Live;
     }
 
-    fn tell_list(&mut self, objects: &[std::sync::Arc<Object>], post: &mut Post<'_>) {
+    fn tell_list(&mut self, objects: &[std::sync::Arc<Object>], version: u64, post: &mut Post<'_>) {
         self.send(Event::Listing(self.watched), post);
         for object in objects {
             if let Some(fact) = fact_of(self.watched, object, ChangeKind::Added, post.author) {
                 self.send(fact, post);
             }
         }
-        self.send(Event::Listed(self.watched), post);
+        self.send(Event::Listed(self.watched, Some(version)), post);
         self.send(Event::Watch(self.watched, WatchHealth::Live), post);
     }
 

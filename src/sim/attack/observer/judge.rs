@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{Deletion, Down, NodeSeen, Observer, Pod, ROUNDED};
 use crate::engine::Str;
+use crate::engine::facts::PodFact;
 use crate::engine::quantity::Rounding;
 use crate::engine::record::{Direction, EXCEPTIONS_LIMIT, Intent, Record};
 use crate::engine::time::Timestamp;
@@ -46,7 +47,7 @@ impl Observer {
             if self.serves_for_sure(&pod, at) {
                 self.taken_down.insert(node.clone(), Down::default());
             }
-            let pulls = self.must_pull(&node, &pod, at, world);
+            let pulls = self.must_pull(&node, &pod, world);
             self.pods.insert(deletion.uid.clone(), pod);
             let broken = self.charges(deletion, &node, at, pulls);
             broken.into_iter().for_each(|(promise, what)| self.accuse(promise, at, what));
@@ -115,9 +116,10 @@ impl Observer {
             intent.budgets.max_pulling.map_or(trial.limit, |limit| limit.of(trial.desired, Rounding::Up))
         };
         let limit = trial.intents().map(of).max()?;
-        let pulling = &self.pulling;
+        let known = self.pulling.iter().filter(|node| *node == trial.node || self.is_known_to_pull(node, trial.at));
+        let pulling: BTreeSet<Str> = known.cloned().collect();
         let over = pulls == Pulls::Begins && pulling.len() > limit as usize;
-        over.then(|| ("P6", format!("{} must pull with a limit of {limit}: {}", pulling.len(), listed(pulling))))
+        over.then(|| ("P6", format!("{} must pull with a limit of {limit}: {}", pulling.len(), listed(&pulling))))
     }
 
     fn check_selection(&self, trial: &Trial<'_>, forward: &[&Intent]) -> Broken {
@@ -218,8 +220,14 @@ impl Observer {
         self.nodes.get(node).is_some_and(may)
     }
 
+    /// Whether everybody can know that a node of those that must pull does: where the pod may not run, none is pulled.
+    fn is_known_to_pull(&self, node: &Str, at: Timestamp) -> bool {
+        let old = |fact: &PodFact| fact.node.as_ref() == Some(node) && fact.created_at + self.slack < at;
+        self.may_run_on(node, at) || self.pods.values().any(|pod| pod.fact.deletion_at.is_none() && old(&pod.fact))
+    }
+
     /// Whether the node must pull what it lacks for its next pod; forgets nodes that need not any more.
-    fn must_pull(&mut self, node: &Str, pod: &Pod, at: Timestamp, world: &World) -> Pulls {
+    fn must_pull(&mut self, node: &Str, pod: &Pod, world: &World) -> Pulls {
         let images = self.daemon_set.as_ref().map(|fact| fact.template.images()).unwrap_or_default();
         let lacks_any = |node: &Str, images: &[Str]| images.iter().any(|image| !world.fleet().has_image(node, image));
         let lacks = |node: &Str| lacks_any(node, &images);
@@ -232,8 +240,8 @@ impl Observer {
             match facts.find(|fact| fact.node.as_ref() == Some(node) && fact.deletion_at.is_none()) {
                 // It pulls for the pod that it has, in vain or not; where the next one needs nothing, that is about to end.
                 Some(fact) => lacks(node) && lacks_any(node, &own_images(&fact.name)),
-                // For one that may not come back none is pulled, and the next needs what the template has by now.
-                None => self.may_run_on(node, at) && lacks(node),
+                // The next one needs what the template has by now.
+                None => lacks(node),
             }
         };
         let over: Vec<Str> = self.pulling.iter().filter(|node| !still(node)).cloned().collect();

@@ -1,5 +1,7 @@
 //! P10: what a screen shows as fact is one.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{Observer, Pod};
 use crate::engine::Str;
 use crate::engine::event::WatchHealth;
@@ -9,7 +11,8 @@ use crate::engine::time::Timestamp;
 impl Observer {
     /// Compares what a console shows with what has been so for longer than the slack. A console that says that a view is not
     /// live claims nothing, and one that was just told the past is given the time to hear the rest.
-    pub fn check_shown(&mut self, by: &str, snapshot: &Snapshot, told_old_at: Option<Timestamp>, now: Timestamp) {
+    pub fn check_shown(&mut self, by: &Str, snapshot: &Snapshot, told_old_at: Option<Timestamp>, now: Timestamp) {
+        self.check_memory(by, snapshot, now);
         let live = snapshot.watches.iter().all(|watch| watch.health == WatchHealth::Live);
         let settled = |since: Timestamp| since + self.slack < now;
         if !live || told_old_at.is_some_and(|at| !settled(at)) || self.daemon_set.is_none() {
@@ -28,6 +31,50 @@ impl Observer {
         if let Some(what) = wrong.first() {
             self.accuse("P10", now, format!("{by} shows what is not so: {what}"));
         }
+    }
+}
+
+/// What a console showed.
+#[derive(Debug)]
+pub(super) struct Shown {
+    at: Timestamp,
+    /// By node: its pod.
+    pods: BTreeMap<Str, Str>,
+    /// Nodes that are not Ready.
+    down: BTreeSet<Str>,
+    /// Nodes that are, and may have the pod.
+    up: BTreeSet<Str>,
+}
+
+impl Observer {
+    /// A console does not forget what it showed and what has been so all the time, whatever it is told of the past.
+    fn check_memory(&mut self, by: &Str, snapshot: &Snapshot, now: Timestamp) {
+        let pods = snapshot.nodes.iter().filter_map(|node| Some((node.name.clone(), node.pod.clone()?))).collect();
+        let (mut down, mut up) = (BTreeSet::new(), BTreeSet::new());
+        for node in snapshot.nodes.iter().filter(|node| node.state != NodeState::Ineligible) {
+            if node.state == NodeState::NodeDown { &mut down } else { &mut up }.insert(node.name.clone());
+        }
+        let shown = Shown { at: now, pods, down, up };
+        if let Some(before) = self.shown.get(by)
+            && let Some(what) = self.forgotten(before, &shown)
+        {
+            self.accuse("P10", now, format!("{by} forgot what it had shown: {what}"));
+        }
+        self.shown.insert(by.clone(), shown);
+    }
+
+    fn forgotten(&self, before: &Shown, shown: &Shown) -> Option<String> {
+        let there: BTreeSet<&Str> = self.pods.values().map(|pod| &pod.fact.name).collect();
+        let lost_pod = before.pods.iter().find(|(node, pod)| {
+            let other = shown.pods.get(*node);
+            self.nodes.contains_key(*node) && there.contains(pod) && other.is_none_or(|other| !there.contains(other))
+        });
+        let risen = before.down.iter().find(|name| {
+            let still = self.nodes.get(*name).is_some_and(|node| !node.ready && node.ready_since <= before.at);
+            still && shown.up.contains(*name)
+        });
+        let pod = lost_pod.map(|(node, pod)| format!("{pod} is on {node}"));
+        pod.or_else(|| risen.map(|node| format!("{node} is down")))
     }
 }
 

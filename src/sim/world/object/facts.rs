@@ -24,6 +24,7 @@ impl Object {
             .find(|kind| Condition::status(&node.conditions, kind) == ConditionStatus::True);
         Some(NodeFact {
             name: self.meta.name.clone(),
+            version: Some(self.meta.resource_version),
             labels: self.meta.labels.clone(),
             taints: node.taints.to_vec(),
             unschedulable: node.unschedulable,
