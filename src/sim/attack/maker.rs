@@ -248,12 +248,13 @@ impl Maker {
     fn flip(&mut self, daemon_set: &Str, at: Duration) {
         let every = self.secs(5..60);
         let times = if self.one_in(3) { self.rng.u32(2..12) } else { 1 };
+        let max_unavailable = self.one_in(2).then(|| IntOrPercent::Int(self.rng.u32(1..4)));
         for nth in 0..times {
             let when = at + every * nth;
             if when < self.calm {
                 let kind = StrategyKind::RollingUpdate;
                 let daemon_set = daemon_set.clone();
-                self.add(when, ClusterFault::SetStrategy { daemon_set, kind, max_unavailable: None });
+                self.add(when, ClusterFault::SetStrategy { daemon_set, kind, max_unavailable });
             }
         }
     }
@@ -280,6 +281,12 @@ impl Maker {
         if self.one_in(6) {
             let at = self.secs(6..self.calm.as_secs().max(20));
             acts.extend(self.overtaken().map(|act| (at, act)));
+        }
+        if self.one_in(12) {
+            // Somebody ruins the record, and deletes it, as consoles then advise.
+            let at = self.secs(6..self.calm.as_secs().max(20));
+            acts.push((at, Act::Tamper(Tamper::Garble)));
+            acts.push((at + self.secs(0..4), Act::Tamper(Tamper::Delete)));
         }
         acts.sort_by_key(|(at, _)| *at);
         acts

@@ -430,9 +430,9 @@ impl Observer {
         };
         let before = change.before.as_deref();
         let was = || before.and_then(Object::daemon_set_fact).map(|before| before.strategy.raw);
-        let was_rolling = || {
-            let before = before.and_then(Object::daemon_set_fact);
-            before.is_some_and(|before| before.strategy.kind == StrategyKind::RollingUpdate)
+        let under_a_rollout = || {
+            let progress = |record: &Option<Record>| record.as_ref().map(|record| record.progress.clone());
+            self.records.lately().all(|record| progress(record).is_some_and(|past| past.adopted || past.flipped))
         };
         let is_left_alone = |fact: &DaemonSetFact| {
             fact.strategy.kind == StrategyKind::RollingUpdate && was().as_ref() == Some(&fact.strategy.raw)
@@ -447,8 +447,8 @@ impl Observer {
                 let what = format!("left {} behind, the original strategy was {original}", fact.strategy.raw);
                 self.accuse("P9", change.at, what);
             }
-            // What somebody set since is the original now; `OnDelete` is what rolldeck itself sets.
-            (Some(original), Some(now)) if original != now && !(was_rolling() && was().as_ref() == Some(&now)) => {
+            // Under one rollout the first original stays; where its record is gone, what somebody set since is it.
+            (Some(original), Some(now)) if original != now && (under_a_rollout() || was().as_ref() != Some(&now)) => {
                 let what = format!("forgot that the original strategy was {original}: now it is said to be {now}");
                 self.accuse("P9", change.at, what);
             }
