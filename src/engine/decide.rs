@@ -9,7 +9,7 @@ use super::edit::Edit;
 use super::effect::{DaemonSetPatch, Effect, EffectId};
 use super::facts::StrategyKind;
 use super::happening::{Reach, What};
-use super::lock::{InFlight, Want};
+use super::lock::{InFlight, Known, Want};
 use super::machine::{Engine, Needs, PatchKind};
 use super::plan::Standstill;
 use super::quantity::Rounding;
@@ -108,13 +108,13 @@ impl Engine {
         if let Some(change) = &intent.change {
             match self.template_wanted(change) {
                 Ok(wanted) if self.view.daemonset.as_ref().is_some_and(|daemonset| daemonset.template == wanted) => {
-                    self.change_written = false;
+                    self.written = None;
                     self.tell_template_changed(intent, &current);
                     self.edit(None, Edit::Target(current));
                     self.begin(now);
                 }
-                Ok(_) if self.change_written && self.patching.is_none() => {
-                    self.change_written = false;
+                Ok(_) if self.written.as_ref() == Some(change) && self.patching.is_none() => {
+                    self.written = None;
                     self.edit(None, Edit::DropChange);
                     self.tell_template_changed_by_others();
                     self.pause(self.template_changed_words(), now);
@@ -356,17 +356,21 @@ impl Engine {
             let fought = self.progress.flipped && daemonset.strategy.kind == StrategyKind::RollingUpdate;
             return (!fought).then(|| (PatchKind::Adopt, self.adoption()));
         }
-        let change = intent.change.as_ref().filter(|_| self.is_observed() && !self.change_written)?;
+        let asked = intent.change.as_ref().filter(|_| self.is_observed());
+        let change = asked.filter(|change| self.written.as_ref() != Some(change))?;
         let wanted = self.template_wanted(change).ok()?;
         let differs = wanted != daemonset.template;
         differs.then(|| (PatchKind::Template, DaemonSetPatch::Template(wanted.json().clone())))
     }
 
-    /// Saves the strategy as it is, unless this rollout saved one already, which then is the original. One that was left
-    /// behind by a rollout whose record is gone says nothing of the strategy that somebody set since.
+    /// Saves the strategy as it is, unless this rollout saved one already, which then is the original, whoever drives or
+    /// brakes by now. One that was left behind by a rollout whose record is gone says nothing of the strategy that somebody
+    /// set since; as long as nobody knows whether it is, nothing is forgotten.
     fn adoption(&self) -> DaemonSetPatch {
         let daemonset = self.view.daemonset.as_ref();
-        let ours = self.progress.adopted || self.progress.flipped || self.strategy() == StrategyKind::OnDelete;
+        let began = |progress: &Progress| progress.adopted || progress.flipped;
+        let recorded = self.lock.known == Known::Nothing || self.lock.record().is_some_and(|it| began(&it.progress));
+        let ours = recorded || began(&self.progress) || self.strategy() == StrategyKind::OnDelete;
         let saved = daemonset.filter(|_| ours).and_then(|daemonset| daemonset.annotations.get(ORIGINAL_STRATEGY));
         let original = saved.map_or_else(
             || daemonset.map(|daemonset| daemonset.strategy.raw.to_string()).unwrap_or_default(),

@@ -16,7 +16,7 @@ use super::labels::Selector;
 use super::lock::{Lock, Want};
 use super::outcome::{LOST_ANSWER, Retry};
 use super::plan::{Limits, Plan, Standstill, budget};
-use super::record::{By, Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
+use super::record::{By, Change, Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
 use super::snapshot::{BudgetView, Replacer, Snapshot};
 use super::time::Timestamp;
 use super::view::{NodeIx, View};
@@ -46,8 +46,8 @@ pub struct Engine {
     pub(crate) node_retry: BTreeMap<NodeIx, Timestamp>,
     /// Set `OnDelete` at once, whoever drives.
     pub(crate) brake: bool,
-    /// The template change in the record was made by us, in this life.
-    pub(crate) change_written: bool,
+    /// The template change that was made by us, in this life, as long as the record asks for it.
+    pub(crate) written: Option<Change>,
     /// Deletions wait for a write of the lease that proves the record.
     pub(crate) fence: bool,
     /// The write that fails, in words.
@@ -127,6 +127,8 @@ pub(crate) struct Patching {
     pub(crate) id: EffectId,
     pub(crate) kind: PatchKind,
     pub(crate) resource_version: Str,
+    /// What the record asked for when it was sent.
+    pub(crate) change: Option<Change>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -201,7 +203,7 @@ impl Engine {
             delete_retry: Retry::default(),
             node_retry: BTreeMap::new(),
             brake: false,
-            change_written: false,
+            written: None,
             fence: false,
             write_failure: None,
             lease_failure: None,
@@ -532,7 +534,8 @@ impl Engine {
         self.tell_patch(kind, Upshot::Sent, None);
         let id = self.send(Sent::DaemonSet);
         self.conflicted = None;
-        self.patching = Some(Patching { id, kind, resource_version });
+        let change = self.recorded_intent().and_then(|intent| intent.change.clone());
+        self.patching = Some(Patching { id, kind, resource_version, change });
         id
     }
 

@@ -140,7 +140,11 @@ impl Engine {
                 self.write_failure = None;
                 match patching.kind {
                     PatchKind::Adopt => self.brake = false,
-                    PatchKind::Template => self.change_written = true,
+                    PatchKind::Template => {
+                        // The template may have been seen, and the next change be asked for, before this answer came.
+                        let asked = self.recorded_intent().and_then(|intent| intent.change.clone());
+                        self.written = patching.change.filter(|change| asked.as_ref() == Some(change));
+                    }
                     PatchKind::Release => {}
                 }
                 if let Done::DaemonSet(fact) = done {

@@ -464,13 +464,14 @@ impl Observer {
         }
         let record = text.and_then(|text| Record::parse(text).ok());
         self.record_text = text.cloned();
-        if record.is_none() {
+        let target = |record: Option<&Record>| record.and_then(|record| record.intent.target.clone());
+        let was = self.records.now().and_then(Option::as_ref);
+        let began = |record: Option<&Record>| record.is_some_and(|record| record.progress.started_at.is_some());
+        if was.is_none() || record.is_none() || (began(was) && !began(record.as_ref())) {
             // Released: what is down is in its controller's hands, as whoever released it early was told and accepted.
             self.taken_down.clear();
             self.pulling.clear();
         }
-        let target = |record: Option<&Record>| record.and_then(|record| record.intent.target.clone());
-        let was = self.records.now().and_then(Option::as_ref);
         if target(was) != target(record.as_ref()) {
             self.given.clear();
         }

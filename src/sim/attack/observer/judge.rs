@@ -116,7 +116,7 @@ impl Observer {
             intent.budgets.max_pulling.map_or(trial.limit, |limit| limit.of(trial.desired, Rounding::Up))
         };
         let limit = trial.intents().map(of).max()?;
-        let known = self.pulling.iter().filter(|node| *node == trial.node || self.is_known_to_pull(node, trial.at));
+        let known = self.pulling.iter().filter(|node| self.is_known_to_pull(node, trial));
         let pulling: BTreeSet<Str> = known.cloned().collect();
         let over = pulls == Pulls::Begins && pulling.len() > limit as usize;
         over.then(|| ("P6", format!("{} must pull with a limit of {limit}: {}", pulling.len(), listed(&pulling))))
@@ -221,9 +221,11 @@ impl Observer {
     }
 
     /// Whether everybody can know that a node of those that must pull does: where the pod may not run, none is pulled.
-    fn is_known_to_pull(&self, node: &Str, at: Timestamp) -> bool {
-        let old = |fact: &PodFact| fact.node.as_ref() == Some(node) && fact.created_at + self.slack < at;
-        self.may_run_on(node, at) || self.pods.values().any(|pod| pod.fact.deletion_at.is_none() && old(&pod.fact))
+    fn is_known_to_pull(&self, node: &Str, trial: &Trial<'_>) -> bool {
+        let old = |fact: &PodFact| fact.node.as_ref() == Some(node) && fact.created_at + self.slack < trial.at;
+        let had_one = || self.pods.values().any(|pod| pod.fact.deletion_at.is_none() && old(&pod.fact));
+        let begins = node == trial.node;
+        self.nodes.contains_key(node) && (begins || self.may_run_on(node, trial.at) || had_one())
     }
 
     /// Whether the node must pull what it lacks for its next pod; forgets nodes that need not any more.
