@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::Role;
 use super::command::Command;
 use super::effect::{DaemonSetPatch, Effect};
 use super::event::{Event, Watched};
 use super::facts::{ConditionStatus, NodeFact};
 use super::lab::{Console, Lab};
 use super::quantity::IntOrPercent;
+use super::record::{OnFailure, Record};
 use super::snapshot::{DriverView, NodeState};
 use super::tuning::{Limit, Tuning};
 
@@ -230,4 +232,98 @@ fn on_delete_that_was_set_by_hand_is_adopted() {
     console.ask(&mut lab, Command::Resume).unwrap();
     console.run_for(&mut lab, 60);
     assert_eq!(lab.at("hash2"), 3);
+}
+
+fn record(lab: &Lab) -> Record {
+    lab.lease.as_ref().and_then(|lease| lease.record.clone().unwrap()).unwrap()
+}
+
+/// A driver that is about to go back by itself stands still, and somebody pauses meanwhile.
+#[test]
+fn what_a_driver_does_by_itself_does_not_undo_what_somebody_asked_meanwhile() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut ops = Console::open(&lab, "ops");
+    let tuning = Tuning { on_failure: Some(OnFailure::RollBack), ..Tuning::default() };
+    ops.ask(&mut lab, Command::Tune(tuning)).unwrap();
+    lab.broken.push("agent:v2".into());
+    ops.set_image(&mut lab, "agent:v2");
+    ops.partition(&mut lab, 0);
+    let mut halted = false;
+    let until = lab.now + Duration::from_secs(600);
+    while !halted && lab.now < until {
+        // Decided, and not sent: from then on it stands still.
+        let effects = ops.engine.decide(lab.now);
+        halted = ops.engine.progress.halt.is_some();
+        let at_rest = effects.is_empty();
+        for (id, effect) in effects.into_iter().filter(|_| !halted) {
+            let outcome = lab.apply(effect);
+            ops.engine.outcome(id, outcome, lab.now);
+        }
+        lab.reconcile();
+        if at_rest {
+            lab.wait(1);
+            lab.kubelets();
+        }
+        ops.hear(&lab);
+    }
+    assert!(halted, "the image is broken");
+    let mut eve = Console::open_as(&lab, "eve", Role::Errand);
+    eve.ask(&mut lab, Command::Pause { why: Some("let me look".into()) }).unwrap();
+    lab.wait(3);
+    ops.run_for(&mut lab, 30);
+    let paused = record(&lab).intent.paused.clone();
+    assert_eq!(paused.and_then(|paused| paused.why).as_deref(), Some("let me look"));
+    assert_eq!(lab.daemonset.template.images(), ["agent:v2".into()], "going back waits for whoever goes on");
+}
+
+/// The template is seen before the answer to its patch, and another image is asked for before that comes.
+#[test]
+fn a_late_answer_is_not_taken_for_that_of_the_next_change() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.ask(&mut lab, Command::Adopt).unwrap();
+    let ask = |console: &mut Console, lab: &Lab, image: &str| {
+        let images = [("agent".to_owned(), image.parse().unwrap())].into();
+        console.engine.command(Command::SetImage(images), lab.now).unwrap();
+    };
+    ask(&mut console, &lab, "agent:v2");
+    let mut late = None;
+    for _ in 0..6 {
+        for (id, effect) in console.engine.decide(lab.now) {
+            let is_template = matches!(&effect, Effect::PatchDaemonSet { patch: DaemonSetPatch::Template(_), .. });
+            let outcome = lab.apply(effect);
+            if is_template {
+                late = Some((id, outcome));
+            } else {
+                console.engine.outcome(id, outcome, lab.now);
+            }
+        }
+        lab.reconcile();
+        console.hear(&lab);
+    }
+    ask(&mut console, &lab, "agent:v3");
+    let (id, outcome) = late.unwrap();
+    console.engine.outcome(id, outcome, lab.now);
+    console.run_for(&mut lab, 3);
+    assert_eq!(record(&lab).intent.paused, None);
+    assert_eq!(lab.daemonset.template.images(), ["agent:v3".into()]);
+}
+
+/// Somebody sets the strategy back to something else, and somebody pauses from the command line.
+#[test]
+fn whoever_brakes_keeps_the_first_original() {
+    let rolling = |count: u32| json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": count}});
+    let mut lab = Lab::rolling(3, 1);
+    let original = lab.daemonset.strategy.raw.clone();
+    let mut ops = Console::open(&lab, "ops");
+    ops.set_image(&mut lab, "agent:v2");
+    ops.run_for(&mut lab, 3);
+    lab.set_strategy(rolling(3));
+    ops.run_for(&mut lab, 2);
+    let mut eve = Console::open_as(&lab, "eve", Role::Errand);
+    eve.ask(&mut lab, Command::Pause { why: None }).unwrap();
+    assert_eq!(lab.daemonset.strategy.raw["type"], "OnDelete");
+    ops.run_for(&mut lab, 2);
+    ops.ask(&mut lab, Command::Release(super::command::Early::Accept)).unwrap();
+    assert_eq!(lab.daemonset.strategy.raw, original);
 }

@@ -96,7 +96,7 @@ impl Engine {
     }
 
     pub(crate) fn pause(&mut self, why: String, now: Timestamp) {
-        self.edit(None, Edit::Pause(Paused { by: OURSELVES.into(), at: now, why: Some(why.into()) }));
+        self.edit(None, Edit::Hold(Paused { by: OURSELVES.into(), at: now, why: Some(why.into()) }));
     }
 
     /// Follows the template: a change of ours is done, a first target is found, a change of somebody else's pauses.
@@ -110,24 +110,24 @@ impl Engine {
                 Ok(wanted) if self.view.daemonset.as_ref().is_some_and(|daemonset| daemonset.template == wanted) => {
                     self.written = None;
                     self.tell_template_changed(intent, &current);
-                    self.edit(None, Edit::Target(current));
+                    self.edit(None, Edit::Target { target: current, made: Some(change.clone()) });
                     self.begin(now);
                 }
                 Ok(_) if self.written.as_ref() == Some(change) && self.patching.is_none() => {
                     self.written = None;
-                    self.edit(None, Edit::DropChange);
+                    self.edit(None, Edit::DropChange(change.clone()));
                     self.tell_template_changed_by_others();
                     self.pause(self.template_changed_words(), now);
                     self.fail_pending(|pending| pending.needs == Needs::Changed, "somebody else changed the template");
                 }
                 Ok(_) => {}
                 Err(why) => {
-                    self.edit(None, Edit::DropChange);
+                    self.edit(None, Edit::DropChange(change.clone()));
                     self.fail_pending(|pending| pending.needs == Needs::Changed, &why);
                 }
             }
         } else if intent.target.is_none() {
-            self.edit(None, Edit::Target(current));
+            self.edit(None, Edit::Target { target: current, made: None });
         } else if intent.target.as_ref() != Some(&current) && intent.paused.is_none() && intent.releasing.is_none() {
             self.tell_template_changed_by_others();
             self.pause(self.template_changed_words(), now);
@@ -223,8 +223,7 @@ impl Engine {
             && let Some(from) = self.progress.origin.clone().or_else(|| self.majority_revision(intent.target.as_ref()))
         {
             self.happened(What::RollingBack { to: from.clone() }, Reach::Cluster);
-            self.edit(None, Edit::Change(Change::Revision(from), Direction::Back));
-            self.edit(None, Edit::Resume { acknowledged: number, target: None });
+            self.edit(None, Edit::GoBack { to: from, failed: intent.target.clone(), acknowledged: number });
         }
     }
 
@@ -252,7 +251,8 @@ impl Engine {
             self.progress.origin.clone_from(&intent.target);
         } else {
             self.tell_complete();
-            self.edit(None, Edit::Release(By { by: OURSELVES.into(), at: now }));
+            let by = By { by: OURSELVES.into(), at: now };
+            self.edit(None, Edit::Complete { target: intent.target.clone(), by });
         }
     }
 

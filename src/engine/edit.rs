@@ -1,5 +1,8 @@
 //! Edits of a rollout's record. Each is absolute and idempotent, so that it can be applied again to whatever record a
 //! conflict turned up, and twice when an answer was lost.
+//!
+//! What an operator asked for is asked of any record. What the driver does by itself is an answer to the record that it
+//! saw: where somebody has asked for something else meanwhile, that stands.
 
 use std::borrow::Cow;
 
@@ -16,10 +19,16 @@ pub(crate) enum Edit {
     Begin,
     /// Ask for another template. Everything is held again going forward; going back nothing is.
     Change(Change, Direction),
-    /// The change is made, or none was asked for: this is the revision that nodes are to have.
-    Target(Str),
-    /// Give up a change that cannot be made, or that somebody else undid.
-    DropChange,
+    /// By itself: this is the revision that nodes are to have, as the change that was asked for is `made`, or none was.
+    Target { target: Str, made: Option<Change> },
+    /// By itself: give up this change, which cannot be made, or which somebody else undid.
+    DropChange(Change),
+    /// By itself: go back from the `failed` revision; not where somebody paused.
+    GoBack { to: Str, failed: Option<Str>, acknowledged: u32 },
+    /// By itself: pause; whoever paused before keeps the word.
+    Hold(Paused),
+    /// By itself: hand the DaemonSet back, as every node has this revision.
+    Complete { target: Option<Str>, by: By },
     /// How many pods stay at the old revision.
     Partition(IntOrPercent),
     /// Which nodes may be updated.
@@ -34,7 +43,7 @@ pub(crate) enum Edit {
     Handover(By),
     /// Change budgets, gates, what a flip does, or the end.
     Tune(Tuning),
-    /// The rollout is over: the record goes.
+    /// By itself: what was to be released is, so the record goes.
     End,
 }
 
@@ -42,7 +51,7 @@ impl Edit {
     /// Applies the edit to a record's intent; `None`: there is no record.
     pub(crate) fn apply(&self, intent: &mut Option<Cow<'_, Intent>>) {
         match self {
-            Self::End => *intent = None,
+            Self::End => drop(intent.take_if(|intent| intent.releasing.is_some())),
             Self::Begin => drop(intent.get_or_insert_default()),
             edit => edit.apply_to(intent.get_or_insert_default().to_mut()),
         }
@@ -60,11 +69,25 @@ impl Edit {
                     intent.partition = IntOrPercent::Percent(100);
                 }
             }
-            Self::Target(target) => {
-                intent.change = None;
+            Self::Target { target, made } => {
+                intent.change.take_if(|change| Some(&*change) == made.as_ref());
                 intent.target = Some(target.clone());
             }
-            Self::DropChange => intent.change = None,
+            Self::DropChange(dropped) => drop(intent.change.take_if(|change| change == dropped)),
+            Self::GoBack { to, failed, acknowledged } => {
+                if intent.paused.is_none() && intent.change.is_none() && intent.target == *failed {
+                    intent.change = Some(Change::Revision(to.clone()));
+                    intent.direction = Direction::Back;
+                    intent.releasing = None;
+                    intent.acknowledged_halt = intent.acknowledged_halt.max(*acknowledged);
+                }
+            }
+            Self::Hold(paused) => drop(intent.paused.get_or_insert_with(|| paused.clone())),
+            Self::Complete { target, by } => {
+                if intent.paused.is_none() && intent.change.is_none() && intent.target == *target {
+                    intent.releasing.get_or_insert_with(|| by.clone());
+                }
+            }
             Self::Partition(partition) => intent.partition = *partition,
             Self::Select(selector) => intent.selector = selector.clone(),
             Self::Pause(paused) => intent.paused = Some(paused.clone()),

@@ -10,7 +10,7 @@ use super::edit::Edit;
 use super::effect::{Done, EffectError, EffectErrorKind, EffectId, Outcome};
 use super::event::{Event, WatchHealth, Watched};
 use super::happening::Upshot;
-use super::machine::{Deletion, Engine, Needs, PatchKind, Pending, Sent};
+use super::machine::{Deletion, Engine, Needs, PatchKind, Patching, Pending, Sent};
 use super::time::Timestamp;
 
 /// How long after an answer was lost a pod that is still there, untouched, is taken as not deleted after all.
@@ -155,28 +155,27 @@ impl Engine {
             Err(error) => {
                 self.daemonset_retry.failed(&error, now);
                 if error.kind == EffectErrorKind::Conflict {
-                    self.conflicted = Some(patching.resource_version);
+                    self.conflicted = Some(patching.resource_version.clone());
                 }
                 self.note_failure(&error);
                 if matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid) {
-                    self.give_up_patch(patching.kind, &error.message);
+                    self.give_up_patch(&patching, &error.message);
                 }
             }
         }
     }
 
     /// A patch that will not be accepted by trying again: whoever waits for it is told, and it is dropped.
-    fn give_up_patch(&mut self, kind: PatchKind, why: &Str) {
-        let waits: fn(Needs) -> bool = match kind {
+    fn give_up_patch(&mut self, patching: &Patching, why: &Str) {
+        let waits: fn(Needs) -> bool = match patching.kind {
             PatchKind::Adopt => |needs| matches!(needs, Needs::Adopted | Needs::Changed),
             PatchKind::Template => |needs| needs == Needs::Changed,
             PatchKind::Release => |needs| needs == Needs::Released,
         };
-        if kind == PatchKind::Adopt {
-            self.brake = false;
-        }
-        if kind == PatchKind::Template {
-            self.edit(None, Edit::DropChange);
+        match (patching.kind, &patching.change) {
+            (PatchKind::Adopt, _) => self.brake = false,
+            (PatchKind::Template, Some(change)) => self.edit(None, Edit::DropChange(change.clone())),
+            _ => {}
         }
         self.fail_pending(|pending| waits(pending.needs), why);
     }

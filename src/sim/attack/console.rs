@@ -20,7 +20,7 @@ use super::network::{Fate, Network, Server, Weather};
 use super::watches::{Post, Watches};
 use crate::engine::command::{Command, CommandId, Notice, Refusal};
 use crate::engine::effect::{Effect, EffectError, EffectErrorKind, EffectId, Outcome};
-use crate::engine::event::{Event, WatchHealth, Watched};
+use crate::engine::event::{Event, Watched};
 use crate::engine::snapshot::Snapshot;
 use crate::engine::time::Timestamp;
 use crate::engine::{Config, Engine, Role, Str, Timing};
@@ -178,14 +178,11 @@ impl Console {
     }
 
     /// Breaks a watch until then; it is listed anew afterwards when its changes were compacted meanwhile.
-    pub fn break_watch(&mut self, watched: Watched, until: Timestamp, now: Timestamp) {
-        if self.watches.cut(watched, until) {
+    pub fn break_watch(&mut self, watched: Watched, until: Timestamp, world: &World) {
+        let here = self.here(world.now());
+        if self.tell(world, |watches, post| watches.cut(watched, until, here, post)) {
             self.blind_until = self.blind_until.max(until);
             self.faults.count(FaultKind::WatchLost);
-            let here = self.here(now);
-            let down = WatchHealth::Down { since: here, why: "the connection was reset".into() };
-            self.engine.observe(Event::Watch(watched, down), here);
-            self.asked = true;
         }
     }
 

@@ -300,7 +300,14 @@ impl Maker {
 
     /// A process stands still with what it was about to send, and meanwhile the rollout is paused elsewhere.
     fn overtaken(&mut self) -> [Act; 2] {
-        let stops = Act::Trip(self.rng.usize(0..2), self.rng.u32(0..12), Trip::Suspend { lasts: self.secs(1..9) });
+        let (who, lasts) = (self.rng.usize(0..2), self.secs(1..9));
+        let stops = if self.one_in(2) {
+            Act::Trip(who, self.rng.u32(0..12), Trip::Suspend { lasts })
+        } else {
+            // What answers a failure is decided, and not sent.
+            let act = Box::new(Act::Trip(who, self.rng.u32(0..4), Trip::Suspend { lasts }));
+            Act::Upon { what: Upon::Failure, after: self.rng.u32(0..3), act }
+        };
         let pause = Box::new(Act::Errand(Command::Pause { why: None }));
         [stops, Act::Upon { what: Upon::Standstill, after: 0, act: pause }]
     }

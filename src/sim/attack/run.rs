@@ -220,7 +220,7 @@ impl<'a> Stage<'a> {
             }
             Act::Trip(who, nth, trip) => self.with(*who, |console, _| console.set_trip(*nth, *trip)),
             Act::BreakWatch(who, watched, span) => {
-                self.with(*who, |console, _| console.break_watch(*watched, now + *span, now));
+                self.with(*who, |console, world| console.break_watch(*watched, now + *span, world));
             }
             Act::DelayWatch { who, watched, by, lasts } => {
                 self.with(*who, |console, _| console.delay_watch(*watched, *by, now + *lasts));

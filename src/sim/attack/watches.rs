@@ -103,8 +103,14 @@ impl Watches {
     }
 
     /// Breaks one until then; says whether it was whole.
-    pub(super) fn cut(&mut self, watched: Watched, until: Timestamp) -> bool {
-        self.live(watched).map(|watch| watch.state = State::Broken(until)).is_some()
+    ///
+    /// That is noticed after what it told before has arrived.
+    pub(super) fn cut(&mut self, watched: Watched, until: Timestamp, since: Timestamp, post: &mut Post<'_>) -> bool {
+        let Some(watch) = self.live(watched) else { return false };
+        let down = WatchHealth::Down { since, why: "the connection was reset".into() };
+        post.out.push((watch.last_at.max(post.world.now()), Event::Watch(watched, down)));
+        watch.state = State::Broken(until);
+        true
     }
 
     /// Makes one late until then.
