@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::command::{Command, CommandId, Takeover};
 use super::edit::Edit;
 use super::effect::{DaemonSetPatch, Effect, EffectId};
+use super::event::{WatchHealth, Watched};
 use super::facts::StrategyKind;
 use super::happening::{Reach, What};
 use super::lock::{InFlight, Known, Want};
@@ -323,7 +324,8 @@ impl Engine {
             return None;
         }
         let rolling = daemonset.strategy.kind == StrategyKind::RollingUpdate;
-        if self.brake && !rolling {
+        // What cannot be seen is asked by the patch itself, which meets a conflict if it is not as it was.
+        if self.brake && !rolling && self.health(Watched::DaemonSet) == WatchHealth::Live {
             self.brake = false;
         }
         let (kind, patch) = if self.brake {
@@ -440,12 +442,18 @@ impl Engine {
     /// Tells which commands are done.
     fn settle(&mut self, now: Timestamp) {
         let pending = std::mem::take(&mut self.pending);
+        let called_off = |engine: &Self| {
+            engine.recorded_intent().is_some_and(|intent| intent.releasing.is_none()) && engine.is_adopted()
+        };
         for pending in pending {
             let saved = !self.edits.iter().any(|unsaved| unsaved.command == Some(pending.id));
             match self.is_done(pending.id, pending.needs, saved, now) {
                 Some(by_whom) => {
                     let result = Ok(format!("{}{by_whom}", pending.says));
                     self.settled(pending, result);
+                }
+                None if saved && pending.needs == Needs::Released && called_off(self) => {
+                    self.settled(pending, Err("called off: somebody asked for something else meanwhile".into()));
                 }
                 None => self.pending.push(pending),
             }

@@ -33,7 +33,7 @@ pub(crate) enum Edit {
     Partition(IntOrPercent),
     /// Which nodes may be updated.
     Select(Option<Selector>),
-    /// Pause.
+    /// Pause; nothing is handed back then either.
     Pause(Paused),
     /// Go on: halts up to this number are acknowledged, and a template that somebody else changed is accepted.
     Resume { acknowledged: u32, target: Option<Str> },
@@ -90,7 +90,10 @@ impl Edit {
             }
             Self::Partition(partition) => intent.partition = *partition,
             Self::Select(selector) => intent.selector = selector.clone(),
-            Self::Pause(paused) => intent.paused = Some(paused.clone()),
+            Self::Pause(paused) => {
+                intent.paused = Some(paused.clone());
+                intent.releasing = None;
+            }
             Self::Resume { acknowledged, target } => {
                 intent.paused = None;
                 intent.acknowledged_halt = intent.acknowledged_halt.max(*acknowledged);

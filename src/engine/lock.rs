@@ -284,13 +284,13 @@ impl Lock {
         self.may_act(now) && self.renewed_at.is_some_and(|renewed_at| now.since(renewed_at) <= FENCE)
     }
 
-    /// The next instant at which the lock by itself would want something.
-    pub(crate) fn wake_at(&self) -> Option<Timestamp> {
+    /// The instants at which the lock by itself wants something; those that are past wait for something else.
+    pub(crate) fn wakes(&self) -> impl Iterator<Item = Timestamp> {
         let renewal = self.renewed_at.filter(|_| self.holds()).map(|renewed_at| renewed_at + self.timing.renew);
         let end = self.may_act_until();
         let others = self.holder().filter(|holder| **holder != self.identity).map(|_| self.runs_out_at());
         let patience = self.outdated.as_ref().map(|(_, until)| *until);
-        [renewal, end, others, patience].into_iter().flatten().min()
+        [renewal, end, others, patience].into_iter().flatten()
     }
 
     /// Who drives, in words for a front end.

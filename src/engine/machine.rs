@@ -358,10 +358,11 @@ impl Engine {
             Deletion::Sent | Deletion::Confirmed(_) => None,
         });
         let seen = [self.view.guesses_current_at(), self.sight_changes_at()];
-        [self.lock.wake_at(), self.assessment.changes_at, Some(patience)]
+        [self.assessment.changes_at, Some(patience)]
             .into_iter()
             .chain(seen)
             .flatten()
+            .chain(self.lock.wakes())
             .chain([self.daemonset_retry.at, self.delete_retry.at])
             .chain(self.node_retry.values().copied())
             .chain(lost)

@@ -223,7 +223,10 @@ impl Engine {
                         self.lock.retry_at = now;
                     }
                     EffectErrorKind::Conflict | EffectErrorKind::NotFound => {
-                        self.lock.is_outdated(now);
+                        // What it met may have been seen before this answer came.
+                        if self.lock.resource_version() == in_flight.against {
+                            self.lock.is_outdated(now);
+                        }
                         self.lock.retry_at = now;
                     }
                     EffectErrorKind::Forbidden | EffectErrorKind::Invalid => {

@@ -33,7 +33,7 @@ use std::time::Duration;
 use super::author::Deletion;
 use super::faults::{FaultKind, Faults};
 use crate::engine::Str;
-use crate::engine::command::Command;
+use crate::engine::command::{Command, CommandId};
 use crate::engine::facts::{ConditionStatus, ContainerState, DaemonSetFact, PodFact, StrategyKind, TaintEffect};
 use crate::engine::labels::Labels;
 use crate::engine::quantity::IntOrPercent;
@@ -103,8 +103,10 @@ pub struct Observer {
     given: BTreeMap<Str, Timestamp>,
     /// Nodes that must pull since rolldeck deleted their pod.
     pulling: BTreeSet<Str>,
-    /// When somebody last asked for what ends a pause, or laid hands on the record.
-    told_to_go_on: Option<Timestamp>,
+    /// Words that end a pause and are on their way into the record: whose, and when they were asked.
+    words: Vec<((Str, CommandId), Timestamp)>,
+    /// When somebody last laid hands on the record.
+    tampered_at: Option<Timestamp>,
     /// What each console showed last.
     shown: BTreeMap<Str, Shown>,
     /// Nodes whose clock is wrong.
@@ -178,7 +180,8 @@ impl Observer {
             taken_down: BTreeMap::new(),
             given: BTreeMap::new(),
             pulling: BTreeSet::new(),
-            told_to_go_on: None,
+            words: Vec::new(),
+            tampered_at: None,
             shown: BTreeMap::new(),
             wrong_clocks: BTreeSet::new(),
             faults: Faults::default(),
@@ -232,19 +235,24 @@ impl Observer {
     }
 
     /// Takes note that somebody asked for something.
-    pub fn asked(&mut self, command: &Command, now: Timestamp) {
+    pub fn asked(&mut self, (who, id): (&Str, CommandId), command: &Command, now: Timestamp) {
         let goes_on = matches!(
             command.deed(),
             Command::Resume | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_)
         );
         if goes_on {
-            self.told_to_go_on = Some(now);
+            self.words.push(((who.clone(), id), now));
         }
+    }
+
+    /// Takes note that something that was asked for is done, or will not be.
+    pub fn settled(&mut self, who: &Str, id: CommandId) {
+        self.words.retain(|((by, asked), _)| by != who || *asked != id);
     }
 
     /// Takes note that somebody laid hands on the record.
     pub fn tampered(&mut self, now: Timestamp) {
-        self.told_to_go_on = Some(now);
+        self.tampered_at = Some(now);
     }
 
     /// P3: a console says that a pause is done.
@@ -475,10 +483,14 @@ impl Observer {
         if target(was) != target(record.as_ref()) {
             self.given.clear();
         }
+        // What was released is over, and its pause with it; what begins in the same breath is another rollout.
+        let over = was.is_some_and(|was| was.intent.releasing.is_some()) && !began(record.as_ref());
         if let (Some(was), Some(record)) = (was, &record)
+            && !over
             && let Some(paused) = &was.intent.paused
             && record.intent.paused.is_none()
-            && self.told_to_go_on.is_none_or(|told| told + WORD < at)
+            && self.words.iter().all(|(_, asked)| *asked + WORD < at)
+            && self.tampered_at.is_none_or(|tampered| tampered + WORD < at)
         {
             let what = format!("a pause by {} ended, and nobody had asked for it", paused.by);
             self.accuse("P7", at, what);

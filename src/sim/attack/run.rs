@@ -186,6 +186,7 @@ impl<'a> Stage<'a> {
             let who = console.identity().clone();
             said.extend(console.take_said().into_iter().map(|what| format!("{who} says: {what}")));
             for (id, result) in console.take_settled() {
+                self.observer.settled(&who, id);
                 let pause = self.pauses.iter().position(|(by, pause)| *by == who && *pause == id);
                 if pause.map(|pause| self.pauses.swap_remove(pause)).is_some() && result.is_ok() {
                     self.observer.pause_is_settled(&who, now);
@@ -286,7 +287,7 @@ impl<'a> Stage<'a> {
         let now = self.world.now();
         let Some(console) = &mut self.consoles[who] else { return Ok(()) };
         let id = console.command(command.clone(), now)?;
-        self.observer.asked(command, now);
+        self.observer.asked((console.identity(), id), command, now);
         match command.deed() {
             Command::Pause { .. } => self.pauses.push((console.identity().clone(), id)),
             Command::Drive(Takeover::Ask) => self.faults.count(FaultKind::Takeover),
@@ -346,9 +347,10 @@ impl<'a> Stage<'a> {
         for errand in &mut self.errands {
             let asked = errand.step(&mut self.world, &mut self.deletions);
             if let Some((id, command)) = asked {
-                self.observer.asked(&command, now);
+                let who = errand.console_mut().identity().clone();
+                self.observer.asked((&who, id), &command, now);
                 if matches!(command.deed(), Command::Pause { .. }) {
-                    self.pauses.push((errand.console_mut().identity().clone(), id));
+                    self.pauses.push((who, id));
                 }
             }
         }
