@@ -7,7 +7,7 @@ use serde_json::json;
 use super::Role;
 use super::command::Command;
 use super::effect::{DaemonSetPatch, Effect};
-use super::event::{Event, Watched};
+use super::event::{Event, WatchHealth, Watched};
 use super::facts::{ConditionStatus, NodeFact};
 use super::lab::{Console, Lab};
 use super::quantity::IntOrPercent;
@@ -326,4 +326,82 @@ fn whoever_brakes_keeps_the_first_original() {
     ops.run_for(&mut lab, 2);
     ops.ask(&mut lab, Command::Release(super::command::Early::Accept)).unwrap();
     assert_eq!(lab.daemonset.strategy.raw, original);
+}
+
+/// The watch of the DaemonSet is broken, and it is handed back to its controller meanwhile.
+#[test]
+fn a_pause_brakes_what_it_cannot_see() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.run_for(&mut lab, 2);
+    console.mute(Watched::DaemonSet);
+    let down = WatchHealth::Down { since: lab.now, why: "the connection was reset".into() };
+    console.engine.observe(Event::Watch(Watched::DaemonSet, down), lab.now);
+    lab.set_original(None);
+    lab.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}));
+    let id = console.engine.command(Command::Pause { why: None }, lab.now).unwrap();
+    console.run(&mut lab);
+    assert!(console.settled.iter().all(|(settled, _)| *settled != id), "as far as it can see it is adopted");
+    // The conflict has the driver read it again.
+    console.engine.learn(Event::DaemonSet(Box::new(lab.daemonset.clone())), lab.now);
+    console.run(&mut lab);
+    assert_eq!(lab.daemonset.strategy.raw["type"], "OnDelete");
+    assert!(console.settled.iter().any(|(settled, result)| *settled == id && result.is_ok()));
+}
+
+/// A pause, while the DaemonSet is about to be handed back.
+#[test]
+fn a_pause_calls_off_a_release() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut ops = Console::open(&lab, "ops");
+    ops.set_image(&mut lab, "agent:v2");
+    let release = ops.engine.command(Command::Release(super::command::Early::Accept), lab.now).unwrap();
+    let (id, effect) = ops.engine.decide(lab.now).pop().unwrap();
+    assert!(matches!(effect, Effect::WriteLease { .. }));
+    let answer = lab.apply(effect);
+    // It stands still with that, and somebody pauses.
+    let mut eve = Console::open_as(&lab, "eve", Role::Errand);
+    eve.ask(&mut lab, Command::Pause { why: None }).unwrap();
+    ops.engine.outcome(id, answer, lab.now);
+    ops.run_for(&mut lab, 5);
+    assert!(record(&lab).intent.paused.is_some());
+    assert_eq!(lab.daemonset.strategy.raw["type"], "OnDelete");
+    let told = ops.settled.iter().find(|(settled, _)| *settled == release).map(|(_, result)| result.clone());
+    assert!(told.unwrap().unwrap_err().contains("called off"));
+}
+
+/// A renewal that is due meets a conflict whose cause was seen before the answer came.
+#[test]
+fn nothing_sleeps_over_a_conflict() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut ops = Console::open(&lab, "ops");
+    ops.set_image(&mut lab, "agent:v2");
+    lab.wait(4);
+    let (id, renewal) = ops.engine.decide(lab.now).pop().unwrap();
+    let mut eve = Console::open_as(&lab, "eve", Role::Errand);
+    eve.ask(&mut lab, Command::Tune(Tuning { strict: Some(true), ..Tuning::default() })).unwrap();
+    let answer = lab.apply(renewal);
+    assert!(answer.is_err(), "somebody wrote in between");
+    ops.hear(&lab);
+    ops.engine.outcome(id, answer, lab.now);
+    assert!(!ops.engine.decide(lab.now).is_empty(), "there is nothing to wait for");
+}
+
+/// The same, and what it met is never seen.
+#[test]
+fn a_conflict_that_is_never_seen_is_not_waited_for_for_ever() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut ops = Console::open(&lab, "ops");
+    ops.set_image(&mut lab, "agent:v2");
+    lab.wait(4);
+    ops.mute(Watched::Lease);
+    let (id, renewal) = ops.engine.decide(lab.now).pop().unwrap();
+    let mut eve = Console::open_as(&lab, "eve", Role::Errand);
+    eve.ask(&mut lab, Command::Tune(Tuning { strict: Some(true), ..Tuning::default() })).unwrap();
+    let answer = lab.apply(renewal);
+    ops.engine.outcome(id, answer, lab.now);
+    assert!(ops.engine.decide(lab.now).is_empty(), "its watch may tell in a moment");
+    let wake = ops.engine.wake_at().unwrap();
+    assert!(wake <= lab.now + Duration::from_secs(2), "a renewal is overdue: {wake:?} at {:?}", lab.now);
 }
