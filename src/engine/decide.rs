@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use super::command::{Command, CommandId, Takeover};
 use super::edit::Edit;
 use super::effect::{DaemonSetPatch, Effect, EffectId};
-use super::event::{WatchHealth, Watched};
 use super::facts::StrategyKind;
 use super::happening::{Reach, What};
 use super::lock::{InFlight, Known, Want};
@@ -324,8 +323,7 @@ impl Engine {
             return None;
         }
         let rolling = daemonset.strategy.kind == StrategyKind::RollingUpdate;
-        // What cannot be seen is asked by the patch itself, which meets a conflict if it is not as it was.
-        if self.brake && !rolling && self.health(Watched::DaemonSet) == WatchHealth::Live {
+        if self.brake && !rolling && !self.brake_unseen {
             self.brake = false;
         }
         let (kind, patch) = if self.brake {

@@ -25,7 +25,7 @@ pub(crate) enum Edit {
     DropChange(Change),
     /// By itself: go back from the `failed` revision; not where somebody paused.
     GoBack { to: Str, failed: Option<Str>, acknowledged: u32 },
-    /// By itself: pause; whoever paused before keeps the word.
+    /// By itself: pause; whoever paused before keeps the word, and so does whoever hands it back.
     Hold(Paused),
     /// By itself: hand the DaemonSet back, as every node has this revision.
     Complete { target: Option<Str>, by: By },
@@ -82,7 +82,10 @@ impl Edit {
                     intent.acknowledged_halt = intent.acknowledged_halt.max(*acknowledged);
                 }
             }
-            Self::Hold(paused) => drop(intent.paused.get_or_insert_with(|| paused.clone())),
+            Self::Hold(paused) if intent.releasing.is_none() => {
+                intent.paused.get_or_insert_with(|| paused.clone());
+            }
+            Self::Hold(_) => {}
             Self::Complete { target, by } => {
                 if intent.paused.is_none() && intent.change.is_none() && intent.target == *target {
                     intent.releasing.get_or_insert_with(|| by.clone());

@@ -46,6 +46,8 @@ pub struct Engine {
     pub(crate) node_retry: BTreeMap<NodeIx, Timestamp>,
     /// Set `OnDelete` at once, whoever drives.
     pub(crate) brake: bool,
+    /// And whatever the view shows: it was asked for when the DaemonSet could not be seen, and only an answer tells.
+    pub(crate) brake_unseen: bool,
     /// The template change that was made by us, in this life, as long as the record asks for it.
     pub(crate) written: Option<Change>,
     /// Deletions wait for a write of the lease that proves the record.
@@ -203,6 +205,7 @@ impl Engine {
             delete_retry: Retry::default(),
             node_retry: BTreeMap::new(),
             brake: false,
+            brake_unseen: false,
             written: None,
             fence: false,
             write_failure: None,
@@ -296,6 +299,7 @@ impl Engine {
         let of_note = self.tell_asked(id, &command);
         resolved.edits.into_iter().for_each(|edit| self.edit(Some(id), edit));
         self.brake |= resolved.brake;
+        self.brake_unseen |= resolved.brake && !self.sees_daemonset();
         match &command {
             Command::Drive(Takeover::Ask) => self.lock.want = Want::Ask,
             Command::StandDown => self.lock.want = Want::No,

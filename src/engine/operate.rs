@@ -218,7 +218,7 @@ impl Engine {
     fn resolve_pause(&self, why: Option<&str>, now: Timestamp) -> Resolved {
         let paused = Paused { by: self.actor(), at: now, why: why.map(Str::from) };
         // Where the DaemonSet cannot be seen, it may be rolling by now.
-        let blind = self.view.daemonset.is_some() && self.health(Watched::DaemonSet) != WatchHealth::Live;
+        let blind = self.view.daemonset.is_some() && !self.sees_daemonset();
         let brake = blind || self.strategy() == StrategyKind::RollingUpdate;
         let (needs, says) = if brake {
             (Needs::Adopted, "OnDelete is set: its controller replaces no pod any more; paused")

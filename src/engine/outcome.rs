@@ -139,7 +139,7 @@ impl Engine {
                 self.daemonset_retry.succeeded();
                 self.write_failure = None;
                 match patching.kind {
-                    PatchKind::Adopt => self.brake = false,
+                    PatchKind::Adopt => (self.brake, self.brake_unseen) = (false, false),
                     PatchKind::Template => {
                         // The template may have been seen, and the next change be asked for, before this answer came.
                         let asked = self.recorded_intent().and_then(|intent| intent.change.clone());
@@ -173,7 +173,7 @@ impl Engine {
             PatchKind::Release => |needs| needs == Needs::Released,
         };
         match (patching.kind, &patching.change) {
-            (PatchKind::Adopt, _) => self.brake = false,
+            (PatchKind::Adopt, _) => (self.brake, self.brake_unseen) = (false, false),
             (PatchKind::Template, Some(change)) => self.edit(None, Edit::DropChange(change.clone())),
             _ => {}
         }

@@ -167,6 +167,11 @@ impl Engine {
         lags.filter(|at| *at > self.now).min()
     }
 
+    /// Whether the DaemonSet is as it is shown.
+    pub(crate) fn sees_daemonset(&self) -> bool {
+        self.health(Watched::DaemonSet) == WatchHealth::Live
+    }
+
     /// What cannot be seen that must be seen before anything is started; `None` when all is well.
     pub(crate) fn blindness(&self) -> Option<Str> {
         Watched::NEEDED.into_iter().find_map(|watched| match self.health(watched) {

@@ -33,9 +33,9 @@ impl Case {
         let mut scenario = maker.cluster();
         let nodes: Vec<Str> = scenario.nodes.iter().map(|node| node.name.clone()).collect();
         maker.faults(&nodes);
+        let acts = maker.acts(nodes.len());
         scenario.faults = std::mem::take(&mut maker.faults);
         scenario.faults.sort_by_key(|(at, _)| *at);
-        let acts = maker.acts(nodes.len());
         let weather = if maker.one_in(2) { maker.weather() } else { Weather::FINE };
         let skews = (0..3).map(|_| if maker.one_in(4) { maker.rng.i64(-120_000..120_000) } else { 0 }).collect();
         Self { found: String::new(), seed, scenario, acts, weather, calm_after: maker.calm, bad_images, skews }
@@ -288,6 +288,9 @@ impl Maker {
             acts.push((at, Act::Tamper(Tamper::Garble)));
             acts.push((at + self.secs(0..4), Act::Tamper(Tamper::Delete)));
         }
+        if self.one_in(12) {
+            acts.extend(self.unseen_flip());
+        }
         acts.sort_by_key(|(at, _)| *at);
         acts
     }
@@ -310,6 +313,18 @@ impl Maker {
         };
         let pause = Box::new(Act::Errand(Command::Pause { why: None }));
         [stops, Act::Upon { what: Upon::Standstill, after: 0, act: pause }]
+    }
+
+    /// The strategy is set back where a console cannot see it, and somebody pauses there.
+    fn unseen_flip(&mut self) -> [(Duration, Act); 2] {
+        let who = self.rng.usize(0..2);
+        let at = self.secs(8..self.calm.as_secs() - 2);
+        let flips_at = at + self.secs(0..2);
+        let daemon_set = Str::from(format!("{}/{}", DAEMON_SET.0, DAEMON_SET.1));
+        let kind = StrategyKind::RollingUpdate;
+        self.add(flips_at, ClusterFault::SetStrategy { daemon_set, kind, max_unavailable: None });
+        let pause = Act::Ask(who, Command::Pause { why: None });
+        [(at, Act::BreakWatch(who, Watched::DaemonSet, self.secs(10..40))), (at + self.secs(2..12), pause)]
     }
 
     /// What an operator may do on purpose.

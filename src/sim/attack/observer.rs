@@ -9,7 +9,7 @@
 //! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold none is in image trouble or in a crash loop |
 //! | P5 | at every deletion: the node is Ready; nodes that fell NotReady after rolldeck gave them the new pod count among the failing of P4 |
 //! | P6 | at every deletion: the nodes that must pull since their pod was deleted are no more than the pull limit |
-//! | P7 | at every deletion: the record already named the node as taken, so that whoever comes next knows; a pause stays until somebody asks to go on |
+//! | P7 | at every deletion: the record already named the node as taken, so that whoever comes next knows; a pause stays until somebody asks to go on, and a record until it is released |
 //! | P8 | every five seconds: no node waits without a reason; after the calm: the rollout ends |
 //! | P9 | whenever rolldeck saves or restores the strategy: it saves what was there, and restores it to the byte |
 //! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown; for all: what was shown and is still so is not forgotten |
@@ -24,6 +24,7 @@
 
 mod judge;
 mod lately;
+mod record;
 mod shown;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -37,7 +38,7 @@ use crate::engine::command::{Command, CommandId};
 use crate::engine::facts::{ConditionStatus, ContainerState, DaemonSetFact, PodFact, StrategyKind, TaintEffect};
 use crate::engine::labels::Labels;
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{ORIGINAL_STRATEGY, RECORD, Record, lease_name};
+use crate::engine::record::{ORIGINAL_STRATEGY, Record, lease_name};
 use crate::engine::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
@@ -49,12 +50,6 @@ use shown::Shown;
 
 /// Consoles know the API server's clock to the second, and read times to the millisecond.
 const ROUNDED: Duration = Duration::from_millis(1100);
-/// A driver renews at least so often.
-const ALIVE: Duration = Duration::from_secs(8);
-/// A driver notices a flip at once, and has it in the record as soon as the network lets it.
-const NOTICED: Duration = Duration::from_secs(20);
-/// For so long an operator's word may be on its way into the record.
-const WORD: Duration = Duration::from_secs(120);
 
 /// A promise that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,8 +100,8 @@ pub struct Observer {
     pulling: BTreeSet<Str>,
     /// Words that end a pause and are on their way into the record: whose, and when they were asked.
     words: Vec<((Str, CommandId), Timestamp)>,
-    /// When somebody last laid hands on the record.
-    tampered_at: Option<Timestamp>,
+    /// When somebody last ruined or deleted the record.
+    ruined_at: Option<Timestamp>,
     /// What each console showed last.
     shown: BTreeMap<Str, Shown>,
     /// Nodes whose clock is wrong.
@@ -181,7 +176,7 @@ impl Observer {
             given: BTreeMap::new(),
             pulling: BTreeSet::new(),
             words: Vec::new(),
-            tampered_at: None,
+            ruined_at: None,
             shown: BTreeMap::new(),
             wrong_clocks: BTreeSet::new(),
             faults: Faults::default(),
@@ -250,9 +245,9 @@ impl Observer {
         self.words.retain(|((by, asked), _)| by != who || *asked != id);
     }
 
-    /// Takes note that somebody laid hands on the record.
-    pub fn tampered(&mut self, now: Timestamp) {
-        self.tampered_at = Some(now);
+    /// Takes note that somebody ruined or deleted the record.
+    pub fn ruined(&mut self, now: Timestamp) {
+        self.ruined_at = Some(now);
     }
 
     /// P3: a console says that a pause is done.
@@ -461,72 +456,6 @@ impl Observer {
                 self.accuse("P9", change.at, what);
             }
             _ => {}
-        }
-    }
-
-    fn lease_is(&mut self, object: &Object, gone: bool, at: Timestamp) {
-        self.driver_is(object, gone, at);
-        let text = object.meta.annotations.get(RECORD).filter(|_| !gone);
-        if text == self.record_text.as_ref() {
-            return;
-        }
-        let record = text.and_then(|text| Record::parse(text).ok());
-        self.record_text = text.cloned();
-        let target = |record: Option<&Record>| record.and_then(|record| record.intent.target.clone());
-        let was = self.records.now().and_then(Option::as_ref);
-        let began = |record: Option<&Record>| record.is_some_and(|record| record.progress.started_at.is_some());
-        if was.is_none() || record.is_none() || (began(was) && !began(record.as_ref())) {
-            // Released: what is down is in its controller's hands, as whoever released it early was told and accepted.
-            self.taken_down.clear();
-            self.pulling.clear();
-        }
-        if target(was) != target(record.as_ref()) {
-            self.given.clear();
-        }
-        // What was released is over, and its pause with it; what begins in the same breath is another rollout.
-        let over = was.is_some_and(|was| was.intent.releasing.is_some()) && !began(record.as_ref());
-        if let (Some(was), Some(record)) = (was, &record)
-            && !over
-            && let Some(paused) = &was.intent.paused
-            && record.intent.paused.is_none()
-            && self.words.iter().all(|(_, asked)| *asked + WORD < at)
-            && self.tampered_at.is_none_or(|tampered| tampered + WORD < at)
-        {
-            let what = format!("a pause by {} ended, and nobody had asked for it", paused.by);
-            self.accuse("P7", at, what);
-        }
-        self.records.is(at, record);
-    }
-
-    fn driver_is(&mut self, object: &Object, gone: bool, at: Timestamp) {
-        let lease = object.lease().filter(|_| !gone);
-        let holder = lease.and_then(|lease| lease.holder.clone()).filter(|holder| !holder.is_empty());
-        self.driver = holder.map(|holder| match self.driver.take() {
-            Some((known, since, renewed_at)) if known == holder && renewed_at + ALIVE >= at => (known, since, at),
-            _ => (holder, at, at),
-        });
-    }
-
-    /// P3: who drives notices that the strategy was set back, and the record says so; some console could not see
-    /// everything until then.
-    pub(super) fn check_flip(&mut self, blind_until: Timestamp, now: Timestamp) {
-        let noticed = NOTICED + self.slack;
-        if now < blind_until + noticed {
-            return;
-        }
-        let alive =
-            |(_, since, renewed_at): &(Str, Timestamp, Timestamp)| *since + noticed < now && *renewed_at + ALIVE >= now;
-        let flipped = self.rolling_since.filter(|since| *since + noticed < now);
-        let Some(since) = flipped.filter(|_| self.driver.as_ref().is_some_and(alive)) else { return };
-        let unnoticed = self.records.lately().all(|record| {
-            record.as_ref().is_some_and(|record| {
-                let (intent, progress) = (&record.intent, &record.progress);
-                progress.adopted && !progress.flipped && intent.paused.is_none() && intent.releasing.is_none()
-            })
-        });
-        if unnoticed {
-            let secs = now.since(since).as_secs();
-            self.accuse("P3", now, format!("the strategy was set back {secs} s ago, and the record does not say so"));
         }
     }
 

@@ -240,7 +240,9 @@ impl<'a> Stage<'a> {
             Act::Tamper(how) => {
                 if let Some(kind) = tamper(*how, &mut self.world) {
                     self.faults.count(kind);
-                    self.observer.tampered(now);
+                    if matches!(how, Tamper::Delete | Tamper::Garble) {
+                        self.observer.ruined(now);
+                    }
                 }
             }
         }
@@ -447,7 +449,7 @@ impl<'a> Stage<'a> {
         if lease.and_then(|lease| lease.lease_fact()).is_some_and(|lease| lease.record.is_err()) {
             // A record that nobody can read is deleted by hand, as the console advises.
             tamper(Tamper::Delete, &mut self.world);
-            self.observer.tampered(now);
+            self.observer.ruined(now);
             return;
         }
         let Some(console) = &mut self.consoles[0] else { return };

@@ -1,0 +1,99 @@
+//! What becomes of the record: what operators asked for stays until they ask for something else.
+
+use std::time::Duration;
+
+use super::Observer;
+use crate::engine::Str;
+use crate::engine::record::{RECORD, Record};
+use crate::engine::time::Timestamp;
+use crate::sim::world::object::Object;
+
+/// A driver renews at least so often.
+const ALIVE: Duration = Duration::from_secs(8);
+/// A driver notices a flip at once, and has it in the record as soon as the network lets it.
+const NOTICED: Duration = Duration::from_secs(20);
+/// For so long an operator's word may be on its way into the record.
+const WORD: Duration = Duration::from_secs(120);
+
+/// Who pauses with an editor: it knows nothing of what else the record asks for.
+const BY_HAND: &str = "somebody";
+
+impl Observer {
+    pub(super) fn lease_is(&mut self, object: &Object, gone: bool, at: Timestamp) {
+        self.driver_is(object, gone, at);
+        let text = object.meta.annotations.get(RECORD).filter(|_| !gone);
+        if text == self.record_text.as_ref() {
+            return;
+        }
+        let record = text.and_then(|text| Record::parse(text).ok());
+        self.record_text = text.cloned();
+        let target = |record: Option<&Record>| record.and_then(|record| record.intent.target.clone());
+        let was = self.records.now().and_then(Option::as_ref);
+        let began = |record: Option<&Record>| record.is_some_and(|record| record.progress.started_at.is_some());
+        if was.is_none() || record.is_none() || (began(was) && !began(record.as_ref())) {
+            // Released: what is down is in its controller's hands, as whoever released it early was told and accepted.
+            self.taken_down.clear();
+            self.pulling.clear();
+        }
+        if target(was) != target(record.as_ref()) {
+            self.given.clear();
+        }
+        if let Some(what) = was.and_then(|was| self.lost(was, record.as_ref(), at)) {
+            self.accuse("P7", at, what);
+        }
+        self.records.is(at, record);
+    }
+
+    /// P7: a pause that nobody ended, or a record that nobody released.
+    fn lost(&self, was: &Record, record: Option<&Record>, at: Timestamp) -> Option<String> {
+        let asked = self.words.iter().any(|(_, asked)| *asked + WORD >= at);
+        if asked || self.ruined_at.is_some_and(|ruined| ruined + WORD >= at) {
+            return None;
+        }
+        let (releasing, paused) = (&was.intent.releasing, &was.intent.paused);
+        let Some(record) = record else {
+            return releasing.is_none().then(|| "the record is gone, and nobody had released it".to_owned());
+        };
+        if let (Some(now), None, Some(_)) = (&record.intent.paused, paused, &record.intent.releasing)
+            && *now.by != *BY_HAND
+        {
+            return Some(format!("paused by {}, and it is still to be released", now.by));
+        }
+        // What was released is over, and its pause with it; what begins in the same breath is another rollout.
+        let over = releasing.is_some() && record.progress.started_at.is_none();
+        let paused = paused.as_ref().filter(|_| !over && record.intent.paused.is_none())?;
+        Some(format!("a pause by {} ended, and nobody had asked for it", paused.by))
+    }
+
+    fn driver_is(&mut self, object: &Object, gone: bool, at: Timestamp) {
+        let lease = object.lease().filter(|_| !gone);
+        let holder = lease.and_then(|lease| lease.holder.clone()).filter(|holder| !holder.is_empty());
+        self.driver = holder.map(|holder| match self.driver.take() {
+            Some((known, since, renewed_at)) if known == holder && renewed_at + ALIVE >= at => (known, since, at),
+            _ => (holder, at, at),
+        });
+    }
+
+    /// P3: who drives notices that the strategy was set back, and the record says so; some console could not see
+    /// everything until then.
+    pub(in crate::sim::attack) fn check_flip(&mut self, blind_until: Timestamp, now: Timestamp) {
+        let noticed = NOTICED + self.slack;
+        if now < blind_until + noticed {
+            return;
+        }
+        let alive =
+            |(_, since, renewed_at): &(Str, Timestamp, Timestamp)| *since + noticed < now && *renewed_at + ALIVE >= now;
+        let flipped = self.rolling_since.filter(|since| *since + noticed < now);
+        let Some(since) = flipped.filter(|_| self.driver.as_ref().is_some_and(alive)) else { return };
+        let unnoticed = self.records.lately().all(|record| {
+            record.as_ref().is_some_and(|record| {
+                let (intent, progress) = (&record.intent, &record.progress);
+                progress.adopted && !progress.flipped && intent.paused.is_none() && intent.releasing.is_none()
+            })
+        });
+        if unnoticed {
+            let secs = now.since(since).as_secs();
+            self.accuse("P3", now, format!("the strategy was set back {secs} s ago, and the record does not say so"));
+        }
+    }
+}
