@@ -539,7 +539,7 @@ impl Engine {
         self.tell_patch(kind, Upshot::Sent, None);
         let id = self.send(Sent::DaemonSet);
         self.conflicted = None;
-        let change = self.recorded_intent().and_then(|intent| intent.change.clone());
+        let change = self.lock.record().and_then(|record| record.intent.change.clone());
         self.patching = Some(Patching { id, kind, resource_version, change });
         id
     }

@@ -240,7 +240,7 @@ impl Observer {
         }
     }
 
-    /// Takes note that something that was asked for is done, or will not be.
+    /// Takes note that something that was asked for is done.
     pub fn settled(&mut self, who: &Str, id: CommandId) {
         self.words.retain(|((by, asked), _)| by != who || *asked != id);
     }
@@ -250,9 +250,9 @@ impl Observer {
         self.ruined_at = Some(now);
     }
 
-    /// P3: a console says that a pause is done.
-    pub fn pause_is_settled(&mut self, by: &str, now: Timestamp) {
-        if let Some(since) = self.rolling_since.filter(|since| *since + self.slack < now) {
+    /// P3: a console says that a pause is done; what happened after `seen_at` it could not see.
+    pub fn pause_is_settled(&mut self, by: &str, seen_at: Timestamp, now: Timestamp) {
+        if let Some(since) = self.rolling_since.filter(|since| *since + self.slack < now && *since < seen_at) {
             let secs = now.since(since).as_secs();
             self.accuse("P3", now, format!("{by} says it is paused, and its controller replaces pods for {secs} s"));
         }

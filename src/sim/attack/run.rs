@@ -98,7 +98,7 @@ struct Stage<'a> {
     /// Consoles that are opened again, and when.
     reopened: Vec<(Timestamp, usize)>,
     /// Pauses that were asked for and are not settled, by whom.
-    pauses: Vec<(Str, CommandId)>,
+    pauses: Vec<(Str, CommandId, Timestamp)>,
     deletions: Vec<Deletion>,
     began_at: Timestamp,
     looked_at: Timestamp,
@@ -186,10 +186,16 @@ impl<'a> Stage<'a> {
             let who = console.identity().clone();
             said.extend(console.take_said().into_iter().map(|what| format!("{who} says: {what}")));
             for (id, result) in console.take_settled() {
-                self.observer.settled(&who, id);
-                let pause = self.pauses.iter().position(|(by, pause)| *by == who && *pause == id);
-                if pause.map(|pause| self.pauses.swap_remove(pause)).is_some() && result.is_ok() {
-                    self.observer.pause_is_settled(&who, now);
+                if result.is_ok() {
+                    self.observer.settled(&who, id);
+                }
+                let pause = self.pauses.iter().position(|(by, pause, _)| *by == who && *pause == id);
+                if let Some((.., asked_at)) = pause.map(|pause| self.pauses.swap_remove(pause))
+                    && result.is_ok()
+                {
+                    // What is set back behind its back, it cannot know of.
+                    let blind = console.blind_until() > asked_at;
+                    self.observer.pause_is_settled(&who, if blind { asked_at } else { now }, now);
                 }
                 said.push(format!("{who} settled {id:?}: {result:?}"));
             }
@@ -287,11 +293,13 @@ impl<'a> Stage<'a> {
 
     fn ask(&mut self, who: usize, command: &Command) -> Result<(), Refusal> {
         let now = self.world.now();
-        let Some(console) = &mut self.consoles[who] else { return Ok(()) };
+        // A process that stands still hears nobody.
+        let awake = self.consoles[who].as_mut().filter(|console| console.is_awake());
+        let Some(console) = awake else { return Ok(()) };
         let id = console.command(command.clone(), now)?;
         self.observer.asked((console.identity(), id), command, now);
         match command.deed() {
-            Command::Pause { .. } => self.pauses.push((console.identity().clone(), id)),
+            Command::Pause { .. } => self.pauses.push((console.identity().clone(), id, now)),
             Command::Drive(Takeover::Ask) => self.faults.count(FaultKind::Takeover),
             _ => {}
         }
@@ -352,7 +360,7 @@ impl<'a> Stage<'a> {
                 let who = errand.console_mut().identity().clone();
                 self.observer.asked((&who, id), &command, now);
                 if matches!(command.deed(), Command::Pause { .. }) {
-                    self.pauses.push((who, id));
+                    self.pauses.push((who, id, now));
                 }
             }
         }
