@@ -271,7 +271,7 @@ fn what_a_driver_does_by_itself_does_not_undo_what_somebody_asked_meanwhile() {
     eve.ask(&mut lab, Command::Pause { why: Some("let me look".into()) }).unwrap();
     lab.wait(3);
     ops.run_for(&mut lab, 30);
-    let paused = record(&lab).intent.paused.clone();
+    let paused = record(&lab).intent.paused;
     assert_eq!(paused.and_then(|paused| paused.why).as_deref(), Some("let me look"));
     assert_eq!(lab.daemonset.template.images(), ["agent:v2".into()], "going back waits for whoever goes on");
 }
