@@ -405,3 +405,26 @@ fn a_conflict_that_is_never_seen_is_not_waited_for_for_ever() {
     let wake = ops.engine.wake_at().unwrap();
     assert!(wake <= lab.now + Duration::from_secs(2), "a renewal is overdue: {wake:?} at {:?}", lab.now);
 }
+
+/// A watch that was down is open again, and what it missed is still on its way.
+#[test]
+fn a_watch_that_has_just_come_back_may_have_more_to_tell() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.run_for(&mut lab, 2);
+    console.mute(Watched::DaemonSet);
+    let tell =
+        |console: &mut Console, health, now| console.engine.observe(Event::Watch(Watched::DaemonSet, health), now);
+    tell(&mut console, WatchHealth::Down { since: lab.now, why: "the connection was reset".into() }, lab.now);
+    lab.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}));
+    lab.wait(5);
+    tell(&mut console, WatchHealth::Live, lab.now);
+    let id = console.engine.command(Command::Pause { why: None }, lab.now).unwrap();
+    console.run(&mut lab);
+    assert!(console.settled.iter().all(|(settled, _)| *settled != id), "it cannot know yet");
+    console.unmute(&lab, Watched::DaemonSet);
+    console.run(&mut lab);
+    assert_eq!(lab.daemonset.strategy.raw["type"], "OnDelete");
+    assert!(console.settled.iter().any(|(settled, result)| *settled == id && result.is_ok()));
+}

@@ -29,6 +29,8 @@ pub(crate) const SILENT: Duration = Duration::from_secs(90);
 /// A watch that has not shown a confirmed write of ours for so long lags. They come within milliseconds; a server under
 /// load may take seconds.
 pub(crate) const OWED: Duration = Duration::from_secs(10);
+/// What was missed comes within so long after a watch that was down is open again.
+const CATCHES_UP: Duration = Duration::from_secs(2);
 /// How many writes are waited for at once: renewals of a Lease that does not show any.
 const MOST_OWED: usize = 8;
 
@@ -45,6 +47,8 @@ pub(crate) struct Sight([Watching; Watched::ALL.len()]);
 struct Watching {
     /// What it says of itself.
     reported: WatchHealth,
+    /// When it was open again after it had been down.
+    back_at: Option<Timestamp>,
     heard_at: Option<Timestamp>,
     /// It has given a sign of life although it had nothing to tell: so it will again, and its silence means something.
     beats: bool,
@@ -65,11 +69,19 @@ impl Sight {
     }
 
     /// Takes in what a watch says of itself; says whether that is news.
-    pub(crate) fn report(&mut self, watched: Watched, health: WatchHealth) -> bool {
-        let known = &mut self.0[watched as usize].reported;
-        let news = *known != health;
-        *known = health;
+    pub(crate) fn report(&mut self, watched: Watched, health: WatchHealth, now: Timestamp) -> bool {
+        let watching = &mut self.0[watched as usize];
+        let news = watching.reported != health;
+        if matches!((&watching.reported, &health), (WatchHealth::Down { .. }, WatchHealth::Live)) {
+            watching.back_at = Some(now);
+        }
+        watching.reported = health;
         news
+    }
+
+    /// Whether a watch may still have to tell what was missed while it was down.
+    fn catches_up(&self, watched: Watched, now: Timestamp) -> bool {
+        self.watching(watched).back_at.is_some_and(|back_at| now < back_at + CATCHES_UP)
     }
 
     /// Takes in that `event` came by its watch.
@@ -167,9 +179,10 @@ impl Engine {
         lags.filter(|at| *at > self.now).min()
     }
 
-    /// Whether the DaemonSet is as it is shown.
+    /// Whether the DaemonSet is as it is shown, as far as can be told.
     pub(crate) fn sees_daemonset(&self) -> bool {
-        self.health(Watched::DaemonSet) == WatchHealth::Live
+        let catches_up = self.view.sight.catches_up(Watched::DaemonSet, self.now);
+        self.health(Watched::DaemonSet) == WatchHealth::Live && !catches_up
     }
 
     /// What cannot be seen that must be seen before anything is started; `None` when all is well.

@@ -169,7 +169,7 @@ impl View {
             Event::Listing(watched) => self.begin_listing(watched),
             Event::Listed(watched, version) => self.end_listing(watched, version),
             Event::Watch(watched, health) => {
-                self.touched.all |= self.sight.report(watched, health);
+                self.touched.all |= self.sight.report(watched, health, now);
             }
             Event::Rights(rights) => self.rights = rights,
             Event::Skew(millis) => {
