@@ -362,7 +362,8 @@ fn a_pause_calls_off_a_release() {
     let answer = lab.apply(effect);
     // It stands still with that, and somebody pauses.
     let mut eve = Console::open_as(&lab, "eve", Role::Errand);
-    eve.ask(&mut lab, Command::Pause { why: None }).unwrap();
+    let said = eve.ask(&mut lab, Command::Pause { why: None }).unwrap();
+    assert!(said.ends_with("its release is called off"), "{said}");
     ops.engine.outcome(id, answer, lab.now);
     ops.run_for(&mut lab, 5);
     assert!(record(&lab).intent.paused.is_some());

@@ -225,11 +225,9 @@ impl Engine {
         } else {
             (Needs::Saved, "paused: no update starts")
         };
-        Resolved {
-            brake,
-            drive: false,
-            ..Resolved::new(vec![Edit::Pause(paused)], needs, says.to_owned(), Danger::None)
-        }
+        let released = self.recorded_intent().is_some_and(|intent| intent.releasing.is_some());
+        let says = format!("{says}{}", if released { "; its release is called off" } else { "" });
+        Resolved { brake, drive: false, ..Resolved::new(vec![Edit::Pause(paused)], needs, says, Danger::None) }
     }
 
     fn resolve_resume(&self) -> Result<Resolved, Refusal> {
