@@ -340,6 +340,8 @@ fn a_pause_brakes_what_it_cannot_see() {
     console.engine.observe(Event::Watch(Watched::DaemonSet, down), lab.now);
     lab.set_original(None);
     lab.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}));
+    let preview = console.engine.preview(&Command::Pause { why: None }, lab.now).unwrap();
+    assert!(preview.effects.iter().any(|line| line.contains("cannot be seen")), "{:?}", preview.effects);
     let id = console.engine.command(Command::Pause { why: None }, lab.now).unwrap();
     console.run(&mut lab);
     assert!(console.settled.iter().all(|(settled, _)| *settled != id), "as far as it can see it is adopted");

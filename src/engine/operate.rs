@@ -144,7 +144,7 @@ impl Engine {
         let rights: &[Right] = match command.deed() {
             Command::StandDown => &[],
             // The brake must work even where the record cannot be written.
-            Command::Pause { .. } if self.strategy() == StrategyKind::RollingUpdate => &[Right::PatchDaemonSet],
+            Command::Pause { .. } if self.pause_brakes() => &[Right::PatchDaemonSet],
             Command::Adopt | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_) => {
                 &[lease, Right::PatchDaemonSet]
             }
@@ -215,11 +215,17 @@ impl Engine {
         Resolved::new(vec![Edit::Select(selector)], Needs::Saved, says, Danger::Bounded)
     }
 
+    /// Whether a pause sets `OnDelete`: where its controller replaces pods, and where the DaemonSet cannot be seen, so that it
+    /// may by now. Who may not do that can still write the pause down.
+    fn pause_brakes(&self) -> bool {
+        let blind = self.view.daemonset.is_some() && !self.sees_daemonset();
+        let may = self.view.permission(Right::PatchDaemonSet) != Permission::Denied;
+        self.strategy() == StrategyKind::RollingUpdate || (blind && may)
+    }
+
     fn resolve_pause(&self, why: Option<&str>, now: Timestamp) -> Resolved {
         let paused = Paused { by: self.actor(), at: now, why: why.map(Str::from) };
-        // Where the DaemonSet cannot be seen, it may be rolling by now.
-        let blind = self.view.daemonset.is_some() && !self.sees_daemonset();
-        let brake = blind || self.strategy() == StrategyKind::RollingUpdate;
+        let brake = self.pause_brakes();
         let (needs, says) = if brake {
             (Needs::Adopted, "OnDelete is set: its controller replaces no pod any more; paused")
         } else {
@@ -405,8 +411,13 @@ impl Engine {
             ],
             Command::Select(Some(_)) => vec![format!("Of the selection, {} in line, {pace}.", counted_are(count))],
             Command::Select(None) => vec![format!("{} in line, {pace}.", counted_are(count))],
-            Command::Pause { .. } if self.strategy() == StrategyKind::RollingUpdate => {
-                vec!["Sets OnDelete at once: its controller stops replacing pods. Nothing else changes.".into()]
+            Command::Pause { .. } if self.pause_brakes() => {
+                let mut lines =
+                    vec!["Sets OnDelete at once: its controller stops replacing pods. Nothing else changes.".into()];
+                if !self.sees_daemonset() {
+                    lines.push("The DaemonSet cannot be seen right now: this is done whatever it shows.".into());
+                }
+                lines
             }
             Command::Pause { .. } => vec!["No update starts until resumed. Pods being replaced now finish.".into()],
             Command::Resume => vec![format!("{} in line, {pace}.", counted_are(count))],
@@ -455,7 +466,7 @@ impl Engine {
     /// What else manages the DaemonSet and may set back what this changes. What does not touch it warns of nothing, and
     /// whose source does not name the update strategy will leave that alone.
     fn warnings(&self, command: &Command) -> Vec<String> {
-        let brakes = self.strategy() == StrategyKind::RollingUpdate;
+        let brakes = self.pause_brakes();
         let keepers = self.view.keepers.iter().filter(|keeper| keeper.interferes());
         match command {
             Command::Adopt => keepers.filter(|keeper| keeper.strategy != Claim::No).map(Keeper::warning).collect(),
