@@ -10,7 +10,7 @@ use super::Str;
 use super::clocks::{NOTABLE_MILLIS, UNMEASURED, by_server};
 use super::event::{WatchHealth, Watched};
 use super::facts::{ConditionStatus, ContainerState, NodeFact};
-use super::record::{Intent, Progress};
+use super::record::{Direction, Intent, Progress};
 use super::snapshot::{Blame, Cause, CauseKind, ImageState, NodeState};
 use super::time::Timestamp;
 use super::view::{NodeEntry, NodeIx, PodEntry, PodIx, Seen, Touched, View};
@@ -352,8 +352,12 @@ impl<'a> Assessor<'a> {
             return Blame::PreExisting;
         }
         let revision = pod.and_then(|pod| pod.fact.revision.as_ref());
+        // Where a rollout goes forward to the revision that it came from, only their age tells its pods from the others.
+        let forward = self.question.intent.direction == Direction::Forward;
+        let began = progress.started_at.filter(|_| forward && at_target);
+        let made_since = || pod.zip(began).is_some_and(|(pod, began)| self.view.our_time(pod.fact.created_at) > began);
         let put_there = match (&progress.origin, revision) {
-            (Some(origin), Some(revision)) => revision != origin,
+            (Some(origin), Some(revision)) => revision != origin || made_since(),
             _ => at_target,
         };
         let taken = progress.taken.contains(name);

@@ -12,7 +12,7 @@ use super::facts::{ConditionStatus, NodeFact};
 use super::lab::{Console, Lab};
 use super::quantity::IntOrPercent;
 use super::record::{OnFailure, Record};
-use super::snapshot::{DriverView, NodeState};
+use super::snapshot::{Blame, DriverView, NodeState};
 use super::tuning::{Limit, Tuning};
 
 /// A listing from a cache that is behind, after a watch was lost.
@@ -430,4 +430,32 @@ fn a_watch_that_has_just_come_back_may_have_more_to_tell() {
     console.run(&mut lab);
     assert_eq!(lab.daemonset.strategy.raw["type"], "OnDelete");
     assert!(console.settled.iter().any(|(settled, result)| *settled == id && result.is_ok()));
+}
+
+/// Somebody deploys the old image in the middle, and the rollout goes on to that.
+#[test]
+fn a_node_that_goes_down_after_its_update_is_suspect_whatever_the_target_is() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.partition(&mut lab, 1);
+    console.run_for(&mut lab, 20);
+    assert_eq!(lab.at("hash2"), 2);
+    console.set_image(&mut lab, "agent:v1");
+    console.partition(&mut lab, 2);
+    console.run_for(&mut lab, 20);
+    let updated = lab.deleted.last().unwrap().clone();
+    lab.set_node_ready(&updated, false);
+    console.run_for(&mut lab, 2);
+    let blame = |console: &mut Console, lab: &Lab, name: &str| {
+        let snapshot = console.snapshot(lab);
+        snapshot.nodes.iter().find(|node| &*node.name == name).and_then(|node| node.blame)
+    };
+    assert_eq!(blame(&mut console, &lab, &updated), Some(Blame::Suspect));
+    assert!(console.snapshot(&lab).halt.is_some());
+    // One that had that revision all along is not.
+    let untouched = lab.nodes.keys().find(|name| !lab.deleted.contains(*name)).unwrap().clone();
+    lab.set_node_ready(&untouched, false);
+    console.run_for(&mut lab, 2);
+    assert_eq!(blame(&mut console, &lab, &untouched), Some(Blame::Node));
 }

@@ -159,6 +159,7 @@ struct Basis {
     excused: BTreeSet<Str>,
     taken: BTreeSet<Str>,
     origin: Option<Str>,
+    started_at: Option<Timestamp>,
 }
 
 impl Basis {
@@ -172,6 +173,7 @@ impl Basis {
             && self.excused == progress.excused
             && self.taken == progress.taken
             && self.origin == progress.origin
+            && self.started_at == progress.started_at
     }
 
     fn of(target: Option<&Str>, intent: &Intent, progress: &Progress) -> Self {
@@ -184,6 +186,7 @@ impl Basis {
             excused: progress.excused.clone(),
             taken: progress.taken.clone(),
             origin: progress.origin.clone(),
+            started_at: progress.started_at,
         }
     }
 }
