@@ -442,8 +442,9 @@ fn a_node_that_goes_down_after_its_update_is_suspect_whatever_the_target_is() {
     console.run_for(&mut lab, 20);
     assert_eq!(lab.at("hash2"), 2);
     console.set_image(&mut lab, "agent:v1");
-    console.partition(&mut lab, 2);
+    console.partition(&mut lab, 1);
     console.run_for(&mut lab, 20);
+    assert_eq!((lab.at("hash1"), lab.deleted.len()), (2, 3), "one went back, one never left");
     let updated = lab.deleted.last().unwrap().clone();
     lab.set_node_ready(&updated, false);
     console.run_for(&mut lab, 2);
