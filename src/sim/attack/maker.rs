@@ -291,6 +291,9 @@ impl Maker {
         if self.one_in(12) {
             acts.extend(self.unseen_flip());
         }
+        if self.one_in(12) {
+            acts.extend(self.unseen_deletion());
+        }
         acts.sort_by_key(|(at, _)| *at);
         acts
     }
@@ -325,6 +328,15 @@ impl Maker {
         self.add(flips_at, ClusterFault::SetStrategy { daemon_set, kind, max_unavailable: None });
         let pause = Act::Ask(who, Command::Pause { why: None });
         [(at, Act::BreakWatch(who, Watched::DaemonSet, self.secs(10..40))), (at + self.secs(2..12), pause)]
+    }
+
+    /// Pods are deleted where their console does not see it, and it is asked for others right then.
+    fn unseen_deletion(&mut self) -> [(Duration, Act); 2] {
+        let at = self.secs(4..self.calm.as_secs() / 2);
+        let (by, lasts) = (self.secs(2..8), self.secs(20..60));
+        let select = Box::new(Act::Ask(0, Command::Select("!canary".parse().ok())));
+        let others = Act::Upon { what: Upon::Deletion, after: self.rng.u32(0..3), act: select };
+        [(at, Act::DelayWatch { who: 0, watched: Watched::Pods, by, lasts }), (at, others)]
     }
 
     /// What an operator may do on purpose.
