@@ -460,3 +460,28 @@ fn a_node_that_goes_down_after_its_update_is_suspect_whatever_the_target_is() {
     console.run_for(&mut lab, 2);
     assert_eq!(blame(&mut console, &lab, &untouched), Some(Blame::Node));
 }
+
+/// A driver stands still with what it decided; somebody else drives meanwhile, releases, and begins something new.
+#[test]
+fn what_was_decided_under_another_record_is_dropped() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut ops = Console::open(&lab, "ops");
+    ops.set_image(&mut lab, "agent:v2");
+    ops.hear(&lab);
+    // The template changes: it decides to pause, and stands still.
+    lab.set_template(super::lab::template("agent:v3"));
+    lab.reconcile();
+    ops.hear(&lab);
+    let held = ops.engine.decide(lab.now);
+    assert!(!held.is_empty());
+    // Its lease runs out, and the record goes.
+    lab.wait(60);
+    lab.lease = None;
+    ops.engine.observe(Event::LeaseGone, lab.now);
+    for (id, effect) in held {
+        let outcome = lab.apply(effect);
+        ops.engine.outcome(id, outcome, lab.now);
+    }
+    ops.run_for(&mut lab, 5);
+    assert!(lab.lease.is_none(), "nobody asked for a record: {:?}", lab.lease);
+}

@@ -30,6 +30,7 @@ impl Engine {
         let mut effects = Vec::new();
         self.watch_the_lease(now);
         self.brake_for_pauses();
+        self.drop_stale_answers();
         self.steer(now);
         effects.extend(self.write_lease(now));
         effects.extend(self.write_daemonset(now));
@@ -48,6 +49,14 @@ impl Engine {
                 pending.needs = Needs::Adopted;
                 self.brake = true;
             }
+        }
+    }
+
+    /// What a driver decided by itself is nothing any more once somebody else drives, or the record is gone.
+    fn drop_stale_answers(&mut self) {
+        let elsewhere = self.lock.holder().is_some() && !self.lock.holds();
+        if elsewhere || self.lock.record().is_none() {
+            self.edits.retain(|unsaved| unsaved.command.is_some() || matches!(unsaved.edit, Edit::Handover(_)));
         }
     }
 
