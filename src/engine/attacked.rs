@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::Role;
-use super::command::Command;
+use super::command::{Command, Step};
 use super::effect::{DaemonSetPatch, Effect};
 use super::event::{Event, WatchHealth, Watched};
 use super::facts::{ConditionStatus, NodeFact};
@@ -194,6 +194,39 @@ fn a_pause_on_its_way_stops_the_controller_that_was_let_loose_meanwhile() {
     console.run_for(&mut lab, 5);
     assert!(console.settled.iter().any(|(settled, result)| *settled == id && result.is_ok()));
     assert_eq!(lab.daemonset.strategy.raw["type"], "OnDelete");
+}
+
+/// A driver takes what was down before the rollout and is killed right after: the next one counts it as its doing.
+#[test]
+fn what_was_down_before_and_is_taken_is_our_doing_for_the_next_driver_too() {
+    let mut lab = Lab::rolling(1, 1);
+    lab.set_ready("n1", false);
+    let mut ops = Console::open(&lab, "ops");
+    ops.set_image(&mut lab, "agent:v2");
+    ops.hear(&lab);
+    ops.engine.command(Command::Step(Step::Partition(IntOrPercent::Int(0))), lab.now).unwrap();
+    for _ in 0..1000 {
+        // Killed in the very moment in which the deletion has arrived.
+        let effects = ops.engine.decide(lab.now);
+        for (id, effect) in effects {
+            let outcome = lab.apply(effect);
+            ops.engine.outcome(id, outcome, lab.now);
+        }
+        if !lab.deleted.is_empty() {
+            break;
+        }
+        lab.reconcile();
+        ops.hear(&lab);
+    }
+    assert_eq!(lab.deleted, ["n1".into()]);
+    lab.slow = true;
+    lab.wait(60);
+    lab.reconcile();
+    let mut next = Console::open(&lab, "eve");
+    let snapshot = next.snapshot(&lab);
+    let row = snapshot.nodes.iter().find(|row| &*row.name == "n1").unwrap();
+    assert_eq!(row.blame, Some(Blame::Rollout), "{row:?}");
+    assert!(record(&lab).progress.down_before.is_empty());
 }
 
 /// Rolled back, and given another image before what was taken down has recovered.

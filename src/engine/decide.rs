@@ -409,6 +409,8 @@ impl Engine {
         let next: Vec<(NodeIx, Str)> = next.map(|node| (node, self.view.nodes[node].name.clone())).collect();
         if !self.lock.is_fenced(now) || !self.is_announced(&next) {
             self.fence = true;
+            // Whatever it was before, from here on it is our doing, also for whoever drives next.
+            self.progress.down_before.retain(|down, _| !next.iter().any(|(_, name)| name == down));
             let room = EXCEPTIONS_LIMIT.saturating_sub(self.progress.taken.len());
             self.progress.taken.extend(next.into_iter().take(room).map(|(_, name)| name));
             return self.write_lease(now).into_iter().collect();
@@ -418,19 +420,18 @@ impl Engine {
             let pod = self.assessment.row(ix).and_then(|row| row.pod).and_then(|pod| self.view.pod(pod));
             let Some(pod) = pod else { continue };
             let (name, uid) = (pod.fact.name.clone(), pod.fact.uid.clone());
-            // Whatever it was before, from here on it is our doing.
-            self.progress.down_before.remove(&node);
             let id = self.send_delete(&name, &uid, &node);
             effects.push((id, Effect::DeletePod { name, uid, node, not_after }));
         }
         effects
     }
 
-    /// Whether the saved record names these nodes as taken, as far as it has room for names.
+    /// Whether the saved record names these nodes as taken, as far as it has room for names, and none as down before.
     fn is_announced(&self, nodes: &[(NodeIx, Str)]) -> bool {
         let Some(record) = self.lock.record() else { return false };
-        let taken = &record.progress.taken;
-        taken.len() >= EXCEPTIONS_LIMIT || nodes.iter().all(|(_, name)| taken.contains(name))
+        let (taken, before) = (&record.progress.taken, &record.progress.down_before);
+        let full = taken.len() >= EXCEPTIONS_LIMIT;
+        nodes.iter().all(|(_, name)| (full || taken.contains(name)) && !before.contains_key(name))
     }
 
     /// Whether anything may be started now: we drive, the record says what we think it says, and we see enough.

@@ -294,6 +294,9 @@ impl Maker {
         if self.one_in(12) {
             acts.extend(self.unseen_deletion());
         }
+        if self.one_in(12) {
+            acts.extend(self.unheard_pause());
+        }
         acts.sort_by_key(|(at, _)| *at);
         acts
     }
@@ -316,6 +319,21 @@ impl Maker {
         };
         let pause = Box::new(Act::Errand(Command::Pause { why: None }));
         [stops, Act::Upon { what: Upon::Standstill, after: 0, act: pause }]
+    }
+
+    /// A driver that goes back by itself stands still over it, and somebody pauses.
+    fn unheard_pause(&mut self) -> Vec<(Duration, Act)> {
+        let at = self.secs(6..self.calm.as_secs() / 2);
+        let goes_back = Tuning { on_failure: Some(OnFailure::RollBack), ..Tuning::default() };
+        let missing: Option<ImageRef> = "agent:missing".parse().ok();
+        let image = Command::SetImage(missing.into_iter().map(|image| ("agent".to_owned(), image)).collect());
+        let all = Command::Step(Step::Updated(IntOrPercent::Percent(100)));
+        let stops = Act::Trip(0, self.rng.u32(0..3), Trip::Suspend { lasts: self.secs(2..9) });
+        let stops = Act::Upon { what: Upon::Failure, after: 0, act: Box::new(stops) };
+        let pause = Act::Errand(Command::Pause { why: None });
+        let pause = Act::Upon { what: Upon::Standstill, after: 0, act: Box::new(pause) };
+        let asks = [Command::Tune(goes_back), image, all].map(|command| (at, Act::Ask(0, command)));
+        asks.into_iter().chain([stops, pause].map(|act| (at, act))).collect()
     }
 
     /// The strategy is set back where a console cannot see it, and somebody pauses there.
