@@ -133,6 +133,8 @@ struct Pod {
     ready_since: Option<Timestamp>,
     /// When it was last not ready, if it never was ready since: its creation.
     never_ready_since: Option<Timestamp>,
+    /// Since when all its images are there.
+    images_since: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -361,6 +363,8 @@ impl Observer {
         let never = known.as_ref().map_or(Some(at), |known| known.never_ready_since);
         let shows = |fact: &PodFact| (fact.node.clone(), fact.ready, fact.deletion_at.is_some(), fact.revision.clone());
         let changed = known.as_ref().is_none_or(|known| shows(&known.fact) != shows(&fact));
+        let has_images = !fact.containers.is_empty() && fact.containers.iter().all(|container| container.image_present);
+        let images_since = has_images.then(|| known.as_ref().and_then(|known| known.images_since).unwrap_or(at));
         let changed_at = if changed { at } else { known.map_or(at, |known| known.changed_at) };
         if let Some(node) = fact.node.clone() {
             if changed && let Some(seen) = self.nodes.get_mut(&node) {
@@ -368,13 +372,13 @@ impl Observer {
             }
             if fact.deletion_at.is_none() {
                 self.serves(&node, fact.ready, at);
-                if !fact.containers.is_empty() && fact.containers.iter().all(|container| container.image_present) {
+                if has_images {
                     self.pulling.remove(&node);
                 }
             }
         }
         let never_ready_since = never.filter(|_| !fact.ready);
-        let pod = Pod { fact, changed_at, failing_since, ready_since, never_ready_since };
+        let pod = Pod { fact, changed_at, failing_since, ready_since, never_ready_since, images_since };
         self.pods.insert(pod.fact.uid.clone(), pod);
     }
 

@@ -47,7 +47,7 @@ impl Observer {
             if self.serves_for_sure(&pod, at) {
                 self.taken_down.insert(node.clone(), Down::default());
             }
-            let pulls = self.must_pull(&node, &pod, world);
+            let pulls = self.must_pull(&node, &pod, at, world);
             self.pods.insert(deletion.uid.clone(), pod);
             let broken = self.charges(deletion, &node, at, pulls);
             broken.into_iter().for_each(|(promise, what)| self.accuse(promise, at, what));
@@ -229,7 +229,7 @@ impl Observer {
     }
 
     /// Whether the node must pull what it lacks for its next pod; forgets nodes that need not any more.
-    fn must_pull(&mut self, node: &Str, pod: &Pod, world: &World) -> Pulls {
+    fn must_pull(&mut self, node: &Str, pod: &Pod, at: Timestamp, world: &World) -> Pulls {
         let images = self.daemon_set.as_ref().map(|fact| fact.template.images()).unwrap_or_default();
         let lacks_any = |node: &Str, images: &[Str]| images.iter().any(|image| !world.fleet().has_image(node, image));
         let lacks = |node: &Str| lacks_any(node, &images);
@@ -254,9 +254,9 @@ impl Observer {
             self.pulling.remove(node);
             return Pulls::Nothing;
         }
-        // It was at it already, in vain, or was about to be for a pod that was just made: nothing is added.
-        let containers = &pod.fact.containers;
-        let pulled_already = containers.is_empty() || containers.iter().any(|container| !container.image_present);
+        // It was at it already, in vain, or was about to be for a pod that was just made, as far as everybody can know:
+        // nothing is added.
+        let pulled_already = pod.images_since.is_none_or(|since| since + self.slack >= at);
         if self.pulling.insert(node.clone()) && !pulled_already { Pulls::Begins } else { Pulls::Already }
     }
 }
