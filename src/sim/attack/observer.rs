@@ -81,8 +81,7 @@ pub struct Observer {
     nodes: BTreeMap<Str, NodeSeen>,
     records: Lately<Option<Record>>,
     record_text: Option<Str>,
-    /// Who has held the lease without a break, since when, and when that was last renewed.
-    driver: Option<(Str, Timestamp, Timestamp)>,
+    driver: Option<record::Driving>,
     daemon_set: Option<DaemonSetFact>,
     /// The DaemonSet's own `maxUnavailable`.
     own_budget: Lately<Option<IntOrPercent>>,

@@ -18,6 +18,22 @@ const WORD: Duration = Duration::from_secs(120);
 /// Who pauses with an editor: it knows nothing of what else the record asks for.
 const BY_HAND: &str = "somebody";
 
+/// Who has held the lease without a break.
+#[derive(Debug)]
+pub(super) struct Driving {
+    who: Str,
+    since: Timestamp,
+    /// Its `renewTime`, and when it got that.
+    written: Option<Timestamp>,
+    renewed_at: Timestamp,
+}
+
+impl Driving {
+    fn is_alive(&self, at: Timestamp) -> bool {
+        self.renewed_at + ALIVE >= at
+    }
+}
+
 impl Observer {
     pub(super) fn lease_is(&mut self, object: &Object, gone: bool, at: Timestamp) {
         self.driver_is(object, gone, at);
@@ -67,10 +83,16 @@ impl Observer {
 
     fn driver_is(&mut self, object: &Object, gone: bool, at: Timestamp) {
         let lease = object.lease().filter(|_| !gone);
-        let holder = lease.and_then(|lease| lease.holder.clone()).filter(|holder| !holder.is_empty());
-        self.driver = holder.map(|holder| match self.driver.take() {
-            Some((known, since, renewed_at)) if known == holder && renewed_at + ALIVE >= at => (known, since, at),
-            _ => (holder, at, at),
+        let held = lease.and_then(|lease| Some((lease, lease.holder.clone().filter(|holder| !holder.is_empty())?)));
+        self.driver = held.map(|(lease, who)| match self.driver.take().filter(|known| known.who == who) {
+            // What others write into the record renews nothing.
+            Some(known) if known.written == lease.renewed_at => known,
+            known => Driving {
+                since: known.filter(|known| known.is_alive(at)).map_or(at, |known| known.since),
+                who,
+                written: lease.renewed_at,
+                renewed_at: at,
+            },
         });
     }
 
@@ -81,8 +103,7 @@ impl Observer {
         if now < blind_until + noticed {
             return;
         }
-        let alive =
-            |(_, since, renewed_at): &(Str, Timestamp, Timestamp)| *since + noticed < now && *renewed_at + ALIVE >= now;
+        let alive = |driver: &Driving| driver.since + noticed < now && driver.is_alive(now);
         let flipped = self.rolling_since.filter(|since| *since + noticed < now);
         let Some(since) = flipped.filter(|_| self.driver.as_ref().is_some_and(alive)) else { return };
         let unnoticed = self.records.lately().all(|record| {
