@@ -465,6 +465,32 @@ fn a_watch_that_has_just_come_back_may_have_more_to_tell() {
     assert!(console.settled.iter().any(|(settled, result)| *settled == id && result.is_ok()));
 }
 
+/// The same with a node that fell NotReady meanwhile.
+#[test]
+fn nothing_is_replaced_on_what_a_watch_shows_that_has_just_come_back() {
+    let mut lab = Lab::rolling(1, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.mute(Watched::Nodes);
+    let tell = |console: &mut Console, health, now| console.engine.observe(Event::Watch(Watched::Nodes, health), now);
+    tell(&mut console, WatchHealth::Down { since: lab.now, why: "the connection was reset".into() }, lab.now);
+    let mut other = Console::open(&lab, "eve");
+    other.partition(&mut lab, 0);
+    lab.set_node_ready("n1", false);
+    console.run_for(&mut lab, 5);
+    tell(&mut console, WatchHealth::Live, lab.now);
+    console.run(&mut lab);
+    assert!(lab.deleted.is_empty(), "the node is NotReady, and it cannot know yet");
+    let wake = console.engine.wake_at().unwrap();
+    assert!(wake <= lab.now + Duration::from_secs(2), "by then it has heard: {wake:?} at {:?}", lab.now);
+    console.unmute(&lab, Watched::Nodes);
+    console.run_for(&mut lab, 5);
+    assert!(lab.deleted.is_empty());
+    lab.set_node_ready("n1", true);
+    console.run_for(&mut lab, 5);
+    assert_eq!(lab.deleted, ["n1".into()]);
+}
+
 /// Somebody deploys the old image in the middle, and the rollout goes on to that.
 #[test]
 fn a_node_that_goes_down_after_its_update_is_suspect_whatever_the_target_is() {

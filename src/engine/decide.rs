@@ -272,6 +272,7 @@ impl Engine {
             && !self.is_halted(intent)
             && self.is_ready_to_update(intent)
             && self.blindness().is_none()
+            && !self.catches_up()
             && self.deletions.is_empty()
             && self.assessment.rows().filter(|row| row.in_fleet).all(|row| row.at_target && row.available)
     }
@@ -442,6 +443,7 @@ impl Engine {
             && self.edits.is_empty()
             && intent.handover.is_none()
             && now >= self.delete_retry.at
+            && !self.catches_up()
             && self.standstill(intent, now) == Standstill::None
     }
 

@@ -79,9 +79,9 @@ impl Sight {
         news
     }
 
-    /// Whether a watch may still have to tell what was missed while it was down.
-    fn catches_up(&self, watched: Watched, now: Timestamp) -> bool {
-        self.watching(watched).back_at.is_some_and(|back_at| now < back_at + CATCHES_UP)
+    /// Until when a watch may still have to tell what was missed while it was down.
+    fn catches_up_until(&self, watched: Watched, now: Timestamp) -> Option<Timestamp> {
+        self.watching(watched).back_at.map(|back_at| back_at + CATCHES_UP).filter(|until| now < *until)
     }
 
     /// Takes in that `event` came by its watch.
@@ -176,13 +176,20 @@ impl Engine {
     pub(crate) fn sight_changes_at(&self) -> Option<Timestamp> {
         let live = Watched::ALL.into_iter().filter(|watched| *self.view.sight.reported(*watched) == WatchHealth::Live);
         let lags = live.flat_map(|watched| self.view.sight.lags_at(watched, self.owed_deletion(watched)));
-        lags.filter(|at| *at > self.now).min()
+        let caught_up = Watched::NEEDED.into_iter().filter_map(|it| self.view.sight.catches_up_until(it, self.now));
+        lags.filter(|at| *at > self.now).chain(caught_up).min()
     }
 
     /// Whether the DaemonSet is as it is shown, as far as can be told.
     pub(crate) fn sees_daemonset(&self) -> bool {
-        let catches_up = self.view.sight.catches_up(Watched::DaemonSet, self.now);
-        self.health(Watched::DaemonSet) == WatchHealth::Live && !catches_up
+        let catches_up = self.view.sight.catches_up_until(Watched::DaemonSet, self.now);
+        self.health(Watched::DaemonSet) == WatchHealth::Live && catches_up.is_none()
+    }
+
+    /// Whether a watch has come back so lately that what it missed may still be on its way: for so long, nothing is
+    /// replaced on what it shows.
+    pub(crate) fn catches_up(&self) -> bool {
+        Watched::NEEDED.into_iter().any(|watched| self.view.sight.catches_up_until(watched, self.now).is_some())
     }
 
     /// What cannot be seen that must be seen before anything is started; `None` when all is well.

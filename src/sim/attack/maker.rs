@@ -33,7 +33,7 @@ impl Case {
         let mut scenario = maker.cluster();
         let nodes: Vec<Str> = scenario.nodes.iter().map(|node| node.name.clone()).collect();
         maker.faults(&nodes);
-        let acts = maker.acts(nodes.len());
+        let acts = maker.acts(&nodes, scenario.node_grace);
         scenario.faults = std::mem::take(&mut maker.faults);
         scenario.faults.sort_by_key(|(at, _)| *at);
         let weather = if maker.one_in(2) { maker.weather() } else { Weather::FINE };
@@ -262,7 +262,8 @@ impl Maker {
     // ── What operators do, and what happens to their consoles ─────────────────────────────────────────────────────
 
     /// What operators do: one begins a rollout, others come and interfere, some are killed.
-    fn acts(&mut self, nodes: usize) -> Vec<(Duration, Act)> {
+    fn acts(&mut self, names: &[Str], node_grace: Duration) -> Vec<(Duration, Act)> {
+        let nodes = names.len();
         let mut acts = vec![(Duration::ZERO, Act::Open(0)), (Duration::from_secs(1), Act::Open(1))];
         let start = self.secs(2..6);
         if self.one_in(4) {
@@ -296,6 +297,9 @@ impl Maker {
         }
         if self.one_in(12) {
             acts.extend(self.unheard_pause());
+        }
+        if self.one_in(12) {
+            acts.extend(self.unseen_outage(names, node_grace));
         }
         acts.sort_by_key(|(at, _)| *at);
         acts
@@ -346,6 +350,21 @@ impl Maker {
         self.add(flips_at, ClusterFault::SetStrategy { daemon_set, kind, max_unavailable: None });
         let pause = Act::Ask(who, Command::Pause { why: None });
         [(at, Act::BreakWatch(who, Watched::DaemonSet, self.secs(10..40))), (at + self.secs(2..12), pause)]
+    }
+
+    /// A node goes down where the driver does not see it, and others see to it that there is much to do right then.
+    fn unseen_outage(&mut self, names: &[Str], node_grace: Duration) -> Vec<(Duration, Act)> {
+        let at = self.secs(1..20);
+        let node = self.of(names);
+        let until = (at + node_grace + self.secs(30..90)).min(self.calm);
+        self.turn(at, until, FleetFault::Cut(node.clone()), FleetFault::Restore(node));
+        let blind_at = (at + node_grace).saturating_sub(self.secs(0..8));
+        let all = Command::Step(Step::Updated(IntOrPercent::Percent(100)));
+        vec![
+            (blind_at, Act::BreakWatch(0, Watched::Nodes, self.secs(8..20))),
+            (blind_at + self.secs(0..3), Act::Errand(self.new_image())),
+            (blind_at + self.secs(3..6), Act::Errand(all)),
+        ]
     }
 
     /// Pods are deleted where their console does not see it, and it is asked for others right then.

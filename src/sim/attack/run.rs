@@ -394,7 +394,7 @@ impl<'a> Stage<'a> {
         }
         self.looked_at = now;
         let blind_until = self.consoles.iter().flatten().map(Console::blind_until).max().unwrap_or_default();
-        self.observer.check_flip(blind_until, now);
+        self.observer.check_flip(blind_until, self.case.weather, now);
         for console in self.consoles.iter_mut().flatten().filter(|console| console.is_awake()) {
             let snapshot = console.snapshot(now);
             if snapshot.phase == Phase::Loading {
