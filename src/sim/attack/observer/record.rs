@@ -11,8 +11,9 @@ use crate::sim::world::object::Object;
 
 /// A driver renews at least so often.
 const ALIVE: Duration = Duration::from_secs(8);
-/// A driver notices a flip at once, and has it in the record as soon as others let it.
-const NOTICED: Duration = Duration::from_secs(5);
+/// A driver notices a flip at once, and has it in the record as soon as others let it. Longer than [`ALIVE`]: one that was
+/// killed over it is not alive any more by then.
+const NOTICED: Duration = Duration::from_secs(9);
 /// The same where the network loses what it sends.
 const NOTICED_LATE: Duration = Duration::from_secs(20);
 /// For so long an operator's word may be on its way into the record.
