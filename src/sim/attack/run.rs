@@ -102,6 +102,8 @@ struct Stage<'a> {
     deletions: Vec<Deletion>,
     began_at: Timestamp,
     looked_at: Timestamp,
+    /// Until when a console that is no more did not see everything.
+    blind_until: Timestamp,
     weather: Weather,
     opened: u64,
     faults: Faults,
@@ -135,6 +137,7 @@ impl<'a> Stage<'a> {
             deletions: Vec::new(),
             began_at: now,
             looked_at: now,
+            blind_until: Timestamp::default(),
             weather: case.weather,
             opened: 0,
             faults: Faults::laid_down(case),
@@ -315,6 +318,7 @@ impl<'a> Stage<'a> {
     }
 
     fn bury(&mut self, console: Console) {
+        self.blind_until = self.blind_until.max(console.blind_until().min(self.world.now()));
         self.faults.add(&console.faults());
         self.orphans.push(console.kill());
     }
@@ -393,7 +397,8 @@ impl<'a> Stage<'a> {
             return;
         }
         self.looked_at = now;
-        let blind_until = self.consoles.iter().flatten().map(Console::blind_until).max().unwrap_or_default();
+        let blind_until =
+            self.consoles.iter().flatten().map(Console::blind_until).fold(self.blind_until, Timestamp::max);
         self.observer.check_flip(blind_until, self.case.weather, now);
         for console in self.consoles.iter_mut().flatten().filter(|console| console.is_awake()) {
             let snapshot = console.snapshot(now);
