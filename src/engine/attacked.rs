@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::Role;
 use super::command::{Command, Step};
-use super::effect::{DaemonSetPatch, Effect};
+use super::effect::{DaemonSetPatch, Effect, EffectError, EffectErrorKind};
 use super::event::{Event, WatchHealth, Watched};
 use super::facts::{ConditionStatus, NodeFact};
 use super::lab::{Console, Lab};
@@ -543,4 +543,60 @@ fn what_was_decided_under_another_record_is_dropped() {
     }
     ops.run_for(&mut lab, 5);
     assert!(lab.lease.is_none(), "nobody asked for a record: {:?}", lab.lease);
+}
+
+/// The answer to a command's write is lost, its watch shows that it arrived, and somebody else changes the image again.
+#[test]
+fn what_was_written_is_not_written_again_over_what_others_wrote_since() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut ops = Console::open(&lab, "ops");
+    ops.set_image(&mut lab, "agent:v2");
+    let mut eve = Console::open(&lab, "eve");
+    let images = [("agent".to_owned(), "agent:v3".parse().unwrap())].into();
+    let id = eve.engine.command(Command::SetImage(images), lab.now).unwrap();
+    for (id, effect) in eve.engine.decide(lab.now) {
+        lab.apply(effect).unwrap();
+        let message = "the network failed".into();
+        // The watch may tell before the request is given up, or after.
+        eve.hear(&lab);
+        eve.engine.outcome(id, Err(EffectError { kind: EffectErrorKind::Unknown, message }), lab.now);
+    }
+    ops.run_for(&mut lab, 1);
+    ops.set_image(&mut lab, "agent:v4");
+    eve.run_for(&mut lab, 5);
+    ops.run_for(&mut lab, 5);
+    assert_eq!(lab.daemonset.template.images(), ["agent:v4".into()], "the last word");
+    assert!(eve.settled.iter().any(|(settled, result)| *settled == id && result.is_ok()), "{:?}", eve.settled);
+}
+
+/// The same where the answer to the next try shows what others made of it, before its watch has shown that it arrived.
+#[test]
+fn after_a_lost_answer_the_watch_is_heard_first() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut ops = Console::open(&lab, "ops");
+    ops.set_image(&mut lab, "agent:v2");
+    let mut eve = Console::open(&lab, "eve");
+    let images = [("agent".to_owned(), "agent:v3".parse().unwrap())].into();
+    eve.engine.command(Command::SetImage(images), lab.now).unwrap();
+    eve.mute(Watched::Lease);
+    for (id, effect) in eve.engine.decide(lab.now) {
+        lab.apply(effect).unwrap();
+        let message = "the network failed".into();
+        eve.engine.outcome(id, Err(EffectError { kind: EffectErrorKind::Unknown, message }), lab.now);
+    }
+    ops.run_for(&mut lab, 1);
+    ops.set_image(&mut lab, "agent:v4");
+    // It tries again, and is told how the lease is by now.
+    for (id, effect) in eve.engine.decide(lab.now) {
+        let answer = lab.apply(effect);
+        assert!(answer.is_err(), "somebody wrote in between");
+        let lease = lab.lease.clone().unwrap();
+        eve.engine.learn(Event::Lease(Box::new(lease)), lab.now);
+        eve.engine.outcome(id, answer, lab.now);
+    }
+    assert!(eve.engine.decide(lab.now).is_empty(), "its watch may tell in a moment");
+    eve.unmute(&lab, Watched::Lease);
+    eve.run_for(&mut lab, 5);
+    ops.run_for(&mut lab, 5);
+    assert_eq!(lab.daemonset.template.images(), ["agent:v4".into()], "the last word");
 }

@@ -15,8 +15,10 @@ use super::time::Timestamp;
 use super::view::is_older;
 use super::{Str, Timing};
 
-/// How long we wait for news after a conflict before we try again with what we know.
+/// How long we wait for news after a conflict, or a lost answer, before we try again with what we know.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How many lost writes are looked out for.
+const MOST_LOST: usize = 8;
 /// How fresh the proof must be behind which deletions are sent.
 const FENCE: Duration = Duration::from_millis(500);
 /// How long a deletion that was decided may wait to be sent.
@@ -56,6 +58,19 @@ pub(crate) struct InFlight {
     pub(crate) edits_before: u64,
 }
 
+impl InFlight {
+    /// Whether this is what it wrote.
+    fn is(&self, fact: &LeaseFact) -> bool {
+        let write = &self.write;
+        self.against.as_ref().is_none_or(|against| is_older(against, &fact.resource_version))
+            && write.holder == fact.holder
+            && write.acquired_at == fact.acquired_at
+            && write.renewed_at == fact.renewed_at
+            && write.transitions == fact.transitions
+            && Ok(&write.record) == fact.record.as_ref()
+    }
+}
+
 /// The lock of one rollout.
 #[derive(Debug)]
 pub(crate) struct Lock {
@@ -66,6 +81,8 @@ pub(crate) struct Lock {
     /// The uid of the last one that was gone.
     gone: Option<Str>,
     pub(crate) in_flight: Option<InFlight>,
+    /// Writes whose answer was lost, and when: their watch may show that they arrived all the same.
+    lost: Vec<(InFlight, Timestamp)>,
     /// When the lease last changed hands or was renewed, by our clock.
     changed_at: Timestamp,
     /// When our last successful renewal was sent, by our clock.
@@ -85,6 +102,7 @@ impl Lock {
             known: Known::Nothing,
             gone: None,
             in_flight: None,
+            lost: Vec::new(),
             changed_at: Timestamp::default(),
             renewed_at: None,
             retry_at: Timestamp::default(),
@@ -118,10 +136,43 @@ impl Lock {
     }
 
     /// Takes in the lease as an answer showed it: one that is gone since is not brought back by a late one, as its watch
-    /// would not say again that it is gone.
+    /// would not say again that it is gone. Where an answer was just lost it waits for the watch, which shows version by
+    /// version what became of that write; the answer shows only what others made of it since.
     pub(crate) fn learn(&mut self, fact: LeaseFact, now: Timestamp) {
-        if !(self.known == Known::Absent && self.gone.as_ref() == Some(&fact.uid)) {
+        let gone = self.known == Known::Absent && self.gone.as_ref() == Some(&fact.uid);
+        if !gone && !self.lost.iter().any(|(_, at)| now < *at + PATIENCE) {
             self.observe(fact, now);
+        }
+    }
+
+    /// The answer to a write was lost.
+    pub(crate) fn lose(&mut self, write: InFlight, now: Timestamp) {
+        if self.lost.len() == MOST_LOST {
+            self.lost.remove(0);
+        }
+        self.lost.push((write, now));
+    }
+
+    /// The write of ours that the lease shows, if its answer is out or was lost: nothing of it is to be written again, as
+    /// that could undo what others wrote since.
+    pub(crate) fn recognize(&mut self, fact: &LeaseFact) -> Option<InFlight> {
+        if let Some(lost) = self.lost.iter().position(|(write, _)| write.is(fact)) {
+            return Some(self.lost.remove(lost).0);
+        }
+        self.in_flight.take_if(|write| write.is(fact))
+    }
+
+    /// A write took effect: whatever was lost before it did not, or is known by now.
+    pub(crate) fn settle_before(&mut self, id: EffectId) {
+        self.lost.retain(|(lost, _)| lost.id > id);
+    }
+
+    /// A write took effect, and the lease shows it.
+    pub(crate) fn written(&mut self, write: &InFlight) {
+        self.settle_before(write.id);
+        self.retry_at = Timestamp::default();
+        if write.write.holder.as_ref() == Some(&self.identity) {
+            self.renewed(write.sent_at);
         }
     }
 
@@ -133,6 +184,7 @@ impl Lock {
         self.known = Known::Absent;
         self.renewed_at = None;
         self.outdated = None;
+        self.lost.clear();
     }
 
     /// The lease's record, as far as it can be read.

@@ -246,7 +246,13 @@ impl Engine {
         self.dirty = true;
         self.view.sight.hear(&event, now);
         match event {
-            Event::Lease(fact) => self.lock.observe(*fact, now),
+            Event::Lease(fact) => {
+                let written = self.lock.recognize(&fact);
+                self.lock.observe(*fact, now);
+                if let Some(written) = written {
+                    self.lease_is_written(&written);
+                }
+            }
             Event::LeaseGone => self.lock.observe_absent(),
             Event::Listed(Watched::Lease, _) if self.lock.known == super::lock::Known::Nothing => {
                 self.lock.observe_absent();

@@ -10,6 +10,7 @@ use super::edit::Edit;
 use super::effect::{Done, EffectError, EffectErrorKind, EffectId, Outcome};
 use super::event::{Event, WatchHealth, Watched};
 use super::happening::Upshot;
+use super::lock::InFlight;
 use super::machine::{Deletion, Engine, Needs, PatchKind, Patching, Pending, Sent};
 use super::time::Timestamp;
 
@@ -191,22 +192,28 @@ impl Engine {
         }
     }
 
+    /// A write of the lease took effect, as its answer says or its watch shows.
+    pub(crate) fn lease_is_written(&mut self, write: &InFlight) {
+        self.lease_failure = None;
+        self.edits.retain(|unsaved| unsaved.serial >= write.edits_before);
+        self.lock.written(write);
+    }
+
     fn lease_outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
         let Some(in_flight) = self.lock.in_flight.take_if(|in_flight| in_flight.id == id) else { return };
         match outcome {
             Ok(done) => {
-                self.lease_failure = None;
-                self.edits.retain(|unsaved| unsaved.serial >= in_flight.edits_before);
-                self.lock.retry_at = Timestamp::default();
+                self.lock.settle_before(in_flight.id);
                 if let Done::Lease(fact) = done {
                     self.view.sight.expect(Watched::Lease, &fact.resource_version, now);
                     self.lock.learn(*fact, now);
                 }
-                if in_flight.write.holder.as_ref() == Some(&self.lock.identity) {
-                    self.lock.renewed(in_flight.sent_at);
-                }
+                self.lease_is_written(&in_flight);
             }
             Err(error) => {
+                if error.kind.may_have_happened() {
+                    self.lock.lose(in_flight.clone(), now);
+                }
                 if !matches!(error.kind, EffectErrorKind::Conflict | EffectErrorKind::NotFound) {
                     self.lease_failure = Some(error.message.clone());
                 }

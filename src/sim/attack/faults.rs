@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::case::{Act, Case, Trip};
+use crate::engine::event::Watched;
 use crate::engine::facts::StrategyKind;
 use crate::sim::world::scenario::{ClusterFault, Fault, FleetFault};
 
@@ -228,6 +229,17 @@ impl Act {
             Self::StaleList { lasts, .. } => *lasts,
             Self::Upon { act, .. } => act.lateness(),
             _ => std::time::Duration::ZERO,
+        }
+    }
+
+    /// Whether some console does not see the record version by version, or late.
+    pub(super) fn hides_the_record(&self) -> bool {
+        match self {
+            Self::BreakWatch(_, watched, _) | Self::DelayWatch { watched, .. } | Self::StaleList { watched, .. } => {
+                *watched == Watched::Lease
+            }
+            Self::Upon { act, .. } => act.hides_the_record(),
+            _ => false,
         }
     }
 }

@@ -9,7 +9,7 @@
 //! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold none is in image trouble or in a crash loop |
 //! | P5 | at every deletion: the node is Ready; nodes that fell NotReady after rolldeck gave them the new pod count among the failing of P4 |
 //! | P6 | at every deletion: the nodes that must pull since their pod was deleted are no more than the pull limit |
-//! | P7 | at every deletion: the record already named the node as taken, so that whoever comes next knows; a pause stays until somebody asks to go on, and a record until it is released |
+//! | P7 | at every deletion: the record already named the node as taken, so that whoever comes next knows; a pause stays until somebody asks to go on, and a record until it is released; an image is asked for in the record no more often than operators asked |
 //! | P8 | every five seconds: no node waits without a reason; after the calm: the rollout ends |
 //! | P9 | whenever rolldeck saves or restores the strategy: it saves what was there, and restores it to the byte |
 //! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown; for all: what was shown and is still so is not forgotten |
@@ -36,6 +36,7 @@ use super::faults::{FaultKind, Faults};
 use crate::engine::Str;
 use crate::engine::command::{Command, CommandId};
 use crate::engine::facts::{ConditionStatus, ContainerState, DaemonSetFact, PodFact, StrategyKind, TaintEffect};
+use crate::engine::image::ImageRef;
 use crate::engine::labels::Labels;
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{ORIGINAL_STRATEGY, Record, lease_name};
@@ -99,6 +100,10 @@ pub struct Observer {
     pulling: BTreeSet<Str>,
     /// Words that end a pause and are on their way into the record: whose, and when they were asked.
     words: Vec<((Str, CommandId), Timestamp)>,
+    /// How often an image was asked for and has not been recorded yet; below 0 where it was written too often.
+    images_asked: BTreeMap<BTreeMap<String, ImageRef>, i32>,
+    /// Some console cannot follow the record version by version: it may write twice what it cannot know to be written.
+    misses_versions: bool,
     /// When somebody last ruined or deleted the record.
     ruined_at: Option<Timestamp>,
     /// What each console showed last.
@@ -177,6 +182,8 @@ impl Observer {
             given: BTreeMap::new(),
             pulling: BTreeSet::new(),
             words: Vec::new(),
+            images_asked: BTreeMap::new(),
+            misses_versions: false,
             ruined_at: None,
             shown: BTreeMap::new(),
             wrong_clocks: BTreeSet::new(),
@@ -202,6 +209,13 @@ impl Observer {
     #[must_use]
     pub fn with_wrong_clocks(mut self, nodes: BTreeSet<Str>) -> Self {
         self.wrong_clocks = nodes;
+        self
+    }
+
+    /// Allows for consoles that cannot follow the record version by version.
+    #[must_use]
+    pub fn with_missed_versions(mut self, missed: bool) -> Self {
+        self.misses_versions = missed;
         self
     }
 
@@ -236,6 +250,9 @@ impl Observer {
             command.deed(),
             Command::Resume | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_)
         );
+        if let Command::SetImage(images) = command.deed() {
+            *self.images_asked.entry(images.clone()).or_default() += 1;
+        }
         if goes_on {
             self.words.push(((who.clone(), id), now));
         }

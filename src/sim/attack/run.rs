@@ -122,7 +122,8 @@ impl<'a> Stage<'a> {
             _ => None,
         });
         let wrong = wrong.collect();
-        let observer = Observer::new(&world, DAEMON_SET, slack).with_wrong_clocks(wrong);
+        let missed = case.acts.iter().any(|(_, act)| act.hides_the_record());
+        let observer = Observer::new(&world, DAEMON_SET, slack).with_wrong_clocks(wrong).with_missed_versions(missed);
         let now = world.now();
         Self {
             case,

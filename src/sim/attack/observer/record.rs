@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Observer;
 use crate::engine::Str;
-use crate::engine::record::{RECORD, Record};
+use crate::engine::record::{Change, RECORD, Record};
 use crate::engine::time::Timestamp;
 use crate::sim::attack::network::Weather;
 use crate::sim::world::object::Object;
@@ -58,6 +58,19 @@ impl Observer {
         if target(was) != target(record.as_ref()) {
             self.given.clear();
         }
+        let images = |record: Option<&Record>| match record?.intent.change.as_ref()? {
+            Change::Images(images) => Some(images.clone()),
+            Change::Revision(_) => None,
+        };
+        let (before, after) = (images(was), images(record.as_ref()));
+        if let Some(images) = after.filter(|after| before.as_ref() != Some(after)) {
+            let left = self.images_asked.entry(images).or_default();
+            *left -= 1;
+            if *left < 0 && !self.misses_versions {
+                self.accuse("P7", at, "an image is to be set again that nobody asked for again".to_owned());
+            }
+        }
+        let was = self.records.now().and_then(Option::as_ref);
         if let Some(what) = was.and_then(|was| self.lost(was, record.as_ref(), at)) {
             self.accuse("P7", at, what);
         }
