@@ -287,7 +287,8 @@ mod tests {
     }
 
     fn record(change: impl FnOnce(&mut Record)) -> Record {
-        let mut record = Record { version: 1, intent: Intent::default(), progress: Progress::default() };
+        let mut record =
+            Record { version: 1, intent: Intent::default(), progress: Progress::default(), marks: Vec::new() };
         change(&mut record);
         record
     }

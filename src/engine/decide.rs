@@ -302,11 +302,12 @@ impl Engine {
             self.lock.keep_holder(self.record())
         };
         self.fence = false;
+        let mark = self.mark();
         let id = self.send_lease();
         let resource_version = self.lock.resource_version();
         let against = resource_version.clone();
         let edits_before = self.next_edit;
-        self.lock.in_flight = Some(InFlight { id, sent_at: now, write: write.clone(), against, edits_before });
+        self.lock.in_flight = Some(InFlight { id, sent_at: now, write: write.clone(), against, edits_before, mark });
         Some((id, Effect::WriteLease { resource_version, lease: Box::new(write) }))
     }
 

@@ -15,7 +15,7 @@ use super::time::Timestamp;
 use super::view::is_older;
 use super::{Str, Timing};
 
-/// How long we wait for news after a conflict, or a lost answer, before we try again with what we know.
+/// How long we wait for news after a conflict before we try again with what we know.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How many lost writes are looked out for.
 const MOST_LOST: usize = 8;
@@ -56,18 +56,14 @@ pub(crate) struct InFlight {
     pub(crate) against: Option<Str>,
     /// It carries every edit with a serial below this.
     pub(crate) edits_before: u64,
+    /// What tells it from others in the record, if it carries any.
+    pub(crate) mark: Option<Str>,
 }
 
 impl InFlight {
-    /// Whether this is what it wrote.
-    fn is(&self, fact: &LeaseFact) -> bool {
-        let write = &self.write;
-        self.against.as_ref().is_none_or(|against| is_older(against, &fact.resource_version))
-            && write.holder == fact.holder
-            && write.acquired_at == fact.acquired_at
-            && write.renewed_at == fact.renewed_at
-            && write.transitions == fact.transitions
-            && Ok(&write.record) == fact.record.as_ref()
+    /// Whether this record came of it.
+    fn is_in(&self, record: &Record) -> bool {
+        self.mark.as_ref().is_some_and(|mark| record.marks.contains(mark))
     }
 }
 
@@ -81,8 +77,8 @@ pub(crate) struct Lock {
     /// The uid of the last one that was gone.
     gone: Option<Str>,
     pub(crate) in_flight: Option<InFlight>,
-    /// Writes whose answer was lost, and when: their watch may show that they arrived all the same.
-    lost: Vec<(InFlight, Timestamp)>,
+    /// Writes whose answer was lost, oldest first: the record may show that they arrived all the same.
+    lost: Vec<InFlight>,
     /// When the lease last changed hands or was renewed, by our clock.
     changed_at: Timestamp,
     /// When our last successful renewal was sent, by our clock.
@@ -135,41 +131,39 @@ impl Lock {
         }
     }
 
-    /// Takes in the lease as an answer showed it: one that is gone since is not brought back by a late one, as its watch
-    /// would not say again that it is gone. Where an answer was just lost it waits for the watch, which shows version by
-    /// version what became of that write; the answer shows only what others made of it since.
+    /// Takes in the lease as an answer showed it: one that is gone since, or older than the one that is known, is not
+    /// brought back by a late one, as its watch would not say again what became of it.
     pub(crate) fn learn(&mut self, fact: LeaseFact, now: Timestamp) {
-        let gone = self.known == Known::Absent && self.gone.as_ref() == Some(&fact.uid);
-        if !gone && !self.lost.iter().any(|(_, at)| now < *at + PATIENCE) {
+        let gone = self.gone.as_ref() == Some(&fact.uid);
+        let old =
+            matches!(&self.known, Known::Present(known) if is_older(&fact.resource_version, &known.resource_version));
+        if !gone && !old {
             self.observe(fact, now);
         }
     }
 
     /// The answer to a write was lost.
-    pub(crate) fn lose(&mut self, write: InFlight, now: Timestamp) {
+    pub(crate) fn lose(&mut self, write: InFlight) {
         if self.lost.len() == MOST_LOST {
             self.lost.remove(0);
         }
-        self.lost.push((write, now));
+        self.lost.push(write);
     }
 
-    /// The write of ours that the lease shows, if its answer is out or was lost: nothing of it is to be written again, as
-    /// that could undo what others wrote since.
+    /// The newest of our writes that the record came of, whose answer is out or was lost: nothing of it is to be written
+    /// again, as that could undo what others wrote since.
     pub(crate) fn recognize(&mut self, fact: &LeaseFact) -> Option<InFlight> {
-        if let Some(lost) = self.lost.iter().position(|(write, _)| write.is(fact)) {
-            return Some(self.lost.remove(lost).0);
+        let record = fact.record.as_ref().ok()?.as_ref()?;
+        if self.in_flight.as_ref().is_some_and(|write| write.is_in(record)) {
+            return self.in_flight.take();
         }
-        self.in_flight.take_if(|write| write.is(fact))
+        let arrived = self.lost.iter().rposition(|write| write.is_in(record))?;
+        Some(self.lost.remove(arrived))
     }
 
-    /// A write took effect: whatever was lost before it did not, or is known by now.
-    pub(crate) fn settle_before(&mut self, id: EffectId) {
-        self.lost.retain(|(lost, _)| lost.id > id);
-    }
-
-    /// A write took effect, and the lease shows it.
+    /// A write took effect: whatever was lost before it did not, or is settled with it.
     pub(crate) fn written(&mut self, write: &InFlight) {
-        self.settle_before(write.id);
+        self.lost.retain(|lost| lost.id > write.id);
         self.retry_at = Timestamp::default();
         if write.write.holder.as_ref() == Some(&self.identity) {
             self.renewed(write.sent_at);

@@ -249,9 +249,7 @@ impl Engine {
             Event::Lease(fact) => {
                 let written = self.lock.recognize(&fact);
                 self.lock.observe(*fact, now);
-                if let Some(written) = written {
-                    self.lease_is_written(&written);
-                }
+                self.lease_is_written(written);
             }
             Event::LeaseGone => self.lock.observe_absent(),
             Event::Listed(Watched::Lease, _) if self.lock.known == super::lock::Known::Nothing => {
@@ -283,7 +281,11 @@ impl Engine {
         self.now = self.now.max(now);
         self.dirty = true;
         match event {
-            Event::Lease(fact) => self.lock.learn(*fact, now),
+            Event::Lease(fact) => {
+                let written = self.lock.recognize(&fact);
+                self.lock.learn(*fact, now);
+                self.lease_is_written(written);
+            }
             Event::LeaseGone => self.lock.observe_absent(),
             other => self.view.observe(other, now),
         }
@@ -440,7 +442,18 @@ impl Engine {
     /// The record as it will be once all edits are saved.
     pub(crate) fn record(&self) -> Option<Record> {
         let intent = self.recorded_intent()?.into_owned();
-        Some(Record { version: Record::VERSION, intent, progress: self.progress.clone() })
+        let mut marks = self.lock.record().map(|record| record.marks.clone()).unwrap_or_default();
+        marks.extend(self.mark());
+        marks.drain(..marks.len().saturating_sub(Record::MARKS));
+        Some(Record { version: Record::VERSION, intent, progress: self.progress.clone(), marks })
+    }
+
+    /// What tells the next write of the lease from all others, if it carries any edit.
+    pub(crate) fn mark(&self) -> Option<Str> {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut mark = DefaultHasher::new();
+        (&self.config.identity, self.next_effect).hash(&mut mark);
+        (!self.edits.is_empty()).then(|| format!("{:016x}", mark.finish()).into())
     }
 
     /// The intent as it will be once all edits are saved; the default where nothing is recorded.

@@ -192,27 +192,27 @@ impl Engine {
         }
     }
 
-    /// A write of the lease took effect, as its answer says or its watch shows.
-    pub(crate) fn lease_is_written(&mut self, write: &InFlight) {
+    /// A write of the lease took effect, as its answer says or the record shows.
+    pub(crate) fn lease_is_written(&mut self, write: Option<InFlight>) {
+        let Some(write) = write else { return };
         self.lease_failure = None;
         self.edits.retain(|unsaved| unsaved.serial >= write.edits_before);
-        self.lock.written(write);
+        self.lock.written(&write);
     }
 
     fn lease_outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
         let Some(in_flight) = self.lock.in_flight.take_if(|in_flight| in_flight.id == id) else { return };
         match outcome {
             Ok(done) => {
-                self.lock.settle_before(in_flight.id);
                 if let Done::Lease(fact) = done {
                     self.view.sight.expect(Watched::Lease, &fact.resource_version, now);
                     self.lock.learn(*fact, now);
                 }
-                self.lease_is_written(&in_flight);
+                self.lease_is_written(Some(in_flight));
             }
             Err(error) => {
                 if error.kind.may_have_happened() {
-                    self.lock.lose(in_flight.clone(), now);
+                    self.lock.lose(in_flight.clone());
                 }
                 if !matches!(error.kind, EffectErrorKind::Conflict | EffectErrorKind::NotFound) {
                     self.lease_failure = Some(error.message.clone());

@@ -44,11 +44,17 @@ pub struct Record {
     /// What the driver learnt.
     #[serde(default)]
     pub progress: Progress,
+    /// Marks of the last writes that carried what was asked or decided, oldest first, at most [`Record::MARKS`]. Whoever
+    /// lost the answer to one finds here that it arrived, whatever others made of the record since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<Str>,
 }
 
 impl Record {
     /// The version that this code writes.
     pub const VERSION: u32 = 1;
+    /// How many marks are kept.
+    pub const MARKS: usize = 8;
 
     /// Reads a record.
     ///
@@ -377,6 +383,7 @@ mod tests {
                 ..Intent::default()
             },
             progress: Progress::default(),
+            marks: vec!["00c0ffee".into()],
         };
         let text = serde_json::to_string(&record).unwrap();
         assert!(text.contains(r#""change":{"images":{"agent":"agent:v2"}}"#), "{text}");

@@ -77,7 +77,12 @@ mod tests {
             acquired_at: Timestamp::parse("2026-11-21T14:00:00Z").ok(),
             renewed_at: Timestamp::parse("2026-11-21T14:00:03.5Z").ok(),
             transitions: 2,
-            record: Some(Record { version: 1, intent: Intent::default(), progress: Default::default() }),
+            record: Some(Record {
+                version: 1,
+                intent: Intent::default(),
+                progress: Default::default(),
+                marks: Vec::new(),
+            }),
         }
     }
 

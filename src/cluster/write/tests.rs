@@ -42,7 +42,12 @@ fn lease_write() -> LeaseWrite {
         acquired_at: None,
         renewed_at: None,
         transitions: 0,
-        record: Some(Record { version: 1, intent: Intent::default(), progress: Progress::default() }),
+        record: Some(Record {
+            version: 1,
+            intent: Intent::default(),
+            progress: Progress::default(),
+            marks: Vec::new(),
+        }),
     }
 }
 

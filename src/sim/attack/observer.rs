@@ -102,7 +102,7 @@ pub struct Observer {
     words: Vec<((Str, CommandId), Timestamp)>,
     /// How often an image was asked for and has not been recorded yet; below 0 where it was written too often.
     images_asked: BTreeMap<BTreeMap<String, ImageRef>, i32>,
-    /// Some console cannot follow the record version by version: it may write twice what it cannot know to be written.
+    /// Some console does not see the record version by version, or late.
     misses_versions: bool,
     /// When somebody last ruined or deleted the record.
     ruined_at: Option<Timestamp>,
@@ -212,7 +212,7 @@ impl Observer {
         self
     }
 
-    /// Allows for consoles that cannot follow the record version by version.
+    /// Allows for consoles that do not see the record version by version: one that is gone again tells them nothing.
     #[must_use]
     pub fn with_missed_versions(mut self, missed: bool) -> Self {
         self.misses_versions = missed;

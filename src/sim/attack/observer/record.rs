@@ -63,10 +63,14 @@ impl Observer {
             Change::Revision(_) => None,
         };
         let (before, after) = (images(was), images(record.as_ref()));
+        if self.misses_versions && record.is_none() {
+            // With the record goes what would tell them that they wrote it.
+            self.images_asked.values_mut().for_each(|left| *left = (*left).max(1));
+        }
         if let Some(images) = after.filter(|after| before.as_ref() != Some(after)) {
             let left = self.images_asked.entry(images).or_default();
             *left -= 1;
-            if *left < 0 && !self.misses_versions {
+            if *left < 0 {
                 self.accuse("P7", at, "an image is to be set again that nobody asked for again".to_owned());
             }
         }
