@@ -259,9 +259,10 @@ impl Console {
             return;
         }
         let mut awake = std::mem::take(&mut self.asked) || self.wake.is_some_and(|at| at <= now);
-        if self.asleep_until.take().is_some() {
+        if let Some(slept_until) = self.asleep_until.take() {
             // It goes on where it stood.
             awake = true;
+            self.blind_until = self.blind_until.max(slept_until);
             self.send_held(now);
         }
         // As in the driver: it decides when something arrives, when it is asked, and when its time has come.

@@ -225,7 +225,7 @@ impl Maker {
                     ClusterFault::Untaint { node, key },
                 );
             }
-            5 => self.flip(&daemon_set, at),
+            5 => self.flip(at),
             6 => {
                 let image = self.of(&["agent:v1", "agent:v2", "agent:v3"]);
                 let images = BTreeMap::from([("agent".to_owned(), image.to_owned())]);
@@ -245,18 +245,22 @@ impl Maker {
     }
 
     /// A GitOps tool sets the strategy back: once, or again and again.
-    fn flip(&mut self, daemon_set: &Str, at: Duration) {
+    fn flip(&mut self, at: Duration) {
         let every = self.secs(5..60);
         let times = if self.one_in(3) { self.rng.u32(2..12) } else { 1 };
         let max_unavailable = self.one_in(2).then(|| IntOrPercent::Int(self.rng.u32(1..4)));
         for nth in 0..times {
             let when = at + every * nth;
             if when < self.calm {
-                let kind = StrategyKind::RollingUpdate;
-                let daemon_set = daemon_set.clone();
-                self.add(when, ClusterFault::SetStrategy { daemon_set, kind, max_unavailable });
+                self.set_back(when, max_unavailable);
             }
         }
+    }
+
+    /// Somebody sets the strategy back to `RollingUpdate`.
+    fn set_back(&mut self, at: Duration, max_unavailable: Option<IntOrPercent>) {
+        let daemon_set = Str::from(format!("{}/{}", DAEMON_SET.0, DAEMON_SET.1));
+        self.add(at, ClusterFault::SetStrategy { daemon_set, kind: StrategyKind::RollingUpdate, max_unavailable });
     }
 
     // ── What operators do, and what happens to their consoles ─────────────────────────────────────────────────────
@@ -294,6 +298,11 @@ impl Maker {
         }
         if self.one_in(12) {
             acts.extend(self.unseen_deletion());
+        }
+        if self.one_in(12) {
+            // While the rollout is young, and seldom over.
+            let at = self.secs(8..30);
+            self.set_back(at, None);
         }
         if self.one_in(12) {
             acts.extend(self.unheard_pause());
@@ -345,9 +354,7 @@ impl Maker {
         let who = self.rng.usize(0..2);
         let at = self.secs(8..self.calm.as_secs() - 2);
         let flips_at = at + self.secs(0..2);
-        let daemon_set = Str::from(format!("{}/{}", DAEMON_SET.0, DAEMON_SET.1));
-        let kind = StrategyKind::RollingUpdate;
-        self.add(flips_at, ClusterFault::SetStrategy { daemon_set, kind, max_unavailable: None });
+        self.set_back(flips_at, None);
         let pause = Act::Ask(who, Command::Pause { why: None });
         [(at, Act::BreakWatch(who, Watched::DaemonSet, self.secs(10..40))), (at + self.secs(2..12), pause)]
     }

@@ -33,6 +33,7 @@ use std::time::Duration;
 
 use super::author::Deletion;
 use super::faults::{FaultKind, Faults};
+use super::network::Weather;
 use crate::engine::Str;
 use crate::engine::command::{Command, CommandId};
 use crate::engine::facts::{ConditionStatus, ContainerState, DaemonSetFact, PodFact, StrategyKind, TaintEffect};
@@ -102,6 +103,10 @@ pub struct Observer {
     words: Vec<((Str, CommandId), Timestamp)>,
     /// How often an image was asked for and has not been recorded yet; below 0 where it was written too often.
     images_asked: BTreeMap<BTreeMap<String, ImageRef>, i32>,
+    /// How long a driver may take to have a flip of the strategy in the record.
+    flip_takes: Duration,
+    /// Until when some console did not see everything.
+    blind_until: Timestamp,
     /// Some console does not see the record version by version, or late.
     misses_versions: bool,
     /// When somebody last ruined or deleted the record.
@@ -183,6 +188,8 @@ impl Observer {
             pulling: BTreeSet::new(),
             words: Vec::new(),
             images_asked: BTreeMap::new(),
+            flip_takes: record::NOTICED,
+            blind_until: now,
             misses_versions: false,
             ruined_at: None,
             shown: BTreeMap::new(),
@@ -210,6 +217,18 @@ impl Observer {
     pub fn with_wrong_clocks(mut self, nodes: BTreeSet<Str>) -> Self {
         self.wrong_clocks = nodes;
         self
+    }
+
+    /// Allows for a network that loses what it sends.
+    #[must_use]
+    pub fn in_weather(mut self, weather: Weather) -> Self {
+        self.flip_takes = if weather == Weather::FINE { record::NOTICED } else { record::NOTICED_LATE };
+        self
+    }
+
+    /// Some console does not, or did not, see everything until then.
+    pub fn blind_until(&mut self, blind_until: Timestamp) {
+        self.blind_until = blind_until;
     }
 
     /// Allows for consoles that do not see the record version by version: one that is gone again tells them nothing.

@@ -123,7 +123,8 @@ impl<'a> Stage<'a> {
         });
         let wrong = wrong.collect();
         let missed = case.acts.iter().any(|(_, act)| act.hides_the_record());
-        let observer = Observer::new(&world, DAEMON_SET, slack).with_wrong_clocks(wrong).with_missed_versions(missed);
+        let observer = Observer::new(&world, DAEMON_SET, slack).with_wrong_clocks(wrong);
+        let observer = observer.with_missed_versions(missed).in_weather(case.weather);
         let now = world.now();
         Self {
             case,
@@ -273,7 +274,7 @@ impl<'a> Stage<'a> {
         while let Some(due) = self.armed.iter().position(|(what, count, _)| self.count(*what) >= *count) {
             let (_, _, act) = self.armed.swap_remove(due);
             self.perform(act);
-            self.observer.look(&self.world, &mut self.deletions);
+            self.look();
         }
     }
 
@@ -346,6 +347,12 @@ impl<'a> Stage<'a> {
         }
     }
 
+    fn look(&mut self) {
+        let blind_until = self.consoles.iter().flatten().map(Console::blind_until);
+        self.observer.blind_until(blind_until.fold(self.blind_until, Timestamp::max));
+        self.observer.look(&self.world, &mut self.deletions);
+    }
+
     /// Lets everybody act as of the world's present, and the observer look.
     fn step(&mut self) {
         let now = self.world.now();
@@ -374,7 +381,7 @@ impl<'a> Stage<'a> {
         }
         self.orphans.retain(|orphans| orphans.next_at().is_some());
         self.tell_changes();
-        self.observer.look(&self.world, &mut self.deletions);
+        self.look();
         self.spring();
         self.listen();
         while let Some(over) = self.errands.iter().position(|errand| errand.is_over(now)) {
@@ -398,9 +405,7 @@ impl<'a> Stage<'a> {
             return;
         }
         self.looked_at = now;
-        let blind_until =
-            self.consoles.iter().flatten().map(Console::blind_until).fold(self.blind_until, Timestamp::max);
-        self.observer.check_flip(blind_until, self.case.weather, now);
+        self.observer.check_flip(now);
         for console in self.consoles.iter_mut().flatten().filter(|console| console.is_awake()) {
             let snapshot = console.snapshot(now);
             if snapshot.phase == Phase::Loading {

@@ -6,16 +6,15 @@ use super::Observer;
 use crate::engine::Str;
 use crate::engine::record::{Change, RECORD, Record};
 use crate::engine::time::Timestamp;
-use crate::sim::attack::network::Weather;
 use crate::sim::world::object::Object;
 
 /// A driver renews at least so often.
 const ALIVE: Duration = Duration::from_secs(8);
 /// A driver notices a flip at once, and has it in the record as soon as others let it. Longer than [`ALIVE`]: one that was
 /// killed over it is not alive any more by then.
-const NOTICED: Duration = Duration::from_secs(9);
+pub(super) const NOTICED: Duration = Duration::from_secs(9);
 /// The same where the network loses what it sends.
-const NOTICED_LATE: Duration = Duration::from_secs(20);
+pub(super) const NOTICED_LATE: Duration = Duration::from_secs(20);
 /// For so long an operator's word may be on its way into the record.
 const WORD: Duration = Duration::from_secs(120);
 
@@ -117,11 +116,11 @@ impl Observer {
         });
     }
 
-    /// P3: who drives notices that the strategy was set back, and the record says so; some console could not see
+    /// P3: who drives notices that the strategy was set back, and the record says so, unless some console could not see
     /// everything until then.
-    pub(in crate::sim::attack) fn check_flip(&mut self, blind_until: Timestamp, weather: Weather, now: Timestamp) {
-        let noticed = self.slack + if weather == Weather::FINE { NOTICED } else { NOTICED_LATE };
-        if now < blind_until + noticed {
+    pub(in crate::sim::attack) fn check_flip(&mut self, now: Timestamp) {
+        let noticed = self.slack + self.flip_takes;
+        if now < self.blind_until + noticed {
             return;
         }
         let alive = |driver: &Driving| driver.since + noticed < now && driver.is_alive(now);
