@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::Role;
-use super::command::{Command, Step};
+use super::command::{Command, CommandId, Step};
 use super::effect::{DaemonSetPatch, Effect, EffectError, EffectErrorKind};
 use super::event::{Event, WatchHealth, Watched};
 use super::facts::{ConditionStatus, LeaseFact, NodeFact};
@@ -545,45 +545,44 @@ fn what_was_decided_under_another_record_is_dropped() {
     assert!(lab.lease.is_none(), "nobody asked for a record: {:?}", lab.lease);
 }
 
-/// The answer to a command's write is lost, its watch shows that it arrived, and somebody else changes the image again.
+/// Somebody asks for an image, the write arrives, and its answer is lost on the way.
+fn ask_and_lose_the_answer(lab: &mut Lab, console: &mut Console, image: &str) -> CommandId {
+    let images = [("agent".to_owned(), image.parse().unwrap())].into();
+    let asked = console.engine.command(Command::SetImage(images), lab.now).unwrap();
+    for (id, effect) in console.engine.decide(lab.now) {
+        lab.apply(effect).unwrap();
+        console.hear(lab);
+        let message = "the network failed".into();
+        console.engine.outcome(id, Err(EffectError { kind: EffectErrorKind::Unknown, message }), lab.now);
+    }
+    asked
+}
+
+/// Its watch shows that it arrived, and somebody else changes the image again.
 #[test]
 fn what_was_written_is_not_written_again_over_what_others_wrote_since() {
     let mut lab = Lab::rolling(3, 1);
     let mut ops = Console::open(&lab, "ops");
     ops.set_image(&mut lab, "agent:v2");
     let mut eve = Console::open(&lab, "eve");
-    let images = [("agent".to_owned(), "agent:v3".parse().unwrap())].into();
-    let id = eve.engine.command(Command::SetImage(images), lab.now).unwrap();
-    for (id, effect) in eve.engine.decide(lab.now) {
-        lab.apply(effect).unwrap();
-        let message = "the network failed".into();
-        // The watch may tell before the request is given up, or after.
-        eve.hear(&lab);
-        eve.engine.outcome(id, Err(EffectError { kind: EffectErrorKind::Unknown, message }), lab.now);
-    }
+    let asked = ask_and_lose_the_answer(&mut lab, &mut eve, "agent:v3");
     ops.run_for(&mut lab, 1);
     ops.set_image(&mut lab, "agent:v4");
     eve.run_for(&mut lab, 5);
     ops.run_for(&mut lab, 5);
     assert_eq!(lab.daemonset.template.images(), ["agent:v4".into()], "the last word");
-    assert!(eve.settled.iter().any(|(settled, result)| *settled == id && result.is_ok()), "{:?}", eve.settled);
+    assert!(eve.settled.iter().any(|(settled, result)| *settled == asked && result.is_ok()), "{:?}", eve.settled);
 }
 
-/// The same where its watch is down as well, and the answer to the next try shows what others made of it.
+/// Its watch is down as well, and the answer to the next try shows what others made of it.
 #[test]
 fn a_record_says_what_arrived_whatever_others_made_of_it() {
     let mut lab = Lab::rolling(3, 1);
     let mut ops = Console::open(&lab, "ops");
     ops.set_image(&mut lab, "agent:v2");
     let mut eve = Console::open(&lab, "eve");
-    let images = [("agent".to_owned(), "agent:v3".parse().unwrap())].into();
-    eve.engine.command(Command::SetImage(images), lab.now).unwrap();
     eve.mute(Watched::Lease);
-    for (id, effect) in eve.engine.decide(lab.now) {
-        lab.apply(effect).unwrap();
-        let message = "the network failed".into();
-        eve.engine.outcome(id, Err(EffectError { kind: EffectErrorKind::Unknown, message }), lab.now);
-    }
+    ask_and_lose_the_answer(&mut lab, &mut eve, "agent:v3");
     ops.run_for(&mut lab, 1);
     ops.set_image(&mut lab, "agent:v4");
     // It tries again, and is told how the lease is by now.
