@@ -17,8 +17,6 @@ use super::{Str, Timing};
 
 /// How long we wait for news after a conflict before we try again with what we know.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How many lost writes are looked out for.
-const MOST_LOST: usize = 8;
 /// How fresh the proof must be behind which deletions are sent.
 const FENCE: Duration = Duration::from_millis(500);
 /// How long a deletion that was decided may wait to be sent.
@@ -144,7 +142,8 @@ impl Lock {
 
     /// The answer to a write was lost.
     pub(crate) fn lose(&mut self, write: InFlight) {
-        if self.lost.len() == MOST_LOST {
+        // The record keeps no more marks.
+        if self.lost.len() == Record::MARKS {
             self.lost.remove(0);
         }
         self.lost.push(write);

@@ -10,7 +10,7 @@ use super::command::{Command, CommandId, Notice, Preview, Refusal, Takeover};
 use super::edit::Edit;
 use super::effect::{Effect, EffectId};
 use super::event::{Event, WatchHealth, Watched};
-use super::facts::{DaemonSetFact, StrategyKind};
+use super::facts::{DaemonSetFact, LeaseFact, StrategyKind};
 use super::happening::Upshot;
 use super::labels::Selector;
 use super::lock::{Lock, Want};
@@ -246,11 +246,7 @@ impl Engine {
         self.dirty = true;
         self.view.sight.hear(&event, now);
         match event {
-            Event::Lease(fact) => {
-                let written = self.lock.recognize(&fact);
-                self.lock.observe(*fact, now);
-                self.lease_is_written(written);
-            }
+            Event::Lease(fact) => self.lease_is(*fact, Lock::observe, now),
             Event::LeaseGone => self.lock.observe_absent(),
             Event::Listed(Watched::Lease, _) if self.lock.known == super::lock::Known::Nothing => {
                 self.lock.observe_absent();
@@ -281,13 +277,18 @@ impl Engine {
         self.now = self.now.max(now);
         self.dirty = true;
         match event {
-            Event::Lease(fact) => {
-                let written = self.lock.recognize(&fact);
-                self.lock.learn(*fact, now);
-                self.lease_is_written(written);
-            }
+            Event::Lease(fact) => self.lease_is(*fact, Lock::learn, now),
             Event::LeaseGone => self.lock.observe_absent(),
             other => self.view.observe(other, now),
+        }
+    }
+
+    /// Takes in the lease, and which writes of ours it shows.
+    fn lease_is(&mut self, fact: LeaseFact, take_in: fn(&mut Lock, LeaseFact, Timestamp), now: Timestamp) {
+        let written = self.lock.recognize(&fact);
+        take_in(&mut self.lock, fact, now);
+        if let Some(written) = written {
+            self.lease_is_written(&written);
         }
     }
 

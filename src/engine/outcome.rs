@@ -193,11 +193,10 @@ impl Engine {
     }
 
     /// A write of the lease took effect, as its answer says or the record shows.
-    pub(crate) fn lease_is_written(&mut self, write: Option<InFlight>) {
-        let Some(write) = write else { return };
+    pub(crate) fn lease_is_written(&mut self, write: &InFlight) {
         self.lease_failure = None;
         self.edits.retain(|unsaved| unsaved.serial >= write.edits_before);
-        self.lock.written(&write);
+        self.lock.written(write);
     }
 
     fn lease_outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
@@ -208,7 +207,7 @@ impl Engine {
                     self.view.sight.expect(Watched::Lease, &fact.resource_version, now);
                     self.lock.learn(*fact, now);
                 }
-                self.lease_is_written(Some(in_flight));
+                self.lease_is_written(&in_flight);
             }
             Err(error) => {
                 if error.kind.may_have_happened() {

@@ -57,27 +57,31 @@ impl Observer {
         if target(was) != target(record.as_ref()) {
             self.given.clear();
         }
+        if let Some(what) = was.and_then(|was| self.lost(was, record.as_ref(), at)) {
+            self.accuse("P7", at, what);
+        }
+        self.image_is(record.as_ref(), at);
+        self.records.is(at, record);
+    }
+
+    /// P7: an image is asked for no more often than operators asked.
+    fn image_is(&mut self, record: Option<&Record>, at: Timestamp) {
         let images = |record: Option<&Record>| match record?.intent.change.as_ref()? {
             Change::Images(images) => Some(images.clone()),
             Change::Revision(_) => None,
         };
-        let (before, after) = (images(was), images(record.as_ref()));
+        let before = images(self.records.now().and_then(Option::as_ref));
         if self.misses_versions && record.is_none() {
             // With the record goes what would tell them that they wrote it.
             self.images_asked.values_mut().for_each(|left| *left = (*left).max(1));
         }
-        if let Some(images) = after.filter(|after| before.as_ref() != Some(after)) {
+        if let Some(images) = images(record).filter(|now| before.as_ref() != Some(now)) {
             let left = self.images_asked.entry(images).or_default();
             *left -= 1;
             if *left < 0 {
                 self.accuse("P7", at, "an image is to be set again that nobody asked for again".to_owned());
             }
         }
-        let was = self.records.now().and_then(Option::as_ref);
-        if let Some(what) = was.and_then(|was| self.lost(was, record.as_ref(), at)) {
-            self.accuse("P7", at, what);
-        }
-        self.records.is(at, record);
     }
 
     /// P7: a pause that nobody ended, or a record that nobody released.
