@@ -598,6 +598,24 @@ fn a_record_says_what_arrived_whatever_others_made_of_it() {
     assert_eq!(lab.daemonset.template.images(), ["agent:v4".into()], "the last word");
 }
 
+/// What its watch misses while it is down, the list that it begins with anew tells by not naming it.
+#[test]
+fn a_lease_that_a_list_does_not_name_is_gone_and_owes_nothing() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut ops = Console::open(&lab, "ops");
+    ops.set_image(&mut lab, "agent:v2");
+    ops.mute(Watched::Lease);
+    ops.run_for(&mut lab, 4);
+    let version: u64 = lab.lease.take().unwrap().resource_version.parse().unwrap();
+    for (version, there) in [(version - 1, true), (version + 1, false)] {
+        ops.engine.observe(Event::Listing(Watched::Lease), lab.now);
+        ops.engine.observe(Event::Listed(Watched::Lease, Some(version)), lab.now);
+        assert_eq!(ops.engine.lock.resource_version().is_some(), there, "by a list of version {version}");
+    }
+    lab.wait(60);
+    assert_eq!(ops.engine.health(Watched::Lease), WatchHealth::Live);
+}
+
 /// A lease is deleted and made anew, and only then a late answer tells of the old one.
 #[test]
 fn a_late_answer_does_not_bring_back_a_lease_that_was_replaced() {

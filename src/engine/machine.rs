@@ -248,8 +248,11 @@ impl Engine {
         match event {
             Event::Lease(fact) => self.lease_is(*fact, Lock::observe, now),
             Event::LeaseGone => self.lock.observe_absent(),
-            Event::Listed(Watched::Lease, _) if self.lock.known == super::lock::Known::Nothing => {
+            Event::Listed(Watched::Lease, version) if self.is_gone_by(Watched::Lease, version) => {
                 self.lock.observe_absent();
+            }
+            Event::Listed(Watched::DaemonSet, version) if self.is_gone_by(Watched::DaemonSet, version) => {
+                self.view.observe(Event::DaemonSetGone, now);
             }
             Event::Pod(fact) => {
                 if fact.deletion_at.is_some() {

@@ -20,7 +20,7 @@ use super::event::{Event, WatchHealth, Watched};
 use super::machine::{Deletion, Engine};
 use super::snapshot::WatchView;
 use super::time::{Humane, Timestamp};
-use super::view::is_older;
+use super::view::{is_behind, is_older};
 
 /// A watch that was silent for so long lags. API servers send bookmarks once a minute (`bookmarkFrequency` in the watch
 /// cache, by a timer of a second or so), and the cluster adapter asks anew after 75 s of silence: this leaves it a
@@ -52,6 +52,8 @@ struct Watching {
     heard_at: Option<Timestamp>,
     /// It has given a sign of life although it had nothing to tell: so it will again, and its silence means something.
     beats: bool,
+    /// It has shown the one object that it is about since its list began.
+    named: bool,
     /// The newest version that it has shown.
     shown: Option<Str>,
     /// Versions that writes of ours were answered with and that it has not shown, and when, oldest first.
@@ -93,6 +95,9 @@ impl Sight {
             Event::Heard(_) => watching.beats = true,
             Event::Lease(fact) => watching.show(&fact.resource_version),
             Event::DaemonSet(fact) => watching.show(&fact.resource_version),
+            Event::Listing(_) => watching.named = false,
+            // It shows what was written before it, be it that it is gone since.
+            Event::Listed(_, Some(version)) => watching.catch_up(&version.to_string().into()),
             // Whatever was written to it is past.
             Event::LeaseGone | Event::DaemonSetGone => watching.owed.clear(),
             _ => {}
@@ -145,7 +150,14 @@ impl Sight {
 }
 
 impl Watching {
+    /// It shows the one object that it is about, at this version.
     fn show(&mut self, version: &Str) {
+        self.named = true;
+        self.catch_up(version);
+    }
+
+    /// It has shown everything up to this version.
+    fn catch_up(&mut self, version: &Str) {
         if self.shown.as_ref().is_none_or(|shown| !is_older(version, shown)) {
             self.shown = Some(version.clone());
         }
@@ -154,6 +166,15 @@ impl Watching {
 }
 
 impl Engine {
+    /// Whether a list of that version, now complete, shows that what it is about, of which there is one, is not there.
+    pub(crate) fn is_gone_by(&self, watched: Watched, version: Option<u64>) -> bool {
+        let known = match watched {
+            Watched::DaemonSet => self.view.daemonset.as_ref().map(|daemonset| daemonset.resource_version.clone()),
+            _ => self.lock.resource_version(),
+        };
+        !self.view.sight.watching(watched).named && !is_behind(version, known.and_then(|known| known.parse().ok()))
+    }
+
     /// How well a kind can be seen: as its watch says, unless it lags.
     pub(crate) fn health(&self, watched: Watched) -> WatchHealth {
         let sight = &self.view.sight;

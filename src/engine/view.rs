@@ -20,6 +20,7 @@ use super::time::Timestamp;
 mod listing;
 mod pods;
 
+pub(crate) use listing::is_behind;
 pub(crate) use pods::{PodEntry, PullNote, Seen};
 
 /// How long a revision may take to be seen after the controller said that it recorded it: they come by different watches.

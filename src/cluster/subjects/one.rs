@@ -60,13 +60,10 @@ impl Subject for TheDaemonSet {
     }
 
     fn listed(&mut self, version: Option<u64>) -> Vec<Event> {
-        let mut events = Vec::new();
         if self.named == Named::Nothing {
             self.shared.daemonset.send_replace(None);
-            events.push(Event::DaemonSetGone);
         }
-        events.push(Event::Listed(Watched::DaemonSet, version));
-        events
+        vec![Event::Listed(Watched::DaemonSet, version)]
     }
 
     fn health(&mut self, health: WatchHealth) -> Option<Event> {
@@ -162,13 +159,10 @@ impl Subject for Leases {
     }
 
     fn listed(&mut self, version: Option<u64>) -> Vec<Event> {
-        let mut events = Vec::new();
         if self.named == Named::Nothing {
             self.shared.lease_is(None);
-            events.push(Event::LeaseGone);
         }
-        events.push(Event::Listed(Watched::Lease, version));
-        events
+        vec![Event::Listed(Watched::Lease, version)]
     }
 
     fn health(&mut self, health: WatchHealth) -> Option<Event> {

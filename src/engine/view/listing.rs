@@ -3,7 +3,6 @@
 use super::View;
 use crate::engine::Str;
 use crate::engine::event::Watched;
-use crate::engine::snapshot::Presence;
 
 impl View {
     pub(super) fn begin_listing(&mut self, watched: Watched) {
@@ -36,18 +35,15 @@ impl View {
                 self.touched.all = true;
                 self.settle_current();
             }
-            Watched::DaemonSet => {
-                if self.presence == Presence::Loading {
-                    self.presence = Presence::Absent;
-                }
-            }
-            Watched::Nodes | Watched::Pods | Watched::Events | Watched::Lease => {}
+            // Those of which there is one: see [`crate::engine::Engine::observe`].
+            Watched::DaemonSet | Watched::Lease => {}
+            Watched::Nodes | Watched::Pods | Watched::Events => {}
         }
     }
 }
 
 /// Whether a list is older than what was told of its kind: what it does not name may be newer than it, and its watch will
 /// tell. Versions of one kind are comparable numbers on every API server (KEP-5504); where they are none, a list is believed.
-fn is_behind(list: Option<u64>, newest: Option<u64>) -> bool {
+pub(crate) fn is_behind(list: Option<u64>, newest: Option<u64>) -> bool {
     list.zip(newest).is_some_and(|(list, newest)| list < newest)
 }

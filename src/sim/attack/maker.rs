@@ -288,10 +288,7 @@ impl Maker {
             acts.extend(self.overtaken().map(|act| (at, act)));
         }
         if self.one_in(12) {
-            // Somebody ruins the record, and deletes it, as consoles then advise.
-            let at = self.secs(6..self.calm.as_secs().max(20));
-            acts.push((at, Act::Tamper(Tamper::Garble)));
-            acts.push((at + self.secs(0..4), Act::Tamper(Tamper::Delete)));
+            acts.extend(self.ruined_record(nodes));
         }
         if self.one_in(12) {
             acts.extend(self.unseen_flip());
@@ -347,6 +344,16 @@ impl Maker {
         let pause = Act::Upon { what: Upon::Standstill, after: 0, act: Box::new(pause) };
         let asks = [Command::Tune(goes_back), image, all].map(|command| (at, Act::Ask(0, command)));
         asks.into_iter().chain([stops, pause].map(|act| (at, act))).collect()
+    }
+
+    /// Somebody ruins the record, and deletes it, as consoles then advise; one of them is told of it late.
+    fn ruined_record(&mut self, nodes: usize) -> Vec<(Duration, Act)> {
+        let at = self.secs(6..self.calm.as_secs().max(20));
+        let deleted_at = at + if self.one_in(2) { self.secs(0..4) } else { self.secs(0..1) };
+        let ruin = [(at, Act::Tamper(Tamper::Garble)), (deleted_at, Act::Tamper(Tamper::Delete))];
+        let asked_at = at.saturating_sub(self.secs(0..2));
+        let asks = self.one_in(2).then(|| (asked_at, Act::Ask(self.rng.usize(0..2), self.step(nodes))));
+        ruin.into_iter().chain(asks).collect()
     }
 
     /// The strategy is set back where a console cannot see it, and somebody pauses there.

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | P1 | at every deletion: the nodes that served when rolldeck deleted their pod, and have not served for `minReadySeconds` and the soak time since, are no more than the budget |
 //! | P2 | at every deletion going forward: the node matches the selector; no fewer old pods are left than the partition keeps |
-//! | P3 | at every deletion: a rollout is recorded and not paused; when a `pause` is said to be done: the strategy is `OnDelete`; a strategy that was set back is in the record as long as somebody drives |
+//! | P3 | at every deletion: a rollout is recorded and not paused; when a `pause` is said to be done: the strategy is `OnDelete`; a strategy that was set back is in the record as long as somebody drives, and where it is to be reported it is not set again in silence |
 //! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold none is in image trouble or in a crash loop |
 //! | P5 | at every deletion: the node is Ready; nodes that fell NotReady after rolldeck gave them the new pod count among the failing of P4 |
 //! | P6 | at every deletion: the nodes that must pull since their pod was deleted are no more than the pull limit |
@@ -26,6 +26,7 @@ mod judge;
 mod lately;
 mod record;
 mod shown;
+mod strategy;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -40,7 +41,7 @@ use crate::engine::facts::{ConditionStatus, ContainerState, DaemonSetFact, PodFa
 use crate::engine::image::ImageRef;
 use crate::engine::labels::Labels;
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{ORIGINAL_STRATEGY, Record, lease_name};
+use crate::engine::record::{Record, lease_name};
 use crate::engine::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
@@ -101,6 +102,8 @@ pub struct Observer {
     pulling: BTreeSet<Str>,
     /// Words that end a pause and are on their way into the record: whose, and when they were asked.
     words: Vec<((Str, CommandId), Timestamp)>,
+    /// When somebody last asked for anything, or was answered.
+    heard_at: Timestamp,
     /// How often an image was asked for and has not been recorded yet; below 0 where it was written too often.
     images_asked: BTreeMap<BTreeMap<String, ImageRef>, i32>,
     /// How long a driver may take to have a flip of the strategy in the record.
@@ -187,8 +190,9 @@ impl Observer {
             given: BTreeMap::new(),
             pulling: BTreeSet::new(),
             words: Vec::new(),
+            heard_at: now,
             images_asked: BTreeMap::new(),
-            flip_takes: record::NOTICED,
+            flip_takes: strategy::NOTICED,
             blind_until: now,
             misses_versions: false,
             ruined_at: None,
@@ -222,7 +226,7 @@ impl Observer {
     /// Allows for a network that loses what it sends.
     #[must_use]
     pub fn in_weather(mut self, weather: Weather) -> Self {
-        self.flip_takes = if weather == Weather::FINE { record::NOTICED } else { record::NOTICED_LATE };
+        self.flip_takes = if weather == Weather::FINE { strategy::NOTICED } else { strategy::NOTICED_LATE };
         self
     }
 
@@ -265,6 +269,7 @@ impl Observer {
 
     /// Takes note that somebody asked for something.
     pub fn asked(&mut self, (who, id): (&Str, CommandId), command: &Command, now: Timestamp) {
+        self.heard_at = now;
         let goes_on = matches!(
             command.deed(),
             Command::Resume | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_)
@@ -278,7 +283,8 @@ impl Observer {
     }
 
     /// Takes note that something that was asked for is done.
-    pub fn settled(&mut self, who: &Str, id: CommandId) {
+    pub fn settled(&mut self, (who, id): (&Str, CommandId), now: Timestamp) {
+        self.heard_at = now;
         self.words.retain(|((by, asked), _)| by != who || *asked != id);
     }
 
@@ -336,6 +342,7 @@ impl Observer {
             Kind::Node => self.node_is(object, change.at),
             Kind::DaemonSet if here && object.meta.name == self.name => {
                 self.strategy_moves(change);
+                self.check_rebrake(change);
                 self.daemon_set_is(object, change.at);
             }
             Kind::Lease if here && *object.meta.name == *self.lease => self.lease_is(object, gone, change.at),
@@ -462,40 +469,6 @@ impl Observer {
         let rolling = fact.strategy.kind == StrategyKind::RollingUpdate;
         self.rolling_since = if rolling { Some(self.rolling_since.unwrap_or(at)) } else { None };
         self.daemon_set = Some(fact);
-    }
-
-    /// P9: what rolldeck saves is what was there, and what it leaves behind is what it saved.
-    fn strategy_moves(&mut self, change: &Change) {
-        let Some(fact) = change.object.daemon_set_fact() else { return };
-        let saved = |object: &Object| -> Option<serde_json::Value> {
-            serde_json::from_str(object.meta.annotations.get(ORIGINAL_STRATEGY)?).ok()
-        };
-        let before = change.before.as_deref();
-        let was = || before.and_then(Object::daemon_set_fact).map(|before| before.strategy.raw);
-        let under_a_rollout = || {
-            let progress = |record: &Option<Record>| record.as_ref().map(|record| record.progress.clone());
-            self.records.lately().all(|record| progress(record).is_some_and(|past| past.adopted || past.flipped))
-        };
-        let is_left_alone = |fact: &DaemonSetFact| {
-            fact.strategy.kind == StrategyKind::RollingUpdate && was().as_ref() == Some(&fact.strategy.raw)
-        };
-        match (before.and_then(saved), saved(&change.object)) {
-            (None, Some(original)) if was().as_ref() != Some(&original) => {
-                let what = format!("saved {original} as the original strategy, which was {:?}", was());
-                self.accuse("P9", change.at, what);
-            }
-            // Whoever set it back meanwhile is to have it as they set it.
-            (Some(original), None) if fact.strategy.raw != original && !is_left_alone(&fact) => {
-                let what = format!("left {} behind, the original strategy was {original}", fact.strategy.raw);
-                self.accuse("P9", change.at, what);
-            }
-            // Under one rollout the first original stays; where its record is gone, what somebody set since is it.
-            (Some(original), Some(now)) if original != now && (under_a_rollout() || was().as_ref() != Some(&now)) => {
-                let what = format!("forgot that the original strategy was {original}: now it is said to be {now}");
-                self.accuse("P9", change.at, what);
-            }
-            _ => {}
-        }
     }
 
     /// Nodes with a pod at another revision than the target, that is not about to end.

@@ -192,7 +192,7 @@ impl<'a> Stage<'a> {
             said.extend(console.take_said().into_iter().map(|what| format!("{who} says: {what}")));
             for (id, result) in console.take_settled() {
                 if result.is_ok() {
-                    self.observer.settled(&who, id);
+                    self.observer.settled((&who, id), now);
                 }
                 let pause = self.pauses.iter().position(|(by, pause, _)| *by == who && *pause == id);
                 if let Some((.., asked_at)) = pause.map(|pause| self.pauses.swap_remove(pause))

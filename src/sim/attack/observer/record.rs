@@ -10,11 +10,6 @@ use crate::sim::world::object::Object;
 
 /// A driver renews at least so often.
 const ALIVE: Duration = Duration::from_secs(8);
-/// A driver notices a flip at once, and has it in the record as soon as others let it. Longer than [`ALIVE`]: one that was
-/// killed over it is not alive any more by then.
-pub(super) const NOTICED: Duration = Duration::from_secs(9);
-/// The same where the network loses what it sends.
-pub(super) const NOTICED_LATE: Duration = Duration::from_secs(20);
 /// For so long an operator's word may be on its way into the record.
 const WORD: Duration = Duration::from_secs(120);
 
@@ -25,14 +20,14 @@ const BY_HAND: &str = "somebody";
 #[derive(Debug)]
 pub(super) struct Driving {
     who: Str,
-    since: Timestamp,
+    pub(super) since: Timestamp,
     /// Its `renewTime`, and when it got that.
     written: Option<Timestamp>,
     renewed_at: Timestamp,
 }
 
 impl Driving {
-    fn is_alive(&self, at: Timestamp) -> bool {
+    pub(super) fn is_alive(&self, at: Timestamp) -> bool {
         self.renewed_at + ALIVE >= at
     }
 }
@@ -118,27 +113,5 @@ impl Observer {
                 renewed_at: at,
             },
         });
-    }
-
-    /// P3: who drives notices that the strategy was set back, and the record says so, unless some console could not see
-    /// everything until then.
-    pub(in crate::sim::attack) fn check_flip(&mut self, now: Timestamp) {
-        let noticed = self.slack + self.flip_takes;
-        if now < self.blind_until + noticed {
-            return;
-        }
-        let alive = |driver: &Driving| driver.since + noticed < now && driver.is_alive(now);
-        let flipped = self.rolling_since.filter(|since| *since + noticed < now);
-        let Some(since) = flipped.filter(|_| self.driver.as_ref().is_some_and(alive)) else { return };
-        let unnoticed = self.records.lately().all(|record| {
-            record.as_ref().is_some_and(|record| {
-                let (intent, progress) = (&record.intent, &record.progress);
-                progress.adopted && !progress.flipped && intent.paused.is_none() && intent.releasing.is_none()
-            })
-        });
-        if unnoticed {
-            let secs = now.since(since).as_secs();
-            self.accuse("P3", now, format!("the strategy was set back {secs} s ago, and the record does not say so"));
-        }
     }
 }
