@@ -1,0 +1,194 @@
+//! The DaemonSet itself: its strategy, that others set back, and its template.
+
+use serde_json::json;
+
+use super::record;
+use crate::engine::Role;
+use crate::engine::command::{Command, Early};
+use crate::engine::effect::{DaemonSetPatch, Effect};
+use crate::engine::event::{Event, WatchHealth, Watched};
+use crate::engine::facts::ConditionStatus;
+use crate::engine::lab::{Console, Lab};
+
+/// A rollout whose record is gone left its annotation behind; somebody has changed the strategy since.
+#[test]
+fn what_was_left_behind_is_not_taken_for_the_original() {
+    let rolling = |count: u32| json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": count}});
+    let mut lab = Lab::rolling(3, 1);
+    lab.set_original(Some(rolling(1).to_string()));
+    lab.set_strategy(rolling(3));
+    let mut console = Console::open(&lab, "ops");
+    console.ask(&mut lab, Command::Adopt).unwrap();
+    console.run_for(&mut lab, 3);
+    console.ask(&mut lab, Command::Release(Early::Accept)).unwrap();
+    assert_eq!(lab.daemonset.strategy.raw, rolling(3));
+}
+
+/// The same, and all that is wanted is to be rid of it.
+#[test]
+fn what_was_left_behind_can_be_cleared_away() {
+    let mut lab = Lab::rolling(3, 1);
+    let now = lab.daemonset.strategy.raw.clone();
+    lab.set_original(Some(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}).to_string()));
+    lab.set_strategy(now.clone());
+    let mut console = Console::open(&lab, "ops");
+    console.ask(&mut lab, Command::Release(Early::Accept)).unwrap();
+    assert_eq!(lab.daemonset.strategy.raw, now, "whoever set it is to have it as they set it");
+    assert!(lab.daemonset.annotations.is_empty(), "{:?}", lab.daemonset.annotations);
+}
+
+/// A patch of the DaemonSet that is about the strategy alone.
+#[test]
+fn a_release_leaves_alone_what_somebody_set_back_meanwhile() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.run_for(&mut lab, 3);
+    lab.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}));
+    lab.reconcile();
+    console.run_for(&mut lab, 2);
+    console.engine.command(Command::Release(Early::Accept), lab.now).unwrap();
+    let mut released = None;
+    for _ in 0..10 {
+        console.hear(&lab);
+        for (id, effect) in console.engine.decide(lab.now) {
+            if let Effect::PatchDaemonSet { patch: DaemonSetPatch::Release { original }, .. } = &effect {
+                released = Some(original.clone());
+            }
+            let outcome = lab.apply(effect);
+            console.engine.outcome(id, outcome, lab.now);
+        }
+        lab.wait(1);
+    }
+    assert_eq!(released, Some(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}})));
+    assert!(lab.nodes.values().all(|node| node.ready == ConditionStatus::True));
+}
+
+/// Somebody pauses what is adopted, and somebody else sets the strategy back before that is written down.
+#[test]
+fn a_pause_on_its_way_stops_the_controller_that_was_let_loose_meanwhile() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.run_for(&mut lab, 3);
+    let id = console.engine.command(Command::Pause { why: None }, lab.now).unwrap();
+    lab.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}));
+    console.run_for(&mut lab, 5);
+    assert!(console.settled.iter().any(|(settled, result)| *settled == id && result.is_ok()));
+    assert_eq!(lab.daemonset.strategy.raw["type"], "OnDelete");
+}
+
+/// The strategy was set back, and then somebody sets `OnDelete` by hand: there is nobody left to fight.
+#[test]
+fn on_delete_that_was_set_by_hand_is_adopted() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.partition(&mut lab, 0);
+    lab.set_original(None);
+    lab.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}));
+    console.run(&mut lab);
+    lab.set_strategy(json!({"type": "OnDelete"}));
+    console.run_for(&mut lab, 2);
+    console.ask(&mut lab, Command::Resume).unwrap();
+    console.run_for(&mut lab, 60);
+    assert_eq!(lab.at("hash2"), 3);
+}
+
+/// The template is seen before the answer to its patch, and another image is asked for before that comes.
+#[test]
+fn a_late_answer_is_not_taken_for_that_of_the_next_change() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.ask(&mut lab, Command::Adopt).unwrap();
+    let ask = |console: &mut Console, lab: &Lab, image: &str| {
+        let images = [("agent".to_owned(), image.parse().unwrap())].into();
+        console.engine.command(Command::SetImage(images), lab.now).unwrap();
+    };
+    ask(&mut console, &lab, "agent:v2");
+    let mut late = None;
+    for _ in 0..6 {
+        for (id, effect) in console.engine.decide(lab.now) {
+            let is_template = matches!(&effect, Effect::PatchDaemonSet { patch: DaemonSetPatch::Template(_), .. });
+            let outcome = lab.apply(effect);
+            if is_template {
+                late = Some((id, outcome));
+            } else {
+                console.engine.outcome(id, outcome, lab.now);
+            }
+        }
+        lab.reconcile();
+        console.hear(&lab);
+    }
+    ask(&mut console, &lab, "agent:v3");
+    let (id, outcome) = late.unwrap();
+    console.engine.outcome(id, outcome, lab.now);
+    console.run_for(&mut lab, 3);
+    assert_eq!(record(&lab).intent.paused, None);
+    assert_eq!(lab.daemonset.template.images(), ["agent:v3".into()]);
+}
+
+/// Somebody sets the strategy back to something else, and somebody pauses from the command line.
+#[test]
+fn whoever_brakes_keeps_the_first_original() {
+    let rolling = |count: u32| json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": count}});
+    let mut lab = Lab::rolling(3, 1);
+    let original = lab.daemonset.strategy.raw.clone();
+    let mut ops = Console::open(&lab, "ops");
+    ops.set_image(&mut lab, "agent:v2");
+    ops.run_for(&mut lab, 3);
+    lab.set_strategy(rolling(3));
+    ops.run_for(&mut lab, 2);
+    let mut eve = Console::open_as(&lab, "eve", Role::Errand);
+    eve.ask(&mut lab, Command::Pause { why: None }).unwrap();
+    assert_eq!(lab.daemonset.strategy.raw["type"], "OnDelete");
+    ops.run_for(&mut lab, 2);
+    ops.ask(&mut lab, Command::Release(Early::Accept)).unwrap();
+    assert_eq!(lab.daemonset.strategy.raw, original);
+}
+
+/// The watch of the DaemonSet is broken, and it is handed back to its controller meanwhile.
+#[test]
+fn a_pause_brakes_what_it_cannot_see() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.run_for(&mut lab, 2);
+    console.mute(Watched::DaemonSet);
+    let down = WatchHealth::Down { since: lab.now, why: "the connection was reset".into() };
+    console.engine.observe(Event::Watch(Watched::DaemonSet, down), lab.now);
+    lab.set_original(None);
+    lab.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}));
+    let preview = console.engine.preview(&Command::Pause { why: None }, lab.now).unwrap();
+    assert!(preview.effects.iter().any(|line| line.contains("cannot be seen")), "{:?}", preview.effects);
+    let id = console.engine.command(Command::Pause { why: None }, lab.now).unwrap();
+    console.run(&mut lab);
+    assert!(console.settled.iter().all(|(settled, _)| *settled != id), "as far as it can see it is adopted");
+    // The conflict has the driver read it again.
+    console.engine.learn(Event::DaemonSet(Box::new(lab.daemonset.clone())), lab.now);
+    console.run(&mut lab);
+    assert_eq!(lab.daemonset.strategy.raw["type"], "OnDelete");
+    assert!(console.settled.iter().any(|(settled, result)| *settled == id && result.is_ok()));
+}
+
+/// A pause, while the DaemonSet is about to be handed back.
+#[test]
+fn a_pause_calls_off_a_release() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut ops = Console::open(&lab, "ops");
+    ops.set_image(&mut lab, "agent:v2");
+    let release = ops.engine.command(Command::Release(Early::Accept), lab.now).unwrap();
+    let (id, effect) = ops.engine.decide(lab.now).pop().unwrap();
+    assert!(matches!(effect, Effect::WriteLease { .. }));
+    let answer = lab.apply(effect);
+    // It stands still with that, and somebody pauses.
+    let mut eve = Console::open_as(&lab, "eve", Role::Errand);
+    let said = eve.ask(&mut lab, Command::Pause { why: None }).unwrap();
+    assert!(said.ends_with("its release is called off"), "{said}");
+    ops.engine.outcome(id, answer, lab.now);
+    ops.run_for(&mut lab, 5);
+    assert!(record(&lab).intent.paused.is_some());
+    assert_eq!(lab.daemonset.strategy.raw["type"], "OnDelete");
+    let told = ops.settled.iter().find(|(settled, _)| *settled == release).map(|(_, result)| result.clone());
+    assert!(told.unwrap().unwrap_err().contains("called off"));
+}

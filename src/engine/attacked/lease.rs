@@ -1,0 +1,223 @@
+//! The lease and its record: answers that are late or lost, conflicts, and processes that stood still.
+
+use std::time::Duration;
+
+use super::record;
+use crate::engine::Role;
+use crate::engine::command::{Command, CommandId, Step};
+use crate::engine::effect::{Effect, EffectError, EffectErrorKind};
+use crate::engine::event::{Event, Watched};
+use crate::engine::facts::LeaseFact;
+use crate::engine::lab::{Console, Lab, template};
+use crate::engine::quantity::IntOrPercent;
+use crate::engine::record::OnFailure;
+use crate::engine::snapshot::DriverView;
+use crate::engine::tuning::Tuning;
+
+/// Somebody deletes the lease, and the answer to a renewal comes later than the news of that.
+#[test]
+fn a_lease_that_is_gone_is_not_brought_back_by_a_late_answer() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    lab.wait(4);
+    let (id, renewal) = console.engine.decide(lab.now).pop().unwrap();
+    assert!(matches!(renewal, Effect::WriteLease { .. }));
+    let answer = lab.apply(renewal);
+    console.hear(&lab);
+    lab.lease = None;
+    console.engine.observe(Event::LeaseGone, lab.now);
+    console.engine.outcome(id, answer, lab.now);
+    console.run_for(&mut lab, 10);
+    let driver = console.snapshot(&lab).driver;
+    assert!(!matches!(driver, DriverView::You { .. }), "there is nothing that it could drive by: {driver:?}");
+    console.set_image(&mut lab, "agent:v3");
+    assert!(lab.lease.is_some(), "what is asked then begins anew");
+}
+
+/// A process that stood still between its decision and the write, while somebody paused.
+#[test]
+fn a_deletion_is_good_for_no_longer_than_the_proof_behind_it() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.hear(&lab);
+    console.engine.command(Command::Step(Step::Updated(IntOrPercent::Percent(100))), lab.now).unwrap();
+    for _ in 0..5 {
+        for (id, effect) in console.engine.decide(lab.now) {
+            if let Effect::DeletePod { not_after, .. } = &effect {
+                assert!(*not_after <= lab.now + Duration::from_secs(1), "{not_after:?}");
+                return;
+            }
+            let outcome = lab.apply(effect);
+            console.engine.outcome(id, outcome, lab.now);
+        }
+        console.hear(&lab);
+    }
+    panic!("nothing was deleted");
+}
+
+/// A driver that is about to go back by itself stands still, and somebody pauses meanwhile.
+#[test]
+fn what_a_driver_does_by_itself_does_not_undo_what_somebody_asked_meanwhile() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut ops = Console::open(&lab, "ops");
+    let tuning = Tuning { on_failure: Some(OnFailure::RollBack), ..Tuning::default() };
+    ops.ask(&mut lab, Command::Tune(tuning)).unwrap();
+    lab.broken.push("agent:v2".into());
+    ops.set_image(&mut lab, "agent:v2");
+    ops.partition(&mut lab, 0);
+    let mut halted = false;
+    let until = lab.now + Duration::from_secs(600);
+    while !halted && lab.now < until {
+        // Decided, and not sent: from then on it stands still.
+        let effects = ops.engine.decide(lab.now);
+        halted = ops.engine.progress.halt.is_some();
+        let at_rest = effects.is_empty();
+        for (id, effect) in effects.into_iter().filter(|_| !halted) {
+            let outcome = lab.apply(effect);
+            ops.engine.outcome(id, outcome, lab.now);
+        }
+        lab.reconcile();
+        if at_rest {
+            lab.wait(1);
+            lab.kubelets();
+        }
+        ops.hear(&lab);
+    }
+    assert!(halted, "the image is broken");
+    let mut eve = Console::open_as(&lab, "eve", Role::Errand);
+    eve.ask(&mut lab, Command::Pause { why: Some("let me look".into()) }).unwrap();
+    lab.wait(3);
+    ops.run_for(&mut lab, 30);
+    let paused = record(&lab).intent.paused;
+    assert_eq!(paused.and_then(|paused| paused.why).as_deref(), Some("let me look"));
+    assert_eq!(lab.daemonset.template.images(), ["agent:v2".into()], "going back waits for whoever goes on");
+}
+
+/// A renewal that is due meets a conflict whose cause was seen before the answer came.
+#[test]
+fn nothing_sleeps_over_a_conflict() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut ops = Console::open(&lab, "ops");
+    ops.set_image(&mut lab, "agent:v2");
+    lab.wait(4);
+    let (id, renewal) = ops.engine.decide(lab.now).pop().unwrap();
+    let mut eve = Console::open_as(&lab, "eve", Role::Errand);
+    eve.ask(&mut lab, Command::Tune(Tuning { strict: Some(true), ..Tuning::default() })).unwrap();
+    let answer = lab.apply(renewal);
+    assert!(answer.is_err(), "somebody wrote in between");
+    ops.hear(&lab);
+    ops.engine.outcome(id, answer, lab.now);
+    assert!(!ops.engine.decide(lab.now).is_empty(), "there is nothing to wait for");
+}
+
+/// The same, and what it met is never seen.
+#[test]
+fn a_conflict_that_is_never_seen_is_not_waited_for_for_ever() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut ops = Console::open(&lab, "ops");
+    ops.set_image(&mut lab, "agent:v2");
+    lab.wait(4);
+    ops.mute(Watched::Lease);
+    let (id, renewal) = ops.engine.decide(lab.now).pop().unwrap();
+    let mut eve = Console::open_as(&lab, "eve", Role::Errand);
+    eve.ask(&mut lab, Command::Tune(Tuning { strict: Some(true), ..Tuning::default() })).unwrap();
+    let answer = lab.apply(renewal);
+    ops.engine.outcome(id, answer, lab.now);
+    assert!(ops.engine.decide(lab.now).is_empty(), "its watch may tell in a moment");
+    let wake = ops.engine.wake_at().unwrap();
+    assert!(wake <= lab.now + Duration::from_secs(2), "a renewal is overdue: {wake:?} at {:?}", lab.now);
+}
+
+/// A driver stands still with what it decided; somebody else drives meanwhile, releases, and begins something new.
+#[test]
+fn what_was_decided_under_another_record_is_dropped() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut ops = Console::open(&lab, "ops");
+    ops.set_image(&mut lab, "agent:v2");
+    ops.hear(&lab);
+    // The template changes: it decides to pause, and stands still.
+    lab.set_template(template("agent:v3"));
+    lab.reconcile();
+    ops.hear(&lab);
+    let held = ops.engine.decide(lab.now);
+    assert!(!held.is_empty());
+    // Its lease runs out, and the record goes.
+    lab.wait(60);
+    lab.lease = None;
+    ops.engine.observe(Event::LeaseGone, lab.now);
+    for (id, effect) in held {
+        let outcome = lab.apply(effect);
+        ops.engine.outcome(id, outcome, lab.now);
+    }
+    ops.run_for(&mut lab, 5);
+    assert!(lab.lease.is_none(), "nobody asked for a record: {:?}", lab.lease);
+}
+
+/// Somebody asks for an image, the write arrives, and its answer is lost on the way.
+fn ask_and_lose_the_answer(lab: &mut Lab, console: &mut Console, image: &str) -> CommandId {
+    let images = [("agent".to_owned(), image.parse().unwrap())].into();
+    let asked = console.engine.command(Command::SetImage(images), lab.now).unwrap();
+    for (id, effect) in console.engine.decide(lab.now) {
+        lab.apply(effect).unwrap();
+        console.hear(lab);
+        let message = "the network failed".into();
+        console.engine.outcome(id, Err(EffectError { kind: EffectErrorKind::Unknown, message }), lab.now);
+    }
+    asked
+}
+
+/// Its watch shows that it arrived, and somebody else changes the image again.
+#[test]
+fn what_was_written_is_not_written_again_over_what_others_wrote_since() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut ops = Console::open(&lab, "ops");
+    ops.set_image(&mut lab, "agent:v2");
+    let mut eve = Console::open(&lab, "eve");
+    let asked = ask_and_lose_the_answer(&mut lab, &mut eve, "agent:v3");
+    ops.run_for(&mut lab, 1);
+    ops.set_image(&mut lab, "agent:v4");
+    eve.run_for(&mut lab, 5);
+    ops.run_for(&mut lab, 5);
+    assert_eq!(lab.daemonset.template.images(), ["agent:v4".into()], "the last word");
+    assert!(eve.settled.iter().any(|(settled, result)| *settled == asked && result.is_ok()), "{:?}", eve.settled);
+}
+
+/// Its watch is down as well, and the answer to the next try shows what others made of it.
+#[test]
+fn a_record_says_what_arrived_whatever_others_made_of_it() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut ops = Console::open(&lab, "ops");
+    ops.set_image(&mut lab, "agent:v2");
+    let mut eve = Console::open(&lab, "eve");
+    eve.mute(Watched::Lease);
+    ask_and_lose_the_answer(&mut lab, &mut eve, "agent:v3");
+    ops.run_for(&mut lab, 1);
+    ops.set_image(&mut lab, "agent:v4");
+    // It tries again, and is told how the lease is by now.
+    for (id, effect) in eve.engine.decide(lab.now) {
+        let answer = lab.apply(effect);
+        assert!(answer.is_err(), "somebody wrote in between");
+        let lease = lab.lease.clone().unwrap();
+        eve.engine.learn(Event::Lease(Box::new(lease)), lab.now);
+        eve.engine.outcome(id, answer, lab.now);
+    }
+    eve.run_for(&mut lab, 5);
+    ops.run_for(&mut lab, 5);
+    assert_eq!(lab.daemonset.template.images(), ["agent:v4".into()], "the last word");
+}
+
+/// A lease is deleted and made anew, and only then a late answer tells of the old one.
+#[test]
+fn a_late_answer_does_not_bring_back_a_lease_that_was_replaced() {
+    let mut lab = Lab::rolling(3, 1);
+    let mut ops = Console::open(&lab, "ops");
+    ops.set_image(&mut lab, "agent:v2");
+    let old = lab.lease.clone().unwrap();
+    ops.engine.observe(Event::LeaseGone, lab.now);
+    let new = LeaseFact { uid: "made anew".into(), resource_version: "900".into(), holder: None, ..old.clone() };
+    ops.engine.observe(Event::Lease(Box::new(new)), lab.now);
+    ops.engine.learn(Event::Lease(Box::new(old)), lab.now);
+    assert!(!ops.engine.lock.holds(), "that was the old one");
+}
