@@ -291,6 +291,9 @@ impl Maker {
             acts.extend(self.ruined_record(nodes));
         }
         if self.one_in(12) {
+            acts.extend(self.unlisted_lease());
+        }
+        if self.one_in(12) {
             acts.extend(self.unseen_flip());
         }
         if self.one_in(12) {
@@ -354,6 +357,17 @@ impl Maker {
         let asked_at = at.saturating_sub(self.secs(0..2));
         let asks = self.one_in(2).then(|| (asked_at, Act::Ask(self.rng.usize(0..2), self.step(nodes))));
         ruin.into_iter().chain(asks).collect()
+    }
+
+    /// The lease is deleted where a console cannot see it, and the log of that is gone by then: a new list does not name it.
+    fn unlisted_lease(&mut self) -> [(Duration, Act); 3] {
+        let (at, lasts) = (self.secs(4..self.calm.as_secs() / 2), self.secs(5..30));
+        let deleted_at = at + self.secs(2..5);
+        [
+            (at, Act::BreakWatch(self.rng.usize(0..2), Watched::Lease, lasts)),
+            (at + self.secs(0..2), Act::Compact),
+            (deleted_at, Act::Tamper(Tamper::Delete)),
+        ]
     }
 
     /// The strategy is set back where a console cannot see it, and somebody pauses there.
