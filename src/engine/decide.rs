@@ -363,8 +363,9 @@ impl Engine {
             return Some((PatchKind::Release, DaemonSetPatch::Release { original }));
         }
         if !self.is_adopted() {
-            // Nobody is fought; but where `OnDelete` is set by hand, only its original is missing.
-            let fought = self.progress.flipped && daemonset.strategy.kind == StrategyKind::RollingUpdate;
+            // Whoever set it back is answered by what is decided over a flip, and not where it is about to be handed back
+            // anyway; but where `OnDelete` is set by hand, only its original is missing.
+            let fought = self.progress.adopted && daemonset.strategy.kind == StrategyKind::RollingUpdate;
             return (!fought).then(|| (PatchKind::Adopt, self.adoption()));
         }
         let asked = intent.change.as_ref().filter(|_| self.is_observed());

@@ -1,14 +1,17 @@
 //! The DaemonSet itself: its strategy, that others set back, and its template.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::record;
 use crate::engine::Role;
-use crate::engine::command::{Command, Early};
+use crate::engine::command::{Command, Early, Step};
 use crate::engine::effect::{DaemonSetPatch, Effect};
 use crate::engine::event::{Event, WatchHealth, Watched};
 use crate::engine::facts::ConditionStatus;
 use crate::engine::lab::{Console, Lab};
+use crate::engine::quantity::IntOrPercent;
 
 /// A rollout whose record is gone left its annotation behind; somebody has changed the strategy since.
 #[test]
@@ -191,4 +194,49 @@ fn a_pause_calls_off_a_release() {
     assert_eq!(lab.daemonset.strategy.raw["type"], "OnDelete");
     let told = ops.settled.iter().find(|(settled, _)| *settled == release).map(|(_, result)| result.clone());
     assert!(told.unwrap().unwrap_err().contains("called off"));
+}
+
+/// It is complete, and somebody sets the strategy back before that is written down.
+#[test]
+fn what_is_about_to_be_handed_back_is_not_taken_over_again() {
+    let mut lab = Lab::rolling(1, 1);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.engine.command(Command::Step(Step::Partition(IntOrPercent::Int(0))), lab.now).unwrap();
+    let is_release = |effect: &Effect| match effect {
+        Effect::WriteLease { lease, .. } => {
+            lease.record.as_ref().is_some_and(|record| record.intent.releasing.is_some())
+        }
+        _ => false,
+    };
+    let mut held = None;
+    let until = lab.now + Duration::from_secs(60);
+    while held.is_none() && lab.now < until {
+        let effects = console.engine.decide(lab.now);
+        let at_rest = effects.is_empty();
+        for (id, effect) in effects {
+            if is_release(&effect) {
+                held = Some((id, effect));
+                continue;
+            }
+            let outcome = lab.apply(effect);
+            console.engine.outcome(id, outcome, lab.now);
+        }
+        lab.reconcile();
+        if at_rest {
+            lab.wait(1);
+            lab.kubelets();
+        }
+        console.hear(&lab);
+    }
+    let (id, effect) = held.expect("it is complete");
+    let set_back = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 3}});
+    lab.set_strategy(set_back.clone());
+    console.hear(&lab);
+    assert!(console.engine.decide(lab.now).is_empty(), "whoever set it back is not fought over its end");
+    let outcome = lab.apply(effect);
+    console.engine.outcome(id, outcome, lab.now);
+    console.run_for(&mut lab, 5);
+    assert_eq!(lab.daemonset.strategy.raw, set_back);
+    assert!(lab.lease.is_none_or(|lease| lease.record == Ok(None)), "it is over");
 }
