@@ -100,6 +100,7 @@ impl Drive<'_> {
         let edits_first = asks_for_edits(self.args);
         let (rollout, snapshot) = self.open(if edits_first { Role::Errand } else { Role::Driver }).await?;
         self.tell(&snapshot)?;
+        let snapshot = if self.args.take_over { snapshot } else { self.proof_of_life(&rollout).await? };
         if let (DriverView::Other { holder, .. }, false) = (&snapshot.driver, self.args.take_over) {
             return Err(driven_by(holder));
         }
@@ -125,6 +126,20 @@ impl Drive<'_> {
         self.close().await;
         let (rollout, _) = self.open(Role::Driver).await?;
         self.drive(&rollout).await
+    }
+
+    /// Waits until it shows whether whoever the lease names is alive: they renew it every few seconds, or not for a whole
+    /// lease.
+    async fn proof_of_life(&mut self, rollout: &Rollout) -> Result<Arc<Snapshot>, CliError> {
+        let mut snapshots = rollout.snapshots.clone();
+        loop {
+            let snapshot = snapshots.borrow_and_update().clone();
+            if !matches!(snapshot.driver, DriverView::Named { .. }) {
+                self.tell(&snapshot)?;
+                return Ok(snapshot);
+            }
+            snapshots.changed().await.map_err(|_gone| CliError::failed("the driver has stopped"))?;
+        }
     }
 
     async fn drive(&mut self, rollout: &Rollout) -> Result<Exit, CliError> {

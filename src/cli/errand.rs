@@ -146,6 +146,10 @@ fn advice(snapshot: &Snapshot) -> Vec<String> {
         DriverView::Nobody | DriverView::Lost { .. } if under_way => {
             lines.push(format!("Nobody drives: `rolldeck drive {target}` replaces pods, so does the console."));
         }
+        DriverView::Named { .. } if under_way => lines.push(format!(
+            "{}: if it is alive it carries it out, if not `rolldeck drive {target}` does.",
+            snapshot.driving()
+        )),
         DriverView::Other { holder, .. } if under_way => lines.push(format!("{holder} drives and carries it out.")),
         _ => {}
     }

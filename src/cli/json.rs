@@ -199,7 +199,8 @@ impl<'a> ManagedBy<'a> {
     }
 }
 
-/// Who drives: `state` is `you`, `other`, `lost`, `waiting`, `nobody` or `unknown`.
+/// Who drives: `state` is `you`, `other`, `lost`, `waiting`, `nobody`, `unknown`, or `named` where the Lease names somebody
+/// whom we have not seen renew it: then `renewedAt` is when they did last, by their clock.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Driver<'a> {
@@ -208,6 +209,8 @@ struct Driver<'a> {
     holder: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     seen_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    renewed_at: Option<Timestamp>,
 }
 
 impl<'a> Driver<'a> {
@@ -217,10 +220,15 @@ impl<'a> Driver<'a> {
             DriverView::Nobody => ("nobody", None, None),
             DriverView::You { renewed_at } => ("you", None, Some(*renewed_at)),
             DriverView::Waiting { holder } => ("waiting", holder.as_deref(), None),
+            DriverView::Named { holder, .. } => ("named", Some(&**holder), None),
             DriverView::Other { holder, seen_at } => ("other", Some(&**holder), Some(*seen_at)),
             DriverView::Lost { holder, seen_at } => ("lost", Some(&**holder), Some(*seen_at)),
         };
-        Self { state, holder, seen_at }
+        let renewed_at = match driver {
+            DriverView::Named { renewed_at, .. } => *renewed_at,
+            _ => None,
+        };
+        Self { state, holder, seen_at, renewed_at }
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) async fn rollout(
     }
 }
 
-/// Waits at most `patience` until all DaemonSets are listed.
+/// Waits at most `patience` until all DaemonSets are listed, and the leases that say who drives, as far as they can be.
 pub(crate) async fn fleet(
     fleet: &mut watch::Receiver<Arc<Fleet>>,
     place: Place<'_>,
@@ -67,6 +67,7 @@ pub(crate) async fn fleet(
     loop {
         let now = fleet.borrow_and_update().clone();
         match &now.health {
+            WatchHealth::Live if now.leases == WatchHealth::Loading => silent.heard(None),
             WatchHealth::Live => return Ok(now),
             WatchHealth::Forbidden { why } => {
                 let error = CliError::failed(format!("you may not list DaemonSets here: {why}"));

@@ -310,6 +310,7 @@ fn who(driver: &DriverView) -> (u8, Option<Str>) {
         DriverView::Waiting { holder } => (3, holder.clone()),
         DriverView::Other { holder, .. } => (4, Some(holder.clone())),
         DriverView::Lost { holder, .. } => (5, Some(holder.clone())),
+        DriverView::Named { holder, .. } => (6, Some(holder.clone())),
     }
 }
 

@@ -5,6 +5,7 @@ mod script;
 use insta::assert_snapshot;
 
 use super::error::Exit;
+use crate::engine::Str;
 use crate::engine::command::{Command, Danger, Refusal, Step, Takeover};
 use crate::engine::facts::StrategyKind;
 use crate::engine::record::{Halt, Paused};
@@ -379,6 +380,27 @@ async fn a_drive_does_not_push_in_front_of_another() {
     let told = script.run("drive ds/agent").await;
     assert_eq!(told.code, 7);
     assert!(told.error.contains("ops@bastion-2/7 took over"), "{}", told.error);
+}
+
+#[tokio::test]
+async fn a_drive_waits_until_it_shows_whether_the_driver_is_alive() {
+    let holder = Str::from("ops@bastion-2/7");
+    let mut named = script::held_by_nobody();
+    named.driver = DriverView::Named { holder: holder.clone(), renewed_at: Some(at(581)) };
+    let [mut alive, mut lost] = [named.clone(), named.clone()];
+    alive.driver = DriverView::Other { holder: holder.clone(), seen_at: at(0) };
+    lost.driver = DriverView::Lost { holder, seen_at: at(0) };
+
+    let script = Script::of(named.clone()).then(alive);
+    let told = script.run("drive ds/agent").await;
+    assert_eq!((told.code, script.asked().len()), (7, 0), "{}", told.text);
+    assert!(told.text.contains("ops@bastion-2/7 drove 19s ago by its clock"), "{}", told.text);
+
+    let mut halted = script::driving();
+    halted.phase = Phase::Halted;
+    let script = Script::of(named).then(lost).then(halted);
+    let told = script.run("drive ds/agent").await;
+    assert_eq!((told.code, script.asked().first()), (4, Some(&Command::Drive(Takeover::IfFree))), "{}", told.text);
 }
 
 #[tokio::test(start_paused = true)]

@@ -133,6 +133,8 @@ impl<T> Listed<T> {
 struct SeenLease {
     fact: LeaseFact,
     changed_at: Timestamp,
+    /// Its holder took or renewed it before our eyes.
+    seen_alive: bool,
 }
 
 impl SeenLease {
@@ -172,11 +174,13 @@ impl Known {
     /// A lease is alive as long as its holder renews it; an edit of its record by somebody else is no renewal.
     fn lease(&mut self, key: Key, fact: LeaseFact, now: Timestamp) {
         let lock = |fact: &LeaseFact| (fact.holder.clone(), fact.renewed_at, fact.transitions);
-        let changed_at = match self.leases.get(&key) {
-            Some(seen) if lock(&seen.fact) == lock(&fact) => seen.changed_at,
-            _ => now,
+        let (changed_at, seen_alive) = match self.leases.get(&key) {
+            Some(seen) if lock(&seen.fact) == lock(&fact) => (seen.changed_at, seen.seen_alive),
+            Some(_) => (now, true),
+            // One that is new since all were listed was made before our eyes.
+            None => (now, self.leases_health == WatchHealth::Live),
         };
-        self.leases.insert(key, SeenLease { fact, changed_at });
+        self.leases.insert(key, SeenLease { fact, changed_at, seen_alive });
     }
 
     fn next_expiry(&self, now: Timestamp) -> Option<Timestamp> {
@@ -204,14 +208,15 @@ impl Known {
             counters: daemonset.counters,
             strategy: strategy_words(daemonset),
             state: state(daemonset, lease.and_then(SeenLease::record)),
-            driven_by: self.driven_by(daemonset, lease.and_then(|lease| lease.driver(now)), us),
+            driven_by: self.driven_by(daemonset, lease.filter(|lease| lease.driver(now).is_some()), us),
         }
     }
 
-    fn driven_by(&self, daemonset: &LeanDaemonSet, driver: Option<&Str>, us: &Identity) -> DrivenBy {
-        match driver {
-            Some(driver) if us.is_us(driver) => DrivenBy::You,
-            Some(driver) => DrivenBy::Other(driver.clone()),
+    fn driven_by(&self, daemonset: &LeanDaemonSet, lease: Option<&SeenLease>, us: &Identity) -> DrivenBy {
+        match lease.and_then(|lease| Some((lease.fact.holder.as_ref()?, lease.seen_alive))) {
+            Some((driver, _)) if us.is_us(driver) => DrivenBy::You,
+            Some((driver, true)) => DrivenBy::Other(driver.clone()),
+            Some((driver, false)) => DrivenBy::Named(driver.clone()),
             None if daemonset.strategy == StrategyKind::RollingUpdate => DrivenBy::Controller,
             None if self.leases_health == WatchHealth::Live => DrivenBy::Nobody,
             None => DrivenBy::Unknown,
@@ -349,8 +354,10 @@ mod tests {
             known.observe(FleetEvent::Lease("edge".into(), "rolldeck-agent".into(), Box::new(lease)), now);
         };
         let driver = |known: &Known, now: Timestamp| known.view(now, &us).rows[0].driven_by.clone();
+        known.leases_health = WatchHealth::Loading;
         tell(&mut known, lease(Some("eve@there/9"), 1), at(0));
-        assert_eq!(driver(&known, at(14)), DrivenBy::Other("eve@there/9".into()));
+        known.leases_health = WatchHealth::Live;
+        assert_eq!(driver(&known, at(14)), DrivenBy::Named("eve@there/9".into()), "not seen alive yet");
         assert_eq!(known.next_expiry(at(14)), Some(at(15)));
         tell(&mut known, lease(Some("eve@there/9"), 2), at(14));
         assert_eq!(driver(&known, at(28)), DrivenBy::Other("eve@there/9".into()));

@@ -151,6 +151,8 @@ pub enum DrivenBy {
     You,
     /// Somebody's console.
     Other(crate::engine::Str),
+    /// Somebody's console by the word of the lease, which we have not seen them renew yet.
+    Named(crate::engine::Str),
     /// Not known: leases cannot be seen.
     Unknown,
 }
@@ -187,6 +189,7 @@ impl fmt::Display for FleetState {
 impl fmt::Display for DrivenBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Named(holder) => return write!(f, "{holder}?"),
             Self::Controller => "controller",
             Self::Nobody => "nobody",
             Self::You => "you",

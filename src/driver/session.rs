@@ -149,7 +149,9 @@ impl Identity {
         let host = printable(&rustix::system::uname().nodename().to_string_lossy());
         // Randomly keyed for every process: all that is asked of it is to differ.
         let process = RandomState::new().hash_one(std::process::id()) & 0xffff_ffff;
-        let process = format!("{}@{host}/{process:08x}", user.as_deref().unwrap_or("unknown"));
+        // Whatever has no name of its own, a job or a container, is at least not taken for another.
+        let user = user.unwrap_or_else(|| format!("uid{}", rustix::process::getuid().as_raw()));
+        let process = format!("{user}@{host}/{process:08x}");
         Self { process: process.into(), opened: Arc::default() }
     }
 

@@ -77,8 +77,10 @@ pub(crate) struct Lock {
     pub(crate) in_flight: Option<InFlight>,
     /// Writes whose answer was lost, oldest first: the record may show that they arrived all the same.
     lost: Vec<InFlight>,
-    /// When the lease last changed hands or was renewed, by our clock.
+    /// When the lease last changed hands or was renewed, by our clock; when it was first seen, if it never did since.
     changed_at: Timestamp,
+    /// Its holder took or renewed it before our eyes: it was alive then.
+    seen_alive: bool,
     /// When our last successful renewal was sent, by our clock.
     renewed_at: Option<Timestamp>,
     /// No write before this.
@@ -98,6 +100,7 @@ impl Lock {
             in_flight: None,
             lost: Vec::new(),
             changed_at: Timestamp::default(),
+            seen_alive: false,
             renewed_at: None,
             retry_at: Timestamp::default(),
             outdated: None,
@@ -115,10 +118,11 @@ impl Lock {
                 && known.renewed_at == fact.renewed_at
                 && known.transitions == fact.transitions;
             if !same {
-                self.changed_at = now;
+                (self.changed_at, self.seen_alive) = (now, true);
             }
         } else {
-            self.changed_at = now;
+            // One that we saw missing was made before our eyes.
+            (self.changed_at, self.seen_alive) = (now, self.known == Known::Absent);
         }
         if self.outdated.as_ref().is_some_and(|(outdated, _)| outdated.as_ref() != Some(&fact.resource_version)) {
             self.outdated = None;
@@ -347,8 +351,11 @@ impl Lock {
                 DriverView::You { renewed_at: self.renewed_at.unwrap_or(self.changed_at) }
             }
             (_, holder) if self.want == Want::Ask => DriverView::Waiting { holder: holder.cloned() },
-            (_, Some(holder)) if now < self.runs_out_at() => {
+            (_, Some(holder)) if now < self.runs_out_at() && self.seen_alive => {
                 DriverView::Other { holder: holder.clone(), seen_at: self.changed_at }
+            }
+            (Known::Present(fact), Some(holder)) if now < self.runs_out_at() => {
+                DriverView::Named { holder: holder.clone(), renewed_at: fact.renewed_at }
             }
             (_, holder) if waiting => DriverView::Waiting { holder: holder.cloned() },
             (_, Some(holder)) => DriverView::Lost { holder: holder.clone(), seen_at: self.changed_at },
@@ -388,6 +395,21 @@ mod tests {
         assert!(!lock.is_free(at(117)), "it renewed in between");
         assert!(lock.is_free(at(118)));
         assert!(matches!(lock.view(at(119)), DriverView::Lost { .. }));
+    }
+
+    #[test]
+    fn who_the_lease_names_is_not_alive_before_we_see_it() {
+        let mut lock = Lock::new("me".into(), Timing::default());
+        lock.observe(lease(Some("other"), 1, 0), at(100));
+        assert!(matches!(lock.view(at(101)), DriverView::Named { renewed_at: Some(_), .. }));
+        lock.observe(lease(Some("other"), 2, 0), at(101));
+        assert!(matches!(lock.view(at(101)), DriverView::Named { .. }), "somebody else edited the record");
+        lock.observe(lease(Some("other"), 3, 3_000), at(103));
+        assert!(matches!(lock.view(at(104)), DriverView::Other { .. }));
+        // One that is made before our eyes is alive.
+        lock.observe_absent();
+        lock.observe(LeaseFact { uid: "anew".into(), ..lease(Some("other"), 4, 0) }, at(105));
+        assert!(matches!(lock.view(at(105)), DriverView::Other { .. }));
     }
 
     #[test]

@@ -132,6 +132,14 @@ pub enum DriverView {
         /// Who holds it now, if anybody.
         holder: Option<Str>,
     },
+    /// Somebody else by the word of the Lease, whom we have not seen renew it yet: whether they are alive shows when they
+    /// do, every few seconds, or do not for a whole lease.
+    Named {
+        /// Their identity.
+        holder: Str,
+        /// When they renewed it last, by their own clock.
+        renewed_at: Option<Timestamp>,
+    },
     /// Somebody else.
     Other {
         /// Their identity.

@@ -72,7 +72,7 @@ fn paused_means_paused_whoever_said_it() {
     driver.partition(&mut lab, 0);
     driver.run_for(&mut lab, 3);
     let mut watcher = Console::open(&lab, "eve");
-    assert!(matches!(watcher.snapshot(&lab).driver, DriverView::Other { .. }));
+    assert!(matches!(watcher.snapshot(&lab).driver, DriverView::Named { .. }), "it has not seen it renew yet");
     watcher.ask(&mut lab, Command::Pause { why: Some("link down".into()) }).unwrap();
     let deleted = lab.deleted.len();
     // The driver has not heard of it: its next deletion is fenced by a write that must conflict.

@@ -103,6 +103,10 @@ impl fmt::Display for Driving<'_> {
             DriverView::You { .. } => f.write_str("you drive"),
             DriverView::Waiting { holder: Some(holder) } => write!(f, "waiting for {holder} to hand over"),
             DriverView::Waiting { holder: None } => f.write_str("waiting for the lease"),
+            DriverView::Named { holder, renewed_at: Some(at) } => {
+                write!(f, "{holder} drove {} ago by its clock", ago(at))
+            }
+            DriverView::Named { holder, renewed_at: None } => write!(f, "{holder} drives, or did"),
             DriverView::Other { holder, .. } => write!(f, "{holder} drives"),
             DriverView::Lost { holder, seen_at } => {
                 write!(f, "nobody drives: {holder} was last seen {} ago", ago(seen_at))

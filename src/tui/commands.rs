@@ -365,6 +365,7 @@ fn driven_by(model: &Model) -> DrivenBy {
     match driver(model) {
         Some(DriverView::You { .. }) => DrivenBy::You,
         Some(DriverView::Other { holder, .. }) => DrivenBy::Other(holder),
+        Some(DriverView::Named { holder, .. }) => DrivenBy::Named(holder),
         Some(DriverView::Nobody | DriverView::Lost { .. } | DriverView::Waiting { .. }) => DrivenBy::Nobody,
         Some(DriverView::Unknown) | None => DrivenBy::Unknown,
     }
@@ -373,7 +374,7 @@ fn driven_by(model: &Model) -> DrivenBy {
 pub(crate) fn drive(model: &mut Model, _: &str) -> Effects {
     match driver(model) {
         Some(DriverView::You { .. } | DriverView::Waiting { .. }) => stand_down(model, ""),
-        Some(DriverView::Other { .. } | DriverView::Lost { .. }) => {
+        Some(DriverView::Named { .. } | DriverView::Other { .. } | DriverView::Lost { .. }) => {
             dialog(model, Form::Plain { title: "Take over", command: Command::Drive(Takeover::Ask) })
         }
         _ => dialog(model, Form::Plain { title: "Drive", command: Command::Drive(Takeover::IfFree) }),

@@ -126,6 +126,10 @@ impl Script {
     /// Answers what it is asked; once told to drive, the other snapshots follow.
     async fn play(self, snapshots: watch::Sender<Arc<Snapshot>>, mut requests: mpsc::Receiver<Request>) {
         let mut rest = self.snapshots.iter().skip(1).cloned();
+        if matches!(self.snapshots[0].driver, DriverView::Named { .. }) {
+            // What that comes to shows by itself.
+            follow(&snapshots, &mut rest.by_ref().take(1)).await;
+        }
         while let Some(request) = requests.recv().await {
             match request {
                 Request::Preview(command, answer) => drop(answer.send(self.preview(&command))),

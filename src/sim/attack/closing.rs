@@ -14,7 +14,8 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     if let Some(revision) = good.filter(|_| goes_to_bad) {
         return Some(Command::Undo { to: revision.number });
     }
-    let drives = matches!(snapshot.driver, DriverView::You { .. } | DriverView::Other { .. });
+    let drives =
+        matches!(snapshot.driver, DriverView::You { .. } | DriverView::Named { .. } | DriverView::Other { .. });
     match &snapshot.phase {
         // Whoever released is gone: somebody has to bring it to its end.
         Phase::Releasing if !drives => Some(Command::Drive(Takeover::Ask)),

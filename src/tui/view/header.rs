@@ -121,7 +121,7 @@ fn who(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Span<'static> {
         DriverView::You { .. } => Role::Live,
         DriverView::Nobody if native || snapshot.started_at.is_none() => Role::Text,
         DriverView::Nobody | DriverView::Waiting { .. } | DriverView::Unknown => Role::Warn,
-        DriverView::Other { .. } => Role::Title,
+        DriverView::Named { .. } | DriverView::Other { .. } => Role::Title,
         DriverView::Lost { .. } => Role::Bad,
     };
     if cells < 80 {
@@ -131,7 +131,7 @@ fn who(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Span<'static> {
             DriverView::Nobody | DriverView::Lost { .. } => "nobody",
             DriverView::Waiting { .. } => "waiting",
             DriverView::Unknown => "unknown",
-            DriverView::Other { holder, .. } => holder,
+            DriverView::Named { holder, .. } | DriverView::Other { holder, .. } => holder,
         };
         return ink.span(fit(words, 10), role);
     }
@@ -343,7 +343,8 @@ fn budget(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>
 /// Why nothing moves: who paused and why, or what is to be done next.
 fn standstill(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Option<Line<'static>> {
     let snapshot = &*seen.snapshot;
-    let driven = matches!(snapshot.driver, DriverView::You { .. } | DriverView::Other { .. });
+    let driven =
+        matches!(snapshot.driver, DriverView::You { .. } | DriverView::Named { .. } | DriverView::Other { .. });
     let (words, role) = match &snapshot.phase {
         Phase::Paused(paused) => {
             let keys = if snapshot.counts.failed > 0 { "   C continues   U rolls back" } else { "   C continues" };
