@@ -169,8 +169,10 @@ impl Observer {
             if !self.may_run_on(name, trial.at) {
                 continue;
             }
+            // Who stood still, or could not see it, counts from when they saw it.
+            let starts_since = pod.never_ready_since.map(|since| since.max(self.blind_until));
             if node.ready {
-                if known(pod.failing_since, self.slack) || known(pod.never_ready_since, deadline) {
+                if known(pod.failing_since, self.slack) || known(starts_since, deadline) {
                     failing.insert(name.clone());
                 }
             } else if self.is_suspect(name, pod, trial) {
