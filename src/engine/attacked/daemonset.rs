@@ -1,10 +1,8 @@
 //! The DaemonSet itself: its strategy, that others set back, and its template.
 
-use std::time::Duration;
-
 use serde_json::json;
 
-use super::record;
+use super::{record, stand_still};
 use crate::engine::Role;
 use crate::engine::command::{Command, Early, Step};
 use crate::engine::effect::{DaemonSetPatch, Effect};
@@ -203,39 +201,20 @@ fn what_is_about_to_be_handed_back_is_not_taken_over_again() {
     let mut console = Console::open(&lab, "ops");
     console.set_image(&mut lab, "agent:v2");
     console.engine.command(Command::Step(Step::Partition(IntOrPercent::Int(0))), lab.now).unwrap();
-    let is_release = |effect: &Effect| match effect {
+    let held = stand_still(&mut lab, &mut console, |_, effect| match effect {
         Effect::WriteLease { lease, .. } => {
             lease.record.as_ref().is_some_and(|record| record.intent.releasing.is_some())
         }
         _ => false,
-    };
-    let mut held = None;
-    let until = lab.now + Duration::from_secs(60);
-    while held.is_none() && lab.now < until {
-        let effects = console.engine.decide(lab.now);
-        let at_rest = effects.is_empty();
-        for (id, effect) in effects {
-            if is_release(&effect) {
-                held = Some((id, effect));
-                continue;
-            }
-            let outcome = lab.apply(effect);
-            console.engine.outcome(id, outcome, lab.now);
-        }
-        lab.reconcile();
-        if at_rest {
-            lab.wait(1);
-            lab.kubelets();
-        }
-        console.hear(&lab);
-    }
-    let (id, effect) = held.expect("it is complete");
+    });
     let set_back = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 3}});
     lab.set_strategy(set_back.clone());
     console.hear(&lab);
     assert!(console.engine.decide(lab.now).is_empty(), "whoever set it back is not fought over its end");
-    let outcome = lab.apply(effect);
-    console.engine.outcome(id, outcome, lab.now);
+    for (id, effect) in held {
+        let outcome = lab.apply(effect);
+        console.engine.outcome(id, outcome, lab.now);
+    }
     console.run_for(&mut lab, 5);
     assert_eq!(lab.daemonset.strategy.raw, set_back);
     assert!(lab.lease.is_none_or(|lease| lease.record == Ok(None)), "it is over");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::record;
+use super::{record, stand_still};
 use crate::engine::Role;
 use crate::engine::command::{Command, CommandId, Step};
 use crate::engine::effect::{Effect, EffectError, EffectErrorKind};
@@ -67,25 +67,8 @@ fn what_a_driver_does_by_itself_does_not_undo_what_somebody_asked_meanwhile() {
     lab.broken.push("agent:v2".into());
     ops.set_image(&mut lab, "agent:v2");
     ops.partition(&mut lab, 0);
-    let mut halted = false;
-    let until = lab.now + Duration::from_secs(600);
-    while !halted && lab.now < until {
-        // Decided, and not sent: from then on it stands still.
-        let effects = ops.engine.decide(lab.now);
-        halted = ops.engine.progress.halt.is_some();
-        let at_rest = effects.is_empty();
-        for (id, effect) in effects.into_iter().filter(|_| !halted) {
-            let outcome = lab.apply(effect);
-            ops.engine.outcome(id, outcome, lab.now);
-        }
-        lab.reconcile();
-        if at_rest {
-            lab.wait(1);
-            lab.kubelets();
-        }
-        ops.hear(&lab);
-    }
-    assert!(halted, "the image is broken");
+    // Decided, and not sent: from then on it stands still.
+    stand_still(&mut lab, &mut ops, |engine, _| engine.progress.halt.is_some());
     let mut eve = Console::open_as(&lab, "eve", Role::Errand);
     eve.ask(&mut lab, Command::Pause { why: Some("let me look".into()) }).unwrap();
     lab.wait(3);
