@@ -64,6 +64,11 @@ pub struct Config {
     pub timing: Timing,
 }
 
+/// Whose an identity is, without what only tells processes apart: `ops@bastion` of `ops@bastion/3f9a1c`.
+pub fn person_of(identity: &str) -> &str {
+    identity.rsplit_once('/').map_or(identity, |(person, _)| person)
+}
+
 /// What an engine is there for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {

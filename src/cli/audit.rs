@@ -16,9 +16,9 @@ use super::error::{CliError, Exit};
 use super::output::Output;
 use crate::driver::audit::{self, AuditLog, Filter, Line};
 use crate::driver::{Clock, Rollout};
-use crate::engine::Str;
 use crate::engine::event::{Permission, Right};
 use crate::engine::snapshot::Snapshot;
+use crate::engine::{Str, person_of};
 
 /// Prints the log.
 pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Result<Exit, CliError> {
@@ -51,12 +51,8 @@ fn in_words(line: &Line) -> String {
     let time = line.at().map(|at| at.to_rfc3339().replace('T', " ")).unwrap_or_default();
     let text = |field| line.text(field).unwrap_or("?");
     // A rollout does by itself what it does in somebody's process.
-    let by = if line.text("by").is_some() { line.who().to_owned() } else { format!("({})", person(line.who())) };
+    let by = if line.text("by").is_some() { line.who().to_owned() } else { format!("({})", person_of(line.who())) };
     format!("{time}  {by}  {}/{}  {}", text("namespace"), text("name"), text("words"))
-}
-
-fn person(identity: &str) -> &str {
-    identity.rsplit_once('/').map_or(identity, |(person, _)| person)
 }
 
 /// What of the audit trail is not written, in words.

@@ -358,6 +358,7 @@ mod tests {
         tell(&mut known, lease(Some("eve@there/9"), 1), at(0));
         known.leases_health = WatchHealth::Live;
         assert_eq!(driver(&known, at(14)), DrivenBy::Named("eve@there/9".into()), "not seen alive yet");
+        assert_eq!(driver(&known, at(14)).to_string(), "eve@there?");
         assert_eq!(known.next_expiry(at(14)), Some(at(15)));
         tell(&mut known, lease(Some("eve@there/9"), 2), at(14));
         assert_eq!(driver(&known, at(28)), DrivenBy::Other("eve@there/9".into()));

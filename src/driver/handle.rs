@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::engine::Role;
 use crate::engine::command::{Command, Preview, Refusal};
 use crate::engine::snapshot::Snapshot;
+use crate::engine::{Role, person_of};
 
 /// A front end's hold on one rollout. Cheap to clone.
 ///
@@ -189,7 +189,10 @@ impl fmt::Display for FleetState {
 impl fmt::Display for DrivenBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Named(holder) => return write!(f, "{holder}?"),
+            // Without what tells processes apart: the question is not to be cut off.
+            Self::Named(holder) => {
+                return write!(f, "{}?", person_of(holder));
+            }
             Self::Controller => "controller",
             Self::Nobody => "nobody",
             Self::You => "you",

@@ -8,8 +8,8 @@ use tokio::sync::watch;
 
 use super::audit::{Log, Subject};
 use crate::cluster::{Note, Recorder};
-use crate::engine::Str;
 use crate::engine::happening::{Happening, Reach};
+use crate::engine::{Str, person_of};
 
 /// How long the last lines and Events may take once the rollout is let go of.
 const FINISH_WITHIN: Duration = Duration::from_secs(2);
@@ -78,7 +78,7 @@ impl Trail {
 impl Subject {
     /// What happened, for an Event: who, what, and from where.
     pub(super) fn note(&self, happening: &Happening) -> Note {
-        let person = self.identity.rsplit_once('/').map_or(&*self.identity, |(person, _)| person);
+        let person = person_of(&self.identity);
         let words = self.secrets.scrub(&happening.to_string()).into_owned();
         let origin = self.origin.words();
         let (says, from) = match &happening.by {

@@ -20,7 +20,7 @@ use super::lock::Want;
 use super::machine::{Engine, Needs, PatchKind, Pending};
 use super::record::Intent;
 use super::time::Timestamp;
-use super::{Role, Str};
+use super::{Role, Str, person_of};
 
 /// As many happenings are kept to be shown.
 const KEPT: usize = 256;
@@ -122,7 +122,7 @@ impl Engine {
         if told.identity == self.config().identity || self.chronicle.ring.iter().any(known) {
             return;
         }
-        let person = told.identity.rsplit_once('/').map_or(&*told.identity, |(person, _)| person);
+        let person = person_of(&told.identity);
         let theirs = fact.message.strip_prefix(person).and_then(|rest| rest.strip_prefix(": "));
         self.chronicle.keep(Happening {
             at: self.view.our_time(fact.at),

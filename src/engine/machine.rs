@@ -20,7 +20,7 @@ use super::record::{By, Change, Direction, Gates, Intent, ORIGINAL_STRATEGY, Pro
 use super::snapshot::{BudgetView, Replacer, Snapshot};
 use super::time::Timestamp;
 use super::view::{NodeIx, View};
-use super::{Config, Role, Str};
+use super::{Config, Role, Str, person_of};
 
 /// The state machine of one rollout.
 #[derive(Debug)]
@@ -489,7 +489,7 @@ impl Engine {
 
     /// Who acts, as it is recorded: the identity without what only tells processes apart.
     pub(crate) fn actor(&self) -> Str {
-        self.config.identity.rsplit_once('/').map_or(&*self.config.identity, |(person, _)| person).into()
+        person_of(&self.config.identity).into()
     }
 
     pub(crate) fn strategy(&self) -> StrategyKind {

@@ -14,6 +14,7 @@ use std::fmt;
 use super::event::WatchHealth;
 use super::facts::StrategyKind;
 use super::image::version_of;
+use super::person_of;
 use super::record::{Direction, Finish, OnFailure, OnFlip};
 use super::snapshot::{
     BudgetView, DriverView, ImageChange, Phase, PlanView, Replacer, RevisionView, Snapshot, WatchView,
@@ -103,10 +104,14 @@ impl fmt::Display for Driving<'_> {
             DriverView::You { .. } => f.write_str("you drive"),
             DriverView::Waiting { holder: Some(holder) } => write!(f, "waiting for {holder} to hand over"),
             DriverView::Waiting { holder: None } => f.write_str("waiting for the lease"),
-            DriverView::Named { holder, renewed_at: Some(at) } => {
-                write!(f, "{holder} drove {} ago by its clock", ago(at))
+            DriverView::Named { holder, renewed_at } => {
+                // Without what tells processes apart: when is what matters, and headers are narrow.
+                let person = person_of(holder);
+                match renewed_at {
+                    Some(at) => write!(f, "{person} drove {} ago by its clock", ago(at)),
+                    None => write!(f, "{person} drives, or did"),
+                }
             }
-            DriverView::Named { holder, renewed_at: None } => write!(f, "{holder} drives, or did"),
             DriverView::Other { holder, .. } => write!(f, "{holder} drives"),
             DriverView::Lost { holder, seen_at } => {
                 write!(f, "nobody drives: {holder} was last seen {} ago", ago(seen_at))
