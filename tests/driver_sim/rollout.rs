@@ -255,7 +255,7 @@ async fn a_driver_that_dies_is_succeeded() {
 
     let session = cluster.session().await;
     let rollout = open(&session).await;
-    assert!(matches!(rollout.snapshot().driver, DriverView::Other { .. }), "{:?}", rollout.snapshot().driver);
+    assert!(matches!(rollout.snapshot().driver, DriverView::Named { .. }), "{:?}", rollout.snapshot().driver);
     let lost = until(&rollout, "the lease runs out", |is| matches!(is.driver, DriverView::Lost { .. })).await;
     assert_eq!(lost.counts.updated, 2, "nothing was updated meanwhile");
     rollout.command(Command::Drive(Takeover::IfFree)).await.unwrap();
