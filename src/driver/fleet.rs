@@ -272,7 +272,7 @@ fn state(daemonset: &LeanDaemonSet, record: Option<&Record>) -> FleetState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::record::{Halt, Intent, Paused, Progress};
+    use crate::engine::record::{Halt, Paused};
 
     fn daemonset(updated: u32, available: u32) -> LeanDaemonSet {
         LeanDaemonSet {
@@ -292,8 +292,7 @@ mod tests {
     }
 
     fn record(change: impl FnOnce(&mut Record)) -> Record {
-        let mut record =
-            Record { version: 1, intent: Intent::default(), progress: Progress::default(), marks: Vec::new() };
+        let mut record = Record { version: 1, ..Record::default() };
         change(&mut record);
         record
     }

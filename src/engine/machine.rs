@@ -446,10 +446,11 @@ impl Engine {
     /// The record as it will be once all edits are saved.
     pub(crate) fn record(&self) -> Option<Record> {
         let intent = self.recorded_intent()?.into_owned();
-        let mut marks = self.lock.record().map(|record| record.marks.clone()).unwrap_or_default();
+        let saved = self.lock.record().cloned().unwrap_or_default();
+        let mut marks = saved.marks.clone();
         marks.extend(self.mark());
         marks.drain(..marks.len().saturating_sub(Record::MARKS));
-        Some(Record { version: Record::VERSION, intent, progress: self.progress.clone(), marks })
+        Some(Record { version: Record::VERSION, intent, progress: self.progress.clone(), marks, ..saved })
     }
 
     /// What tells the next write of the lease from all others, if it carries any edit.

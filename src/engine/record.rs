@@ -3,12 +3,17 @@
 //! It has two parts, like spec and status. The [`Intent`] is what operators want; anyone with permission edits it, by
 //! compare-and-swap. The [`Progress`] is what the driver learnt and the cluster cannot tell again; only the holder of
 //! the lease writes it. Neither grows with the fleet: only exceptions and clocks are stored.
+//!
+//! Fields that a newer rolldeck added survive what an older one writes ([`unknown`]).
+
+mod unknown;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
+pub use self::unknown::UnknownFields;
 use super::Str;
 use super::image::ImageRef;
 use super::labels::Selector;
@@ -34,11 +39,15 @@ pub fn lease_name(daemonset: &str) -> String {
 }
 
 /// The record of one rollout.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
     /// The format's version; this code writes and reads 1.
     pub version: u32,
+    /// `metadata.uid` of the DaemonSet that it is about: of another one of the same name it says nothing. `None` in records
+    /// of an older rolldeck: those are believed, and get it with the next write.
+    #[serde(default)]
+    pub daemonset_uid: Option<Str>,
     /// What operators want.
     pub intent: Intent,
     /// What the driver learnt.
@@ -46,8 +55,36 @@ pub struct Record {
     pub progress: Progress,
     /// Marks of the last writes that carried what was asked or decided, oldest first, at most [`Record::MARKS`]. Whoever
     /// lost the answer to one finds here that it arrived, whatever others made of the record since.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub marks: Vec<Str>,
+    /// What a newer rolldeck wrote beside all that.
+    #[serde(skip)]
+    pub unknown: UnknownFields,
+}
+
+/// A [`Record`] as far as this code knows its fields.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct KnownFields<'a> {
+    version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    daemonset_uid: Option<&'a Str>,
+    intent: &'a Intent,
+    progress: &'a Progress,
+    #[serde(skip_serializing_if = "<[Str]>::is_empty")]
+    marks: &'a [Str],
+}
+
+impl Serialize for Record {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let known = self.known_fields();
+        if self.unknown.is_empty() {
+            return known.serialize(serializer);
+        }
+        let mut all = serde_json::to_value(known).map_err(serde::ser::Error::custom)?;
+        self.unknown.put_into(&mut all);
+        all.serialize(serializer)
+    }
 }
 
 impl Record {
@@ -61,16 +98,27 @@ impl Record {
     /// # Errors
     /// Says what is wrong with it, or that a newer rolldeck wrote it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let record: Self = serde_json::from_str(text).map_err(|error| format!("annotation {RECORD}: {error}"))?;
-        if record.version == Self::VERSION {
-            Ok(record)
-        } else {
-            Err(format!(
+        let unreadable = |error: serde_json::Error| format!("annotation {RECORD}: {error}");
+        let mut record: Self = serde_json::from_str(text).map_err(unreadable)?;
+        if record.version != Self::VERSION {
+            return Err(format!(
                 "annotation {RECORD} has version {}, this rolldeck reads {}: use the rolldeck that wrote it",
                 record.version,
                 Self::VERSION
-            ))
+            ));
         }
+        // Most were written by this version.
+        let known = serde_json::to_string(&record.known_fields()).map_err(unreadable)?;
+        if known != text {
+            let known = serde_json::to_value(record.known_fields()).map_err(unreadable)?;
+            record.unknown = UnknownFields::of(&serde_json::from_str(text).map_err(unreadable)?, &known);
+        }
+        Ok(record)
+    }
+
+    fn known_fields(&self) -> KnownFields<'_> {
+        let Self { version, daemonset_uid, intent, progress, marks, unknown: _ } = self;
+        KnownFields { version: *version, daemonset_uid: daemonset_uid.as_ref(), intent, progress, marks }
     }
 }
 
@@ -382,8 +430,8 @@ mod tests {
                 partition: IntOrPercent::Int(18),
                 ..Intent::default()
             },
-            progress: Progress::default(),
             marks: vec!["00c0ffee".into()],
+            ..Record::default()
         };
         let text = serde_json::to_string(&record).unwrap();
         assert!(text.contains(r#""change":{"images":{"agent":"agent:v2"}}"#), "{text}");

@@ -1,5 +1,7 @@
 //! The promises, in a test tube. Each is attacked at scale elsewhere; here each is said once, readably.
 
+mod record;
+
 use serde_json::json;
 
 use super::Role;

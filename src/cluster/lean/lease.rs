@@ -68,7 +68,6 @@ pub(crate) fn lease_object(mut object: Value, write: &LeaseWrite) -> Result<Valu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::record::Intent;
 
     fn write() -> LeaseWrite {
         LeaseWrite {
@@ -77,12 +76,7 @@ mod tests {
             acquired_at: Timestamp::parse("2026-11-21T14:00:00Z").ok(),
             renewed_at: Timestamp::parse("2026-11-21T14:00:03.5Z").ok(),
             transitions: 2,
-            record: Some(Record {
-                version: 1,
-                intent: Intent::default(),
-                progress: Default::default(),
-                marks: Vec::new(),
-            }),
+            record: Some(Record { version: 1, ..Record::default() }),
         }
     }
 

@@ -3,7 +3,7 @@ use serde_json::Value;
 use super::super::native::Native;
 use super::super::scripted::{Says, Scripted};
 use super::*;
-use crate::engine::record::{Intent, Progress, Record};
+use crate::engine::record::Record;
 
 async fn writer(script: Vec<Says>) -> (Writer, Scripted) {
     let server = Scripted::new(script).await;
@@ -42,12 +42,7 @@ fn lease_write() -> LeaseWrite {
         acquired_at: None,
         renewed_at: None,
         transitions: 0,
-        record: Some(Record {
-            version: 1,
-            intent: Intent::default(),
-            progress: Progress::default(),
-            marks: Vec::new(),
-        }),
+        record: Some(Record { version: 1, ..Record::default() }),
     }
 }
 
