@@ -35,6 +35,7 @@ pub mod ownership;
 mod plan;
 pub mod quantity;
 pub mod record;
+mod recreated;
 mod report;
 mod sight;
 pub mod snapshot;

@@ -327,6 +327,8 @@ impl AlarmLine {
             Alarm::Blind { .. } => "blind",
             Alarm::WriteFailing { .. } => "writeFailing",
             Alarm::RecordUnreadable { .. } => "recordUnreadable",
+            Alarm::ForeignRecord => "foreignRecord",
+            Alarm::BeingDeleted => "beingDeleted",
         };
         Self { kind, text: alarm.to_string(), holding: alarm.holding().map(str::to_owned) }
     }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::bucket::Bucket;
 use super::http::{Call, Failure, Http, with_query};
-use super::lean::{Interner, PodWire, lease_fact, lease_object};
+use super::lean::{Interner, PodWire, lease_fact, lease_object, set_owner};
 use super::recorder::{self, Recorder};
 use super::subjects::{Shared, SharedWorkload};
 use crate::engine::Str;
@@ -145,12 +145,8 @@ impl Writer {
         let made = async {
             let owner = self.owner().await?;
             let (api_version, kind) = self.workload.api_kind();
-            let object = json!({"metadata": {
-                "name": lease_name(&self.name),
-                "namespace": &*self.namespace,
-                // Without `controller` and `blockOwnerDeletion`: that needs rights on the owner's finalizers.
-                "ownerReferences": [{"apiVersion": api_version, "kind": kind, "name": &*self.name, "uid": &*owner}],
-            }});
+            let mut object = json!({"metadata": {"name": lease_name(&self.name), "namespace": &*self.namespace}});
+            set_owner(&mut object, (api_version, kind), &self.name, &owner);
             lease_object(object, write).map_err(|error| Failure::Malformed(error.to_string()))
         };
         let object = match made.await {
@@ -177,10 +173,14 @@ impl Writer {
                 Err(failure) => return Executed::only(Err(unsent(&what, &failure))),
             },
         };
-        let object = match lease_object(base, write) {
+        let mut object = match lease_object(base, write) {
             Ok(object) => object,
             Err(failure) => return Executed::only(Err(unsent(&what, &Failure::Malformed(failure.to_string())))),
         };
+        // One that is left over from an earlier DaemonSet of this name would go with that one.
+        if let Some(owner) = write.record.as_ref().and_then(|record| record.daemonset_uid.as_deref()) {
+            set_owner(&mut object, self.workload.api_kind(), &self.name, owner);
+        }
         let answer = self.send(Method::PUT, &path, "application/json", &object).await;
         self.lease_written(&what, answer).await
     }

@@ -147,8 +147,10 @@ impl SeenLease {
         self.fact.holder.as_ref().filter(|_| now < self.runs_out_at())
     }
 
-    fn record(&self) -> Option<&Record> {
-        self.fact.record.as_ref().ok()?.as_ref()
+    /// Its record, unless that is of an earlier DaemonSet of that name.
+    fn record_of(&self, daemonset: &LeanDaemonSet) -> Option<&Record> {
+        let record = self.fact.record.as_ref().ok()?.as_ref()?;
+        record.daemonset_uid.as_ref().is_none_or(|uid| *uid == daemonset.uid).then_some(record)
     }
 }
 
@@ -207,7 +209,7 @@ impl Known {
             name: daemonset.name.clone(),
             counters: daemonset.counters,
             strategy: strategy_words(daemonset),
-            state: state(daemonset, lease.and_then(SeenLease::record)),
+            state: state(daemonset, lease.and_then(|lease| lease.record_of(daemonset))),
             driven_by: self.driven_by(daemonset, lease.filter(|lease| lease.driver(now).is_some()), us),
         }
     }
@@ -278,6 +280,7 @@ mod tests {
         LeanDaemonSet {
             namespace: "edge".into(),
             name: "agent".into(),
+            uid: "uid".into(),
             strategy: StrategyKind::OnDelete,
             max_unavailable: Some(IntOrPercent::Int(1)),
             max_surge: Some(IntOrPercent::Int(0)),
@@ -308,6 +311,28 @@ mod tests {
             transitions: 0,
             record: Ok(Some(record(|_| {}))),
         }
+    }
+
+    #[test]
+    fn a_record_of_an_earlier_daemonset_says_nothing_about_this_one() {
+        let at = Timestamp::default();
+        let paused = |uid: Option<&str>| {
+            let record = record(|record| {
+                record.daemonset_uid = uid.map(Str::from);
+                record.intent.paused = Some(Paused { by: "ada".into(), at, why: None });
+            });
+            SeenLease {
+                fact: LeaseFact { record: Ok(Some(record)), ..lease(None, 0) },
+                changed_at: at,
+                seen_alive: false,
+            }
+        };
+        let shown = |uid| {
+            let (lease, daemonset) = (paused(uid), daemonset(5, 20));
+            state(&daemonset, lease.record_of(&daemonset)).to_string()
+        };
+        assert_eq!((shown(Some("uid")), shown(None)), ("paused".to_owned(), "paused".to_owned()));
+        assert_ne!(shown(Some("earlier")), "paused");
     }
 
     #[test]

@@ -78,6 +78,9 @@ impl Engine {
         if handover.is_some_and(|handover| handover.by != self.config().identity) {
             self.lock.want = Want::No;
         }
+        if self.is_being_deleted() {
+            return;
+        }
         if intent.releasing.is_some() && self.release_is_done() {
             self.tell_released();
             self.edit(None, Edit::End);
@@ -315,7 +318,7 @@ impl Engine {
         let intent = self.recorded_intent();
         let over = intent.is_none();
         if (self.lock.want == Want::No || over) && !self.deletions_unanswered() && self.patching.is_none() {
-            return Some(self.lock.give_back(self.record()));
+            return Some(self.lock.give_back(self.record_to_write()));
         }
         let news = match (self.lock.record(), intent) {
             (Some(saved), Some(intent)) => saved.intent != *intent || saved.progress != self.progress,

@@ -28,8 +28,9 @@ pub enum Event {
     NodeGone(Str),
     /// A pod as it is now.
     Pod(Box<PodFact>),
-    /// The pod with this uid is gone.
-    PodGone(Str),
+    /// The pod with this uid is gone from what is watched, as of this resource version where that is a number: it was
+    /// deleted, or a label was taken away from it by which it was selected.
+    PodGone(Str, Option<u64>),
     /// An event about a pod or the DaemonSet.
     Cluster(Box<ClusterEvent>),
     /// The Lease with lock and record as it is now.
@@ -57,7 +58,7 @@ impl Event {
             Self::DaemonSet(_) | Self::DaemonSetGone => Some(Watched::DaemonSet),
             Self::Revision(_) | Self::RevisionGone(_) => Some(Watched::Revisions),
             Self::Node(_) | Self::NodeGone(_) => Some(Watched::Nodes),
-            Self::Pod(_) | Self::PodGone(_) => Some(Watched::Pods),
+            Self::Pod(_) | Self::PodGone(..) => Some(Watched::Pods),
             Self::Cluster(_) => Some(Watched::Events),
             Self::Lease(_) | Self::LeaseGone => Some(Watched::Lease),
             Self::Listing(watched) | Self::Listed(watched, _) | Self::Heard(watched) => Some(*watched),

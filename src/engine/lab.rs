@@ -127,7 +127,7 @@ impl Lab {
             self.revisions.push(RevisionFact {
                 name: format!("agent-{hash}").into(),
                 hash,
-                owner: Some("ds".into()),
+                owner: Some(self.daemonset.uid.clone()),
                 template,
                 ..RevisionFact::default()
             });
@@ -166,7 +166,7 @@ impl Lab {
             name: format!("agent-{}", self.serial).into(),
             resource_version: self.version.to_string().into(),
             node: Some(node.into()),
-            owner: Some("ds".into()),
+            owner: Some(self.daemonset.uid.clone()),
             revision: Some(revision.hash),
             created_at: self.now,
             phase: if broken { PodPhase::Pending } else { PodPhase::Running },
@@ -196,6 +196,35 @@ impl Lab {
         let pod = pod.clone();
         self.log.push(Event::Pod(Box::new(pod)));
         self.measure();
+    }
+
+    /// Somebody deletes the DaemonSet, and something still holds it.
+    pub(crate) fn begin_deletion(&mut self) {
+        self.daemonset.deleting = true;
+        self.touch_daemonset();
+    }
+
+    /// The DaemonSet goes and leaves its pods behind (`--cascade=orphan`), and the same manifest is applied again: another
+    /// object of that name, which adopts them.
+    pub(crate) fn recreate(&mut self, strategy: Value) {
+        self.version += 1;
+        self.log.push(Event::DaemonSetGone);
+        self.daemonset.uid = format!("ds{}", self.version).into();
+        self.daemonset.deleting = false;
+        self.daemonset.generation = 0;
+        self.daemonset.observed_generation = 0;
+        self.set_original(None);
+        self.set_strategy(strategy);
+        let uid = self.daemonset.uid.clone();
+        for revision in &mut self.revisions {
+            revision.owner = Some(uid.clone());
+            self.log.push(Event::Revision(Box::new(revision.clone())));
+        }
+        let nodes: Vec<Str> = self.pods.values().filter_map(|pod| pod.node.clone()).collect();
+        for node in nodes {
+            self.change_pod(&node, |pod| pod.owner = Some(uid.clone()));
+        }
+        self.reconcile();
     }
 
     pub(crate) fn set_ready(&mut self, node: &str, ready: bool) {
@@ -302,8 +331,12 @@ impl Lab {
         let going: Vec<PodFact> = self.pods.values().filter(|pod| pod.deletion_at.is_some()).cloned().collect();
         for pod in going {
             self.pods.remove(&pod.uid);
-            self.log.push(Event::PodGone(pod.uid.clone()));
-            self.create_pod(&pod.node.unwrap());
+            self.version += 1;
+            self.log.push(Event::PodGone(pod.uid.clone(), Some(self.version)));
+            // Its controller does nothing for one that is being deleted.
+            if !self.daemonset.deleting {
+                self.create_pod(&pod.node.unwrap());
+            }
         }
     }
 

@@ -72,6 +72,8 @@ pub(crate) struct Lock {
     pub(crate) timing: Timing,
     pub(crate) want: Want,
     pub(crate) known: Known,
+    /// `metadata.uid` of the DaemonSet that was seen last, be it gone by now: a record of another one is none of it.
+    pub(crate) daemonset: Option<Str>,
     /// The uid of the last one that was gone.
     gone: Option<Str>,
     pub(crate) in_flight: Option<InFlight>,
@@ -96,6 +98,7 @@ impl Lock {
             timing,
             want: Want::No,
             known: Known::Nothing,
+            daemonset: None,
             gone: None,
             in_flight: None,
             lost: Vec::new(),
@@ -184,12 +187,25 @@ impl Lock {
         self.lost.clear();
     }
 
-    /// The lease's record, as far as it can be read.
+    /// The lease's record, as far as it can be read and is not of another DaemonSet.
     pub(crate) fn record(&self) -> Option<&Record> {
+        self.any_record().filter(|record| !self.is_foreign(record))
+    }
+
+    /// The lease's record, where it is of another DaemonSet of the same name.
+    pub(crate) fn foreign_record(&self) -> Option<&Record> {
+        self.any_record().filter(|record| self.is_foreign(record))
+    }
+
+    fn any_record(&self) -> Option<&Record> {
         match &self.known {
             Known::Present(fact) => fact.record.as_ref().ok()?.as_ref(),
             Known::Nothing | Known::Absent => None,
         }
+    }
+
+    fn is_foreign(&self, record: &Record) -> bool {
+        self.daemonset.as_ref().zip(record.daemonset_uid.as_ref()).is_some_and(|(seen, named)| seen != named)
     }
 
     /// Why the record cannot be read.

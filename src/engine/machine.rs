@@ -260,9 +260,11 @@ impl Engine {
                 }
                 self.view.observe(Event::Pod(fact), now);
             }
-            Event::PodGone(uid) => {
-                self.deletions.remove(&uid);
-                self.view.observe(Event::PodGone(uid), now);
+            Event::PodGone(uid, version) => {
+                self.view.observe(Event::PodGone(uid.clone(), version), now);
+                if !self.view.has_pod(&uid) {
+                    self.deletions.remove(&uid);
+                }
             }
             Event::Listed(Watched::Pods, _) => {
                 self.view.observe(event, now);
@@ -403,6 +405,7 @@ impl Engine {
         if !self.dirty && self.fresh_until.is_none_or(|until| now < until) {
             return;
         }
+        self.follow_daemonset();
         if !self.lock.holds() {
             match self.lock.record() {
                 Some(record) if record.progress == self.progress => {}
@@ -450,7 +453,9 @@ impl Engine {
         let mut marks = saved.marks.clone();
         marks.extend(self.mark());
         marks.drain(..marks.len().saturating_sub(Record::MARKS));
-        Some(Record { version: Record::VERSION, intent, progress: self.progress.clone(), marks, ..saved })
+        let daemonset_uid = self.lock.daemonset.clone().or_else(|| saved.daemonset_uid.clone());
+        let progress = self.progress.clone();
+        Some(Record { version: Record::VERSION, daemonset_uid, intent, progress, marks, ..saved })
     }
 
     /// What tells the next write of the lease from all others, if it carries any edit.
@@ -592,6 +597,7 @@ impl Engine {
         let recorded = self.is_recorded();
         let held = match self.strategy() {
             _ if self.view.daemonset.is_none() => Some(Hold::Preparing),
+            _ if self.is_being_deleted() => Some(Hold::BeingDeleted),
             StrategyKind::RollingUpdate if !recorded || self.progress.adopted => Some(Hold::Native),
             StrategyKind::OnDelete if !recorded => Some(Hold::NoRollout),
             _ if self.is_halted(intent) => Some(Hold::Halted),

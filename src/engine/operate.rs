@@ -133,6 +133,11 @@ impl Engine {
         if let Some(why) = self.lock.record_error() {
             return Err(Refusal::NotNow(format!("the rollout's record cannot be read: {why}")));
         }
+        if self.is_being_deleted() {
+            let why =
+                "the DaemonSet is being deleted: nothing can be rolled out any more; once it is gone, make a new one";
+            return Err(Refusal::NotNow(why.into()));
+        }
         match self.too_stale_to_judge(now) {
             Some(why) => Err(Refusal::Stale(why)),
             None => Ok(()),
@@ -285,6 +290,10 @@ impl Engine {
 
     fn resolve_release(&self, early: Early, by: By) -> Result<Resolved, Refusal> {
         let saved = self.view.daemonset.as_ref().is_some_and(Self::has_saved_strategy);
+        if !saved && !self.is_recorded() && self.lock.foreign_record().is_some() {
+            let says = "the record of the earlier DaemonSet is dropped".to_owned();
+            return Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, Danger::None));
+        }
         if !saved && !self.is_recorded() {
             return Err(Refusal::NotNow("it is not adopted: there is nothing to release".into()));
         }

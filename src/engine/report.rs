@@ -81,6 +81,9 @@ impl Engine {
         if self.view.presence == Presence::Loading || (self.view.presence == Presence::Present && !loaded) {
             return Phase::Loading;
         }
+        if self.is_being_deleted() {
+            return Phase::Held;
+        }
         let rows = || self.assessment.rows();
         let settled = rows().filter(|row| row.in_fleet).all(|row| row.at_target && row.available);
         if !recorded {
@@ -214,6 +217,12 @@ impl Engine {
         alarms.extend(self.flip_alarm(intent, now).filter(|_| recorded));
         if let Some(why) = self.lock.record_error() {
             alarms.push(Alarm::RecordUnreadable { why: why.clone() });
+        }
+        if self.lock.foreign_record().is_some() && daemonset.is_some() {
+            alarms.push(Alarm::ForeignRecord);
+        }
+        if self.is_being_deleted() {
+            alarms.push(Alarm::BeingDeleted);
         }
         if self.is_halted(intent)
             && let Some(halt) = &self.progress.halt

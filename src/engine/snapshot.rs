@@ -354,6 +354,10 @@ pub enum Alarm {
         /// Why.
         why: Str,
     },
+    /// The record on the Lease is of an earlier DaemonSet of the same name: nothing is driven by it.
+    ForeignRecord,
+    /// The DaemonSet is being deleted: its controller makes no pod any more.
+    BeingDeleted,
 }
 
 /// One node.
@@ -434,6 +438,8 @@ pub enum Hold {
     Native,
     /// The DaemonSet is being adopted, or its template changed.
     Preparing,
+    /// The DaemonSet is being deleted: what is taken away does not come back.
+    BeingDeleted,
     /// Nobody drives.
     NobodyDrives,
     /// Paused.

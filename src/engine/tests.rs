@@ -1,6 +1,8 @@
 //! The promises, in a test tube. Each is attacked at scale elsewhere; here each is said once, readably.
 
+mod quarantine;
 mod record;
+mod recreated;
 
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! What has been observed: the facts, joined by node, with what only an observer knows (when it first saw something).
 //!
 //! Within one kind a later fact wins; a fact whose resource version is older than what is known is passed over, and a
-//! pod that is gone stays gone, so that a stale list or a late event cannot bring back the past.
+//! pod that is gone stays gone until a newer fact shows it, so that a stale list or a late event cannot bring back the past.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -76,10 +76,12 @@ pub(crate) struct View {
     pod_index: HashMap<Str, PodIx>,
     free: Vec<PodIx>,
     /// The newest resource versions that were told.
+    newest_daemonset: Option<u64>,
     newest_pod: Option<u64>,
     newest_node: Option<u64>,
     tombstones: VecDeque<Str>,
-    gone: HashSet<Str>,
+    /// Pods that are gone, by uid, each with the resource version as of which it is, where that was told as a number.
+    gone: HashMap<Str, Option<u64>>,
     pulls: HashMap<Str, PullNote>,
     pub(crate) sight: Sight,
     listed_revisions: HashSet<Str>,
@@ -118,10 +120,11 @@ impl Default for View {
             pods: Vec::new(),
             pod_index: HashMap::new(),
             free: Vec::new(),
+            newest_daemonset: None,
             newest_pod: None,
             newest_node: None,
             tombstones: VecDeque::new(),
-            gone: HashSet::new(),
+            gone: HashMap::new(),
             pulls: HashMap::new(),
             sight: Sight::default(),
             listed_revisions: HashSet::new(),
@@ -165,7 +168,7 @@ impl View {
                 }
             }
             Event::Pod(fact) => self.pod_is(*fact, now),
-            Event::PodGone(uid) => self.pod_gone(&uid),
+            Event::PodGone(uid, version) => self.pod_gone(&uid, version),
             Event::Cluster(event) => self.cluster_event(&event),
             Event::Listing(watched) => self.begin_listing(watched),
             Event::Listed(watched, version) => self.end_listing(watched, version),
@@ -271,6 +274,16 @@ impl View {
         if known.is_some_and(|known| is_older(&fact.resource_version, &known.resource_version)) {
             return;
         }
+        // One that is gone is not brought back by what was told of it late.
+        let version = fact.resource_version.parse().ok();
+        if version.zip(self.newest_daemonset).is_some_and(|(told, newest)| told < newest) {
+            return;
+        }
+        if self.daemonset.as_ref().is_some_and(|known| known.uid != fact.uid) {
+            (self.replaced_unready, self.not_created) = (0, None);
+        }
+        self.newest_daemonset = self.newest_daemonset.max(version);
+        let known = self.daemonset.as_ref().filter(|known| known.uid == fact.uid);
         let template_changed = known.is_none_or(|known| known.template != fact.template);
         self.touched.all |= template_changed || known.is_none_or(|known| known.min_ready_secs != fact.min_ready_secs);
         self.presence = Presence::Present;

@@ -34,7 +34,8 @@ impl Subject for Pods {
     }
 
     fn deleted(&mut self, wire: PodWire<'_>) -> Option<Event> {
-        Some(Event::PodGone(text(&wire.metadata.uid).into()))
+        let version = Self::version(&wire).parse().ok();
+        Some(Event::PodGone(text(&wire.metadata.uid).into(), version))
     }
 
     fn listing(&mut self) -> Option<Event> {

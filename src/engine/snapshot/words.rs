@@ -90,6 +90,7 @@ impl fmt::Display for Hold {
             Self::NoRollout => f.write_str("no rollout"),
             Self::Native => f.write_str("its controller decides"),
             Self::Preparing => f.write_str("preparing"),
+            Self::BeingDeleted => f.write_str("its DaemonSet is being deleted"),
             Self::NobodyDrives => f.write_str("nobody drives"),
             Self::Paused => f.write_str("paused"),
             Self::Halted => f.write_str("halted"),
@@ -145,6 +146,13 @@ impl fmt::Display for Alarm {
             Self::Blind { why } => write!(f, "nothing is started: {why}"),
             Self::WriteFailing { why } => write!(f, "a write keeps failing: {why}"),
             Self::RecordUnreadable { why } => write!(f, "the rollout's record cannot be read: {why}"),
+            Self::ForeignRecord => f.write_str(
+                "the rollout that is recorded was of an earlier DaemonSet of this name: nothing is driven by it; a new \
+                 rollout replaces it, a release drops it",
+            ),
+            Self::BeingDeleted => {
+                f.write_str("the DaemonSet is being deleted: its controller makes no pod any more, so none is replaced")
+            }
         }
     }
 }

@@ -81,8 +81,12 @@ impl View {
     }
 
     pub(super) fn pod_is(&mut self, fact: PodFact, now: Timestamp) {
-        if self.gone.contains(&fact.uid) {
-            return;
+        if let Some(gone_at) = self.gone.get(&fact.uid) {
+            // The label was put back that had been taken away from it; a late event is older.
+            if fact.resource_version.parse::<u64>().ok().zip(*gone_at).is_none_or(|(told, gone_at)| told <= gone_at) {
+                return;
+            }
+            self.gone.remove(&fact.uid);
         }
         let known = self.pod_index.get(&fact.uid).copied();
         if let Some(known) = known.and_then(|ix| self.pods[ix].as_mut())
@@ -136,8 +140,17 @@ impl View {
         }
     }
 
-    pub(super) fn pod_gone(&mut self, uid: &Str) {
-        if self.gone.insert(uid.clone()) {
+    pub(super) fn pod_gone(&mut self, uid: &Str, version: Option<u64>) {
+        // What was told of it since is newer.
+        let known = self.pod_index.get(uid).and_then(|ix| self.pods[*ix].as_ref());
+        let newest = known.and_then(|known| known.fact.resource_version.parse().ok());
+        if version.zip(newest).is_some_and(|(gone_at, newest)| gone_at < newest) {
+            return;
+        }
+        self.newest_pod = self.newest_pod.max(version);
+        let before = self.gone.get(uid).copied();
+        self.gone.insert(uid.clone(), version.max(before.flatten()));
+        if before.is_none() {
             self.tombstones.push_back(uid.clone());
             if self.tombstones.len() > TOMBSTONES
                 && let Some(oldest) = self.tombstones.pop_front()
@@ -168,7 +181,7 @@ impl View {
             }
             return;
         }
-        if self.gone.contains(&event.object) || self.pulls.len() >= PULL_NOTES {
+        if self.gone.contains_key(&event.object) || self.pulls.len() >= PULL_NOTES {
             return;
         }
         let note = self.pulls.entry(event.object.clone()).or_default();

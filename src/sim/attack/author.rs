@@ -118,12 +118,14 @@ impl Author {
         world: &mut World,
     ) -> (Outcome, Option<Event>) {
         let record = write.record.as_ref().and_then(|record| self.text_of(record));
+        let owner = self.owner(world);
+        let of_record = write.record.as_ref().and_then(|record| record.daemonset_uid.clone());
         let name = &self.lease_name;
         let by = Writer::named(MANAGER);
         let written = match version {
             None => {
                 let mut object = Object::new(&self.namespace, name, Body::Lease(Lease::default()));
-                object.meta.owners = self.owner(world).into_iter().collect();
+                object.meta.owners = owner.into_iter().collect();
                 object.meta.set_label(MANAGED_BY.0, Some(MANAGED_BY.1));
                 fill_lease(&mut object, write, record.as_deref());
                 world.create(object, by)
@@ -131,6 +133,10 @@ impl Author {
             Some(version) => world.modify((Kind::Lease, &self.namespace, name), Part::Main, by, |object| {
                 object.meta.resource_version = version.parse().unwrap_or(u64::MAX);
                 fill_lease(object, write, record.as_deref());
+                // One that is left over from an earlier DaemonSet of this name would go with that one.
+                if let Some(owner) = owner.filter(|owner| Some(&owner.uid) == of_record.as_ref()) {
+                    object.meta.owners = [owner].into();
+                }
             }),
         };
         match written {

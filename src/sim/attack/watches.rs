@@ -261,7 +261,7 @@ fn fact_of(watched: Watched, object: &Object, change: ChangeKind, author: &mut A
         Watched::Revisions if gone => Some(Event::RevisionGone(object.meta.name.clone())),
         Watched::Revisions => Some(Event::Revision(Box::new(object.revision_fact().filter(|_| here)?))),
         Watched::Pods if !here => None,
-        Watched::Pods if gone => Some(Event::PodGone(uid())),
+        Watched::Pods if gone => Some(Event::PodGone(uid(), Some(object.meta.resource_version))),
         Watched::Pods => Some(Event::Pod(Box::new(object.pod_fact()?))),
         Watched::Nodes if gone => Some(Event::NodeGone(object.meta.name.clone())),
         Watched::Nodes => Some(Event::Node(Box::new(object.node_fact()?))),
