@@ -37,6 +37,7 @@ pub mod quantity;
 pub mod record;
 mod recreated;
 mod report;
+mod room;
 mod sight;
 pub mod snapshot;
 pub mod template;

@@ -10,6 +10,7 @@ use super::Str;
 use super::clocks::{NOTABLE_MILLIS, UNMEASURED, by_server};
 use super::event::{WatchHealth, Watched};
 use super::facts::{ConditionStatus, ContainerState, NodeFact};
+use super::record::size::bytes_of_name;
 use super::record::{Direction, Intent, Progress};
 use super::snapshot::{Blame, Cause, CauseKind, ImageState, NodeState};
 use super::time::Timestamp;
@@ -56,6 +57,8 @@ pub(crate) struct Row {
     /// It failed at the target revision, or is suspect, and nobody resumed past it.
     pub(crate) failure: bool,
     pub(crate) image: ImageState,
+    /// Bytes that it takes to name it in the record as in progress; none where it is named already.
+    pub(crate) bytes_to_name: usize,
     /// Until when the controller counts its available pod as unavailable, by the API server's clock.
     pub(crate) uncounted_until: Option<Timestamp>,
     /// When the passing of time alone changes it.
@@ -164,7 +167,8 @@ impl<'a> Assessor<'a> {
             if at_target && !down { pods.live.and_then(|pod| self.failure_of(pod, available, clock)) } else { None };
         let uncounted_until = pods.live.filter(|_| available).and_then(|pod| self.uncounted_until(pod, clock));
         let state = self.state(in_fleet, down, at_target, available, failed.is_some(), &pods);
-        let blame = (in_fleet && !available).then(|| self.blame(&entry.name, down, at_target, replaced, pods.live));
+        let blame =
+            (in_fleet && !available).then(|| self.blame((&entry.name, fact), down, at_target, replaced, pods.live));
         let image = self.image(entry, pods.live, at_target, replaced);
         let cause = failed.or_else(|| self.cause(fact, down, &pods));
         let excused = self.question.progress.excused.contains(&entry.name);
@@ -202,6 +206,10 @@ impl<'a> Assessor<'a> {
             pulls: self.pulls(in_fleet, blame, at_target, replaced, image, pods.live),
             failure: !excused && (state == NodeState::Failed || blame == Some(Blame::Suspect)),
             image,
+            bytes_to_name: match self.question.progress.taken.contains(&entry.name) {
+                true => 0,
+                false => bytes_of_name(&entry.name),
+            },
         })
     }
 
@@ -346,9 +354,16 @@ impl<'a> Assessor<'a> {
     }
 
     /// Whose fault it is that a node of the fleet is unavailable.
-    fn blame(&self, name: &Str, down: bool, at_target: bool, replaced: bool, pod: Option<&PodEntry>) -> Blame {
+    fn blame(
+        &self,
+        (name, node): (&Str, Option<&NodeFact>),
+        down: bool,
+        at_target: bool,
+        replaced: bool,
+        pod: Option<&PodEntry>,
+    ) -> Blame {
         let progress = self.question.progress;
-        if progress.down_before.contains_key(name) {
+        if progress.down_before.contains_key(name) || self.was_down_before(name, node, at_target, pod) {
             return Blame::PreExisting;
         }
         let revision = pod.and_then(|pod| pod.fact.revision.as_ref());
@@ -370,6 +385,25 @@ impl<'a> Assessor<'a> {
             (false, false) if at_target || put_there || taken => Blame::Rollout,
             (false, false) => Blame::PreExisting,
         }
+    }
+
+    /// Whether the cluster shows that a node was down before the rollout began. That counts only where not all of those
+    /// could be named in the record, and of no node that is named as taken.
+    ///
+    /// A node that has not been Ready since before then was never acted on; an old pod that was made before then was not
+    /// made by the rollout.
+    fn was_down_before(&self, name: &Str, node: Option<&NodeFact>, at_target: bool, pod: Option<&PodEntry>) -> bool {
+        let progress = self.question.progress;
+        let Some(began_at) = progress.left_out_since.filter(|_| !progress.taken.contains(name)) else { return false };
+        let going = pod.is_some_and(|pod| (self.question.deleting)(&pod.fact.uid));
+        let not_ready_since = node.and_then(|fact| match fact.ready {
+            ConditionStatus::True => None,
+            ConditionStatus::False => fact.ready_since.map(|at| by_server(at, fact.clock_skew_millis)),
+            ConditionStatus::Unknown => fact.ready_since,
+        });
+        let is_ready = node.is_some_and(|fact| fact.ready == ConditionStatus::True);
+        let old = pod.is_some_and(|pod| !at_target && pod.fact.created_at < began_at);
+        !going && (not_ready_since.is_some_and(|since| since < began_at) || (is_ready && old))
     }
 
     fn image(&mut self, entry: &NodeEntry, live: Option<&PodEntry>, at_target: bool, replaced: bool) -> ImageState {

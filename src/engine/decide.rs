@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 use super::command::{Command, CommandId, Takeover};
 use super::edit::Edit;
 use super::effect::{DaemonSetPatch, Effect, EffectId};
+use super::event::{WatchHealth, Watched};
 use super::facts::StrategyKind;
 use super::happening::{Reach, What};
 use super::lock::{InFlight, Known, Want};
 use super::machine::{Engine, Needs, PatchKind};
 use super::plan::Standstill;
 use super::quantity::Rounding;
+use super::record::size::clipped;
 use super::record::{
     By, Change, Direction, EXCEPTIONS_LIMIT, Finish, Halt, Intent, ORIGINAL_STRATEGY, OnFailure, Paused, Progress,
 };
@@ -32,6 +34,7 @@ impl Engine {
         self.brake_for_pauses();
         self.drop_stale_answers();
         self.steer(now);
+        self.fit_progress(now);
         effects.extend(self.write_lease(now));
         effects.extend(self.write_daemonset(now));
         effects.extend(self.replace_pods(now));
@@ -178,8 +181,12 @@ impl Engine {
         self.progress.origin = self.majority_revision(self.view.current.as_ref());
         let down = self.assessment.rows().filter(|row| row.in_fleet && !row.available);
         let before = down.filter(|row| row.state == NodeState::NodeDown || row.state == NodeState::Outdated);
+        let mut before: Vec<_> = before.collect();
+        // Those first that nothing but their name tells from what the rollout took down.
+        before.sort_by_key(|row| !self.looks_like_ours(row));
+        self.progress.left_out_since = (before.len() > EXCEPTIONS_LIMIT).then(|| self.began_for_sure(now));
         self.progress.down_before =
-            before.take(EXCEPTIONS_LIMIT).map(|row| (self.name(row), row.since.unwrap_or(now))).collect();
+            before.into_iter().take(EXCEPTIONS_LIMIT).map(|row| (self.name(row), row.since.unwrap_or(now))).collect();
     }
 
     /// Drops exceptions that are none any more.
@@ -190,7 +197,14 @@ impl Engine {
         }
         let there: std::collections::BTreeSet<Str> =
             self.assessment.rows().filter(|row| row.available && row.at_target).map(|row| self.name(row)).collect();
-        self.progress.taken.retain(|name| !there.contains(name));
+        let view = &self.view;
+        let sees_nodes = self.health(Watched::Nodes) == WatchHealth::Live && !self.catches_up();
+        let exists = |name: &Str| {
+            let ix = view.node(name);
+            ix.is_some_and(|ix| view.nodes[ix].fact.is_some() || view.pods_on(ix).next().is_some())
+        };
+        // A node that is gone takes its name with it: where one of that name comes again, its pod is of this template.
+        self.progress.taken.retain(|name| !there.contains(name) && (!sees_nodes || exists(name)));
         let well: std::collections::BTreeSet<Str> =
             self.assessment.rows().filter(|row| row.available).map(|row| self.name(row)).collect();
         self.progress.down_before.retain(|name, _| !well.contains(name));
@@ -218,7 +232,7 @@ impl Engine {
             return;
         }
         let nodes: Vec<Str> = failed.iter().take(EXCEPTIONS_LIMIT).map(|row| self.name(row)).collect();
-        let why = failure_words(&failed);
+        let why = clipped(&failure_words(&failed)).to_string();
         if self.is_halted(intent) {
             if let Some(halt) = self.progress.halt.as_mut().filter(|halt| halt.nodes != nodes) {
                 halt.why = why.into();
@@ -417,8 +431,8 @@ impl Engine {
             self.fence = true;
             // Whatever it was before, from here on it is our doing, also for whoever drives next.
             self.progress.down_before.retain(|down, _| !next.iter().any(|(_, name)| name == down));
-            let room = EXCEPTIONS_LIMIT.saturating_sub(self.progress.taken.len());
-            self.progress.taken.extend(next.into_iter().take(room).map(|(_, name)| name));
+            self.progress.taken.extend(next.into_iter().map(|(_, name)| name));
+            self.fit_progress(now);
             return self.write_lease(now).into_iter().collect();
         }
         let mut effects = Vec::new();
@@ -432,12 +446,11 @@ impl Engine {
         effects
     }
 
-    /// Whether the saved record names these nodes as taken, as far as it has room for names, and none as down before.
+    /// Whether the saved record names these nodes as taken, and none as down before.
     fn is_announced(&self, nodes: &[(NodeIx, Str)]) -> bool {
         let Some(record) = self.lock.record() else { return false };
         let (taken, before) = (&record.progress.taken, &record.progress.down_before);
-        let full = taken.len() >= EXCEPTIONS_LIMIT;
-        nodes.iter().all(|(_, name)| (full || taken.contains(name)) && !before.contains_key(name))
+        nodes.iter().all(|(_, name)| taken.contains(name) && !before.contains_key(name))
     }
 
     /// Whether anything may be started now: we drive, the record says what we think it says, and we see enough.

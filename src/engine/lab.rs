@@ -1,7 +1,7 @@
 //! A cluster the size of a test tube: nodes, one DaemonSet on `OnDelete` or not, its revisions and one Lease, with the
 //! effects of any number of engines applied to it at once. What takes time in a real cluster happens when a test says so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use super::event::{Event, WatchHealth, Watched};
 use super::facts::*;
 use super::happening::Happening;
 use super::quantity::IntOrPercent;
-use super::record::{Finish, ORIGINAL_STRATEGY};
+use super::record::{Finish, ORIGINAL_STRATEGY, RECORD_LIMIT};
 use super::snapshot::{NodeState, Snapshot};
 use super::template::Template;
 use super::time::Timestamp;
@@ -34,6 +34,8 @@ pub(crate) struct Lab {
     pub(crate) slow: bool,
     /// Deletions, in order: node names.
     pub(crate) deleted: Vec<Str>,
+    /// The most bytes that a record took.
+    pub(crate) largest_record: usize,
     /// The most nodes that were without an available pod at once.
     pub(crate) worst_down: usize,
     log: Vec<Event>,
@@ -64,20 +66,26 @@ impl Lab {
             broken: Vec::new(),
             slow: false,
             deleted: Vec::new(),
+            largest_record: 0,
             worst_down: 0,
             log: Vec::new(),
         };
         lab.set_strategy(strategy);
         lab.reconcile();
-        for nth in 1..=count {
-            let name = Str::from(format!("n{nth}"));
+        lab.add_nodes((1..=count).map(|nth| Str::from(format!("n{nth}"))));
+        lab.worst_down = 0;
+        lab
+    }
+
+    /// Adds nodes of these names, each with its pod.
+    pub(crate) fn add_nodes(&mut self, names: impl IntoIterator<Item = Str>) {
+        let lab = self;
+        for (nth, name) in (1..).zip(names) {
             let labels = [("zone", if nth <= 3 { "canary" } else { "rest" })].into_iter().collect();
             let node = NodeFact { name: name.clone(), labels, ready: ConditionStatus::True, ..NodeFact::default() };
             lab.nodes.insert(name.clone(), node);
             lab.create_pod(&name);
         }
-        lab.worst_down = 0;
-        lab
     }
 
     pub(crate) fn rolling(count: usize, max_unavailable: u32) -> Self {
@@ -250,10 +258,9 @@ impl Lab {
 
     /// Nodes without a ready pod.
     pub(crate) fn down(&self) -> usize {
-        let serving = |node: &Str| {
-            self.pods.values().any(|pod| pod.node.as_ref() == Some(node) && pod.ready && pod.deletion_at.is_none())
-        };
-        self.nodes.keys().filter(|node| !serving(node)).count()
+        let serves = |pod: &&PodFact| pod.ready && pod.deletion_at.is_none();
+        let serving: HashSet<&Str> = self.pods.values().filter(serves).filter_map(|pod| pod.node.as_ref()).collect();
+        self.nodes.keys().filter(|node| !serving.contains(node)).count()
     }
 
     /// Pods by image version: how many run each.
@@ -310,6 +317,9 @@ impl Lab {
     }
 
     fn write_lease(&mut self, write: LeaseWrite) -> LeaseFact {
+        let size = write.record.as_ref().map_or(0, |record| serde_json::to_string(record).unwrap().len());
+        assert!(size <= RECORD_LIMIT, "a record of {size} bytes");
+        self.largest_record = self.largest_record.max(size);
         self.version += 1;
         let fact = LeaseFact {
             uid: "lease".into(),

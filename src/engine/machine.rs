@@ -156,6 +156,7 @@ struct Basis {
     selector: Option<Selector>,
     gates: Gates,
     down_before: BTreeMap<Str, Timestamp>,
+    left_out_since: Option<Timestamp>,
     excused: BTreeSet<Str>,
     taken: BTreeSet<Str>,
     origin: Option<Str>,
@@ -170,6 +171,7 @@ impl Basis {
             && self.selector == intent.selector
             && self.gates == intent.gates
             && self.down_before == progress.down_before
+            && self.left_out_since == progress.left_out_since
             && self.excused == progress.excused
             && self.taken == progress.taken
             && self.origin == progress.origin
@@ -183,6 +185,7 @@ impl Basis {
             selector: intent.selector.clone(),
             gates: intent.gates.clone(),
             down_before: progress.down_before.clone(),
+            left_out_since: progress.left_out_since,
             excused: progress.excused.clone(),
             taken: progress.taken.clone(),
             origin: progress.origin.clone(),
@@ -303,7 +306,9 @@ impl Engine {
     /// Refuses what makes no sense, is not permitted, or cannot be judged now; then nothing changed.
     pub fn command(&mut self, command: Command, now: Timestamp) -> Result<CommandId, Refusal> {
         self.refresh(now);
-        let resolved = match self.resolve(&command, now) {
+        let resolved = self.resolve(&command, now);
+        let resolved = resolved.and_then(|resolved| self.check_size(&resolved.edits).map(|()| resolved));
+        let resolved = match resolved {
             Ok(resolved) => resolved,
             Err(refusal) => {
                 self.tell_refused(&command, &refusal.to_string());
@@ -432,7 +437,8 @@ impl Engine {
         let question =
             Question { target: target.as_ref(), intent: &intent, progress: &self.progress, deleting: &deleting, now };
         self.assessment.refresh(&self.view, &touched, &question);
-        let limits = Limits::of(&self.view, &intent, &self.assessment);
+        let mut limits = Limits::of(&self.view, &intent, &self.assessment);
+        limits.room_for_names = self.room_for_names(&intent, limits.max_unavailable);
         self.budget = budget(&self.assessment, &limits, intent.budgets.strict);
         if self.strategy() == StrategyKind::RollingUpdate && self.lock.record().is_none() {
             self.budget.replaced_by = Replacer::Controller;
@@ -552,7 +558,7 @@ impl Engine {
     /// Puts down an edit of the record, to be saved with the next write of the lease.
     pub(crate) fn edit(&mut self, command: Option<CommandId>, edit: Edit) {
         self.dirty = true;
-        self.edits.push(Unsaved { serial: self.next_edit, command, edit });
+        self.edits.push(Unsaved { serial: self.next_edit, command, edit: edit.with_short_reasons() });
         self.next_edit += 1;
     }
 

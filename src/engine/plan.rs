@@ -21,6 +21,8 @@ pub(crate) struct Limits {
     pub(crate) keep: u32,
     /// Nodes that may be updated in total.
     pub(crate) allowed: u32,
+    /// Bytes of the record that are left for names of nodes in progress.
+    pub(crate) room_for_names: usize,
 }
 
 impl Limits {
@@ -40,7 +42,14 @@ impl Limits {
             Direction::Back => 0,
         };
         let allowed = assessment.fleet - keep;
-        Self { max_unavailable, max_unavailable_setting: setting, max_pulling, keep, allowed }
+        Self {
+            max_unavailable,
+            max_unavailable_setting: setting,
+            max_pulling,
+            keep,
+            allowed,
+            room_for_names: usize::MAX,
+        }
     }
 }
 
@@ -156,6 +165,7 @@ impl Plan {
             unready,
             trouble: trouble.filter(|_| !back).map(name_of),
             strict: budget.strict,
+            room_for_names: limits.room_for_names,
         };
         sort_candidates(&mut candidates, proven || back, natural);
         plan.line = candidates.iter().map(|row| row.node).collect();
@@ -191,6 +201,7 @@ struct Line {
     unready: Unready,
     trouble: Option<Str>,
     strict: bool,
+    room_for_names: usize,
 }
 
 /// Whether old pods that are down already may be replaced. They are never free: until the image is proven somewhere,
@@ -230,6 +241,11 @@ impl Line {
         if pulls && self.pulling >= self.max_pulling {
             return Hold::PullLimit { used: self.pulling, limit: self.max_pulling };
         }
+        // What is taken is named in the record first: whoever drives next has to know.
+        if row.bytes_to_name > self.room_for_names {
+            return Hold::RecordFull;
+        }
+        self.room_for_names -= row.bytes_to_name;
         self.charged += cost;
         self.pulling += u32::from(pulls);
         if may_recover && self.unready == Unready::OneMayGo {

@@ -6,6 +6,7 @@
 //!
 //! Fields that a newer rolldeck added survive what an older one writes ([`unknown`]).
 
+pub(crate) mod size;
 mod unknown;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +14,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
+pub use self::size::EXCEPTIONS_LIMIT;
 pub use self::unknown::UnknownFields;
 use super::Str;
 use super::image::ImageRef;
@@ -28,8 +30,6 @@ pub const RECORD: &str = "rolldeck.io/rollout";
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "rolldeck");
 /// The most a serialized record may take, in bytes: a quarter of what all annotations of an object share.
 pub const RECORD_LIMIT: usize = 64 * 1024;
-/// The most node names that are stored in any one list of the record.
-pub const EXCEPTIONS_LIMIT: usize = 500;
 
 /// The name of the Lease for a DaemonSet called `daemonset`.
 ///
@@ -99,6 +99,9 @@ impl Record {
     /// Says what is wrong with it, or that a newer rolldeck wrote it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let unreadable = |error: serde_json::Error| format!("annotation {RECORD}: {error}");
+        if text.len() > RECORD_LIMIT {
+            return Err(format!("annotation {RECORD} takes {} bytes, more than {RECORD_LIMIT}", text.len()));
+        }
         let mut record: Self = serde_json::from_str(text).map_err(unreadable)?;
         if record.version != Self::VERSION {
             return Err(format!(
@@ -112,6 +115,13 @@ impl Record {
         if known != text {
             let known = serde_json::to_value(record.known_fields()).map_err(unreadable)?;
             record.unknown = UnknownFields::of(&serde_json::from_str(text).map_err(unreadable)?, &known);
+            let (size, most) = (record.unknown.size(), size::UNKNOWN_LIMIT);
+            if size > most {
+                return Err(format!(
+                    "annotation {RECORD} has {size} bytes that this rolldeck does not know, more than {most}: use the \
+                     rolldeck that wrote it"
+                ));
+            }
         }
         Ok(record)
     }
@@ -346,6 +356,10 @@ pub struct Progress {
     /// Nodes that were down before we began, with since when.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub down_before: BTreeMap<Str, Timestamp>,
+    /// Set where not all of those have been named for want of room: when the rollout began, by the API server's clock, or
+    /// somewhat before. What the cluster itself shows to be down since before that was down before it too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out_since: Option<Timestamp>,
     /// Nodes whose pod the driver deleted, or was about to, that have not been seen well at the target since. Written
     /// before the deletion is sent, so that whoever drives next knows whose doing it is.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]

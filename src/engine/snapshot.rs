@@ -478,6 +478,8 @@ pub enum Hold {
         /// Where.
         node: Str,
     },
+    /// The record has no room for another name of a node in progress: it goes when others are done.
+    RecordFull,
     /// Its old pod is down by itself: it waits until the new revision is available somewhere.
     NotProven,
     /// It is next.

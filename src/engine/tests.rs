@@ -3,6 +3,7 @@
 mod quarantine;
 mod record;
 mod recreated;
+mod room;
 
 use serde_json::json;
 

@@ -62,6 +62,12 @@ impl UnknownFields {
         }
     }
 
+    /// How many bytes they take.
+    pub(super) fn size(&self) -> usize {
+        let bytes = |field: &UnknownField| field.name.len() + super::size::bytes_of(&field.value) + 4;
+        self.0.iter().map(bytes).sum()
+    }
+
     /// Puts them back where they belong, as far as that is still there.
     pub(super) fn put_into(&self, record: &mut Value) {
         for field in &self.0 {

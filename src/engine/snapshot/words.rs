@@ -102,6 +102,7 @@ impl fmt::Display for Hold {
             Self::Budget { used, limit } => write!(f, "budget: {used} of {limit} down"),
             Self::PullLimit { used, limit } => write!(f, "pull limit: {used} of {limit}"),
             Self::Unproven { node } => write!(f, "trouble on {node}"),
+            Self::RecordFull => f.write_str("waits: the record holds no more names of nodes in progress"),
             Self::NotProven => f.write_str("waits until the image is proven"),
             Self::Next => f.write_str("next"),
         }

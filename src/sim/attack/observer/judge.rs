@@ -7,7 +7,7 @@ use super::{Deletion, Down, NodeSeen, Observer, Pod, ROUNDED};
 use crate::engine::Str;
 use crate::engine::facts::PodFact;
 use crate::engine::quantity::Rounding;
-use crate::engine::record::{Direction, EXCEPTIONS_LIMIT, Intent, Record};
+use crate::engine::record::{Direction, Intent, Record};
 use crate::engine::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
@@ -96,10 +96,7 @@ impl Observer {
     }
 
     fn check_announced(&self, trial: &Trial<'_>) -> Broken {
-        let announced = trial.records.iter().any(|record| {
-            let taken = &record.progress.taken;
-            taken.contains(trial.node) || taken.len() >= EXCEPTIONS_LIMIT
-        });
+        let announced = trial.records.iter().any(|record| record.progress.taken.contains(trial.node));
         (!announced).then(|| ("P7", format!("deleted a pod on {}, and the record does not know it", trial.node)))
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Observer;
 use crate::engine::Str;
-use crate::engine::record::{Change, RECORD, Record};
+use crate::engine::record::{Change, RECORD, RECORD_LIMIT, Record};
 use crate::engine::time::Timestamp;
 use crate::sim::world::object::Object;
 
@@ -38,6 +38,9 @@ impl Observer {
         let text = object.meta.annotations.get(RECORD).filter(|_| !gone);
         if text == self.record_text.as_ref() {
             return;
+        }
+        if let Some(text) = text.filter(|text| text.len() > RECORD_LIMIT) {
+            self.accuse("P7", at, format!("the record takes {} bytes, more than {RECORD_LIMIT}", text.len()));
         }
         let record = text.and_then(|text| Record::parse(text).ok());
         self.record_text = text.cloned();
