@@ -9,18 +9,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, DATE, RETRY_AFTER};
+use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, DATE, RETRY_AFTER};
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::client::Body;
 use serde::Deserialize;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 pub(super) use failure::{Failure, root_cause, tls_cause};
 pub(super) use lines::Lines;
 pub use traffic::{Traffic, TrafficCount};
 
 use super::clock::Clock;
+use super::connect::{Issued, Transport};
 
 /// As much of a refusal as is read.
 const REFUSAL_LIMIT: usize = 64 * 1024;
@@ -30,7 +32,7 @@ const SKEW_GRAIN_MILLIS: i64 = 1_500;
 /// How requests reach the API server.
 #[derive(Clone)]
 pub(super) struct Http {
-    client: kube::Client,
+    transport: Transport,
     clock: Clock,
     traffic: Arc<Traffic>,
     skew: Arc<watch::Sender<Option<i64>>>,
@@ -54,9 +56,9 @@ impl<'a> Call<'a> {
 }
 
 impl Http {
-    pub(super) fn new(client: kube::Client, clock: Clock) -> Self {
+    pub(super) fn new(transport: Transport, clock: Clock) -> Self {
         Self {
-            client,
+            transport,
             clock,
             traffic: Arc::default(),
             skew: Arc::new(watch::Sender::new(None)),
@@ -85,39 +87,58 @@ impl Http {
         self.streaming_lists.store(false, Ordering::Relaxed);
     }
 
-    /// Makes one request and reads its whole answer.
+    /// Makes one request and reads its whole answer, within the call's timeout. The timeout begins once there are
+    /// credentials: a call that waits for those in vain was not sent.
     pub(super) async fn call(&self, call: Call<'_>) -> Result<Bytes, Failure> {
-        let timeout = call.timeout;
-        let answer = async {
-            let asked_at = self.clock.now();
-            let response = self.send(&call).await?;
-            self.measure_skew(response.headers(), asked_at.millis());
-            let response = self.accepted(response).await?;
-            let body = response.into_body().collect().await.map_err(|error| Failure::broken(&error))?;
-            Ok(body.to_bytes())
-        };
-        match tokio::time::timeout(timeout, answer).await {
-            Ok(answer) => answer,
-            Err(_) => Err(Failure::Timeout(timeout)),
+        let (response, deadline) = self.answered(&call).await?;
+        match tokio::time::timeout_at(deadline, response.into_body().collect()).await {
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Err(error)) => Err(Failure::broken(&error)),
+            Err(_) => Err(Failure::Timeout(call.timeout)),
         }
     }
 
     /// Opens a stream of lines; `timeout` is for the answer to begin.
     pub(super) async fn lines(&self, path: &str, timeout: Duration) -> Result<Lines, Failure> {
         self.traffic.watch_opened();
-        let answer = async {
-            let asked_at = self.clock.now();
-            let response = self.send(&Call::get(path, timeout)).await?;
-            self.measure_skew(response.headers(), asked_at.millis());
-            self.accepted(response).await
+        let (response, _) = self.answered(&Call::get(path, timeout)).await?;
+        Ok(Lines::new(response.into_body(), self.traffic.clone()))
+    }
+
+    /// Sends a request with the credentials of the moment. Where they are refused (401: nothing was done) it is sent once
+    /// more with others, if there are any. Gives the accepted answer, and until when its body may take.
+    async fn answered(&self, call: &Call<'_>) -> Result<(Response<Body>, Instant), Failure> {
+        let (client, issued) = self.transport.ready(call.timeout).await?;
+        let refused = match self.attempt(&client, &issued, call).await {
+            Err(refused @ Failure::Refused { code: 401, .. }) => refused,
+            answer => return answer,
         };
-        match tokio::time::timeout(timeout, answer).await {
-            Ok(response) => Ok(Lines::new(response?.into_body(), self.traffic.clone())),
-            Err(_) => Err(Failure::Timeout(timeout)),
+        match self.transport.anew(&issued, call.timeout).await {
+            Some((client, issued)) => self.attempt(&client, &issued, call).await,
+            None => Err(refused),
         }
     }
 
-    async fn send(&self, call: &Call<'_>) -> Result<Response<Body>, Failure> {
+    async fn attempt(
+        &self,
+        client: &kube::Client,
+        issued: &Issued,
+        call: &Call<'_>,
+    ) -> Result<(Response<Body>, Instant), Failure> {
+        let deadline = Instant::now() + call.timeout;
+        let answer = async {
+            let asked_at = self.clock.now();
+            let response = self.send(client, issued, call).await?;
+            self.measure_skew(response.headers(), asked_at.millis());
+            self.accepted(response).await
+        };
+        match tokio::time::timeout_at(deadline, answer).await {
+            Ok(response) => Ok((response?, deadline)),
+            Err(_) => Err(Failure::Timeout(call.timeout)),
+        }
+    }
+
+    async fn send(&self, client: &kube::Client, issued: &Issued, call: &Call<'_>) -> Result<Response<Body>, Failure> {
         let mut request = Request::builder()
             .method(call.method.clone())
             .uri(call.path)
@@ -126,11 +147,14 @@ impl Http {
         if !call.body.is_empty() {
             request = request.header(CONTENT_TYPE, call.content_type);
         }
+        if let Some(header) = &issued.header {
+            request = request.header(AUTHORIZATION, header.clone());
+        }
         let request = request
             .body(Body::from(call.body.clone()))
             .map_err(|error| Failure::Malformed(format!("the request cannot be built: {error}")))?;
         self.traffic.requested(&call.method);
-        self.client.send(request).await.map_err(|error| {
+        client.send(request).await.map_err(|error| {
             self.traffic.failed();
             Failure::from_kube(&error)
         })

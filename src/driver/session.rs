@@ -37,7 +37,8 @@ impl ClusterSession {
         let cluster = Cluster::connect(&target).await?;
         let runtime = tokio::runtime::Handle::current();
         let origin = Arc::new(origin_on(&cluster));
-        let secrets = Secrets::new(cluster.credentials().secrets().iter().cloned());
+        let credentials = cluster.credentials().clone();
+        let secrets = Secrets::new(move || credentials.secrets());
         let log = audit.path().map(|path| Log::to(path.to_owned()));
         let identity = Identity::new();
         Ok(Self { cluster, runtime, identity, timing: Timing::default(), origin, secrets, log })

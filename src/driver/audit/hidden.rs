@@ -131,7 +131,8 @@ proptest! {
                 Notice::Settled { .. } => None,
             }));
         }
-        let secrets = Secrets::new([hidden.token.clone()]);
+        let token = hidden.token.clone();
+        let secrets = Secrets::new(move || vec![token.clone()]);
         let subject = Subject {
             origin: Arc::default(),
             secrets,
