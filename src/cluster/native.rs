@@ -9,7 +9,7 @@ use super::lean::daemonset_fact;
 use super::workload::{PatchRequest, Workload};
 use crate::engine::effect::DaemonSetPatch;
 use crate::engine::facts::DaemonSetFact;
-use crate::engine::record::ORIGINAL_STRATEGY;
+use crate::engine::record::{CHANGE, ORIGINAL_STRATEGY};
 
 /// `apps/v1` DaemonSets.
 #[derive(Debug)]
@@ -53,24 +53,37 @@ impl Workload for Native {
                     "spec": {"updateStrategy": {"type": "OnDelete"}},
                 }),
             },
-            DaemonSetPatch::Template(template) => PatchRequest {
-                content_type: "application/json-patch+json",
-                body: json!([test, {"op": "replace", "path": "/spec/template", "value": template}]),
+            DaemonSetPatch::Template { template, change } => {
+                let mut steps = vec![test, json!({"op": "replace", "path": "/spec/template", "value": template})];
+                // There are annotations: an adopted DaemonSet has its original strategy in one.
+                if let Some(change) = change {
+                    steps.push(json!({"op": "add", "path": annotation(CHANGE), "value": change}));
+                }
+                PatchRequest { content_type: "application/json-patch+json", body: Value::Array(steps) }
+            }
+            DaemonSetPatch::ForgetChange => PatchRequest {
+                content_type: "application/merge-patch+json",
+                body: json!({"metadata": {"resourceVersion": resource_version, "annotations": {CHANGE: null}}}),
             },
             DaemonSetPatch::Release { original } => {
                 let mut steps = vec![test, json!({"op": "replace", "path": "/spec/updateStrategy", "value": original})];
                 // Removing what is not there would fail the whole patch.
-                let marked = known
-                    .filter(|known| &*known.resource_version == resource_version)
-                    .is_none_or(|known| known.annotations.get(ORIGINAL_STRATEGY).is_some());
-                if marked {
-                    let path = format!("/metadata/annotations/{}", ORIGINAL_STRATEGY.replace('/', "~1"));
-                    steps.push(json!({"op": "remove", "path": path}));
+                let known = known.filter(|known| &*known.resource_version == resource_version);
+                if known.is_none_or(|known| known.annotations.get(ORIGINAL_STRATEGY).is_some()) {
+                    steps.push(json!({"op": "remove", "path": annotation(ORIGINAL_STRATEGY)}));
+                }
+                if known.is_some_and(|known| known.annotations.get(CHANGE).is_some()) {
+                    steps.push(json!({"op": "remove", "path": annotation(CHANGE)}));
                 }
                 PatchRequest { content_type: "application/json-patch+json", body: Value::Array(steps) }
             }
         }
     }
+}
+
+/// The JSON pointer of an annotation.
+fn annotation(name: &str) -> String {
+    format!("/metadata/annotations/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 #[cfg(test)]

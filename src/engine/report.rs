@@ -46,7 +46,8 @@ impl Engine {
             driver: if self.lock.known == Known::Nothing { DriverView::Unknown } else { self.lock.view(now) },
             watches: self.watch_views(),
             rights: self.rights(),
-            direction: intent.direction,
+            direction: intent.direction(),
+            asked: intent.change.as_ref().map(|change| self.change_words(change).into()),
             started_at: record.as_ref().and_then(|record| record.progress.started_at),
             image_changes: image_changes(from.as_ref(), to.as_ref()),
             from,
@@ -96,7 +97,8 @@ impl Engine {
         if intent.releasing.is_some() {
             return Phase::Releasing;
         }
-        if self.is_halted(intent) {
+        // A roll back after a halt is on its way: the halt stands until it is made.
+        if self.is_halted(intent) && intent.change.is_none() {
             return Phase::Halted;
         }
         if let Some(paused) = &intent.paused {
@@ -128,7 +130,7 @@ impl Engine {
         let count = |test: &dyn Fn(&Row) -> bool| {
             u32::try_from(self.assessment.rows().filter(|row| row.in_fleet && test(row)).count()).unwrap_or(u32::MAX)
         };
-        let forward = intent.direction == super::record::Direction::Forward;
+        let forward = intent.direction() == super::record::Direction::Forward;
         Counts {
             nodes: self.assessment.fleet,
             updated: count(&|row| row.at_target && row.available),

@@ -53,6 +53,8 @@ pub struct Snapshot {
     pub phase: Phase,
     /// Forward, or back.
     pub direction: Direction,
+    /// A change of the template that is asked for and not made yet, in words: `the roll back to revision 1`.
+    pub asked: Option<Str>,
     /// When the rollout began; `None` when none is recorded.
     pub started_at: Option<Timestamp>,
     /// The revision that most nodes not at the target have.

@@ -275,7 +275,7 @@ impl Console {
         self.send_held(now);
         for notice in self.engine.take_notices() {
             match notice {
-                Notice::Settled { id, result } => self.settled.push((id, result)),
+                Notice::Settled { id, result } => self.settled.push((id, result.map_err(|why| why.to_string()))),
                 Notice::Happened(what) => self.said.push(what.to_string()),
             }
         }

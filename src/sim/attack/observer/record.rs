@@ -52,6 +52,7 @@ impl Observer {
             self.taken_down.clear();
             self.pulling.clear();
         }
+        let released = record.is_none() && text.is_none() && was.is_some_and(|was| was.intent.releasing.is_some());
         if target(was) != target(record.as_ref()) {
             self.given.clear();
         }
@@ -59,6 +60,10 @@ impl Observer {
             self.accuse("P7", at, what);
         }
         self.image_is(record.as_ref(), at);
+        self.change_is(record.as_ref(), at);
+        if released {
+            self.check_tidy(at);
+        }
         self.records.is(at, record);
     }
 
