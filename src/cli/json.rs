@@ -322,6 +322,7 @@ impl AlarmLine {
             Alarm::StrategyFlipped { .. } => "strategyFlipped",
             Alarm::Rebraked { .. } => "rebraked",
             Alarm::TemplateChanged { .. } => "templateChanged",
+            Alarm::TargetUncertain { .. } => "targetUncertain",
             Alarm::BudgetUsedUp { .. } => "budgetUsedUp",
             Alarm::Halted { .. } => "halted",
             Alarm::Blind { .. } => "blind",

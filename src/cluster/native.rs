@@ -89,6 +89,7 @@ fn annotation(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Str;
 
     #[test]
     fn adopting_is_one_patch_that_keeps_rolling_update() {
@@ -123,7 +124,23 @@ mod tests {
     #[test]
     fn a_template_is_replaced_verbatim() {
         let template = json!({"spec": {"fieldOfTheFuture": 1}});
-        let patch = Native.patch("7", &DaemonSetPatch::Template(template.clone()), None);
-        assert_eq!(patch.body[1], json!({"op": "replace", "path": "/spec/template", "value": template}));
+        let patch = |change: Option<Str>| {
+            Native.patch("7", &DaemonSetPatch::Template { template: template.clone(), change }, None).body
+        };
+        assert_eq!(patch(None)[1], json!({"op": "replace", "path": "/spec/template", "value": template}));
+        let named = patch(Some("00c0ffee/8".into()));
+        let path = "/metadata/annotations/rolldeck.io~1change";
+        assert_eq!(named[2], json!({"op": "add", "path": path, "value": "00c0ffee/8"}));
+    }
+
+    #[test]
+    fn a_release_leaves_nothing_of_ours() {
+        let annotations = [(ORIGINAL_STRATEGY, "{}"), (CHANGE, "00c0ffee/8")].into_iter().collect();
+        let known = DaemonSetFact { resource_version: "7".into(), annotations, ..DaemonSetFact::default() };
+        let release = DaemonSetPatch::Release { original: json!({"type": "RollingUpdate"}) };
+        let body = Native.patch("7", &release, Some(&known)).body;
+        let removed: Vec<_> = body.as_array().unwrap()[2..].iter().map(|step| step["path"].as_str().unwrap()).collect();
+        let path = |name: &str| format!("/metadata/annotations/rolldeck.io~1{name}");
+        assert_eq!(removed, [path("original-update-strategy"), path("change")]);
     }
 }

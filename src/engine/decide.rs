@@ -234,6 +234,7 @@ impl Engine {
             && intent.paused.is_none()
             && !self.is_halted(intent)
             && self.is_ready_to_update(intent)
+            && self.view.current_is_certain()
             && self.blindness().is_none()
             && !self.catches_up()
             && self.deletions.is_empty()

@@ -557,7 +557,8 @@ impl Engine {
 
     /// How many pods the controller would replace by itself: those that are not at the present template's revision.
     pub(crate) fn left_to_the_controller(&self) -> u32 {
-        let current = self.view.current.as_ref();
+        // Where it is not certain which revision is current, every pod may be replaced.
+        let current = self.view.current.as_ref().filter(|_| self.view.current_is_certain());
         let old = self.assessment.rows().filter(|row| {
             let pod = row.pod.and_then(|pod| self.view.pod(pod));
             row.in_fleet
@@ -627,8 +628,8 @@ impl Engine {
             StrategyKind::OnDelete if !recorded => Some(Hold::NoRollout),
             _ if self.is_halted(intent) => Some(Hold::Halted),
             _ if intent.paused.is_some() => Some(Hold::Paused),
-            _ if !self.is_ready_to_update(intent) => Some(Hold::Preparing),
             _ if self.blindness().is_some() => Some(Hold::Blind),
+            _ if !self.is_ready_to_update(intent) => Some(Hold::Preparing),
             _ if !self.lock.holds() && self.lock.living_other(now).is_none() => Some(Hold::NobodyDrives),
             _ => None,
         };

@@ -112,7 +112,12 @@ impl Engine {
             };
         }
         if settled {
-            return if self.progress.started_at.is_some() { Phase::Complete } else { Phase::Idle };
+            let began = self.progress.started_at.is_some();
+            return match began {
+                true if !self.view.current_is_certain() => Phase::Preparing,
+                true => Phase::Complete,
+                false => Phase::Idle,
+            };
         }
         let moving = rows().any(|row| is_moving(row.state) && row.in_fleet);
         let in_line = self.plan.in_line > 0;
@@ -240,6 +245,7 @@ impl Engine {
         if foreign {
             alarms.push(self.template_alarm());
         }
+        alarms.extend(self.uncertain_target().filter(|_| recorded));
         alarms.extend(self.budget_alarm().filter(|_| recorded));
         for why in self.lease_failure.iter().chain(&self.write_failure) {
             alarms.push(Alarm::WriteFailing { why: why.clone() });
@@ -249,6 +255,13 @@ impl Engine {
             alarms.push(Alarm::Blind { why });
         }
         alarms
+    }
+
+    /// Whether it is only a guess which revision the template's is.
+    fn uncertain_target(&self) -> Option<Alarm> {
+        let current = self.view.current.as_ref().filter(|_| !self.view.current_is_certain())?;
+        let number = self.view.revision(current).map(|revision| revision.number.to_string());
+        Some(Alarm::TargetUncertain { revision: number.map_or_else(|| current.clone(), Into::into) })
     }
 
     /// Whether what is left waits for a budget that nobody who is down will give back by himself: then it has to be raised.

@@ -327,6 +327,12 @@ pub enum Alarm {
         /// How to hold them, where that is known.
         holding: Option<Str>,
     },
+    /// The revision that is taken for that of the template is stored in a form that does not compare equal, and no pod was
+    /// made from it yet: the rollout does not end on a guess.
+    TargetUncertain {
+        /// Its number, or its hash.
+        revision: Str,
+    },
     /// Nodes that are down use up the budget, and none of them is on its way back: what is left waits for good.
     BudgetUsedUp {
         /// How many are charged.

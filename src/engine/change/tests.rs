@@ -202,3 +202,23 @@ fn lose_the_answer(lab: &mut Lab, console: &mut Console) {
         lab.reconcile();
     }
 }
+
+/// The watch of revisions lets only bookmarks through.
+#[test]
+fn a_revision_that_is_not_seen_blinds_and_ends_nothing() {
+    let mut lab = Lab::rolling(20, 2);
+    let mut console = Console::open(&lab, "ops");
+    console.mute(Watched::Revisions);
+    let images = [("agent".to_owned(), "agent:v2".parse().unwrap())].into();
+    assert!(console.ask(&mut lab, Command::SetImage(images)).is_err(), "not before the target is known");
+    console.partition(&mut lab, 0);
+    console.run_for(&mut lab, 30);
+    let snapshot = console.snapshot(&lab);
+    assert_eq!((lab.at("hash1"), intent(&lab).paused), (20, None));
+    assert_eq!((snapshot.phase, intent(&lab).target), (Phase::Preparing, None));
+    assert!(snapshot.alarms.iter().any(|alarm| alarm.to_string().contains("does not come")), "{:?}", snapshot.alarms);
+    assert!(console.state(&lab, "n1").1.contains("too stale"), "{}", console.state(&lab, "n1").1);
+    console.unmute(&lab, Watched::Revisions);
+    console.run_for(&mut lab, 60);
+    assert_eq!(lab.at("hash2"), 20);
+}

@@ -113,6 +113,8 @@ pub struct Observer {
     blind_until: Timestamp,
     /// Some console does not see the record version by version, or late.
     misses_versions: bool,
+    /// When the template last changed.
+    template_since: Timestamp,
     /// The roll back that is asked for.
     asked_back: Option<change::AskedBack>,
     /// When somebody last ruined or deleted the record.
@@ -198,6 +200,7 @@ impl Observer {
             flip_takes: strategy::NOTICED,
             blind_until: now,
             misses_versions: false,
+            template_since: now,
             asked_back: None,
             ruined_at: None,
             shown: BTreeMap::new(),
@@ -472,6 +475,9 @@ impl Observer {
         self.own_budget.is(at, fact.strategy.max_unavailable);
         let rolling = fact.strategy.kind == StrategyKind::RollingUpdate;
         self.rolling_since = if rolling { Some(self.rolling_since.unwrap_or(at)) } else { None };
+        if self.daemon_set.as_ref().is_some_and(|known| known.template != fact.template) {
+            self.template_since = at;
+        }
         self.daemon_set = Some(fact);
     }
 

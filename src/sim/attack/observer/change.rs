@@ -3,6 +3,7 @@
 
 use super::Observer;
 use crate::engine::Str;
+use crate::engine::snapshot::{Phase, Snapshot};
 use crate::engine::record::{CHANGE, Change, Intent, Record};
 use crate::engine::template::Template;
 use crate::engine::time::Timestamp;
@@ -50,6 +51,18 @@ impl Observer {
                 _ => None,
             };
         }
+    }
+
+    /// P10: what is shown as rolled out, or as there, is the template's own revision.
+    pub(super) fn wrong_target(&self, snapshot: &Snapshot, now: Timestamp) -> Option<String> {
+        let claims = matches!(snapshot.phase, Phase::Complete | Phase::Running | Phase::Held | Phase::Idle);
+        let template = &self.daemon_set.as_ref()?.template;
+        if !claims || self.template_since + self.slack >= now {
+            return None;
+        }
+        let shown: Vec<&Str> = snapshot.to.as_ref()?.images.iter().map(|(_, image)| image).collect();
+        let is: Vec<&Str> = template.containers().iter().map(|container| &container.image).collect();
+        (shown != is).then(|| format!("{} with {shown:?}, and the template has {is:?}", snapshot.phase))
     }
 
     /// P9: when the record goes with its release, nothing of ours is left on the DaemonSet.
