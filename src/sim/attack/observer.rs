@@ -117,6 +117,8 @@ pub struct Observer {
     template_since: Timestamp,
     /// The roll back that is asked for.
     asked_back: Option<change::AskedBack>,
+    /// When somebody last asked to go back.
+    undo_asked_at: Option<Timestamp>,
     /// When somebody last ruined or deleted the record.
     ruined_at: Option<Timestamp>,
     /// What each console showed last.
@@ -202,6 +204,7 @@ impl Observer {
             misses_versions: false,
             template_since: now,
             asked_back: None,
+            undo_asked_at: None,
             ruined_at: None,
             shown: BTreeMap::new(),
             wrong_clocks: BTreeSet::new(),
@@ -277,6 +280,7 @@ impl Observer {
     /// Takes note that somebody asked for something.
     pub fn asked(&mut self, (who, id): (&Str, CommandId), command: &Command, now: Timestamp) {
         self.heard_at = now;
+        self.undo_is_asked(command, now);
         let goes_on = matches!(
             command.deed(),
             Command::Resume | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_)

@@ -278,6 +278,8 @@ fn doing(ink: &Ink<'_>, seen: &Seen) -> Vec<Span<'static>> {
     };
     let words = match &snapshot.phase {
         Phase::Running if snapshot.direction == Direction::Back => "rolling back".to_owned(),
+        // What is asked for is no fact yet.
+        Phase::Preparing if snapshot.asked.is_some() => "asked, not written yet".to_owned(),
         Phase::Paused(_) => "PAUSED".to_owned(),
         Phase::Halted => "HALTED".to_owned(),
         phase => phase.to_string(),

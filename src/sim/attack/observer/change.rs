@@ -2,7 +2,9 @@
 //! ours is left on the DaemonSet when the rollout is over.
 
 use super::Observer;
+use super::record::WORD;
 use crate::engine::Str;
+use crate::engine::command::Command;
 use crate::engine::snapshot::{Phase, Snapshot};
 use crate::engine::record::{CHANGE, Change, Intent, Record};
 use crate::engine::template::Template;
@@ -37,9 +39,13 @@ impl Observer {
         let goes_back_now = intent.filter(|intent| goes_back(intent)).and_then(|intent| intent.target.clone());
         let went_back = was.as_ref().filter(|was| goes_back(was)).and_then(|was| was.target.clone());
         if let Some(target) = goes_back_now.filter(|target| Some(target) != went_back.as_ref()) {
-            let asked = self.asked_back.as_ref();
-            // What admission made of the template that was asked for is another revision.
-            let fits = asked.is_some_and(|asked| asked.to == target || asked.template != template);
+            // What admission made of the template that was asked for is another revision, also where it is there already.
+            let pinned = template.iter().flat_map(Template::images).any(|image| image.contains('@'));
+            let fits = match &self.asked_back {
+                Some(asked) => asked.to == target || asked.template != template || pinned,
+                // What is there already is asked for and made in one write.
+                None => self.undo_asked_at.is_some_and(|asked_at| asked_at + WORD >= at),
+            };
             if !fits {
                 self.accuse("P2", at, format!("goes back to {target}, and nobody asked for that"));
             }
@@ -63,6 +69,13 @@ impl Observer {
         let shown: Vec<&Str> = snapshot.to.as_ref()?.images.iter().map(|(_, image)| image).collect();
         let is: Vec<&Str> = template.containers().iter().map(|container| &container.image).collect();
         (shown != is).then(|| format!("{} with {shown:?}, and the template has {is:?}", snapshot.phase))
+    }
+
+    /// Takes note that somebody asks to go back.
+    pub(super) fn undo_is_asked(&mut self, command: &Command, now: Timestamp) {
+        if matches!(command.deed(), Command::Undo { .. }) {
+            self.undo_asked_at = Some(now);
+        }
     }
 
     /// P9: when the record goes with its release, nothing of ours is left on the DaemonSet.

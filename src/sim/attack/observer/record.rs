@@ -11,7 +11,7 @@ use crate::sim::world::object::Object;
 /// A driver renews at least so often.
 const ALIVE: Duration = Duration::from_secs(8);
 /// For so long an operator's word may be on its way into the record.
-const WORD: Duration = Duration::from_secs(120);
+pub(super) const WORD: Duration = Duration::from_secs(120);
 
 /// Who pauses with an editor: it knows nothing of what else the record asks for.
 const BY_HAND: &str = "somebody";
