@@ -13,6 +13,7 @@
 //! it ten thousand times a second against faults.
 
 mod assess;
+mod change;
 mod chronicle;
 pub mod clocks;
 pub mod command;

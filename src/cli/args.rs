@@ -26,7 +26,7 @@ Exit codes:
   3    not complete yet: running, held, paused, or out of time
   4    halted or failed
   5    the DaemonSet is not there
-  6    refused or declined; nothing was changed
+  6    refused, also by the cluster (a policy, a permission), or declined; nothing was changed
   7    somebody else drives
   130  interrupted (143: terminated); the lease was given back";
 

@@ -74,12 +74,22 @@ async fn carry_out(
     let settled = match tokio::time::timeout(how.timeout, rollout.command(command)).await {
         Ok(settled) => settled?,
         Err(_late) => {
-            let secs = how.timeout.as_secs();
-            return Err(CliError::new(Kind::TimedOut, format!("`{}` was not settled after {secs} s", preview.title))
-                .hinted("`rolldeck status` says whether it was done; `--timeout` waits longer"));
+            return Err(out_of_time(&rollout.snapshot(), &preview, how.timeout));
         }
     };
     report(&rollout.snapshot(), &preview, Some(&settled), output)
+}
+
+/// What is recorded is carried out later, by whoever drives; what is not may have been lost.
+fn out_of_time(snapshot: &Snapshot, preview: &Preview, timeout: Duration) -> CliError {
+    let secs = timeout.as_secs();
+    let driving = snapshot.driving();
+    let message = match &snapshot.asked {
+        Some(asked) => format!("{asked} is recorded, and not carried out yet after {secs} s ({driving})"),
+        None => format!("`{}` was not settled after {secs} s", preview.title),
+    };
+    CliError::new(Kind::TimedOut, message)
+        .hinted("`rolldeck status` says whether it was done; `--timeout` waits longer")
 }
 
 /// Prints what a command would do.

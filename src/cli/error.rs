@@ -168,6 +168,7 @@ impl From<CommandError> for CliError {
     fn from(error: CommandError) -> Self {
         match error {
             CommandError::Refused(refusal) => refusal.into(),
+            CommandError::NotAdmitted(why) => Self::new(Kind::Refused, why),
             CommandError::Failed(why) => Self::failed(why),
             CommandError::Stopped => Self::failed(error.to_string()),
         }
@@ -187,6 +188,7 @@ mod tests {
             (Refusal::NotNow("it is paused".to_owned()).into(), 6),
             (Refusal::DrivenBy { holder: "ops@bastion".into() }.into(), 7),
             (CommandError::Failed("patching: 500".to_owned()).into(), 1),
+            (CommandError::NotAdmitted("denied by policy".to_owned()).into(), 6),
             (CliError::new(Kind::NotFound, "gone"), 5),
             (CliError::new(Kind::TimedOut, "late"), 3),
             (io::Error::from(io::ErrorKind::BrokenPipe).into(), 141),

@@ -56,6 +56,9 @@ pub(crate) struct Status<'a> {
     name: &'a str,
     /// `idle`, `held`, `running`, `paused`, `halted`, `complete`, …
     phase: String,
+    /// A change of the template that is asked for and not made yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     paused: Option<&'a Paused>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,6 +112,7 @@ impl<'a> Status<'a> {
             namespace: &snapshot.namespace,
             name: &snapshot.name,
             phase: snapshot.phase.to_string(),
+            asked: snapshot.asked.as_deref(),
             paused: match &snapshot.phase {
                 Phase::Paused(paused) => Some(paused),
                 _ => None,
@@ -322,6 +326,7 @@ impl AlarmLine {
             Alarm::StrategyFlipped { .. } => "strategyFlipped",
             Alarm::Rebraked { .. } => "rebraked",
             Alarm::TemplateChanged { .. } => "templateChanged",
+            Alarm::TargetUncertain { .. } => "targetUncertain",
             Alarm::BudgetUsedUp { .. } => "budgetUsedUp",
             Alarm::Halted { .. } => "halted",
             Alarm::Blind { .. } => "blind",

@@ -46,6 +46,7 @@ pub(crate) fn ways_out(context: &str, snapshot: &Snapshot) -> Vec<WayOut> {
             }
             Alarm::RecordUnreadable { .. } => offer("release", "drop the record and restore the strategy"),
             Alarm::Rebraked { .. } => offer("tune --on-flip report", "pause at the next flip instead"),
+            Alarm::TargetUncertain { .. } => offer("step", "let a node be updated: its pod tells"),
             Alarm::ForeignRecord => offer("release", "drop the record of the earlier DaemonSet"),
             Alarm::Halted { .. } | Alarm::Blind { .. } | Alarm::WriteFailing { .. } | Alarm::BeingDeleted => {}
         }

@@ -23,7 +23,7 @@ use crate::engine::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErr
 use crate::engine::event::Event;
 use crate::engine::facts::{DaemonSetFact, LeaseFact};
 use crate::engine::ownership::FIELD_MANAGER;
-use crate::engine::record::lease_name;
+use crate::engine::record::{CHANGE, lease_name};
 use crate::engine::time::Timestamp;
 
 /// How long a write may take. Together with the time for which a lease holder may act it stays below the lease.
@@ -113,7 +113,8 @@ impl Writer {
     async fn patch_daemonset(&self, resource_version: &str, patch: &DaemonSetPatch) -> Executed {
         let what = match patch {
             DaemonSetPatch::Adopt { .. } => format!("set OnDelete on daemonset {}", self.name),
-            DaemonSetPatch::Template(_) => format!("change the template of daemonset {}", self.name),
+            DaemonSetPatch::Template { .. } => format!("change the template of daemonset {}", self.name),
+            DaemonSetPatch::ForgetChange => format!("remove annotation {CHANGE} of daemonset {}", self.name),
             DaemonSetPatch::Release { .. } => format!("restore the update strategy of daemonset {}", self.name),
         };
         let known = self.shared.daemonset.borrow().clone();

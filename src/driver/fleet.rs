@@ -258,12 +258,12 @@ fn state(daemonset: &LeanDaemonSet, record: Option<&Record>) -> FleetState {
     if let Some(paused) = &intent.paused {
         return FleetState::Paused(format!("by {}", paused.by));
     }
-    let keep = match intent.direction {
+    let keep = match intent.direction() {
         Direction::Forward => intent.partition.of(desired, Rounding::Down).min(desired),
         Direction::Back => 0,
     };
     // Which nodes a selector leaves out cannot be told from counters: what moves shows as unavailable pods.
-    let may_move = outdated > keep && (intent.selector.is_none() || intent.direction == Direction::Back);
+    let may_move = outdated > keep && (intent.selector.is_none() || intent.direction() == Direction::Back);
     match (outdated, unavailable) {
         _ if may_move || unavailable > 0 || intent.change.is_some() => FleetState::Rolling,
         (1.., _) => FleetState::Held,
@@ -349,7 +349,7 @@ mod tests {
             record.intent.paused = Some(Paused { by: "ada".into(), at: Timestamp::default(), why: None });
         });
         let stepped = record(|record| record.intent.partition = IntOrPercent::Int(18));
-        let back = record(|record| record.intent.direction = Direction::Back);
+        let back = record(|record| record.intent.back_to.clone_from(&record.intent.target));
         for (story, daemonset, record, want) in [
             ("native, idle", native(20, 20), None, "up to date"),
             ("native, rolling", native(5, 19), None, "rolling out"),

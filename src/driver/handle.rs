@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::engine::command::{Command, Preview, Refusal};
+use crate::engine::command::{Command, Preview, Refusal, Unsettled};
 use crate::engine::snapshot::Snapshot;
 use crate::engine::{Role, person_of};
 
@@ -36,12 +36,24 @@ pub enum CommandError {
     /// The engine refused it; nothing was changed.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The API server refused what it takes; nothing was changed, and the rollout is paused.
+    #[error("{0}")]
+    NotAdmitted(String),
     /// It was accepted, but could not be written; the text says what was attempted and what the server said.
     #[error("{0}")]
     Failed(String),
     /// The driver is gone.
     #[error("the rollout's driver has stopped")]
     Stopped,
+}
+
+impl From<Unsettled> for CommandError {
+    fn from(unsettled: Unsettled) -> Self {
+        match unsettled {
+            Unsettled::Refused(why) => Self::NotAdmitted(why),
+            Unsettled::Failed(why) => Self::Failed(why),
+        }
+    }
 }
 
 impl Rollout {

@@ -368,7 +368,7 @@ impl<'a> Assessor<'a> {
         }
         let revision = pod.and_then(|pod| pod.fact.revision.as_ref());
         // Where a rollout goes forward to the revision that it came from, only their age tells its pods from the others.
-        let forward = self.question.intent.direction == Direction::Forward;
+        let forward = self.question.intent.direction() == Direction::Forward;
         let began = progress.started_at.filter(|_| forward && at_target);
         let made_since = || pod.zip(began).is_some_and(|(pod, began)| self.view.our_time(pod.fact.created_at) > began);
         let put_there = match (&progress.origin, revision) {

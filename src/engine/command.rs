@@ -173,6 +173,17 @@ pub enum Refusal {
     Invalid(String),
 }
 
+/// Why a command that was accepted was not carried out.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Unsettled {
+    /// The API server refused what it takes, or it cannot be made; nothing was changed, and the rollout is paused.
+    #[error("{0}")]
+    Refused(String),
+    /// It could not be written, or was called off.
+    #[error("{0}")]
+    Failed(String),
+}
+
 /// Something that the engine has to say once, outside the snapshot.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Notice {
@@ -181,7 +192,7 @@ pub enum Notice {
         /// Which.
         id: CommandId,
         /// What was written, or why not.
-        result: Result<String, String>,
+        result: Result<String, Unsettled>,
     },
     /// Something happened that belongs in the audit trail.
     Happened(Box<Happening>),

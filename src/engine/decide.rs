@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::command::{Command, CommandId, Takeover};
+use super::change::change_annotation;
+use super::command::{Command, CommandId, Takeover, Unsettled};
 use super::edit::Edit;
 use super::effect::{DaemonSetPatch, Effect, EffectId};
 use super::event::{WatchHealth, Watched};
@@ -16,10 +17,9 @@ use super::plan::Standstill;
 use super::quantity::Rounding;
 use super::record::size::clipped;
 use super::record::{
-    By, Change, Direction, EXCEPTIONS_LIMIT, Finish, Halt, Intent, ORIGINAL_STRATEGY, OnFailure, Paused, Progress,
+    By, Direction, EXCEPTIONS_LIMIT, Finish, Halt, Intent, ORIGINAL_STRATEGY, OnFailure, Paused, Progress,
 };
 use super::snapshot::{Blame, NodeState, Presence};
-use super::template::Template;
 use super::time::Timestamp;
 use super::view::NodeIx;
 use super::{Role, Str};
@@ -114,64 +114,9 @@ impl Engine {
         self.edit(None, Edit::Hold(Paused { by: OURSELVES.into(), at: now, why: Some(why.into()) }));
     }
 
-    /// Follows the template: a change of ours is done, a first target is found, a change of somebody else's pauses.
-    fn follow_template(&mut self, intent: &Intent, now: Timestamp) {
-        if !self.is_adopted() || !self.is_observed() {
-            return;
-        }
-        let Some(current) = self.view.current.clone() else { return };
-        if let Some(change) = &intent.change {
-            match self.template_wanted(change) {
-                Ok(wanted) if self.view.daemonset.as_ref().is_some_and(|daemonset| daemonset.template == wanted) => {
-                    self.written = None;
-                    self.tell_template_changed(intent, &current);
-                    self.edit(None, Edit::Target { target: current, made: Some(change.clone()) });
-                    self.begin(now);
-                }
-                Ok(_) if self.written.as_ref() == Some(change) && self.patching.is_none() => {
-                    self.written = None;
-                    self.edit(None, Edit::DropChange(change.clone()));
-                    self.tell_template_changed_by_others();
-                    self.pause(self.template_changed_words(), now);
-                    self.fail_pending(|pending| pending.needs == Needs::Changed, "somebody else changed the template");
-                }
-                Ok(_) => {}
-                Err(why) => {
-                    self.edit(None, Edit::DropChange(change.clone()));
-                    self.fail_pending(|pending| pending.needs == Needs::Changed, &why);
-                }
-            }
-        } else if intent.target.is_none() {
-            self.edit(None, Edit::Target { target: current, made: None });
-        } else if intent.target.as_ref() != Some(&current) && intent.paused.is_none() && intent.releasing.is_none() {
-            self.tell_template_changed_by_others();
-            self.pause(self.template_changed_words(), now);
-        }
-    }
-
-    fn template_changed_words(&self) -> String {
-        let by = self.who_set_the_template();
-        format!("the template was changed{}", by.map(|by| format!(" by {by}")).unwrap_or_default())
-    }
-
-    /// The template that a change asks for.
-    fn template_wanted(&self, change: &Change) -> Result<Template, String> {
-        let daemonset = self.view.daemonset.as_ref().ok_or("the DaemonSet is gone")?;
-        match change {
-            Change::Images(images) => {
-                daemonset.template.with_images(images.iter().map(|(name, image)| (name.as_str(), image.as_str())))
-            }
-            Change::Revision(hash) => self
-                .view
-                .revision(hash)
-                .map(|revision| revision.template.clone())
-                .ok_or_else(|| format!("revision {hash} is not in the history any more")),
-        }
-    }
-
     /// The rollout begins now: earlier halts are past. Where it is the first under this record, what is down already is
     /// not our doing; later ones inherit that, and what the ones before took down stays ours.
-    fn begin(&mut self, now: Timestamp) {
+    pub(crate) fn begin(&mut self, now: Timestamp) {
         self.progress.excused.clear();
         self.progress.halt = None;
         if self.progress.started_at.is_some() {
@@ -221,7 +166,7 @@ impl Engine {
                 halt.nodes.clear();
             }
         }
-        if intent.direction == Direction::Back || intent.target.is_none() || intent.change.is_some() {
+        if intent.direction() == Direction::Back || intent.target.is_none() || intent.change.is_some() {
             return;
         }
         let excused = &self.progress.excused;
@@ -249,7 +194,8 @@ impl Engine {
             && let Some(from) = self.progress.origin.clone().or_else(|| self.majority_revision(intent.target.as_ref()))
         {
             self.happened(What::RollingBack { to: from.clone() }, Reach::Cluster);
-            self.edit(None, Edit::GoBack { to: from, failed: intent.target.clone(), acknowledged: number });
+            let id = self.new_change_id(self.next_edit, now);
+            self.edit(None, Edit::GoBack { to: from, failed: intent.target.clone(), id });
         }
     }
 
@@ -288,6 +234,7 @@ impl Engine {
             && intent.paused.is_none()
             && !self.is_halted(intent)
             && self.is_ready_to_update(intent)
+            && self.view.current_is_certain()
             && self.blindness().is_none()
             && !self.catches_up()
             && self.deletions.is_empty()
@@ -373,7 +320,7 @@ impl Engine {
             return None;
         }
         if intent.releasing.is_some() {
-            let saved = Self::original_strategy(daemonset)?;
+            let Some(saved) = Self::original_strategy(daemonset) else { return self.tidying() };
             // Whoever set it back meanwhile is to have it as they set it.
             let rolling = daemonset.strategy.kind == StrategyKind::RollingUpdate;
             let original = if rolling { daemonset.strategy.raw.clone() } else { saved };
@@ -385,11 +332,15 @@ impl Engine {
             let fought = self.progress.adopted && daemonset.strategy.kind == StrategyKind::RollingUpdate;
             return (!fought).then(|| (PatchKind::Adopt, self.adoption()));
         }
-        let asked = intent.change.as_ref().filter(|_| self.is_observed());
-        let change = asked.filter(|change| self.written.as_ref() != Some(change))?;
-        let wanted = self.template_wanted(change).ok()?;
+        let Some(request) = intent.request() else { return self.tidying() };
+        if !self.is_observed() || !self.is_to_be_sent(&request) {
+            return None;
+        }
+        let wanted = self.template_wanted(&request.change).ok()?;
         let differs = wanted != daemonset.template;
-        differs.then(|| (PatchKind::Template, DaemonSetPatch::Template(wanted.json().clone())))
+        let change = request.id.as_ref().map(|id| change_annotation(id, daemonset.generation + 1).into());
+        let patch = || DaemonSetPatch::Template { template: wanted.json().clone(), change };
+        differs.then(|| (PatchKind::Template, patch()))
     }
 
     /// Saves the strategy as it is, unless this rollout saved one already, which then is the original, whoever drives or
@@ -475,13 +426,21 @@ impl Engine {
         };
         for pending in pending {
             let saved = !self.edits.iter().any(|unsaved| unsaved.command == Some(pending.id));
+            if pending.needs == Needs::Changed {
+                match self.change_result(&pending).filter(|_| saved) {
+                    Some(result) => self.settled(pending, result),
+                    None => self.pending.push(pending),
+                }
+                continue;
+            }
             match self.is_done(pending.id, pending.needs, saved, now) {
                 Some(by_whom) => {
                     let result = Ok(format!("{}{by_whom}", pending.says));
                     self.settled(pending, result);
                 }
                 None if saved && pending.needs == Needs::Released && called_off(self) => {
-                    self.settled(pending, Err("called off: somebody asked for something else meanwhile".into()));
+                    let why = "called off: somebody asked for something else meanwhile".to_owned();
+                    self.settled(pending, Err(Unsettled::Failed(why)));
                 }
                 None => self.pending.push(pending),
             }
@@ -499,9 +458,9 @@ impl Engine {
             Needs::Saved => Some(ours()),
             Needs::Adopted if self.strategy() == StrategyKind::OnDelete && !self.brake => Some(ours()),
             Needs::Adopted if self.brake => None,
-            Needs::Changed if self.intent().change.is_none() => Some(ours()),
             Needs::Released if !self.is_recorded() && !self.is_adopted() => Some(ours()),
-            Needs::Adopted | Needs::Changed | Needs::Released => elsewhere(),
+            Needs::Changed => None,
+            Needs::Adopted | Needs::Released => elsewhere(),
             Needs::Driving(_) if self.lock.holds() => Some(ours()),
             Needs::Driving(Takeover::IfFree | Takeover::Ask) => None,
             Needs::StoodDown => (!self.lock.holds() && self.lock.in_flight.is_none()).then(ours),
@@ -513,7 +472,7 @@ impl Engine {
         let recorded = self.lock.record().is_some_and(|record| record.intent.releasing.is_some());
         let annotations = self.view.daemonset.as_ref().map(|daemonset| &daemonset.annotations);
         let annotated = annotations.is_some_and(|annotations| annotations.get(ORIGINAL_STRATEGY).is_some());
-        recorded && !annotated && self.patching.is_none()
+        recorded && !annotated && self.tidying().is_none() && self.patching.is_none()
     }
 }
 

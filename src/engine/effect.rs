@@ -59,8 +59,15 @@ pub enum DaemonSetPatch {
         original: String,
     },
     /// Replace `spec.template`.
-    Template(Value),
-    /// Replace `spec.updateStrategy` by this and drop the annotation.
+    Template {
+        /// The template.
+        template: Value,
+        /// The value of annotation [`super::record::CHANGE`], set in the same patch; `None` sets none.
+        change: Option<Str>,
+    },
+    /// Drop annotation [`super::record::CHANGE`].
+    ForgetChange,
+    /// Replace `spec.updateStrategy` by this and drop our annotations.
     Release {
         /// `spec.updateStrategy` as it was.
         original: Value,

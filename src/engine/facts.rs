@@ -163,6 +163,8 @@ pub struct PodFact {
     pub owner: Option<Str>,
     /// Label `controller-revision-hash`.
     pub revision: Option<Str>,
+    /// Label `pod-template-generation`: how often the template had changed when the controller made this pod.
+    pub template_generation: Option<i64>,
     /// `metadata.creationTimestamp`.
     pub created_at: Timestamp,
     /// `metadata.deletionTimestamp`, which is already "now + grace": the pod is terminating.

@@ -72,6 +72,11 @@ pub enum What {
         /// Who, if managedFields tell.
         manager: Option<Str>,
     },
+    /// A change of the template was refused, or cannot be made: nothing was changed, and the rollout paused.
+    ChangeRefused {
+        /// What was refused, what the server said, and what to do.
+        why: Str,
+    },
     /// Somebody changed the update strategy back while the rollout ran.
     StrategyFlipped {
         /// Who, if managedFields tell.
@@ -196,6 +201,8 @@ pub enum PatchChange {
     Adopt,
     /// The template.
     Template,
+    /// The annotation of a change that is over removed.
+    ForgetChange,
     /// The original strategy restored.
     Release,
 }
@@ -263,6 +270,7 @@ impl Happening {
                 What::Halted { .. }
                 | What::RollingBack { .. }
                 | What::TemplateChangedByOthers { .. }
+                | What::ChangeRefused { .. }
                 | What::StrategyFlipped { .. }
                 | What::LeaseLost { .. },
                 _,
@@ -281,6 +289,7 @@ impl Happening {
             What::Adopted => "RolloutAdopted",
             What::TemplateChanged { .. } => "RolloutTemplateChanged",
             What::TemplateChangedByOthers { .. } => "RolloutTemplateChangedByOthers",
+            What::ChangeRefused { .. } => "RolloutChangeRefused",
             What::StrategyFlipped { .. } => "RolloutStrategyFlipped",
             What::Halted { .. } => "RolloutHalted",
             What::RollingBack { .. } => "RolloutRollingBack",
@@ -347,6 +356,7 @@ impl fmt::Display for What {
             Self::TemplateChangedByOthers { manager } => {
                 write!(f, "paused: the template was changed{} in the middle of the rollout", by(manager))
             }
+            Self::ChangeRefused { why } => write!(f, "paused: {why}"),
             Self::StrategyFlipped { manager, then, rebraked } => {
                 let then = match then {
                     AfterFlip::Paused => "paused",
@@ -406,6 +416,7 @@ impl PatchChange {
         match self {
             Self::Adopt => "set OnDelete",
             Self::Template => "change the template",
+            Self::ForgetChange => "remove the annotation of the change",
             Self::Release => "restore the update strategy",
         }
     }

@@ -12,7 +12,7 @@ use super::event::{Event, WatchHealth, Watched};
 use super::facts::*;
 use super::happening::Happening;
 use super::quantity::IntOrPercent;
-use super::record::{Finish, ORIGINAL_STRATEGY, RECORD_LIMIT};
+use super::record::{CHANGE, Finish, ORIGINAL_STRATEGY, RECORD_LIMIT};
 use super::snapshot::{NodeState, Snapshot};
 use super::template::Template;
 use super::time::Timestamp;
@@ -30,6 +30,10 @@ pub(crate) struct Lab {
     serial: u32,
     /// Images that cannot be pulled.
     pub(crate) broken: Vec<Str>,
+    /// Images that admission refuses in a template.
+    pub(crate) refused_images: Vec<Str>,
+    /// Admission rewrites tags to digests.
+    pub(crate) pins_images: bool,
     /// New pods become ready only when told to.
     pub(crate) slow: bool,
     /// Deletions, in order: node names.
@@ -64,6 +68,8 @@ impl Lab {
             lease: None,
             serial: 0,
             broken: Vec::new(),
+            refused_images: Vec::new(),
+            pins_images: false,
             slow: false,
             deleted: Vec::new(),
             largest_record: 0,
@@ -107,11 +113,39 @@ impl Lab {
 
     /// Saves the original strategy in its annotation, or drops it; others stay.
     pub(crate) fn set_original(&mut self, original: Option<String>) {
+        self.set_annotation(ORIGINAL_STRATEGY, original);
+    }
+
+    fn set_annotation(&mut self, key: &str, value: Option<String>) {
         let annotations = &self.daemonset.annotations;
-        let others = annotations.iter().filter(|(key, _)| &***key != ORIGINAL_STRATEGY);
+        let others = annotations.iter().filter(|(other, _)| &***other != key);
         let others = others.map(|(key, value)| (key.to_string(), value.to_string()));
-        let original = original.map(|original| (ORIGINAL_STRATEGY.to_owned(), original));
-        self.daemonset.annotations = others.chain(original).collect();
+        let value = value.map(|value| (key.to_owned(), value));
+        self.daemonset.annotations = others.chain(value).collect();
+    }
+
+    /// Why admission refuses this template, if it does.
+    fn refuses_template(&self, template: &Value) -> Option<&'static str> {
+        let images = Template::from_json(template.clone()).images();
+        let refused = images.iter().any(|image| self.refused_images.contains(image));
+        refused.then_some("ValidatingAdmissionPolicy 'images' denied request: not this image")
+    }
+
+    /// What admission makes of a template.
+    fn admitted(&self, template: &Template) -> Template {
+        let image = template.images()[0].clone();
+        if self.pins_images && !image.contains('@') {
+            let pinned = format!("{image}@sha256:{:064x}", image.len());
+            return template.with_images([("agent", &*pinned)]).unwrap();
+        }
+        template.clone()
+    }
+
+    /// A change that does not touch the spec.
+    fn touch_metadata(&mut self) {
+        self.version += 1;
+        self.daemonset.resource_version = self.version.to_string().into();
+        self.log.push(Event::DaemonSet(Box::new(self.daemonset.clone())));
     }
 
     pub(crate) fn set_template(&mut self, template: Template) {
@@ -296,9 +330,26 @@ impl Lab {
                         raw["type"] = "OnDelete".into();
                         self.set_strategy(raw);
                     }
-                    DaemonSetPatch::Template(template) => self.set_template(Template::from_json(template)),
+                    DaemonSetPatch::Template { template, change } => {
+                        if let Some(refusal) = self.refuses_template(&template) {
+                            let message = refusal.into();
+                            return Err(EffectError { kind: EffectErrorKind::Invalid, message });
+                        }
+                        self.set_annotation(CHANGE, change.map(|change| change.to_string()));
+                        let template = self.admitted(&Template::from_json(template));
+                        if template == self.daemonset.template {
+                            self.touch_metadata();
+                        } else {
+                            self.set_template(template);
+                        }
+                    }
+                    DaemonSetPatch::ForgetChange => {
+                        self.set_annotation(CHANGE, None);
+                        self.touch_metadata();
+                    }
                     DaemonSetPatch::Release { original } => {
                         self.set_original(None);
+                        self.set_annotation(CHANGE, None);
                         self.set_strategy(original);
                     }
                 }
@@ -468,7 +519,7 @@ impl Console {
     fn listen(&mut self) {
         for notice in self.engine.take_notices() {
             match notice {
-                Notice::Settled { id, result } => self.settled.push((id, result)),
+                Notice::Settled { id, result } => self.settled.push((id, result.map_err(|why| why.to_string()))),
                 Notice::Happened(happening) => self.happened.push(*happening),
             }
         }

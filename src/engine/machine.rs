@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::assess::{Assessment, Question, Row};
+use super::change::{ChangeRequest, WrittenChange};
 use super::chronicle::Chronicle;
 use super::command::{Command, CommandId, Notice, Preview, Refusal, Takeover};
 use super::edit::Edit;
@@ -16,7 +17,7 @@ use super::labels::Selector;
 use super::lock::{Lock, Want};
 use super::outcome::{LOST_ANSWER, Retry};
 use super::plan::{Limits, Plan, Standstill, budget};
-use super::record::{By, Change, Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
+use super::record::{By, ChangeOutcome, Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
 use super::snapshot::{BudgetView, Replacer, Snapshot};
 use super::time::Timestamp;
 use super::view::{NodeIx, View};
@@ -48,8 +49,10 @@ pub struct Engine {
     pub(crate) brake: bool,
     /// And whatever the view shows: it was asked for when the DaemonSet could not be seen, and only an answer tells.
     pub(crate) brake_unseen: bool,
-    /// The template change that was made by us, in this life, as long as the record asks for it.
-    pub(crate) written: Option<Change>,
+    /// The template change whose patch was answered in this life, as long as the record asks for it.
+    pub(crate) written: Option<WrittenChange>,
+    /// The annotation of a change that is over and that the API server did not let us remove.
+    pub(crate) untidy: Option<Str>,
     /// Deletions wait for a write of the lease that proves the record.
     pub(crate) fence: bool,
     /// The write that fails, in words.
@@ -93,6 +96,9 @@ pub(crate) struct Pending {
     pub(crate) of_note: bool,
     pub(crate) needs: Needs,
     pub(crate) says: String,
+    /// The change of the template that it asked for, and what became of that.
+    pub(crate) change: Option<Str>,
+    pub(crate) outcome: Option<ChangeOutcome>,
 }
 
 /// When a command is done.
@@ -129,14 +135,15 @@ pub(crate) struct Patching {
     pub(crate) id: EffectId,
     pub(crate) kind: PatchKind,
     pub(crate) resource_version: Str,
-    /// What the record asked for when it was sent.
-    pub(crate) change: Option<Change>,
+    /// The change that the record asked for when it was sent.
+    pub(crate) request: Option<ChangeRequest>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PatchKind {
     Adopt,
     Template,
+    ForgetChange,
     Release,
 }
 
@@ -167,7 +174,7 @@ impl Basis {
     /// Whether this is what an assessment would depend on now.
     fn is_of(&self, target: Option<&Str>, intent: &Intent, progress: &Progress) -> bool {
         self.target.as_ref() == target
-            && self.direction == intent.direction
+            && self.direction == intent.direction()
             && self.selector == intent.selector
             && self.gates == intent.gates
             && self.down_before == progress.down_before
@@ -181,7 +188,7 @@ impl Basis {
     fn of(target: Option<&Str>, intent: &Intent, progress: &Progress) -> Self {
         Self {
             target: target.cloned(),
-            direction: intent.direction,
+            direction: intent.direction(),
             selector: intent.selector.clone(),
             gates: intent.gates.clone(),
             down_before: progress.down_before.clone(),
@@ -213,6 +220,7 @@ impl Engine {
             brake: false,
             brake_unseen: false,
             written: None,
+            untidy: None,
             fence: false,
             write_failure: None,
             lease_failure: None,
@@ -235,6 +243,11 @@ impl Engine {
     /// What it was told when it was made.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// How many commands were accepted so far.
+    pub(crate) fn commands(&self) -> u64 {
+        self.next_command
     }
 
     /// Takes in one fact. Cheap: rows are assessed when [`Engine::decide`] or [`Engine::snapshot`] is called.
@@ -295,6 +308,7 @@ impl Engine {
     fn lease_is(&mut self, fact: LeaseFact, take_in: fn(&mut Lock, LeaseFact, Timestamp), now: Timestamp) {
         let written = self.lock.recognize(&fact);
         take_in(&mut self.lock, fact, now);
+        self.note_outcome();
         if let Some(written) = written {
             self.lease_is_written(&written);
         }
@@ -325,12 +339,17 @@ impl Engine {
         match &command {
             Command::Drive(Takeover::Ask) => self.lock.want = Want::Ask,
             Command::StandDown => self.lock.want = Want::No,
-            _ if self.takes_lease(resolved.drive, resolved.needs) && self.lock.living_other(now).is_none() => {
+            // Who waits for a change carries it out where whoever drives is gone before they did.
+            _ if self.takes_lease(resolved.drive, resolved.needs)
+                && (self.lock.living_other(now).is_none() || self.config.role == Role::Errand) =>
+            {
                 self.lock.want = Want::IfFree;
             }
             _ => {}
         }
-        self.pending.push(Pending { id, command, of_note, needs: resolved.needs, says: resolved.says });
+        let change = resolved.change;
+        let (needs, says) = (resolved.needs, resolved.says);
+        self.pending.push(Pending { id, command, of_note, needs, says, change, outcome: None });
         Ok(id)
     }
 
@@ -538,7 +557,8 @@ impl Engine {
 
     /// How many pods the controller would replace by itself: those that are not at the present template's revision.
     pub(crate) fn left_to_the_controller(&self) -> u32 {
-        let current = self.view.current.as_ref();
+        // Where it is not certain which revision is current, every pod may be replaced.
+        let current = self.view.current.as_ref().filter(|_| self.view.current_is_certain());
         let old = self.assessment.rows().filter(|row| {
             let pod = row.pod.and_then(|pod| self.view.pod(pod));
             row.in_fleet
@@ -577,8 +597,8 @@ impl Engine {
         self.tell_patch(kind, Upshot::Sent, None);
         let id = self.send(Sent::DaemonSet);
         self.conflicted = None;
-        let change = self.lock.record().and_then(|record| record.intent.change.clone());
-        self.patching = Some(Patching { id, kind, resource_version, change });
+        let request = self.lock.record().and_then(|record| record.intent.request());
+        self.patching = Some(Patching { id, kind, resource_version, request });
         id
     }
 
@@ -608,8 +628,8 @@ impl Engine {
             StrategyKind::OnDelete if !recorded => Some(Hold::NoRollout),
             _ if self.is_halted(intent) => Some(Hold::Halted),
             _ if intent.paused.is_some() => Some(Hold::Paused),
-            _ if !self.is_ready_to_update(intent) => Some(Hold::Preparing),
             _ if self.blindness().is_some() => Some(Hold::Blind),
+            _ if !self.is_ready_to_update(intent) => Some(Hold::Preparing),
             _ if !self.lock.holds() && self.lock.living_other(now).is_none() => Some(Hold::NobodyDrives),
             _ => None,
         };

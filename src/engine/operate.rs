@@ -32,11 +32,13 @@ pub(crate) struct Resolved {
     pub(crate) says: String,
     /// How much it can break.
     pub(crate) danger: Danger,
+    /// The identifier of the change of the template that it asks for.
+    pub(crate) change: Option<Str>,
 }
 
 impl Resolved {
     fn new(edits: Vec<Edit>, needs: Needs, says: String, danger: Danger) -> Self {
-        Self { edits, needs, brake: false, drive: true, says, danger }
+        Self { edits, needs, brake: false, drive: true, says, danger, change: None }
     }
 }
 
@@ -48,12 +50,12 @@ impl Engine {
         let by = By { by: self.actor(), at: now };
         match command {
             Command::Adopt => Ok(self.resolve_adopt()),
-            Command::SetImage(images) => self.resolve_images(images),
+            Command::SetImage(images) => self.resolve_images(images, now),
             Command::Step(step) => self.resolve_step(*step),
             Command::Select(selector) => Ok(self.resolve_select(selector)),
             Command::Pause { why } => Ok(self.resolve_pause(why.as_deref(), now)),
             Command::Resume => self.resolve_resume(),
-            Command::Undo { to } => self.resolve_undo(*to),
+            Command::Undo { to } => self.resolve_undo(*to, now),
             Command::Release(early) => self.resolve_release(*early, by),
             Command::Tune(tuning) => self.resolve_tune(tuning),
             Command::Tuned { tuning, command } => {
@@ -165,6 +167,7 @@ impl Engine {
     fn resolve_images(
         &self,
         images: &std::collections::BTreeMap<String, super::image::ImageRef>,
+        now: Timestamp,
     ) -> Result<Resolved, Refusal> {
         let daemonset = self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
         if images.is_empty() {
@@ -176,17 +179,13 @@ impl Engine {
             return Err(Refusal::NotNow("the template has these images already; use `step` to roll it out".into()));
         }
         let words: Vec<String> = images.iter().map(|(name, image)| format!("{name}={image}")).collect();
-        Ok(Resolved::new(
-            vec![Edit::Change(Change::Images(images.clone()), Direction::Forward)],
-            Needs::Changed,
-            format!("template has {}; no pod is replaced before the first step", words.join(" ")),
-            Danger::Serious,
-        ))
+        let says = format!("template has {}; no pod is replaced before the first step", words.join(" "));
+        Ok(self.resolve_change(Change::Images(images.clone()), says, now))
     }
 
     fn resolve_step(&self, step: Step) -> Result<Resolved, Refusal> {
         let intent = self.intent();
-        if intent.direction == Direction::Back {
+        if intent.direction() == Direction::Back {
             return Err(Refusal::NotNow("rolling back ignores partition and steps; it updates every node".into()));
         }
         let fleet = self.assessment.fleet;
@@ -261,7 +260,13 @@ impl Engine {
         Ok(Resolved::new(vec![edit], Needs::Saved, says, Danger::Bounded))
     }
 
-    fn resolve_undo(&self, to: Option<i64>) -> Result<Resolved, Refusal> {
+    fn resolve_change(&self, change: Change, says: String, now: Timestamp) -> Resolved {
+        let id = self.new_change_id(self.commands(), now);
+        let edits = vec![Edit::Change { change, id: id.clone() }];
+        Resolved { change: Some(id), ..Resolved::new(edits, Needs::Changed, says, Danger::Serious) }
+    }
+
+    fn resolve_undo(&self, to: Option<i64>, now: Timestamp) -> Result<Resolved, Refusal> {
         let daemonset = self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
         let mut revisions: Vec<_> = self.view.own_revisions().collect();
         revisions.sort_by_key(|revision| std::cmp::Reverse(revision.number));
@@ -280,12 +285,8 @@ impl Engine {
         if chosen.template == daemonset.template && is_target && intent.change.is_none() {
             return Err(Refusal::NotNow(format!("the template already is that of revision {}", chosen.number)));
         }
-        let mut edits = vec![Edit::Change(Change::Revision(chosen.hash.clone()), Direction::Back)];
-        if let Some(halt) = self.record().and_then(|record| record.progress.halt) {
-            edits.push(Edit::Resume { acknowledged: halt.number, target: None });
-        }
         let says = format!("template is that of revision {}; nodes still on it count as updated", chosen.number);
-        Ok(Resolved::new(edits, Needs::Changed, says, Danger::Serious))
+        Ok(self.resolve_change(Change::Revision(chosen.hash.clone()), says, now))
     }
 
     fn resolve_release(&self, early: Early, by: By) -> Result<Resolved, Refusal> {
@@ -334,7 +335,11 @@ impl Engine {
         let command = command.deed();
         let mut intent = self.recorded_intent();
         resolved.edits.iter().for_each(|edit| edit.apply(&mut intent));
-        let intent = intent.map(Cow::into_owned).unwrap_or_default();
+        let mut intent = intent.map(Cow::into_owned).unwrap_or_default();
+        // As it is once the template is written.
+        if let (Command::Undo { .. }, Some(Change::Revision(hash))) = (command, &intent.change) {
+            (intent.target, intent.back_to) = (Some(hash.clone()), Some(hash.clone()));
+        }
         let mut nodes: Vec<Str> = Vec::new();
         if matches!(command, Command::Step(_) | Command::Select(_) | Command::Resume | Command::Undo { .. }) {
             nodes = self.would_go(command, &intent);

@@ -6,12 +6,14 @@
 use std::time::Duration;
 
 use super::Str;
-use super::edit::Edit;
+use super::change::{WrittenChange, remedy};
+use super::command::Unsettled;
 use super::effect::{Done, EffectError, EffectErrorKind, EffectId, Outcome};
 use super::event::{Event, WatchHealth, Watched};
 use super::happening::Upshot;
 use super::lock::InFlight;
 use super::machine::{Deletion, Engine, Needs, PatchKind, Patching, Pending, Sent};
+use super::record::CHANGE;
 use super::time::Timestamp;
 
 /// How long after an answer was lost a pod that is still there, untouched, is taken as not deleted after all.
@@ -143,10 +145,17 @@ impl Engine {
                     PatchKind::Adopt => (self.brake, self.brake_unseen) = (false, false),
                     PatchKind::Template => {
                         // The template may have been seen, and the next change be asked for, before this answer came.
-                        let asked = self.recorded_intent().and_then(|intent| intent.change.clone());
-                        self.written = patching.change.filter(|change| asked.as_ref() == Some(change));
+                        let asked = self.recorded_intent().and_then(|intent| intent.request());
+                        let request = patching.request.filter(|request| asked.as_ref() == Some(request));
+                        // What the server answered is our template, whatever admission made of what we sent.
+                        self.written = match (request, &done) {
+                            (Some(request), Done::DaemonSet(fact)) => {
+                                Some(WrittenChange { request, template: fact.template.clone() })
+                            }
+                            _ => None,
+                        };
                     }
-                    PatchKind::Release => {}
+                    PatchKind::ForgetChange | PatchKind::Release => {}
                 }
                 if let Done::DaemonSet(fact) = done {
                     self.view.sight.expect(Watched::DaemonSet, &fact.resource_version, now);
@@ -158,27 +167,38 @@ impl Engine {
                 if error.kind == EffectErrorKind::Conflict {
                     self.conflicted = Some(patching.resource_version.clone());
                 }
-                self.note_failure(&error);
-                if matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid) {
-                    self.give_up_patch(&patching, &error.message);
+                let refused = matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid);
+                if !(refused && self.give_up_patch(patching, &error, now)) {
+                    self.note_failure(&error);
                 }
             }
         }
     }
 
-    /// A patch that will not be accepted by trying again: whoever waits for it is told, and it is dropped.
-    fn give_up_patch(&mut self, patching: &Patching, why: &Str) {
-        let waits: fn(Needs) -> bool = match patching.kind {
-            PatchKind::Adopt => |needs| matches!(needs, Needs::Adopted | Needs::Changed),
-            PatchKind::Template => |needs| needs == Needs::Changed,
-            PatchKind::Release => |needs| needs == Needs::Released,
-        };
-        match (patching.kind, &patching.change) {
-            (PatchKind::Adopt, _) => (self.brake, self.brake_unseen) = (false, false),
-            (PatchKind::Template, Some(change)) => self.edit(None, Edit::DropChange(change.clone())),
-            _ => {}
+    /// A patch that will not be accepted by trying again: whoever waits for it is told. Says whether nothing is left to be
+    /// tried.
+    fn give_up_patch(&mut self, patching: Patching, error: &EffectError, now: Timestamp) -> bool {
+        if patching.kind == PatchKind::ForgetChange {
+            // An annotation too many does no harm: it is taken away with the release.
+            let daemonset = self.view.daemonset.as_ref();
+            self.untidy = daemonset.and_then(|daemonset| daemonset.annotations.get(CHANGE)).cloned();
+            self.daemonset_retry.succeeded();
+            return true;
         }
-        self.fail_pending(|pending| waits(pending.needs), why);
+        let waits = match patching.kind {
+            PatchKind::Adopt => {
+                (self.brake, self.brake_unseen) = (false, false);
+                Some(Needs::Adopted)
+            }
+            PatchKind::Release => Some(Needs::Released),
+            PatchKind::Template | PatchKind::ForgetChange => None,
+        };
+        self.fail_pending(|pending| Some(pending.needs) == waits, &error.message);
+        let change = patching.request.filter(|_| self.lock.holds() && patching.kind != PatchKind::Release);
+        let Some(request) = change else { return false };
+        self.daemonset_retry.succeeded();
+        self.refuse_change(request, &error.message, remedy(error), now);
+        true
     }
 
     /// Tells the commands that `which` picks that they failed, and drops their edits.
@@ -188,7 +208,7 @@ impl Engine {
         let failed: Vec<Pending> = failed;
         for pending in failed {
             self.edits.retain(|unsaved| unsaved.command != Some(pending.id));
-            self.settled(pending, Err(why.to_owned()));
+            self.settled(pending, Err(Unsettled::Failed(why.to_owned())));
         }
     }
 

@@ -37,7 +37,7 @@ impl Limits {
         let max_unavailable = setting.of(assessment.desired, Rounding::Up);
         let max_pulling =
             intent.budgets.max_pulling.map_or(max_unavailable, |limit| limit.of(assessment.desired, Rounding::Up));
-        let keep = match intent.direction {
+        let keep = match intent.direction() {
             Direction::Forward => intent.partition.of(assessment.fleet, Rounding::Down).min(assessment.fleet),
             Direction::Back => 0,
         };
@@ -142,7 +142,7 @@ impl Plan {
                 None => {}
             }
         }
-        let back = intent.direction == Direction::Back;
+        let back = intent.direction() == Direction::Back;
         // Room that the rollout took comes back; what is down by itself may, under `strict`, never leave any to what serves.
         let fits = |row: &Row| {
             let cost = u32::from(!is_charged(row, budget.strict));
@@ -260,7 +260,7 @@ fn structural_hold(row: &Row, intent: &Intent) -> Option<Hold> {
     if !row.in_fleet || row.at_target || row.state == NodeState::Terminating || row.state == NodeState::Creating {
         return None;
     }
-    let forward = intent.direction == Direction::Forward;
+    let forward = intent.direction() == Direction::Forward;
     match row.state {
         NodeState::NodeDown => Some(Hold::NodeDown),
         _ if !row.should_run => Some(Hold::NodeDown),

@@ -24,6 +24,9 @@ use super::time::Timestamp;
 
 /// Annotation of the DaemonSet: the `updateStrategy` that it had before rolldeck took over, as JSON.
 pub const ORIGINAL_STRATEGY: &str = "rolldeck.io/original-update-strategy";
+/// Annotation of the DaemonSet while a change of the template is being made: which change, and the generation that it leads
+/// to, as `ID/GENERATION`. By it whoever drives knows the template again, whatever admission made of it.
+pub const CHANGE: &str = "rolldeck.io/change";
 /// Annotation of the Lease: the [`Record`], as JSON.
 pub const RECORD: &str = "rolldeck.io/rollout";
 /// Label of every Lease of ours, by which a fleet view finds them.
@@ -139,11 +142,19 @@ pub struct Intent {
     /// A change of the template that the driver has still to make.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<Change>,
+    /// What goes with `change`: its identifier, and what it is measured against.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<RequestedChange>,
+    /// What became of the last change that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<ChangeOutcome>,
     /// Hash of the revision that is being rolled out, once its ControllerRevision exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Str>,
-    /// Forward by the plan, or back to an earlier revision, broken nodes first and ignoring partition and selector.
-    pub direction: Direction,
+    /// Hash of the revision that was last gone back to, written when the template was. The rollout goes back, broken nodes
+    /// first and ignoring partition and selector, only while this is the target: see [`Intent::direction`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub back_to: Option<Str>,
     /// The ladder of the plan: how many nodes are updated in total after each step.
     pub steps: Vec<IntOrPercent>,
     /// How many pods stay at the old revision. 100 % at first: nothing moves until the first step.
@@ -177,8 +188,10 @@ impl Default for Intent {
     fn default() -> Self {
         Self {
             change: None,
+            asked: None,
+            outcome: None,
             target: None,
-            direction: Direction::Forward,
+            back_to: None,
             steps: vec![
                 IntOrPercent::Int(1),
                 IntOrPercent::Percent(10),
@@ -197,6 +210,39 @@ impl Default for Intent {
             on_flip: OnFlip::Report,
         }
     }
+}
+
+impl Intent {
+    /// Which way the rollout goes: back only while the target is the revision that was asked back to.
+    pub fn direction(&self) -> Direction {
+        match (&self.back_to, &self.target) {
+            (Some(back_to), Some(target)) if back_to == target => Direction::Back,
+            _ => Direction::Forward,
+        }
+    }
+}
+
+/// What goes with a change that is still to be made.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestedChange {
+    /// Tells this change from any other.
+    pub id: Str,
+    /// The partition that it had before everything was held for this change, and has again when the change is refused,
+    /// unless somebody stepped meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition_before: Option<IntOrPercent>,
+}
+
+/// What became of a change.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangeOutcome {
+    /// Which.
+    pub id: Str,
+    /// Why it was not made; absent: it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Str>,
 }
 
 /// A change of the template.

@@ -46,7 +46,8 @@ impl Engine {
             driver: if self.lock.known == Known::Nothing { DriverView::Unknown } else { self.lock.view(now) },
             watches: self.watch_views(),
             rights: self.rights(),
-            direction: intent.direction,
+            direction: intent.direction(),
+            asked: intent.change.as_ref().map(|change| self.change_words(change).into()),
             started_at: record.as_ref().and_then(|record| record.progress.started_at),
             image_changes: image_changes(from.as_ref(), to.as_ref()),
             from,
@@ -96,7 +97,8 @@ impl Engine {
         if intent.releasing.is_some() {
             return Phase::Releasing;
         }
-        if self.is_halted(intent) {
+        // A roll back after a halt is on its way: the halt stands until it is made.
+        if self.is_halted(intent) && intent.change.is_none() {
             return Phase::Halted;
         }
         if let Some(paused) = &intent.paused {
@@ -110,7 +112,12 @@ impl Engine {
             };
         }
         if settled {
-            return if self.progress.started_at.is_some() { Phase::Complete } else { Phase::Idle };
+            let began = self.progress.started_at.is_some();
+            return match began {
+                true if !self.view.current_is_certain() => Phase::Preparing,
+                true => Phase::Complete,
+                false => Phase::Idle,
+            };
         }
         let moving = rows().any(|row| is_moving(row.state) && row.in_fleet);
         let in_line = self.plan.in_line > 0;
@@ -128,7 +135,7 @@ impl Engine {
         let count = |test: &dyn Fn(&Row) -> bool| {
             u32::try_from(self.assessment.rows().filter(|row| row.in_fleet && test(row)).count()).unwrap_or(u32::MAX)
         };
-        let forward = intent.direction == super::record::Direction::Forward;
+        let forward = intent.direction() == super::record::Direction::Forward;
         Counts {
             nodes: self.assessment.fleet,
             updated: count(&|row| row.at_target && row.available),
@@ -238,6 +245,7 @@ impl Engine {
         if foreign {
             alarms.push(self.template_alarm());
         }
+        alarms.extend(self.uncertain_target().filter(|_| recorded));
         alarms.extend(self.budget_alarm().filter(|_| recorded));
         for why in self.lease_failure.iter().chain(&self.write_failure) {
             alarms.push(Alarm::WriteFailing { why: why.clone() });
@@ -247,6 +255,13 @@ impl Engine {
             alarms.push(Alarm::Blind { why });
         }
         alarms
+    }
+
+    /// Whether it is only a guess which revision the template's is.
+    fn uncertain_target(&self) -> Option<Alarm> {
+        let current = self.view.current.as_ref().filter(|_| !self.view.current_is_certain())?;
+        let number = self.view.revision(current).map(|revision| revision.number.to_string());
+        Some(Alarm::TargetUncertain { revision: number.map_or_else(|| current.clone(), Into::into) })
     }
 
     /// Whether what is left waits for a budget that nobody who is down will give back by himself: then it has to be raised.

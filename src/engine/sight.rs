@@ -6,7 +6,8 @@
 //! ```text
 //!   silence   a server tells a quiet watch every minute how far it has come; one that does not is not there any more
 //!   debt      what we wrote and the server confirmed must come back on its watch: a deletion on the pods', a renewal
-//!             (one every few seconds while we drive) on the Lease's, a patch on the DaemonSet's
+//!             (one every few seconds while we drive) on the Lease's, a patch on the DaemonSet's; and a template that the
+//!             controller says it has recorded, on the revisions'
 //! ```
 //!
 //! Either makes the watch *lag*: nothing is started on it, as if it were down, until it is heard again, or has shown
@@ -37,6 +38,10 @@ const MOST_OWED: usize = 8;
 const SILENCE: &str = "silent for longer than an API server ever is";
 const OWES_WRITE: &str = "a write of ours that the API server confirmed does not come back";
 const OWES_DELETION: &str = "a deletion that the API server confirmed does not come back";
+const OWES_REVISION: &str = "the revision of the present template, which the controller says it recorded, does not come";
+
+/// Since when a watch owes something that is known to have happened, and what.
+type Debt = (Timestamp, &'static str);
 
 /// How well everything that is watched is seen.
 #[derive(Debug, Default)]
@@ -125,13 +130,13 @@ impl Sight {
         !watching.beats || watching.heard_at.is_some_and(|heard_at| heard_at >= at)
     }
 
-    /// Why an open watch is not to be believed, and as of when it was: `owes` is since when it owes us more.
-    fn lag(&self, watched: Watched, owes: Option<Timestamp>, now: Timestamp) -> Option<WatchHealth> {
+    /// Why an open watch is not to be believed, and as of when it was: `owes` is what it owes beside writes of ours.
+    fn lag(&self, watched: Watched, owes: Option<Debt>, now: Timestamp) -> Option<WatchHealth> {
         let watching = self.watching(watched);
         let late = |at: &Timestamp| now >= *at + OWED;
         let lagging = |since: Timestamp, why: &str| Some(WatchHealth::Lagging { since, why: why.into() });
-        if let Some(since) = owes.filter(late) {
-            return lagging(since, OWES_DELETION);
+        if let Some((since, why)) = owes.filter(|(since, _)| late(since)) {
+            return lagging(since, why);
         }
         if let Some(since) = watching.owed.front().map(|(_, at)| *at).filter(late) {
             return lagging(since, OWES_WRITE);
@@ -141,11 +146,11 @@ impl Sight {
     }
 
     /// When a watch that is open begins to lag, if nothing is heard of it.
-    fn lags_at(&self, watched: Watched, owes: Option<Timestamp>) -> impl Iterator<Item = Timestamp> {
+    fn lags_at(&self, watched: Watched, owes: Option<Debt>) -> impl Iterator<Item = Timestamp> {
         let watching = self.watching(watched);
         let owed = watching.owed.front().map(|(_, at)| *at);
         let silent = watching.heard_at.filter(|_| watching.beats).map(|heard_at| heard_at + SILENT);
-        [owes.map(|at| at + OWED), owed.map(|at| at + OWED), silent].into_iter().flatten()
+        [owes.map(|(at, _)| at + OWED), owed.map(|at| at + OWED), silent].into_iter().flatten()
     }
 }
 
@@ -179,24 +184,33 @@ impl Engine {
     pub(crate) fn health(&self, watched: Watched) -> WatchHealth {
         let sight = &self.view.sight;
         match sight.reported(watched) {
-            WatchHealth::Live => sight.lag(watched, self.owed_deletion(watched), self.now).unwrap_or(WatchHealth::Live),
+            WatchHealth::Live => sight.lag(watched, self.debt(watched), self.now).unwrap_or(WatchHealth::Live),
             health => health.clone(),
         }
     }
 
+    /// What is known to have happened, and is not seen.
+    fn debt(&self, watched: Watched) -> Option<Debt> {
+        match watched {
+            Watched::Pods => self.owed_deletion().map(|since| (since, OWES_DELETION)),
+            Watched::Revisions => self.view.revision_due_since().map(|since| (since, OWES_REVISION)),
+            _ => None,
+        }
+    }
+
     /// Since when a deletion that was confirmed is not seen.
-    fn owed_deletion(&self, watched: Watched) -> Option<Timestamp> {
+    fn owed_deletion(&self) -> Option<Timestamp> {
         let confirmed = |deletion: &Deletion| match deletion {
             Deletion::Confirmed(at) => Some(*at),
             Deletion::Sent | Deletion::Unknown(_) => None,
         };
-        (watched == Watched::Pods).then(|| self.deletions.values().filter_map(confirmed).min())?
+        self.deletions.values().filter_map(confirmed).min()
     }
 
     /// When time alone makes a watch lag.
     pub(crate) fn sight_changes_at(&self) -> Option<Timestamp> {
         let live = Watched::ALL.into_iter().filter(|watched| *self.view.sight.reported(*watched) == WatchHealth::Live);
-        let lags = live.flat_map(|watched| self.view.sight.lags_at(watched, self.owed_deletion(watched)));
+        let lags = live.flat_map(|watched| self.view.sight.lags_at(watched, self.debt(watched)));
         let caught_up = Watched::NEEDED.into_iter().filter_map(|it| self.view.sight.catches_up_until(it, self.now));
         lags.filter(|at| *at > self.now).chain(caught_up).min()
     }

@@ -53,6 +53,8 @@ pub struct Snapshot {
     pub phase: Phase,
     /// Forward, or back.
     pub direction: Direction,
+    /// A change of the template that is asked for and not made yet, in words: `the roll back to revision 1`.
+    pub asked: Option<Str>,
     /// When the rollout began; `None` when none is recorded.
     pub started_at: Option<Timestamp>,
     /// The revision that most nodes not at the target have.
@@ -324,6 +326,12 @@ pub enum Alarm {
         by: Option<Str>,
         /// How to hold them, where that is known.
         holding: Option<Str>,
+    },
+    /// The revision that is taken for that of the template is stored in a form that does not compare equal, and no pod was
+    /// made from it yet: the rollout does not end on a guess.
+    TargetUncertain {
+        /// Its number, or its hash.
+        revision: Str,
     },
     /// Nodes that are down use up the budget, and none of them is on its way back: what is left waits for good.
     BudgetUsedUp {

@@ -5,7 +5,6 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::Str;
 use super::eligibility::{Eligibility, eligibility};
@@ -17,14 +16,13 @@ use super::sight::Sight;
 use super::snapshot::Presence;
 use super::time::Timestamp;
 
+mod current;
 mod listing;
 mod pods;
 
 pub(crate) use listing::is_behind;
 pub(crate) use pods::{PodEntry, PullNote, Seen};
 
-/// How long a revision may take to be seen after the controller said that it recorded it: they come by different watches.
-const REVISION_PATIENCE: Duration = Duration::from_secs(10);
 /// How many uids of gone pods are remembered.
 const TOMBSTONES: usize = 4096;
 /// How many pods' pull notes are kept.
@@ -62,7 +60,10 @@ pub(crate) struct View {
     /// Hash of the revision that holds the DaemonSet's present template, once it is recorded.
     pub(crate) current: Option<Str>,
     current_is_guess: bool,
-    template_seen_at: Timestamp,
+    /// Revisions up to this number were there before the present template.
+    known_before: Option<i64>,
+    /// Since when the controller says that it has recorded the present template, and its revision is not known.
+    revision_due_since: Option<Timestamp>,
     pub(crate) nodes: Vec<NodeEntry>,
     pub(crate) rights: Vec<(Right, Permission)>,
     pub(crate) skew_millis: Option<i64>,
@@ -109,7 +110,8 @@ impl Default for View {
             revisions: Vec::new(),
             current: None,
             current_is_guess: false,
-            template_seen_at: Timestamp::default(),
+            known_before: None,
+            revision_due_since: None,
             nodes: Vec::new(),
             rights: Vec::new(),
             skew_millis: None,
@@ -154,12 +156,12 @@ impl View {
                     None => self.revisions.push(*fact),
                 }
                 self.touched.all = true;
-                self.settle_current();
+                self.settle_current(now);
             }
             Event::RevisionGone(name) => {
                 self.revisions.retain(|known| known.name != name);
                 self.touched.all = true;
-                self.settle_current();
+                self.settle_current(now);
             }
             Event::Node(fact) => self.node_is(*fact),
             Event::NodeGone(name) => {
@@ -171,7 +173,7 @@ impl View {
             Event::PodGone(uid, version) => self.pod_gone(&uid, version),
             Event::Cluster(event) => self.cluster_event(&event),
             Event::Listing(watched) => self.begin_listing(watched),
-            Event::Listed(watched, version) => self.end_listing(watched, version),
+            Event::Listed(watched, version) => self.end_listing(watched, version, now),
             Event::Watch(watched, health) => {
                 self.touched.all |= self.sight.report(watched, health, now);
             }
@@ -288,43 +290,14 @@ impl View {
         self.touched.all |= template_changed || known.is_none_or(|known| known.min_ready_secs != fact.min_ready_secs);
         self.presence = Presence::Present;
         if template_changed {
-            self.template_seen_at = now;
-            self.current = None;
+            self.leave_current(known.is_some());
             for entry in &mut self.nodes {
                 entry.eligibility = judge(entry.fact.as_ref(), &fact);
             }
         }
         self.keepers = keepers(&fact).into();
         self.daemonset = Some(fact);
-        self.settle_current();
-    }
-
-    /// Finds the revision that holds the present template.
-    fn settle_current(&mut self) {
-        let Some(daemonset) = &self.daemonset else { return };
-        let equal = self.own_revisions().filter(|revision| revision.template == daemonset.template);
-        let equal = equal.max_by_key(|revision| revision.number).map(|revision| revision.hash.clone());
-        let fallback = self.current.take().filter(|_| self.current_is_guess);
-        self.current_is_guess = equal.is_none() && fallback.is_some();
-        self.current = equal.or(fallback);
-    }
-
-    /// When, if nothing else happens, the newest revision is taken for the one that holds the present template: the
-    /// controller says that it has recorded it, but no stored form compares equal, and none has come for a while.
-    pub(crate) fn guesses_current_at(&self) -> Option<Timestamp> {
-        let daemonset = self.daemonset.as_ref()?;
-        let recorded = daemonset.observed_generation >= daemonset.generation;
-        (self.current.is_none() && recorded && self.own_revisions().next().is_some())
-            .then(|| self.template_seen_at + REVISION_PATIENCE)
-    }
-
-    /// Takes that guess when its time has come.
-    pub(crate) fn guess_current(&mut self, now: Timestamp) {
-        if self.guesses_current_at().is_some_and(|at| at <= now) {
-            self.current =
-                self.own_revisions().max_by_key(|revision| revision.number).map(|revision| revision.hash.clone());
-            self.current_is_guess = true;
-        }
+        self.settle_current(now);
     }
 
     fn node_slot(&mut self, name: &Str) -> NodeIx {

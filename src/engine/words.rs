@@ -82,6 +82,10 @@ impl fmt::Display for Doing<'_> {
                 None => f.write_str("halted"),
             },
             Phase::Running if snapshot.direction == Direction::Back => f.write_str("rolling back"),
+            Phase::Preparing => match &snapshot.asked {
+                Some(asked) => write!(f, "preparing: {asked} is asked for, not made yet"),
+                None => f.write_str("preparing"),
+            },
             phase => write!(f, "{phase}"),
         }
     }

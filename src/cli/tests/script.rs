@@ -278,6 +278,7 @@ pub(super) fn rollout() -> Snapshot {
         rights: Vec::new(),
         phase: Phase::Running,
         direction: Direction::Forward,
+        asked: None,
         started_at: Some(at(0)),
         from: Some(revisions[1].clone()),
         to: Some(revisions[0].clone()),

@@ -44,6 +44,8 @@ pub(crate) struct PodMeta<'a> {
 struct PodLabels<'a> {
     #[serde(borrow, rename = "controller-revision-hash")]
     revision: Option<Text<'a>>,
+    #[serde(borrow, rename = "pod-template-generation")]
+    template_generation: Option<Text<'a>>,
 }
 
 #[derive(Deserialize, Default, Debug)]
@@ -206,6 +208,10 @@ impl PodWire<'_> {
             node: self.spec.as_ref().and_then(Spec::node).map(|node| interner.intern(node)),
             owner,
             revision: meta.labels.as_ref().and_then(|labels| interner.option(&labels.revision)),
+            template_generation: meta
+                .labels
+                .as_ref()
+                .and_then(|labels| labels.template_generation.as_ref()?.parse().ok()),
             created_at: instant(&meta.creation_timestamp).unwrap_or_default(),
             deletion_at: instant(&meta.deletion_timestamp),
             deletion_grace_secs: meta.deletion_grace_period_seconds,

@@ -105,7 +105,7 @@ async fn a_patch_whose_test_fails_is_a_conflict_and_brings_the_object_as_it_is()
     .await;
     let patch = |version: &str| Effect::PatchDaemonSet {
         resource_version: version.into(),
-        patch: DaemonSetPatch::Template(json!({"spec": {}})),
+        patch: DaemonSetPatch::Template { template: json!({"spec": {}}), change: None },
     };
     let outdated = writer.execute(&patch("7")).await;
     assert_eq!(kind(&outdated), EffectErrorKind::Conflict);

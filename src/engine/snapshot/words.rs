@@ -143,6 +143,11 @@ impl fmt::Display for Alarm {
             Self::TemplateChanged { by: who, .. } => {
                 write!(f, "the template was changed{} in the middle of the rollout", by(who))
             }
+            Self::TargetUncertain { revision } => write!(
+                f,
+                "revision {revision} is taken for that of the template, and does not compare equal: nothing ends before a \
+                 pod made from the template is seen to have it"
+            ),
             Self::Halted { why } => write!(f, "halted: {why}"),
             Self::Blind { why } => write!(f, "nothing is started: {why}"),
             Self::WriteFailing { why } => write!(f, "a write keeps failing: {why}"),

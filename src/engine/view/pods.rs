@@ -64,6 +64,13 @@ impl View {
             .filter(move |(_, pod)| pod.fact.owner.is_some() && pod.fact.owner.as_ref() == owner)
     }
 
+    /// The DaemonSet's own pods, those on their way out included.
+    pub(super) fn own_pods(&self) -> impl Iterator<Item = &PodFact> {
+        let owner = self.daemonset.as_ref().map(|daemonset| &daemonset.uid);
+        let pods = self.pods.iter().flatten().map(|pod| &pod.fact);
+        pods.filter(move |pod| pod.owner.is_some() && pod.owner.as_ref() == owner)
+    }
+
     /// A pod by its index.
     pub(crate) fn pod(&self, ix: PodIx) -> Option<&PodEntry> {
         self.pods.get(ix)?.as_ref()

@@ -5,7 +5,7 @@ use crate::engine::Str;
 use crate::engine::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
 use crate::engine::event::Event;
 use crate::engine::facts::{LeaseFact, UpdateStrategy};
-use crate::engine::record::{MANAGED_BY, ORIGINAL_STRATEGY, RECORD, Record, lease_name};
+use crate::engine::record::{CHANGE, MANAGED_BY, ORIGINAL_STRATEGY, RECORD, Record, lease_name};
 use crate::engine::template::Template;
 use crate::engine::time::Timestamp;
 use crate::sim::world::World;
@@ -161,8 +161,16 @@ impl Author {
 fn change_daemon_set(object: &mut Object, patch: &DaemonSetPatch) {
     match patch {
         DaemonSetPatch::Adopt { original } => object.meta.set_annotation(ORIGINAL_STRATEGY, Some(original)),
-        DaemonSetPatch::Release { .. } => object.meta.set_annotation(ORIGINAL_STRATEGY, None),
-        DaemonSetPatch::Template(_) => {}
+        DaemonSetPatch::Release { .. } => {
+            object.meta.set_annotation(ORIGINAL_STRATEGY, None);
+            object.meta.set_annotation(CHANGE, None);
+        }
+        DaemonSetPatch::Template { change, .. } => {
+            if let Some(change) = change {
+                object.meta.set_annotation(CHANGE, Some(change));
+            }
+        }
+        DaemonSetPatch::ForgetChange => object.meta.set_annotation(CHANGE, None),
     }
     let Body::DaemonSet(daemon_set) = &mut object.body else { return };
     let spec = std::sync::Arc::make_mut(&mut daemon_set.spec);
@@ -173,7 +181,8 @@ fn change_daemon_set(object: &mut Object, patch: &DaemonSetPatch) {
             spec.strategy = UpdateStrategy::from_json(raw);
         }
         DaemonSetPatch::Release { original } => spec.strategy = UpdateStrategy::from_json(original.clone()),
-        DaemonSetPatch::Template(template) => spec.template = Template::from_json(template.clone()),
+        DaemonSetPatch::Template { template, .. } => spec.template = Template::from_json(template.clone()),
+        DaemonSetPatch::ForgetChange => {}
     }
 }
 

@@ -68,6 +68,16 @@ pub enum Act {
         #[serde(with = "seconds")]
         lasts: Duration,
     },
+    /// A watch of a console stays open, and lets only bookmarks through for a while.
+    BookmarksOnly {
+        /// Whose.
+        who: usize,
+        /// Which.
+        watched: Watched,
+        /// For how long.
+        #[serde(with = "seconds")]
+        lasts: Duration,
+    },
     /// A watch of a console is taken up from an older version: it tells again what it told.
     ReplayWatch {
         /// Whose.

@@ -4,10 +4,11 @@ use crate::engine::Str;
 use crate::engine::command::{Command, Early, Step, Takeover};
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::snapshot::{DriverView, Phase, Snapshot};
+use crate::sim::world::policy::tag_of;
 
 /// What that operator asks next.
 pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
-    let is_bad = |images: &[(Str, Str)]| images.iter().any(|(_, image)| bad.contains(image));
+    let is_bad = |images: &[(Str, Str)]| images.iter().any(|(_, image)| bad.iter().any(|bad| **bad == *tag_of(image)));
     let current_is_bad = snapshot.to.as_ref().is_some_and(|revision| is_bad(&revision.images));
     let good = snapshot.revisions.iter().find(|revision| revision.number.is_some() && !is_bad(&revision.images));
     let goes_to_bad = current_is_bad && !matches!(snapshot.phase, Phase::Loading | Phase::Releasing);

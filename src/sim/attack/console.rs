@@ -193,6 +193,14 @@ impl Console {
         }
     }
 
+    /// Has a watch let only bookmarks through until then.
+    pub fn bookmarks_only(&mut self, watched: Watched, until: Timestamp) {
+        if self.watches.bookmarks_only(watched, until) {
+            self.blind_until = self.blind_until.max(until);
+            self.faults.count(FaultKind::WatchBookmarks);
+        }
+    }
+
     /// Has a watch tell again what it told.
     pub fn replay_watch(&mut self, watched: Watched, back: usize, now: Timestamp) {
         if self.watches.replay(watched, back) {
@@ -275,7 +283,7 @@ impl Console {
         self.send_held(now);
         for notice in self.engine.take_notices() {
             match notice {
-                Notice::Settled { id, result } => self.settled.push((id, result)),
+                Notice::Settled { id, result } => self.settled.push((id, result.map_err(|why| why.to_string()))),
                 Notice::Happened(what) => self.said.push(what.to_string()),
             }
         }

@@ -64,6 +64,10 @@ kinds! {
     CrashLoop = "crash loop",
     /// Somebody else changed the template.
     Deployed = "template changed by others",
+    /// A policy refused templates.
+    TemplateRefused = "template refused",
+    /// A policy wrote digests for tags.
+    ImagesPinned = "images rewritten to digests",
     /// Somebody else set the strategy back.
     Flipped = "strategy flipped back",
     /// Somebody else changed `maxUnavailable`.
@@ -80,6 +84,8 @@ kinds! {
     WatchLate = "watch late",
     /// A watch told again what it had told.
     WatchReplayed = "watch replayed",
+    /// A watch let only bookmarks through.
+    WatchBookmarks = "watch with bookmarks only",
     /// A list came from a stale cache.
     ListStale = "list stale",
     /// A watch had expired (410).
@@ -201,7 +207,11 @@ pub(super) fn of_world(fault: &Fault) -> Option<FaultKind> {
             ClusterFault::SetStrategy { kind: StrategyKind::RollingUpdate, .. } => FaultKind::Flipped,
             ClusterFault::SetStrategy { .. } => FaultKind::BudgetEdited,
             ClusterFault::RefusePods { .. } => FaultKind::PodsRefused,
-            ClusterFault::AdmitPods { .. }
+            ClusterFault::RefuseTemplates { .. } => FaultKind::TemplateRefused,
+            ClusterFault::PinImages { .. } => FaultKind::ImagesPinned,
+            ClusterFault::AdmitTemplates { .. }
+            | ClusterFault::UnpinImages { .. }
+            | ClusterFault::AdmitPods { .. }
             | ClusterFault::Uncordon(_)
             | ClusterFault::Untaint { .. }
             | ClusterFault::DeleteNode(_)
@@ -227,6 +237,8 @@ impl Act {
         match self {
             Self::DelayWatch { by, .. } => *by,
             Self::StaleList { lasts, .. } => *lasts,
+            // Which revision a template has matters to nothing that is judged by when it was known.
+            Self::BookmarksOnly { watched, lasts, .. } if *watched != Watched::Revisions => *lasts,
             Self::Upon { act, .. } => act.lateness(),
             _ => std::time::Duration::ZERO,
         }
@@ -235,7 +247,10 @@ impl Act {
     /// Whether some console does not see the record version by version, or late.
     pub(super) fn hides_the_record(&self) -> bool {
         match self {
-            Self::BreakWatch(_, watched, _) | Self::DelayWatch { watched, .. } | Self::StaleList { watched, .. } => {
+            Self::BreakWatch(_, watched, _)
+            | Self::DelayWatch { watched, .. }
+            | Self::BookmarksOnly { watched, .. }
+            | Self::StaleList { watched, .. } => {
                 *watched == Watched::Lease
             }
             Self::Upon { act, .. } => act.hides_the_record(),

@@ -1,5 +1,7 @@
 //! Makes random cases. All of one comes from its seed; every kind of fault that there is gets its share.
 
+mod template;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
@@ -33,6 +35,7 @@ impl Case {
         let mut scenario = maker.cluster();
         let nodes: Vec<Str> = scenario.nodes.iter().map(|node| node.name.clone()).collect();
         maker.faults(&nodes);
+        maker.template_policies();
         let acts = maker.acts(&nodes, scenario.node_grace);
         scenario.faults = std::mem::take(&mut maker.faults);
         scenario.faults.sort_by_key(|(at, _)| *at);
@@ -306,6 +309,14 @@ impl Maker {
         }
         if self.one_in(12) {
             acts.extend(self.unheard_pause());
+        }
+        if self.one_in(10) {
+            let undo = self.refused_undo();
+            acts.push((start, undo));
+        }
+        if self.one_in(10) {
+            let unseen = self.unseen_revision(start);
+            acts.push(unseen);
         }
         if self.one_in(12) {
             acts.extend(self.unseen_outage(names, node_grace));

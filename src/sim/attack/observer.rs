@@ -4,14 +4,14 @@
 //! | promise | how it is checked |
 //! |---|---|
 //! | P1 | at every deletion: the nodes that served when rolldeck deleted their pod, and have not served for `minReadySeconds` and the soak time since, are no more than the budget |
-//! | P2 | at every deletion going forward: the node matches the selector; no fewer old pods are left than the partition keeps |
-//! | P3 | at every deletion: a rollout is recorded and not paused; when a `pause` is said to be done: the strategy is `OnDelete`; a strategy that was set back is in the record as long as somebody drives, and where it is to be reported it is not set again in silence |
+//! | P2 | at every deletion going forward: the node matches the selector; no fewer old pods are left than the partition keeps; it goes back only to what was asked back to |
+//! | P3 | at every deletion: a rollout is recorded and not paused; when a `pause` is said to be done: the strategy is `OnDelete`; a strategy that was set back is in the record as long as somebody drives, and where it is to be reported it is not set again in silence; a change that was refused leaves it paused |
 //! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold none is in image trouble or in a crash loop |
 //! | P5 | at every deletion: the node is Ready; nodes that fell NotReady after rolldeck gave them the new pod count among the failing of P4 |
 //! | P6 | at every deletion: the nodes that must pull since their pod was deleted are no more than the pull limit |
 //! | P7 | at every deletion: the record already named the node as taken, so that whoever comes next knows; a pause stays until somebody asks to go on, and a record until it is released; an image is asked for in the record no more often than operators asked |
 //! | P8 | every five seconds: no node waits without a reason; after the calm: the rollout ends |
-//! | P9 | whenever rolldeck saves or restores the strategy: it saves what was there, and restores it to the byte |
+//! | P9 | whenever rolldeck saves or restores the strategy: it saves what was there, and restores it to the byte; nothing of ours is left when it is released |
 //! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown; for all: what was shown and is still so is not forgotten |
 //!
 //! Knowledge takes time to travel, and no promise can be about what nobody could know yet. So every judgement allows for
@@ -22,6 +22,7 @@
 //! - `minReadySeconds` is not asked of nodes whose clock is wrong: a console that comes later has only the kubelet's word;
 //! - a node that somebody tainted, so that the pod may not run there, is not down through rolldeck.
 
+mod change;
 mod judge;
 mod lately;
 mod record;
@@ -112,6 +113,12 @@ pub struct Observer {
     blind_until: Timestamp,
     /// Some console does not see the record version by version, or late.
     misses_versions: bool,
+    /// When the template last changed.
+    template_since: Timestamp,
+    /// The roll back that is asked for.
+    asked_back: Option<change::AskedBack>,
+    /// When somebody last asked to go back.
+    undo_asked_at: Option<Timestamp>,
     /// When somebody last ruined or deleted the record.
     ruined_at: Option<Timestamp>,
     /// What each console showed last.
@@ -195,6 +202,9 @@ impl Observer {
             flip_takes: strategy::NOTICED,
             blind_until: now,
             misses_versions: false,
+            template_since: now,
+            asked_back: None,
+            undo_asked_at: None,
             ruined_at: None,
             shown: BTreeMap::new(),
             wrong_clocks: BTreeSet::new(),
@@ -270,6 +280,7 @@ impl Observer {
     /// Takes note that somebody asked for something.
     pub fn asked(&mut self, (who, id): (&Str, CommandId), command: &Command, now: Timestamp) {
         self.heard_at = now;
+        self.undo_is_asked(command, now);
         let goes_on = matches!(
             command.deed(),
             Command::Resume | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_)
@@ -468,6 +479,9 @@ impl Observer {
         self.own_budget.is(at, fact.strategy.max_unavailable);
         let rolling = fact.strategy.kind == StrategyKind::RollingUpdate;
         self.rolling_since = if rolling { Some(self.rolling_since.unwrap_or(at)) } else { None };
+        if self.daemon_set.as_ref().is_some_and(|known| known.template != fact.template) {
+            self.template_since = at;
+        }
         self.daemon_set = Some(fact);
     }
 

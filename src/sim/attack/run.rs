@@ -237,6 +237,9 @@ impl<'a> Stage<'a> {
             Act::DelayWatch { who, watched, by, lasts } => {
                 self.with(*who, |console, _| console.delay_watch(*watched, *by, now + *lasts));
             }
+            Act::BookmarksOnly { who, watched, lasts } => {
+                self.with(*who, |console, _| console.bookmarks_only(*watched, now + *lasts));
+            }
             Act::ReplayWatch { who, watched, back } => {
                 self.with(*who, |console, world| console.replay_watch(*watched, *back, world.now()));
             }

@@ -55,6 +55,8 @@ enum State {
     Broken(Timestamp),
     /// Its server hears nothing new itself until then.
     Behind(Timestamp),
+    /// Only bookmarks come through until then.
+    Bookmarks(Timestamp),
 }
 
 /// What a telling needs: the world, the road, and where to put what sets out.
@@ -94,6 +96,7 @@ impl Watches {
         let due = |watch: &Watch| match watch.state {
             State::Unlisted(at) | State::Broken(at) | State::Behind(at) => Some(at),
             State::Live => Some(watch.told_at + BOOKMARK),
+            State::Bookmarks(at) => Some(at.min(watch.told_at + BOOKMARK)),
         };
         self.watches.iter().filter_map(due).min()
     }
@@ -116,6 +119,11 @@ impl Watches {
     /// Makes one late until then.
     pub(super) fn delay(&mut self, watched: Watched, by: Duration, until: Timestamp) -> bool {
         self.live(watched).map(|watch| watch.late = Some((until, by))).is_some()
+    }
+
+    /// Has one let only bookmarks through until then.
+    pub(super) fn bookmarks_only(&mut self, watched: Watched, until: Timestamp) -> bool {
+        self.live(watched).map(|watch| watch.state = State::Bookmarks(until)).is_some()
     }
 
     /// Takes one back that many tellings: it tells them again.
@@ -161,7 +169,7 @@ impl Watches {
                     watch.send(Event::Watch(watch.watched, WatchHealth::Live), post);
                     watch.follow(post);
                 }
-                State::Behind(until) if until <= now => {
+                State::Behind(until) | State::Bookmarks(until) if until <= now => {
                     taken_up = true;
                     watch.state = State::Live;
                     watch.follow(post);
@@ -172,7 +180,10 @@ impl Watches {
                         watch.send(Event::Heard(watch.watched), post);
                     }
                 }
-                State::Unlisted(_) | State::Broken(_) | State::Behind(_) => {}
+                State::Bookmarks(_) if watch.told_at + BOOKMARK <= now => {
+                    watch.send(Event::Heard(watch.watched), post);
+                }
+                State::Unlisted(_) | State::Broken(_) | State::Behind(_) | State::Bookmarks(_) => {}
             }
         }
         taken_up

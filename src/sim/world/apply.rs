@@ -179,6 +179,12 @@ impl World {
             }),
             ClusterFault::RefusePods { namespace, why } => self.store.refuse_pods(namespace, Some(why.clone())),
             ClusterFault::AdmitPods { namespace } => self.store.refuse_pods(namespace, None),
+            ClusterFault::RefuseTemplates { namespace, image, why } => {
+                self.store.policies.refuse(namespace, image.clone(), why);
+            }
+            ClusterFault::AdmitTemplates { namespace } => self.store.policies.admit(namespace),
+            ClusterFault::PinImages { namespace } => self.store.policies.pin(namespace),
+            ClusterFault::UnpinImages { namespace } => self.store.policies.unpin(namespace),
             ClusterFault::Compact => {
                 self.store.keep(0);
                 self.store.keep(DEFAULT_LOG);

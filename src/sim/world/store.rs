@@ -25,6 +25,7 @@ use std::sync::Arc;
 use crate::engine::Str;
 use crate::engine::time::Timestamp;
 
+use super::policy::Policies;
 use super::admission;
 use super::error::{ApiError, Cause};
 use super::kind::{Kind, Scope};
@@ -83,6 +84,8 @@ pub struct Store {
     rng: fastrand::Rng,
     /// Namespaces in which no pod is admitted, and what is said of it.
     refused: BTreeMap<Str, Str>,
+    /// What is admitted of DaemonSets.
+    pub(super) policies: Policies,
     /// Changes that the world has still to pass on to its controllers; `None` for a store on its own.
     fresh: Option<Vec<Change>>,
 }
@@ -96,6 +99,7 @@ impl Store {
             logs: std::array::from_fn(|_| Log::new(DEFAULT_LOG)),
             rng: fastrand::Rng::with_seed(seed),
             refused: BTreeMap::new(),
+            policies: Policies::default(),
             fresh: None,
         }
     }
@@ -239,7 +243,11 @@ impl Store {
         object.meta.deletion = before.meta.deletion;
         object.meta.generate_name.clone_from(&before.meta.generate_name);
         object.meta.resource_version = before.meta.resource_version;
+        if part == Part::Main {
+            self.policies.mutate(&mut object);
+        }
         admission::on_update(&before, &mut object, part, by.manager)?;
+        self.policies.validate(&before, &object)?;
         if *before == object {
             return Ok(before);
         }

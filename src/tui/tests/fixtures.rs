@@ -129,6 +129,7 @@ pub(super) fn loading() -> Snapshot {
         rights: Vec::new(),
         phase: Phase::Loading,
         direction: Direction::Forward,
+        asked: None,
         started_at: None,
         from: None,
         to: None,

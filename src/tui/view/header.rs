@@ -278,6 +278,8 @@ fn doing(ink: &Ink<'_>, seen: &Seen) -> Vec<Span<'static>> {
     };
     let words = match &snapshot.phase {
         Phase::Running if snapshot.direction == Direction::Back => "rolling back".to_owned(),
+        // What is asked for is no fact yet.
+        Phase::Preparing if snapshot.asked.is_some() => "asked, not written yet".to_owned(),
         Phase::Paused(_) => "PAUSED".to_owned(),
         Phase::Halted => "HALTED".to_owned(),
         phase => phase.to_string(),
@@ -424,6 +426,7 @@ fn hint(alarm: &Alarm) -> Option<String> {
         Alarm::Halted { .. } => keys(&[("resume", "continue past it"), ("undo", "roll back")]),
         Alarm::TemplateChanged { .. } => keys(&[("resume", "continue with it"), ("undo", "roll back")]),
         Alarm::RecordUnreadable { .. } => keys(&[("release", "use the rolldeck that wrote it, or release")]),
+        Alarm::TargetUncertain { .. } => keys(&[("step", "let a node be updated"), ("release", "hand it back")]),
         Alarm::ForeignRecord => keys(&[("image", "begin a new rollout"), ("release", "drop the old record")]),
         Alarm::Blind { .. } | Alarm::WriteFailing { .. } | Alarm::BeingDeleted => None,
     }

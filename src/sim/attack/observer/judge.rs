@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::change::goes_back;
 use super::{Deletion, Down, NodeSeen, Observer, Pod, ROUNDED};
 use crate::engine::Str;
 use crate::engine::facts::PodFact;
 use crate::engine::quantity::Rounding;
-use crate::engine::record::{Direction, Intent, Record};
+use crate::engine::record::{Intent, Record};
 use crate::engine::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
@@ -34,7 +35,7 @@ impl<'a> Trial<'a> {
 
     /// The intents, if all of them go forward.
     fn forward(&self) -> Option<Vec<&'a Intent>> {
-        self.intents().all(|intent| intent.direction == Direction::Forward).then(|| self.intents().collect())
+        self.intents().all(|intent| !goes_back(intent)).then(|| self.intents().collect())
     }
 }
 

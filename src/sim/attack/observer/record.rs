@@ -11,7 +11,7 @@ use crate::sim::world::object::Object;
 /// A driver renews at least so often.
 const ALIVE: Duration = Duration::from_secs(8);
 /// For so long an operator's word may be on its way into the record.
-const WORD: Duration = Duration::from_secs(120);
+pub(super) const WORD: Duration = Duration::from_secs(120);
 
 /// Who pauses with an editor: it knows nothing of what else the record asks for.
 const BY_HAND: &str = "somebody";
@@ -52,6 +52,7 @@ impl Observer {
             self.taken_down.clear();
             self.pulling.clear();
         }
+        let released = record.is_none() && text.is_none() && was.is_some_and(|was| was.intent.releasing.is_some());
         if target(was) != target(record.as_ref()) {
             self.given.clear();
         }
@@ -59,6 +60,10 @@ impl Observer {
             self.accuse("P7", at, what);
         }
         self.image_is(record.as_ref(), at);
+        self.change_is(record.as_ref(), at);
+        if released {
+            self.check_tidy(at);
+        }
         self.records.is(at, record);
     }
 

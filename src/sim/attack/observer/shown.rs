@@ -18,7 +18,7 @@ impl Observer {
         if !live || told_old_at.is_some_and(|at| !settled(at)) || self.daemon_set.is_none() {
             return;
         }
-        let mut wrong = Vec::new();
+        let mut wrong: Vec<String> = self.wrong_target(snapshot, now).into_iter().collect();
         for (name, node) in self.nodes.iter().filter(|(_, node)| settled(node.changed_at)) {
             let shown = snapshot.nodes.iter().find(|shown| shown.name == *name);
             let pods: Vec<&Pod> = self.pods.values().filter(|pod| pod.fact.node.as_ref() == Some(name)).collect();

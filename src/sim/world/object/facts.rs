@@ -9,7 +9,7 @@ use crate::engine::labels::Labels;
 use crate::engine::record::{RECORD, Record};
 
 use super::body::conditions;
-use super::{Condition, LAST_APPLIED, Object};
+use super::{Condition, LAST_APPLIED, TEMPLATE_GENERATION, Object};
 
 /// `kubernetes.io/change-cause`.
 const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
@@ -57,6 +57,7 @@ impl Object {
             node: pod.target().cloned(),
             owner: self.meta.controller().cloned(),
             revision: self.meta.revision_hash().cloned(),
+            template_generation: self.meta.labels.get(TEMPLATE_GENERATION).and_then(|count| count.parse().ok()),
             created_at: self.meta.created_at,
             deletion_at: self.meta.deletion.map(|deletion| deletion.at),
             deletion_grace_secs: self.meta.deletion.map(|deletion| deletion.grace_secs),

@@ -153,6 +153,30 @@ pub enum ClusterFault {
         /// The namespace.
         namespace: Str,
     },
+    /// DaemonSets whose template has this image are refused from now on: a policy.
+    RefuseTemplates {
+        /// The namespace.
+        namespace: Str,
+        /// Which image; `None` refuses every change of a template.
+        image: Option<Str>,
+        /// What the API server says.
+        why: Str,
+    },
+    /// All templates are admitted again.
+    AdmitTemplates {
+        /// The namespace.
+        namespace: Str,
+    },
+    /// From now on digests are written for the tags in templates, whoever writes the DaemonSet.
+    PinImages {
+        /// The namespace.
+        namespace: Str,
+    },
+    /// Templates are stored as they are written again.
+    UnpinImages {
+        /// The namespace.
+        namespace: Str,
+    },
     /// The log of changes is cut: open watches that lag behind expire.
     Compact,
 }
