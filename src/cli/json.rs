@@ -323,6 +323,8 @@ impl AlarmLine {
             Alarm::Rebraked { .. } => "rebraked",
             Alarm::TemplateChanged { .. } => "templateChanged",
             Alarm::BudgetUsedUp { .. } => "budgetUsedUp",
+            Alarm::DeletionRefused { .. } => "deletionRefused",
+            Alarm::ControllerIdle { .. } => "controllerIdle",
             Alarm::Halted { .. } => "halted",
             Alarm::Blind { .. } => "blind",
             Alarm::WriteFailing { .. } => "writeFailing",

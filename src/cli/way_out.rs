@@ -47,7 +47,12 @@ pub(crate) fn ways_out(context: &str, snapshot: &Snapshot) -> Vec<WayOut> {
             Alarm::RecordUnreadable { .. } => offer("release", "drop the record and restore the strategy"),
             Alarm::Rebraked { .. } => offer("tune --on-flip report", "pause at the next flip instead"),
             Alarm::ForeignRecord => offer("release", "drop the record of the earlier DaemonSet"),
-            Alarm::Halted { .. } | Alarm::Blind { .. } | Alarm::WriteFailing { .. } | Alarm::BeingDeleted => {}
+            Alarm::DeletionRefused { .. }
+            | Alarm::ControllerIdle { .. }
+            | Alarm::Halted { .. }
+            | Alarm::Blind { .. }
+            | Alarm::WriteFailing { .. }
+            | Alarm::BeingDeleted => {}
         }
     }
     match &snapshot.phase {

@@ -17,9 +17,11 @@ use super::sight::Sight;
 use super::snapshot::Presence;
 use super::time::Timestamp;
 
+mod creation;
 mod listing;
 mod pods;
 
+pub(crate) use creation::{Creation, IDLE_AFTER};
 pub(crate) use listing::is_behind;
 pub(crate) use pods::{PodEntry, PullNote, Seen};
 
@@ -46,6 +48,8 @@ pub(crate) struct NodeEntry {
     pub(crate) eligibility: Eligibility,
     /// Whether `status.images` confirms every image of the target.
     pub(crate) images_confirmed: bool,
+    /// Since when its pod is missing and its controller has to create one, by our clock, as far as we saw.
+    pub(crate) missing_since: Option<Timestamp>,
     pods: Vec<PodIx>,
     listed: bool,
     touched: bool,
@@ -62,14 +66,14 @@ pub(crate) struct View {
     /// Hash of the revision that holds the DaemonSet's present template, once it is recorded.
     pub(crate) current: Option<Str>,
     current_is_guess: bool,
-    template_seen_at: Timestamp,
+    pub(crate) template_seen_at: Timestamp,
     pub(crate) nodes: Vec<NodeEntry>,
     pub(crate) rights: Vec<(Right, Permission)>,
     pub(crate) skew_millis: Option<i64>,
     /// Old pods that their controller replaced while they were unready, since we look.
     pub(crate) replaced_unready: u32,
-    /// Why the controller could not create pods, when it said so last.
-    pub(crate) not_created: Option<(Timestamp, Str)>,
+    /// What is known of the controller that creates the pods.
+    pub(crate) creation: Creation,
     node_index: HashMap<Str, NodeIx>,
     natural: Vec<u32>,
     pods: Vec<Option<PodEntry>>,
@@ -114,7 +118,7 @@ impl Default for View {
             rights: Vec::new(),
             skew_millis: None,
             replaced_unready: 0,
-            not_created: None,
+            creation: Creation::default(),
             node_index: HashMap::new(),
             natural: Vec::new(),
             pods: Vec::new(),
@@ -169,7 +173,7 @@ impl View {
             }
             Event::Pod(fact) => self.pod_is(*fact, now),
             Event::PodGone(uid, version) => self.pod_gone(&uid, version),
-            Event::Cluster(event) => self.cluster_event(&event),
+            Event::Cluster(event) => self.cluster_event(&event, now),
             Event::Listing(watched) => self.begin_listing(watched),
             Event::Listed(watched, version) => self.end_listing(watched, version),
             Event::Watch(watched, health) => {
@@ -280,7 +284,7 @@ impl View {
             return;
         }
         if self.daemonset.as_ref().is_some_and(|known| known.uid != fact.uid) {
-            (self.replaced_unready, self.not_created) = (0, None);
+            self.replaced_unready = 0;
         }
         self.newest_daemonset = self.newest_daemonset.max(version);
         let known = self.daemonset.as_ref().filter(|known| known.uid == fact.uid);
@@ -295,7 +299,12 @@ impl View {
             }
         }
         self.keepers = keepers(&fact).into();
-        self.daemonset = Some(fact);
+        let uid = fact.uid.clone();
+        let before = self.daemonset.replace(fact).filter(|before| before.uid == uid);
+        if before.is_none() {
+            self.controller_begins(now);
+        }
+        self.controller_wrote(before.as_ref(), now);
         self.settle_current();
     }
 
@@ -338,6 +347,7 @@ impl View {
             version: None,
             eligibility: Eligibility::default(),
             images_confirmed: false,
+            missing_since: None,
             pods: Vec::new(),
             listed: false,
             touched: false,

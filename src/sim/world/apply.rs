@@ -179,6 +179,12 @@ impl World {
             }),
             ClusterFault::RefusePods { namespace, why } => self.store.refuse_pods(namespace, Some(why.clone())),
             ClusterFault::AdmitPods { namespace } => self.store.refuse_pods(namespace, None),
+            ClusterFault::RefuseDeletion { namespace, node, why } => {
+                self.store.refuse_deletion(namespace, node, Some(why.clone()));
+            }
+            ClusterFault::AdmitDeletion { namespace, node } => self.store.refuse_deletion(namespace, node, None),
+            ClusterFault::StopController => self.daemon_sets.stop(),
+            ClusterFault::StartController => self.daemon_sets.start(),
             ClusterFault::Compact => {
                 self.store.keep(0);
                 self.store.keep(DEFAULT_LOG);

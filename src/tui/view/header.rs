@@ -425,7 +425,11 @@ fn hint(alarm: &Alarm) -> Option<String> {
         Alarm::TemplateChanged { .. } => keys(&[("resume", "continue with it"), ("undo", "roll back")]),
         Alarm::RecordUnreadable { .. } => keys(&[("release", "use the rolldeck that wrote it, or release")]),
         Alarm::ForeignRecord => keys(&[("image", "begin a new rollout"), ("release", "drop the old record")]),
-        Alarm::Blind { .. } | Alarm::WriteFailing { .. } | Alarm::BeingDeleted => None,
+        Alarm::DeletionRefused { .. }
+        | Alarm::ControllerIdle { .. }
+        | Alarm::Blind { .. }
+        | Alarm::WriteFailing { .. }
+        | Alarm::BeingDeleted => None,
     }
 }
 
