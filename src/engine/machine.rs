@@ -163,6 +163,7 @@ struct Basis {
     down_before: BTreeMap<Str, Timestamp>,
     left_out_since: Option<Timestamp>,
     excused: BTreeSet<Str>,
+    halted_on: Vec<Str>,
     taken: BTreeSet<Str>,
     origin: Option<Str>,
     started_at: Option<Timestamp>,
@@ -178,6 +179,7 @@ impl Basis {
             && self.down_before == progress.down_before
             && self.left_out_since == progress.left_out_since
             && self.excused == progress.excused
+            && self.halted_on == progress.halted_on()
             && self.taken == progress.taken
             && self.origin == progress.origin
             && self.started_at == progress.started_at
@@ -192,6 +194,7 @@ impl Basis {
             down_before: progress.down_before.clone(),
             left_out_since: progress.left_out_since,
             excused: progress.excused.clone(),
+            halted_on: progress.halted_on().to_vec(),
             taken: progress.taken.clone(),
             origin: progress.origin.clone(),
             started_at: progress.started_at,

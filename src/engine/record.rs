@@ -378,6 +378,13 @@ pub struct Progress {
     pub excused: BTreeSet<Str>,
 }
 
+impl Progress {
+    /// The nodes that it halted on, as long as nobody has resumed past that.
+    pub(crate) fn halted_on(&self) -> &[Str] {
+        self.halt.as_ref().map_or(&[], |halt| &halt.nodes)
+    }
+}
+
 /// A pod that the API server refuses to delete.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -38,12 +38,18 @@ impl Assessor<'_> {
         let (missing_for, absent_for) = (now.since(missing_since), now.since(since));
         // It may be there by now, where its watch is not.
         let known = matches!(self.view.health(Watched::Pods), WatchHealth::Live);
+        // Whoever drove when it failed saw it for longer than we do.
+        let halted_on_it = known && self.question.progress.halted_on().contains(&entry.name);
         if let Some(refusal) = self.view.creation.refusal() {
             let grace = refusal.kind.grace().unwrap_or_default();
             let refused_for = now.since(refusal.since.max(since));
             self.wake_after(grace, refused_for);
             let cause = Cause { kind: refusal.kind, message: Some(refusal.message.clone()) };
-            return Some(Absence { cause: Some(cause), trouble: true, failed: known && refused_for >= grace });
+            return Some(Absence {
+                cause: Some(cause),
+                trouble: true,
+                failed: halted_on_it || (known && refused_for >= grace),
+            });
         }
         let deadline = Duration::from_secs(self.question.intent.gates.progress_deadline_secs.into());
         let idle_for = now.since(self.view.creation.waiting_since(since));
@@ -54,7 +60,7 @@ impl Assessor<'_> {
             self.wake_after(limit, absent_for);
         }
         let kind = if idle { CauseKind::ControllerIdle } else { CauseKind::NotCreated };
-        let failed = known && absent_for >= deadline;
+        let failed = halted_on_it || (known && absent_for >= deadline);
         let cause = if failed {
             Some(Cause { kind: CauseKind::Deadline, message: Some(kind.to_string().into()) })
         } else {

@@ -45,6 +45,8 @@ fn refused_replacements_halt_after_the_grace_of_a_missing_image() {
         assert_eq!((snapshot.phase, snapshot.counts.failed), (Phase::Halted, 1));
         assert_eq!(snapshot.halt.unwrap().why.as_ref(), words);
         assert_eq!(console.state(&lab, "n1").0, NodeState::Failed);
+        let mut other = Console::open(&lab, "eve");
+        assert_eq!(other.state(&lab, "n1").0, NodeState::Failed, "who has just come is told by the record");
         // It lasts as long as it lasts, though nothing is said of it any more.
         console.run_for(&mut lab, 3_600);
         assert_eq!(cause(&console.snapshot(&lab), "n1").map(|(kind, _)| kind), Some(kind));
