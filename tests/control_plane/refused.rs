@@ -220,6 +220,6 @@ fn one_pod_that_may_not_be_deleted_holds_its_node_and_no_other() {
     let end = drive.end();
     println!("{}", drive.seen());
     assert_eq!(end.code(), Some(0), "{}", drive.seen());
-    assert!(drive.seen().contains(&format!("deleting the pod on {first} is refused")));
+    assert!(drive.seen().contains(&format!("deletion refused on {first}")));
     assert_eq!(yard.witness.serving(GOOD[1]).len(), NODES);
 }

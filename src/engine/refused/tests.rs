@@ -35,7 +35,7 @@ fn one_pod_that_may_not_be_deleted_holds_its_node_and_no_other() {
         assert_eq!((snapshot.phase, snapshot.counts.updated), (Phase::Running, 19), "it is not complete");
         assert_eq!(
             snapshot.alarms[0].to_string(),
-            "deleting the pod on n1 is refused, and tried again by itself; nothing else is left to update: denied by policy"
+            "deletion refused on n1, tried again by itself; nothing else is left to update: denied by policy"
         );
         // Who looks on knows it as well.
         let mut other = Console::open(&lab, "eve");

@@ -152,7 +152,7 @@ impl fmt::Display for Alarm {
             Self::DeletionRefused { node, count, why, others } => {
                 let more = if *count > 1 { format!(" and {} more", count - 1) } else { String::new() };
                 let rest = if *others { "the others go on" } else { "nothing else is left to update" };
-                write!(f, "deleting the pod on {node}{more} is refused, and tried again by itself; {rest}: {why}")
+                write!(f, "deletion refused on {node}{more}, tried again by itself; {rest}: {why}")
             }
             Self::ControllerIdle { missing, unobserved, .. } => {
                 f.write_str("no controller has acted for 40 s: is kube-controller-manager running?")?;

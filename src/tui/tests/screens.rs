@@ -182,7 +182,7 @@ fn what_is_refused() {
     ]
     .into();
     at_all_sizes("refused", |width, height| Bench::on(refused.clone(), width, height));
-    assert_snapshot!("refused_node", Bench::on(refused, 80, 24).typed("<enter>").screen());
+    assert_snapshot!("refused_node", Bench::on(refused, 80, 24).typed("<enter><enter>").screen());
     let mut idle = Snapshot { alarms: Vec::new(), ..running };
     idle.alarms.push(Alarm::ControllerIdle { since: idle.at, missing: 1, unobserved: false });
     idle.nodes = [without_pod("ipc-017", NodeState::Creating, cause(CauseKind::ControllerIdle, None))].into();
