@@ -20,6 +20,7 @@ mod control_plane {
     mod hollow;
     mod judge;
     mod quarantine;
+    mod refused;
     mod same_answers;
     mod smoke;
     mod templates;

@@ -191,8 +191,25 @@ impl Drive<'_> {
             errand::show(&preview, self.output)?;
         }
         errand::confirm(&preview, &rollout.snapshot(), consent).await?;
-        let settled = rollout.command(command).await?;
+        let settled = self.telling(rollout, rollout.command(command)).await??;
         self.say(Topic::Command, settled)
+    }
+
+    /// Tells changes while something is waited for: it may take as long as a controller does not follow.
+    async fn telling<T>(&mut self, rollout: &Rollout, waiting: impl Future<Output = T>) -> Result<T, CliError> {
+        let mut snapshots = rollout.snapshots.clone();
+        let mut waiting = std::pin::pin!(waiting);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut waiting => return Ok(done),
+                changed = snapshots.changed() => {
+                    changed.map_err(|_gone| CliError::failed("the driver has stopped"))?;
+                    let snapshot = snapshots.borrow_and_update().clone();
+                    self.tell(&snapshot)?;
+                }
+            }
+        }
     }
 
     /// Tells changes until it is over.

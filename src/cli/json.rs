@@ -328,6 +328,8 @@ impl AlarmLine {
             Alarm::TemplateChanged { .. } => "templateChanged",
             Alarm::TargetUncertain { .. } => "targetUncertain",
             Alarm::BudgetUsedUp { .. } => "budgetUsedUp",
+            Alarm::DeletionRefused { .. } => "deletionRefused",
+            Alarm::ControllerIdle { .. } => "controllerIdle",
             Alarm::Halted { .. } => "halted",
             Alarm::Blind { .. } => "blind",
             Alarm::WriteFailing { .. } => "writeFailing",

@@ -154,7 +154,11 @@ impl Telling<'_> {
             self.view();
         }
         self.alarms(&[]);
-        let troubled = |node: &&NodeView| matches!(node.state, NodeState::Failed | NodeState::NodeDown);
+        let troubled = |node: &&NodeView| match node.state {
+            NodeState::Failed | NodeState::NodeDown => true,
+            NodeState::Creating => node.cause.is_some(),
+            _ => false,
+        };
         let nodes = self.snapshot.nodes.clone();
         self.nodes(nodes.iter().filter(troubled).map(|node| (None, node)).collect());
     }

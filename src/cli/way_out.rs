@@ -48,7 +48,12 @@ pub(crate) fn ways_out(context: &str, snapshot: &Snapshot) -> Vec<WayOut> {
             Alarm::Rebraked { .. } => offer("tune --on-flip report", "pause at the next flip instead"),
             Alarm::TargetUncertain { .. } => offer("step", "let a node be updated: its pod tells"),
             Alarm::ForeignRecord => offer("release", "drop the record of the earlier DaemonSet"),
-            Alarm::Halted { .. } | Alarm::Blind { .. } | Alarm::WriteFailing { .. } | Alarm::BeingDeleted => {}
+            Alarm::DeletionRefused { .. }
+            | Alarm::ControllerIdle { .. }
+            | Alarm::Halted { .. }
+            | Alarm::Blind { .. }
+            | Alarm::WriteFailing { .. }
+            | Alarm::BeingDeleted => {}
         }
     }
     match &snapshot.phase {

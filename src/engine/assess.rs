@@ -3,6 +3,8 @@
 //! A pure function of what was observed, the record, and what we have sent and not yet seen. Holds are not decided here:
 //! a row says what *is*, [`super::plan`] says what may happen next.
 
+mod absence;
+
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -15,9 +17,6 @@ use super::record::{Direction, Intent, Progress};
 use super::snapshot::{Blame, Cause, CauseKind, ImageState, NodeState};
 use super::time::Timestamp;
 use super::view::{NodeEntry, NodeIx, PodEntry, PodIx, Seen, Touched, View};
-
-/// How long a "could not create pods" event explains a missing pod.
-const NOT_CREATED_FRESH: Duration = Duration::from_secs(300);
 
 /// What an assessment is made of, beside the view.
 pub(crate) struct Question<'a> {
@@ -56,6 +55,8 @@ pub(crate) struct Row {
     pub(crate) pulls: bool,
     /// It failed at the target revision, or is suspect, and nobody resumed past it.
     pub(crate) failure: bool,
+    /// Its pod is refused, or missing for too long, and nobody resumed past it.
+    pub(crate) unreplaced: bool,
     pub(crate) image: ImageState,
     /// Bytes that it takes to name it in the record as in progress; none where it is named already.
     pub(crate) bytes_to_name: usize,
@@ -166,11 +167,16 @@ impl<'a> Assessor<'a> {
         let failed =
             if at_target && !down { pods.live.and_then(|pod| self.failure_of(pod, available, clock)) } else { None };
         let uncounted_until = pods.live.filter(|_| available).and_then(|pod| self.uncounted_until(pod, clock));
-        let state = self.state(in_fleet, down, at_target, available, failed.is_some(), &pods);
+        let absence = if in_fleet && !down && seen.is_none() { self.absence(entry) } else { None };
+        let state = match &absence {
+            Some(absence) if absence.failed => NodeState::Failed,
+            _ => self.state(in_fleet, down, at_target, available, failed.is_some(), &pods),
+        };
         let blame =
             (in_fleet && !available).then(|| self.blame((&entry.name, fact), down, at_target, replaced, pods.live));
         let image = self.image(entry, pods.live, at_target, replaced);
-        let cause = failed.or_else(|| self.cause(fact, down, &pods));
+        let unreplaced = absence.as_ref().is_some_and(|absence| absence.trouble);
+        let cause = failed.or(absence.and_then(|absence| absence.cause)).or_else(|| self.cause(fact, down, &pods));
         let excused = self.question.progress.excused.contains(&entry.name);
         let selected = self
             .question
@@ -185,7 +191,7 @@ impl<'a> Assessor<'a> {
             cause,
             uncounted_until,
             changes_at: self.changes_at,
-            since: self.since(state, fact, &pods),
+            since: self.since(state, entry, &pods),
             pod: pods.counts,
             restarts: seen.map_or(0, restarts),
             in_fleet,
@@ -205,6 +211,7 @@ impl<'a> Assessor<'a> {
             committed: in_fleet && (at_target || replaced || pods.going.is_some()),
             pulls: self.pulls(in_fleet, blame, at_target, replaced, image, pods.live),
             failure: !excused && (state == NodeState::Failed || blame == Some(Blame::Suspect)),
+            unreplaced: !excused && unreplaced,
             image,
             bytes_to_name: match self.question.progress.taken.contains(&entry.name) {
                 true => 0,
@@ -478,16 +485,15 @@ impl<'a> Assessor<'a> {
         if let Some(trouble) = seen.and_then(|pod| super::diagnose::diagnose(&pod.fact, self.server_now)) {
             return Some(trouble);
         }
-        if let Some(trouble) = pods.live.and_then(|pod| pod.trouble.as_ref()) {
-            return Some(trouble.cause.clone());
-        }
-        let (at, message) = self.view.not_created.as_ref().filter(|_| seen.is_none())?;
-        let fresh = self.server_now.since(*at) < NOT_CREATED_FRESH;
-        fresh.then(|| Cause { kind: CauseKind::NotCreated, message: Some(message.clone()) })
+        Some(pods.live.and_then(|pod| pod.trouble.as_ref())?.cause.clone())
     }
 
-    fn since(&self, state: NodeState, fact: Option<&NodeFact>, pods: &OnNode<'_>) -> Option<Timestamp> {
-        let live = pods.live;
+    fn since(&self, state: NodeState, entry: &NodeEntry, pods: &OnNode<'_>) -> Option<Timestamp> {
+        let (live, fact) = (pods.live, entry.fact.as_ref());
+        if let (NodeState::Creating | NodeState::Failed, None, Some(missing_since)) = (state, live, entry.missing_since)
+        {
+            return Some(self.view.server_time(missing_since));
+        }
         let clock = fact.and_then(|fact| fact.clock_skew_millis);
         match state {
             // Unknown is what the controller calls it, whose clock is the API server's for all we know.

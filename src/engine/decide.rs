@@ -94,6 +94,10 @@ impl Engine {
         }
         self.notice_adoption(&intent, now);
         self.follow_template(&intent, now);
+        if self.config().role == Role::Driver {
+            self.note_idle(now);
+            self.note_refused();
+        }
         if self.config().role == Role::Driver && intent.releasing.is_none() {
             self.keep_exceptions();
             self.halt_on_failure(&intent, now);
@@ -376,7 +380,9 @@ impl Engine {
             return Vec::new();
         }
         let next: Vec<NodeIx> = self.plan.next.clone();
-        let next = next.into_iter().filter(|node| self.node_retry.get(node).is_none_or(|at| *at <= now));
+        // Where nothing may be deleted, one tries whether that is still so.
+        let tried = if self.refusals.are_general() { 1 } else { usize::MAX };
+        let next = next.into_iter().take(tried).filter(|node| self.node_retry.get(node).is_none_or(|at| *at <= now));
         let next: Vec<(NodeIx, Str)> = next.map(|node| (node, self.view.nodes[node].name.clone())).collect();
         if !self.lock.is_fenced(now) || !self.is_announced(&next) {
             self.fence = true;

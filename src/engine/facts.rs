@@ -361,7 +361,8 @@ pub struct ClusterEvent {
     pub container: Option<Str>,
     /// `reason`: `Pulling`, `Pulled`, `Failed`, `BackOff`, `FailedCreate`, …
     pub reason: Str,
-    /// The words; never matched on (they drift with versions), only shown.
+    /// The words. They drift with versions, so nothing is decided by them: a `FailedCreate` is a refusal whatever it says,
+    /// its words only tell which.
     pub message: Str,
     /// When it last happened.
     pub at: Timestamp,

@@ -36,6 +36,15 @@ pub(crate) struct Lab {
     pub(crate) pins_images: bool,
     /// New pods become ready only when told to.
     pub(crate) slow: bool,
+    /// What the controller says of pods that it cannot create, once for each pod that goes.
+    pub(crate) refuses: Option<Str>,
+    /// The controller does nothing.
+    pub(crate) idle: bool,
+    /// Nodes whose pod may not be deleted, with what is answered.
+    pub(crate) undeletable: BTreeMap<Str, EffectErrorKind>,
+    /// Deletions that were refused, in order: node names, with when.
+    pub(crate) denied: Vec<(Str, Timestamp)>,
+    events: Vec<ClusterEvent>,
     /// Deletions, in order: node names.
     pub(crate) deleted: Vec<Str>,
     /// The most bytes that a record took.
@@ -71,6 +80,11 @@ impl Lab {
             refused_images: Vec::new(),
             pins_images: false,
             slow: false,
+            refuses: None,
+            idle: false,
+            undeletable: BTreeMap::new(),
+            denied: Vec::new(),
+            events: Vec::new(),
             deleted: Vec::new(),
             largest_record: 0,
             worst_down: 0,
@@ -162,6 +176,9 @@ impl Lab {
 
     /// The controller follows: it records the template as a revision.
     pub(crate) fn reconcile(&mut self) {
+        if self.idle {
+            return;
+        }
         let newest = self.revisions.iter().map(|revision| revision.number).max().unwrap_or(0);
         let template = self.daemonset.template.clone();
         let at = self.revisions.iter().position(|revision| revision.template == template).unwrap_or_else(|| {
@@ -308,6 +325,11 @@ impl Lab {
         match effect {
             Effect::DeletePod { uid, node, not_after, .. } => {
                 assert!(self.now <= not_after, "a deletion was sent too late");
+                if let Some(kind) = self.undeletable.get(&node) {
+                    self.denied.push((node.clone(), self.now));
+                    let message = format!("delete pod agent on {node}: denied by policy").into();
+                    return Err(EffectError { kind: *kind, message });
+                }
                 let Some(pod) = self.pods.get_mut(&uid) else { return refuse(EffectErrorKind::NotFound) };
                 pod.deletion_at = Some(self.now);
                 pod.ready = false;
@@ -387,18 +409,39 @@ impl Lab {
         fact
     }
 
-    /// Pods on their way out go, and come back from the present template.
+    /// Pods on their way out go, and what is missing comes back from the present template, unless that is refused.
     pub(crate) fn kubelets(&mut self) {
         let going: Vec<PodFact> = self.pods.values().filter(|pod| pod.deletion_at.is_some()).cloned().collect();
-        for pod in going {
+        for pod in &going {
             self.pods.remove(&pod.uid);
             self.version += 1;
             self.log.push(Event::PodGone(pod.uid.clone(), Some(self.version)));
-            // Its controller does nothing for one that is being deleted.
-            if !self.daemonset.deleting {
-                self.create_pod(&pod.node.unwrap());
-            }
         }
+        // Its controller does nothing for one that is being deleted.
+        if self.idle || self.daemonset.deleting {
+            return;
+        }
+        if let Some(said) = self.refuses.clone() {
+            going.iter().for_each(|_| self.fail_create(&said));
+            return;
+        }
+        let has_pod = |node: &Str| self.pods.values().any(|pod| pod.node.as_ref() == Some(node));
+        let missing: Vec<Str> = self.nodes.keys().filter(|node| !has_pod(node)).cloned().collect();
+        missing.iter().for_each(|node| self.create_pod(node));
+    }
+
+    /// The controller says that it could not create a pod.
+    pub(crate) fn fail_create(&mut self, said: &Str) {
+        let event = ClusterEvent {
+            object: "ds".into(),
+            reason: "FailedCreate".into(),
+            message: said.clone(),
+            at: self.now,
+            count: 1,
+            ..ClusterEvent::default()
+        };
+        self.events.push(event.clone());
+        self.log.push(Event::Cluster(Box::new(event)));
     }
 
     pub(crate) fn wait(&mut self, secs: u64) {
@@ -442,6 +485,7 @@ impl Console {
         lab.revisions.iter().for_each(|revision| tell(Event::Revision(Box::new(revision.clone()))));
         lab.nodes.values().for_each(|node| tell(Event::Node(Box::new(node.clone()))));
         lab.pods.values().for_each(|pod| tell(Event::Pod(Box::new(pod.clone()))));
+        lab.events.iter().for_each(|event| tell(Event::Cluster(Box::new(event.clone()))));
         match &lab.lease {
             Some(lease) => tell(Event::Lease(Box::new(lease.clone()))),
             None => tell(Event::LeaseGone),

@@ -9,15 +9,16 @@ use super::change::{ChangeRequest, WrittenChange};
 use super::chronicle::Chronicle;
 use super::command::{Command, CommandId, Notice, Preview, Refusal, Takeover};
 use super::edit::Edit;
-use super::effect::{Effect, EffectId};
+use super::effect::{Effect, EffectError, EffectId};
 use super::event::{Event, WatchHealth, Watched};
 use super::facts::{DaemonSetFact, LeaseFact, StrategyKind};
 use super::happening::Upshot;
 use super::labels::Selector;
 use super::lock::{Lock, Want};
 use super::outcome::{LOST_ANSWER, Retry};
-use super::plan::{Limits, Plan, Standstill, budget};
+use super::plan::{Limits, Obstacles, Plan, Standstill, budget};
 use super::record::{By, ChangeOutcome, Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
+use super::refused::Refusals;
 use super::snapshot::{BudgetView, Replacer, Snapshot};
 use super::time::Timestamp;
 use super::view::{NodeIx, View};
@@ -37,6 +38,8 @@ pub struct Engine {
     pub(crate) progress: Progress,
     /// Deletions that were sent and are not seen yet, by pod uid.
     pub(crate) deletions: BTreeMap<Str, Deletion>,
+    /// Of deletions whose answer was lost: where, and how.
+    pub(crate) unanswered: BTreeMap<Str, (Str, EffectError)>,
     /// The DaemonSet patch that was sent.
     pub(crate) patching: Option<Patching>,
     pub(crate) daemonset_retry: Retry,
@@ -45,6 +48,8 @@ pub struct Engine {
     pub(crate) delete_retry: Retry,
     /// Nodes that are left alone until then, after a deletion that failed there.
     pub(crate) node_retry: BTreeMap<NodeIx, Timestamp>,
+    /// Deletions that were refused.
+    pub(crate) refusals: Refusals,
     /// Set `OnDelete` at once, whoever drives.
     pub(crate) brake: bool,
     /// And whatever the view shows: it was asked for when the DaemonSet could not be seen, and only an answer tells.
@@ -165,6 +170,7 @@ struct Basis {
     down_before: BTreeMap<Str, Timestamp>,
     left_out_since: Option<Timestamp>,
     excused: BTreeSet<Str>,
+    halted_on: Vec<Str>,
     taken: BTreeSet<Str>,
     origin: Option<Str>,
     started_at: Option<Timestamp>,
@@ -180,6 +186,7 @@ impl Basis {
             && self.down_before == progress.down_before
             && self.left_out_since == progress.left_out_since
             && self.excused == progress.excused
+            && self.halted_on == progress.halted_on()
             && self.taken == progress.taken
             && self.origin == progress.origin
             && self.started_at == progress.started_at
@@ -194,6 +201,7 @@ impl Basis {
             down_before: progress.down_before.clone(),
             left_out_since: progress.left_out_since,
             excused: progress.excused.clone(),
+            halted_on: progress.halted_on().to_vec(),
             taken: progress.taken.clone(),
             origin: progress.origin.clone(),
             started_at: progress.started_at,
@@ -212,11 +220,13 @@ impl Engine {
             edits: Vec::new(),
             progress: Progress::default(),
             deletions: BTreeMap::new(),
+            unanswered: BTreeMap::new(),
             patching: None,
             daemonset_retry: Retry::default(),
             conflicted: None,
             delete_retry: Retry::default(),
             node_retry: BTreeMap::new(),
+            refusals: Refusals::default(),
             brake: false,
             brake_unseen: false,
             written: None,
@@ -402,7 +412,7 @@ impl Engine {
             Deletion::Unknown(at) => Some(*at + LOST_ANSWER),
             Deletion::Sent | Deletion::Confirmed(_) => None,
         });
-        let seen = [self.view.guesses_current_at(), self.sight_changes_at()];
+        let seen = [self.view.guesses_current_at(), self.sight_changes_at(), self.turns_idle_at()];
         [self.assessment.changes_at, Some(patience)]
             .into_iter()
             .chain(seen)
@@ -410,6 +420,7 @@ impl Engine {
             .chain(self.lock.wakes())
             .chain([self.daemonset_retry.at, self.delete_retry.at])
             .chain(self.node_retry.values().copied())
+            .chain(self.refusals.turns_at(self.now))
             .chain(lost)
             .chain(self.progress.flips.changes_at())
             .filter(|at| *at > self.now)
@@ -441,12 +452,14 @@ impl Engine {
         self.forget_lost_answers(now);
         self.node_retry.retain(|_, at| *at > now);
         let intent = self.intent();
+        self.follow_refusals(&intent, now);
         let target = intent.target.clone().or_else(|| self.view.current.clone());
         let images =
             target.as_ref().and_then(|hash| self.view.revision(hash)).map(|revision| revision.template.images());
         self.view.confirm_images(images.unwrap_or_default());
         self.view.natural_ranks();
         let mut touched = self.view.take_touched();
+        self.view.follow_missing(&mut touched, now);
         if !self.basis.as_ref().is_some_and(|basis| basis.is_of(target.as_ref(), &intent, &self.progress)) {
             touched.all = true;
             self.basis = Some(Basis::of(target.as_ref(), &intent, &self.progress));
@@ -463,8 +476,10 @@ impl Engine {
             self.budget.replaced_by = Replacer::Controller;
         }
         let standstill = self.standstill(&intent, now);
+        let refused = |row: &Row| self.refused_deletion(row, now);
+        let obstacles = Obstacles { standstill: &standstill, refused: &refused };
         self.plan =
-            Plan::of(&self.assessment, &limits, &self.budget, &intent, &standstill, self.natural_ranks(), |row| {
+            Plan::of(&self.assessment, &limits, &self.budget, &intent, &obstacles, self.natural_ranks(), |row| {
                 self.name(row)
             });
         self.dirty = false;

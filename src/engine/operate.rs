@@ -10,7 +10,7 @@ use super::facts::StrategyKind;
 use super::flip::{FIGHT, ROUNDS};
 use super::machine::{Engine, Needs};
 use super::ownership::{Claim, Keeper};
-use super::plan::{Limits, Plan, Standstill};
+use super::plan::{Limits, Obstacles, Plan, Standstill};
 use super::quantity::{IntOrPercent, Rounding};
 use super::record::{By, Change, Direction, Intent, OnFlip, Paused, lease_name};
 use super::snapshot::{Hold, Presence};
@@ -373,7 +373,8 @@ impl Engine {
         let unlimited = Limits { max_unavailable: u32::MAX, max_pulling: u32::MAX, ..limits };
         let budget = super::plan::budget(&assessment, &unlimited, true);
         let natural = self.natural_ranks();
-        let plan = Plan::of(&assessment, &unlimited, &budget, intent, &Standstill::None, natural, |row| self.name(row));
+        let obstacles = Obstacles { standstill: &Standstill::None, refused: &|_| None };
+        let plan = Plan::of(&assessment, &unlimited, &budget, intent, &obstacles, natural, |row| self.name(row));
         let goes = |node: &&NodeIx| !matches!(plan.hold(**node), Some(Hold::Partition { .. }));
         plan.line.iter().filter(goes).filter_map(|node| assessment.row(*node)).map(|row| self.name(row)).collect()
     }

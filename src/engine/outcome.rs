@@ -14,6 +14,7 @@ use super::happening::Upshot;
 use super::lock::InFlight;
 use super::machine::{Deletion, Engine, Needs, PatchKind, Patching, Pending, Sent};
 use super::record::CHANGE;
+use super::refused::Answer;
 use super::time::Timestamp;
 
 /// How long after an answer was lost a pod that is still there, untouched, is taken as not deleted after all.
@@ -86,7 +87,11 @@ impl Engine {
         for uid in lost {
             self.deletions.remove(&uid);
             self.view.touch_pod(&uid);
+            if let Some((node, error)) = self.unanswered.remove(&uid) {
+                self.deletion_refused(&node, &uid, &error, Answer::Lost, now);
+            }
         }
+        self.unanswered.retain(|uid, _| self.deletions.contains_key(uid));
     }
 
     fn delete_outcome(&mut self, uid: &Str, node: &Str, outcome: Outcome, now: Timestamp) {
@@ -95,6 +100,7 @@ impl Engine {
             Ok(_) => {
                 self.delete_retry.succeeded();
                 self.write_failure = None;
+                self.refusals.succeeded(self.view.node(node));
                 if still_seen {
                     self.deletions.insert(uid.clone(), Deletion::Confirmed(now));
                 }
@@ -102,6 +108,7 @@ impl Engine {
             Err(error) if error.kind.may_have_happened() => {
                 if still_seen {
                     self.deletions.insert(uid.clone(), Deletion::Unknown(now));
+                    self.unanswered.insert(uid.clone(), (node.clone(), error));
                 }
             }
             // It is gone, whoever did it: the watch owes us that, and until then it counts.
@@ -113,6 +120,11 @@ impl Engine {
             Err(error) => {
                 self.deletions.remove(uid);
                 self.view.touch_pod(uid);
+                let refused = matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid);
+                if refused {
+                    self.deletion_refused(node, uid, &error, Answer::Refused, now);
+                    return;
+                }
                 let wait = Duration::from_secs(2);
                 if let Some(ix) = self.view.node(node) {
                     self.node_retry.insert(ix, now + wait);

@@ -106,6 +106,23 @@ pub(crate) enum Standstill {
     Held(Hold),
 }
 
+/// What stands in the way besides limits.
+pub(crate) struct Obstacles<'a> {
+    /// Of the whole rollout.
+    pub(crate) standstill: &'a Standstill,
+    /// Of a node whose pod the API server refused to delete.
+    pub(crate) refused: &'a dyn Fn(&Row) -> Option<Refused>,
+}
+
+/// A node whose pod the API server refused to delete.
+#[derive(Clone, Debug)]
+pub(crate) enum Refused {
+    /// It waits for its next turn.
+    Held(Str),
+    /// It is tried again, after the others.
+    Due,
+}
+
 impl Plan {
     /// Why a node is not being updated right now.
     pub(crate) fn hold(&self, node: NodeIx) -> Option<&Hold> {
@@ -123,7 +140,7 @@ impl Plan {
         limits: &Limits,
         budget: &BudgetView,
         intent: &Intent,
-        standstill: &Standstill,
+        obstacles: &Obstacles<'_>,
         natural: &[u32],
         name_of: impl Fn(&Row) -> Str,
     ) -> Self {
@@ -167,13 +184,19 @@ impl Plan {
             strict: budget.strict,
             room_for_names: limits.room_for_names,
         };
-        sort_candidates(&mut candidates, proven || back, natural);
+        sort_candidates(&mut candidates, proven || back, natural, obstacles);
         plan.line = candidates.iter().map(|row| row.node).collect();
         for (place, row) in candidates.into_iter().enumerate() {
             plan.ranks[row.node] = u32::try_from(place).ok();
             plan.in_line += u32::from(line.room > 0);
-            let hold = line.admit(row);
-            plan.holds[row.node] = Some(match (hold, standstill) {
+            let hold = match (obstacles.refused)(row) {
+                Some(Refused::Held(why)) if line.room > 0 => {
+                    line.room -= 1;
+                    Hold::DeletionRefused { why }
+                }
+                _ => line.admit(row),
+            };
+            plan.holds[row.node] = Some(match (hold, obstacles.standstill) {
                 // With no rollout there is no partition that could hold anything.
                 (_, Standstill::Held(held @ (Hold::Native | Hold::NoRollout))) => held.clone(),
                 (hold @ Hold::Partition { .. }, _) => hold,
@@ -257,7 +280,8 @@ impl Line {
 
 /// What holds a node by itself, whatever the rest of the fleet does.
 fn structural_hold(row: &Row, intent: &Intent) -> Option<Hold> {
-    if !row.in_fleet || row.at_target || row.state == NodeState::Terminating || row.state == NodeState::Creating {
+    let on_its_way = matches!(row.state, NodeState::Terminating | NodeState::Creating | NodeState::Failed);
+    if !row.in_fleet || row.at_target || on_its_way {
         return None;
     }
     let forward = intent.direction() == Direction::Forward;
@@ -270,15 +294,18 @@ fn structural_hold(row: &Row, intent: &Intent) -> Option<Hold> {
     }
 }
 
-/// Whether the new revision is in trouble here that speaks against it, and nobody resumed past it.
+/// Whether the new revision is in trouble here that speaks against it, or does not even get a pod here, and nobody resumed
+/// past it. What is failed already counts instead, unless the next would fail the same way: pods are refused for all.
 fn is_in_trouble(row: &Row) -> bool {
     let speaks = || row.cause.as_ref().is_some_and(|cause| cause.kind.speaks_against_revision());
-    row.in_fleet && row.at_target && !row.available && row.state != NodeState::Failed && speaks()
+    let starts_badly = || row.at_target && !row.available && row.state != NodeState::Failed && speaks();
+    row.in_fleet && (row.unreplaced || starts_badly())
 }
 
 /// Deterministic order: what the rollout broke, what is down by itself (once the image is proven, or on the way back; last
-/// otherwise), then nodes that have the image, then the calmest pods, then by natural name.
-fn sort_candidates(candidates: &mut [&Row], broken_first: bool, natural: &[u32]) {
+/// otherwise), then nodes that have the image, then the calmest pods, then by natural name; at the very end whose deletion
+/// was refused.
+fn sort_candidates(candidates: &mut [&Row], broken_first: bool, natural: &[u32], obstacles: &Obstacles<'_>) {
     candidates.sort_by_cached_key(|row| {
         let late = match row.blame {
             Some(Blame::Rollout) => 0,
@@ -287,6 +314,7 @@ fn sort_candidates(candidates: &mut [&Row], broken_first: bool, natural: &[u32])
             Some(_) => 3,
         };
         let natural = natural.get(row.node).copied().unwrap_or(u32::MAX);
-        (late, row.image != ImageState::Present, row.restarts, natural)
+        let refused = (obstacles.refused)(row).is_some();
+        (refused, late, row.image != ImageState::Present, row.restarts, natural)
     });
 }

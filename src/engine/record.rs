@@ -410,12 +410,37 @@ pub struct Progress {
     /// before the deletion is sent, so that whoever drives next knows whose doing it is.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub taken: BTreeSet<Str>,
+    /// Nodes whose pod the API server refuses to delete, as many as there is room for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<Str, RefusedDeletion>,
+    /// Since when the DaemonSet's controller owes something and does nothing, by the driver's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_since: Option<Timestamp>,
     /// The halt that stands, or the last one that stood.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub halt: Option<Halt>,
     /// Nodes whose failure an operator resumed past: they do not halt again until their pod is another one.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub excused: BTreeSet<Str>,
+}
+
+impl Progress {
+    /// The nodes that it halted on, as long as nobody has resumed past that.
+    pub(crate) fn halted_on(&self) -> &[Str] {
+        self.halt.as_ref().map_or(&[], |halt| &halt.nodes)
+    }
+}
+
+/// A pod that the API server refuses to delete.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RefusedDeletion {
+    /// Its uid.
+    pub pod: Str,
+    /// Since when, by the driver's clock.
+    pub since: Timestamp,
+    /// What the server said, at most 300 bytes of it.
+    pub why: Str,
 }
 
 /// Flips of the strategy that were answered by adopting again.

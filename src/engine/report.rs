@@ -246,6 +246,8 @@ impl Engine {
             alarms.push(self.template_alarm());
         }
         alarms.extend(self.uncertain_target().filter(|_| recorded));
+        alarms.extend(self.idle_alarm(now));
+        alarms.extend(self.refused_alarm().filter(|_| recorded));
         alarms.extend(self.budget_alarm().filter(|_| recorded));
         for why in self.lease_failure.iter().chain(&self.write_failure) {
             alarms.push(Alarm::WriteFailing { why: why.clone() });

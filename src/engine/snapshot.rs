@@ -342,6 +342,26 @@ pub enum Alarm {
         /// How many nodes wait for it.
         waiting: u32,
     },
+    /// The API server refuses to delete the pods of some nodes: they stay at the old revision.
+    DeletionRefused {
+        /// One of them.
+        node: Str,
+        /// How many.
+        count: u32,
+        /// What the server said of that one.
+        why: Str,
+        /// Whether anything else is left to update.
+        others: bool,
+    },
+    /// The DaemonSet's controller has something to do and has not done anything for 40 s, nor said why.
+    ControllerIdle {
+        /// Since when, by our clock.
+        since: Timestamp,
+        /// On how many nodes a pod is missing.
+        missing: u32,
+        /// The DaemonSet's spec is not observed.
+        unobserved: bool,
+    },
     /// The rollout halted.
     Halted {
         /// What happened.
@@ -490,6 +510,11 @@ pub enum Hold {
     RecordFull,
     /// Its old pod is down by itself: it waits until the new revision is available somewhere.
     NotProven,
+    /// The API server refuses to delete its pod. It is tried again by itself, ever more seldom.
+    DeletionRefused {
+        /// What the server said.
+        why: Str,
+    },
     /// It is next.
     Next,
 }
@@ -565,8 +590,18 @@ pub enum CauseKind {
     Unschedulable,
     /// The kubelet rejected or evicted the pod.
     Rejected,
-    /// The pod cannot be created (quota, admission).
+    /// A policy or a webhook refuses the pod.
+    AdmissionRefused,
+    /// The namespace's quota has no room for the pod.
+    QuotaExceeded,
+    /// The pod may not be created: Pod Security, the controller's rights, a service account that is not there.
+    CreationForbidden,
+    /// The API server finds the pod invalid.
+    PodInvalid,
+    /// The pod is not created, for another reason or for none that is known.
     NotCreated,
+    /// The pod is not created, and its controller has not done anything for a while.
+    ControllerIdle,
     /// The pod does not go away.
     StuckTerminating,
     /// It was not available within the progress deadline.

@@ -17,9 +17,11 @@ use super::snapshot::Presence;
 use super::time::Timestamp;
 
 mod current;
+mod creation;
 mod listing;
 mod pods;
 
+pub(crate) use creation::{Creation, IDLE_AFTER};
 pub(crate) use listing::is_behind;
 pub(crate) use pods::{PodEntry, PullNote, Seen};
 
@@ -44,6 +46,8 @@ pub(crate) struct NodeEntry {
     pub(crate) eligibility: Eligibility,
     /// Whether `status.images` confirms every image of the target.
     pub(crate) images_confirmed: bool,
+    /// Since when its pod is missing and its controller has to create one, by our clock, as far as we saw.
+    pub(crate) missing_since: Option<Timestamp>,
     pods: Vec<PodIx>,
     listed: bool,
     touched: bool,
@@ -64,13 +68,15 @@ pub(crate) struct View {
     known_before: Option<i64>,
     /// Since when the controller says that it has recorded the present template, and its revision is not known.
     revision_due_since: Option<Timestamp>,
+    /// When the present template was first seen, by our clock.
+    pub(crate) template_seen_at: Timestamp,
     pub(crate) nodes: Vec<NodeEntry>,
     pub(crate) rights: Vec<(Right, Permission)>,
     pub(crate) skew_millis: Option<i64>,
     /// Old pods that their controller replaced while they were unready, since we look.
     pub(crate) replaced_unready: u32,
-    /// Why the controller could not create pods, when it said so last.
-    pub(crate) not_created: Option<(Timestamp, Str)>,
+    /// What is known of the controller that creates the pods.
+    pub(crate) creation: Creation,
     node_index: HashMap<Str, NodeIx>,
     natural: Vec<u32>,
     pods: Vec<Option<PodEntry>>,
@@ -112,11 +118,12 @@ impl Default for View {
             current_is_guess: false,
             known_before: None,
             revision_due_since: None,
+            template_seen_at: Timestamp::default(),
             nodes: Vec::new(),
             rights: Vec::new(),
             skew_millis: None,
             replaced_unready: 0,
-            not_created: None,
+            creation: Creation::default(),
             node_index: HashMap::new(),
             natural: Vec::new(),
             pods: Vec::new(),
@@ -171,7 +178,7 @@ impl View {
             }
             Event::Pod(fact) => self.pod_is(*fact, now),
             Event::PodGone(uid, version) => self.pod_gone(&uid, version),
-            Event::Cluster(event) => self.cluster_event(&event),
+            Event::Cluster(event) => self.cluster_event(&event, now),
             Event::Listing(watched) => self.begin_listing(watched),
             Event::Listed(watched, version) => self.end_listing(watched, version, now),
             Event::Watch(watched, health) => {
@@ -282,7 +289,7 @@ impl View {
             return;
         }
         if self.daemonset.as_ref().is_some_and(|known| known.uid != fact.uid) {
-            (self.replaced_unready, self.not_created) = (0, None);
+            self.replaced_unready = 0;
         }
         self.newest_daemonset = self.newest_daemonset.max(version);
         let known = self.daemonset.as_ref().filter(|known| known.uid == fact.uid);
@@ -291,12 +298,18 @@ impl View {
         self.presence = Presence::Present;
         if template_changed {
             self.leave_current(known.is_some());
+            self.template_seen_at = now;
             for entry in &mut self.nodes {
                 entry.eligibility = judge(entry.fact.as_ref(), &fact);
             }
         }
         self.keepers = keepers(&fact).into();
-        self.daemonset = Some(fact);
+        let uid = fact.uid.clone();
+        let before = self.daemonset.replace(fact).filter(|before| before.uid == uid);
+        if before.is_none() {
+            self.controller_begins(now);
+        }
+        self.controller_wrote(before.as_ref(), now);
         self.settle_current(now);
     }
 
@@ -311,6 +324,7 @@ impl View {
             version: None,
             eligibility: Eligibility::default(),
             images_confirmed: false,
+            missing_since: None,
             pods: Vec::new(),
             listed: false,
             touched: false,

@@ -5,7 +5,7 @@
 //! unknown    what a newer rolldeck wrote     kept whole, or the record is not read at all
 //! progress   taken                           whole: a node whose name does not fit is not taken
 //!            down before, acknowledged,      as far as they fit, in this order
-//!            where it halted
+//!            where it halted, refused
 //! words      reasons                         clipped
 //! ```
 //!
@@ -65,6 +65,7 @@ impl Progress {
         let lists = Self {
             down_before: Default::default(),
             excused: Default::default(),
+            refused: Default::default(),
             halt: self.halt.clone().map(|mut halt| {
                 halt.nodes.clear();
                 halt
@@ -79,7 +80,8 @@ impl Progress {
     fn surely_fits(&self, room: usize) -> bool {
         const LONGEST_ENTRY: usize = 300;
         let nodes = self.halt.as_ref().map_or(0, |halt| halt.nodes.len());
-        let entries = self.taken.len() + self.down_before.len() + self.excused.len() + nodes;
+        // A refusal has words, too.
+        let entries = self.taken.len() + self.down_before.len() + self.excused.len() + nodes + 4 * self.refused.len();
         entries * LONGEST_ENTRY + 8 * REASON_LIMIT < room
     }
 
@@ -94,6 +96,11 @@ impl Progress {
             return;
         }
         let mut over = bytes_of(self).saturating_sub(room);
+        while over > 0
+            && let Some(refused) = self.refused.pop_last()
+        {
+            over = over.saturating_sub(bytes_of(&refused));
+        }
         if let Some(halt) = &mut self.halt {
             while over > 0
                 && let Some(name) = halt.nodes.pop()

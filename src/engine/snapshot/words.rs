@@ -59,7 +59,12 @@ words! {
         Self::NotReady => "not ready",
         Self::Unschedulable => "unschedulable",
         Self::Rejected => "rejected by kubelet",
+        Self::AdmissionRefused => "admission refused",
+        Self::QuotaExceeded => "quota exceeded",
+        Self::CreationForbidden => "pod creation forbidden",
+        Self::PodInvalid => "pod invalid",
         Self::NotCreated => "pod not created",
+        Self::ControllerIdle => "controller idle",
         Self::StuckTerminating => "stuck terminating",
         Self::Deadline => "progress deadline",
         Self::NodeDown => "node not ready",
@@ -104,6 +109,7 @@ impl fmt::Display for Hold {
             Self::Unproven { node } => write!(f, "trouble on {node}"),
             Self::RecordFull => f.write_str("waits: the record holds no more names of nodes in progress"),
             Self::NotProven => f.write_str("waits until the image is proven"),
+            Self::DeletionRefused { why } => write!(f, "deletion refused: {why}"),
             Self::Next => f.write_str("next"),
         }
     }
@@ -148,6 +154,19 @@ impl fmt::Display for Alarm {
                 "revision {revision} is taken for that of the template, and does not compare equal: nothing ends before a \
                  pod made from the template is seen to have it"
             ),
+            Self::DeletionRefused { node, count, why, others } => {
+                let more = if *count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+                let rest = if *others { "the others go on" } else { "nothing else is left to update" };
+                write!(f, "deletion refused on {node}{more}, tried again by itself; {rest}: {why}")
+            }
+            Self::ControllerIdle { missing, unobserved, .. } => {
+                f.write_str("no controller has acted for 40 s: is kube-controller-manager running?")?;
+                match (missing, unobserved) {
+                    (0, _) => f.write_str(" the DaemonSet's spec is not observed"),
+                    (1, _) => f.write_str(" 1 node has no pod"),
+                    (nodes, _) => write!(f, " {nodes} nodes have no pod"),
+                }
+            }
             Self::Halted { why } => write!(f, "halted: {why}"),
             Self::Blind { why } => write!(f, "nothing is started: {why}"),
             Self::WriteFailing { why } => write!(f, "a write keeps failing: {why}"),

@@ -115,6 +115,10 @@ impl View {
             ix
         });
         let before = self.pods[ix].take();
+        if before.is_none() && fact.owner.is_some() && fact.owner.as_ref() == self.daemonset.as_ref().map(|it| &it.uid)
+        {
+            self.pod_was_created(fact.created_at, now);
+        }
         self.note_unready_replacement(before.as_ref(), &fact);
         let was_on = before.as_ref().and_then(|before| before.node);
         self.touch(was_on);
@@ -179,13 +183,12 @@ impl View {
         }
     }
 
-    pub(super) fn cluster_event(&mut self, event: &ClusterEvent) {
-        let of_daemonset = self.daemonset.as_ref().is_some_and(|daemonset| daemonset.uid == event.object);
+    pub(super) fn cluster_event(&mut self, event: &ClusterEvent, now: Timestamp) {
+        let of_daemonset = self.daemonset.as_ref().is_none_or(|daemonset| daemonset.uid == event.object);
         if of_daemonset {
-            if &*event.reason == "FailedCreate" {
-                self.not_created = Some((event.at, event.message.clone()));
-                self.touched.all = true;
-            }
+            self.controller_says(event, now);
+        }
+        if of_daemonset && self.daemonset.is_some() {
             return;
         }
         if self.gone.contains_key(&event.object) || self.pulls.len() >= PULL_NOTES {

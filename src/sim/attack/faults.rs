@@ -54,6 +54,10 @@ kinds! {
     PodsDeleted = "pods deleted by others",
     /// The API server refused new pods.
     PodsRefused = "pods refused",
+    /// The API server refused to delete pods on a node.
+    DeletionRefused = "deletion refused",
+    /// The DaemonSet controller stood still.
+    ControllerIdle = "controller stood still",
     /// A site's link was slow.
     SlowLink = "link slow",
     /// The registry refused an image for a while.
@@ -209,9 +213,13 @@ pub(super) fn of_world(fault: &Fault) -> Option<FaultKind> {
             ClusterFault::RefusePods { .. } => FaultKind::PodsRefused,
             ClusterFault::RefuseTemplates { .. } => FaultKind::TemplateRefused,
             ClusterFault::PinImages { .. } => FaultKind::ImagesPinned,
+            ClusterFault::RefuseDeletion { .. } => FaultKind::DeletionRefused,
+            ClusterFault::StopController => FaultKind::ControllerIdle,
             ClusterFault::AdmitTemplates { .. }
             | ClusterFault::UnpinImages { .. }
             | ClusterFault::AdmitPods { .. }
+            | ClusterFault::AdmitDeletion { .. }
+            | ClusterFault::StartController
             | ClusterFault::Uncordon(_)
             | ClusterFault::Untaint { .. }
             | ClusterFault::DeleteNode(_)

@@ -2,6 +2,8 @@
 
 mod template;
 
+mod refusals;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
@@ -36,7 +38,9 @@ impl Case {
         let nodes: Vec<Str> = scenario.nodes.iter().map(|node| node.name.clone()).collect();
         maker.faults(&nodes);
         maker.template_policies();
-        let acts = maker.acts(&nodes, scenario.node_grace);
+        let mut acts = maker.acts(&nodes, scenario.node_grace);
+        acts.extend(maker.refusals(&nodes));
+        acts.sort_by_key(|(at, _)| *at);
         scenario.faults = std::mem::take(&mut maker.faults);
         scenario.faults.sort_by_key(|(at, _)| *at);
         let weather = if maker.one_in(2) { maker.weather() } else { Weather::FINE };

@@ -6,11 +6,11 @@
 //! | P1 | at every deletion: the nodes that served when rolldeck deleted their pod, and have not served for `minReadySeconds` and the soak time since, are no more than the budget |
 //! | P2 | at every deletion going forward: the node matches the selector; no fewer old pods are left than the partition keeps; it goes back only to what was asked back to |
 //! | P3 | at every deletion: a rollout is recorded and not paused; when a `pause` is said to be done: the strategy is `OnDelete`; a strategy that was set back is in the record as long as somebody drives, and where it is to be reported it is not set again in silence; a change that was refused leaves it paused |
-//! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold none is in image trouble or in a crash loop |
+//! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold none is in image trouble or in a crash loop; no other node's pod is refused or missing for long |
 //! | P5 | at every deletion: the node is Ready; nodes that fell NotReady after rolldeck gave them the new pod count among the failing of P4 |
 //! | P6 | at every deletion: the nodes that must pull since their pod was deleted are no more than the pull limit |
 //! | P7 | at every deletion: the record already named the node as taken, so that whoever comes next knows; a pause stays until somebody asks to go on, and a record until it is released; an image is asked for in the record no more often than operators asked |
-//! | P8 | every five seconds: no node waits without a reason; after the calm: the rollout ends |
+//! | P8 | every five seconds: no node waits without a reason, and whoever is next goes; after the calm: the rollout ends |
 //! | P9 | whenever rolldeck saves or restores the strategy: it saves what was there, and restores it to the byte; nothing of ours is left when it is released |
 //! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown; for all: what was shown and is still so is not forgotten |
 //!
@@ -23,6 +23,7 @@
 //! - a node that somebody tainted, so that the pod may not run there, is not down through rolldeck.
 
 mod change;
+mod absent;
 mod judge;
 mod lately;
 mod record;
@@ -49,6 +50,7 @@ use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
 use crate::sim::world::store::{Change, ChangeKind};
 
+use absent::Absent;
 use lately::Lately;
 use shown::Shown;
 
@@ -121,6 +123,10 @@ pub struct Observer {
     undo_asked_at: Option<Timestamp>,
     /// When somebody last ruined or deleted the record.
     ruined_at: Option<Timestamp>,
+    /// What is known of pods that are missing.
+    absent: Absent,
+    /// The network loses nothing.
+    is_fine: bool,
     /// What each console showed last.
     shown: BTreeMap<Str, Shown>,
     /// Nodes whose clock is wrong.
@@ -206,6 +212,8 @@ impl Observer {
             asked_back: None,
             undo_asked_at: None,
             ruined_at: None,
+            absent: Absent::default(),
+            is_fine: true,
             shown: BTreeMap::new(),
             wrong_clocks: BTreeSet::new(),
             faults: Faults::default(),
@@ -236,6 +244,7 @@ impl Observer {
     /// Allows for a network that loses what it sends.
     #[must_use]
     pub fn in_weather(mut self, weather: Weather) -> Self {
+        self.is_fine = weather == Weather::FINE;
         self.flip_takes = if weather == Weather::FINE { strategy::NOTICED } else { strategy::NOTICED_LATE };
         self
     }
@@ -402,6 +411,7 @@ impl Observer {
 
     fn pod_is(&mut self, object: &Object, at: Timestamp) {
         let Some(fact) = object.pod_fact() else { return };
+        self.absent.pod_was_created(fact.created_at);
         let known = self.pods.remove(&fact.uid);
         let trouble = trouble_of(&fact);
         let was = known.as_ref().and_then(|known| trouble_of(&known.fact));
@@ -476,6 +486,9 @@ impl Observer {
 
     fn daemon_set_is(&mut self, object: &Object, at: Timestamp) {
         let Some(fact) = object.daemon_set_fact() else { return };
+        if self.daemon_set.as_ref().is_none_or(|known| known.template != fact.template) {
+            self.absent.template_changed(at);
+        }
         self.own_budget.is(at, fact.strategy.max_unavailable);
         let rolling = fact.strategy.kind == StrategyKind::RollingUpdate;
         self.rolling_since = if rolling { Some(self.rolling_since.unwrap_or(at)) } else { None };

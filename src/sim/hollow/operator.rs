@@ -67,13 +67,19 @@ pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(
             let path = format!("{}/{NO_MORE_PODS}", quotas_path(namespace));
             patch(client, Write::Delete, &path, &json!({})).await
         }
-        // Policies are the cluster's own: whoever plays a scenario on a real one installs them first.
+        // Policies on templates are the cluster's own: whoever plays a scenario on a real one installs them first.
         ClusterFault::RefuseTemplates { .. }
         | ClusterFault::AdmitTemplates { .. }
         | ClusterFault::PinImages { .. }
         | ClusterFault::UnpinImages { .. } => Ok(()),
-        // No API server cuts its log because a client asks.
-        ClusterFault::Compact => Ok(()),
+        ClusterFault::RefuseDeletion { namespace, node, why } => refuse_deletion(client, namespace, node, why).await,
+        ClusterFault::AdmitDeletion { namespace, node } => {
+            let name = deletion_policy(namespace, node);
+            patch(client, Write::Delete, &format!("{BINDINGS}/{name}"), &json!({})).await?;
+            patch(client, Write::Delete, &format!("{POLICIES}/{name}"), &json!({})).await
+        }
+        // No API server cuts its log, and no controller stands still, because a client asks.
+        ClusterFault::Compact | ClusterFault::StopController | ClusterFault::StartController => Ok(()),
     };
     match done {
         Err(Trouble::NotFound) => Ok(()),
@@ -84,6 +90,37 @@ pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(
 
 async fn patch(client: &Client, write: Write, path: &str, body: &Value) -> Result<(), Trouble> {
     client.write(write, path, body).await.map(drop)
+}
+
+const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
+
+fn deletion_policy(namespace: &str, node: &str) -> String {
+    format!("keep-{namespace}-{node}")
+}
+
+/// A policy by which nobody but the cluster's own components deletes the pods of a namespace on a node.
+async fn refuse_deletion(client: &Client, namespace: &str, node: &str, why: &str) -> Result<(), Trouble> {
+    let name = deletion_policy(namespace, node);
+    let expression = format!("oldObject.spec.nodeName != '{node}' || request.userInfo.username.startsWith('system:')");
+    let policy = json!({
+        "metadata": {"name": name},
+        "spec": {
+            "matchConstraints": {
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+                "resourceRules": [
+                    {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["pods"]},
+                ],
+            },
+            "validations": [{"expression": expression, "message": why}],
+        },
+    });
+    let binding = json!({
+        "metadata": {"name": name},
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    });
+    patch(client, Write::Create, POLICIES, &policy).await?;
+    patch(client, Write::Create, BINDINGS, &binding).await
 }
 
 fn node_path(node: &str) -> String {

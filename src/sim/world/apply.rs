@@ -185,6 +185,12 @@ impl World {
             ClusterFault::AdmitTemplates { namespace } => self.store.policies.admit(namespace),
             ClusterFault::PinImages { namespace } => self.store.policies.pin(namespace),
             ClusterFault::UnpinImages { namespace } => self.store.policies.unpin(namespace),
+            ClusterFault::RefuseDeletion { namespace, node, why } => {
+                self.store.refuse_deletion(namespace, node, Some(why.clone()));
+            }
+            ClusterFault::AdmitDeletion { namespace, node } => self.store.refuse_deletion(namespace, node, None),
+            ClusterFault::StopController => self.daemon_sets.stop(),
+            ClusterFault::StartController => self.daemon_sets.start(),
             ClusterFault::Compact => {
                 self.store.keep(0);
                 self.store.keep(DEFAULT_LOG);

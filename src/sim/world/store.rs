@@ -86,6 +86,8 @@ pub struct Store {
     refused: BTreeMap<Str, Str>,
     /// What is admitted of DaemonSets.
     pub(super) policies: Policies,
+    /// Why pods may not be deleted, by namespace and node.
+    undeletable: BTreeMap<(Str, Str), Str>,
     /// Changes that the world has still to pass on to its controllers; `None` for a store on its own.
     fresh: Option<Vec<Change>>,
 }
@@ -100,6 +102,7 @@ impl Store {
             rng: fastrand::Rng::with_seed(seed),
             refused: BTreeMap::new(),
             policies: Policies::default(),
+            undeletable: BTreeMap::new(),
             fresh: None,
         }
     }
@@ -173,6 +176,20 @@ impl Store {
             Some(why) => drop(self.refused.insert(namespace.clone(), why)),
             None => drop(self.refused.remove(namespace)),
         }
+    }
+
+    /// Refuses to delete the pods on a node from now on, or no longer.
+    pub(super) fn refuse_deletion(&mut self, namespace: &Str, node: &Str, why: Option<Str>) {
+        let key = (namespace.clone(), node.clone());
+        match why {
+            Some(why) => drop(self.undeletable.insert(key, why)),
+            None => drop(self.undeletable.remove(&key)),
+        }
+    }
+
+    /// On how many nodes pods may not be deleted.
+    pub fn undeletable(&self) -> usize {
+        self.undeletable.len()
     }
 
     /// Creates an object.

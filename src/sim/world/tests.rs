@@ -356,12 +356,14 @@ fn pods_of_a_node_that_is_gone_for_good_are_collected() {
 #[test]
 fn a_full_disk_refuses_pods_until_there_is_room() {
     let mut world = small();
+    let began = world.store().revision();
     let node: Str = "node-a-02".into();
     world.inject(&FleetFault::DiskFull(node.clone()).into());
     world.inject(&FleetFault::EvictAll(node.clone()).into());
     run(&mut world, 2);
-    let failed = world.store().list(Kind::Event).filter(|event| &*event.event().unwrap().reason == "FailedDaemonPod");
-    assert!((4..12).contains(&failed.count()), "the controller tries again and again, at longer and longer intervals");
+    let made = world.store().changes_since(Kind::Pod, began).unwrap();
+    let made = made.filter(|change| change.kind == store::ChangeKind::Added).count();
+    assert!((4..12).contains(&made), "the controller tries again and again, at longer and longer intervals: {made}");
     assert_eq!(world.serving("edge", "agent"), 19);
     world.inject(&FleetFault::DiskFree(node).into());
     run(&mut world, 4);

@@ -428,7 +428,11 @@ fn hint(alarm: &Alarm) -> Option<String> {
         Alarm::RecordUnreadable { .. } => keys(&[("release", "use the rolldeck that wrote it, or release")]),
         Alarm::TargetUncertain { .. } => keys(&[("step", "let a node be updated"), ("release", "hand it back")]),
         Alarm::ForeignRecord => keys(&[("image", "begin a new rollout"), ("release", "drop the old record")]),
-        Alarm::Blind { .. } | Alarm::WriteFailing { .. } | Alarm::BeingDeleted => None,
+        Alarm::DeletionRefused { .. }
+        | Alarm::ControllerIdle { .. }
+        | Alarm::Blind { .. }
+        | Alarm::WriteFailing { .. }
+        | Alarm::BeingDeleted => None,
     }
 }
 

@@ -14,13 +14,13 @@ use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 
 /// A promise, and how it was broken.
-type Broken = Option<(&'static str, String)>;
+pub(super) type Broken = Option<(&'static str, String)>;
 
 /// A deletion at the moment when the API server accepted it; what is known is the state just before it.
-struct Trial<'a> {
-    node: &'a Str,
-    pod: &'a Pod,
-    at: Timestamp,
+pub(super) struct Trial<'a> {
+    pub(super) node: &'a Str,
+    pub(super) pod: &'a Pod,
+    pub(super) at: Timestamp,
     /// The records that were in force within the slack.
     records: Vec<&'a Record>,
     desired: u32,
@@ -50,7 +50,7 @@ impl Observer {
             }
             let pulls = self.must_pull(&node, &pod, at, world);
             self.pods.insert(deletion.uid.clone(), pod);
-            let broken = self.charges(deletion, &node, at, pulls);
+            let broken = self.charges(deletion, &node, at, pulls, world);
             broken.into_iter().for_each(|(promise, what)| self.accuse(promise, at, what));
             self.given.insert(node, at);
             self.worst_down = self.worst_down.max(self.down(at).len());
@@ -59,7 +59,14 @@ impl Observer {
         }
     }
 
-    fn charges(&self, deletion: &Deletion, node: &Str, at: Timestamp, pulls: Pulls) -> Vec<(&'static str, String)> {
+    fn charges(
+        &self,
+        deletion: &Deletion,
+        node: &Str,
+        at: Timestamp,
+        pulls: Pulls,
+        world: &World,
+    ) -> Vec<(&'static str, String)> {
         let Some(pod) = self.pods.get(&deletion.uid) else { return Vec::new() };
         let records: Vec<&Record> = self.records.at(at).flatten().collect();
         let desired = self.desired.at(at).copied().max().unwrap_or(0);
@@ -80,6 +87,7 @@ impl Observer {
             broken.push(self.check_selection(&trial, &forward));
             broken.push(self.check_partition(&trial, &forward));
             broken.push(self.check_failing(&trial, &forward));
+            broken.push(self.check_absent(&trial, &forward, world));
         }
         broken.into_iter().flatten().collect()
     }
@@ -138,7 +146,7 @@ impl Observer {
     }
 
     /// Whether a pod serves, and has for long enough to be known to.
-    fn serves_for_sure(&self, pod: &Pod, at: Timestamp) -> bool {
+    pub(super) fn serves_for_sure(&self, pod: &Pod, at: Timestamp) -> bool {
         pod.ready_since.is_some_and(|since| since + self.slack < at)
     }
 
@@ -215,7 +223,7 @@ impl Observer {
     }
 
     /// Whether the pod may run there, as far as people's own taints go, and everybody can know.
-    fn may_run_on(&self, node: &Str, at: Timestamp) -> bool {
+    pub(super) fn may_run_on(&self, node: &Str, at: Timestamp) -> bool {
         let may = |node: &NodeSeen| self.tolerates() || (!node.tainted && node.tainted_since + self.slack < at);
         self.nodes.get(node).is_some_and(may)
     }

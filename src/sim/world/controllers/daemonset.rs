@@ -22,7 +22,7 @@ use std::time::Duration;
 use crate::engine::Str;
 use crate::engine::time::Timestamp;
 
-use super::super::object::{DaemonSet, Object, Pod};
+use super::super::object::{DaemonSet, EventType, Object, Pod};
 use super::super::scenario::ControllerVariant;
 use super::super::store::{Change, Store, Writer};
 use super::Controller;
@@ -41,6 +41,10 @@ const PER_NODE: Duration = Duration::from_micros(50);
 const EXPECTATIONS_LIFE: Duration = Duration::from_secs(300);
 /// At most this many pods are made, and this many deleted, in one sync.
 const BURST: usize = 250;
+/// So many events are recorded about one object at once.
+const EVENT_BURST: u32 = 25;
+/// And one more so often.
+const EVENT_EVERY: Duration = Duration::from_secs(300);
 
 /// The DaemonSet controller.
 #[derive(Debug)]
@@ -56,6 +60,9 @@ pub(in crate::sim::world) struct DaemonSets {
     failed_pods: BTreeMap<(Str, Str), BackOff>,
     /// How often in a row the API server refused a set's pods.
     refusals: BTreeMap<Str, u32>,
+    /// Events that may still be recorded about each set, and as of when.
+    event_tokens: BTreeMap<Str, (u32, Timestamp)>,
+    stopped: bool,
     rng: fastrand::Rng,
 }
 
@@ -104,6 +111,8 @@ impl DaemonSets {
             expectations: BTreeMap::new(),
             failed_pods: BTreeMap::new(),
             refusals: BTreeMap::new(),
+            event_tokens: BTreeMap::new(),
+            stopped: false,
             rng: fastrand::Rng::with_seed(seed),
         }
     }
@@ -111,6 +120,29 @@ impl DaemonSets {
     /// Its cache lags behind the store by this much from now on.
     pub(in crate::sim::world) fn set_lag(&mut self, lag: Duration) {
         self.lag = lag;
+    }
+
+    /// It stands still from now on. What changes reaches it when it goes on.
+    pub(in crate::sim::world) fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// It goes on.
+    pub(in crate::sim::world) fn start(&mut self) {
+        self.stopped = false;
+    }
+
+    /// Records an event about a set, unless there were too many: client-go's event correlator lets 25 pass, then one
+    /// every five minutes (`defaultSpamBurst`, `defaultSpamQPS`). The rest is lost.
+    fn record(&mut self, store: &mut Store, set: &Object, event: (EventType, &str, String), now: Timestamp) {
+        let (left, since) = self.event_tokens.entry(set.meta.uid.clone()).or_insert((EVENT_BURST, now));
+        let more = now.since(*since).as_secs() / EVENT_EVERY.as_secs();
+        *left = left.saturating_add(u32::try_from(more).unwrap_or(u32::MAX)).min(EVENT_BURST);
+        *since = *since + EVENT_EVERY * u32::try_from(more).unwrap_or(u32::MAX);
+        if *left > 0 {
+            *left -= 1;
+            super::record(store, COMPONENT, set, event, now);
+        }
     }
 
     /// Syncs a DaemonSet a moment from now. In a large cluster a sync takes its time, and the next one waits for it.
@@ -184,6 +216,9 @@ impl Controller for DaemonSets {
     }
 
     fn next_at(&self) -> Option<Timestamp> {
+        if self.stopped {
+            return None;
+        }
         let arrives = self.on_the_way.front().map(|change| change.at + self.lag);
         self.queue.values().copied().chain(arrives).min()
     }

@@ -177,6 +177,26 @@ pub enum ClusterFault {
         /// The namespace.
         namespace: Str,
     },
+    /// Whoever asks, the pods on a node may not be deleted any more: a policy, or a webhook. Kubelets and controllers may.
+    RefuseDeletion {
+        /// The namespace of the pods.
+        namespace: Str,
+        /// The node.
+        node: Str,
+        /// What the API server says.
+        why: Str,
+    },
+    /// They may be deleted again.
+    AdmitDeletion {
+        /// The namespace of the pods.
+        namespace: Str,
+        /// The node.
+        node: Str,
+    },
+    /// The DaemonSet controller stands still.
+    StopController,
+    /// It goes on, with what it has missed.
+    StartController,
     /// The log of changes is cut: open watches that lag behind expire.
     Compact,
 }

@@ -16,8 +16,7 @@ use super::super::super::object::{
 use super::super::super::scenario::ControllerVariant;
 use super::super::super::store::{DeleteOptions, Store};
 use super::super::eligibility::Verdict;
-use super::super::record;
-use super::{BURST, BY, BackOff, COMPONENT, DaemonSets, Expectations, Sync};
+use super::{BURST, BY, BackOff, DaemonSets, Expectations, Sync};
 
 /// How long a sync that failed waits for the next try, at first and at most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1000));
@@ -64,7 +63,7 @@ impl DaemonSets {
                     "Found failed daemon pod {}/{} on node {node}, will try to kill it",
                     object.meta.namespace, object.meta.name
                 );
-                record(store, COMPONENT, sync.object, (EventType::Warning, "FailedDaemonPod", message), now);
+                self.record(store, sync.object, (EventType::Warning, "FailedDaemonPod", message), now);
                 condemned.push(Arc::clone(object));
             }
         }
@@ -113,11 +112,11 @@ impl DaemonSets {
                     Ok(created) => {
                         expected.creations += 1;
                         let message = format!("Created pod: {}", created.meta.name);
-                        record(store, COMPONENT, sync.object, (EventType::Normal, "SuccessfulCreate", message), now);
+                        self.record(store, sync.object, (EventType::Normal, "SuccessfulCreate", message), now);
                     }
                     Err(refused) => {
                         let message = format!("Error creating: {refused}");
-                        record(store, COMPONENT, sync.object, (EventType::Warning, "FailedCreate", message), now);
+                        self.record(store, sync.object, (EventType::Warning, "FailedCreate", message), now);
                         self.try_again(&sync.object.meta.uid, now);
                         break;
                     }
@@ -132,7 +131,7 @@ impl DaemonSets {
             if store.delete(Kind::Pod, &pod.meta.namespace, &pod.meta.name, &options, now, BY).is_ok() {
                 expected.deletions += 1;
                 let message = format!("Deleted pod: {}", pod.meta.name);
-                record(store, COMPONENT, sync.object, (EventType::Normal, "SuccessfulDelete", message), now);
+                self.record(store, sync.object, (EventType::Normal, "SuccessfulDelete", message), now);
             }
         }
         if wanting.len() > BURST || condemned.len() > BURST {
