@@ -47,7 +47,8 @@ pub(crate) fn ways_out(context: &str, snapshot: &Snapshot) -> Vec<WayOut> {
             Alarm::RecordUnreadable { .. } => offer("release", "drop the record and restore the strategy"),
             Alarm::Rebraked { .. } => offer("tune --on-flip report", "pause at the next flip instead"),
             Alarm::ForeignRecord => offer("release", "drop the record of the earlier DaemonSet"),
-            Alarm::Halted { .. } | Alarm::Blind { .. } | Alarm::WriteFailing { .. } | Alarm::BeingDeleted => {}
+            Alarm::SiteOutage(_) | Alarm::BeingDeleted => {}
+            Alarm::Halted { .. } | Alarm::Blind { .. } | Alarm::WriteFailing { .. } => {}
         }
     }
     match &snapshot.phase {

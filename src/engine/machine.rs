@@ -15,9 +15,10 @@ use super::happening::Upshot;
 use super::labels::Selector;
 use super::lock::{Lock, Want};
 use super::outcome::{LOST_ANSWER, Retry};
-use super::plan::{Limits, Plan, Standstill, budget};
+use super::plan::{Limits, NodeLookup, Plan, Standstill, budget};
 use super::record::{By, Change, Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
 use super::snapshot::{BudgetView, Replacer, Snapshot};
+use super::suspects::Judgement;
 use super::time::Timestamp;
 use super::view::{NodeIx, View};
 use super::{Config, Role, Str, person_of};
@@ -59,6 +60,10 @@ pub struct Engine {
     pub(crate) assessment: Assessment,
     pub(crate) budget: BudgetView,
     pub(crate) plan: Plan,
+    /// What is to be thought of nodes that went down after their update.
+    pub(crate) judgement: Judgement,
+    /// Nodes of the fleet whose object is gone, and whether they were updated.
+    pub(crate) vanished: BTreeMap<NodeIx, bool>,
     /// Something happened since the last assessment.
     pub(crate) dirty: bool,
     /// The last assessment holds until then, if nothing happens.
@@ -216,6 +221,8 @@ impl Engine {
             assessment: Assessment::default(),
             budget: BudgetView::default(),
             plan: Plan::default(),
+            judgement: Judgement::default(),
+            vanished: BTreeMap::new(),
             dirty: true,
             fresh_until: None,
             basis: None,
@@ -379,7 +386,7 @@ impl Engine {
             Deletion::Sent | Deletion::Confirmed(_) => None,
         });
         let seen = [self.view.guesses_current_at(), self.sight_changes_at()];
-        [self.assessment.changes_at, Some(patience)]
+        [self.assessment.changes_at, self.judgement.changes_at, Some(patience)]
             .into_iter()
             .chain(seen)
             .flatten()
@@ -423,6 +430,7 @@ impl Engine {
         self.view.confirm_images(images.unwrap_or_default());
         self.view.natural_ranks();
         let mut touched = self.view.take_touched();
+        self.note_vanished();
         if !self.basis.as_ref().is_some_and(|basis| basis.is_of(target.as_ref(), &intent, &self.progress)) {
             touched.all = true;
             self.basis = Some(Basis::of(target.as_ref(), &intent, &self.progress));
@@ -432,16 +440,16 @@ impl Engine {
         let question =
             Question { target: target.as_ref(), intent: &intent, progress: &self.progress, deleting: &deleting, now };
         self.assessment.refresh(&self.view, &touched, &question);
+        self.judge_suspects(&intent, now);
         let limits = Limits::of(&self.view, &intent, &self.assessment);
         self.budget = budget(&self.assessment, &limits, intent.budgets.strict);
         if self.strategy() == StrategyKind::RollingUpdate && self.lock.record().is_none() {
             self.budget.replaced_by = Replacer::Controller;
         }
         let standstill = self.standstill(&intent, now);
+        let nodes = NodeLookup { name: &|row| self.name(row), outage: &|row| self.outage_of(row) };
         self.plan =
-            Plan::of(&self.assessment, &limits, &self.budget, &intent, &standstill, self.natural_ranks(), |row| {
-                self.name(row)
-            });
+            Plan::of(&self.assessment, &limits, &self.budget, &intent, &standstill, self.natural_ranks(), &nodes);
         self.dirty = false;
         self.fresh_until = self.wake_at();
     }

@@ -8,7 +8,7 @@ use super::Str;
 use super::assess::{Assessment, Row};
 use super::quantity::{IntOrPercent, Rounding};
 use super::record::{Direction, Intent};
-use super::snapshot::{Blame, BudgetView, Hold, ImageState, NodeState};
+use super::snapshot::{Blame, BudgetView, Hold, ImageState, NodeState, RestartsView, SiteOutage};
 use super::view::{NodeIx, View};
 
 /// The limits of a rollout, resolved to counts.
@@ -75,6 +75,14 @@ fn is_charged(row: &Row, strict: bool) -> bool {
     }
 }
 
+/// What a plan asks about nodes.
+pub(crate) struct NodeLookup<'a> {
+    /// A node's name.
+    pub(crate) name: &'a dyn Fn(&Row) -> Str,
+    /// The outage of its site, where that is down at large.
+    pub(crate) outage: &'a dyn Fn(&Row) -> Option<SiteOutage>,
+}
+
 /// What comes next: a hold for every node, and the nodes whose pods to replace now, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
@@ -116,14 +124,14 @@ impl Plan {
         intent: &Intent,
         standstill: &Standstill,
         natural: &[u32],
-        name_of: impl Fn(&Row) -> Str,
+        nodes: &NodeLookup<'_>,
     ) -> Self {
         let mut plan = Self { holds: vec![None; natural.len()], ranks: vec![None; natural.len()], ..Self::default() };
         let mut candidates = Vec::new();
         let (mut committed, mut proven, mut trouble) = (0, false, None);
         for row in assessment.rows() {
             committed += u32::from(row.committed);
-            proven |= row.at_target && row.available;
+            proven |= row.is_settled();
             if trouble.is_none() && is_in_trouble(row) {
                 trouble = Some(row);
             }
@@ -154,7 +162,7 @@ impl Plan {
             pulling: budget.pulling,
             max_pulling: limits.max_pulling,
             unready,
-            trouble: trouble.filter(|_| !back).map(name_of),
+            trouble: trouble.filter(|_| !back).map(nodes.name),
             strict: budget.strict,
         };
         sort_candidates(&mut candidates, proven || back, natural);
@@ -162,7 +170,8 @@ impl Plan {
         for (place, row) in candidates.into_iter().enumerate() {
             plan.ranks[row.node] = u32::try_from(place).ok();
             plan.in_line += u32::from(line.room > 0);
-            let hold = line.admit(row);
+            let outage = (nodes.outage)(row).filter(|_| !back && row.ready && line.room > 0);
+            let hold = outage.map_or_else(|| line.admit(row), Hold::SiteOutage);
             plan.holds[row.node] = Some(match (hold, standstill) {
                 // With no rollout there is no partition that could hold anything.
                 (_, Standstill::Held(held @ (Hold::Native | Hold::NoRollout))) => held.clone(),
@@ -256,8 +265,9 @@ fn structural_hold(row: &Row, intent: &Intent) -> Option<Hold> {
 
 /// Whether the new revision is in trouble here that speaks against it, and nobody resumed past it.
 fn is_in_trouble(row: &Row) -> bool {
-    let speaks = || row.cause.as_ref().is_some_and(|cause| cause.kind.speaks_against_revision());
-    row.in_fleet && row.at_target && !row.available && row.state != NodeState::Failed && speaks()
+    let speaks = || !row.available && row.cause.as_ref().is_some_and(|cause| cause.kind.speaks_against_revision());
+    let restarts = || row.restarted.is_some_and(RestartsView::speaks_against_revision);
+    row.in_fleet && row.at_target && row.state != NodeState::Failed && (speaks() || restarts())
 }
 
 /// Deterministic order: what the rollout broke, what is down by itself (once the image is proven, or on the way back; last

@@ -14,14 +14,17 @@ use super::facts::{DaemonSetFact, NodeFact, RevisionFact};
 use super::image::normalized;
 use super::ownership::{Keeper, keepers};
 use super::sight::Sight;
+use super::site::site_of;
 use super::snapshot::Presence;
 use super::time::Timestamp;
 
 mod listing;
 mod pods;
+mod readiness;
 
 pub(crate) use listing::is_behind;
 pub(crate) use pods::{PodEntry, PullNote, Seen};
+use readiness::Readiness;
 
 /// How long a revision may take to be seen after the controller said that it recorded it: they come by different watches.
 const REVISION_PATIENCE: Duration = Duration::from_secs(10);
@@ -46,6 +49,9 @@ pub(crate) struct NodeEntry {
     pub(crate) eligibility: Eligibility,
     /// Whether `status.images` confirms every image of the target.
     pub(crate) images_confirmed: bool,
+    /// Its site, also once it is gone.
+    pub(crate) site: Str,
+    readiness: Readiness,
     pods: Vec<PodIx>,
     listed: bool,
     touched: bool,
@@ -64,6 +70,8 @@ pub(crate) struct View {
     current_is_guess: bool,
     template_seen_at: Timestamp,
     pub(crate) nodes: Vec<NodeEntry>,
+    /// Since when nodes are watched.
+    pub(crate) nodes_seen_since: Timestamp,
     pub(crate) rights: Vec<(Right, Permission)>,
     pub(crate) skew_millis: Option<i64>,
     /// Old pods that their controller replaced while they were unready, since we look.
@@ -111,6 +119,7 @@ impl Default for View {
             current_is_guess: false,
             template_seen_at: Timestamp::default(),
             nodes: Vec::new(),
+            nodes_seen_since: Timestamp::default(),
             rights: Vec::new(),
             skew_millis: None,
             replaced_unready: 0,
@@ -161,18 +170,19 @@ impl View {
                 self.touched.all = true;
                 self.settle_current();
             }
-            Event::Node(fact) => self.node_is(*fact),
+            Event::Node(fact) => self.node_is(*fact, now),
             Event::NodeGone(name) => {
                 if let Some(&ix) = self.node_index.get(&name) {
-                    self.forget_node(ix);
+                    self.forget_node(ix, now);
                 }
             }
             Event::Pod(fact) => self.pod_is(*fact, now),
             Event::PodGone(uid, version) => self.pod_gone(&uid, version),
             Event::Cluster(event) => self.cluster_event(&event),
             Event::Listing(watched) => self.begin_listing(watched),
-            Event::Listed(watched, version) => self.end_listing(watched, version),
+            Event::Listed(watched, version) => self.end_listing(watched, version, now),
             Event::Watch(watched, health) => {
+                self.nodes_are_seen(watched, &health, now);
                 self.touched.all |= self.sight.report(watched, health, now);
             }
             Event::Rights(rights) => self.rights = rights,
@@ -338,6 +348,8 @@ impl View {
             version: None,
             eligibility: Eligibility::default(),
             images_confirmed: false,
+            site: Str::default(),
+            readiness: Readiness::default(),
             pods: Vec::new(),
             listed: false,
             touched: false,
@@ -346,7 +358,7 @@ impl View {
         ix
     }
 
-    fn node_is(&mut self, fact: NodeFact) {
+    fn node_is(&mut self, fact: NodeFact, now: Timestamp) {
         let ix = self.node_slot(&fact.name);
         let entry = &mut self.nodes[ix];
         let gone = entry.fact.is_none();
@@ -360,17 +372,22 @@ impl View {
         self.touch(Some(ix));
         let eligibility = self.daemonset.as_ref().map(|daemonset| judge(Some(&fact), daemonset)).unwrap_or_default();
         let images_confirmed = confirms(Some(&fact), &self.confirmed_for);
+        let seen = self.seen_now(Watched::Nodes, now);
         let entry = &mut self.nodes[ix];
         entry.version = fact.version;
+        entry.site = site_of(&fact.labels);
+        entry.readiness.node_is(&fact, seen, now);
         entry.fact = Some(fact);
         entry.eligibility = eligibility;
         entry.images_confirmed = images_confirmed;
         entry.listed = true;
     }
 
-    fn forget_node(&mut self, ix: NodeIx) {
+    fn forget_node(&mut self, ix: NodeIx, now: Timestamp) {
         self.touch(Some(ix));
+        let seen = self.seen_now(Watched::Nodes, now);
         let entry = &mut self.nodes[ix];
+        entry.readiness.node_is_gone(seen);
         entry.fact = None;
         entry.eligibility = Eligibility::default();
         entry.images_confirmed = false;
