@@ -26,7 +26,9 @@ use super::way_out::{ways_out, whole};
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::Role;
 use crate::engine::event::{WatchHealth, Watched};
-use crate::engine::snapshot::{DriverView, NodeState, NodeView, Phase, Presence, RevisionView, Snapshot, SuspectView, Why};
+use crate::engine::snapshot::{
+    DriverView, NodeState, NodeView, Phase, Presence, RevisionView, Snapshot, SuspectView, Why,
+};
 use crate::engine::time::{Humane, Timestamp};
 
 /// How long a look may take when nothing else is said.

@@ -16,7 +16,9 @@ use super::timeline::Timeline;
 use super::words::common_domain;
 use crate::driver::Fleet;
 use crate::engine::Str;
-use crate::engine::snapshot::{Blame, CauseKind, DriverView, NodeState, NodeView, Presence, Snapshot, SuspectView, Why};
+use crate::engine::snapshot::{
+    Blame, CauseKind, DriverView, NodeState, NodeView, Presence, Snapshot, SuspectView, Why,
+};
 use crate::engine::time::Timestamp;
 
 /// How long writes stay possible once they are.

@@ -1,5 +1,7 @@
 //! Makes random cases. All of one comes from its seed; every kind of fault that there is gets its share.
 
+mod suspects;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
@@ -29,7 +31,7 @@ impl Case {
         let mut maker =
             Maker { rng: fastrand::Rng::with_seed(seed), faults: Vec::new(), calm: Duration::ZERO, joined: 0 };
         maker.calm = Duration::from_secs(maker.rng.u64(60..400));
-        let bad_images: Vec<Str> = ["agent:missing", "agent:denied", "agent:crash"].map(Str::from).into();
+        let bad_images = ["agent:missing", "agent:denied", "agent:crash", suspects::UNSTEADY].map(Str::from).into();
         let mut scenario = maker.cluster();
         let nodes: Vec<Str> = scenario.nodes.iter().map(|node| node.name.clone()).collect();
         maker.faults(&nodes);
@@ -111,7 +113,8 @@ impl Maker {
         denied.error = Some(PullError::Denied);
         let mut crash = Image::new("agent:crash", MB);
         crash.crashes_after = Some(self.secs(1..8));
-        good.into_iter().chain([missing, denied, crash]).collect()
+        let unsteady = self.unsteady();
+        good.into_iter().chain([missing, denied, crash, unsteady]).collect()
     }
 
     fn weather(&mut self) -> Weather {
@@ -310,6 +313,12 @@ impl Maker {
         if self.one_in(12) {
             acts.extend(self.unseen_outage(names, node_grace));
         }
+        if self.one_in(8) {
+            acts.extend(self.suspects(names, node_grace));
+        }
+        if self.one_in(12) {
+            acts.extend(self.restarts());
+        }
         acts.sort_by_key(|(at, _)| *at);
         acts
     }
@@ -501,6 +510,7 @@ impl Maker {
             failure_threshold: IntOrPercent::Int(self.rng.u32(1..4)),
             progress_deadline_secs: self.rng.u32(60..600),
             soak_secs: if self.one_in(3) { self.rng.u32(1..20) } else { 0 },
+            suspect_grace_secs: self.rng.u32(10..400),
             on_failure: if self.one_in(2) { OnFailure::RollBack } else { OnFailure::Halt },
             ..Gates::default()
         };

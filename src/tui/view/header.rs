@@ -440,7 +440,8 @@ fn trouble(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, cells: usize) -> Vec<
         vec![ink.span(format!("{} {}", ink.glyph(glyph), group(ink, page, seen, trouble)), role)]
     });
     // Whether updated nodes go down more often than others is what suspects are judged by.
-    let compared = seen.snapshot.comparisons.iter().take(2).map(|compared| vec![ink.span(compared.to_string(), Role::Text)]);
+    let compared =
+        seen.snapshot.comparisons.iter().take(2).map(|compared| vec![ink.span(compared.to_string(), Role::Text)]);
     flow(words.chain(compared).collect(), "   ", " ", cells)
 }
 
