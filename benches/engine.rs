@@ -161,6 +161,7 @@ fn pod(nth: u32, ready: bool, version: u32) -> Event {
             image_present: true,
             state: ContainerState::Running { since: Some(START) },
             last_end: None,
+            last_exit: None,
             restarts: 0,
             ready,
         }],

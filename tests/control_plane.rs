@@ -24,5 +24,6 @@ mod control_plane {
     mod same_answers;
     mod smoke;
     mod templates;
+    mod suspects;
     mod yard;
 }

@@ -23,8 +23,10 @@ use crate::engine::ownership::{Keeper, Returns};
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Budgets, Finish, Gates, Halt, OnFlip, Paused};
 use crate::engine::snapshot::{
-    Alarm, Blame, BudgetView, Counts, DriverView, NodeView, Phase, RevisionView, Snapshot, WatchView, Why,
+    Alarm, Blame, BudgetView, Counts, DriverView, NodeView, Phase, RestartsView, RevisionView, Snapshot, SuspectView,
+    WatchView, Why,
 };
+use crate::engine::suspects::Comparison;
 use crate::engine::time::Timestamp;
 
 /// The version of these shapes.
@@ -63,6 +65,9 @@ pub(crate) struct Status<'a> {
     paused: Option<&'a Paused>,
     #[serde(skip_serializing_if = "Option::is_none")]
     halt: Option<&'a Halt>,
+    /// By site where an updated node went down lately: how updated nodes and others compare.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    comparisons: Vec<Compared<'a>>,
     started_at: Option<Timestamp>,
     strategy: &'static str,
     adopted: bool,
@@ -118,6 +123,7 @@ impl<'a> Status<'a> {
                 _ => None,
             },
             halt: snapshot.halt.as_ref(),
+            comparisons: snapshot.comparisons.iter().map(Compared::new).collect(),
             started_at: snapshot.started_at,
             strategy: strategy(snapshot.strategy),
             adopted: snapshot.adopted,
@@ -330,6 +336,7 @@ impl AlarmLine {
             Alarm::BudgetUsedUp { .. } => "budgetUsedUp",
             Alarm::DeletionRefused { .. } => "deletionRefused",
             Alarm::ControllerIdle { .. } => "controllerIdle",
+            Alarm::SiteOutage(_) => "siteOutage",
             Alarm::Halted { .. } => "halted",
             Alarm::Blind { .. } => "blind",
             Alarm::WriteFailing { .. } => "writeFailing",
@@ -419,6 +426,12 @@ pub(crate) struct Node<'a> {
     pod: Option<&'a str>,
     pod_created_at: Option<Timestamp>,
     restarts: u32,
+    /// The restarts that it is watched for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    restarted: Option<RestartsView>,
+    /// How it stands, if it went down after its update.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suspect: Option<Suspect>,
     selected: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     clock_skew_millis: Option<i64>,
@@ -444,10 +457,47 @@ impl<'a> Node<'a> {
             pod: node.pod.as_deref(),
             pod_created_at: node.pod_created_at,
             restarts: node.restarts,
+            restarted: node.restarted,
+            suspect: node.suspect.map(|suspect| Suspect::new(suspect, at)),
             selected: node.selected,
             clock_skew_millis: node.clock_skew_millis,
             uncounted_until: node.uncounted_until,
         }
+    }
+}
+
+/// How nodes that went down compare, counted and in words.
+#[derive(Serialize)]
+struct Compared<'a> {
+    #[serde(flatten)]
+    counts: &'a Comparison,
+    text: String,
+}
+
+impl<'a> Compared<'a> {
+    fn new(counts: &'a Comparison) -> Self {
+        Self { counts, text: counts.to_string() }
+    }
+}
+
+/// A node that went down after its update: `state` is `waits` (it counts as failed from `until` on), `siteOutage` or
+/// `failed`.
+#[derive(Serialize)]
+struct Suspect {
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<Timestamp>,
+    text: String,
+}
+
+impl Suspect {
+    fn new(suspect: SuspectView, at: Timestamp) -> Self {
+        let (state, until) = match suspect {
+            SuspectView::Waits { until } => ("waits", Some(until)),
+            SuspectView::Outage => ("siteOutage", None),
+            SuspectView::Stays | SuspectView::Again | SuspectView::Compared => ("failed", None),
+        };
+        Self { state, until, text: suspect.words(at).to_string() }
     }
 }
 

@@ -26,7 +26,9 @@ use super::way_out::{ways_out, whole};
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::Role;
 use crate::engine::event::{WatchHealth, Watched};
-use crate::engine::snapshot::{DriverView, NodeState, NodeView, Phase, Presence, RevisionView, Snapshot, Why};
+use crate::engine::snapshot::{
+    DriverView, NodeState, NodeView, Phase, Presence, RevisionView, Snapshot, SuspectView, Why,
+};
 use crate::engine::time::{Humane, Timestamp};
 
 /// How long a look may take when nothing else is said.
@@ -160,6 +162,9 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     say("change", format!("{}, {}", snapshot.change(), snapshot.numbers()));
     say("driver", driver_line(context, snapshot));
     say("budget", format!("{budget}, pulling {} of {}", budget.pulling, budget.max_pulling));
+    for compared in &snapshot.comparisons {
+        say("suspects", compared.to_string());
+    }
     if snapshot.started_at.is_some() {
         say("plan", snapshot.plan.to_string());
         say("gates", snapshot.gating().to_string());
@@ -214,6 +219,8 @@ fn trouble(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
             (NodeState::Failed | NodeState::NodeDown, Some(cause), _) => cause.to_string(),
             (NodeState::Failed | NodeState::NodeDown, None, _) => "cause not known".to_owned(),
             (_, Some(cause), _) => cause.to_string(),
+            _ if node.restarted.is_some() => "restarted since its update".to_owned(),
+            _ if node.suspect.is_some_and(SuspectView::has_failed) => "went down after its update".to_owned(),
             _ => continue,
         };
         groups.entry((node.state, why)).or_default().push(node);

@@ -51,6 +51,7 @@ pub(crate) fn ways_out(context: &str, snapshot: &Snapshot) -> Vec<WayOut> {
             Alarm::DeletionRefused { .. }
             | Alarm::ControllerIdle { .. }
             | Alarm::Halted { .. }
+            | Alarm::SiteOutage(_)
             | Alarm::Blind { .. }
             | Alarm::WriteFailing { .. }
             | Alarm::BeingDeleted => {}

@@ -14,7 +14,8 @@ use super::event::{WatchHealth, Watched};
 use super::facts::{ConditionStatus, ContainerState, NodeFact};
 use super::record::size::bytes_of_name;
 use super::record::{Direction, Intent, Progress};
-use super::snapshot::{Blame, Cause, CauseKind, ImageState, NodeState};
+use super::restarts::watched_state;
+use super::snapshot::{Blame, Cause, CauseKind, ImageState, NodeState, RestartsView};
 use super::time::Timestamp;
 use super::view::{NodeEntry, NodeIx, PodEntry, PodIx, Seen, Touched, View};
 
@@ -53,10 +54,19 @@ pub(crate) struct Row {
     pub(crate) committed: bool,
     /// Its image pull counts against `maxPulling`.
     pub(crate) pulls: bool,
-    /// It failed at the target revision, or is suspect, and nobody resumed past it.
+    /// It failed at the target revision, and nobody resumed past it. Suspects are judged in [`super::suspects`].
     pub(crate) failure: bool,
     /// Its pod is refused, or missing for too long, and nobody resumed past it.
     pub(crate) unreplaced: bool,
+    /// The rollout put its pod there, whatever the target is by now.
+    pub(crate) updated: bool,
+    /// Its node is not Ready.
+    pub(crate) is_down: bool,
+    /// When its node went down last and came back, as far as known, by our clock.
+    pub(crate) fell_at: Option<Timestamp>,
+    pub(crate) back_at: Option<Timestamp>,
+    /// Its pod restarted lately, after it had been ready.
+    pub(crate) restarted: Option<RestartsView>,
     pub(crate) image: ImageState,
     /// Bytes that it takes to name it in the record as in progress; none where it is named already.
     pub(crate) bytes_to_name: usize,
@@ -78,6 +88,13 @@ pub(crate) struct Assessment {
     pub(crate) fleet: u32,
     /// When the passing of time alone changes a row.
     pub(crate) changes_at: Option<Timestamp>,
+}
+
+impl Row {
+    /// Whether it is where the rollout wants it, and stays there as far as can be seen.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.at_target && self.available && self.restarted.is_none()
+    }
 }
 
 impl Assessment {
@@ -129,11 +146,11 @@ impl Assessment {
     }
 }
 
-struct Assessor<'a> {
+pub(super) struct Assessor<'a> {
     view: &'a View,
-    question: &'a Question<'a>,
+    pub(super) question: &'a Question<'a>,
     nodes_visible: bool,
-    server_now: Timestamp,
+    pub(super) server_now: Timestamp,
     /// By revision hash: whether it has all the target's images.
     same_images: HashMap<Str, bool>,
     /// Of the row being assessed.
@@ -164,16 +181,22 @@ impl<'a> Assessor<'a> {
         let at_target = !replaced && pods.live.is_some_and(|pod| self.is_at_target(pod));
         let clock = fact.and_then(|fact| fact.clock_skew_millis);
         let available = !down && !replaced && pods.live.is_some_and(|pod| self.is_available(pod, at_target, clock));
-        let failed =
-            if at_target && !down { pods.live.and_then(|pod| self.failure_of(pod, available, clock)) } else { None };
+        let failed = if at_target && !down {
+            pods.live.and_then(|pod| self.failure_of(pod, available, clock, entry.back_at()))
+        } else {
+            None
+        };
         let uncounted_until = pods.live.filter(|_| available).and_then(|pod| self.uncounted_until(pod, clock));
         let absence = if in_fleet && !down && seen.is_none() { self.absence(entry) } else { None };
         let state = match &absence {
             Some(absence) if absence.failed => NodeState::Failed,
             _ => self.state(in_fleet, down, at_target, available, failed.is_some(), &pods),
         };
-        let blame =
-            (in_fleet && !available).then(|| self.blame((&entry.name, fact), down, at_target, replaced, pods.live));
+        let put_there = self.put_there(at_target, pods.live);
+        let blame = (in_fleet && !available)
+            .then(|| self.blame((&entry.name, fact), (down, at_target, replaced, put_there), pods.live));
+        let restarted = if at_target && !down { self.restarted(pods.live, clock) } else { None };
+        let state = watched_state(state, restarted);
         let image = self.image(entry, pods.live, at_target, replaced);
         let unreplaced = absence.as_ref().is_some_and(|absence| absence.trouble);
         let cause = failed.or(absence.and_then(|absence| absence.cause)).or_else(|| self.cause(fact, down, &pods));
@@ -210,8 +233,13 @@ impl<'a> Assessor<'a> {
                 && pods.going.is_none(),
             committed: in_fleet && (at_target || replaced || pods.going.is_some()),
             pulls: self.pulls(in_fleet, blame, at_target, replaced, image, pods.live),
-            failure: !excused && (state == NodeState::Failed || blame == Some(Blame::Suspect)),
+            failure: !excused && state == NodeState::Failed,
             unreplaced: !excused && unreplaced,
+            updated: put_there || blame == Some(Blame::Suspect),
+            is_down: down,
+            fell_at: entry.fell_at(self.question.now, self.server_now),
+            back_at: entry.back_at(),
+            restarted,
             image,
             bytes_to_name: match self.question.progress.taken.contains(&entry.name) {
                 true => 0,
@@ -241,6 +269,10 @@ impl<'a> Assessor<'a> {
         }
     }
 
+    pub(super) fn our_time(&self, at: Timestamp) -> Timestamp {
+        self.view.our_time(at)
+    }
+
     fn is_at_target(&self, pod: &PodEntry) -> bool {
         self.question.target.is_some() && pod.fact.revision.as_ref() == self.question.target
     }
@@ -248,12 +280,16 @@ impl<'a> Assessor<'a> {
     /// Ready for `minReadySeconds` (at the target: and for the soak time), by a clock that a wrong node clock cannot turn.
     fn is_available(&mut self, pod: &PodEntry, at_target: bool, clock: Option<i64>) -> bool {
         let Some(seen) = pod.ready_seen else { return false };
-        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
-        let soak = if at_target { min_ready.max(self.question.intent.gates.soak_secs) } else { min_ready };
-        let needed = Duration::from_secs(soak.into());
+        let needed = Duration::from_secs(self.soak_secs(at_target).into());
         let elapsed = self.ready_for(pod, seen, at_target, clock);
         self.wake_after(needed, elapsed);
         elapsed >= needed
+    }
+
+    /// For how many seconds a pod has to be ready before it counts as available.
+    fn soak_secs(&self, at_target: bool) -> u32 {
+        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
+        if at_target { min_ready.max(self.question.intent.gates.soak_secs) } else { min_ready }
     }
 
     /// For how long it has been ready. What its kubelet dated by a clock that nobody has measured is believed with care
@@ -280,7 +316,7 @@ impl<'a> Assessor<'a> {
         (!left.is_zero()).then_some(until)
     }
 
-    fn wake_after(&mut self, needed: Duration, elapsed: Duration) {
+    pub(super) fn wake_after(&mut self, needed: Duration, elapsed: Duration) {
         if elapsed < needed {
             let at = self.question.now + (needed - elapsed);
             self.changes_at = Some(self.changes_at.map_or(at, |known| known.min(at)));
@@ -288,7 +324,13 @@ impl<'a> Assessor<'a> {
     }
 
     /// Why the pod at the target counts as failed, if it does.
-    fn failure_of(&mut self, pod: &PodEntry, available: bool, clock: Option<i64>) -> Option<Cause> {
+    fn failure_of(
+        &mut self,
+        pod: &PodEntry,
+        available: bool,
+        clock: Option<i64>,
+        back_at: Option<Timestamp>,
+    ) -> Option<Cause> {
         let gates = &self.question.intent.gates;
         if let Some(trouble) = &pod.trouble
             && let Some(grace) = trouble.cause.kind.grace()
@@ -312,7 +354,7 @@ impl<'a> Assessor<'a> {
         if available {
             return None;
         }
-        let elapsed = pod.first_seen.elapsed(Some(pod.fact.created_at), self.question.now, self.server_now);
+        let elapsed = self.expected_for(pod, back_at, clock);
         self.wake_after(deadline, elapsed);
         (elapsed >= deadline).then(|| {
             let message = pod.trouble.as_ref().map(|trouble| match &trouble.cause.message {
@@ -321,6 +363,20 @@ impl<'a> Assessor<'a> {
             });
             Cause { kind: CauseKind::Deadline, message }
         })
+    }
+
+    /// For how long a pod that is not available could have become so: since it was made; or since it was available last, or
+    /// since its node came back. What was well and falters has its time anew, or every blink of an old pod would be a failure.
+    fn expected_for(&self, pod: &PodEntry, back_at: Option<Timestamp>, clock: Option<i64>) -> Duration {
+        let (now, server_now) = (self.question.now, self.server_now);
+        let made = pod.first_seen.elapsed(Some(pod.fact.created_at), now, server_now);
+        let needed = Duration::from_secs(self.soak_secs(true).into());
+        let served = pod.served.filter(|served| served.lasted >= needed).map(|served| {
+            let said = served.said.map(|at| by_server(at, clock));
+            served.ended.elapsed(said, now, server_now)
+        });
+        let back = back_at.map(|at| now.since(at));
+        [served, back].into_iter().flatten().fold(made, Duration::min)
     }
 
     fn state(
@@ -360,28 +416,31 @@ impl<'a> Assessor<'a> {
         if begun { NodeState::Starting } else { NodeState::Creating }
     }
 
+    /// Whether the rollout put a pod there, whatever the target is by now.
+    fn put_there(&self, at_target: bool, pod: Option<&PodEntry>) -> bool {
+        let progress = self.question.progress;
+        let revision = pod.and_then(|pod| pod.fact.revision.as_ref());
+        // Where a rollout goes forward to the revision that it came from, only their age tells its pods from the others.
+        let forward = self.question.intent.direction() == Direction::Forward;
+        let began = progress.started_at.filter(|_| forward && at_target);
+        let made_since = || pod.zip(began).is_some_and(|(pod, began)| self.view.our_time(pod.fact.created_at) > began);
+        match (&progress.origin, revision) {
+            (Some(origin), Some(revision)) => revision != origin || made_since(),
+            _ => at_target,
+        }
+    }
+
     /// Whose fault it is that a node of the fleet is unavailable.
     fn blame(
         &self,
         (name, node): (&Str, Option<&NodeFact>),
-        down: bool,
-        at_target: bool,
-        replaced: bool,
+        (down, at_target, replaced, put_there): (bool, bool, bool, bool),
         pod: Option<&PodEntry>,
     ) -> Blame {
         let progress = self.question.progress;
         if progress.down_before.contains_key(name) || self.was_down_before(name, node, at_target, pod) {
             return Blame::PreExisting;
         }
-        let revision = pod.and_then(|pod| pod.fact.revision.as_ref());
-        // Where a rollout goes forward to the revision that it came from, only their age tells its pods from the others.
-        let forward = self.question.intent.direction() == Direction::Forward;
-        let began = progress.started_at.filter(|_| forward && at_target);
-        let made_since = || pod.zip(began).is_some_and(|(pod, began)| self.view.our_time(pod.fact.created_at) > began);
-        let put_there = match (&progress.origin, revision) {
-            (Some(origin), Some(revision)) => revision != origin || made_since(),
-            _ => at_target,
-        };
         let taken = progress.taken.contains(name);
         match (down, replaced) {
             (_, true) => Blame::Rollout,
@@ -521,7 +580,7 @@ impl<'a> Assessor<'a> {
 }
 
 fn restarts(pod: &PodEntry) -> u32 {
-    pod.fact.containers.iter().map(|container| container.restarts).sum()
+    super::restarts::total(&pod.fact)
 }
 
 /// Whether every container's image is known to be on the node; false while the kubelet has not reported.

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use super::assess::Row;
 use super::change::change_annotation;
 use super::command::{Command, CommandId, Takeover, Unsettled};
 use super::edit::Edit;
@@ -19,7 +20,7 @@ use super::record::size::clipped;
 use super::record::{
     By, Direction, EXCEPTIONS_LIMIT, Finish, Halt, Intent, ORIGINAL_STRATEGY, OnFailure, Paused, Progress,
 };
-use super::snapshot::{Blame, NodeState, Presence};
+use super::snapshot::{NodeState, Presence};
 use super::time::Timestamp;
 use super::view::NodeIx;
 use super::{Role, Str};
@@ -123,6 +124,9 @@ impl Engine {
     pub(crate) fn begin(&mut self, now: Timestamp) {
         self.progress.excused.clear();
         self.progress.halt = None;
+        self.progress.suspects.clear();
+        self.progress.others_down.clear();
+        self.progress.compared_since = Some(self.view.server_time(now));
         if self.progress.started_at.is_some() {
             return;
         }
@@ -165,6 +169,12 @@ impl Engine {
         if let Some(halt) = &self.progress.halt
             && halt.number <= intent.acknowledged_halt
         {
+            if !halt.nodes.is_empty() {
+                // What went down until now is accepted, too.
+                self.progress.compared_since = Some(self.view.server_time(now));
+                let accepted = &halt.nodes;
+                self.progress.suspects.retain(|name, _| !accepted.contains(name));
+            }
             self.progress.excused.extend(halt.nodes.iter().cloned());
             if let Some(halt) = &mut self.progress.halt {
                 halt.nodes.clear();
@@ -175,13 +185,13 @@ impl Engine {
         }
         let excused = &self.progress.excused;
         let failed: Vec<_> =
-            self.assessment.rows().filter(|row| row.failure && !excused.contains(&self.name(row))).collect();
+            self.assessment.rows().filter(|row| self.has_failed(row) && !excused.contains(&self.name(row))).collect();
         let threshold = intent.gates.failure_threshold.of(self.assessment.desired, Rounding::Up).max(1);
         if u32::try_from(failed.len()).unwrap_or(u32::MAX) < threshold {
             return;
         }
         let nodes: Vec<Str> = failed.iter().take(EXCEPTIONS_LIMIT).map(|row| self.name(row)).collect();
-        let why = clipped(&failure_words(&failed)).to_string();
+        let why = clipped(&failure_words(&failed, |row| self.suspect_words(row))).to_string();
         if self.is_halted(intent) {
             if let Some(halt) = self.progress.halt.as_mut().filter(|halt| halt.nodes != nodes) {
                 halt.why = why.into();
@@ -242,7 +252,7 @@ impl Engine {
             && self.blindness().is_none()
             && !self.catches_up()
             && self.deletions.is_empty()
-            && self.assessment.rows().filter(|row| row.in_fleet).all(|row| row.at_target && row.available)
+            && self.assessment.rows().filter(|row| row.in_fleet).all(Row::is_settled)
     }
 
     fn saved_progress_began(&self) -> bool {
@@ -483,13 +493,13 @@ impl Engine {
 }
 
 /// What failed and where, most frequent cause first: `image not found on ipc-017, ipc-018 and 3 more`.
-fn failure_words(failed: &[&super::assess::Row]) -> String {
+fn failure_words(failed: &[&Row], suspect: impl Fn(&Row) -> Option<String>) -> String {
     let mut causes: BTreeMap<String, u32> = BTreeMap::new();
     for row in failed {
-        let words = match (row.blame, &row.cause) {
-            (Some(Blame::Suspect), _) => "node went down after its update".to_owned(),
-            (_, Some(cause)) => cause.to_string(),
-            (_, None) => "failed".to_owned(),
+        let words = match (suspect(row), &row.cause) {
+            (Some(words), _) => words,
+            (None, Some(cause)) => cause.to_string(),
+            (None, None) => "failed".to_owned(),
         };
         *causes.entry(words).or_default() += 1;
     }

@@ -176,6 +176,7 @@ mod tests {
             image_present: false,
             state,
             last_end: None,
+            last_exit: None,
             restarts: 0,
             ready: false,
         }

@@ -142,6 +142,8 @@ pub struct ContainerFact {
     pub state: ContainerState,
     /// The reason of its last end (`lastState.terminated.reason`), such as `OOMKilled`.
     pub last_end: Option<Str>,
+    /// The exit code of its last end.
+    pub last_exit: Option<i32>,
     /// How often it was restarted.
     pub restarts: u32,
     /// Its readiness.

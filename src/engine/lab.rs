@@ -237,6 +237,7 @@ impl Lab {
                 image_present: !broken,
                 state,
                 last_end: None,
+                last_exit: None,
                 restarts: 0,
                 ready,
             }],

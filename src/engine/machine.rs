@@ -16,10 +16,11 @@ use super::happening::Upshot;
 use super::labels::Selector;
 use super::lock::{Lock, Want};
 use super::outcome::{LOST_ANSWER, Retry};
-use super::plan::{Limits, Obstacles, Plan, Standstill, budget};
+use super::plan::{Limits, NodeLookup, Obstacles, Plan, Standstill, budget};
 use super::record::{By, ChangeOutcome, Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
 use super::refused::Refusals;
 use super::snapshot::{BudgetView, Replacer, Snapshot};
+use super::suspects::Judgement;
 use super::time::Timestamp;
 use super::view::{NodeIx, View};
 use super::{Config, Role, Str, person_of};
@@ -67,6 +68,10 @@ pub struct Engine {
     pub(crate) assessment: Assessment,
     pub(crate) budget: BudgetView,
     pub(crate) plan: Plan,
+    /// What is to be thought of nodes that went down after their update.
+    pub(crate) judgement: Judgement,
+    /// Nodes of the fleet whose object is gone, and whether they were updated.
+    pub(crate) vanished: BTreeMap<NodeIx, bool>,
     /// Something happened since the last assessment.
     pub(crate) dirty: bool,
     /// The last assessment holds until then, if nothing happens.
@@ -237,6 +242,8 @@ impl Engine {
             assessment: Assessment::default(),
             budget: BudgetView::default(),
             plan: Plan::default(),
+            judgement: Judgement::default(),
+            vanished: BTreeMap::new(),
             dirty: true,
             fresh_until: None,
             basis: None,
@@ -413,7 +420,7 @@ impl Engine {
             Deletion::Sent | Deletion::Confirmed(_) => None,
         });
         let seen = [self.view.guesses_current_at(), self.sight_changes_at(), self.turns_idle_at()];
-        [self.assessment.changes_at, Some(patience)]
+        [self.assessment.changes_at, self.judgement.changes_at, Some(patience)]
             .into_iter()
             .chain(seen)
             .flatten()
@@ -460,6 +467,7 @@ impl Engine {
         self.view.natural_ranks();
         let mut touched = self.view.take_touched();
         self.view.follow_missing(&mut touched, now);
+        self.note_vanished();
         if !self.basis.as_ref().is_some_and(|basis| basis.is_of(target.as_ref(), &intent, &self.progress)) {
             touched.all = true;
             self.basis = Some(Basis::of(target.as_ref(), &intent, &self.progress));
@@ -469,6 +477,7 @@ impl Engine {
         let question =
             Question { target: target.as_ref(), intent: &intent, progress: &self.progress, deleting: &deleting, now };
         self.assessment.refresh(&self.view, &touched, &question);
+        self.judge_suspects(&intent, now);
         let mut limits = Limits::of(&self.view, &intent, &self.assessment);
         limits.room_for_names = self.room_for_names(&intent, limits.max_unavailable);
         self.budget = budget(&self.assessment, &limits, intent.budgets.strict);
@@ -478,10 +487,9 @@ impl Engine {
         let standstill = self.standstill(&intent, now);
         let refused = |row: &Row| self.refused_deletion(row, now);
         let obstacles = Obstacles { standstill: &standstill, refused: &refused };
+        let nodes = NodeLookup { name: &|row| self.name(row), outage: &|row| self.outage_of(row) };
         self.plan =
-            Plan::of(&self.assessment, &limits, &self.budget, &intent, &obstacles, self.natural_ranks(), |row| {
-                self.name(row)
-            });
+            Plan::of(&self.assessment, &limits, &self.budget, &intent, &obstacles, self.natural_ranks(), &nodes);
         self.dirty = false;
         self.fresh_until = self.wake_at();
     }

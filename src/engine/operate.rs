@@ -10,7 +10,7 @@ use super::facts::StrategyKind;
 use super::flip::{FIGHT, ROUNDS};
 use super::machine::{Engine, Needs};
 use super::ownership::{Claim, Keeper};
-use super::plan::{Limits, Obstacles, Plan, Standstill};
+use super::plan::{Limits, NodeLookup, Obstacles, Plan, Standstill};
 use super::quantity::{IntOrPercent, Rounding};
 use super::record::{By, Change, Direction, Intent, OnFlip, Paused, lease_name};
 use super::snapshot::{Hold, Presence};
@@ -374,7 +374,8 @@ impl Engine {
         let budget = super::plan::budget(&assessment, &unlimited, true);
         let natural = self.natural_ranks();
         let obstacles = Obstacles { standstill: &Standstill::None, refused: &|_| None };
-        let plan = Plan::of(&assessment, &unlimited, &budget, intent, &obstacles, natural, |row| self.name(row));
+        let nodes = NodeLookup { name: &|row| self.name(row), outage: &|_| None };
+        let plan = Plan::of(&assessment, &unlimited, &budget, intent, &obstacles, natural, &nodes);
         let goes = |node: &&NodeIx| !matches!(plan.hold(**node), Some(Hold::Partition { .. }));
         plan.line.iter().filter(goes).filter_map(|node| assessment.row(*node)).map(|row| self.name(row)).collect()
     }
@@ -420,10 +421,13 @@ impl Engine {
                 lines.push("From then on any pod that is lost by itself comes back with the new template.".into());
                 lines
             }
-            Command::Step(_) => vec![
-                format!("{} more may be updated ({} in total), {pace}.", counted(count), limits.allowed),
-                "You can pause at any time. Stepping back reverts no node: undo does.".into(),
-            ],
+            Command::Step(_) => {
+                let mut lines = self.restarts_in_words();
+                let more = counted(count);
+                lines.push(format!("{more} more may be updated ({} in total), {pace}.", limits.allowed));
+                lines.push("You can pause at any time. Stepping back reverts no node: undo does.".into());
+                lines
+            }
             Command::Select(Some(_)) => vec![format!("Of the selection, {} in line, {pace}.", counted_are(count))],
             Command::Select(None) => vec![format!("{} in line, {pace}.", counted_are(count))],
             Command::Pause { .. } if self.pause_brakes() => {

@@ -8,7 +8,7 @@ use super::Str;
 use super::assess::{Assessment, Row};
 use super::quantity::{IntOrPercent, Rounding};
 use super::record::{Direction, Intent};
-use super::snapshot::{Blame, BudgetView, Hold, ImageState, NodeState};
+use super::snapshot::{Blame, BudgetView, Hold, ImageState, NodeState, RestartsView, SiteOutage};
 use super::view::{NodeIx, View};
 
 /// The limits of a rollout, resolved to counts.
@@ -84,6 +84,14 @@ fn is_charged(row: &Row, strict: bool) -> bool {
     }
 }
 
+/// What a plan asks about nodes.
+pub(crate) struct NodeLookup<'a> {
+    /// A node's name.
+    pub(crate) name: &'a dyn Fn(&Row) -> Str,
+    /// The outage of its site, where that is down at large.
+    pub(crate) outage: &'a dyn Fn(&Row) -> Option<SiteOutage>,
+}
+
 /// What comes next: a hold for every node, and the nodes whose pods to replace now, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
@@ -142,14 +150,14 @@ impl Plan {
         intent: &Intent,
         obstacles: &Obstacles<'_>,
         natural: &[u32],
-        name_of: impl Fn(&Row) -> Str,
+        nodes: &NodeLookup<'_>,
     ) -> Self {
         let mut plan = Self { holds: vec![None; natural.len()], ranks: vec![None; natural.len()], ..Self::default() };
         let mut candidates = Vec::new();
         let (mut committed, mut proven, mut trouble) = (0, false, None);
         for row in assessment.rows() {
             committed += u32::from(row.committed);
-            proven |= row.at_target && row.available;
+            proven |= row.is_settled();
             if trouble.is_none() && is_in_trouble(row) {
                 trouble = Some(row);
             }
@@ -180,7 +188,7 @@ impl Plan {
             pulling: budget.pulling,
             max_pulling: limits.max_pulling,
             unready,
-            trouble: trouble.filter(|_| !back).map(name_of),
+            trouble: trouble.filter(|_| !back).map(nodes.name),
             strict: budget.strict,
             room_for_names: limits.room_for_names,
         };
@@ -189,12 +197,14 @@ impl Plan {
         for (place, row) in candidates.into_iter().enumerate() {
             plan.ranks[row.node] = u32::try_from(place).ok();
             plan.in_line += u32::from(line.room > 0);
-            let hold = match (obstacles.refused)(row) {
-                Some(Refused::Held(why)) if line.room > 0 => {
+            let outage = (nodes.outage)(row).filter(|_| !back && row.ready && line.room > 0);
+            let hold = match (outage, (obstacles.refused)(row)) {
+                (Some(outage), _) => Hold::SiteOutage(outage),
+                (None, Some(Refused::Held(why))) if line.room > 0 => {
                     line.room -= 1;
                     Hold::DeletionRefused { why }
                 }
-                _ => line.admit(row),
+                (None, _) => line.admit(row),
             };
             plan.holds[row.node] = Some(match (hold, obstacles.standstill) {
                 // With no rollout there is no partition that could hold anything.
@@ -297,8 +307,9 @@ fn structural_hold(row: &Row, intent: &Intent) -> Option<Hold> {
 /// Whether the new revision is in trouble here that speaks against it, or does not even get a pod here, and nobody resumed
 /// past it. What is failed already counts instead, unless the next would fail the same way: pods are refused for all.
 fn is_in_trouble(row: &Row) -> bool {
-    let speaks = || row.cause.as_ref().is_some_and(|cause| cause.kind.speaks_against_revision());
-    let starts_badly = || row.at_target && !row.available && row.state != NodeState::Failed && speaks();
+    let speaks = || !row.available && row.cause.as_ref().is_some_and(|cause| cause.kind.speaks_against_revision());
+    let restarts = || row.restarted.is_some_and(RestartsView::speaks_against_revision);
+    let starts_badly = || row.at_target && row.state != NodeState::Failed && (speaks() || restarts());
     row.in_fleet && (row.unreplaced || starts_badly())
 }
 

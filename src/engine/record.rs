@@ -33,6 +33,10 @@ pub const RECORD: &str = "rolldeck.io/rollout";
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "rolldeck");
 /// The most a serialized record may take, in bytes: a quarter of what all annotations of an object share.
 pub const RECORD_LIMIT: usize = 64 * 1024;
+/// The most suspects that are stored: many more than it takes to halt.
+pub const SUSPECTS_LIMIT: usize = 60;
+/// The most sites of which it is stored how many nodes went down.
+pub const SITES_LIMIT: usize = 20;
 
 /// The name of the Lease for a DaemonSet called `daemonset`.
 ///
@@ -317,6 +321,8 @@ pub struct Gates {
     /// A new pod soaks this many seconds after it became ready before it counts as available, when that is longer than
     /// `minReadySeconds`.
     pub soak_secs: u32,
+    /// A node that went down after its update counts as failed once it has been down for this many seconds.
+    pub suspect_grace_secs: u32,
     /// What reaching the threshold does.
     pub on_failure: OnFailure,
 }
@@ -328,6 +334,7 @@ impl Default for Gates {
             progress_deadline_secs: 600,
             max_restarts: 2,
             soak_secs: 0,
+            suspect_grace_secs: 300,
             on_failure: OnFailure::Halt,
         }
     }
@@ -422,6 +429,38 @@ pub struct Progress {
     /// Nodes whose failure an operator resumed past: they do not halt again until their pod is another one.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub excused: BTreeSet<Str>,
+    /// Nodes that went down after their update: those that are, and those that were lately. At most [`SUSPECTS_LIMIT`].
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub suspects: BTreeMap<Str, WentDown>,
+    /// By site (empty: the whole fleet) where an updated node went down: how many others did lately, oldest first. At most
+    /// [`SITES_LIMIT`] sites, each with as many entries as there are two minutes in ten.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub others_down: BTreeMap<Str, Vec<Fell>>,
+    /// What went down before that, by the API server's clock, is not compared: it was accepted, or another rollout's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compared_since: Option<Timestamp>,
+}
+
+/// A node that went down after its update. Instants are by the API server's clock, as far as it is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WentDown {
+    /// When it went down last.
+    pub fell_at: Timestamp,
+    /// When it came back after that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_at: Option<Timestamp>,
+    /// How often it went down by itself, without others of its site.
+    pub falls: u32,
+}
+
+/// Nodes that went down at about the same time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Fell {
+    /// When the first of them did, by the API server's clock.
+    pub at: Timestamp,
+    /// How many.
+    pub nodes: u32,
 }
 
 impl Progress {

@@ -60,6 +60,7 @@ impl Engine {
             gates: intent.gates.clone(),
             on_flip: intent.on_flip,
             finish: intent.finish,
+            comparisons: self.judgement.comparisons.clone(),
             halt: self.progress.halt.clone().filter(|_| self.is_halted(&intent)),
             alarms: self.alarms(record.is_some(), &intent, now),
             timeline: Arc::default(),
@@ -86,7 +87,7 @@ impl Engine {
             return Phase::Held;
         }
         let rows = || self.assessment.rows();
-        let settled = rows().filter(|row| row.in_fleet).all(|row| row.at_target && row.available);
+        let settled = rows().filter(|row| row.in_fleet).all(Row::is_settled);
         if !recorded {
             return match self.strategy() {
                 _ if settled => Phase::Idle,
@@ -119,7 +120,7 @@ impl Engine {
                 false => Phase::Idle,
             };
         }
-        let moving = rows().any(|row| is_moving(row.state) && row.in_fleet);
+        let moving = rows().any(|row| row.in_fleet && (is_moving(row.state) || self.judgement.may_come_back(row.node)));
         let in_line = self.plan.in_line > 0;
         let somebody_drives = !matches!(self.standstill(intent, now), Standstill::Held(Hold::NobodyDrives));
         if moving || (in_line && somebody_drives) { Phase::Running } else { Phase::Held }
@@ -138,11 +139,11 @@ impl Engine {
         let forward = intent.direction() == super::record::Direction::Forward;
         Counts {
             nodes: self.assessment.fleet,
-            updated: count(&|row| row.at_target && row.available),
+            updated: count(&Row::is_settled),
             committed: count(&|row| row.committed),
             available: count(&|row| row.available),
             leaked: count(&|row| forward && row.at_target && !row.selected),
-            failed: count(&|row| row.state == NodeState::Failed || row.blame == Some(Blame::Suspect)),
+            failed: count(&|row| row.state == NodeState::Failed || self.judgement.has_failed(row.node)),
             next: self.plan.in_line,
         }
     }
@@ -248,6 +249,7 @@ impl Engine {
         alarms.extend(self.uncertain_target().filter(|_| recorded));
         alarms.extend(self.idle_alarm(now));
         alarms.extend(self.refused_alarm().filter(|_| recorded));
+        alarms.extend(self.judgement.outages.iter().cloned().map(Alarm::SiteOutage));
         alarms.extend(self.budget_alarm().filter(|_| recorded));
         for why in self.lease_failure.iter().chain(&self.write_failure) {
             alarms.push(Alarm::WriteFailing { why: why.clone() });
@@ -275,7 +277,8 @@ impl Engine {
             return None;
         };
         let waiting = self.plan.line.iter().filter_map(held).filter(|hold| matches!(hold, Hold::Budget { .. })).count();
-        let on_its_way = |row: &Row| row.in_fleet && !row.available && is_moving(row.state);
+        let comes_back = |row: &Row| self.judgement.may_come_back(row.node);
+        let on_its_way = |row: &Row| row.in_fleet && !row.available && (is_moving(row.state) || comes_back(row));
         (self.plan.next.is_empty() && !self.assessment.rows().any(on_its_way)).then(|| Alarm::BudgetUsedUp {
             used: *used,
             limit: *limit,
@@ -325,6 +328,8 @@ impl Engine {
             pod: pod.map(|pod| pod.name.clone()),
             pod_created_at: pod.map(|pod| self.view.our_time(pod.created_at)),
             restarts: row.restarts,
+            restarted: row.restarted,
+            suspect: self.judgement.verdicts.get(&row.node).copied(),
             eligible: row.in_fleet,
             selected: row.selected,
             labels: entry.fact.as_ref().map(|fact| fact.labels.clone()).unwrap_or_default(),
@@ -340,6 +345,7 @@ fn group(row: &Row, in_line: bool) -> u8 {
     match (row.state, row.blame) {
         (NodeState::Failed, _) => 0,
         (NodeState::NodeDown, Some(Blame::Suspect | Blame::Rollout)) => 1,
+        _ if row.restarted.is_some() => 1,
         (state, _) if is_moving(state) && row.in_fleet => 2,
         (NodeState::Outdated, _) if in_line => 3,
         (NodeState::NodeDown, _) => 4,

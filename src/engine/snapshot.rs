@@ -2,8 +2,10 @@
 //!
 //! The words are here, as `Display`, so that console, command line and JSON say the same. Glyphs and colours are not.
 
+mod suspects;
 mod words;
 
+pub use suspects::{SiteOutage, SuspectView, SuspectWords};
 pub use words::Why;
 
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use super::labels::{Labels, Selector};
 use super::ownership::Keeper;
 use super::quantity::IntOrPercent;
 use super::record::{Budgets, Direction, Finish, Gates, Halt, OnFlip, Paused};
+use super::suspects::Comparison;
 use super::time::Timestamp;
 
 /// Everything about one rollout, as of one instant.
@@ -81,6 +84,8 @@ pub struct Snapshot {
     pub finish: Finish,
     /// The halt that stands.
     pub halt: Option<Halt>,
+    /// By site where an updated node went down lately: how updated nodes and others compare.
+    pub comparisons: Vec<Comparison>,
     /// What needs the operator's attention now, worst first.
     pub alarms: Vec<Alarm>,
     /// What happened lately, newest last; only what people decide by.
@@ -362,6 +367,8 @@ pub enum Alarm {
         /// The DaemonSet's spec is not observed.
         unobserved: bool,
     },
+    /// A site is down, updated nodes and others together: nothing serving is taken there until they are back.
+    SiteOutage(SiteOutage),
     /// The rollout halted.
     Halted {
         /// What happened.
@@ -417,6 +424,10 @@ pub struct NodeView {
     pub pod_created_at: Option<Timestamp>,
     /// How often its pod's containers restarted.
     pub restarts: u32,
+    /// The restarts that it is watched for, at the target revision.
+    pub restarted: Option<RestartsView>,
+    /// How it stands, if it went down after its update.
+    pub suspect: Option<SuspectView>,
     /// Whether the node may run the pod at all.
     pub eligible: bool,
     /// Whether it matches the selector (true without one).
@@ -508,6 +519,8 @@ pub enum Hold {
     },
     /// The record has no room for another name of a node in progress: it goes when others are done.
     RecordFull,
+    /// Its site is down at large, updated nodes and others together.
+    SiteOutage(SiteOutage),
     /// Its old pod is down by itself: it waits until the new revision is available somewhere.
     NotProven,
     /// The API server refuses to delete its pod. It is tried again by itself, ever more seldom.
@@ -531,6 +544,16 @@ pub enum Blame {
     Node,
     /// It was down before we began, or its old pod fails by itself.
     PreExisting,
+}
+
+/// Restarts of a pod at the target revision, after it had been ready, that make it watched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RestartsView {
+    /// How often.
+    pub times: u32,
+    /// The exit code of the container that ended last, where its kubelet told.
+    pub exit: Option<i32>,
 }
 
 /// What is known about the target's images on a node.

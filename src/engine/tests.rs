@@ -190,7 +190,7 @@ fn a_bad_image_halts_at_the_first_node_and_undo_heals_it() {
 }
 
 #[test]
-fn a_node_that_goes_down_after_its_update_is_suspect_and_halts() {
+fn a_node_that_goes_down_after_its_update_is_suspect_and_halts_if_it_stays_down() {
     let mut lab = Lab::rolling(10, 2);
     let mut console = Console::open(&lab, "ops");
     lab.set_node_ready("n9", false);
@@ -199,6 +199,7 @@ fn a_node_that_goes_down_after_its_update_is_suspect_and_halts() {
     console.run_for(&mut lab, 10);
     assert_eq!(lab.at("hash2"), 2);
     lab.set_node_ready("n1", false);
+    console.run_for(&mut lab, 301);
     console.partition(&mut lab, 0);
     console.run_for(&mut lab, 30);
     let snapshot = console.snapshot(&lab);

@@ -13,6 +13,7 @@ use super::facts::{DaemonSetFact, NodeFact, RevisionFact};
 use super::image::normalized;
 use super::ownership::{Keeper, keepers};
 use super::sight::Sight;
+use super::site::site_of;
 use super::snapshot::Presence;
 use super::time::Timestamp;
 
@@ -20,10 +21,12 @@ mod current;
 mod creation;
 mod listing;
 mod pods;
+mod readiness;
 
 pub(crate) use creation::{Creation, IDLE_AFTER};
 pub(crate) use listing::is_behind;
 pub(crate) use pods::{PodEntry, PullNote, Seen};
+use readiness::Readiness;
 
 /// How many uids of gone pods are remembered.
 const TOMBSTONES: usize = 4096;
@@ -48,6 +51,9 @@ pub(crate) struct NodeEntry {
     pub(crate) images_confirmed: bool,
     /// Since when its pod is missing and its controller has to create one, by our clock, as far as we saw.
     pub(crate) missing_since: Option<Timestamp>,
+    /// Its site, also once it is gone.
+    pub(crate) site: Str,
+    readiness: Readiness,
     pods: Vec<PodIx>,
     listed: bool,
     touched: bool,
@@ -71,6 +77,8 @@ pub(crate) struct View {
     /// When the present template was first seen, by our clock.
     pub(crate) template_seen_at: Timestamp,
     pub(crate) nodes: Vec<NodeEntry>,
+    /// Since when nodes are watched.
+    pub(crate) nodes_seen_since: Timestamp,
     pub(crate) rights: Vec<(Right, Permission)>,
     pub(crate) skew_millis: Option<i64>,
     /// Old pods that their controller replaced while they were unready, since we look.
@@ -120,6 +128,7 @@ impl Default for View {
             revision_due_since: None,
             template_seen_at: Timestamp::default(),
             nodes: Vec::new(),
+            nodes_seen_since: Timestamp::default(),
             rights: Vec::new(),
             skew_millis: None,
             replaced_unready: 0,
@@ -170,10 +179,10 @@ impl View {
                 self.touched.all = true;
                 self.settle_current(now);
             }
-            Event::Node(fact) => self.node_is(*fact),
+            Event::Node(fact) => self.node_is(*fact, now),
             Event::NodeGone(name) => {
                 if let Some(&ix) = self.node_index.get(&name) {
-                    self.forget_node(ix);
+                    self.forget_node(ix, now);
                 }
             }
             Event::Pod(fact) => self.pod_is(*fact, now),
@@ -182,6 +191,7 @@ impl View {
             Event::Listing(watched) => self.begin_listing(watched),
             Event::Listed(watched, version) => self.end_listing(watched, version, now),
             Event::Watch(watched, health) => {
+                self.nodes_are_seen(watched, &health, now);
                 self.touched.all |= self.sight.report(watched, health, now);
             }
             Event::Rights(rights) => self.rights = rights,
@@ -325,6 +335,8 @@ impl View {
             eligibility: Eligibility::default(),
             images_confirmed: false,
             missing_since: None,
+            site: Str::default(),
+            readiness: Readiness::default(),
             pods: Vec::new(),
             listed: false,
             touched: false,
@@ -333,7 +345,7 @@ impl View {
         ix
     }
 
-    fn node_is(&mut self, fact: NodeFact) {
+    fn node_is(&mut self, fact: NodeFact, now: Timestamp) {
         let ix = self.node_slot(&fact.name);
         let entry = &mut self.nodes[ix];
         let gone = entry.fact.is_none();
@@ -347,17 +359,22 @@ impl View {
         self.touch(Some(ix));
         let eligibility = self.daemonset.as_ref().map(|daemonset| judge(Some(&fact), daemonset)).unwrap_or_default();
         let images_confirmed = confirms(Some(&fact), &self.confirmed_for);
+        let seen = self.seen_now(Watched::Nodes, now);
         let entry = &mut self.nodes[ix];
         entry.version = fact.version;
+        entry.site = site_of(&fact.labels);
+        entry.readiness.node_is(&fact, seen, now);
         entry.fact = Some(fact);
         entry.eligibility = eligibility;
         entry.images_confirmed = images_confirmed;
         entry.listed = true;
     }
 
-    fn forget_node(&mut self, ix: NodeIx) {
+    fn forget_node(&mut self, ix: NodeIx, now: Timestamp) {
         self.touch(Some(ix));
+        let seen = self.seen_now(Watched::Nodes, now);
         let entry = &mut self.nodes[ix];
+        entry.readiness.node_is_gone(seen);
         entry.fact = None;
         entry.eligibility = Eligibility::default();
         entry.images_confirmed = false;

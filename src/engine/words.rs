@@ -215,7 +215,8 @@ impl fmt::Display for Gating<'_> {
         };
         let deadline = Span(gates.progress_deadline_secs);
         write!(f, "{then} at {} failed: not available in {deadline}", gates.failure_threshold)?;
-        write!(f, " or more than {} restarts", gates.max_restarts)?;
+        write!(f, ", more than {} restarts", gates.max_restarts)?;
+        write!(f, " or its node down for {}", Span(gates.suspect_grace_secs))?;
         if gates.soak_secs > 0 {
             write!(f, "; soaks {}", Span(gates.soak_secs))?;
         }

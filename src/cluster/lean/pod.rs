@@ -274,6 +274,7 @@ impl ContainerStatus<'_> {
             image_present: !text(&self.image_id).is_empty(),
             state: self.state.as_ref().map_or_else(waiting, |state| state.fact(interner)),
             last_end: last.and_then(|last| interner.option(&last.reason)),
+            last_exit: last.map(|last| last.exit_code),
             restarts: self.restart_count.unwrap_or(0),
             ready: self.ready.unwrap_or(false),
         }

@@ -5,7 +5,8 @@
 //! unknown    what a newer rolldeck wrote     kept whole, or the record is not read at all
 //! progress   taken                           whole: a node whose name does not fit is not taken
 //!            down before, acknowledged,      as far as they fit, in this order
-//!            where it halted, refused
+//!            suspects, where it halted, who else
+//!            went down, refused
 //! words      reasons                         clipped
 //! ```
 //!
@@ -80,8 +81,10 @@ impl Progress {
     fn surely_fits(&self, room: usize) -> bool {
         const LONGEST_ENTRY: usize = 300;
         let nodes = self.halt.as_ref().map_or(0, |halt| halt.nodes.len());
+        let others_down: usize = self.others_down.values().map(|fell| 1 + fell.len()).sum();
         // A refusal has words, too.
-        let entries = self.taken.len() + self.down_before.len() + self.excused.len() + nodes + 4 * self.refused.len();
+        let entries = self.taken.len() + self.down_before.len() + self.excused.len() + nodes + 4 * self.refused.len()
+            + self.suspects.len() + others_down;
         entries * LONGEST_ENTRY + 8 * REASON_LIMIT < room
     }
 
@@ -101,6 +104,12 @@ impl Progress {
         {
             over = over.saturating_sub(bytes_of(&refused));
         }
+        // What is compared goes before what tells whose doing it is: without it a suspect fails when it stays down.
+        while over > 0
+            && let Some(site) = self.others_down.pop_last()
+        {
+            over = over.saturating_sub(bytes_of(&site));
+        }
         if let Some(halt) = &mut self.halt {
             while over > 0
                 && let Some(name) = halt.nodes.pop()
@@ -112,6 +121,11 @@ impl Progress {
             && let Some(name) = self.excused.pop_last()
         {
             over = over.saturating_sub(bytes_of_name(&name));
+        }
+        while over > 0
+            && let Some(suspect) = self.suspects.pop_last()
+        {
+            over = over.saturating_sub(bytes_of(&suspect));
         }
         while over > 0
             && let Some((name, since)) = self.down_before.pop_last()

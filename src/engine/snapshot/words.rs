@@ -108,6 +108,7 @@ impl fmt::Display for Hold {
             Self::PullLimit { used, limit } => write!(f, "pull limit: {used} of {limit}"),
             Self::Unproven { node } => write!(f, "trouble on {node}"),
             Self::RecordFull => f.write_str("waits: the record holds no more names of nodes in progress"),
+            Self::SiteOutage(outage) => write!(f, "site outage: {outage}"),
             Self::NotProven => f.write_str("waits until the image is proven"),
             Self::DeletionRefused { why } => write!(f, "deletion refused: {why}"),
             Self::Next => f.write_str("next"),
@@ -146,6 +147,9 @@ impl fmt::Display for Alarm {
                 if *waiting == 1 { "node waits" } else { "nodes wait" },
                 used + 1
             ),
+            Self::SiteOutage(outage) => {
+                write!(f, "site outage: {outage}, old pods and new; nothing is taken there until they are back")
+            }
             Self::TemplateChanged { by: who, .. } => {
                 write!(f, "the template was changed{} in the middle of the rollout", by(who))
             }
@@ -207,7 +211,8 @@ impl fmt::Display for Why<'_> {
             (NodeState::NodeDown, Some(Blame::Suspect)) => {
                 f.write_str("NotReady")?;
                 since(f)?;
-                f.write_str(", after its update")
+                f.write_str(", after its update")?;
+                node.suspect.map_or(Ok(()), |suspect| write!(f, "; {}", suspect.words(*at)))
             }
             (NodeState::NodeDown, _) => {
                 f.write_str("NotReady")?;
@@ -215,12 +220,22 @@ impl fmt::Display for Why<'_> {
                 f.write_str(", not ours")
             }
             _ => {
-                let said = match (&node.cause, &node.hold) {
+                let mut said = match (&node.cause, &node.hold) {
                     (Some(cause), Some(hold)) => write!(f, "{cause}; {hold}").map(|()| "; ")?,
                     (Some(cause), None) => write!(f, "{cause}").map(|()| "; ")?,
                     (None, Some(hold)) => write!(f, "{hold}").map(|()| "; ")?,
                     (None, None) => "",
                 };
+                if let Some(restarted) = node.restarted {
+                    write!(f, "{said}restarted {}×", restarted.times)?;
+                    node.pod_created_at.map_or(Ok(()), |made| write!(f, " in {}", Humane(at.since(made))))?;
+                    restarted.exit.map_or(Ok(()), |exit| write!(f, ", last exit {exit}"))?;
+                    said = "; ";
+                }
+                if let Some(suspect) = node.suspect {
+                    write!(f, "{said}went down after its update; {}", suspect.words(*at))?;
+                    said = "; ";
+                }
                 let Some(millis) = node.notable_clock() else { return Ok(()) };
                 write!(f, "{said}clock {}", ClockOff(millis))?;
                 match node.uncounted_until {

@@ -21,7 +21,7 @@ impl View {
             Watched::Nodes if !is_behind(version, self.newest_node) => {
                 for ix in 0..self.nodes.len() {
                     if !self.nodes[ix].listed {
-                        self.forget_node(ix);
+                        self.forget_node(ix, now);
                     }
                 }
             }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use super::{NodeIx, PULL_NOTES, PodIx, TOMBSTONES, View, is_older};
 use crate::engine::Str;
 use crate::engine::diagnose::diagnose;
-use crate::engine::event::{WatchHealth, Watched};
+use crate::engine::event::Watched;
 use crate::engine::facts::{ClusterEvent, PodFact, StrategyKind};
+use crate::engine::restarts::Restarts;
 use crate::engine::snapshot::Cause;
 use crate::engine::time::Timestamp;
 
@@ -21,6 +22,10 @@ pub(crate) struct PodEntry {
     pub(crate) ready_seen: Option<Seen>,
     /// Since when it is seen in the trouble that it is in.
     pub(crate) trouble: Option<Trouble>,
+    /// When it last ceased to be ready, having been so for a while.
+    pub(crate) served: Option<Served>,
+    /// How often it restarted after it had been ready.
+    pub(crate) restarts: Restarts,
     pub(super) node: Option<NodeIx>,
     pub(super) listed: bool,
 }
@@ -30,6 +35,41 @@ pub(crate) struct PodEntry {
 pub(crate) struct Trouble {
     pub(crate) cause: Cause,
     pub(crate) since: Timestamp,
+}
+
+/// A time for which a pod was ready, and that is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Served {
+    /// When it was over, and what its kubelet says of that.
+    pub(crate) ended: Seen,
+    pub(crate) said: Option<Timestamp>,
+    /// How long it lasted, as far as seen.
+    pub(crate) lasted: Duration,
+}
+
+impl Served {
+    /// From this on one such time is as good as another.
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// Of a pod as it is now.
+    fn next(
+        before: Option<&PodEntry>,
+        fact: &PodFact,
+        seen: Seen,
+        (now, server_now): (Timestamp, Timestamp),
+    ) -> Option<Self> {
+        let said = fact.ready_since;
+        let Some(before) = before else {
+            // It became unready long after it was made: until then it was ready.
+            let lasted = said.filter(|_| !fact.ready)?.since(fact.created_at);
+            return (lasted >= Self::LONG).then_some(Self { ended: seen, said, lasted });
+        };
+        let known = before.served;
+        let Some(since) = before.ready_seen.filter(|_| !fact.ready) else { return known };
+        let lasted = since.elapsed(before.fact.ready_since, now, server_now);
+        let kept = known.filter(|known| lasted < known.lasted && lasted < Self::LONG);
+        kept.or(Some(Self { ended: seen, said, lasted }))
+    }
 }
 
 /// An instant by our clock, with how it came about.
@@ -103,8 +143,7 @@ impl View {
             return;
         }
         self.newest_pod = self.newest_pod.max(fact.resource_version.parse().ok());
-        let live = matches!(self.health(Watched::Pods), WatchHealth::Live);
-        let seen = if live { Seen::Happen(now) } else { Seen::Already(now, self.skew_millis) };
+        let seen = self.seen_now(Watched::Pods, now);
         let node = fact.node.as_ref().map(|name| self.node_slot(&name.clone()));
         let ix = known.unwrap_or_else(|| {
             let ix = self.free.pop().unwrap_or_else(|| {
@@ -232,7 +271,9 @@ impl PodEntry {
         let verdict = known.filter(|known| tries_again && known.cause.kind.is_the_registrys_verdict());
         let diagnosed = diagnosed.filter(|now| !(verdict.is_some() && now.cause.kind.leaves_the_image_open()));
         let trouble = diagnosed.or_else(|| known.filter(|_| tries_again).cloned());
-        Self { fact, first_seen, ready_seen, trouble, node, listed: true }
+        let restarts = Restarts::next(before, &fact, seen);
+        let served = Served::next(before, &fact, seen, (now, server_now));
+        Self { fact, first_seen, ready_seen, trouble, served, restarts, node, listed: true }
     }
 }
 

@@ -4,6 +4,8 @@ mod template;
 
 mod refusals;
 
+mod suspects;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
@@ -33,7 +35,7 @@ impl Case {
         let mut maker =
             Maker { rng: fastrand::Rng::with_seed(seed), faults: Vec::new(), calm: Duration::ZERO, joined: 0 };
         maker.calm = Duration::from_secs(maker.rng.u64(60..400));
-        let bad_images: Vec<Str> = ["agent:missing", "agent:denied", "agent:crash"].map(Str::from).into();
+        let bad_images = ["agent:missing", "agent:denied", "agent:crash", suspects::UNSTEADY].map(Str::from).into();
         let mut scenario = maker.cluster();
         let nodes: Vec<Str> = scenario.nodes.iter().map(|node| node.name.clone()).collect();
         maker.faults(&nodes);
@@ -118,7 +120,8 @@ impl Maker {
         denied.error = Some(PullError::Denied);
         let mut crash = Image::new("agent:crash", MB);
         crash.crashes_after = Some(self.secs(1..8));
-        good.into_iter().chain([missing, denied, crash]).collect()
+        let unsteady = self.unsteady();
+        good.into_iter().chain([missing, denied, crash, unsteady]).collect()
     }
 
     fn weather(&mut self) -> Weather {
@@ -325,6 +328,12 @@ impl Maker {
         if self.one_in(12) {
             acts.extend(self.unseen_outage(names, node_grace));
         }
+        if self.one_in(8) {
+            acts.extend(self.suspects(names, node_grace));
+        }
+        if self.one_in(12) {
+            acts.extend(self.restarts());
+        }
         acts.sort_by_key(|(at, _)| *at);
         acts
     }
@@ -516,6 +525,7 @@ impl Maker {
             failure_threshold: IntOrPercent::Int(self.rng.u32(1..4)),
             progress_deadline_secs: self.rng.u32(60..600),
             soak_secs: if self.one_in(3) { self.rng.u32(1..20) } else { 0 },
+            suspect_grace_secs: self.rng.u32(10..400),
             on_failure: if self.one_in(2) { OnFailure::RollBack } else { OnFailure::Halt },
             ..Gates::default()
         };

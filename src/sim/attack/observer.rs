@@ -6,8 +6,8 @@
 //! | P1 | at every deletion: the nodes that served when rolldeck deleted their pod, and have not served for `minReadySeconds` and the soak time since, are no more than the budget |
 //! | P2 | at every deletion going forward: the node matches the selector; no fewer old pods are left than the partition keeps; it goes back only to what was asked back to |
 //! | P3 | at every deletion: a rollout is recorded and not paused; when a `pause` is said to be done: the strategy is `OnDelete`; a strategy that was set back is in the record as long as somebody drives, and where it is to be reported it is not set again in silence; a change that was refused leaves it paused |
-//! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold none is in image trouble or in a crash loop; no other node's pod is refused or missing for long |
-//! | P5 | at every deletion: the node is Ready; nodes that fell NotReady after rolldeck gave them the new pod count among the failing of P4 |
+//! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold none is in image trouble or in a crash loop; no other node's pod is refused or missing for long; no pod there restarted twice lately after it had been ready |
+//! | P5 | at every deletion: the node is Ready; nodes that fell NotReady after rolldeck gave them the new pod are charged to the budget, and count among the failing of P4 once they stay down past the grace, fall again, or fall where no other does |
 //! | P6 | at every deletion: the nodes that must pull since their pod was deleted are no more than the pull limit |
 //! | P7 | at every deletion: the record already named the node as taken, so that whoever comes next knows; a pause stays until somebody asks to go on, and a record until it is released; an image is asked for in the record no more often than operators asked |
 //! | P8 | every five seconds: no node waits without a reason, and whoever is next goes; after the calm: the rollout ends |
@@ -29,6 +29,7 @@ mod lately;
 mod record;
 mod shown;
 mod strategy;
+mod suspects;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -53,6 +54,7 @@ use crate::sim::world::store::{Change, ChangeKind};
 use absent::Absent;
 use lately::Lately;
 use shown::Shown;
+use suspects::Restarted;
 
 /// Consoles know the API server's clock to the second, and read times to the millisecond.
 const ROUNDED: Duration = Duration::from_millis(1100);
@@ -85,6 +87,12 @@ pub struct Observer {
     cursors: [u64; 4],
     pods: HashMap<Str, Pod>,
     nodes: BTreeMap<Str, NodeSeen>,
+    /// By node: when it was not Ready, lately, oldest first.
+    downs: BTreeMap<Str, Vec<suspects::Down>>,
+    /// Each node's Ready condition.
+    conditions: BTreeMap<Str, ConditionStatus>,
+    /// When a node's object was deleted last.
+    gone_at: Option<Timestamp>,
     records: Lately<Option<Record>>,
     record_text: Option<Str>,
     driver: Option<record::Driving>,
@@ -129,6 +137,8 @@ pub struct Observer {
     is_fine: bool,
     /// What each console showed last.
     shown: BTreeMap<Str, Shown>,
+    /// Consoles' clocks may differ by so much, and the record says by theirs when a rollout began.
+    clocks: Duration,
     /// Nodes whose clock is wrong.
     wrong_clocks: BTreeSet<Str>,
     faults: Faults,
@@ -160,6 +170,8 @@ struct Pod {
     never_ready_since: Option<Timestamp>,
     /// Since when all its images are there.
     images_since: Option<Timestamp>,
+    /// Restarts after it had been ready.
+    restarted: Restarted,
 }
 
 #[derive(Debug)]
@@ -190,6 +202,9 @@ impl Observer {
             cursors: [world.store().revision(); 4],
             pods: HashMap::new(),
             nodes: BTreeMap::new(),
+            downs: BTreeMap::new(),
+            conditions: BTreeMap::new(),
+            gone_at: None,
             records: Lately::new(slack, now, None),
             record_text: None,
             driver: None,
@@ -215,6 +230,7 @@ impl Observer {
             absent: Absent::default(),
             is_fine: true,
             shown: BTreeMap::new(),
+            clocks: Duration::ZERO,
             wrong_clocks: BTreeSet::new(),
             faults: Faults::default(),
             violations: Vec::new(),
@@ -238,6 +254,13 @@ impl Observer {
     #[must_use]
     pub fn with_wrong_clocks(mut self, nodes: BTreeSet<Str>) -> Self {
         self.wrong_clocks = nodes;
+        self
+    }
+
+    /// Knowing how far consoles' clocks are apart.
+    #[must_use]
+    pub fn with_clocks_apart(mut self, clocks: Duration) -> Self {
+        self.clocks = clocks;
         self
     }
 
@@ -355,6 +378,7 @@ impl Observer {
         match kind {
             Kind::Node if gone => {
                 self.nodes.remove(&object.meta.name);
+                self.gone_at = Some(change.at);
                 self.taken_down.remove(&object.meta.name);
                 self.pulling.remove(&object.meta.name);
                 self.given.remove(&object.meta.name);
@@ -386,6 +410,8 @@ impl Observer {
     fn node_is(&mut self, object: &Object, at: Timestamp) {
         let Some(fact) = object.node_fact() else { return };
         let ready = fact.ready == ConditionStatus::True;
+        let changed = self.conditions.insert(fact.name.clone(), fact.ready) != Some(fact.ready);
+        self.node_goes(&fact.name, ready, changed, at);
         let tainted = fact.taints.iter().any(|taint| {
             taint.effect != TaintEffect::PreferNoSchedule && !taint.key.starts_with("node.kubernetes.io/")
         });
@@ -413,6 +439,7 @@ impl Observer {
         let Some(fact) = object.pod_fact() else { return };
         self.absent.pod_was_created(fact.created_at);
         let known = self.pods.remove(&fact.uid);
+        let restarted = known.as_ref().map(|known| known.restarted);
         let trouble = trouble_of(&fact);
         let was = known.as_ref().and_then(|known| trouble_of(&known.fact));
         if trouble != was
@@ -441,7 +468,8 @@ impl Observer {
             }
         }
         let never_ready_since = never.filter(|_| !fact.ready);
-        let pod = Pod { fact, changed_at, failing_since, ready_since, never_ready_since, images_since };
+        let restarted = Restarted::next(restarted, &fact, at, self.slack);
+        let pod = Pod { fact, changed_at, failing_since, ready_since, never_ready_since, images_since, restarted };
         self.pods.insert(pod.fact.uid.clone(), pod);
     }
 

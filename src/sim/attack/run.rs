@@ -124,7 +124,10 @@ impl<'a> Stage<'a> {
         let wrong = wrong.collect();
         let missed = case.acts.iter().any(|(_, act)| act.hides_the_record());
         let observer = Observer::new(&world, DAEMON_SET, slack).with_wrong_clocks(wrong);
+        let apart =
+            case.skews.iter().max().zip(case.skews.iter().min()).map_or(0, |(most, least)| most.abs_diff(*least));
         let observer = observer.with_missed_versions(missed).in_weather(case.weather);
+        let observer = observer.with_clocks_apart(Duration::from_millis(apart) + slack);
         let now = world.now();
         Self {
             case,

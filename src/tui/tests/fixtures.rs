@@ -55,6 +55,8 @@ pub(super) fn node(name: &str) -> NodeView {
         pod: Some(format!("ipc-agent-{}", &name[name.len().saturating_sub(3)..]).into()),
         pod_created_at: Some(ago(9 * DAY)),
         restarts: 0,
+        restarted: None,
+        suspect: None,
         eligible: true,
         selected: true,
         labels: [("kubernetes.io/hostname", name), ("line", "line3"), ("topology.kubernetes.io/zone", "munich")]
@@ -142,6 +144,7 @@ pub(super) fn loading() -> Snapshot {
         gates: Gates::default(),
         on_flip: OnFlip::Report,
         finish: Finish::Release,
+        comparisons: Vec::new(),
         halt: None,
         alarms: Vec::new(),
         timeline: Arc::default(),

@@ -430,6 +430,7 @@ fn hint(alarm: &Alarm) -> Option<String> {
         Alarm::ForeignRecord => keys(&[("image", "begin a new rollout"), ("release", "drop the old record")]),
         Alarm::DeletionRefused { .. }
         | Alarm::ControllerIdle { .. }
+        | Alarm::SiteOutage(_)
         | Alarm::Blind { .. }
         | Alarm::WriteFailing { .. }
         | Alarm::BeingDeleted => None,
@@ -442,11 +443,14 @@ fn trouble(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, cells: usize) -> Vec<
         let (glyph, role) = match trouble.kind {
             TroubleKind::Failed(_) => (Glyph::Failed, Role::Bad),
             TroubleKind::Suspect => (Glyph::Suspect, Role::Bad),
-            TroubleKind::Struggling(_) => (Glyph::Moving, Role::Warn),
+            TroubleKind::Restarted | TroubleKind::Struggling(_) => (Glyph::Moving, Role::Warn),
         };
         vec![ink.span(format!("{} {}", ink.glyph(glyph), group(ink, page, seen, trouble)), role)]
     });
-    flow(words.collect(), "   ", " ", cells)
+    // Whether updated nodes go down more often than others is what suspects are judged by.
+    let compared =
+        seen.snapshot.comparisons.iter().take(2).map(|compared| vec![ink.span(compared.to_string(), Role::Text)]);
+    flow(words.chain(compared).collect(), "   ", " ", cells)
 }
 
 /// `3 image not found (ipc-017 …, 3m)`.
@@ -455,6 +459,7 @@ fn group(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, trouble: &Trouble) -> S
         TroubleKind::Failed(Some(cause)) | TroubleKind::Struggling(cause) => cause.to_string(),
         TroubleKind::Failed(None) => "failed".to_owned(),
         TroubleKind::Suspect => "went down after update".to_owned(),
+        TroubleKind::Restarted => "restarted since update".to_owned(),
     };
     let node = trouble.example.strip_suffix(page.digest.domain.as_str()).unwrap_or(&trouble.example);
     let more = if trouble.nodes > 1 { " …" } else { "" };

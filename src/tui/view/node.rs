@@ -91,6 +91,10 @@ fn lines(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, node: &NodeView, cells:
     if let Some(blame) = node.blame {
         say("Down", in_words(blame), Role::Text);
     }
+    if let Some(suspect) = node.suspect {
+        let role = if suspect.has_failed() { Role::Bad } else { Role::Warn };
+        say("Suspect", &suspect.words(ink.instant(seen, seen.snapshot.at)).to_string(), role);
+    }
     let revision = match (node.revision_number, &node.revision) {
         (Some(number), Some(hash)) => format!("{number} ({hash})"),
         (None, Some(hash)) => format!("{hash} (its ControllerRevision is gone)"),
@@ -105,6 +109,12 @@ fn lines(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, node: &NodeView, cells:
         let age = node.pod_created_at.map(|at| format!(", {} old", ink.age(seen, at))).unwrap_or_default();
         let plural = if node.restarts == 1 { "" } else { "s" };
         say("Pod", &format!("{pod}{age}, {} restart{plural}", node.restarts), Role::Text);
+    }
+    if let Some(restarted) = node.restarted {
+        let exit = restarted.exit.map(|exit| format!(", last exit {exit}")).unwrap_or_default();
+        let then = if restarted.speaks_against_revision() { "; nothing that serves is taken meanwhile" } else { "" };
+        let times = restarted.times;
+        say("Restarts", &format!("{times}× after it was ready{exit}: watched{then}"), Role::Warn);
     }
     if let Some(millis) = node.notable_clock() {
         let waits = node.uncounted_until.map(|until| {

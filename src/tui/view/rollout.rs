@@ -275,6 +275,7 @@ pub(super) fn sign(node: &NodeView) -> (Glyph, Role) {
         (NodeState::Outdated, _) => (Glyph::Outdated, Role::Held),
         (NodeState::Updated, _) => (Glyph::Updated, Role::Ok),
         (NodeState::Ineligible, _) => (Glyph::Ineligible, Role::Muted),
+        _ if node.restarted.is_some() => (Glyph::Moving, Role::Warn),
         _ if node.cause.as_ref().is_some_and(|cause| cause.kind != CauseKind::NotReady) => (Glyph::Moving, Role::Warn),
         _ => (Glyph::Moving, Role::Busy),
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::change::goes_back;
+use super::suspects::at_target;
 use super::{Deletion, Down, NodeSeen, Observer, Pod, ROUNDED};
 use crate::engine::Str;
 use crate::engine::facts::PodFact;
@@ -22,10 +23,10 @@ pub(super) struct Trial<'a> {
     pub(super) pod: &'a Pod,
     pub(super) at: Timestamp,
     /// The records that were in force within the slack.
-    records: Vec<&'a Record>,
+    pub(super) records: Vec<&'a Record>,
     desired: u32,
     /// The most nodes that may be down by any of the intents.
-    limit: u32,
+    pub(super) limit: u32,
 }
 
 impl<'a> Trial<'a> {
@@ -88,6 +89,8 @@ impl Observer {
             broken.push(self.check_partition(&trial, &forward));
             broken.push(self.check_failing(&trial, &forward));
             broken.push(self.check_absent(&trial, &forward, world));
+            broken.push(self.check_suspects_charged(&trial, &forward));
+            broken.push(self.check_restarts(&trial, &forward));
         }
         broken.into_iter().flatten().collect()
     }
@@ -158,16 +161,12 @@ impl Observer {
         }
         let threshold = forward.iter().map(|intent| intent.gates.failure_threshold.of(trial.desired, Rounding::Up));
         let threshold = threshold.max()?.max(1) as usize;
-        let at_target = |pod: &Pod| {
-            // At the target of every intent that was in force: one that was just given up proves nothing.
-            let fact = &pod.fact;
-            fact.deletion_at.is_none() && forward.iter().all(|intent| fact.revision == intent.target)
-        };
         let deadline = forward.iter().map(|intent| intent.gates.progress_deadline_secs).max().unwrap_or(0);
         let deadline = Duration::from_secs(deadline.into()) + self.slack + ROUNDED;
         let mut failing = BTreeSet::new();
-        let mut suspect = false;
-        for pod in self.pods.values().filter(|pod| at_target(pod)) {
+        let suspects = self.failed_suspects(trial, forward);
+        let suspect = !suspects.is_empty();
+        for pod in self.pods.values().filter(|pod| at_target(pod, forward)) {
             let Some((name, node)) = pod.fact.node.as_ref().and_then(|name| self.nodes.get_key_value(name)) else {
                 continue;
             };
@@ -175,17 +174,13 @@ impl Observer {
             if !self.may_run_on(name, trial.at) {
                 continue;
             }
-            // Who stood still, or could not see it, counts from when they saw it.
-            let starts_since = pod.never_ready_since.map(|since| since.max(self.blind_until));
-            if node.ready {
-                if known(pod.failing_since, self.slack) || known(starts_since, deadline) {
-                    failing.insert(name.clone());
-                }
-            } else if self.is_suspect(name, pod, trial) {
-                suspect = true;
+            // Who stood still, or could not see it, counts from when they saw it; a node that was away has its time anew.
+            let starts_since = pod.never_ready_since.map(|since| since.max(self.blind_until).max(node.ready_since));
+            if node.ready && (known(pod.failing_since, self.slack) || known(starts_since, deadline)) {
                 failing.insert(name.clone());
             }
         }
+        failing.extend(suspects);
         let promise = if suspect { "P5" } else { "P4" };
         (failing.len() >= threshold).then(|| {
             (promise, format!("replaced a serving pod on {} while it fails on {}", trial.node, listed(&failing)))
@@ -193,14 +188,11 @@ impl Observer {
     }
 
     /// Whether a node fell NotReady after rolldeck gave it the pod that it has, and everybody can know.
-    fn is_suspect(&self, name: &Str, pod: &Pod, trial: &Trial<'_>) -> bool {
+    pub(super) fn is_suspect(&self, name: &Str, pod: &Pod, trial: &Trial<'_>) -> bool {
         let Some(node) = self.nodes.get(name) else { return false };
         let given = self.given.get(name).is_some_and(|given| *given < node.ready_since);
-        let excused = trial
-            .records
-            .iter()
-            .any(|record| record.progress.down_before.contains_key(name) || record.progress.excused.contains(name));
-        given && !excused && pod.never_ready_since.is_none() && node.ready_since + self.slack < trial.at
+        let before = trial.records.iter().any(|record| record.progress.down_before.contains_key(name));
+        given && !before && pod.never_ready_since.is_none() && node.ready_since + self.slack < trial.at
     }
 
     /// Drops those that serve again, for long enough.
@@ -216,7 +208,7 @@ impl Observer {
     }
 
     /// The nodes that are down through rolldeck, as far as everybody can know.
-    fn down(&self, at: Timestamp) -> BTreeSet<Str> {
+    pub(super) fn down(&self, at: Timestamp) -> BTreeSet<Str> {
         let known = |down: &Down| down.fell_at.is_none_or(|fell_at| fell_at + self.slack < at);
         let down = self.taken_down.iter().filter(|(name, down)| self.may_run_on(name, at) && known(down));
         down.map(|(name, _)| name.clone()).collect()
@@ -280,6 +272,6 @@ enum Pulls {
     Already,
 }
 
-fn listed(nodes: &BTreeSet<Str>) -> String {
+pub(super) fn listed(nodes: &BTreeSet<Str>) -> String {
     nodes.iter().map(|node| &**node).collect::<Vec<_>>().join(" ")
 }

@@ -1,6 +1,7 @@
 //! P10: what a screen shows as fact is one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::{Observer, Pod};
 use crate::engine::Str;
@@ -25,7 +26,10 @@ impl Observer {
             match (shown, pods.as_slice()) {
                 (None, []) => {}
                 (None, _) => wrong.push(format!("{name} is not shown")),
-                (Some(shown), pods) => wrong.extend(differs(shown, node.ready, pods)),
+                (Some(shown), pods) => {
+                    wrong.extend(differs(shown, node.ready, pods));
+                    wrong.extend(self.restarts_unseen(shown, pods, snapshot, now));
+                }
             }
         }
         if let Some(what) = wrong.first() {
@@ -33,6 +37,23 @@ impl Observer {
         }
     }
 }
+
+impl Observer {
+    /// A pod that restarted again and again after it had been ready is not shown as updated between its crashes.
+    fn restarts_unseen(&self, shown: &NodeView, pods: &[&Pod], snapshot: &Snapshot, now: Timestamp) -> Option<String> {
+        let [pod] = pods else { return None };
+        let known = pod.restarted.last + self.slack < now && self.blind_until + self.slack < pod.fact.created_at;
+        let lately = now.since(pod.restarted.last) < LATELY;
+        // Consoles date the beginning by their own clock.
+        let began = snapshot.started_at.is_some_and(|began| began + self.clocks < pod.fact.created_at);
+        let restarts = pod.restarted.times >= 2 && known && lately && began && !self.wrong_clocks.contains(&shown.name);
+        (restarts && shown.state == NodeState::Updated)
+            .then(|| format!("{} is shown as updated, and restarted {} times", shown.name, pod.restarted.times))
+    }
+}
+
+/// A restart is remembered for longer than that.
+const LATELY: Duration = Duration::from_secs(300);
 
 /// What a console showed.
 #[derive(Debug)]
