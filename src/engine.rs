@@ -36,6 +36,7 @@ mod plan;
 pub mod quantity;
 pub mod record;
 mod recreated;
+mod release;
 mod report;
 mod room;
 mod sight;

@@ -323,6 +323,7 @@ impl AlarmLine {
             Alarm::Rebraked { .. } => "rebraked",
             Alarm::TemplateChanged { .. } => "templateChanged",
             Alarm::BudgetUsedUp { .. } => "budgetUsedUp",
+            Alarm::ReleaseWaits { .. } => "releaseWaits",
             Alarm::Halted { .. } => "halted",
             Alarm::Blind { .. } => "blind",
             Alarm::WriteFailing { .. } => "writeFailing",
@@ -412,6 +413,11 @@ pub(crate) struct Node<'a> {
     pod: Option<&'a str>,
     pod_created_at: Option<Timestamp>,
     restarts: u32,
+    /// Why the node should not run the pod, where it should not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ineligible: Option<String>,
+    /// Whether its pod is Ready on a Ready node.
+    serves: bool,
     selected: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     clock_skew_millis: Option<i64>,
@@ -437,6 +443,8 @@ impl<'a> Node<'a> {
             pod: node.pod.as_deref(),
             pod_created_at: node.pod_created_at,
             restarts: node.restarts,
+            ineligible: node.ineligible.as_ref().map(ToString::to_string),
+            serves: node.serves,
             selected: node.selected,
             clock_skew_millis: node.clock_skew_millis,
             uncounted_until: node.uncounted_until,

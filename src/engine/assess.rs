@@ -24,6 +24,8 @@ pub(crate) struct Question<'a> {
     pub(crate) target: Option<&'a Str>,
     pub(crate) intent: &'a Intent,
     pub(crate) progress: &'a Progress,
+    /// Whether anything is being rolled out: where nothing is, nobody is unavailable because of it.
+    pub(crate) under_way: bool,
     /// Pods whose deletion was sent and is not yet seen, by uid.
     pub(crate) deleting: &'a dyn Fn(&str) -> bool,
     pub(crate) now: Timestamp,
@@ -43,6 +45,8 @@ pub(crate) struct Row {
     pub(crate) in_fleet: bool,
     pub(crate) should_run: bool,
     pub(crate) at_target: bool,
+    /// It has a pod at another revision than the target, be it one that goes.
+    pub(crate) old: bool,
     pub(crate) available: bool,
     /// Its pod is Ready, whether for long enough or not: it serves.
     pub(crate) ready: bool,
@@ -167,8 +171,11 @@ impl<'a> Assessor<'a> {
             if at_target && !down { pods.live.and_then(|pod| self.failure_of(pod, available, clock)) } else { None };
         let uncounted_until = pods.live.filter(|_| available).and_then(|pod| self.uncounted_until(pod, clock));
         let state = self.state(in_fleet, down, at_target, available, failed.is_some(), &pods);
-        let blame =
-            (in_fleet && !available).then(|| self.blame((&entry.name, fact), down, at_target, replaced, pods.live));
+        let blame = (in_fleet && !available).then(|| match (self.question.under_way || pods.being_deleted, down) {
+            (true, _) => self.blame((&entry.name, fact), down, at_target, replaced, pods.live),
+            (false, true) => Blame::Node,
+            (false, false) => Blame::PreExisting,
+        });
         let image = self.image(entry, pods.live, at_target, replaced);
         let cause = failed.or_else(|| self.cause(fact, down, &pods));
         let excused = self.question.progress.excused.contains(&entry.name);
@@ -191,6 +198,7 @@ impl<'a> Assessor<'a> {
             in_fleet,
             should_run: if self.nodes_visible { entry.eligibility.should_run } else { in_fleet },
             at_target,
+            old: seen.is_some_and(|pod| self.question.target.is_some() && !self.is_at_target(pod)),
             available,
             ready: !down && !replaced && pods.live.is_some_and(|pod| pod.fact.ready),
             selected,

@@ -29,6 +29,8 @@ pub(crate) enum Edit {
     Hold(Paused),
     /// By itself: hand the DaemonSet back, as every node has this revision.
     Complete { target: Option<Str>, by: By },
+    /// By itself: what was to be handed back by itself is not, or not yet.
+    CallOffRelease(By),
     /// How many pods stay at the old revision.
     Partition(IntOrPercent),
     /// Which nodes may be updated.
@@ -91,6 +93,7 @@ impl Edit {
                     intent.releasing.get_or_insert_with(|| by.clone());
                 }
             }
+            Self::CallOffRelease(by) => drop(intent.releasing.take_if(|releasing| releasing == by)),
             Self::Partition(partition) => intent.partition = *partition,
             Self::Select(selector) => intent.selector = selector.clone(),
             Self::Pause(paused) => {

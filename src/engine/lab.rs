@@ -252,6 +252,27 @@ impl Lab {
         self.set_ready(node, ready);
     }
 
+    /// Everybody hears of the lease as it is now: somebody else wrote it.
+    pub(crate) fn tell_lease(&mut self) {
+        self.version += 1;
+        let version = self.version.to_string().into();
+        let lease = self.lease.as_mut().unwrap();
+        lease.resource_version = version;
+        self.log.push(Event::Lease(Box::new(lease.clone())));
+    }
+
+    /// Gives a node these taints and no others.
+    pub(crate) fn set_taints(&mut self, node: &str, taints: &[(&str, &str, TaintEffect)]) {
+        let taint = |(key, value, effect): &(&str, &str, TaintEffect)| Taint {
+            key: (*key).into(),
+            value: (*value).into(),
+            effect: *effect,
+        };
+        let fact = self.nodes.get_mut(node).unwrap();
+        fact.taints = taints.iter().map(taint).collect();
+        self.log.push(Event::Node(Box::new(fact.clone())));
+    }
+
     fn measure(&mut self) {
         self.worst_down = self.worst_down.max(self.down());
     }

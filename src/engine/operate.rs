@@ -35,7 +35,7 @@ pub(crate) struct Resolved {
 }
 
 impl Resolved {
-    fn new(edits: Vec<Edit>, needs: Needs, says: String, danger: Danger) -> Self {
+    pub(crate) fn new(edits: Vec<Edit>, needs: Needs, says: String, danger: Danger) -> Self {
         Self { edits, needs, brake: false, drive: true, says, danger }
     }
 }
@@ -288,30 +288,6 @@ impl Engine {
         Ok(Resolved::new(edits, Needs::Changed, says, Danger::Serious))
     }
 
-    fn resolve_release(&self, early: Early, by: By) -> Result<Resolved, Refusal> {
-        let saved = self.view.daemonset.as_ref().is_some_and(Self::has_saved_strategy);
-        if !saved && !self.is_recorded() && self.lock.foreign_record().is_some() {
-            let says = "the record of the earlier DaemonSet is dropped".to_owned();
-            return Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, Danger::None));
-        }
-        if !saved && !self.is_recorded() {
-            return Err(Refusal::NotNow("it is not adopted: there is nothing to release".into()));
-        }
-        let left = self.left_to_the_controller();
-        if early == Early::Refuse && left > 0 && self.original_is_rolling() {
-            return Err(Refusal::NotNow(format!(
-                "{left} pods are not at the current revision; once released its controller replaces them by itself: \
-                 release early only if that is meant"
-            )));
-        }
-        let says = "released: the original update strategy is restored".to_owned();
-        let danger = match (left, self.original_is_rolling()) {
-            (1.., true) => Danger::Beyond,
-            _ => Danger::Bounded,
-        };
-        Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, danger))
-    }
-
     fn resolve_drive(&self, takeover: Takeover, by: By, now: Timestamp) -> Result<Resolved, Refusal> {
         if !self.is_recorded() {
             return Err(Refusal::NotNow(
@@ -490,17 +466,6 @@ impl Engine {
                 .collect(),
             _ => Vec::new(),
         }
-    }
-
-    fn release_in_words(&self) -> Vec<String> {
-        let mut lines = vec!["Restores the original update strategy and drops the rollout's record.".to_owned()];
-        let left = self.left_to_the_controller();
-        if left > 0 && self.original_is_rolling() {
-            lines.push(format!(
-                "{left} pods are not at the current revision: the controller replaces them by itself then."
-            ));
-        }
-        lines
     }
 
     fn calls_in_words(&self, command: &Command, resolved: &Resolved) -> Vec<String> {

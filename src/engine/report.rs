@@ -86,9 +86,11 @@ impl Engine {
         }
         let rows = || self.assessment.rows();
         let settled = rows().filter(|row| row.in_fleet).all(|row| row.at_target && row.available);
+        let current_is_known = self.is_observed() && self.view.current.is_some();
+        let nothing_to_do = current_is_known && !self.is_under_way();
         if !recorded {
             return match self.strategy() {
-                _ if settled => Phase::Idle,
+                _ if settled || nothing_to_do => Phase::Idle,
                 StrategyKind::RollingUpdate => Phase::Native,
                 StrategyKind::OnDelete => Phase::Held,
             };
@@ -109,7 +111,7 @@ impl Engine {
                 Phase::Preparing
             };
         }
-        if settled {
+        if settled || (nothing_to_do && intent.change.is_none()) {
             return if self.progress.started_at.is_some() { Phase::Complete } else { Phase::Idle };
         }
         let moving = rows().any(|row| is_moving(row.state) && row.in_fleet);
@@ -137,6 +139,11 @@ impl Engine {
             leaked: count(&|row| forward && row.at_target && !row.selected),
             failed: count(&|row| row.state == NodeState::Failed || row.blame == Some(Blame::Suspect)),
             next: self.plan.in_line,
+            misscheduled: u32::try_from(
+                self.assessment.rows().filter(|row| !row.in_fleet && row.pod.is_some()).count(),
+            )
+            .unwrap_or(u32::MAX),
+            removed_by_release: u32::try_from(self.removed_by_release().len()).unwrap_or(u32::MAX),
         }
     }
 
@@ -239,6 +246,7 @@ impl Engine {
             alarms.push(self.template_alarm());
         }
         alarms.extend(self.budget_alarm().filter(|_| recorded));
+        alarms.extend(self.release_alarm(intent).filter(|_| recorded));
         for why in self.lease_failure.iter().chain(&self.write_failure) {
             alarms.push(Alarm::WriteFailing { why: why.clone() });
         }
@@ -309,6 +317,8 @@ impl Engine {
             pod_created_at: pod.map(|pod| self.view.our_time(pod.created_at)),
             restarts: row.restarts,
             eligible: row.in_fleet,
+            ineligible: if row.in_fleet { None } else { self.ineligible_because(row.node) },
+            serves: row.ready,
             selected: row.selected,
             labels: entry.fact.as_ref().map(|fact| fact.labels.clone()).unwrap_or_default(),
             rank: self.plan.rank(row.node),

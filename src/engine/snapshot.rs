@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::Str;
 use super::clocks::NodeClocks;
+use super::eligibility::Ineligible;
 use super::event::{Permission, Right, WatchHealth, Watched};
 use super::facts::{DaemonSetCounters, StrategyKind};
 use super::happening::Happening;
@@ -227,6 +228,10 @@ pub struct Counts {
     pub failed: u32,
     /// Outdated, with nothing in their way but the budget.
     pub next: u32,
+    /// Nodes that should not run the pod and have one: `numberMisscheduled` without those that are only down.
+    pub misscheduled: u32,
+    /// Of these, how many serve at an old revision, or did within five minutes: a release removes their pods for good.
+    pub removed_by_release: u32,
 }
 
 /// The budget, term by term. `charged` = the terms that count.
@@ -334,6 +339,14 @@ pub enum Alarm {
         /// How many nodes wait for it.
         waiting: u32,
     },
+    /// Every node is at the target, and the DaemonSet is not handed back: its controller would delete pods that serve on
+    /// nodes that should not run them any more.
+    ReleaseWaits {
+        /// How many, in words.
+        pods: Str,
+        /// Where, and why their nodes should not run them.
+        nodes: Str,
+    },
     /// The rollout halted.
     Halted {
         /// What happened.
@@ -391,6 +404,10 @@ pub struct NodeView {
     pub restarts: u32,
     /// Whether the node may run the pod at all.
     pub eligible: bool,
+    /// Why it should not run the pod, where it is not eligible and that is known.
+    pub ineligible: Option<Ineligible>,
+    /// Whether its pod is Ready on a Ready node.
+    pub serves: bool,
     /// Whether it matches the selector (true without one).
     pub selected: bool,
     /// Its labels.
@@ -621,6 +638,11 @@ impl Snapshot {
         let (at, watches) = (other.at, other.watches.clone());
         // Everything that grows with the fleet is shared, so this copy is cheap.
         hears_the_same && *other == Self { at, watches, ..self.clone() }
+    }
+
+    /// Whether the DaemonSet is not handed back at the end, because that would cost serving pods.
+    pub fn release_waits(&self) -> bool {
+        self.alarms.iter().any(|alarm| matches!(alarm, Alarm::ReleaseWaits { .. }))
     }
 
     /// The health of one watch.

@@ -9,6 +9,7 @@
 //!
 //! While the answer is awaited nothing but a pause can be confirmed: pausing never waits.
 
+pub(crate) mod budget;
 pub(crate) mod form;
 pub(crate) mod tune;
 
@@ -16,7 +17,8 @@ use crossterm::event::KeyCode;
 use tui_input::Input;
 
 use self::form::Handled;
-pub(crate) use self::form::{Canary, FlipChoice, Form, Image, StepForm, Undo};
+pub(crate) use self::budget::BudgetField;
+pub(crate) use self::form::{AdoptForm, Canary, FlipChoice, Form, Image, StepForm, Undo};
 pub(crate) use self::tune::TuneForm;
 use super::key::Key;
 use super::model::Target;

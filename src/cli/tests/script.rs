@@ -242,6 +242,8 @@ pub(super) fn node(name: &str, state: NodeState) -> NodeView {
         pod_created_at: Some(at(300)),
         restarts: 0,
         eligible: true,
+        ineligible: None,
+        serves: true,
         selected: true,
         labels: Default::default(),
         rank: None,

@@ -143,6 +143,9 @@ impl fmt::Display for Alarm {
             Self::TemplateChanged { by: who, .. } => {
                 write!(f, "the template was changed{} in the middle of the rollout", by(who))
             }
+            Self::ReleaseWaits { pods, nodes } => {
+                write!(f, "every node is updated, the release waits: it would remove {pods} for good, on {nodes}")
+            }
             Self::Halted { why } => write!(f, "halted: {why}"),
             Self::Blind { why } => write!(f, "nothing is started: {why}"),
             Self::WriteFailing { why } => write!(f, "a write keeps failing: {why}"),
@@ -189,6 +192,15 @@ impl fmt::Display for Why<'_> {
                 f.write_str("NotReady")?;
                 since(f)?;
                 f.write_str(", not ours")
+            }
+            (NodeState::Ineligible, _) => {
+                match &node.ineligible {
+                    Some(why) => write!(f, "{why}")?,
+                    None => f.write_str("its node is not there")?,
+                }
+                let serves = if node.serves { "serves" } else { "does not serve" };
+                let which = if node.at_target { "pod" } else { "old pod" };
+                write!(f, "; its {which} {serves}")
             }
             _ => {
                 let said = match (&node.cause, &node.hold) {

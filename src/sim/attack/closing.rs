@@ -35,6 +35,7 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
             Some(Command::Step(Step::Updated(IntOrPercent::Percent(100))))
         }
         _ if !drives => Some(Command::Drive(Takeover::Ask)),
+        Phase::Complete if snapshot.release_waits() => Some(Command::Release(Early::Accept)),
         _ => None,
     }
 }

@@ -1,5 +1,7 @@
 //! Makes random cases. All of one comes from its seed; every kind of fault that there is gets its share.
 
+mod unfit;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
@@ -33,6 +35,9 @@ impl Case {
         let mut scenario = maker.cluster();
         let nodes: Vec<Str> = scenario.nodes.iter().map(|node| node.name.clone()).collect();
         maker.faults(&nodes);
+        if maker.one_in(10) {
+            maker.tainted_for_long(&nodes);
+        }
         let acts = maker.acts(&nodes, scenario.node_grace);
         scenario.faults = std::mem::take(&mut maker.faults);
         scenario.faults.sort_by_key(|(at, _)| *at);

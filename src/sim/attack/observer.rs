@@ -11,7 +11,7 @@
 //! | P6 | at every deletion: the nodes that must pull since their pod was deleted are no more than the pull limit |
 //! | P7 | at every deletion: the record already named the node as taken, so that whoever comes next knows; a pause stays until somebody asks to go on, and a record until it is released; an image is asked for in the record no more often than operators asked |
 //! | P8 | every five seconds: no node waits without a reason; after the calm: the rollout ends |
-//! | P9 | whenever rolldeck saves or restores the strategy: it saves what was there, and restores it to the byte |
+//! | P9 | whenever rolldeck saves or restores the strategy: it saves what was there, and restores it to the byte; whenever it restores it without being asked: no pod serves that this costs |
 //! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown; for all: what was shown and is still so is not forgotten |
 //!
 //! Knowledge takes time to travel, and no promise can be about what nobody could know yet. So every judgement allows for
@@ -25,6 +25,7 @@
 mod judge;
 mod lately;
 mod record;
+mod release;
 mod shown;
 mod strategy;
 
@@ -343,6 +344,7 @@ impl Observer {
             Kind::DaemonSet if here && object.meta.name == self.name => {
                 self.strategy_moves(change);
                 self.check_rebrake(change);
+                self.check_release(change);
                 self.daemon_set_is(object, change.at);
             }
             Kind::Lease if here && *object.meta.name == *self.lease => self.lease_is(object, gone, change.at),

@@ -56,6 +56,8 @@ pub(super) fn node(name: &str) -> NodeView {
         pod_created_at: Some(ago(9 * DAY)),
         restarts: 0,
         eligible: true,
+        ineligible: None,
+        serves: true,
         selected: true,
         labels: [("kubernetes.io/hostname", name), ("line", "line3"), ("topology.kubernetes.io/zone", "munich")]
             .into_iter()
@@ -224,7 +226,15 @@ pub(super) fn running() -> Snapshot {
         revisions: Arc::new([to.clone(), from.clone(), revision("5d8b7c4f9", 13, "v1.8.1", 41, 0)]),
         from: Some(from),
         to: Some(to),
-        counts: Counts { nodes: 120, updated: 31, committed: 35, available: 115, leaked: 0, failed: 1, next: 2 },
+        counts: Counts {
+            nodes: 120,
+            updated: 31,
+            committed: 35,
+            available: 115,
+            failed: 1,
+            next: 2,
+            ..Counts::default()
+        },
         budget: BudgetView {
             max_unavailable: 2,
             max_unavailable_setting: Some(IntOrPercent::Int(2)),
