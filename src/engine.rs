@@ -41,6 +41,7 @@ mod report;
 mod room;
 mod sight;
 pub mod snapshot;
+mod surge;
 pub mod template;
 pub mod time;
 pub mod tuning;

@@ -79,12 +79,11 @@ impl Lab {
 
     /// Adds nodes of these names, each with its pod.
     pub(crate) fn add_nodes(&mut self, names: impl IntoIterator<Item = Str>) {
-        let lab = self;
         for (nth, name) in (1..).zip(names) {
             let labels = [("zone", if nth <= 3 { "canary" } else { "rest" })].into_iter().collect();
             let node = NodeFact { name: name.clone(), labels, ready: ConditionStatus::True, ..NodeFact::default() };
-            lab.nodes.insert(name.clone(), node);
-            lab.create_pod(&name);
+            self.nodes.insert(name.clone(), node);
+            self.create_pod(&name);
         }
     }
 
@@ -95,13 +94,20 @@ impl Lab {
         )
     }
 
+    /// The same with another template than that of `agent:v1`.
+    #[cfg(feature = "console")]
+    pub(crate) fn rolling_with(count: usize, max_unavailable: u32, template: Template) -> Self {
+        let mut lab = Self::rolling(0, max_unavailable);
+        lab.daemonset.template = template;
+        lab.revisions.clear();
+        lab.reconcile();
+        lab.add_nodes((1..=count).map(|nth| Str::from(format!("n{nth}"))));
+        lab.worst_down = 0;
+        lab
+    }
+
     pub(crate) fn set_strategy(&mut self, raw: Value) {
-        self.daemonset.strategy = UpdateStrategy {
-            kind: if raw["type"] == "OnDelete" { StrategyKind::OnDelete } else { StrategyKind::RollingUpdate },
-            max_unavailable: serde_json::from_value(raw["rollingUpdate"]["maxUnavailable"].clone()).ok(),
-            max_surge: None,
-            raw,
-        };
+        self.daemonset.strategy = UpdateStrategy::from_json(raw);
         self.touch_daemonset();
     }
 
@@ -233,6 +239,17 @@ impl Lab {
             self.change_pod(&node, |pod| pod.owner = Some(uid.clone()));
         }
         self.reconcile();
+    }
+
+    /// The pod with this uid changes.
+    pub(crate) fn tell_pod(&mut self, uid: &str, change: impl FnOnce(&mut PodFact)) {
+        self.version += 1;
+        let version = self.version.to_string().into();
+        let pod = self.pods.get_mut(uid).unwrap();
+        change(pod);
+        pod.resource_version = version;
+        let pod = pod.clone();
+        self.log.push(Event::Pod(Box::new(pod)));
     }
 
     pub(crate) fn set_ready(&mut self, node: &str, ready: bool) {

@@ -43,6 +43,12 @@ impl Resolved {
 impl Engine {
     /// Understands a command, or refuses it. Changes nothing.
     pub(crate) fn resolve(&self, command: &Command, now: Timestamp) -> Result<Resolved, Refusal> {
+        let resolved = self.resolve_deed(command, now)?;
+        self.check_surge(command)?;
+        Ok(resolved)
+    }
+
+    fn resolve_deed(&self, command: &Command, now: Timestamp) -> Result<Resolved, Refusal> {
         self.check_loaded(command, now)?;
         self.check_rights(command)?;
         let by = By { by: self.actor(), at: now };
@@ -57,7 +63,7 @@ impl Engine {
             Command::Release(early) => self.resolve_release(*early, by),
             Command::Tune(tuning) => self.resolve_tune(tuning),
             Command::Tuned { tuning, command } => {
-                let mut resolved = self.resolve(command, now)?;
+                let mut resolved = self.resolve_deed(command, now)?;
                 self.check_tuning(tuning)?;
                 resolved.edits.push(Edit::Tune(*tuning));
                 Ok(resolved)
@@ -317,6 +323,7 @@ impl Engine {
         }
         let limits = Limits::of(&self.view, &intent, &self.assessment);
         let mut effects = self.effects_in_words(command, &nodes, &limits);
+        effects.extend(self.surge_in_words(command, limits.max_unavailable));
         effects.extend(self.tuning_in_words(&tuning, &limits));
         if resolved.drive && self.config().role == Role::Driver && self.lock.is_free(now) && !self.lock.holds() {
             effects.push("This console becomes the driver; the rollout moves while it is open.".into());

@@ -39,6 +39,7 @@ impl Engine {
             name: self.config().name.clone(),
             daemonset: self.view.presence,
             strategy: self.strategy(),
+            surge: self.surge(),
             adopted: self.is_adopted(),
             original_strategy: daemonset.and_then(Self::original_strategy).map(|saved| strategy_words(&saved).into()),
             keepers: self.view.keepers.clone(),
@@ -367,15 +368,23 @@ fn image_changes(from: Option<&RevisionView>, to: Option<&RevisionView>) -> Vec<
         .collect()
 }
 
-/// A strategy in words: `RollingUpdate, maxUnavailable 2`, `OnDelete`.
+/// A strategy in words: `RollingUpdate, maxUnavailable 2`, `RollingUpdate, maxSurge 1`, `OnDelete`.
 fn strategy_words(strategy: &serde_json::Value) -> String {
     let kind = strategy["type"].as_str().unwrap_or("RollingUpdate");
-    match &strategy["rollingUpdate"]["maxUnavailable"] {
-        serde_json::Value::Null => kind.to_owned(),
-        _ if kind != "RollingUpdate" => kind.to_owned(),
-        serde_json::Value::String(percent) => format!("{kind}, maxUnavailable {percent}"),
-        count => format!("{kind}, maxUnavailable {count}"),
+    if kind != "RollingUpdate" {
+        return kind.to_owned();
     }
+    let mut words = kind.to_owned();
+    for field in ["maxUnavailable", "maxSurge"] {
+        match &strategy["rollingUpdate"][field] {
+            serde_json::Value::String(percent) if percent != "0%" => words.push_str(&format!(", {field} {percent}")),
+            serde_json::Value::Number(count) if count.as_u64() != Some(0) => {
+                words.push_str(&format!(", {field} {count}"));
+            }
+            _ => {}
+        }
+    }
+    words
 }
 
 impl DriverView {

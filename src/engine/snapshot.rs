@@ -36,6 +36,8 @@ pub struct Snapshot {
     pub daemonset: Presence,
     /// The update strategy in force.
     pub strategy: StrategyKind,
+    /// `maxSurge` as its owner wrote it, where it surges; under `OnDelete` it cannot.
+    pub surge: Option<IntOrPercent>,
     /// Whether rolldeck has taken over pod replacement (`OnDelete` with the original strategy saved).
     pub adopted: bool,
     /// The original strategy as it was saved, in words, while adopted.
@@ -483,6 +485,8 @@ pub enum Hold {
         /// How many may be.
         limit: u32,
     },
+    /// The DaemonSet surges, and nobody has said how many of its nodes may be down instead.
+    NoBudget,
     /// All pull slots are taken.
     PullLimit {
         /// How many are.

@@ -16,8 +16,8 @@ pub(crate) mod tune;
 use crossterm::event::KeyCode;
 use tui_input::Input;
 
-use self::form::Handled;
 pub(crate) use self::budget::BudgetField;
+use self::form::Handled;
 pub(crate) use self::form::{AdoptForm, Canary, FlipChoice, Form, Image, StepForm, Undo};
 pub(crate) use self::tune::TuneForm;
 use super::key::Key;

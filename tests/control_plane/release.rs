@@ -10,12 +10,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::yard::{DS, NODES, Yard, assert_within_budget};
-use crate::support::control_plane::eventually;
 use crate::support::program::text;
 
 const V2: &str = "agent=registry.test/agent:v2";
 const QUIET: Duration = Duration::from_secs(5);
-const SOON: Duration = Duration::from_secs(60);
 
 fn taint(yard: &Yard, node: &str, taints: &Value) {
     let path = format!("/api/v1/nodes/{node}");
@@ -35,16 +33,8 @@ fn the_end_of_a_rollout_removes_no_serving_pod() {
     for node in &tainted {
         taint(&yard, node, &json!([{"key": "m", "value": "x", "effect": "NoSchedule"}]));
     }
-    eventually("the controller wants fifteen", SOON, || {
-        eprintln!(
-            "{} {}",
-            yard.daemon_set()["status"],
-            yard.sandbox.admin().get(&format!("/api/v1/nodes/{}", yard.nodes[15])).ok()["spec"]
-        );
-        std::thread::sleep(QUIET);
-        (yard.daemon_set()["status"]["desiredNumberScheduled"] == 15).then_some(())
-    });
-
+    // Its controller does not count them out before something else wakes it: 1.36 looks at a node that was tainted only
+    // where a pod is to be made or removed.
     let mut driver = operator.drive(DS, &["--image", V2, "--to", "100%"]);
     yard.until("fifteen serve v2", |witness| witness.serving(":v2").len() == 15);
     driver.until("the release waits: it would remove 5 serving pods for good");

@@ -271,6 +271,7 @@ pub(super) fn rollout() -> Snapshot {
         name: "agent".into(),
         daemonset: Presence::Present,
         strategy: StrategyKind::OnDelete,
+        surge: None,
         adopted: true,
         original_strategy: Some("RollingUpdate 10%".into()),
         keepers: [].into(),

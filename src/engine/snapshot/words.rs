@@ -100,6 +100,7 @@ impl fmt::Display for Hold {
             Self::NodeDown => f.write_str("node down"),
             Self::Cordoned => f.write_str("cordoned"),
             Self::Budget { used, limit } => write!(f, "budget: {used} of {limit} down"),
+            Self::NoBudget => f.write_str("it surges: name a budget first"),
             Self::PullLimit { used, limit } => write!(f, "pull limit: {used} of {limit}"),
             Self::Unproven { node } => write!(f, "trouble on {node}"),
             Self::RecordFull => f.write_str("waits: the record holds no more names of nodes in progress"),

@@ -122,6 +122,7 @@ pub(super) fn loading() -> Snapshot {
         name: "ipc-agent".into(),
         daemonset: Presence::Loading,
         strategy: StrategyKind::RollingUpdate,
+        surge: None,
         adopted: false,
         original_strategy: None,
         keepers: [].into(),
