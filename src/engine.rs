@@ -32,6 +32,7 @@ mod machine;
 mod operate;
 mod outcome;
 pub mod ownership;
+mod placement;
 mod plan;
 pub mod quantity;
 pub mod record;

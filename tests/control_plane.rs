@@ -18,10 +18,12 @@ mod control_plane {
     mod driving;
     mod gitops;
     mod hollow;
+    mod idle;
     mod judge;
     mod quarantine;
     mod release;
     mod same_answers;
     mod smoke;
+    mod surge;
     mod yard;
 }

@@ -62,6 +62,9 @@ pub(crate) struct Status<'a> {
     halt: Option<&'a Halt>,
     started_at: Option<Timestamp>,
     strategy: &'static str,
+    /// `maxSurge` as its owner wrote it, where it surges.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_surge: Option<IntOrPercent>,
     adopted: bool,
     original_strategy: Option<&'a str>,
     managed_by: Vec<ManagedBy<'a>>,
@@ -116,6 +119,7 @@ impl<'a> Status<'a> {
             halt: snapshot.halt.as_ref(),
             started_at: snapshot.started_at,
             strategy: strategy(snapshot.strategy),
+            max_surge: snapshot.surge,
             adopted: snapshot.adopted,
             original_strategy: snapshot.original_strategy.as_deref(),
             managed_by: snapshot.keepers.iter().map(ManagedBy::new).collect(),
@@ -550,6 +554,7 @@ struct FleetItem<'a> {
     ready: u32,
     updated: u32,
     available: u32,
+    misscheduled: u32,
     strategy: &'a str,
     state: String,
     driven_by: String,
@@ -557,7 +562,7 @@ struct FleetItem<'a> {
 
 impl<'a> FleetItem<'a> {
     fn new(row: &'a FleetRow) -> Self {
-        let DaemonSetCounters { desired, current, ready, updated, available, .. } = row.counters;
+        let DaemonSetCounters { desired, current, ready, updated, available, misscheduled } = row.counters;
         Self {
             namespace: &row.namespace,
             name: &row.name,
@@ -566,6 +571,7 @@ impl<'a> FleetItem<'a> {
             ready,
             updated,
             available,
+            misscheduled,
             strategy: &row.strategy,
             state: row.state.to_string(),
             driven_by: row.driven_by.to_string(),

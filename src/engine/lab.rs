@@ -278,6 +278,16 @@ impl Lab {
         self.log.push(Event::Lease(Box::new(lease.clone())));
     }
 
+    /// The pod of a node goes, and none comes.
+    pub(crate) fn remove_pod(&mut self, node: &str) {
+        let gone: Vec<Str> =
+            self.pods.values().filter(|pod| pod.node.as_deref() == Some(node)).map(|pod| pod.uid.clone()).collect();
+        for uid in gone {
+            self.pods.remove(&uid);
+            self.log.push(Event::PodGone(uid, None));
+        }
+    }
+
     /// Gives a node these taints and no others.
     pub(crate) fn set_taints(&mut self, node: &str, taints: &[(&str, &str, TaintEffect)]) {
         let taint = |(key, value, effect): &(&str, &str, TaintEffect)| Taint {

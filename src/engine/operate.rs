@@ -323,7 +323,10 @@ impl Engine {
         }
         let limits = Limits::of(&self.view, &intent, &self.assessment);
         let mut effects = self.effects_in_words(command, &nodes, &limits);
+        let placement = self.placement_of(&intent);
+        effects.extend(placement.in_words());
         effects.extend(self.surge_in_words(command, limits.max_unavailable));
+        effects.extend(self.disruption_budgets_in_words(command));
         effects.extend(self.tuning_in_words(&tuning, &limits));
         if resolved.drive && self.config().role == Role::Driver && self.lock.is_free(now) && !self.lock.holds() {
             effects.push("This console becomes the driver; the rollout moves while it is open.".into());
@@ -337,7 +340,7 @@ impl Engine {
             warnings: self.warnings(command),
             nodes: nodes.into(),
             calls: self.calls_in_words(command, &resolved),
-            danger: resolved.danger,
+            danger: resolved.danger.max(placement.danger()),
         })
     }
 
@@ -365,16 +368,15 @@ impl Engine {
         })
     }
 
-    /// The fleet as it would be with the earlier revision as target.
-    fn going_back(&self, intent: &Intent) -> Assessment {
-        let Some(Change::Revision(target)) = &intent.change else { return Assessment::default() };
-        self.assessment.with(|row| {
-            let pod = row.pod.and_then(|pod| self.view.pod(pod));
-            let at_target = pod.is_some_and(|pod| pod.fact.revision.as_ref() == Some(target));
-            let live = pod.is_some_and(|pod| pod.fact.deletion_at.is_none());
-            row.replaceable = (row.replaceable || row.at_target) && !at_target && live && row.should_run;
-            row.at_target = at_target;
-            row.committed = row.in_fleet && !row.replaceable;
+    /// What bypasses PodDisruptionBudgets says so before the first pod goes.
+    fn disruption_budgets_in_words(&self, command: &Command) -> Option<String> {
+        let first = match command {
+            Command::Step(_) => Limits::of(&self.view, &self.intent(), &self.assessment).allowed == 0,
+            Command::Undo { .. } => true,
+            _ => false,
+        };
+        first.then(|| {
+            "Pods are deleted, not evicted: PodDisruptionBudgets are bypassed, as its own controller does.".into()
         })
     }
 
