@@ -18,12 +18,15 @@ mod control_plane {
     mod driving;
     mod gitops;
     mod hollow;
+    mod idle;
     mod judge;
     mod quarantine;
     mod refused;
+    mod release;
     mod same_answers;
     mod smoke;
     mod templates;
     mod suspects;
+    mod surge;
     mod yard;
 }

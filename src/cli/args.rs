@@ -388,7 +388,8 @@ pub(crate) struct ReleaseArgs {
     /// The DaemonSet: `ds/NAME`, or just NAME
     #[arg(value_name = "ds/NAME")]
     pub(crate) name: DaemonSetName,
-    /// Release although nodes are not at the target: the controller then replaces the rest by itself
+    /// Release although the controller then replaces or removes pods by itself: those that are not at the target, and
+    /// serving ones on nodes that should not run them any more
     #[arg(long)]
     pub(crate) early: bool,
     #[command(flatten)]

@@ -70,6 +70,9 @@ pub(crate) struct Status<'a> {
     comparisons: Vec<Compared<'a>>,
     started_at: Option<Timestamp>,
     strategy: &'static str,
+    /// `maxSurge` as its owner wrote it, where it surges.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_surge: Option<IntOrPercent>,
     adopted: bool,
     original_strategy: Option<&'a str>,
     managed_by: Vec<ManagedBy<'a>>,
@@ -126,6 +129,7 @@ impl<'a> Status<'a> {
             comparisons: snapshot.comparisons.iter().map(Compared::new).collect(),
             started_at: snapshot.started_at,
             strategy: strategy(snapshot.strategy),
+            max_surge: snapshot.surge,
             adopted: snapshot.adopted,
             original_strategy: snapshot.original_strategy.as_deref(),
             managed_by: snapshot.keepers.iter().map(ManagedBy::new).collect(),
@@ -337,6 +341,7 @@ impl AlarmLine {
             Alarm::DeletionRefused { .. } => "deletionRefused",
             Alarm::ControllerIdle { .. } => "controllerIdle",
             Alarm::SiteOutage(_) => "siteOutage",
+            Alarm::ReleaseWaits { .. } => "releaseWaits",
             Alarm::Halted { .. } => "halted",
             Alarm::Blind { .. } => "blind",
             Alarm::WriteFailing { .. } => "writeFailing",
@@ -432,6 +437,11 @@ pub(crate) struct Node<'a> {
     /// How it stands, if it went down after its update.
     #[serde(skip_serializing_if = "Option::is_none")]
     suspect: Option<Suspect>,
+    /// Why the node should not run the pod, where it should not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ineligible: Option<String>,
+    /// Whether its pod is Ready on a Ready node.
+    serves: bool,
     selected: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     clock_skew_millis: Option<i64>,
@@ -459,6 +469,8 @@ impl<'a> Node<'a> {
             restarts: node.restarts,
             restarted: node.restarted,
             suspect: node.suspect.map(|suspect| Suspect::new(suspect, at)),
+            ineligible: node.ineligible.as_ref().map(ToString::to_string),
+            serves: node.serves,
             selected: node.selected,
             clock_skew_millis: node.clock_skew_millis,
             uncounted_until: node.uncounted_until,
@@ -599,6 +611,7 @@ struct FleetItem<'a> {
     ready: u32,
     updated: u32,
     available: u32,
+    misscheduled: u32,
     strategy: &'a str,
     state: String,
     driven_by: String,
@@ -606,7 +619,7 @@ struct FleetItem<'a> {
 
 impl<'a> FleetItem<'a> {
     fn new(row: &'a FleetRow) -> Self {
-        let DaemonSetCounters { desired, current, ready, updated, available, .. } = row.counters;
+        let DaemonSetCounters { desired, current, ready, updated, available, misscheduled } = row.counters;
         Self {
             namespace: &row.namespace,
             name: &row.name,
@@ -615,6 +628,7 @@ impl<'a> FleetItem<'a> {
             ready,
             updated,
             available,
+            misscheduled,
             strategy: &row.strategy,
             state: row.state.to_string(),
             driven_by: row.driven_by.to_string(),

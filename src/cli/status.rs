@@ -87,17 +87,8 @@ async fn with_events(rollout: &Rollout, snapshot: Arc<Snapshot>) -> Arc<Snapshot
 
 /// Says that a rollout was not over in time.
 pub(crate) fn out_of_time(snapshot: &Snapshot, patience: Duration) -> CliError {
-    let counts = snapshot.counts;
-    CliError::new(
-        Kind::TimedOut,
-        format!(
-            "not over after {} s: {}, {} of {} updated",
-            patience.as_secs(),
-            snapshot.doing(),
-            counts.updated,
-            counts.nodes
-        ),
-    )
+    let (doing, progress) = (snapshot.doing(), snapshot.progress());
+    CliError::new(Kind::TimedOut, format!("not over after {} s: {doing}, {progress}", patience.as_secs()))
 }
 
 /// Follows a rollout until it is over: complete, halted, or the DaemonSet gone.
@@ -141,20 +132,16 @@ pub(crate) fn standing(snapshot: &Snapshot) -> Exit {
     match snapshot.phase {
         Phase::Halted => Exit::Halted,
         _ if counts.failed > 0 => Exit::Halted,
-        Phase::Idle | Phase::Complete => Exit::Done,
+        Phase::Complete => Exit::Done,
+        Phase::Idle if counts.available == counts.nodes => Exit::Done,
         Phase::Native if counts.updated == counts.nodes => Exit::Done,
         _ => Exit::Incomplete,
     }
 }
 
 fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
-    let Snapshot { namespace, name, counts, budget, .. } = snapshot;
-    let mut lines = vec![format!(
-        "{namespace}/{name} on {context}: {}, {} of {} updated",
-        snapshot.doing(),
-        counts.updated,
-        counts.nodes
-    )];
+    let Snapshot { namespace, name, budget, .. } = snapshot;
+    let mut lines = vec![format!("{namespace}/{name} on {context}: {}, {}", snapshot.doing(), snapshot.progress())];
     let mut say = |label: &str, text: String| lines.push(format!("  {label:<8} {text}"));
     for alarm in &snapshot.alarms {
         say("ALARM", alarm.to_string());
@@ -191,7 +178,7 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     for unwritten in unwritten(snapshot) {
         say("audit", unwritten.to_string());
     }
-    for line in trouble(snapshot) {
+    for line in trouble(snapshot).into_iter().chain(misscheduled(snapshot)) {
         say(line.0, line.1);
     }
     for way in ways_out(context, snapshot) {
@@ -215,7 +202,7 @@ fn trouble(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
     let mut groups: BTreeMap<(NodeState, String), Vec<&NodeView>> = BTreeMap::new();
     for node in snapshot.nodes.iter() {
         let why = match (node.state, &node.cause, node.blame) {
-            (NodeState::NodeDown, _, Some(blame)) => blame.to_string(),
+            (NodeState::NodeDown, _, Some(blame)) => snapshot.budget.called(blame).to_owned(),
             (NodeState::Failed | NodeState::NodeDown, Some(cause), _) => cause.to_string(),
             (NodeState::Failed | NodeState::NodeDown, None, _) => "cause not known".to_owned(),
             (_, Some(cause), _) => cause.to_string(),
@@ -233,11 +220,27 @@ fn trouble(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
                 NodeState::NodeDown => "down",
                 _ => "trouble",
             };
-            let named = nodes.iter().take(NAMED).map(|node| &*node.name).collect::<Vec<_>>().join(" ");
-            let more = if nodes.len() > NAMED { " …" } else { "" };
-            (label, format!("{} {why}: {named}{more}", nodes.len()))
+            (label, format!("{} {why}: {}", nodes.len(), some_of(&nodes)))
         })
         .collect()
+}
+
+/// Pods on nodes that should not run them, by reason, a line each.
+fn misscheduled(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
+    let mut groups: BTreeMap<String, Vec<&NodeView>> = BTreeMap::new();
+    for node in snapshot.nodes.iter().filter(|node| node.state == NodeState::Ineligible && node.pod.is_some()) {
+        groups.entry(Why { node, at: snapshot.at }.to_string()).or_default().push(node);
+    }
+    let line = |(why, nodes): (String, Vec<&NodeView>)| {
+        ("unwanted", format!("{} not eligible, {why}: {}", nodes.len(), some_of(&nodes)))
+    };
+    groups.into_iter().map(line).collect()
+}
+
+/// The first few nodes by name.
+fn some_of(nodes: &[&NodeView]) -> String {
+    let named = nodes.iter().take(NAMED).map(|node| &*node.name).collect::<Vec<_>>().join(" ");
+    if nodes.len() > NAMED { format!("{named} …") } else { named }
 }
 
 fn node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {

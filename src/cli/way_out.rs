@@ -44,6 +44,7 @@ pub(crate) fn ways_out(context: &str, snapshot: &Snapshot) -> Vec<WayOut> {
             Alarm::BudgetUsedUp { used, .. } => {
                 offer(&format!("tune --max-unavailable {}", used + 1), "raise the budget: the next node may go");
             }
+            Alarm::ReleaseWaits { .. } => offer("release --early", "release all the same: these pods are removed"),
             Alarm::RecordUnreadable { .. } => offer("release", "drop the record and restore the strategy"),
             Alarm::Rebraked { .. } => offer("tune --on-flip report", "pause at the next flip instead"),
             Alarm::TargetUncertain { .. } => offer("step", "let a node be updated: its pod tells"),

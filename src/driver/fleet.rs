@@ -204,12 +204,13 @@ impl Known {
     fn row(&self, daemonset: &LeanDaemonSet, now: Timestamp, us: &Identity) -> FleetRow {
         let key = (daemonset.namespace.clone(), Str::from(lease_name(&daemonset.name)));
         let lease = self.leases.get(&key);
+        let driven = lease.is_some_and(|lease| lease.driver(now).is_some());
         FleetRow {
             namespace: daemonset.namespace.clone(),
             name: daemonset.name.clone(),
             counters: daemonset.counters,
             strategy: strategy_words(daemonset),
-            state: state(daemonset, lease.and_then(|lease| lease.record_of(daemonset))),
+            state: state(daemonset, lease.and_then(|lease| lease.record_of(daemonset)), driven),
             driven_by: self.driven_by(daemonset, lease.filter(|lease| lease.driver(now).is_some()), us),
         }
     }
@@ -237,18 +238,24 @@ fn strategy_words(daemonset: &LeanDaemonSet) -> String {
     }
 }
 
-/// A DaemonSet's state, from what its controller counts and what its record says.
-fn state(daemonset: &LeanDaemonSet, record: Option<&Record>) -> FleetState {
-    let DaemonSetCounters { desired, updated, available, .. } = daemonset.counters;
+/// A DaemonSet's state, from what its controller counts and what its record says. It says the same as the rollout itself
+/// does, as far as counters tell: a pod that is missing or not available is outdated in neither.
+fn state(daemonset: &LeanDaemonSet, record: Option<&Record>, driven: bool) -> FleetState {
+    let DaemonSetCounters { desired, current, updated, available, misscheduled, .. } = daemonset.counters;
     let unavailable = desired.saturating_sub(available);
-    let outdated = desired.saturating_sub(updated);
+    // A node without a pod is not among `updated` either; what is missing is not what is old.
+    let outdated = current.saturating_sub(updated);
+    let at_rest = |idle: FleetState| match (unavailable, misscheduled) {
+        (0, 0) => idle,
+        (0, misscheduled) => FleetState::Misscheduled(misscheduled),
+        (unavailable, _) => FleetState::Degraded(unavailable),
+    };
     let Some(record) = record else {
         return match (daemonset.strategy, daemonset.adopted) {
             (StrategyKind::RollingUpdate, _) if outdated > 0 || !daemonset.observed => FleetState::Rolling,
-            _ if unavailable > 0 => FleetState::Degraded(unavailable),
-            (StrategyKind::OnDelete, true) => FleetState::Adopted,
-            (StrategyKind::OnDelete, false) if outdated > 0 => FleetState::Held,
-            _ => FleetState::UpToDate,
+            (StrategyKind::OnDelete, _) if outdated > 0 => FleetState::Held,
+            (StrategyKind::OnDelete, true) => at_rest(FleetState::Adopted),
+            _ => at_rest(FleetState::UpToDate),
         };
     };
     let intent = &record.intent;
@@ -262,15 +269,21 @@ fn state(daemonset: &LeanDaemonSet, record: Option<&Record>) -> FleetState {
         Direction::Forward => intent.partition.of(desired, Rounding::Down).min(desired),
         Direction::Back => 0,
     };
-    // Which nodes a selector leaves out cannot be told from counters: what moves shows as unavailable pods.
-    let may_move = outdated > keep && (intent.selector.is_none() || intent.direction() == Direction::Back);
-    match (outdated, unavailable) {
-        _ if may_move || unavailable > 0 || intent.change.is_some() => FleetState::Rolling,
-        (1.., _) => FleetState::Held,
-        (0, _) => FleetState::Adopted,
+    // Which nodes a selector leaves out cannot be told from counters; what moves is in the record, and what is old and
+    // unavailable by itself may wait for good.
+    let may_move = outdated.saturating_sub(unavailable) > keep
+        && driven
+        && (intent.selector.is_none() || intent.direction() == Direction::Back);
+    let moves = !record.progress.taken.is_empty() || intent.change.is_some();
+    match outdated {
+        _ if may_move || moves => FleetState::Rolling,
+        0 => at_rest(FleetState::Adopted),
+        _ => FleetState::Held,
     }
 }
 
+#[cfg(test)]
+mod agreement;
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -329,7 +342,7 @@ mod tests {
         };
         let shown = |uid| {
             let (lease, daemonset) = (paused(uid), daemonset(5, 20));
-            state(&daemonset, lease.record_of(&daemonset)).to_string()
+            state(&daemonset, lease.record_of(&daemonset), true).to_string()
         };
         assert_eq!((shown(Some("uid")), shown(None)), ("paused by ada".to_owned(), "paused by ada".to_owned()));
         assert!(!shown(Some("earlier")).starts_with("paused"));
@@ -364,7 +377,7 @@ mod tests {
             ("halted and resumed", daemonset(20, 20), Some(&resumed), "adopted"),
             ("paused", daemonset(3, 20), Some(&paused), "paused by ada"),
         ] {
-            assert_eq!(state(&daemonset, record).to_string(), want, "{story}");
+            assert_eq!(state(&daemonset, record, true).to_string(), want, "{story}");
         }
     }
 

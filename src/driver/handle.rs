@@ -140,6 +140,9 @@ pub enum FleetState {
     Halted(String),
     /// Unavailable pods, with no rollout under way: how many.
     Degraded(u32),
+    /// All that should run are available, with no rollout under way; so many pods are on nodes that should not run them,
+    /// or that are down.
+    Misscheduled(u32),
     /// Its rollout is paused; the words say by whom.
     Paused(String),
     /// Pods are being replaced, by us or by its controller.
@@ -175,11 +178,12 @@ impl FleetState {
         match self {
             Self::Halted(_) => 0,
             Self::Degraded(_) => 1,
-            Self::Paused(_) => 2,
-            Self::Rolling => 3,
-            Self::Held => 4,
-            Self::Adopted => 5,
-            Self::UpToDate => 6,
+            Self::Misscheduled(_) => 2,
+            Self::Paused(_) => 3,
+            Self::Rolling => 4,
+            Self::Held => 5,
+            Self::Adopted => 6,
+            Self::UpToDate => 7,
         }
     }
 }
@@ -189,6 +193,7 @@ impl fmt::Display for FleetState {
         match self {
             Self::Halted(why) => write!(f, "halted: {why}"),
             Self::Degraded(unavailable) => write!(f, "{unavailable} unavailable"),
+            Self::Misscheduled(pods) => write!(f, "{pods} misscheduled"),
             Self::Paused(by) => write!(f, "paused {by}"),
             Self::Rolling => f.write_str("rolling out"),
             Self::Held => f.write_str("held"),

@@ -24,6 +24,8 @@ pub(crate) struct Question<'a> {
     pub(crate) target: Option<&'a Str>,
     pub(crate) intent: &'a Intent,
     pub(crate) progress: &'a Progress,
+    /// Whether anything is being rolled out: where nothing is, nobody is unavailable because of it.
+    pub(crate) under_way: bool,
     /// Pods whose deletion was sent and is not yet seen, by uid.
     pub(crate) deleting: &'a dyn Fn(&str) -> bool,
     pub(crate) now: Timestamp,
@@ -43,6 +45,8 @@ pub(crate) struct Row {
     pub(crate) in_fleet: bool,
     pub(crate) should_run: bool,
     pub(crate) at_target: bool,
+    /// It has a pod at another revision than the target, be it one that goes.
+    pub(crate) old: bool,
     pub(crate) available: bool,
     /// Its pod is Ready, whether for long enough or not: it serves.
     pub(crate) ready: bool,
@@ -161,6 +165,10 @@ pub(super) struct Assessor<'a> {
 struct OnNode<'a> {
     live: Option<&'a PodEntry>,
     going: Option<&'a PodEntry>,
+    /// A new one beside it, while a controller that surges waits for that to be available (kubernetes-facts §2.3).
+    coming: Option<&'a PodEntry>,
+    /// There is more than one live pod: its controller deletes all but one.
+    surplus: bool,
     /// The one that counts: the live one, else the one that goes.
     counts: Option<PodIx>,
     being_deleted: bool,
@@ -169,7 +177,8 @@ struct OnNode<'a> {
 impl<'a> Assessor<'a> {
     fn row(&mut self, ix: NodeIx, entry: &NodeEntry) -> Option<Row> {
         self.changes_at = None;
-        let pods = self.sort_out(ix);
+        let clock = entry.fact.as_ref().and_then(|fact| fact.clock_skew_millis);
+        let pods = self.sort_out(ix, clock);
         let seen = pods.live.or(pods.going);
         let in_fleet = if self.nodes_visible { entry.eligibility.in_fleet } else { seen.is_some() };
         if !in_fleet && seen.is_none() {
@@ -179,27 +188,32 @@ impl<'a> Assessor<'a> {
         let down = fact.is_some_and(|fact| fact.ready != ConditionStatus::True);
         let replaced = pods.being_deleted || pods.live.is_none();
         let at_target = !replaced && pods.live.is_some_and(|pod| self.is_at_target(pod));
-        let clock = fact.and_then(|fact| fact.clock_skew_millis);
         let available = !down && !replaced && pods.live.is_some_and(|pod| self.is_available(pod, at_target, clock));
-        let failed = if at_target && !down {
-            pods.live.and_then(|pod| self.failure_of(pod, available, clock, entry.back_at()))
-        } else {
-            None
+        // Where a new pod comes up beside the old one that serves, how it goes is what there is to say.
+        let shown = OnNode { live: pods.coming.or(pods.live), ..pods };
+        let shown_at_target = at_target || pods.coming.is_some();
+        let shown_available = available && pods.coming.is_none();
+        let failed = match shown.live.filter(|_| shown_at_target && !down) {
+            Some(pod) => self.failure_of(pod, shown_available, clock, entry.back_at()),
+            None => None,
         };
         let uncounted_until = pods.live.filter(|_| available).and_then(|pod| self.uncounted_until(pod, clock));
         let absence = if in_fleet && !down && seen.is_none() { self.absence(entry) } else { None };
         let state = match &absence {
             Some(absence) if absence.failed => NodeState::Failed,
-            _ => self.state(in_fleet, down, at_target, available, failed.is_some(), &pods),
+            _ => self.state(in_fleet, down, shown_at_target, shown_available, failed.is_some(), &shown),
         };
         let put_there = self.put_there(at_target, pods.live);
-        let blame = (in_fleet && !available)
-            .then(|| self.blame((&entry.name, fact), (down, at_target, replaced, put_there), pods.live));
+        let blame = (in_fleet && !available).then(|| match (self.question.under_way || pods.being_deleted, down) {
+            (true, _) => self.blame((&entry.name, fact), (down, at_target, replaced, put_there), pods.live),
+            (false, true) => Blame::Node,
+            (false, false) => Blame::PreExisting,
+        });
         let restarted = if at_target && !down { self.restarted(pods.live, clock) } else { None };
         let state = watched_state(state, restarted);
-        let image = self.image(entry, pods.live, at_target, replaced);
+        let image = self.image(entry, shown.live, shown_at_target, replaced);
         let unreplaced = absence.as_ref().is_some_and(|absence| absence.trouble);
-        let cause = failed.or(absence.and_then(|absence| absence.cause)).or_else(|| self.cause(fact, down, &pods));
+        let cause = failed.or(absence.and_then(|absence| absence.cause)).or_else(|| self.cause(fact, down, &shown));
         let excused = self.question.progress.excused.contains(&entry.name);
         let selected = self
             .question
@@ -214,12 +228,13 @@ impl<'a> Assessor<'a> {
             cause,
             uncounted_until,
             changes_at: self.changes_at,
-            since: self.since(state, entry, &pods),
+            since: self.since(state, entry, &shown),
             pod: pods.counts,
             restarts: seen.map_or(0, restarts),
             in_fleet,
             should_run: if self.nodes_visible { entry.eligibility.should_run } else { in_fleet },
             at_target,
+            old: seen.is_some_and(|pod| self.question.target.is_some() && !self.is_at_target(pod)),
             available,
             ready: !down && !replaced && pods.live.is_some_and(|pod| pod.fact.ready),
             selected,
@@ -230,9 +245,10 @@ impl<'a> Assessor<'a> {
                 && !down
                 && !replaced
                 && !at_target
+                && !pods.surplus
                 && pods.going.is_none(),
-            committed: in_fleet && (at_target || replaced || pods.going.is_some()),
-            pulls: self.pulls(in_fleet, blame, at_target, replaced, image, pods.live),
+            committed: in_fleet && (shown_at_target || replaced || pods.going.is_some()),
+            pulls: self.pulls(in_fleet, blame, shown_at_target, replaced, image, shown.live),
             failure: !excused && state == NodeState::Failed,
             unreplaced: !excused && unreplaced,
             updated: put_there || blame == Some(Blame::Suspect),
@@ -248,16 +264,29 @@ impl<'a> Assessor<'a> {
         })
     }
 
-    fn sort_out(&self, ix: NodeIx) -> OnNode<'a> {
+    /// Of several live pods the newest counts; but as long as it is not available, the oldest that is: that one serves.
+    fn sort_out(&mut self, ix: NodeIx, clock: Option<i64>) -> OnNode<'a> {
         let view = self.view;
         let mut live: Option<(PodIx, &PodEntry)> = None;
         let mut going = live;
+        let mut alive = 0;
         for (at, pod) in view.pods_on(ix) {
             let slot = if pod.fact.deletion_at.is_none() { &mut live } else { &mut going };
+            alive += u32::from(pod.fact.deletion_at.is_none());
             let newer =
                 |known: &PodEntry| (known.fact.created_at, &known.fact.uid) < (pod.fact.created_at, &pod.fact.uid);
             if slot.is_none_or(|(_, known)| newer(known)) {
                 *slot = Some((at, pod));
+            }
+        }
+        let mut coming = None;
+        if let Some((_, newest)) = live.filter(|_| alive > 1) {
+            let at_target = self.is_at_target(newest);
+            if !self.is_available(newest, at_target, clock)
+                && let Some(serving) = self.oldest_available(ix, clock)
+            {
+                coming = Some(newest).filter(|_| at_target);
+                live = Some(serving);
             }
         }
         let being_deleted = live.is_some_and(|(_, pod)| (self.question.deleting)(&pod.fact.uid));
@@ -265,12 +294,27 @@ impl<'a> Assessor<'a> {
             counts: live.or(going).map(|(at, _)| at),
             live: live.map(|(_, pod)| pod),
             going: going.map(|(_, pod)| pod),
+            coming,
+            surplus: alive > 1,
             being_deleted,
         }
     }
 
     pub(super) fn our_time(&self, at: Timestamp) -> Timestamp {
         self.view.our_time(at)
+    }
+
+    fn oldest_available(&mut self, ix: NodeIx, clock: Option<i64>) -> Option<(PodIx, &'a PodEntry)> {
+        let view = self.view;
+        let mut oldest: Option<(PodIx, &PodEntry)> = None;
+        for (at, pod) in view.pods_on(ix).filter(|(_, pod)| pod.fact.deletion_at.is_none()) {
+            let age = |pod: &PodEntry| (pod.fact.created_at, pod.fact.name.clone());
+            let at_target = self.is_at_target(pod);
+            if oldest.is_none_or(|(_, known)| age(pod) < age(known)) && self.is_available(pod, at_target, clock) {
+                oldest = Some((at, pod));
+            }
+        }
+        oldest
     }
 
     fn is_at_target(&self, pod: &PodEntry) -> bool {

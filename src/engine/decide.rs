@@ -26,7 +26,7 @@ use super::view::NodeIx;
 use super::{Role, Str};
 
 /// Who acts when the driver does something by itself.
-const OURSELVES: &str = "rolldeck";
+pub(crate) const OURSELVES: &str = "rolldeck";
 
 impl Engine {
     pub(crate) fn decide_now(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
@@ -93,6 +93,7 @@ impl Engine {
             self.lock.want = Want::No;
             return;
         }
+        self.call_off_release(&intent);
         self.notice_adoption(&intent, now);
         self.follow_template(&intent, now);
         if self.config().role == Role::Driver {
@@ -236,9 +237,11 @@ impl Engine {
             // What comes next starts from here.
             self.progress.origin.clone_from(&intent.target);
         } else {
-            self.tell_complete();
             let by = By { by: OURSELVES.into(), at: now };
-            self.edit(None, Edit::Complete { target: intent.target.clone(), by });
+            if !self.release_must_wait(&by) {
+                self.tell_complete();
+                self.edit(None, Edit::Complete { target: intent.target.clone(), by });
+            }
         }
     }
 
@@ -333,7 +336,12 @@ impl Engine {
         if intent.handover.is_some() || self.lock.want == Want::No {
             return None;
         }
-        if intent.releasing.is_some() {
+        if let Some(by) = &intent.releasing {
+            // What was recorded may have been called off, and that not be saved yet.
+            let stands = self.recorded_intent().is_some_and(|intent| intent.releasing.is_some());
+            if !stands || self.release_must_wait(by) {
+                return None;
+            }
             let Some(saved) = Self::original_strategy(daemonset) else { return self.tidying() };
             // Whoever set it back meanwhile is to have it as they set it.
             let rolling = daemonset.strategy.kind == StrategyKind::RollingUpdate;

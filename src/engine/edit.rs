@@ -31,6 +31,8 @@ pub(crate) enum Edit {
     Hold(Paused),
     /// By itself: hand the DaemonSet back, as every node has this revision.
     Complete { target: Option<Str>, by: By },
+    /// By itself: what was to be handed back by itself is not, or not yet.
+    CallOffRelease(By),
     /// How many pods stay at the old revision.
     Partition(IntOrPercent),
     /// Which nodes may be updated.
@@ -106,6 +108,7 @@ impl Edit {
                     intent.releasing.get_or_insert_with(|| by.clone());
                 }
             }
+            Self::CallOffRelease(by) => drop(intent.releasing.take_if(|releasing| releasing == by)),
             Self::Partition(partition) => {
                 intent.partition = *partition;
                 if let Some(asked) = &mut intent.asked {

@@ -99,12 +99,11 @@ impl Lab {
 
     /// Adds nodes of these names, each with its pod.
     pub(crate) fn add_nodes(&mut self, names: impl IntoIterator<Item = Str>) {
-        let lab = self;
         for (nth, name) in (1..).zip(names) {
             let labels = [("zone", if nth <= 3 { "canary" } else { "rest" })].into_iter().collect();
             let node = NodeFact { name: name.clone(), labels, ready: ConditionStatus::True, ..NodeFact::default() };
-            lab.nodes.insert(name.clone(), node);
-            lab.create_pod(&name);
+            self.nodes.insert(name.clone(), node);
+            self.create_pod(&name);
         }
     }
 
@@ -115,13 +114,20 @@ impl Lab {
         )
     }
 
+    /// The same with another template than that of `agent:v1`.
+    #[cfg(feature = "console")]
+    pub(crate) fn rolling_with(count: usize, max_unavailable: u32, template: Template) -> Self {
+        let mut lab = Self::rolling(0, max_unavailable);
+        lab.daemonset.template = template;
+        lab.revisions.clear();
+        lab.reconcile();
+        lab.add_nodes((1..=count).map(|nth| Str::from(format!("n{nth}"))));
+        lab.worst_down = 0;
+        lab
+    }
+
     pub(crate) fn set_strategy(&mut self, raw: Value) {
-        self.daemonset.strategy = UpdateStrategy {
-            kind: if raw["type"] == "OnDelete" { StrategyKind::OnDelete } else { StrategyKind::RollingUpdate },
-            max_unavailable: serde_json::from_value(raw["rollingUpdate"]["maxUnavailable"].clone()).ok(),
-            max_surge: None,
-            raw,
-        };
+        self.daemonset.strategy = UpdateStrategy::from_json(raw);
         self.touch_daemonset();
     }
 
@@ -287,6 +293,17 @@ impl Lab {
         self.reconcile();
     }
 
+    /// The pod with this uid changes.
+    pub(crate) fn tell_pod(&mut self, uid: &str, change: impl FnOnce(&mut PodFact)) {
+        self.version += 1;
+        let version = self.version.to_string().into();
+        let pod = self.pods.get_mut(uid).unwrap();
+        change(pod);
+        pod.resource_version = version;
+        let pod = pod.clone();
+        self.log.push(Event::Pod(Box::new(pod)));
+    }
+
     pub(crate) fn set_ready(&mut self, node: &str, ready: bool) {
         let now = self.now;
         self.change_pod(node, |pod| {
@@ -302,6 +319,37 @@ impl Lab {
         fact.ready_since = Some(self.now);
         self.log.push(Event::Node(Box::new(fact.clone())));
         self.set_ready(node, ready);
+    }
+
+    /// Everybody hears of the lease as it is now: somebody else wrote it.
+    pub(crate) fn tell_lease(&mut self) {
+        self.version += 1;
+        let version = self.version.to_string().into();
+        let lease = self.lease.as_mut().unwrap();
+        lease.resource_version = version;
+        self.log.push(Event::Lease(Box::new(lease.clone())));
+    }
+
+    /// The pod of a node goes, and none comes.
+    pub(crate) fn remove_pod(&mut self, node: &str) {
+        let gone: Vec<Str> =
+            self.pods.values().filter(|pod| pod.node.as_deref() == Some(node)).map(|pod| pod.uid.clone()).collect();
+        for uid in gone {
+            self.pods.remove(&uid);
+            self.log.push(Event::PodGone(uid, None));
+        }
+    }
+
+    /// Gives a node these taints and no others.
+    pub(crate) fn set_taints(&mut self, node: &str, taints: &[(&str, &str, TaintEffect)]) {
+        let taint = |(key, value, effect): &(&str, &str, TaintEffect)| Taint {
+            key: (*key).into(),
+            value: (*value).into(),
+            effect: *effect,
+        };
+        let fact = self.nodes.get_mut(node).unwrap();
+        fact.taints = taints.iter().map(taint).collect();
+        self.log.push(Event::Node(Box::new(fact.clone())));
     }
 
     fn measure(&mut self) {

@@ -472,11 +472,19 @@ impl Engine {
             touched.all = true;
             self.basis = Some(Basis::of(target.as_ref(), &intent, &self.progress));
         }
-        let deletions = &self.deletions;
-        let deleting = |uid: &str| deletions.contains_key(uid);
-        let question =
-            Question { target: target.as_ref(), intent: &intent, progress: &self.progress, deleting: &deleting, now };
-        self.assessment.refresh(&self.view, &touched, &question);
+        let mut under_way = self.is_under_way();
+        loop {
+            let deletions = &self.deletions;
+            let deleting = |uid: &str| deletions.contains_key(uid);
+            let (target, progress) = (target.as_ref(), &self.progress);
+            let question = Question { target, intent: &intent, progress, under_way, deleting: &deleting, now };
+            self.assessment.refresh(&self.view, &touched, &question);
+            // It follows from the rows, and whose fault an unavailable node is follows from it.
+            if self.is_under_way() == under_way {
+                break;
+            }
+            (under_way, touched.all) = (!under_way, true);
+        }
         self.judge_suspects(&intent, now);
         let mut limits = Limits::of(&self.view, &intent, &self.assessment);
         limits.room_for_names = self.room_for_names(&intent, limits.max_unavailable);
@@ -492,6 +500,12 @@ impl Engine {
             Plan::of(&self.assessment, &limits, &self.budget, &intent, &obstacles, self.natural_ranks(), &nodes);
         self.dirty = false;
         self.fresh_until = self.wake_at();
+    }
+
+    /// Whether anything is being rolled out, by us or by the DaemonSet's own controller: a rollout has begun, or some node
+    /// of the fleet has a pod that is not at the target.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.progress.started_at.is_some() || self.assessment.rows().any(|row| row.in_fleet && row.old)
     }
 
     /// The record as it will be once all edits are saved.
@@ -570,24 +584,6 @@ impl Engine {
     /// The strategy that a release would restore, as it was saved.
     pub(crate) fn original_strategy(daemonset: &DaemonSetFact) -> Option<serde_json::Value> {
         serde_json::from_str(daemonset.annotations.get(ORIGINAL_STRATEGY)?).ok()
-    }
-
-    /// Whether the strategy that a release restores lets the controller replace pods.
-    pub(crate) fn original_is_rolling(&self) -> bool {
-        let saved = self.view.daemonset.as_ref().and_then(Self::original_strategy);
-        saved.is_none_or(|saved| saved["type"].as_str() != Some("OnDelete"))
-    }
-
-    /// How many pods the controller would replace by itself: those that are not at the present template's revision.
-    pub(crate) fn left_to_the_controller(&self) -> u32 {
-        // Where it is not certain which revision is current, every pod may be replaced.
-        let current = self.view.current.as_ref().filter(|_| self.view.current_is_certain());
-        let old = self.assessment.rows().filter(|row| {
-            let pod = row.pod.and_then(|pod| self.view.pod(pod));
-            row.in_fleet
-                && pod.is_some_and(|pod| pod.fact.deletion_at.is_none() && pod.fact.revision.as_ref() != current)
-        });
-        u32::try_from(old.count()).unwrap_or(u32::MAX)
     }
 
     pub(crate) fn name(&self, row: &Row) -> Str {

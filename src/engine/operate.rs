@@ -37,7 +37,7 @@ pub(crate) struct Resolved {
 }
 
 impl Resolved {
-    fn new(edits: Vec<Edit>, needs: Needs, says: String, danger: Danger) -> Self {
+    pub(crate) fn new(edits: Vec<Edit>, needs: Needs, says: String, danger: Danger) -> Self {
         Self { edits, needs, brake: false, drive: true, says, danger, change: None }
     }
 }
@@ -45,6 +45,12 @@ impl Resolved {
 impl Engine {
     /// Understands a command, or refuses it. Changes nothing.
     pub(crate) fn resolve(&self, command: &Command, now: Timestamp) -> Result<Resolved, Refusal> {
+        let resolved = self.resolve_deed(command, now)?;
+        self.check_surge(command)?;
+        Ok(resolved)
+    }
+
+    fn resolve_deed(&self, command: &Command, now: Timestamp) -> Result<Resolved, Refusal> {
         self.check_loaded(command, now)?;
         self.check_rights(command)?;
         let by = By { by: self.actor(), at: now };
@@ -59,7 +65,7 @@ impl Engine {
             Command::Release(early) => self.resolve_release(*early, by),
             Command::Tune(tuning) => self.resolve_tune(tuning),
             Command::Tuned { tuning, command } => {
-                let mut resolved = self.resolve(command, now)?;
+                let mut resolved = self.resolve_deed(command, now)?;
                 self.check_tuning(tuning)?;
                 resolved.edits.push(Edit::Tune(*tuning));
                 Ok(resolved)
@@ -289,30 +295,6 @@ impl Engine {
         Ok(self.resolve_change(Change::Revision(chosen.hash.clone()), says, now))
     }
 
-    fn resolve_release(&self, early: Early, by: By) -> Result<Resolved, Refusal> {
-        let saved = self.view.daemonset.as_ref().is_some_and(Self::has_saved_strategy);
-        if !saved && !self.is_recorded() && self.lock.foreign_record().is_some() {
-            let says = "the record of the earlier DaemonSet is dropped".to_owned();
-            return Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, Danger::None));
-        }
-        if !saved && !self.is_recorded() {
-            return Err(Refusal::NotNow("it is not adopted: there is nothing to release".into()));
-        }
-        let left = self.left_to_the_controller();
-        if early == Early::Refuse && left > 0 && self.original_is_rolling() {
-            return Err(Refusal::NotNow(format!(
-                "{left} pods are not at the current revision; once released its controller replaces them by itself: \
-                 release early only if that is meant"
-            )));
-        }
-        let says = "released: the original update strategy is restored".to_owned();
-        let danger = match (left, self.original_is_rolling()) {
-            (1.., true) => Danger::Beyond,
-            _ => Danger::Bounded,
-        };
-        Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, danger))
-    }
-
     fn resolve_drive(&self, takeover: Takeover, by: By, now: Timestamp) -> Result<Resolved, Refusal> {
         if !self.is_recorded() {
             return Err(Refusal::NotNow(
@@ -346,6 +328,10 @@ impl Engine {
         }
         let limits = Limits::of(&self.view, &intent, &self.assessment);
         let mut effects = self.effects_in_words(command, &nodes, &limits);
+        let placement = self.placement_of(&intent);
+        effects.extend(placement.in_words());
+        effects.extend(self.surge_in_words(command, limits.max_unavailable));
+        effects.extend(self.disruption_budgets_in_words(command));
         effects.extend(self.tuning_in_words(&tuning, &limits));
         if resolved.drive && self.config().role == Role::Driver && self.lock.is_free(now) && !self.lock.holds() {
             effects.push("This console becomes the driver; the rollout moves while it is open.".into());
@@ -359,7 +345,7 @@ impl Engine {
             warnings: self.warnings(command),
             nodes: nodes.into(),
             calls: self.calls_in_words(command, &resolved),
-            danger: resolved.danger,
+            danger: resolved.danger.max(placement.danger()),
         })
     }
 
@@ -389,16 +375,15 @@ impl Engine {
         })
     }
 
-    /// The fleet as it would be with the earlier revision as target.
-    fn going_back(&self, intent: &Intent) -> Assessment {
-        let Some(Change::Revision(target)) = &intent.change else { return Assessment::default() };
-        self.assessment.with(|row| {
-            let pod = row.pod.and_then(|pod| self.view.pod(pod));
-            let at_target = pod.is_some_and(|pod| pod.fact.revision.as_ref() == Some(target));
-            let live = pod.is_some_and(|pod| pod.fact.deletion_at.is_none());
-            row.replaceable = (row.replaceable || row.at_target) && !at_target && live && row.should_run;
-            row.at_target = at_target;
-            row.committed = row.in_fleet && !row.replaceable;
+    /// What bypasses PodDisruptionBudgets says so before the first pod goes.
+    fn disruption_budgets_in_words(&self, command: &Command) -> Option<String> {
+        let first = match command {
+            Command::Step(_) => Limits::of(&self.view, &self.intent(), &self.assessment).allowed == 0,
+            Command::Undo { .. } => true,
+            _ => false,
+        };
+        first.then(|| {
+            "Pods are deleted, not evicted: PodDisruptionBudgets are bypassed, as its own controller does.".into()
         })
     }
 
@@ -500,17 +485,6 @@ impl Engine {
                 .collect(),
             _ => Vec::new(),
         }
-    }
-
-    fn release_in_words(&self) -> Vec<String> {
-        let mut lines = vec!["Restores the original update strategy and drops the rollout's record.".to_owned()];
-        let left = self.left_to_the_controller();
-        if left > 0 && self.original_is_rolling() {
-            lines.push(format!(
-                "{left} pods are not at the current revision: the controller replaces them by itself then."
-            ));
-        }
-        lines
     }
 
     fn calls_in_words(&self, command: &Command, resolved: &Resolved) -> Vec<String> {

@@ -34,6 +34,11 @@ impl Retry {
         *self = Self::default();
     }
 
+    /// Whether the last write failed, or may have.
+    pub(crate) fn is_retrying(&self) -> bool {
+        self.failures > 0
+    }
+
     pub(crate) fn failed(&mut self, error: &EffectError, now: Timestamp) {
         self.failures = self.failures.saturating_add(1);
         let grown = RETRY.0.saturating_mul(1 << self.failures.min(8)).min(RETRY.1);

@@ -9,6 +9,7 @@ use super::assess::{Assessment, Row};
 use super::quantity::{IntOrPercent, Rounding};
 use super::record::{Direction, Intent};
 use super::snapshot::{Blame, BudgetView, Hold, ImageState, NodeState, RestartsView, SiteOutage};
+use super::surge::lacks_budget;
 use super::view::{NodeIx, View};
 
 /// The limits of a rollout, resolved to counts.
@@ -23,6 +24,8 @@ pub(crate) struct Limits {
     pub(crate) allowed: u32,
     /// Bytes of the record that are left for names of nodes in progress.
     pub(crate) room_for_names: usize,
+    /// The DaemonSet surges, and nobody has said how many nodes may be down instead: none may.
+    pub(crate) lacks_budget: bool,
 }
 
 impl Limits {
@@ -33,6 +36,8 @@ impl Limits {
     pub(crate) fn of(view: &View, intent: &Intent, assessment: &Assessment) -> Self {
         let own = view.daemonset.as_ref().and_then(|daemonset| daemonset.strategy.max_unavailable);
         let own = own.filter(|own| own.of(assessment.desired, Rounding::Up) > 0);
+        let lacks_budget = view.daemonset.as_ref().is_some_and(|daemonset| lacks_budget(daemonset, intent));
+        let own = if lacks_budget { Some(IntOrPercent::Int(0)) } else { own };
         let setting = intent.budgets.max_unavailable.or(own).unwrap_or(IntOrPercent::Int(1));
         let max_unavailable = setting.of(assessment.desired, Rounding::Up);
         let max_pulling =
@@ -49,6 +54,7 @@ impl Limits {
             keep,
             allowed,
             room_for_names: usize::MAX,
+            lacks_budget,
         }
     }
 }
@@ -191,6 +197,7 @@ impl Plan {
             trouble: trouble.filter(|_| !back).map(nodes.name),
             strict: budget.strict,
             room_for_names: limits.room_for_names,
+            lacks_budget: limits.lacks_budget,
         };
         sort_candidates(&mut candidates, proven || back, natural, obstacles);
         plan.line = candidates.iter().map(|row| row.node).collect();
@@ -235,6 +242,7 @@ struct Line {
     trouble: Option<Str>,
     strict: bool,
     room_for_names: usize,
+    lacks_budget: bool,
 }
 
 /// Whether old pods that are down already may be replaced. They are never free: until the image is proven somewhere,
@@ -262,7 +270,10 @@ impl Line {
         let cost = u32::from(!is_charged(row, self.strict));
         // A pod that serves is not taken beyond the budget, even where it does not count as available yet.
         if (cost > 0 || row.ready) && self.charged + cost > self.max_unavailable {
-            return Hold::Budget { used: self.charged, limit: self.max_unavailable };
+            return match self.lacks_budget {
+                true => Hold::NoBudget,
+                false => Hold::Budget { used: self.charged, limit: self.max_unavailable },
+            };
         }
         // What the rollout itself broke can only get better.
         let may_recover = !row.available && row.blame != Some(Blame::Rollout);

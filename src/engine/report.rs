@@ -39,6 +39,7 @@ impl Engine {
             name: self.config().name.clone(),
             daemonset: self.view.presence,
             strategy: self.strategy(),
+            surge: self.surge(),
             adopted: self.is_adopted(),
             original_strategy: daemonset.and_then(Self::original_strategy).map(|saved| strategy_words(&saved).into()),
             keepers: self.view.keepers.clone(),
@@ -88,9 +89,11 @@ impl Engine {
         }
         let rows = || self.assessment.rows();
         let settled = rows().filter(|row| row.in_fleet).all(Row::is_settled);
+        let current_is_known = self.is_observed() && self.view.current.is_some();
+        let nothing_to_do = current_is_known && !self.is_under_way();
         if !recorded {
             return match self.strategy() {
-                _ if settled => Phase::Idle,
+                _ if settled || nothing_to_do => Phase::Idle,
                 StrategyKind::RollingUpdate => Phase::Native,
                 StrategyKind::OnDelete => Phase::Held,
             };
@@ -112,7 +115,7 @@ impl Engine {
                 Phase::Preparing
             };
         }
-        if settled {
+        if settled || (nothing_to_do && intent.change.is_none()) {
             let began = self.progress.started_at.is_some();
             return match began {
                 true if !self.view.current_is_certain() => Phase::Preparing,
@@ -145,6 +148,11 @@ impl Engine {
             leaked: count(&|row| forward && row.at_target && !row.selected),
             failed: count(&|row| row.state == NodeState::Failed || self.judgement.has_failed(row.node)),
             next: self.plan.in_line,
+            misscheduled: u32::try_from(
+                self.assessment.rows().filter(|row| !row.in_fleet && row.pod.is_some()).count(),
+            )
+            .unwrap_or(u32::MAX),
+            removed_by_release: u32::try_from(self.removed_by_release().len()).unwrap_or(u32::MAX),
         }
     }
 
@@ -251,6 +259,7 @@ impl Engine {
         alarms.extend(self.refused_alarm().filter(|_| recorded));
         alarms.extend(self.judgement.outages.iter().cloned().map(Alarm::SiteOutage));
         alarms.extend(self.budget_alarm().filter(|_| recorded));
+        alarms.extend(self.release_alarm(intent).filter(|_| recorded));
         for why in self.lease_failure.iter().chain(&self.write_failure) {
             alarms.push(Alarm::WriteFailing { why: why.clone() });
         }
@@ -331,6 +340,8 @@ impl Engine {
             restarted: row.restarted,
             suspect: self.judgement.verdicts.get(&row.node).copied(),
             eligible: row.in_fleet,
+            ineligible: if row.in_fleet { None } else { self.ineligible_because(row.node) },
+            serves: row.ready,
             selected: row.selected,
             labels: entry.fact.as_ref().map(|fact| fact.labels.clone()).unwrap_or_default(),
             rank: self.plan.rank(row.node),
@@ -380,15 +391,23 @@ fn image_changes(from: Option<&RevisionView>, to: Option<&RevisionView>) -> Vec<
         .collect()
 }
 
-/// A strategy in words: `RollingUpdate, maxUnavailable 2`, `OnDelete`.
+/// A strategy in words: `RollingUpdate, maxUnavailable 2`, `RollingUpdate, maxSurge 1`, `OnDelete`.
 fn strategy_words(strategy: &serde_json::Value) -> String {
     let kind = strategy["type"].as_str().unwrap_or("RollingUpdate");
-    match &strategy["rollingUpdate"]["maxUnavailable"] {
-        serde_json::Value::Null => kind.to_owned(),
-        _ if kind != "RollingUpdate" => kind.to_owned(),
-        serde_json::Value::String(percent) => format!("{kind}, maxUnavailable {percent}"),
-        count => format!("{kind}, maxUnavailable {count}"),
+    if kind != "RollingUpdate" {
+        return kind.to_owned();
     }
+    let mut words = kind.to_owned();
+    for field in ["maxUnavailable", "maxSurge"] {
+        match &strategy["rollingUpdate"][field] {
+            serde_json::Value::String(percent) if percent != "0%" => words.push_str(&format!(", {field} {percent}")),
+            serde_json::Value::Number(count) if count.as_u64() != Some(0) => {
+                words.push_str(&format!(", {field} {count}"));
+            }
+            _ => {}
+        }
+    }
+    words
 }
 
 impl DriverView {

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use super::Str;
 use super::clocks::NodeClocks;
+use super::eligibility::Ineligible;
 use super::event::{Permission, Right, WatchHealth, Watched};
 use super::facts::{DaemonSetCounters, StrategyKind};
 use super::happening::Happening;
@@ -38,6 +39,8 @@ pub struct Snapshot {
     pub daemonset: Presence,
     /// The update strategy in force.
     pub strategy: StrategyKind,
+    /// `maxSurge` as its owner wrote it, where it surges; under `OnDelete` it cannot.
+    pub surge: Option<IntOrPercent>,
     /// Whether rolldeck has taken over pod replacement (`OnDelete` with the original strategy saved).
     pub adopted: bool,
     /// The original strategy as it was saved, in words, while adopted.
@@ -234,6 +237,10 @@ pub struct Counts {
     pub failed: u32,
     /// Outdated, with nothing in their way but the budget.
     pub next: u32,
+    /// Nodes that should not run the pod and have one: `numberMisscheduled` without those that are only down.
+    pub misscheduled: u32,
+    /// Of these, how many serve at an old revision, or did within five minutes: a release removes their pods for good.
+    pub removed_by_release: u32,
 }
 
 /// The budget, term by term. `charged` = the terms that count.
@@ -369,6 +376,14 @@ pub enum Alarm {
     },
     /// A site is down, updated nodes and others together: nothing serving is taken there until they are back.
     SiteOutage(SiteOutage),
+    /// Every node is at the target, and the DaemonSet is not handed back: its controller would delete pods that serve on
+    /// nodes that should not run them any more.
+    ReleaseWaits {
+        /// How many, in words.
+        pods: Str,
+        /// Where, and why their nodes should not run them.
+        nodes: Str,
+    },
     /// The rollout halted.
     Halted {
         /// What happened.
@@ -430,6 +445,10 @@ pub struct NodeView {
     pub suspect: Option<SuspectView>,
     /// Whether the node may run the pod at all.
     pub eligible: bool,
+    /// Why it should not run the pod, where it is not eligible and that is known.
+    pub ineligible: Option<Ineligible>,
+    /// Whether its pod is Ready on a Ready node.
+    pub serves: bool,
     /// Whether it matches the selector (true without one).
     pub selected: bool,
     /// Its labels.
@@ -505,6 +524,8 @@ pub enum Hold {
         /// How many may be.
         limit: u32,
     },
+    /// The DaemonSet surges, and nobody has said how many of its nodes may be down instead.
+    NoBudget,
     /// All pull slots are taken.
     PullLimit {
         /// How many are.
@@ -687,6 +708,11 @@ impl Snapshot {
         let (at, watches) = (other.at, other.watches.clone());
         // Everything that grows with the fleet is shared, so this copy is cheap.
         hears_the_same && *other == Self { at, watches, ..self.clone() }
+    }
+
+    /// Whether the DaemonSet is not handed back at the end, because that would cost serving pods.
+    pub fn release_waits(&self) -> bool {
+        self.alarms.iter().any(|alarm| matches!(alarm, Alarm::ReleaseWaits { .. }))
     }
 
     /// The health of one watch.

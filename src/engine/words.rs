@@ -17,7 +17,7 @@ use super::image::version_of;
 use super::person_of;
 use super::record::{Direction, Finish, OnFailure, OnFlip};
 use super::snapshot::{
-    BudgetView, DriverView, ImageChange, Phase, PlanView, Replacer, RevisionView, Snapshot, WatchView,
+    Blame, BudgetView, DriverView, ImageChange, NodeState, Phase, PlanView, Replacer, RevisionView, Snapshot, WatchView,
 };
 use super::time::{Humane, Timestamp};
 use super::tuning::Span;
@@ -53,6 +53,15 @@ impl Snapshot {
         Freshness(self)
     }
 
+    /// How far it is: `31 of 120 updated`; where nothing is rolled out `117 of 120 available`.
+    pub fn progress(&self) -> String {
+        let Snapshot { counts, .. } = self;
+        match self.phase {
+            Phase::Idle => format!("{} of {} available", counts.available, counts.nodes),
+            _ => format!("{} of {} updated", counts.updated, counts.nodes),
+        }
+    }
+
     /// Whether there is something being rolled out: a target that differs from what nodes have.
     pub fn has_change(&self) -> bool {
         match (&self.from, &self.to) {
@@ -86,6 +95,21 @@ impl fmt::Display for Doing<'_> {
                 Some(asked) => write!(f, "preparing: {asked} is asked for, not made yet"),
                 None => f.write_str("preparing"),
             },
+            Phase::Complete if snapshot.release_waits() => f.write_str("complete, the release waits"),
+            Phase::Idle => {
+                let down = snapshot.nodes.iter().filter(|node| node.state == NodeState::NodeDown).count();
+                let unavailable = snapshot.counts.nodes.saturating_sub(snapshot.counts.available) as usize;
+                let nodes = |count: usize| if count == 1 { "node" } else { "nodes" };
+                f.write_str("idle")?;
+                if down > 0 {
+                    write!(f, ", {down} {} down", nodes(down))?;
+                }
+                match (down, unavailable.saturating_sub(down)) {
+                    (_, 0) => Ok(()),
+                    (0, others) => write!(f, ", {others} {} unavailable", nodes(others)),
+                    (_, others) => write!(f, ", {others} more unavailable"),
+                }
+            }
             phase => write!(f, "{phase}"),
         }
     }
@@ -259,6 +283,17 @@ impl fmt::Display for Freshness<'_> {
 }
 
 impl BudgetView {
+    /// What is called by whose fault a node is unavailable, the same in the sum and in each row.
+    pub fn called(&self, blame: Blame) -> &'static str {
+        match (blame, self.replaced_by) {
+            (Blame::Rollout, Replacer::Rolldeck) => "ours",
+            (Blame::Rollout, Replacer::Controller) => "by its controller",
+            (Blame::Suspect, _) => "suspect",
+            (Blame::Node, _) => "node",
+            (Blame::PreExisting, _) => "pre-existing",
+        }
+    }
+
     /// Nodes that are down and not charged to the rollout.
     pub fn not_ours(&self) -> u32 {
         self.node + self.pre_existing
@@ -269,12 +304,9 @@ impl BudgetView {
 impl fmt::Display for BudgetView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "down {} of {}", self.charged, self.max_unavailable)?;
-        let ours = match self.replaced_by {
-            Replacer::Rolldeck => "ours",
-            Replacer::Controller => "by its controller",
-        };
-        let ours = [(self.rollout, ours), (self.suspect, "suspect")];
-        let others = [(self.node, "node"), (self.pre_existing, "pre-existing")];
+        let term = |count: u32, blame: Blame| (count, self.called(blame));
+        let ours = [term(self.rollout, Blame::Rollout), term(self.suspect, Blame::Suspect)];
+        let others = [term(self.node, Blame::Node), term(self.pre_existing, Blame::PreExisting)];
         let mut lead = ": ";
         let charged = ours.iter().chain(others.iter().filter(|_| self.strict));
         for (count, word) in charged.filter(|(count, _)| *count > 0) {

@@ -330,7 +330,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         name: "release",
         keys: &[char('R')],
         label: "release",
-        help: "hand it back to its controller, with its original update strategy",
+        help: "hand it back to its controller, with its original update strategy; names the pods that costs",
         guard: Guard::Write(Danger::Serious),
         needs: &[Right::PatchDaemonSet],
         footer: Some(8),

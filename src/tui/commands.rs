@@ -7,7 +7,7 @@ use crate::driver::DrivenBy;
 use crate::engine::command::{Command, Early, Takeover};
 use crate::engine::snapshot::DriverView;
 
-use super::dialog::{Canary, Dialog, FlipChoice, Form, Image, StepForm, TuneForm, Undo};
+use super::dialog::{AdoptForm, Canary, Dialog, Form, Image, StepForm, TuneForm, Undo};
 use super::list::Move;
 use super::model::{ARMED_FOR, Access, FleetPage, Model, Overlay, Page, RolloutPage, Sort, Target, Tone};
 use super::palette::Prompt;
@@ -292,8 +292,8 @@ pub(crate) fn resume(model: &mut Model, _: &str) -> Effects {
 }
 
 pub(crate) fn adopt(model: &mut Model, _: &str) -> Effects {
-    match model.rollout().and_then(|page| page.snapshot()).map(|snapshot| FlipChoice::of(snapshot)) {
-        Some(flip) => dialog(model, Form::Adopt(flip)),
+    match model.rollout().and_then(|page| page.snapshot()).map(|snapshot| AdoptForm::of(snapshot)) {
+        Some(form) => dialog(model, Form::Adopt(form)),
         None => Vec::new(),
     }
 }
@@ -340,10 +340,10 @@ pub(crate) fn undo(model: &mut Model, to: &str) -> Effects {
 }
 
 pub(crate) fn release(model: &mut Model, _: &str) -> Effects {
-    let all = model
-        .rollout()
-        .and_then(|page| page.snapshot())
-        .is_some_and(|snapshot| snapshot.counts.committed == snapshot.counts.nodes || !snapshot.has_change());
+    let all = model.rollout().and_then(|page| page.snapshot()).is_some_and(|snapshot| {
+        let counts = &snapshot.counts;
+        (counts.committed == counts.nodes || !snapshot.has_change()) && counts.removed_by_release == 0
+    });
     let early = if all { Early::Refuse } else { Early::Accept };
     dialog(model, Form::Plain { title: "Release", command: Command::Release(early) })
 }

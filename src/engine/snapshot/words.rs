@@ -105,6 +105,7 @@ impl fmt::Display for Hold {
             Self::NodeDown => f.write_str("node down"),
             Self::Cordoned => f.write_str("cordoned"),
             Self::Budget { used, limit } => write!(f, "budget: {used} of {limit} down"),
+            Self::NoBudget => f.write_str("it surges: name a budget first"),
             Self::PullLimit { used, limit } => write!(f, "pull limit: {used} of {limit}"),
             Self::Unproven { node } => write!(f, "trouble on {node}"),
             Self::RecordFull => f.write_str("waits: the record holds no more names of nodes in progress"),
@@ -171,6 +172,9 @@ impl fmt::Display for Alarm {
                     (nodes, _) => write!(f, " {nodes} nodes have no pod"),
                 }
             }
+            Self::ReleaseWaits { pods, nodes } => {
+                write!(f, "every node is updated, the release waits: it would remove {pods} for good, on {nodes}")
+            }
             Self::Halted { why } => write!(f, "halted: {why}"),
             Self::Blind { why } => write!(f, "nothing is started: {why}"),
             Self::WriteFailing { why } => write!(f, "a write keeps failing: {why}"),
@@ -218,6 +222,15 @@ impl fmt::Display for Why<'_> {
                 f.write_str("NotReady")?;
                 since(f)?;
                 f.write_str(", not ours")
+            }
+            (NodeState::Ineligible, _) => {
+                match &node.ineligible {
+                    Some(why) => write!(f, "{why}")?,
+                    None => f.write_str("its node is not there")?,
+                }
+                let serves = if node.serves { "serves" } else { "does not serve" };
+                let which = if node.at_target { "pod" } else { "old pod" };
+                write!(f, "; its {which} {serves}")
             }
             _ => {
                 let mut said = match (&node.cause, &node.hold) {

@@ -5,7 +5,8 @@ use std::fmt;
 use super::case::{Act, Case, Trip};
 use crate::engine::event::Watched;
 use crate::engine::facts::StrategyKind;
-use crate::sim::world::scenario::{ClusterFault, Fault, FleetFault};
+use crate::engine::quantity::IntOrPercent;
+use crate::sim::world::scenario::{ClusterFault, DaemonSetPlan, Fault, FleetFault};
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $words:literal,)*) => {
@@ -74,6 +75,8 @@ kinds! {
     ImagesPinned = "images rewritten to digests",
     /// Somebody else set the strategy back.
     Flipped = "strategy flipped back",
+    /// The DaemonSet surges.
+    Surges = "DaemonSet surges",
     /// Somebody else changed `maxUnavailable`.
     BudgetEdited = "maxUnavailable edited",
     /// The record was edited by hand.
@@ -171,6 +174,10 @@ impl Faults {
     /// What a case lays down beforehand; what depends on how it goes is counted where it strikes.
     pub(super) fn laid_down(case: &Case) -> Self {
         let mut faults = Self::default();
+        let surges = |plan: &DaemonSetPlan| plan.max_surge != IntOrPercent::Int(0);
+        if case.scenario.daemon_sets.iter().any(surges) {
+            faults.count(FaultKind::Surges);
+        }
         for (_, fault) in &case.scenario.faults {
             if let Some(kind) = of_world(fault) {
                 faults.count(kind);

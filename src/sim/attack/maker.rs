@@ -6,6 +6,9 @@ mod refusals;
 
 mod suspects;
 
+mod surging;
+mod unfit;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
@@ -32,14 +35,22 @@ const LINKS: [u64; 3] = [1_000_000, 10_000_000, 100_000_000];
 impl Case {
     /// The case of a seed.
     pub fn random(seed: u64) -> Self {
-        let mut maker =
-            Maker { rng: fastrand::Rng::with_seed(seed), faults: Vec::new(), calm: Duration::ZERO, joined: 0 };
+        let mut maker = Maker {
+            rng: fastrand::Rng::with_seed(seed),
+            faults: Vec::new(),
+            calm: Duration::ZERO,
+            joined: 0,
+            surges: false,
+        };
         maker.calm = Duration::from_secs(maker.rng.u64(60..400));
         let bad_images = ["agent:missing", "agent:denied", "agent:crash", suspects::UNSTEADY].map(Str::from).into();
         let mut scenario = maker.cluster();
         let nodes: Vec<Str> = scenario.nodes.iter().map(|node| node.name.clone()).collect();
         maker.faults(&nodes);
         maker.template_policies();
+        if maker.one_in(10) {
+            maker.tainted_for_long(&nodes);
+        }
         let mut acts = maker.acts(&nodes, scenario.node_grace);
         acts.extend(maker.refusals(&nodes));
         acts.sort_by_key(|(at, _)| *at);
@@ -58,6 +69,8 @@ struct Maker {
     calm: Duration,
     /// How many nodes join.
     joined: u32,
+    /// Its DaemonSet surges.
+    surges: bool,
 }
 
 impl Maker {
@@ -104,6 +117,7 @@ impl Maker {
         plan.grace_secs = self.rng.u32(1..12);
         plan.strategy = if self.one_in(5) { StrategyKind::OnDelete } else { StrategyKind::RollingUpdate };
         plan.tolerates = if self.one_in(2) { Tolerates::Everything } else { Tolerates::Nothing };
+        self.surge(&mut plan, scenario.controller);
         scenario.with_daemon_set(plan)
     }
 
@@ -498,7 +512,8 @@ impl Maker {
             _ => "agent:v2",
         };
         let image: Option<ImageRef> = image.parse().ok();
-        Command::SetImage(image.into_iter().map(|image| ("agent".to_owned(), image)).collect())
+        let images = image.into_iter().map(|image| ("agent".to_owned(), image)).collect();
+        self.with_budget(Command::SetImage(images))
     }
 
     fn selection(&mut self) -> Command {

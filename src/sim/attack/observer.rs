@@ -3,7 +3,7 @@
 //!
 //! | promise | how it is checked |
 //! |---|---|
-//! | P1 | at every deletion: the nodes that served when rolldeck deleted their pod, and have not served for `minReadySeconds` and the soak time since, are no more than the budget |
+//! | P1 | at every deletion: the nodes that served when rolldeck deleted their pod, and have not served for `minReadySeconds` and the soak time since, are no more than the budget; of a DaemonSet that surges none, unless somebody named a budget |
 //! | P2 | at every deletion going forward: the node matches the selector; no fewer old pods are left than the partition keeps; it goes back only to what was asked back to |
 //! | P3 | at every deletion: a rollout is recorded and not paused; when a `pause` is said to be done: the strategy is `OnDelete`; a strategy that was set back is in the record as long as somebody drives, and where it is to be reported it is not set again in silence; a change that was refused leaves it paused |
 //! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold none is in image trouble or in a crash loop; no other node's pod is refused or missing for long; no pod there restarted twice lately after it had been ready |
@@ -11,7 +11,7 @@
 //! | P6 | at every deletion: the nodes that must pull since their pod was deleted are no more than the pull limit |
 //! | P7 | at every deletion: the record already named the node as taken, so that whoever comes next knows; a pause stays until somebody asks to go on, and a record until it is released; an image is asked for in the record no more often than operators asked |
 //! | P8 | every five seconds: no node waits without a reason, and whoever is next goes; after the calm: the rollout ends |
-//! | P9 | whenever rolldeck saves or restores the strategy: it saves what was there, and restores it to the byte; nothing of ours is left when it is released |
+//! | P9 | whenever rolldeck saves or restores the strategy: it saves what was there, and restores it to the byte; nothing of ours is left when it is released; whenever it restores it without being asked: no pod serves that this costs |
 //! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown; for all: what was shown and is still so is not forgotten |
 //!
 //! Knowledge takes time to travel, and no promise can be about what nobody could know yet. So every judgement allows for
@@ -27,6 +27,7 @@ mod absent;
 mod judge;
 mod lately;
 mod record;
+mod release;
 mod shown;
 mod strategy;
 mod suspects;
@@ -387,6 +388,7 @@ impl Observer {
             Kind::DaemonSet if here && object.meta.name == self.name => {
                 self.strategy_moves(change);
                 self.check_rebrake(change);
+                self.check_release(change);
                 self.daemon_set_is(object, change.at);
             }
             Kind::Lease if here && *object.meta.name == *self.lease => self.lease_is(object, gone, change.at),

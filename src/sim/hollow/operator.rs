@@ -50,7 +50,7 @@ pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(
             patch(client, Write::Strategic, &daemon_set_path(daemon_set), &change).await
         }
         ClusterFault::SetStrategy { daemon_set, kind, max_unavailable } => {
-            let strategy = strategy(*kind, *max_unavailable);
+            let strategy = strategy(*kind, *max_unavailable, None);
             let change = json!({"spec": {"updateStrategy": strategy}});
             patch(client, Write::Merge, &daemon_set_path(daemon_set), &change).await
         }
@@ -243,7 +243,7 @@ fn manifest(plan: &DaemonSetPlan, images: &BTreeMap<String, String>) -> Value {
         "metadata": {"name": &*plan.name, "labels": {"app": &*plan.name}},
         "spec": {
             "selector": {"matchLabels": {"app": &*plan.name}},
-            "updateStrategy": strategy(plan.strategy, Some(plan.max_unavailable)),
+            "updateStrategy": strategy(plan.strategy, Some(plan.max_unavailable), Some(plan.max_surge)),
             "minReadySeconds": plan.min_ready_secs,
             "revisionHistoryLimit": plan.history_limit,
             "template": plan.template(images).json(),
@@ -251,15 +251,19 @@ fn manifest(plan: &DaemonSetPlan, images: &BTreeMap<String, String>) -> Value {
     })
 }
 
-fn strategy(kind: StrategyKind, max_unavailable: Option<IntOrPercent>) -> Value {
-    let rolling = max_unavailable.map(|limit| match limit {
-        IntOrPercent::Int(count) => json!({"maxUnavailable": count}),
-        IntOrPercent::Percent(percent) => json!({"maxUnavailable": format!("{percent}%")}),
-    });
-    match (kind, rolling) {
-        (StrategyKind::RollingUpdate, None) => json!({"type": "RollingUpdate"}),
-        (StrategyKind::RollingUpdate, Some(rolling)) => json!({"type": "RollingUpdate", "rollingUpdate": rolling}),
-        (StrategyKind::OnDelete, None) => json!({"type": "OnDelete"}),
-        (StrategyKind::OnDelete, Some(rolling)) => json!({"type": "OnDelete", "rollingUpdate": rolling}),
+fn strategy(kind: StrategyKind, max_unavailable: Option<IntOrPercent>, max_surge: Option<IntOrPercent>) -> Value {
+    let mut rolling = Map::new();
+    for (field, limit) in [("maxUnavailable", max_unavailable), ("maxSurge", max_surge)] {
+        let limit = match limit {
+            Some(IntOrPercent::Int(count)) => json!(count),
+            Some(IntOrPercent::Percent(percent)) => json!(format!("{percent}%")),
+            None => continue,
+        };
+        rolling.insert(field.to_owned(), limit);
     }
+    let kind = match kind {
+        StrategyKind::RollingUpdate => "RollingUpdate",
+        StrategyKind::OnDelete => "OnDelete",
+    };
+    if rolling.is_empty() { json!({"type": kind}) } else { json!({"type": kind, "rollingUpdate": rolling}) }
 }

@@ -1,8 +1,10 @@
 //! Whole clusters in virtual time.
 
+mod surge;
+
 use std::collections::BTreeMap;
 
-use super::scenario::{ClusterFault, ControllerVariant, built_in};
+use super::scenario::{ClusterFault, ControllerVariant, FleetFault, built_in};
 use super::*;
 use crate::engine::facts::{ContainerState, DaemonSetCounters, StrategyKind, Taint, TaintEffect};
 use crate::engine::quantity::IntOrPercent;

@@ -58,6 +58,8 @@ pub(super) fn node(name: &str) -> NodeView {
         restarted: None,
         suspect: None,
         eligible: true,
+        ineligible: None,
+        serves: true,
         selected: true,
         labels: [("kubernetes.io/hostname", name), ("line", "line3"), ("topology.kubernetes.io/zone", "munich")]
             .into_iter()
@@ -122,6 +124,7 @@ pub(super) fn loading() -> Snapshot {
         name: "ipc-agent".into(),
         daemonset: Presence::Loading,
         strategy: StrategyKind::RollingUpdate,
+        surge: None,
         adopted: false,
         original_strategy: None,
         keepers: [].into(),
@@ -228,7 +231,15 @@ pub(super) fn running() -> Snapshot {
         revisions: Arc::new([to.clone(), from.clone(), revision("5d8b7c4f9", 13, "v1.8.1", 41, 0)]),
         from: Some(from),
         to: Some(to),
-        counts: Counts { nodes: 120, updated: 31, committed: 35, available: 115, leaked: 0, failed: 1, next: 2 },
+        counts: Counts {
+            nodes: 120,
+            updated: 31,
+            committed: 35,
+            available: 115,
+            failed: 1,
+            next: 2,
+            ..Counts::default()
+        },
         budget: BudgetView {
             max_unavailable: 2,
             max_unavailable_setting: Some(IntOrPercent::Int(2)),

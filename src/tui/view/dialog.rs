@@ -29,7 +29,7 @@ use crate::engine::snapshot::{RevisionView, Snapshot};
 use crate::engine::words::Versions;
 use crate::tui::dialog::form::StepChoice;
 use crate::tui::dialog::tune::flip_meaning;
-use crate::tui::dialog::{Answer, Canary, Dialog, FlipChoice, Focus, Form, Image, StepForm, Undo};
+use crate::tui::dialog::{Answer, BudgetField, Canary, Dialog, FlipChoice, Focus, Form, Image, StepForm, Undo};
 use crate::tui::model::{RolloutPage, Seen};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, fit_middle, width, wrap};
@@ -159,7 +159,10 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
         Form::Image(form) => fill_image(body, form, focused),
         Form::Canary(form) => fill_canary(body, form, snapshot, focused),
         Form::Undo(form) => fill_undo(body, form, seen),
-        Form::Adopt(flip) => fill_flip(body, *flip, focused),
+        Form::Adopt(form) => {
+            fill_budget(body, &form.budget, focused);
+            fill_flip(body, form.flip, focused);
+        }
         Form::Tune(form) => tune::fill(body, form, snapshot, focused),
     }
     body.gap();
@@ -224,8 +227,16 @@ fn fill_image(body: &mut Body<'_>, form: &Image, focused: bool) {
         body.choice(index == form.chosen, &format!("{container}   now {image}"));
     }
     body.gap();
-    body.field(ink.span("New image: ", Role::Title), &form.input, focused && !form.at_flip);
+    body.field(ink.span("New image: ", Role::Title), &form.input, focused && !form.at_flip && !form.at_budget);
+    fill_budget(body, &form.budget, focused && form.at_budget);
     fill_flip(body, form.flip, focused && form.at_flip);
+}
+
+/// How many nodes may be down, where that has to be said.
+fn fill_budget(body: &mut Body<'_>, budget: &BudgetField, focused: bool) {
+    if budget.asked {
+        body.field(body.ink.span("Nodes that may be down at once: ", Role::Title), &budget.input, focused);
+    }
 }
 
 /// What happens when somebody sets the strategy back.

@@ -425,6 +425,7 @@ fn hint(alarm: &Alarm) -> Option<String> {
         }
         Alarm::Halted { .. } => keys(&[("resume", "continue past it"), ("undo", "roll back")]),
         Alarm::TemplateChanged { .. } => keys(&[("resume", "continue with it"), ("undo", "roll back")]),
+        Alarm::ReleaseWaits { .. } => keys(&[("release", "release all the same; it goes on by itself once they fit")]),
         Alarm::RecordUnreadable { .. } => keys(&[("release", "use the rolldeck that wrote it, or release")]),
         Alarm::TargetUncertain { .. } => keys(&[("step", "let a node be updated"), ("release", "hand it back")]),
         Alarm::ForeignRecord => keys(&[("image", "begin a new rollout"), ("release", "drop the old record")]),

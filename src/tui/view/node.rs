@@ -21,7 +21,7 @@ use ratatui::text::{Line, Span};
 use super::rollout::{image_sign, sign, state};
 use super::{Ink, put, put_box, put_lines};
 use crate::engine::clocks::ClockOff;
-use crate::engine::snapshot::{Blame, NodeView};
+use crate::engine::snapshot::{Blame, NodeView, Replacer};
 use crate::engine::time::Humane;
 use crate::tui::model::{RolloutPage, Seen};
 use crate::tui::theme::{Glyph, Role};
@@ -89,7 +89,8 @@ fn lines(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, node: &NodeView, cells:
         say("Held by", &hold.to_string(), Role::Text);
     }
     if let Some(blame) = node.blame {
-        say("Down", in_words(blame), Role::Text);
+        let by = page.snapshot().map(|snapshot| snapshot.budget.replaced_by).unwrap_or_default();
+        say("Down", in_words(blame, by), Role::Text);
     }
     if let Some(suspect) = node.suspect {
         let role = if suspect.has_failed() { Role::Bad } else { Role::Warn };
@@ -127,7 +128,9 @@ fn lines(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, node: &NodeView, cells:
         say("In line", &format!("place {}", rank + 1), Role::Text);
     }
     if !node.eligible {
-        say("Eligible", "no: its pod should not run here (selector, affinity or taints)", Role::Warn);
+        let why = node.ineligible.as_ref().map_or_else(|| "its node is not there".to_owned(), ToString::to_string);
+        let serves = if node.serves { "serves" } else { "does not serve" };
+        say("Eligible", &format!("no: {why}; its pod {serves}"), Role::Warn);
     }
     if page.snapshot().is_some_and(|snapshot| snapshot.plan.selector.is_some()) {
         say("Canary", if node.selected { "matches the selector" } else { "does not match the selector" }, Role::Text);
@@ -139,8 +142,10 @@ fn lines(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, node: &NodeView, cells:
     lines
 }
 
-fn in_words(blame: Blame) -> &'static str {
+fn in_words(blame: Blame, replaced_by: Replacer) -> &'static str {
     match blame {
+        Blame::Rollout if replaced_by == Replacer::Controller => "by its controller, which replaces pods by itself",
+        Blame::Suspect if replaced_by == Replacer::Controller => "since after its controller had given it a new pod",
         Blame::Rollout => "by the rollout: charged to the budget",
         Blame::Suspect => "since after its update: charged to the budget",
         Blame::Node => "with its node, not by the rollout",

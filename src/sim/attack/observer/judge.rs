@@ -9,7 +9,7 @@ use super::{Deletion, Down, NodeSeen, Observer, Pod, ROUNDED};
 use crate::engine::Str;
 use crate::engine::facts::PodFact;
 use crate::engine::quantity::Rounding;
-use crate::engine::record::{Intent, Record};
+use crate::engine::record::{Intent, ORIGINAL_STRATEGY, Record};
 use crate::engine::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
@@ -82,6 +82,7 @@ impl Observer {
             self.check_ready(&trial),
             self.check_announced(&trial),
             self.check_budget(&trial),
+            self.check_surge(&trial),
             self.check_pulls(&trial, pulls),
         ];
         if let Some(forward) = trial.forward() {
@@ -118,6 +119,17 @@ impl Observer {
         let over =
             self.serves_for_sure(trial.pod, trial.at) && down.len() > limit as usize && down.contains(trial.node);
         over.then(|| ("P1", format!("{} down with a budget of {limit}: {}", down.len(), listed(&down))))
+    }
+
+    /// P1: of a DaemonSet that surges nothing is taken down, unless somebody has said how many nodes may be.
+    fn check_surge(&self, trial: &Trial<'_>) -> Broken {
+        let saved = self.daemon_set.as_ref()?.annotations.get(ORIGINAL_STRATEGY)?;
+        let saved: serde_json::Value = serde_json::from_str(saved).ok()?;
+        let surge = &saved["rollingUpdate"]["maxSurge"];
+        let surges = saved["type"] == "RollingUpdate" && !surge.is_null() && *surge != 0 && *surge != "0%";
+        let unnamed = trial.intents().all(|intent| intent.budgets.max_unavailable.is_none());
+        (surges && unnamed && self.serves_for_sure(trial.pod, trial.at))
+            .then(|| ("P1", format!("took {} down of a DaemonSet that surges, and nobody named a budget", trial.node)))
     }
 
     fn check_pulls(&self, trial: &Trial<'_>, pulls: Pulls) -> Broken {

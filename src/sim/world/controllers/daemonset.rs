@@ -14,6 +14,7 @@ mod history;
 mod manage;
 mod rolling;
 mod status;
+mod surge;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

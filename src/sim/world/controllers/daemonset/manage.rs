@@ -16,6 +16,7 @@ use super::super::super::object::{
 use super::super::super::scenario::ControllerVariant;
 use super::super::super::store::{DeleteOptions, Store};
 use super::super::eligibility::Verdict;
+use super::surge::surplus_of_surge;
 use super::{BURST, BY, BackOff, DaemonSets, Expectations, Sync};
 
 /// How long a sync that failed waits for the next try, at first and at most.
@@ -32,7 +33,15 @@ impl DaemonSets {
             let pods = sync.pods.get(node).map_or(&[][..], Vec::as_slice);
             match verdict {
                 Verdict::Run if pods.is_empty() => wanting.push(node.clone()),
-                Verdict::Run | Verdict::Stay => self.spare(sync, node, pods, &mut condemned, store, now),
+                Verdict::Run | Verdict::Stay => {
+                    let running = self.spare(sync, node, pods, &mut condemned, store, now);
+                    match self.surge(sync) {
+                        Some(_) if running.is_empty() && *verdict == Verdict::Run => wanting.push(node.clone()),
+                        Some(_) => condemned.extend(surplus_of_surge(sync, &running, now)),
+                        // The oldest stays.
+                        None => condemned.extend(running.into_iter().skip(1).cloned()),
+                    }
+                }
                 Verdict::Leave => condemned.extend(pods.iter().filter(|pod| !pod.meta.is_deleting()).cloned()),
             }
         }
@@ -41,16 +50,16 @@ impl DaemonSets {
         self.carry_out(sync, &wanting, &condemned, store, now);
     }
 
-    /// Of several pods on a node the oldest stays; one that failed goes, after its back-off.
-    fn spare(
+    /// The pods of a node that run, oldest first; one that failed goes, after its back-off.
+    fn spare<'a>(
         &mut self,
         sync: &Sync<'_>,
         node: &Str,
-        pods: &[Arc<Object>],
+        pods: &'a [Arc<Object>],
         condemned: &mut Vec<Arc<Object>>,
         store: &mut Store,
         now: Timestamp,
-    ) {
+    ) -> Vec<&'a Arc<Object>> {
         let mut running = Vec::new();
         for object in pods.iter().filter(|pod| !pod.meta.is_deleting()) {
             let phase = object.pod().map(|pod| pod.status.phase).unwrap_or_default();
@@ -67,7 +76,7 @@ impl DaemonSets {
                 condemned.push(Arc::clone(object));
             }
         }
-        condemned.extend(running.into_iter().skip(1).cloned());
+        running
     }
 
     /// Whether the back-off of a failing pod on this node is over; if it is, a longer one begins.
