@@ -105,6 +105,7 @@ impl Assessment {
             nodes_visible: matches!(view.health(Watched::Nodes), WatchHealth::Live | WatchHealth::Down { .. }),
             server_now: view.server_time(question.now),
             same_images: HashMap::new(),
+            pulls_again: None,
             changes_at: None,
         };
         self.rows.resize(view.nodes.len(), None);
@@ -135,6 +136,8 @@ struct Assessor<'a> {
     server_now: Timestamp,
     /// By revision hash: whether it has all the target's images.
     same_images: HashMap<Str, bool>,
+    /// Whether the target's are pulled again wherever they are, once that was looked up.
+    pulls_again: Option<bool>,
     /// Of the row being assessed.
     changes_at: Option<Timestamp>,
 }
@@ -422,9 +425,20 @@ impl<'a> Assessor<'a> {
                 return ImageState::Pulling { since };
             }
         }
+        // Where a tag is pulled again, what is there may be what it stood for before.
+        if self.pulls_again() {
+            return ImageState::Unknown;
+        }
         let known = entry.images_confirmed
             || (!replaced && live.is_some_and(|pod| images_present(pod) && self.has_target_images(pod)));
         if known { ImageState::Present } else { ImageState::Unknown }
+    }
+
+    /// Whether the target's images are pulled again wherever they are.
+    fn pulls_again(&mut self) -> bool {
+        let (view, target) = (self.view, self.question.target);
+        let pulls_again = || target.and_then(|hash| view.revision(hash)).is_some_and(|it| it.template.pulls_again());
+        *self.pulls_again.get_or_insert_with(pulls_again)
     }
 
     /// Whether the pod's own revision needs all the images that the target needs.

@@ -32,6 +32,8 @@ pub(crate) struct Lab {
     pub(crate) broken: Vec<Str>,
     /// New pods become ready only when told to.
     pub(crate) slow: bool,
+    /// New pods find their image on their node; else they are still to pull it.
+    pub(crate) holds_images: bool,
     /// Deletions, in order: node names.
     pub(crate) deleted: Vec<Str>,
     /// The most bytes that a record took.
@@ -65,6 +67,7 @@ impl Lab {
             serial: 0,
             broken: Vec::new(),
             slow: false,
+            holds_images: true,
             deleted: Vec::new(),
             largest_record: 0,
             worst_down: 0,
@@ -183,7 +186,7 @@ impl Lab {
             containers: vec![ContainerFact {
                 name: "agent".into(),
                 role: ContainerRole::Main,
-                image_present: !broken,
+                image_present: !broken && self.holds_images,
                 state,
                 last_end: None,
                 restarts: 0,
