@@ -169,7 +169,7 @@ impl Watches {
                 State::Live => {
                     watch.follow(post);
                     if watch.told_at + BOOKMARK <= now {
-                        watch.send(Event::Heard(watch.watched), post);
+                        watch.send(Event::Heard(watch.watched, Some(watch.known)), post);
                     }
                 }
                 State::Unlisted(_) | State::Broken(_) | State::Behind(_) => {}
