@@ -23,6 +23,8 @@ const MB: u64 = 1_000_000;
 /// How fast links may be, in bytes a second.
 const LINKS: [u64; 3] = [1_000_000, 10_000_000, 100_000_000];
 
+mod rare;
+
 impl Case {
     /// The case of a seed.
     pub fn random(seed: u64) -> Self {
@@ -33,6 +35,7 @@ impl Case {
         let mut scenario = maker.cluster();
         let nodes: Vec<Str> = scenario.nodes.iter().map(|node| node.name.clone()).collect();
         maker.faults(&nodes);
+        maker.rare_faults(&scenario);
         let acts = maker.acts(&nodes, scenario.node_grace);
         scenario.faults = std::mem::take(&mut maker.faults);
         scenario.faults.sort_by_key(|(at, _)| *at);
@@ -286,6 +289,9 @@ impl Maker {
         if self.one_in(6) {
             let at = self.secs(6..self.calm.as_secs().max(20));
             acts.extend(self.overtaken().map(|act| (at, act)));
+        }
+        if self.one_in(40) {
+            acts.extend(self.stuck_watch(names));
         }
         if self.one_in(12) {
             acts.extend(self.ruined_record(nodes));

@@ -22,6 +22,7 @@
 //! - `minReadySeconds` is not asked of nodes whose clock is wrong: a console that comes later has only the kubelet's word;
 //! - a node that somebody tainted, so that the pod may not run there, is not down through rolldeck.
 
+mod deleted;
 mod judge;
 mod lately;
 mod record;
@@ -114,6 +115,10 @@ pub struct Observer {
     misses_versions: bool,
     /// When somebody last ruined or deleted the record.
     ruined_at: Option<Timestamp>,
+    /// Since when the DaemonSet is being deleted, or gone.
+    daemon_set_goes_since: Option<Timestamp>,
+    /// Consoles that may believe a watch that stands still, each until when.
+    unaware: BTreeMap<Str, Timestamp>,
     /// What each console showed last.
     shown: BTreeMap<Str, Shown>,
     /// Nodes whose clock is wrong.
@@ -196,6 +201,8 @@ impl Observer {
             blind_until: now,
             misses_versions: false,
             ruined_at: None,
+            daemon_set_goes_since: None,
+            unaware: BTreeMap::new(),
             shown: BTreeMap::new(),
             wrong_clocks: BTreeSet::new(),
             faults: Faults::default(),
@@ -341,6 +348,10 @@ impl Observer {
             }
             Kind::Node => self.node_is(object, change.at),
             Kind::DaemonSet if here && object.meta.name == self.name => {
+                self.daemon_set_goes(object, gone, change.at);
+                if gone {
+                    return true;
+                }
                 self.strategy_moves(change);
                 self.check_rebrake(change);
                 self.daemon_set_is(object, change.at);
@@ -352,7 +363,8 @@ impl Observer {
                 {
                     self.judge(deletion, change.at, world);
                 }
-                if gone {
+                // What was taken out of its reach is none of its pods, whatever becomes of it.
+                if gone || !self.is_ours(object) {
                     self.pod_gone(&object.meta.uid, change.at);
                 } else {
                     self.pod_is(object, change.at);

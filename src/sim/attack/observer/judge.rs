@@ -13,15 +13,15 @@ use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 
 /// A promise, and how it was broken.
-type Broken = Option<(&'static str, String)>;
+pub(super) type Broken = Option<(&'static str, String)>;
 
 /// A deletion at the moment when the API server accepted it; what is known is the state just before it.
-struct Trial<'a> {
-    node: &'a Str,
+pub(super) struct Trial<'a> {
+    pub(super) node: &'a Str,
     pod: &'a Pod,
-    at: Timestamp,
+    pub(super) at: Timestamp,
     /// The records that were in force within the slack.
-    records: Vec<&'a Record>,
+    pub(super) records: Vec<&'a Record>,
     desired: u32,
     /// The most nodes that may be down by any of the intents.
     limit: u32,
@@ -68,8 +68,13 @@ impl Observer {
             |intent: &Intent| intent.budgets.max_unavailable.map_or(own, |setting| setting.of(desired, Rounding::Up));
         let limit = records.iter().map(|record| limit(&record.intent)).max().unwrap_or(0);
         let trial = Trial { node, pod, at, records, desired, limit };
+        // Who cannot know yet that a watch stands still does what it shows, and never what nobody asked for.
+        if self.unaware.get(&deletion.by).is_some_and(|until| at < *until) {
+            return [self.check_pause(&trial, deletion), self.check_announced(&trial)].into_iter().flatten().collect();
+        }
         let mut broken = vec![
             self.check_pause(&trial, deletion),
+            self.check_daemon_set(&trial),
             self.check_ready(&trial),
             self.check_announced(&trial),
             self.check_budget(&trial),
