@@ -48,6 +48,8 @@ pub(crate) struct Row {
     pub(crate) ready: bool,
     pub(crate) selected: bool,
     pub(crate) cordoned: bool,
+    /// Beside its pod there is another one of the DaemonSet, which is going.
+    pub(crate) other_goes: bool,
     /// Its old pod could be deleted as far as the node itself is concerned.
     pub(crate) replaceable: bool,
     /// Counts as updated for the partition: at the target, or on its way.
@@ -198,6 +200,7 @@ impl<'a> Assessor<'a> {
             ready: !down && !replaced && pods.live.is_some_and(|pod| pod.fact.ready),
             selected,
             cordoned: fact.is_some_and(|fact| fact.unschedulable),
+            other_goes: pods.live.is_some() && pods.going.is_some(),
             replaceable: in_fleet
                 && fact.is_some()
                 && entry.eligibility.should_run

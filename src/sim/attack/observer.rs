@@ -142,6 +142,8 @@ struct Down {
 #[derive(Debug)]
 struct Pod {
     fact: PodFact,
+    /// Since when it is there: it was made then, or its label was put back.
+    there_since: Timestamp,
     /// When anything of it that a screen shows changed.
     changed_at: Timestamp,
     /// Since when it is in a failure that everybody can see.
@@ -404,6 +406,7 @@ impl Observer {
     fn pod_is(&mut self, object: &Object, at: Timestamp) {
         let Some(fact) = object.pod_fact() else { return };
         let known = self.pods.remove(&fact.uid);
+        let there_since = known.as_ref().map_or(at, |known| known.there_since);
         let trouble = trouble_of(&fact);
         let was = known.as_ref().and_then(|known| trouble_of(&known.fact));
         if trouble != was
@@ -432,7 +435,7 @@ impl Observer {
             }
         }
         let never_ready_since = never.filter(|_| !fact.ready);
-        let pod = Pod { fact, changed_at, failing_since, ready_since, never_ready_since, images_since };
+        let pod = Pod { fact, there_since, changed_at, failing_since, ready_since, never_ready_since, images_since };
         self.pods.insert(pod.fact.uid.clone(), pod);
     }
 
