@@ -74,8 +74,9 @@ pub(super) trait Subject: Send + 'static {
     fn listed(&mut self, version: Option<u64>) -> Vec<Self::Out>;
     /// How the watch is doing.
     fn health(&mut self, health: WatchHealth) -> Option<Self::Out>;
-    /// The watch gave a sign of life, and nothing that had to be told.
-    fn heard(&mut self) -> Option<Self::Out> {
+    /// The watch gave a sign of life, and nothing that had to be told; it has come to this resource version, where that is
+    /// a number.
+    fn heard(&mut self, _version: Option<u64>) -> Option<Self::Out> {
         None
     }
 }
@@ -370,7 +371,8 @@ impl<S: Subject> Watch<S> {
     /// Says that the watch is alive.
     async fn tell_heard(&mut self) -> Result<(), End> {
         self.told_at = self.heard_at;
-        match self.subject.heard() {
+        let version = self.version.as_deref().and_then(|version| version.parse().ok());
+        match self.subject.heard(version) {
             Some(news) => tell(&self.out, news).await,
             None => Ok(()),
         }

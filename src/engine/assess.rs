@@ -52,6 +52,8 @@ pub(crate) struct Row {
     pub(crate) ready: bool,
     pub(crate) selected: bool,
     pub(crate) cordoned: bool,
+    /// Beside its pod there is another one of the DaemonSet, which is going.
+    pub(crate) other_goes: bool,
     /// Its old pod could be deleted as far as the node itself is concerned.
     pub(crate) replaceable: bool,
     /// Counts as updated for the partition: at the target, or on its way.
@@ -127,6 +129,7 @@ impl Assessment {
             nodes_visible: matches!(view.health(Watched::Nodes), WatchHealth::Live | WatchHealth::Down { .. }),
             server_now: view.server_time(question.now),
             same_images: HashMap::new(),
+            pulls_again: None,
             changes_at: None,
         };
         self.rows.resize(view.nodes.len(), None);
@@ -157,6 +160,8 @@ pub(super) struct Assessor<'a> {
     pub(super) server_now: Timestamp,
     /// By revision hash: whether it has all the target's images.
     same_images: HashMap<Str, bool>,
+    /// Whether the target's are pulled again wherever they are, once that was looked up.
+    pulls_again: Option<bool>,
     /// Of the row being assessed.
     changes_at: Option<Timestamp>,
 }
@@ -239,6 +244,7 @@ impl<'a> Assessor<'a> {
             ready: !down && !replaced && pods.live.is_some_and(|pod| pod.fact.ready),
             selected,
             cordoned: fact.is_some_and(|fact| fact.unschedulable),
+            other_goes: pods.live.is_some() && pods.going.is_some(),
             replaceable: in_fleet
                 && fact.is_some()
                 && entry.eligibility.should_run
@@ -532,9 +538,20 @@ impl<'a> Assessor<'a> {
                 return ImageState::Pulling { since };
             }
         }
+        // Where a tag is pulled again, what is there may be what it stood for before.
+        if self.pulls_again() {
+            return ImageState::Unknown;
+        }
         let known = entry.images_confirmed
             || (!replaced && live.is_some_and(|pod| images_present(pod) && self.has_target_images(pod)));
         if known { ImageState::Present } else { ImageState::Unknown }
+    }
+
+    /// Whether the target's images are pulled again wherever they are.
+    fn pulls_again(&mut self) -> bool {
+        let (view, target) = (self.view, self.question.target);
+        let pulls_again = || target.and_then(|hash| view.revision(hash)).is_some_and(|it| it.template.pulls_again());
+        *self.pulls_again.get_or_insert_with(pulls_again)
     }
 
     /// Whether the pod's own revision needs all the images that the target needs.

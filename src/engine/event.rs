@@ -43,8 +43,9 @@ pub enum Event {
     Listed(Watched, Option<u64>),
     /// How a watch is doing.
     Watch(Watched, WatchHealth),
-    /// A watch gave a sign of life and had nothing to tell: a bookmark, or changes that mean nothing to a rollout.
-    Heard(Watched),
+    /// A watch gave a sign of life and had nothing to tell: a bookmark, or changes that mean nothing to a rollout. With the
+    /// resource version that it has come to, where that is a number.
+    Heard(Watched, Option<u64>),
     /// What we may do, as the API server answered.
     Rights(Vec<(Right, Permission)>),
     /// The API server's clock minus ours, measured from a response, in milliseconds.
@@ -61,7 +62,7 @@ impl Event {
             Self::Pod(_) | Self::PodGone(..) => Some(Watched::Pods),
             Self::Cluster(_) => Some(Watched::Events),
             Self::Lease(_) | Self::LeaseGone => Some(Watched::Lease),
-            Self::Listing(watched) | Self::Listed(watched, _) | Self::Heard(watched) => Some(*watched),
+            Self::Listing(watched) | Self::Listed(watched, _) | Self::Heard(watched, _) => Some(*watched),
             // Only that a watch is open was heard of it; that it is not, of nobody.
             Self::Watch(watched, WatchHealth::Live) => Some(*watched),
             Self::Watch(..) | Self::Rights(_) | Self::Skew(_) => None,

@@ -45,6 +45,8 @@ pub(crate) struct Lab {
     /// Deletions that were refused, in order: node names, with when.
     pub(crate) denied: Vec<(Str, Timestamp)>,
     events: Vec<ClusterEvent>,
+    /// New pods find their image on their node; else they are still to pull it.
+    pub(crate) holds_images: bool,
     /// Deletions, in order: node names.
     pub(crate) deleted: Vec<Str>,
     /// The most bytes that a record took.
@@ -85,6 +87,7 @@ impl Lab {
             undeletable: BTreeMap::new(),
             denied: Vec::new(),
             events: Vec::new(),
+            holds_images: true,
             deleted: Vec::new(),
             largest_record: 0,
             worst_down: 0,
@@ -240,7 +243,7 @@ impl Lab {
             containers: vec![ContainerFact {
                 name: "agent".into(),
                 role: ContainerRole::Main,
-                image_present: !broken,
+                image_present: !broken && self.holds_images,
                 state,
                 last_end: None,
                 last_exit: None,

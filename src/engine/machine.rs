@@ -270,10 +270,12 @@ impl Engine {
     /// Takes in one fact. Cheap: rows are assessed when [`Engine::decide`] or [`Engine::snapshot`] is called.
     pub fn observe(&mut self, event: Event, now: Timestamp) {
         self.now = self.now.max(now);
-        if let Event::Heard(watched) = event {
-            // That a watch is alive changes nothing, but for one that was not believed, or has to prove something.
-            self.dirty |= self.health(watched) != WatchHealth::Live || !self.deletions.is_empty();
+        if let Event::Heard(watched, _) = event {
+            // That a watch is alive changes nothing, but for one that is not believed, or has to prove something.
+            let believed = self.health(watched) == WatchHealth::Live;
             self.view.sight.hear(&event, now);
+            let still = self.health(watched) == WatchHealth::Live;
+            self.dirty |= !believed || !still || !self.deletions.is_empty();
             return;
         }
         self.dirty = true;

@@ -311,6 +311,7 @@ fn structural_hold(row: &Row, intent: &Intent) -> Option<Hold> {
         _ if !row.should_run => Some(Hold::NodeDown),
         _ if forward && !row.selected => Some(Hold::Selector),
         _ if forward && row.cordoned => Some(Hold::Cordoned),
+        _ if row.other_goes => Some(Hold::OtherPodGoes),
         _ => None,
     }
 }

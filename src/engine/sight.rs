@@ -1,16 +1,17 @@
 //! How well the cluster is seen, watch by watch: what each says of itself, when it was last heard, and what it owes us.
 //!
 //! A watch that is open is not therefore true. A connection may be dead without a word, and an API server may serve
-//! watches from a cache that stands still. Two things give such a watch away, without asking anybody anything:
+//! watches from a cache that stands still. Three things give such a watch away, without asking anybody anything:
 //!
 //! ```text
 //!   silence   a server tells a quiet watch every minute how far it has come; one that does not is not there any more
 //!   debt      what we wrote and the server confirmed must come back on its watch: a deletion on the pods', a renewal
 //!             (one every few seconds while we drive) on the Lease's, a patch on the DaemonSet's; and a template that the
 //!             controller says it has recorded, on the revisions'
+//!   standstill  its bookmarks name a version that other watches have left behind long ago ([`versions`])
 //! ```
 //!
-//! Either makes the watch *lag*: nothing is started on it, as if it were down, until it is heard again, or has shown
+//! Any of them makes the watch *lag*: nothing is started on it, as if it were down, until it is heard again, or has shown
 //! what it owes. A reconnected watch that has not caught up yet lags for the same reason.
 
 use std::collections::VecDeque;
@@ -22,6 +23,8 @@ use super::machine::{Deletion, Engine};
 use super::snapshot::WatchView;
 use super::time::{Humane, Timestamp};
 use super::view::{is_behind, is_older};
+
+use self::versions::Versions;
 
 /// A watch that was silent for so long lags. API servers send bookmarks once a minute (`bookmarkFrequency` in the watch
 /// cache, by a timer of a second or so), and the cluster adapter asks anew after 75 s of silence: this leaves it a
@@ -35,6 +38,7 @@ const CATCHES_UP: Duration = Duration::from_secs(2);
 /// How many writes are waited for at once: renewals of a Lease that does not show any.
 const MOST_OWED: usize = 8;
 
+const STANDS_STILL: &str = "it does not advance while others do";
 const SILENCE: &str = "silent for longer than an API server ever is";
 const OWES_WRITE: &str = "a write of ours that the API server confirmed does not come back";
 const OWES_DELETION: &str = "a deletion that the API server confirmed does not come back";
@@ -45,7 +49,7 @@ type Debt = (Timestamp, &'static str);
 
 /// How well everything that is watched is seen.
 #[derive(Debug, Default)]
-pub(crate) struct Sight([Watching; Watched::ALL.len()]);
+pub(crate) struct Sight([Watching; Watched::ALL.len()], Versions);
 
 /// One watch.
 #[derive(Debug, Default)]
@@ -94,10 +98,11 @@ impl Sight {
     /// Takes in that `event` came by its watch.
     pub(crate) fn hear(&mut self, event: &Event, now: Timestamp) {
         let Some(watched) = event.watched() else { return };
+        self.1.hear(watched, event, now);
         let watching = &mut self.0[watched as usize];
         watching.heard_at = Some(watching.heard_at.map_or(now, |known| known.max(now)));
         match event {
-            Event::Heard(_) => watching.beats = true,
+            Event::Heard(..) => watching.beats = true,
             Event::Lease(fact) => watching.show(&fact.resource_version),
             Event::DaemonSet(fact) => watching.show(&fact.resource_version),
             Event::Listing(_) => watching.named = false,
@@ -142,6 +147,9 @@ impl Sight {
             return lagging(since, OWES_WRITE);
         }
         let heard_at = watching.heard_at.filter(|_| watching.beats)?;
+        if let Some(since) = self.1.stands_still(watched, heard_at) {
+            return lagging(since, STANDS_STILL);
+        }
         if now >= heard_at + SILENT { lagging(heard_at, SILENCE) } else { None }
     }
 
@@ -268,6 +276,8 @@ impl Engine {
         Watched::ALL.map(view).into()
     }
 }
+
+mod versions;
 
 #[cfg(test)]
 mod tests;

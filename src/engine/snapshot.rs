@@ -517,6 +517,8 @@ pub enum Hold {
     NodeDown,
     /// Its node is cordoned.
     Cordoned,
+    /// It has two pods, and one of them is going: which one is to be replaced shows when that is gone.
+    OtherPodGoes,
     /// The budget is used up.
     Budget {
         /// How many are charged.

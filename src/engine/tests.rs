@@ -1,5 +1,6 @@
 //! The promises, in a test tube. Each is attacked at scale elsewhere; here each is said once, readably.
 
+mod moved_tag;
 mod quarantine;
 mod record;
 mod recreated;

@@ -199,7 +199,7 @@ impl View {
                 self.touched.all |= self.skew_millis != Some(millis);
                 self.skew_millis = Some(millis);
             }
-            Event::Lease(_) | Event::LeaseGone | Event::Heard(_) => {}
+            Event::Lease(_) | Event::LeaseGone | Event::Heard(..) => {}
         }
     }
 

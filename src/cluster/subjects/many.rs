@@ -50,8 +50,8 @@ impl Subject for Pods {
         Some(Event::Watch(Watched::Pods, health))
     }
 
-    fn heard(&mut self) -> Option<Event> {
-        Some(Event::Heard(Watched::Pods))
+    fn heard(&mut self, version: Option<u64>) -> Option<Event> {
+        Some(Event::Heard(Watched::Pods, version))
     }
 }
 
@@ -153,8 +153,8 @@ impl Subject for Nodes {
         Some(Event::Watch(Watched::Nodes, health))
     }
 
-    fn heard(&mut self) -> Option<Event> {
-        Some(Event::Heard(Watched::Nodes))
+    fn heard(&mut self, version: Option<u64>) -> Option<Event> {
+        Some(Event::Heard(Watched::Nodes, version))
     }
 }
 
@@ -223,8 +223,8 @@ impl Subject for ClusterEvents {
         self.told(Event::Watch(Watched::Events, health))
     }
 
-    fn heard(&mut self) -> Option<Event> {
-        self.told(Event::Heard(Watched::Events))
+    fn heard(&mut self, version: Option<u64>) -> Option<Event> {
+        self.told(Event::Heard(Watched::Events, version))
     }
 }
 

@@ -104,6 +104,7 @@ impl fmt::Display for Hold {
             Self::Selector => f.write_str("not in selector"),
             Self::NodeDown => f.write_str("node down"),
             Self::Cordoned => f.write_str("cordoned"),
+            Self::OtherPodGoes => f.write_str("waits until its other pod is gone"),
             Self::Budget { used, limit } => write!(f, "budget: {used} of {limit} down"),
             Self::NoBudget => f.write_str("it surges: name a budget first"),
             Self::PullLimit { used, limit } => write!(f, "pull limit: {used} of {limit}"),

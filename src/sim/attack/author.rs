@@ -5,6 +5,7 @@ use crate::engine::Str;
 use crate::engine::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
 use crate::engine::event::Event;
 use crate::engine::facts::{LeaseFact, UpdateStrategy};
+use crate::engine::labels::Selector;
 use crate::engine::record::{CHANGE, MANAGED_BY, ORIGINAL_STRATEGY, RECORD, Record, lease_name};
 use crate::engine::template::Template;
 use crate::engine::time::Timestamp;
@@ -37,6 +38,8 @@ pub(super) struct Author {
     pub(super) namespace: Str,
     pub(super) name: Str,
     pub(super) lease_name: String,
+    /// The DaemonSet's selector, once that was seen: its pods' watch is by it.
+    selector: Option<Selector>,
     /// The record that was read or written last, with its text: most writes of a lease renew it and say nothing new.
     record: Option<(Str, Record)>,
 }
@@ -44,7 +47,19 @@ pub(super) struct Author {
 impl Author {
     pub(super) fn new(identity: Str, namespace: &str, name: &str) -> Self {
         let lease_name = lease_name(name);
-        Self { identity, namespace: namespace.into(), name: name.into(), lease_name, record: None }
+        Self { identity, namespace: namespace.into(), name: name.into(), lease_name, selector: None, record: None }
+    }
+
+    /// Looks up by what the DaemonSet selects its pods, if there is one.
+    pub(super) fn learn_selector(&mut self, world: &World) {
+        let daemon_set = world.store().get(Kind::DaemonSet, &self.namespace, &self.name);
+        let selector = daemon_set.and_then(|object| Some(object.daemon_set()?.spec.selector.clone()));
+        self.selector = selector.or(self.selector.take());
+    }
+
+    /// Whether a pod is one of those that are watched.
+    pub(super) fn selects(&self, pod: &Object) -> bool {
+        self.selector.as_ref().is_none_or(|selector| selector.matches(&pod.meta.labels))
     }
 
     /// What an engine is told of a lease.

@@ -99,6 +99,16 @@ pub enum Act {
         #[serde(default, with = "seconds")]
         lasts: Duration,
     },
+    /// A watch of a console stands still for a while, and goes on sending bookmarks that say so.
+    StickWatch {
+        /// Whose.
+        who: usize,
+        /// Which.
+        watched: Watched,
+        /// For how long.
+        #[serde(with = "seconds")]
+        lasts: Duration,
+    },
     /// The log of changes is cut: broken watches have to list anew.
     Compact,
     /// Somebody lays hands on the lease.

@@ -3,9 +3,9 @@
 use crate::engine::Str;
 use crate::engine::command::{Command, Early, Step, Takeover};
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::snapshot::{DriverView, Phase, Snapshot};
-use crate::sim::world::policy::tag_of;
+use crate::engine::snapshot::{Alarm, DriverView, Phase, Snapshot};
 use crate::engine::tuning::{Limit, Tuning};
+use crate::sim::world::policy::tag_of;
 
 /// What that operator asks next.
 pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
@@ -25,6 +25,10 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     }
     let drives =
         matches!(snapshot.driver, DriverView::You { .. } | DriverView::Named { .. } | DriverView::Other { .. });
+    // What is recorded was asked of a DaemonSet that is no more.
+    if snapshot.alarms.contains(&Alarm::ForeignRecord) {
+        return Some(Command::Release(Early::Accept));
+    }
     match &snapshot.phase {
         // Whoever released is gone: somebody has to bring it to its end.
         Phase::Releasing if !drives => Some(Command::Drive(Takeover::Ask)),

@@ -26,6 +26,9 @@ use crate::engine::time::Timestamp;
 use crate::engine::{Config, Engine, Role, Str, Timing};
 use crate::sim::world::World;
 
+/// So long may the nodes' watch stand still before that is found out: 11 minutes, and what bookmarks take to say so.
+const FOUND_OUT: Duration = Duration::from_secs(13 * 60);
+
 /// A rolldeck process.
 #[derive(Debug)]
 pub struct Console {
@@ -38,6 +41,8 @@ pub struct Console {
     watches: Watches,
     told_old_at: Option<Timestamp>,
     blind_until: Timestamp,
+    /// Until when it may believe a watch that stands still.
+    unaware_until: Option<Timestamp>,
     mail: BTreeMap<(Timestamp, u64), Mail>,
     posted: u64,
     /// What happens to it at one of its next writes.
@@ -82,6 +87,7 @@ impl Console {
             watches: Watches::new(world.now()),
             told_old_at: None,
             blind_until: Timestamp::default(),
+            unaware_until: None,
             mail: BTreeMap::new(),
             posted: 0,
             trip: None,
@@ -216,6 +222,20 @@ impl Console {
             self.told_old_at = Some(world.now());
             self.faults.count(FaultKind::ListStale);
         }
+    }
+
+    /// Has a watch stand still until then, and send bookmarks that do not advance.
+    pub fn stick_watch(&mut self, watched: Watched, until: Timestamp, world: &World) {
+        if self.watches.stick(watched, until) {
+            // From then on it cannot believe it any more.
+            self.unaware_until = Some(until.min(world.now() + FOUND_OUT));
+            self.faults.count(FaultKind::WatchStuck);
+        }
+    }
+
+    /// Until when it may believe a watch that stands still.
+    pub fn unaware_until(&self) -> Option<Timestamp> {
+        self.unaware_until
     }
 
     /// When it was last told what was not so any more.

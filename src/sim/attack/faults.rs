@@ -53,6 +53,10 @@ kinds! {
     Evicted = "pods evicted",
     /// Pods were deleted by somebody else.
     PodsDeleted = "pods deleted by others",
+    /// A pod's label was taken away.
+    PodsRelabelled = "pods relabelled",
+    /// The DaemonSet was deleted.
+    DaemonSetDeleted = "daemonset deleted",
     /// The API server refused new pods.
     PodsRefused = "pods refused",
     /// The API server refused to delete pods on a node.
@@ -95,6 +99,8 @@ kinds! {
     WatchBookmarks = "watch with bookmarks only",
     /// A list came from a stale cache.
     ListStale = "list stale",
+    /// A watch sent bookmarks and stood still.
+    WatchStuck = "watch stuck",
     /// A watch had expired (410).
     WatchExpired = "watch expired (410)",
     /// A request was lost on its way.
@@ -214,6 +220,10 @@ pub(super) fn of_world(fault: &Fault) -> Option<FaultKind> {
             ClusterFault::Cordon(_) => FaultKind::Cordoned,
             ClusterFault::Taint { .. } => FaultKind::Tainted,
             ClusterFault::DeletePods { .. } => FaultKind::PodsDeleted,
+            ClusterFault::LabelPods { labels, .. } if labels.values().any(String::is_empty) => {
+                FaultKind::PodsRelabelled
+            }
+            ClusterFault::DeleteDaemonSet { .. } => FaultKind::DaemonSetDeleted,
             ClusterFault::SetImages { .. } => FaultKind::Deployed,
             ClusterFault::SetStrategy { kind: StrategyKind::RollingUpdate, .. } => FaultKind::Flipped,
             ClusterFault::SetStrategy { .. } => FaultKind::BudgetEdited,
@@ -227,6 +237,9 @@ pub(super) fn of_world(fault: &Fault) -> Option<FaultKind> {
             | ClusterFault::AdmitPods { .. }
             | ClusterFault::AdmitDeletion { .. }
             | ClusterFault::StartController
+            | ClusterFault::LabelPods { .. }
+            | ClusterFault::HoldDaemonSet { .. }
+            | ClusterFault::CreateDaemonSet(_)
             | ClusterFault::Uncordon(_)
             | ClusterFault::Untaint { .. }
             | ClusterFault::DeleteNode(_)

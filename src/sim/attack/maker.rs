@@ -32,6 +32,8 @@ const MB: u64 = 1_000_000;
 /// How fast links may be, in bytes a second.
 const LINKS: [u64; 3] = [1_000_000, 10_000_000, 100_000_000];
 
+mod rare;
+
 impl Case {
     /// The case of a seed.
     pub fn random(seed: u64) -> Self {
@@ -51,6 +53,7 @@ impl Case {
         if maker.one_in(10) {
             maker.tainted_for_long(&nodes);
         }
+        maker.rare_faults(&scenario);
         let mut acts = maker.acts(&nodes, scenario.node_grace);
         acts.extend(maker.refusals(&nodes));
         acts.sort_by_key(|(at, _)| *at);
@@ -310,6 +313,9 @@ impl Maker {
         if self.one_in(6) {
             let at = self.secs(6..self.calm.as_secs().max(20));
             acts.extend(self.overtaken().map(|act| (at, act)));
+        }
+        if self.one_in(40) {
+            acts.extend(self.stuck_watch(names));
         }
         if self.one_in(12) {
             acts.extend(self.ruined_record(nodes));

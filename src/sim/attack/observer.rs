@@ -24,6 +24,7 @@
 
 mod change;
 mod absent;
+mod deleted;
 mod judge;
 mod lately;
 mod record;
@@ -136,6 +137,10 @@ pub struct Observer {
     absent: Absent,
     /// The network loses nothing.
     is_fine: bool,
+    /// Since when the DaemonSet is being deleted, or gone.
+    daemon_set_goes_since: Option<Timestamp>,
+    /// Consoles that may believe a watch that stands still, each until when.
+    unaware: BTreeMap<Str, Timestamp>,
     /// What each console showed last.
     shown: BTreeMap<Str, Shown>,
     /// Consoles' clocks may differ by so much, and the record says by theirs when a rollout began.
@@ -161,6 +166,8 @@ struct Down {
 #[derive(Debug)]
 struct Pod {
     fact: PodFact,
+    /// Since when it is there: it was made then, or its label was put back.
+    there_since: Timestamp,
     /// When anything of it that a screen shows changed.
     changed_at: Timestamp,
     /// Since when it is in a failure that everybody can see.
@@ -230,6 +237,8 @@ impl Observer {
             ruined_at: None,
             absent: Absent::default(),
             is_fine: true,
+            daemon_set_goes_since: None,
+            unaware: BTreeMap::new(),
             shown: BTreeMap::new(),
             clocks: Duration::ZERO,
             wrong_clocks: BTreeSet::new(),
@@ -386,6 +395,10 @@ impl Observer {
             }
             Kind::Node => self.node_is(object, change.at),
             Kind::DaemonSet if here && object.meta.name == self.name => {
+                self.daemon_set_goes(object, gone, change.at);
+                if gone {
+                    return true;
+                }
                 self.strategy_moves(change);
                 self.check_rebrake(change);
                 self.check_release(change);
@@ -398,7 +411,8 @@ impl Observer {
                 {
                     self.judge(deletion, change.at, world);
                 }
-                if gone {
+                // What was taken out of its reach is none of its pods, whatever becomes of it.
+                if gone || !self.is_ours(object) {
                     self.pod_gone(&object.meta.uid, change.at);
                 } else {
                     self.pod_is(object, change.at);
@@ -442,6 +456,7 @@ impl Observer {
         self.absent.pod_was_created(fact.created_at);
         let known = self.pods.remove(&fact.uid);
         let restarted = known.as_ref().map(|known| known.restarted);
+        let there_since = known.as_ref().map_or(at, |known| known.there_since);
         let trouble = trouble_of(&fact);
         let was = known.as_ref().and_then(|known| trouble_of(&known.fact));
         if trouble != was
@@ -471,7 +486,8 @@ impl Observer {
         }
         let never_ready_since = never.filter(|_| !fact.ready);
         let restarted = Restarted::next(restarted, &fact, at, self.slack);
-        let pod = Pod { fact, changed_at, failing_since, ready_since, never_ready_since, images_since, restarted };
+        let pod =
+            Pod { fact, there_since, changed_at, failing_since, ready_since, never_ready_since, images_since, restarted };
         self.pods.insert(pod.fact.uid.clone(), pod);
     }
 

@@ -249,6 +249,9 @@ impl<'a> Stage<'a> {
             Act::StaleList { who, watched, back, lasts } => {
                 self.with(*who, |console, world| console.list_stale(*watched, *back, *lasts, world));
             }
+            Act::StickWatch { who, watched, lasts } => {
+                self.with(*who, |console, world| console.stick_watch(*watched, world.now() + *lasts, world));
+            }
             Act::Upon { what, after, act } => {
                 let count = self.count(*what) + u64::from(*after) + 1;
                 self.armed.push((*what, count, act));
@@ -354,6 +357,11 @@ impl<'a> Stage<'a> {
     }
 
     fn look(&mut self) {
+        for console in self.consoles.iter().flatten() {
+            if let Some(until) = console.unaware_until() {
+                self.observer.unaware(console.identity(), until);
+            }
+        }
         let blind_until = self.consoles.iter().flatten().map(Console::blind_until);
         self.observer.blind_until(blind_until.fold(self.blind_until, Timestamp::max));
         self.observer.look(&self.world, &mut self.deletions);
@@ -425,7 +433,8 @@ impl<'a> Stage<'a> {
                 self.observer.accuse("P8", now, format!("{} is {} and does not say why", node.name, node.state));
             }
             self.observer.check_waits(console.identity(), &snapshot, &self.world, now);
-            let told_old_at = console.told_old_at();
+            let unaware = console.unaware_until().is_some_and(|until| now < until);
+            let told_old_at = if unaware { Some(now) } else { console.told_old_at() };
             self.observer.check_shown(console.identity(), &snapshot, told_old_at, now);
         }
     }

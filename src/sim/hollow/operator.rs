@@ -78,6 +78,21 @@ pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(
             patch(client, Write::Delete, &format!("{BINDINGS}/{name}"), &json!({})).await?;
             patch(client, Write::Delete, &format!("{POLICIES}/{name}"), &json!({})).await
         }
+        ClusterFault::LabelPods { daemon_set, node, labels } => label_pods(client, daemon_set, node, labels).await,
+        ClusterFault::HoldDaemonSet { daemon_set, held } => {
+            let finalizers = if *held { json!(["example.com/backup"]) } else { Value::Null };
+            let change = json!({"metadata": {"finalizers": finalizers}});
+            patch(client, Write::Merge, &daemon_set_path(daemon_set), &change).await
+        }
+        ClusterFault::DeleteDaemonSet { daemon_set, orphan } => {
+            let policy = if *orphan { "Orphan" } else { "Background" };
+            let options = json!({"propagationPolicy": policy});
+            patch(client, Write::Delete, &daemon_set_path(daemon_set), &options).await
+        }
+        ClusterFault::CreateDaemonSet(plan) => {
+            let collection = format!("/apis/apps/v1/namespaces/{}/daemonsets", plan.namespace);
+            existing(client.write(Write::Create, &collection, &manifest(plan, &plan.images)).await)
+        }
         // No API server cuts its log, and no controller stands still, because a client asks.
         ClusterFault::Compact | ClusterFault::StopController | ClusterFault::StartController => Ok(()),
     };
@@ -177,6 +192,31 @@ struct Owner {
 #[derive(Deserialize)]
 struct Named {
     metadata: Meta,
+}
+
+/// Sets labels of the pods on a node that are the DaemonSet's, or nobody's any more.
+async fn label_pods(
+    client: &Client,
+    daemon_set: &str,
+    node: &str,
+    labels: &BTreeMap<String, String>,
+) -> Result<(), Trouble> {
+    let owner: Named = client.get(&daemon_set_path(daemon_set)).await?;
+    let pods = format!("/api/v1/namespaces/{}/pods", owner.metadata.namespace);
+    let list: List<Owned> = client.get(&format!("{pods}?fieldSelector=spec.nodeName%3D{node}")).await?;
+    let of = |value: &String| if value.is_empty() { Value::Null } else { value.as_str().into() };
+    let labels: serde_json::Map<String, Value> = labels.iter().map(|(key, value)| (key.clone(), of(value))).collect();
+    let change = json!({"metadata": {"labels": labels}});
+    for pod in list.items.unwrap_or_default() {
+        let owners = &pod.metadata.owner_references;
+        if owners.is_empty() || owners.iter().any(|of| *of.uid == *owner.metadata.uid) {
+            match patch(client, Write::Merge, &format!("{pods}/{}", pod.metadata.name), &change).await {
+                Ok(()) | Err(Trouble::NotFound) => {}
+                Err(trouble) => return Err(trouble),
+            }
+        }
+    }
+    Ok(())
 }
 
 async fn delete_pods(client: &Client, daemon_set: &str, node: &str) -> Result<(), Trouble> {

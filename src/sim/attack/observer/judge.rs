@@ -77,8 +77,13 @@ impl Observer {
             |intent: &Intent| intent.budgets.max_unavailable.map_or(own, |setting| setting.of(desired, Rounding::Up));
         let limit = records.iter().map(|record| limit(&record.intent)).max().unwrap_or(0);
         let trial = Trial { node, pod, at, records, desired, limit };
+        // Who cannot know yet that a watch stands still does what it shows, and never what nobody asked for.
+        if self.unaware.get(&deletion.by).is_some_and(|until| at < *until) {
+            return [self.check_pause(&trial, deletion), self.check_announced(&trial)].into_iter().flatten().collect();
+        }
         let mut broken = vec![
             self.check_pause(&trial, deletion),
+            self.check_daemon_set(&trial),
             self.check_ready(&trial),
             self.check_announced(&trial),
             self.check_budget(&trial),

@@ -91,7 +91,10 @@ impl Observer {
     /// P7: a pause that nobody ended, or a record that nobody released.
     fn lost(&self, was: &Record, record: Option<&Record>, at: Timestamp) -> Option<String> {
         let asked = self.words.iter().any(|(_, asked)| *asked + WORD >= at);
-        if asked || self.ruined_at.is_some_and(|ruined| ruined + WORD >= at) {
+        // What replaces the record of another DaemonSet loses nothing.
+        let there = self.daemon_set.as_ref().map(|set| &set.uid);
+        let foreign = was.daemonset_uid.is_some() && was.daemonset_uid.as_ref() != there;
+        if asked || foreign || self.ruined_at.is_some_and(|ruined| ruined + WORD >= at) {
             return None;
         }
         let (releasing, paused) = (&was.intent.releasing, &was.intent.paused);

@@ -6,13 +6,18 @@ use std::time::Duration;
 use super::{Observer, Pod};
 use crate::engine::Str;
 use crate::engine::event::WatchHealth;
-use crate::engine::snapshot::{NodeState, NodeView, Snapshot};
+use crate::engine::snapshot::{NodeState, NodeView, Presence, Snapshot};
 use crate::engine::time::Timestamp;
 
 impl Observer {
     /// Compares what a console shows with what has been so for longer than the slack. A console that says that a view is not
     /// live claims nothing, and one that was just told the past is given the time to hear the rest.
     pub fn check_shown(&mut self, by: &Str, snapshot: &Snapshot, told_old_at: Option<Timestamp>, now: Timestamp) {
+        // Who says that there is no DaemonSet, or has seen that there is another one, shows pods of that one, or none.
+        if snapshot.daemonset != Presence::Present || self.daemon_set_goes_since.is_some() {
+            self.shown.remove(by);
+            return;
+        }
         self.check_memory(by, snapshot, now);
         let live = snapshot.watches.iter().all(|watch| watch.health == WatchHealth::Live);
         let settled = |since: Timestamp| since + self.slack < now;
@@ -88,7 +93,8 @@ impl Observer {
         let there: BTreeSet<&Str> = self.pods.values().map(|pod| &pod.fact.name).collect();
         let lost_pod = before.pods.iter().find(|(node, pod)| {
             let other = shown.pods.get(*node);
-            self.nodes.contains_key(*node) && there.contains(pod) && other.is_none_or(|other| !there.contains(other))
+            let stayed = self.pods.values().any(|it| it.fact.name == **pod && it.there_since + self.slack < before.at);
+            self.nodes.contains_key(*node) && stayed && other.is_none_or(|other| !there.contains(other))
         });
         let risen = before.down.iter().find(|name| {
             let still = self.nodes.get(*name).is_some_and(|node| !node.ready && node.ready_since <= before.at);

@@ -12,7 +12,7 @@ use crate::engine::facts::{StrategyKind, Taint};
 use crate::engine::quantity::IntOrPercent;
 
 use super::super::kubelet::NodeSetup;
-use super::{Image, PullError};
+use super::{DaemonSetPlan, Image, PullError};
 
 /// Something that happens.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -125,6 +125,31 @@ pub enum ClusterFault {
         /// Which node.
         node: Str,
     },
+    /// Sets labels of the pods on a node that are a DaemonSet's, or nobody's any more; an empty value removes.
+    LabelPods {
+        /// The DaemonSet, as `namespace/name`.
+        daemon_set: Str,
+        /// Which node.
+        node: Str,
+        /// What.
+        labels: BTreeMap<String, String>,
+    },
+    /// Gives a DaemonSet a finalizer (`example.com/backup`), which holds it when it is deleted, or takes it away.
+    HoldDaemonSet {
+        /// The DaemonSet, as `namespace/name`.
+        daemon_set: Str,
+        /// Whether it has it from now on.
+        held: bool,
+    },
+    /// Deletes a DaemonSet.
+    DeleteDaemonSet {
+        /// The DaemonSet, as `namespace/name`.
+        daemon_set: Str,
+        /// Whether its pods stay (`--cascade=orphan`); else they go after it.
+        orphan: bool,
+    },
+    /// Creates a DaemonSet, where there is none of that name.
+    CreateDaemonSet(Box<DaemonSetPlan>),
     /// Gives a DaemonSet other images: a deploy by somebody else.
     SetImages {
         /// The DaemonSet, as `namespace/name`.
