@@ -18,6 +18,7 @@ pub mod clocks;
 pub mod command;
 mod decide;
 mod diagnose;
+pub(crate) mod distance;
 mod edit;
 pub mod effect;
 pub mod eligibility;
@@ -34,10 +35,12 @@ mod outcome;
 pub mod ownership;
 mod plan;
 pub mod quantity;
+pub mod rate;
 pub mod record;
 mod recreated;
 mod report;
 mod room;
+mod sending;
 mod sight;
 pub mod snapshot;
 pub mod template;
@@ -64,6 +67,8 @@ pub struct Config {
     pub role: Role,
     /// Lease timing.
     pub timing: Timing,
+    /// How fast pods may be deleted.
+    pub rate: rate::RateLimit,
 }
 
 /// Whose an identity is, without what only tells processes apart: `ops@bastion` of `ops@bastion/3f9a1c`.

@@ -15,6 +15,7 @@ mod control_plane {
     mod command_line;
     mod console;
     mod differential;
+    mod distance;
     mod driving;
     mod gitops;
     mod hollow;

@@ -160,6 +160,9 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     say("change", format!("{}, {}", snapshot.change(), snapshot.numbers()));
     say("driver", driver_line(context, snapshot));
     say("budget", format!("{budget}, pulling {} of {}", budget.pulling, budget.max_pulling));
+    if let Some(wait) = &snapshot.waits {
+        say("waits", snapshot.waiting(wait).to_string());
+    }
     if snapshot.started_at.is_some() {
         say("plan", snapshot.plan.to_string());
         say("gates", snapshot.gating().to_string());
@@ -174,6 +177,9 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
         }
     }
     say("view", snapshot.freshness().to_string());
+    if snapshot.distance.round_trip.is_some() {
+        say("API", snapshot.distance.to_string());
+    }
     if !snapshot.clocks().is_empty() {
         say("clocks", snapshot.clocks().to_string());
     }

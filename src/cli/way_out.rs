@@ -47,6 +47,7 @@ pub(crate) fn ways_out(context: &str, snapshot: &Snapshot) -> Vec<WayOut> {
             Alarm::RecordUnreadable { .. } => offer("release", "drop the record and restore the strategy"),
             Alarm::Rebraked { .. } => offer("tune --on-flip report", "pause at the next flip instead"),
             Alarm::ForeignRecord => offer("release", "drop the record of the earlier DaemonSet"),
+            Alarm::TooFar { .. } => {}
             Alarm::Halted { .. } | Alarm::Blind { .. } | Alarm::WriteFailing { .. } | Alarm::BeingDeleted => {}
         }
     }

@@ -1,31 +1,44 @@
 //! The one door to the API server: every request of ours goes through it, is counted, and fails in words.
 
+mod departure;
 mod failure;
 mod lines;
 mod traffic;
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, DATE, RETRY_AFTER};
-use http::{HeaderMap, Method, Request, Response};
+use http::{Extensions, HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::client::Body;
 use serde::Deserialize;
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
+pub(super) use departure::{Tracked, tracked};
 pub(super) use failure::{Failure, root_cause, tls_cause};
 pub(super) use lines::Lines;
 pub use traffic::{Traffic, TrafficCount};
 
 use super::clock::Clock;
+use crate::engine::time::Timestamp;
+use departure::Departure;
 
 /// As much of a refusal as is read.
 const REFUSAL_LIMIT: usize = 64 * 1024;
 /// A measurement of the server's clock is good to about this; smaller changes are not reported.
 const SKEW_GRAIN_MILLIS: i64 = 1_500;
+
+/// How long a connection may take.
+const CONNECT_WITHIN: Duration = Duration::from_secs(20);
+/// So many answers say how far away the server is.
+const MEASURED: usize = 5;
+/// Smaller changes of the distance are not reported.
+const DISTANCE_GRAIN: Duration = Duration::from_millis(50);
 
 /// How requests reach the API server.
 #[derive(Clone)]
@@ -34,6 +47,9 @@ pub(super) struct Http {
     clock: Clock,
     traffic: Arc<Traffic>,
     skew: Arc<watch::Sender<Option<i64>>>,
+    distance: Arc<Distance>,
+    /// A connection for writes is being made although nothing is to be written yet.
+    warming: Arc<AtomicBool>,
     /// Cleared for the whole session when the server turns out not to know streaming lists.
     streaming_lists: Arc<AtomicBool>,
 }
@@ -44,12 +60,16 @@ pub(super) struct Call<'a> {
     pub(super) path: &'a str,
     pub(super) content_type: &'static str,
     pub(super) body: Vec<u8>,
+    /// How long an answer may take; counted from when the request leaves, where that is known.
     pub(super) timeout: Duration,
+    /// It must not leave after this.
+    pub(super) leave_by: Option<Timestamp>,
 }
 
 impl<'a> Call<'a> {
     pub(super) fn get(path: &'a str, timeout: Duration) -> Self {
-        Self { method: Method::GET, path, content_type: "application/json", body: Vec::new(), timeout }
+        let (content_type, body) = ("application/json", Vec::new());
+        Self { method: Method::GET, path, content_type, body, timeout, leave_by: None }
     }
 }
 
@@ -60,6 +80,8 @@ impl Http {
             clock,
             traffic: Arc::default(),
             skew: Arc::new(watch::Sender::new(None)),
+            distance: Arc::default(),
+            warming: Arc::default(),
             streaming_lists: Arc::new(AtomicBool::new(true)),
         }
     }
@@ -77,6 +99,11 @@ impl Http {
         self.skew.subscribe()
     }
 
+    /// How long the server takes to answer, as it gets known.
+    pub(super) fn round_trip(&self) -> watch::Receiver<Option<Duration>> {
+        self.distance.shown.subscribe()
+    }
+
     pub(super) fn knows_streaming_lists(&self) -> bool {
         self.streaming_lists.load(Ordering::Relaxed)
     }
@@ -87,19 +114,37 @@ impl Http {
 
     /// Makes one request and reads its whole answer.
     pub(super) async fn call(&self, call: Call<'_>) -> Result<Bytes, Failure> {
-        let timeout = call.timeout;
+        let departure = Departure::new(self.clock, call.leave_by);
+        let asked_at = self.clock.now();
         let answer = async {
-            let asked_at = self.clock.now();
-            let response = self.send(&call).await?;
-            self.measure_skew(response.headers(), asked_at.millis());
+            let response = self.send(&call, Some(&departure)).await?;
+            let left_at = departure.left_at().unwrap_or(asked_at);
+            self.measure_skew(response.headers(), left_at.millis());
+            self.distance.measured(self.clock.now().since(left_at));
             let response = self.accepted(response).await?;
             let body = response.into_body().collect().await.map_err(|error| Failure::broken(&error))?;
             Ok(body.to_bytes())
         };
-        match tokio::time::timeout(timeout, answer).await {
-            Ok(answer) => answer,
-            Err(_) => Err(Failure::Timeout(timeout)),
+        let answer = in_time(answer, &departure, call.timeout, call.leave_by.map(|at| at.since(asked_at))).await;
+        if departure.is_tracked() && departure.left_at().is_none() {
+            self.warm_up();
         }
+        match answer {
+            Err(_) if departure.is_late() => Err(Failure::TooLate),
+            answer => answer,
+        }
+    }
+
+    /// Sees to it that there is a connection for the next write: one that is given up takes its connection with it.
+    fn warm_up(&self) {
+        if self.warming.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let http = self.clone();
+        tokio::spawn(async move {
+            let _ = tokio::time::timeout(CONNECT_WITHIN, http.send(&Call::get("/version", CONNECT_WITHIN), None)).await;
+            http.warming.store(false, Ordering::Release);
+        });
     }
 
     /// Opens a stream of lines; `timeout` is for the answer to begin.
@@ -107,7 +152,7 @@ impl Http {
         self.traffic.watch_opened();
         let answer = async {
             let asked_at = self.clock.now();
-            let response = self.send(&Call::get(path, timeout)).await?;
+            let response = self.send(&Call::get(path, timeout), None).await?;
             self.measure_skew(response.headers(), asked_at.millis());
             self.accepted(response).await
         };
@@ -117,7 +162,7 @@ impl Http {
         }
     }
 
-    async fn send(&self, call: &Call<'_>) -> Result<Response<Body>, Failure> {
+    async fn send(&self, call: &Call<'_>, departure: Option<&Departure>) -> Result<Response<Body>, Failure> {
         let mut request = Request::builder()
             .method(call.method.clone())
             .uri(call.path)
@@ -126,9 +171,10 @@ impl Http {
         if !call.body.is_empty() {
             request = request.header(CONTENT_TYPE, call.content_type);
         }
-        let request = request
+        let mut request = request
             .body(Body::from(call.body.clone()))
             .map_err(|error| Failure::Malformed(format!("the request cannot be built: {error}")))?;
+        request.extensions_mut().extend(departure.cloned().map(extension).unwrap_or_default());
         self.traffic.requested(&call.method);
         self.client.send(request).await.map_err(|error| {
             self.traffic.failed();
@@ -173,6 +219,69 @@ impl Http {
             let news = known.is_none_or(|known| (known - skew).abs() >= SKEW_GRAIN_MILLIS);
             if news {
                 *known = Some(skew);
+            }
+            news
+        });
+    }
+}
+
+fn extension(departure: Departure) -> Extensions {
+    let mut extensions = Extensions::new();
+    extensions.insert(departure);
+    extensions
+}
+
+/// Gives an answer `timeout` from when its request left, where that is known, else from now. A connection may take
+/// `connects` where that is said, else [`CONNECT_WITHIN`].
+async fn in_time<T>(
+    answer: impl Future<Output = Result<T, Failure>>,
+    departure: &Departure,
+    timeout: Duration,
+    connects: Option<Duration>,
+) -> Result<T, Failure> {
+    let began = Instant::now();
+    let connects = connects.unwrap_or(CONNECT_WITHIN);
+    let leaves_by = sleep_until(began + connects.min(timeout));
+    tokio::pin!(answer, leaves_by);
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut answer => return answer,
+            () = departure.left() => break,
+            () = &mut leaves_by => match (departure.is_tracked(), Instant::now() >= began + connects) {
+                (true, true) if connects < CONNECT_WITHIN => return Err(Failure::TooLate),
+                (true, true) => return Err(Failure::Connect(format!("no connection within {} s", connects.as_secs()))),
+                (true, false) => leaves_by.as_mut().reset(began + connects),
+                (false, _) if Instant::now() < began + timeout => leaves_by.as_mut().reset(began + timeout),
+                (false, _) => return Err(Failure::Timeout(timeout)),
+            },
+        }
+    }
+    tokio::time::timeout(timeout, answer).await.unwrap_or(Err(Failure::Timeout(timeout)))
+}
+
+/// How long answers take, from when requests leave, as far as that is known.
+#[derive(Debug, Default)]
+struct Distance {
+    /// The last few.
+    last: Mutex<VecDeque<Duration>>,
+    shown: watch::Sender<Option<Duration>>,
+}
+
+impl Distance {
+    /// The shortest of the last few is the distance: others had to be worked for, or waited for a connection.
+    fn measured(&self, took: Duration) {
+        let Ok(mut last) = self.last.lock() else { return };
+        if last.len() == MEASURED {
+            last.pop_front();
+        }
+        last.push_back(took);
+        let shortest = last.iter().min().copied();
+        self.shown.send_if_modified(|shown| {
+            let far = |a: Duration, b: Duration| a.abs_diff(b) >= DISTANCE_GRAIN.max(a / 5);
+            let news = shown.zip(shortest).is_none_or(|(shown, shortest)| far(shown, shortest));
+            if news {
+                *shown = shortest;
             }
             news
         });

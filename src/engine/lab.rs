@@ -1,6 +1,8 @@
 //! A cluster the size of a test tube: nodes, one DaemonSet on `OnDelete` or not, its revisions and one Lease, with the
 //! effects of any number of engines applied to it at once. What takes time in a real cluster happens when a test says so.
 
+pub(crate) mod far;
+
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
@@ -12,6 +14,7 @@ use super::event::{Event, WatchHealth, Watched};
 use super::facts::*;
 use super::happening::Happening;
 use super::quantity::IntOrPercent;
+use super::rate::RateLimit;
 use super::record::{Finish, ORIGINAL_STRATEGY, RECORD_LIMIT};
 use super::snapshot::{NodeState, Snapshot};
 use super::template::Template;
@@ -383,6 +386,7 @@ impl Console {
             identity: format!("{who}@bastion/{}", lab.log.len()).into(),
             role,
             timing: Timing::default(),
+            rate: RateLimit::default(),
         };
         let mut engine = Engine::new(config);
         let now = lab.now;

@@ -17,6 +17,7 @@ use super::lock::{Lock, Want};
 use super::outcome::{LOST_ANSWER, Retry};
 use super::plan::{Limits, Plan, Standstill, budget};
 use super::record::{By, Change, Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
+use super::sending::Sending;
 use super::snapshot::{BudgetView, Replacer, Snapshot};
 use super::time::Timestamp;
 use super::view::{NodeIx, View};
@@ -52,6 +53,8 @@ pub struct Engine {
     pub(crate) written: Option<Change>,
     /// Deletions wait for a write of the lease that proves the record.
     pub(crate) fence: bool,
+    /// How fast and how far away deletions are sent, and what they wait for.
+    pub(crate) sending: Sending,
     /// The write that fails, in words.
     pub(crate) write_failure: Option<Str>,
     /// The same, of the lease.
@@ -131,6 +134,7 @@ pub(crate) struct Patching {
     pub(crate) resource_version: Str,
     /// What the record asked for when it was sent.
     pub(crate) change: Option<Change>,
+    pub(crate) sent_at: Timestamp,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -199,7 +203,6 @@ impl Engine {
     pub fn new(config: Config) -> Self {
         Self {
             lock: Lock::new(config.identity.clone(), config.timing),
-            config,
             view: View::default(),
             pending: Vec::new(),
             edits: Vec::new(),
@@ -214,6 +217,7 @@ impl Engine {
             brake_unseen: false,
             written: None,
             fence: false,
+            sending: Sending::new(config.rate),
             write_failure: None,
             lease_failure: None,
             assessment: Assessment::default(),
@@ -229,6 +233,7 @@ impl Engine {
             next_command: 0,
             next_edit: 0,
             effects: BTreeMap::new(),
+            config,
         }
     }
 
@@ -276,6 +281,7 @@ impl Engine {
                 self.deletions.retain(|uid, _| view.has_pod(uid));
             }
             Event::Cluster(fact) if fact.told.is_some() => self.hear_of(&fact),
+            Event::RoundTrip(took) => self.sending.distance.reported(took),
             other => self.view.observe(other, now),
         }
     }
@@ -393,6 +399,7 @@ impl Engine {
             .chain(self.node_retry.values().copied())
             .chain(lost)
             .chain(self.progress.flips.changes_at())
+            .chain(self.sending_changes_at())
             .filter(|at| *at > self.now)
             .min()
     }
@@ -569,6 +576,7 @@ impl Engine {
     pub(crate) fn send_delete(&mut self, pod: &Str, uid: &Str, node: &Str) -> EffectId {
         self.deletions.insert(uid.clone(), Deletion::Sent);
         self.view.touch_pod(uid);
+        self.sending.sent.insert(uid.clone(), self.now);
         self.tell_delete(node, pod, uid, Upshot::Sent, None);
         self.send(Sent::Delete { uid: uid.clone(), node: node.clone(), pod: pod.clone() })
     }
@@ -578,7 +586,7 @@ impl Engine {
         let id = self.send(Sent::DaemonSet);
         self.conflicted = None;
         let change = self.lock.record().and_then(|record| record.intent.change.clone());
-        self.patching = Some(Patching { id, kind, resource_version, change });
+        self.patching = Some(Patching { id, kind, resource_version, change, sent_at: self.now });
         id
     }
 
@@ -611,7 +619,7 @@ impl Engine {
             _ if !self.is_ready_to_update(intent) => Some(Hold::Preparing),
             _ if self.blindness().is_some() => Some(Hold::Blind),
             _ if !self.lock.holds() && self.lock.living_other(now).is_none() => Some(Hold::NobodyDrives),
-            _ => None,
+            _ => self.too_far_to_drive(),
         };
         held.map_or(Standstill::None, Standstill::Held)
     }

@@ -176,6 +176,7 @@ impl View {
                 self.touched.all |= self.sight.report(watched, health, now);
             }
             Event::Rights(rights) => self.rights = rights,
+            Event::RoundTrip(_) => {}
             Event::Skew(millis) => {
                 self.touched.all |= self.skew_millis != Some(millis);
                 self.skew_millis = Some(millis);

@@ -10,6 +10,7 @@
 //! ```
 
 use std::fmt;
+use std::time::Duration;
 
 use super::event::WatchHealth;
 use super::facts::StrategyKind;
@@ -17,7 +18,7 @@ use super::image::version_of;
 use super::person_of;
 use super::record::{Direction, Finish, OnFailure, OnFlip};
 use super::snapshot::{
-    BudgetView, DriverView, ImageChange, Phase, PlanView, Replacer, RevisionView, Snapshot, WatchView,
+    BudgetView, DriverView, ImageChange, Phase, PlanView, Replacer, RevisionView, Snapshot, Wait, WatchView,
 };
 use super::time::{Humane, Timestamp};
 use super::tuning::Span;
@@ -53,6 +54,11 @@ impl Snapshot {
         Freshness(self)
     }
 
+    /// What is waited for, how long already, or how much longer: `rate: 20 deletions/s, 110 wait, 6s left`.
+    pub fn waiting<'a>(&'a self, wait: &'a Wait) -> Waiting<'a> {
+        Waiting(self.at, wait)
+    }
+
     /// Whether there is something being rolled out: a target that differs from what nodes have.
     pub fn has_change(&self) -> bool {
         match (&self.from, &self.to) {
@@ -83,6 +89,26 @@ impl fmt::Display for Doing<'_> {
             },
             Phase::Running if snapshot.direction == Direction::Back => f.write_str("rolling back"),
             phase => write!(f, "{phase}"),
+        }
+    }
+}
+
+/// See [`Snapshot::waiting`].
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting<'a>(Timestamp, &'a Wait);
+
+impl fmt::Display for Waiting<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(now, wait) = self;
+        write!(f, "{wait}")?;
+        if let Wait::Rate { waiting, .. } = wait {
+            write!(f, ", {waiting} {}", if *waiting == 1 { "waits" } else { "wait" })?;
+        }
+        match (wait.since(), wait.until()) {
+            (Some(since), _) => write!(f, ", for {}", Humane(now.since(since))),
+            // The second that has begun counts.
+            (_, Some(until)) => write!(f, ", {} left", Humane(until.since(*now) + Duration::from_millis(999))),
+            (None, None) => Ok(()),
         }
     }
 }

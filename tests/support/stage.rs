@@ -8,6 +8,7 @@ use std::time::Duration;
 use rolldeck::engine::Role;
 use rolldeck::engine::command::{Command, Step};
 use rolldeck::engine::quantity::IntOrPercent;
+use rolldeck::engine::rate::RateLimit;
 use rolldeck::engine::snapshot::{Phase, Snapshot};
 use rolldeck::engine::time::Timestamp;
 use rolldeck::sim::attack::author::Deletion;
@@ -60,7 +61,7 @@ impl Stage {
     /// Opens a console; returns its number.
     pub(crate) fn open(&mut self, who: &str) -> usize {
         let network = Network::new(Weather::FINE, self.consoles.len() as u64);
-        self.consoles.push(Console::open(&self.world, AGENT, who, Role::Driver, network));
+        self.consoles.push(Console::open(&self.world, AGENT, who, Role::Driver, (network, RateLimit::default())));
         self.consoles.len() - 1
     }
 

@@ -5,11 +5,17 @@
 
 use std::time::Duration;
 
+use futures::TryFutureExt;
+use http::Request;
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, ClientBuilder, ConfigExt};
-use tower::{BoxError, ServiceExt};
+use rustls::pki_types::ServerName;
+use tower::BoxError;
+
+use crate::cluster::http::{Tracked, tracked};
 
 /// After so long without a word the other end is asked whether it is there,
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(8);
@@ -18,7 +24,10 @@ const KEEPALIVE_EVERY: Duration = Duration::from_secs(3);
 /// and so many times.
 const KEEPALIVE_TRIES: u32 = 3;
 
-/// A client for `config`.
+/// A connection for calls is kept for so long although nothing is asked.
+const KEPT_OPEN: Duration = Duration::from_secs(600);
+
+/// A client for `config`: streams and lists over connections of their own, everything else over one.
 ///
 /// # Errors
 /// When credentials cannot be had, or TLS cannot be set up.
@@ -35,14 +44,61 @@ pub(super) fn client(config: kube::Config) -> Result<kube::Client, kube::Error> 
     tcp.set_keepalive_retries(Some(KEEPALIVE_TRIES));
     #[cfg(any(target_os = "android", target_os = "linux"))]
     tcp.set_tcp_user_timeout(Some(KEEPALIVE_AFTER + KEEPALIVE_EVERY * KEEPALIVE_TRIES));
-    let tls = config.rustls_https_connector_with_connector(tcp)?;
-    let http: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new()).build(tls);
-    let http = http.map_err(BoxError::from);
+    // Made once: it may ask a plugin for a certificate.
+    let tls = config.rustls_client_config()?;
+    let name = config.tls_server_name.as_deref();
+    let streams: legacy::Client<_, Tracked> =
+        legacy::Client::builder(TokioExecutor::new()).build(connector(tls.clone(), tcp.clone(), name, Version::Http1)?);
+    let calls: legacy::Client<_, Tracked> = legacy::Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(KEPT_OPEN)
+        // One that is dead without a word would swallow write after write.
+        .http2_keep_alive_interval(KEEPALIVE_EVERY)
+        .http2_keep_alive_timeout(KEEPALIVE_EVERY * 2)
+        .build(connector(tls, tcp, name, Version::Http2)?);
+    let http = tower::service_fn(move |request: Request<Body>| {
+        let client = if is_stream(request.uri()) { &streams } else { &calls };
+        client.request(tracked(request)).map_err(BoxError::from)
+    });
     let builder = ClientBuilder::new(http, config.default_namespace.clone()).with_layer(&config.extra_headers_layer()?);
     Ok(match config.auth_layer()? {
         Some(auth) => builder.with_layer(&auth).with_layer(&config.base_uri_layer()).build(),
         None => builder.with_layer(&config.base_uri_layer()).build(),
     })
+}
+
+/// What a connection may speak.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Version {
+    /// One request at a time: a list of thousands holds up nothing else.
+    Http1,
+    /// Any number at once, where the server knows it; else one at a time.
+    Http2,
+}
+
+fn connector(
+    tls: rustls::ClientConfig,
+    tcp: HttpConnector,
+    name: Option<&str>,
+    version: Version,
+) -> Result<HttpsConnector<HttpConnector>, kube::Error> {
+    let mut builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
+    if let Some(name) = name {
+        let name = ServerName::try_from(name.to_owned()).map_err(|error| kube::Error::Service(error.into()))?;
+        builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
+    }
+    let builder = builder.enable_http1();
+    Ok(match version {
+        Version::Http1 => builder.wrap_connector(tcp),
+        Version::Http2 => builder.enable_http2().wrap_connector(tcp),
+    })
+}
+
+/// Whether the answer is a stream that stays open, or a list that may be long.
+fn is_stream(uri: &http::Uri) -> bool {
+    let query = uri.query().unwrap_or_default();
+    query.split('&').any(|part| part == "watch=true" || part.starts_with("limit=") || part == "resourceVersion=0")
 }
 
 #[cfg(test)]

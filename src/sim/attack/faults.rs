@@ -56,6 +56,10 @@ kinds! {
     PodsRefused = "pods refused",
     /// A site's link was slow.
     SlowLink = "link slow",
+    /// The API server was far away.
+    FarAway = "API server far away",
+    /// The line to the API server was full for a while.
+    LineFull = "line full",
     /// The registry refused an image for a while.
     Registry = "registry failing",
     /// A pull failed on a node.

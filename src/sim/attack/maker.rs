@@ -37,8 +37,10 @@ impl Case {
         scenario.faults = std::mem::take(&mut maker.faults);
         scenario.faults.sort_by_key(|(at, _)| *at);
         let weather = if maker.one_in(2) { maker.weather() } else { Weather::FINE };
+        let weather = if maker.one_in(4) { maker.far_away(weather) } else { weather };
+        let rate = maker.one_in(4).then(|| (maker.rng.u32(1..4), maker.rng.u32(1..4)));
         let skews = (0..3).map(|_| if maker.one_in(4) { maker.rng.i64(-120_000..120_000) } else { 0 }).collect();
-        Self { found: String::new(), seed, scenario, acts, weather, calm_after: maker.calm, bad_images, skews }
+        Self { found: String::new(), seed, scenario, acts, weather, rate, calm_after: maker.calm, bad_images, skews }
     }
 }
 
@@ -118,12 +120,21 @@ impl Maker {
         Weather {
             min_delay: 1,
             max_delay: self.of(&[10, 100, 1500]),
+            distance: 0,
+            swells: 0,
             lost_requests: self.rng.u32(0..60),
             lost_answers: self.rng.u32(0..60),
             throttled: self.rng.u32(0..60),
             not_sent: self.rng.u32(0..60),
             server_errors: self.rng.u32(0..60),
         }
+    }
+
+    /// The API server answers in 0.2 to 2 s, and the line may fill up on top of that.
+    fn far_away(&mut self, weather: Weather) -> Weather {
+        let distance = self.rng.u64(100..=980);
+        let swells = if self.one_in(2) { self.rng.u32(1..20) } else { 0 };
+        Weather { distance, swells, max_delay: weather.max_delay.min(100), ..weather }
     }
 
     // ── What goes wrong in the world ──────────────────────────────────────────────────────────────────────────────

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | P1 | at every deletion: the nodes that served when rolldeck deleted their pod, and have not served for `minReadySeconds` and the soak time since, are no more than the budget |
 //! | P2 | at every deletion going forward: the node matches the selector; no fewer old pods are left than the partition keeps |
-//! | P3 | at every deletion: a rollout is recorded and not paused; when a `pause` is said to be done: the strategy is `OnDelete`; a strategy that was set back is in the record as long as somebody drives, and where it is to be reported it is not set again in silence |
+//! | P3 | at every deletion: a rollout is recorded and not paused; none arrives later after a pause than its console showed at that time that it may be sent, and its way took; when a `pause` is said to be done: the strategy is `OnDelete`; a strategy that was set back is in the record as long as somebody drives, and where it is to be reported it is not set again in silence |
 //! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold none is in image trouble or in a crash loop |
 //! | P5 | at every deletion: the node is Ready; nodes that fell NotReady after rolldeck gave them the new pod count among the failing of P4 |
 //! | P6 | at every deletion: the nodes that must pull since their pod was deleted are no more than the pull limit |
@@ -15,13 +15,15 @@
 //! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown; for all: what was shown and is still so is not forgotten |
 //!
 //! Knowledge takes time to travel, and no promise can be about what nobody could know yet. So every judgement allows for
-//! `slack`: the longest that a message may be late, and the second for which a proof of the record is good. What else it
+//! `slack`: the longest that a message may be late, and the time for which a proof of the record is good (a second, from far
+//! away 3.5). What else it
 //! allows for:
 //!
 //! - whoever deletes or garbles the record throws away what it knew: who is down then is nobody's doing any more;
 //! - `minReadySeconds` is not asked of nodes whose clock is wrong: a console that comes later has only the kubelet's word;
 //! - a node that somebody tainted, so that the pod may not run there, is not down through rolldeck.
 
+mod bites;
 mod judge;
 mod lately;
 mod record;
@@ -110,6 +112,8 @@ pub struct Observer {
     flip_takes: Duration,
     /// Until when some console did not see everything.
     blind_until: Timestamp,
+    /// How long a pause takes to bite, by what each console shows, and since when the rollout is paused.
+    bites: bites::Bites,
     /// Some console does not see the record version by version, or late.
     misses_versions: bool,
     /// When somebody last ruined or deleted the record.
@@ -194,6 +198,7 @@ impl Observer {
             images_asked: BTreeMap::new(),
             flip_takes: strategy::NOTICED,
             blind_until: now,
+            bites: bites::Bites::default(),
             misses_versions: false,
             ruined_at: None,
             shown: BTreeMap::new(),
@@ -227,6 +232,7 @@ impl Observer {
     #[must_use]
     pub fn in_weather(mut self, weather: Weather) -> Self {
         self.flip_takes = if weather == Weather::FINE { strategy::NOTICED } else { strategy::NOTICED_LATE };
+        self.bites = bites::Bites::over(weather.longest());
         self
     }
 

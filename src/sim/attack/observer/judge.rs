@@ -70,6 +70,7 @@ impl Observer {
         let trial = Trial { node, pod, at, records, desired, limit };
         let mut broken = vec![
             self.check_pause(&trial, deletion),
+            self.bites.check(deletion, at),
             self.check_ready(&trial),
             self.check_announced(&trial),
             self.check_budget(&trial),

@@ -59,6 +59,7 @@ impl Observer {
             self.accuse("P7", at, what);
         }
         self.image_is(record.as_ref(), at);
+        self.bites.record_is(record.as_ref(), at);
         self.records.is(at, record);
     }
 
