@@ -380,13 +380,18 @@ impl Console {
     }
 
     pub(crate) fn open_as(lab: &Lab, who: &str, role: Role) -> Self {
+        // Where time stands still, nothing may wait for it.
+        Self::open_at(lab, who, role, RateLimit { per_sec: 1_000_000, burst: 1_000_000 })
+    }
+
+    pub(crate) fn open_at(lab: &Lab, who: &str, role: Role, rate: RateLimit) -> Self {
         let config = Config {
             namespace: "edge".into(),
             name: "agent".into(),
             identity: format!("{who}@bastion/{}", lab.log.len()).into(),
             role,
             timing: Timing::default(),
-            rate: RateLimit::default(),
+            rate,
         };
         let mut engine = Engine::new(config);
         let now = lab.now;

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use crate::engine::Role;
 use crate::engine::command::{Command, Step};
 use crate::engine::distance::{FARTHEST, MOST_PROOF, SENDING};
 use crate::engine::effect::{Effect, EffectError, EffectErrorKind};
 use crate::engine::lab::far::Far;
 use crate::engine::lab::{Console, Lab};
 use crate::engine::quantity::IntOrPercent;
+use crate::engine::rate::RateLimit;
 use crate::engine::record::Budgets;
 use crate::engine::snapshot::{Alarm, Hold, NodeState, Wait};
 use crate::engine::time::Timestamp;
@@ -25,7 +27,7 @@ fn all() -> Command {
 
 /// A console whose rollout to v2 is prepared, and that is asked for all nodes: from then on it is so far away.
 fn far<D: FnMut(Timestamp) -> Duration>(lab: &mut Lab, one_way: D) -> Far<D> {
-    let mut console = Console::open(lab, "ops");
+    let mut console = Console::open_at(lab, "ops", Role::Driver, RateLimit::default());
     console.set_image(lab, "agent:v2");
     console.hear(lab);
     console.engine.command(all(), lab.now).unwrap();

@@ -1,5 +1,7 @@
 //! Makes random cases. All of one comes from its seed; every kind of fault that there is gets its share.
 
+mod distance;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
@@ -128,13 +130,6 @@ impl Maker {
             not_sent: self.rng.u32(0..60),
             server_errors: self.rng.u32(0..60),
         }
-    }
-
-    /// The API server answers in 0.2 to 2 s, and the line may fill up on top of that.
-    fn far_away(&mut self, weather: Weather) -> Weather {
-        let distance = self.rng.u64(100..=980);
-        let swells = if self.one_in(2) { self.rng.u32(1..20) } else { 0 };
-        Weather { distance, swells, max_delay: weather.max_delay.min(100), ..weather }
     }
 
     // ── What goes wrong in the world ──────────────────────────────────────────────────────────────────────────────
@@ -317,6 +312,9 @@ impl Maker {
         }
         if self.one_in(12) {
             acts.extend(self.unheard_pause());
+        }
+        if self.one_in(12) {
+            acts.extend(self.late_pause(nodes));
         }
         if self.one_in(12) {
             acts.extend(self.unseen_outage(names, node_grace));
