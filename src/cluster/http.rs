@@ -348,6 +348,50 @@ pub(super) fn with_query(path: &str, query: &[(&str, &str)]) -> String {
 mod tests {
     use super::*;
 
+    /// What became of a request that is never answered, and after how long.
+    async fn unanswered(leave_by: Option<Duration>, tracked: bool, leaves: bool) -> (Failure, Duration) {
+        let departure = Departure::new(Clock::start(), None);
+        if tracked {
+            departure.track();
+        }
+        if leaves {
+            departure.leaves();
+        }
+        let began = Instant::now();
+        let answer = std::future::pending::<Result<(), Failure>>();
+        let failure = in_time(answer, &departure, Duration::from_secs(4), leave_by).await.unwrap_err();
+        (failure, began.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_waited_for_from_when_its_request_left() {
+        let soon = Some(Duration::from_millis(900));
+        let (failure, after) = unanswered(soon, true, false).await;
+        assert_eq!((failure, after.as_millis() / 100), (Failure::TooLate, 9), "it did not get a connection in time");
+        let (failure, after) = unanswered(None, true, false).await;
+        assert!(matches!(failure, Failure::Connect(_)) && after.as_secs() == 20, "{failure} {after:?}");
+        let (failure, after) = unanswered(soon, true, true).await;
+        assert!(matches!(failure, Failure::Timeout(_)) && after.as_secs() == 4, "{failure} {after:?}");
+        // Where it cannot be known whether it left, it may have.
+        let (failure, after) = unanswered(soon, false, false).await;
+        assert!(matches!(failure, Failure::Timeout(_)) && after.as_secs() == 4, "{failure} {after:?}");
+    }
+
+    #[test]
+    fn the_shortest_of_the_last_answers_is_the_distance() {
+        let distance = Distance::default();
+        let millis = Duration::from_millis;
+        let shown = |took: u64| {
+            distance.measured(millis(took));
+            distance.shown.borrow().map(|shown| shown.as_millis())
+        };
+        assert_eq!(shown(1_800), Some(1_800), "the first had to open a connection");
+        assert_eq!(shown(600), Some(600));
+        assert_eq!(shown(590), Some(600), "that is no news");
+        assert_eq!([2_000, 2_000, 2_000, 2_000].map(shown)[2], Some(600));
+        assert_eq!(shown(2_000), Some(2_000));
+    }
+
     #[test]
     fn selectors_are_encoded_for_a_query() {
         assert_eq!(

@@ -60,8 +60,13 @@ impl Departure {
         let _ = left_at.wait_for(Option::is_some).await;
     }
 
+    /// It is where it will be known when it leaves.
+    pub(super) fn track(&self) {
+        self.0.tracked.store(true, Ordering::Release);
+    }
+
     /// It is about to leave: says whether it may.
-    fn leaves(&self) -> bool {
+    pub(super) fn leaves(&self) -> bool {
         let now = self.0.clock.now();
         if self.0.leave_by.is_some_and(|leave_by| now > leave_by) {
             self.0.late.store(true, Ordering::Release);
@@ -90,9 +95,7 @@ pub(in crate::cluster) struct TooLate;
 /// Has the body of `request` tell when it leaves, where somebody wants to know and there is a body.
 pub(in crate::cluster) fn tracked(request: Request<Body>) -> Request<Tracked> {
     let departure = request.extensions().get::<Departure>().filter(|_| !request.body().is_end_stream()).cloned();
-    if let Some(Departure(state)) = &departure {
-        state.tracked.store(true, Ordering::Release);
-    }
+    departure.iter().for_each(Departure::track);
     request.map(|body| Tracked { body, departure })
 }
 
@@ -118,5 +121,46 @@ impl HttpBody for Tracked {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    fn request(departure: &Departure, body: &str) -> Request<Tracked> {
+        let mut request = Request::new(Body::from(body.as_bytes().to_vec()));
+        request.extensions_mut().insert(departure.clone());
+        tracked(request)
+    }
+
+    #[tokio::test]
+    async fn a_request_leaves_when_its_body_is_read() {
+        let departure = Departure::new(Clock::start(), None);
+        assert!(!departure.is_tracked());
+        let request = request(&departure, "{}");
+        assert!(departure.is_tracked() && departure.left_at().is_none(), "it waits for a connection");
+        assert_eq!(request.into_body().collect().await.unwrap().to_bytes(), "{}");
+        departure.left().await;
+        assert!(departure.left_at().is_some() && !departure.is_late());
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_too_late_does_not_leave() {
+        let clock = Clock::start();
+        let departure = Departure::new(clock, Some(clock.now() - Duration::from_millis(1)));
+        let read = request(&departure, "{}").into_body().collect().await;
+        assert!(read.is_err() && departure.is_late() && departure.left_at().is_none());
+    }
+
+    #[tokio::test]
+    async fn of_a_request_without_a_body_nothing_is_known() {
+        let departure = Departure::new(Clock::start(), None);
+        let _request = request(&departure, "");
+        assert!(!departure.is_tracked());
     }
 }
