@@ -10,7 +10,7 @@
 //! | P5 | at every deletion: the node is Ready; nodes that fell NotReady after rolldeck gave them the new pod count among the failing of P4 |
 //! | P6 | at every deletion: the nodes that must pull since their pod was deleted are no more than the pull limit |
 //! | P7 | at every deletion: the record already named the node as taken, so that whoever comes next knows; a pause stays until somebody asks to go on, and a record until it is released; an image is asked for in the record no more often than operators asked |
-//! | P8 | every five seconds: no node waits without a reason; after the calm: the rollout ends |
+//! | P8 | every five seconds: no node waits without a reason, and who drives says of what is next for 10 s what it waits for; after the calm: the rollout ends |
 //! | P9 | whenever rolldeck saves or restores the strategy: it saves what was there, and restores it to the byte |
 //! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown; for all: what was shown and is still so is not forgotten |
 //!
@@ -29,6 +29,7 @@ mod lately;
 mod record;
 mod shown;
 mod strategy;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -112,6 +113,8 @@ pub struct Observer {
     flip_takes: Duration,
     /// Until when some console did not see everything.
     blind_until: Timestamp,
+    /// Nodes that are next without a word, by console.
+    wordless: waits::Wordless,
     /// How long a pause takes to bite, by what each console shows, and since when the rollout is paused.
     bites: bites::Bites,
     /// Some console does not see the record version by version, or late.
@@ -198,6 +201,7 @@ impl Observer {
             images_asked: BTreeMap::new(),
             flip_takes: strategy::NOTICED,
             blind_until: now,
+            wordless: waits::Wordless::new(),
             bites: bites::Bites::default(),
             misses_versions: false,
             ruined_at: None,

@@ -429,6 +429,7 @@ impl<'a> Stage<'a> {
             if let Some(node) = silent {
                 self.observer.accuse("P8", now, format!("{} is {} and does not say why", node.name, node.state));
             }
+            self.observer.check_waits(console.identity(), &snapshot, now);
             let told_old_at = console.told_old_at();
             self.observer.check_shown(console.identity(), &snapshot, told_old_at, now);
         }
