@@ -72,6 +72,7 @@ fn fleet(nodes: u32) -> Engine {
         identity: "bench@here/1".into(),
         role: Role::Driver,
         timing: Timing { act: Duration::from_secs(86_400), lease: Duration::from_secs(172_800), ..Timing::default() },
+        rate: rolldeck::engine::rate::RateLimit::default(),
     });
     for (number, image) in [(1, "agent:v1"), (2, "agent:v2")] {
         let revision = RevisionFact {

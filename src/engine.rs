@@ -19,6 +19,7 @@ pub mod clocks;
 pub mod command;
 mod decide;
 mod diagnose;
+pub(crate) mod distance;
 mod edit;
 pub mod effect;
 pub mod eligibility;
@@ -37,18 +38,20 @@ pub mod ownership;
 mod placement;
 mod plan;
 pub mod quantity;
+pub mod rate;
 pub mod record;
 mod recreated;
 mod refused;
 mod release;
 mod report;
-mod room;
 mod restarts;
+mod room;
+mod sending;
 mod sight;
 pub mod site;
 pub mod snapshot;
-pub mod suspects;
 mod surge;
+pub mod suspects;
 pub mod template;
 pub mod time;
 pub mod tuning;
@@ -73,6 +76,8 @@ pub struct Config {
     pub role: Role,
     /// Lease timing.
     pub timing: Timing,
+    /// How fast pods may be deleted.
+    pub rate: rate::RateLimit,
 }
 
 /// Whose an identity is, without what only tells processes apart: `ops@bastion` of `ops@bastion/3f9a1c`.

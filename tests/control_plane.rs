@@ -15,6 +15,7 @@ mod control_plane {
     mod command_line;
     mod console;
     mod differential;
+    mod distance;
     mod driving;
     mod gitops;
     mod hollow;
@@ -25,8 +26,8 @@ mod control_plane {
     mod release;
     mod same_answers;
     mod smoke;
-    mod templates;
-    mod suspects;
     mod surge;
+    mod suspects;
+    mod templates;
     mod yard;
 }

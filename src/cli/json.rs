@@ -24,7 +24,7 @@ use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Budgets, Finish, Gates, Halt, OnFlip, Paused};
 use crate::engine::snapshot::{
     Alarm, Blame, BudgetView, Counts, DriverView, NodeView, Phase, RestartsView, RevisionView, Snapshot, SuspectView,
-    WatchView, Why,
+    Wait, WatchView, Why,
 };
 use crate::engine::suspects::Comparison;
 use crate::engine::time::Timestamp;
@@ -90,6 +90,15 @@ pub(crate) struct Status<'a> {
     alarms: Vec<AlarmLine>,
     watches: Vec<Watch<'a>>,
     clocks: Clocks<'a>,
+    /// How long the API server takes to answer; absent until it is measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_round_trip_millis: Option<u128>,
+    /// How long a pause from elsewhere takes to bite; absent where this process does not drive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pause_bites_within_millis: Option<u128>,
+    /// What is next in line, or was asked for, waits for; absent where nothing does, or not for long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits: Option<Waits<'a>>,
     /// What happened lately, oldest first: here, and what other consoles told.
     timeline: Vec<TimelineLine<'a>>,
     /// What of the audit trail is not written, and why.
@@ -147,11 +156,29 @@ impl<'a> Status<'a> {
             alarms: snapshot.alarms.iter().map(AlarmLine::new).collect(),
             watches: snapshot.watches.iter().map(Watch::new).collect(),
             clocks: Clocks::new(snapshot),
+            api_round_trip_millis: snapshot.distance.round_trip.map(|span| span.as_millis()),
+            pause_bites_within_millis: snapshot.distance.pause_within.map(|span| span.as_millis()),
+            waits: snapshot.waits.as_ref().map(Waits::new),
             timeline: snapshot.timeline.iter().map(TimelineLine::new).collect(),
             unaudited: unwritten(snapshot),
             next: ways_out(context, snapshot),
             nodes,
         }
+    }
+}
+
+/// A wait: `for` is `lease`, `proof`, `record`, `answer`, `seen`, `lost`, `rate`, `retry`, `watch` or `handover`, with what
+/// belongs to it (`since`, `until`, …); `text` is the line that the console shows.
+#[derive(Serialize)]
+struct Waits<'a> {
+    #[serde(flatten)]
+    wait: &'a Wait,
+    text: String,
+}
+
+impl<'a> Waits<'a> {
+    fn new(wait: &'a Wait) -> Self {
+        Self { wait, text: wait.to_string() }
     }
 }
 
@@ -344,6 +371,7 @@ impl AlarmLine {
             Alarm::ReleaseWaits { .. } => "releaseWaits",
             Alarm::Halted { .. } => "halted",
             Alarm::Blind { .. } => "blind",
+            Alarm::TooFar { .. } => "tooFar",
             Alarm::WriteFailing { .. } => "writeFailing",
             Alarm::RecordUnreadable { .. } => "recordUnreadable",
             Alarm::ForeignRecord => "foreignRecord",

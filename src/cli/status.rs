@@ -152,6 +152,9 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     for compared in &snapshot.comparisons {
         say("suspects", compared.to_string());
     }
+    if let Some(wait) = &snapshot.waits {
+        say("waits", snapshot.waiting(wait).to_string());
+    }
     if snapshot.started_at.is_some() {
         say("plan", snapshot.plan.to_string());
         say("gates", snapshot.gating().to_string());
@@ -166,6 +169,9 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
         }
     }
     say("view", snapshot.freshness().to_string());
+    if snapshot.distance.round_trip.is_some() {
+        say("API", snapshot.distance.to_string());
+    }
     if !snapshot.clocks().is_empty() {
         say("clocks", snapshot.clocks().to_string());
     }

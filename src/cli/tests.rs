@@ -2,6 +2,8 @@
 
 mod script;
 
+use std::time::Duration;
+
 use insta::assert_snapshot;
 
 use super::error::Exit;
@@ -9,7 +11,7 @@ use crate::engine::Str;
 use crate::engine::command::{Command, Danger, Refusal, Step, Takeover};
 use crate::engine::facts::StrategyKind;
 use crate::engine::record::{Halt, Paused};
-use crate::engine::snapshot::{Alarm, Counts, DriverView, NodeState, Phase, Presence};
+use crate::engine::snapshot::{Alarm, Counts, DistanceView, DriverView, NodeState, Phase, Presence, Snapshot, Wait};
 use script::{Script, at, cause, node, rollout};
 
 #[test]
@@ -117,6 +119,28 @@ async fn json_has_the_words_of_the_console() {
     let script = Script::of(rollout());
     assert_snapshot!(script.json("status ds/agent --nodes -o json").await);
     assert_snapshot!(script.json("history ds/agent -o json").await);
+}
+
+#[tokio::test]
+async fn how_far_away_the_api_server_is_and_what_is_waited_for() {
+    let until = at(600) + Duration::from_millis(5_500);
+    let wait = Wait::Rate { per_sec: 20, waiting: 110, until };
+    let distance =
+        DistanceView { round_trip: Some(Duration::from_millis(620)), pause_within: Some(Duration::from_millis(2_300)) };
+    let script = Script::of(Snapshot { distance, waits: Some(wait), ..rollout() });
+    let text = script.run("status ds/agent").await.text;
+    let told: Vec<&str> = text.lines().filter(|line| line.contains("waits") || line.contains("API")).collect();
+    assert_snapshot!(told.join("\n"), @r#"
+      waits    rate: 20 deletions/s, 110 wait, 6s left
+      API      answers in 620 ms; a pause from elsewhere bites within 2.3 s
+    "#);
+    let status = script.json("status ds/agent -o json").await;
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert_eq!((&status["apiRoundTripMillis"], &status["pauseBitesWithinMillis"]), (&620.into(), &2_300.into()));
+    assert_eq!(
+        (&status["waits"]["for"], &status["waits"]["waiting"], &status["waits"]["text"]),
+        (&"rate".into(), &110.into(), &"rate: 20 deletions/s".into())
+    );
 }
 
 #[tokio::test]

@@ -53,6 +53,7 @@ pub(crate) fn ways_out(context: &str, snapshot: &Snapshot) -> Vec<WayOut> {
             | Alarm::ControllerIdle { .. }
             | Alarm::Halted { .. }
             | Alarm::SiteOutage(_)
+            | Alarm::TooFar { .. }
             | Alarm::Blind { .. }
             | Alarm::WriteFailing { .. }
             | Alarm::BeingDeleted => {}

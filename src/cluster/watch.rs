@@ -37,7 +37,8 @@ const PAGE: &str = "500";
 const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a watch may take to be answered.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
-/// One that is taken up again and not answered within this is said to be down meanwhile.
+/// One that is taken up again and not answered within this, and the round trips that a new connection takes, is said to be
+/// down meanwhile.
 const REOPEN_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the server is asked to keep a watch open.
 const WATCH_FOR: Duration = Duration::from_secs(300);
@@ -272,7 +273,8 @@ impl<S: Subject> Watch<S> {
         let http = self.http.clone();
         let opening = http.lines(&path, OPEN_TIMEOUT);
         tokio::pin!(opening);
-        let lines = match tokio::time::timeout(REOPEN_PATIENCE, &mut opening).await {
+        let connects = 3 * self.http.round_trip().borrow().unwrap_or_default();
+        let lines = match tokio::time::timeout(REOPEN_PATIENCE + connects, &mut opening).await {
             Ok(lines) => lines?,
             Err(_) => {
                 // It is not known whether anything is wrong; it is known that nothing is seen.

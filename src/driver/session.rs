@@ -11,6 +11,7 @@ use super::handle::{Fleet, Rollout, Session};
 use super::trail::Trail;
 use super::{fleet, run};
 use crate::cluster::{Attachment, Cluster, ConnectError, Target, TrafficCount};
+use crate::engine::rate::RateLimit;
 use crate::engine::{Config, Role, Str, Timing};
 
 /// A session on a cluster, reached through its API.
@@ -90,6 +91,7 @@ impl Session for ClusterSession {
             identity: self.identity.next(),
             role,
             timing: self.timing,
+            rate: RateLimit::default(),
         };
         let subject = Subject {
             origin: self.origin.clone(),

@@ -189,7 +189,8 @@ impl Engine {
         if why.chars().count() > REFUSAL_LIMIT {
             why = why.chars().take(REFUSAL_LIMIT).chain(['…']).collect();
         }
-        let words = format!("{what} was refused: {why}; nothing was changed: {remedy}, then ask again, or resume without it");
+        let words =
+            format!("{what} was refused: {why}; nothing was changed: {remedy}, then ask again, or resume without it");
         self.happened(What::ChangeRefused { why: words.as_str().into() }, Reach::Cluster);
         self.drop_change(request, words, now);
     }

@@ -38,6 +38,7 @@ impl Engine {
         self.fit_progress(now);
         effects.extend(self.write_lease(now));
         effects.extend(self.write_daemonset(now));
+        self.note_waits(now);
         effects.extend(self.replace_pods(now));
         self.settle(now);
         effects
@@ -265,7 +266,7 @@ impl Engine {
     // ── The lease ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     /// One write of the lease at a time: it carries the lock, all edits and the progress.
-    fn write_lease(&mut self, now: Timestamp) -> Option<(EffectId, Effect)> {
+    pub(crate) fn write_lease(&mut self, now: Timestamp) -> Option<(EffectId, Effect)> {
         if !self.lock.can_write(now) || self.lock.record_error().is_some() {
             return None;
         }
@@ -288,7 +289,9 @@ impl Engine {
         let resource_version = self.lock.resource_version();
         let against = resource_version.clone();
         let edits_before = self.next_edit;
-        self.lock.in_flight = Some(InFlight { id, sent_at: now, write: write.clone(), against, edits_before, mark });
+        let good_for = self.sending.distance.proof_age();
+        self.lock.in_flight =
+            Some(InFlight { id, sent_at: now, write: write.clone(), against, edits_before, mark, good_for });
         Some((id, Effect::WriteLease { resource_version, lease: Box::new(write) }))
     }
 
@@ -386,7 +389,6 @@ impl Engine {
     /// Deletes the pods that the plan lets go next, if we may start anything at all.
     fn replace_pods(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
         let intent = self.intent();
-        let Some(not_after) = self.lock.proof_is_good_until() else { return Vec::new() };
         if !self.may_start(&intent, now) || self.plan.next.is_empty() {
             return Vec::new();
         }
@@ -402,30 +404,7 @@ impl Engine {
         let tried = if self.refusals.are_general() { 1 } else { usize::MAX };
         let next = next.into_iter().take(tried).filter(|node| self.node_retry.get(node).is_none_or(|at| *at <= now));
         let next: Vec<(NodeIx, Str)> = next.map(|node| (node, self.view.nodes[node].name.clone())).collect();
-        if !self.lock.is_fenced(now) || !self.is_announced(&next) {
-            self.fence = true;
-            // Whatever it was before, from here on it is our doing, also for whoever drives next.
-            self.progress.down_before.retain(|down, _| !next.iter().any(|(_, name)| name == down));
-            self.progress.taken.extend(next.into_iter().map(|(_, name)| name));
-            self.fit_progress(now);
-            return self.write_lease(now).into_iter().collect();
-        }
-        let mut effects = Vec::new();
-        for (ix, node) in next {
-            let pod = self.assessment.row(ix).and_then(|row| row.pod).and_then(|pod| self.view.pod(pod));
-            let Some(pod) = pod else { continue };
-            let (name, uid) = (pod.fact.name.clone(), pod.fact.uid.clone());
-            let id = self.send_delete(&name, &uid, &node);
-            effects.push((id, Effect::DeletePod { name, uid, node, not_after }));
-        }
-        effects
-    }
-
-    /// Whether the saved record names these nodes as taken, and none as down before.
-    fn is_announced(&self, nodes: &[(NodeIx, Str)]) -> bool {
-        let Some(record) = self.lock.record() else { return false };
-        let (taken, before) = (&record.progress.taken, &record.progress.down_before);
-        nodes.iter().all(|(_, name)| taken.contains(name) && !before.contains_key(name))
+        self.send_deletions(next, now)
     }
 
     /// Whether anything may be started now: we drive, the record says what we think it says, and we see enough.

@@ -7,9 +7,9 @@
 use std::borrow::Cow;
 
 use super::Str;
+use super::change::ChangeRequest;
 use super::labels::Selector;
 use super::quantity::IntOrPercent;
-use super::change::ChangeRequest;
 use super::record::{By, Change, ChangeOutcome, Direction, Intent, Paused, RequestedChange};
 use super::tuning::Tuning;
 

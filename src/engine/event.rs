@@ -1,6 +1,7 @@
 //! What the engine is told: facts from the cluster, and how well we can see them.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +51,8 @@ pub enum Event {
     Rights(Vec<(Right, Permission)>),
     /// The API server's clock minus ours, measured from a response, in milliseconds.
     Skew(i64),
+    /// What requests other than the engine's own writes take from being sent to being answered, at the least.
+    RoundTrip(Duration),
 }
 
 impl Event {
@@ -65,7 +68,7 @@ impl Event {
             Self::Listing(watched) | Self::Listed(watched, _) | Self::Heard(watched, _) => Some(*watched),
             // Only that a watch is open was heard of it; that it is not, of nobody.
             Self::Watch(watched, WatchHealth::Live) => Some(*watched),
-            Self::Watch(..) | Self::Rights(_) | Self::Skew(_) => None,
+            Self::Watch(..) | Self::Rights(_) | Self::Skew(_) | Self::RoundTrip(_) => None,
         }
     }
 }

@@ -245,7 +245,7 @@ impl From<EffectErrorKind> for Upshot {
             EffectErrorKind::Forbidden => Self::Forbidden,
             EffectErrorKind::Invalid => Self::Invalid,
             EffectErrorKind::Throttled { .. } => Self::Throttled,
-            EffectErrorKind::NotSent => Self::NotSent,
+            EffectErrorKind::NotSent | EffectErrorKind::TooLate => Self::NotSent,
             EffectErrorKind::Unknown => Self::LostAnswer,
         }
     }

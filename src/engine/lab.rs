@@ -1,6 +1,8 @@
 //! A cluster the size of a test tube: nodes, one DaemonSet on `OnDelete` or not, its revisions and one Lease, with the
 //! effects of any number of engines applied to it at once. What takes time in a real cluster happens when a test says so.
 
+pub(crate) mod far;
+
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
@@ -12,6 +14,7 @@ use super::event::{Event, WatchHealth, Watched};
 use super::facts::*;
 use super::happening::Happening;
 use super::quantity::IntOrPercent;
+use super::rate::RateLimit;
 use super::record::{CHANGE, Finish, ORIGINAL_STRATEGY, RECORD_LIMIT};
 use super::snapshot::{NodeState, Snapshot};
 use super::template::Template;
@@ -523,12 +526,18 @@ impl Console {
     }
 
     pub(crate) fn open_as(lab: &Lab, who: &str, role: Role) -> Self {
+        // Where time stands still, nothing may wait for it.
+        Self::open_at(lab, who, role, RateLimit { per_sec: 1_000_000, burst: 1_000_000 })
+    }
+
+    pub(crate) fn open_at(lab: &Lab, who: &str, role: Role, rate: RateLimit) -> Self {
         let config = Config {
             namespace: "edge".into(),
             name: "agent".into(),
             identity: format!("{who}@bastion/{}", lab.log.len()).into(),
             role,
             timing: Timing::default(),
+            rate,
         };
         let mut engine = Engine::new(config);
         let now = lab.now;

@@ -19,6 +19,7 @@ use super::outcome::{LOST_ANSWER, Retry};
 use super::plan::{Limits, NodeLookup, Obstacles, Plan, Standstill, budget};
 use super::record::{By, ChangeOutcome, Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
 use super::refused::Refusals;
+use super::sending::Sending;
 use super::snapshot::{BudgetView, Replacer, Snapshot};
 use super::suspects::Judgement;
 use super::time::Timestamp;
@@ -61,6 +62,8 @@ pub struct Engine {
     pub(crate) untidy: Option<Str>,
     /// Deletions wait for a write of the lease that proves the record.
     pub(crate) fence: bool,
+    /// How fast and how far away deletions are sent, and what they wait for.
+    pub(crate) sending: Sending,
     /// The write that fails, in words.
     pub(crate) write_failure: Option<Str>,
     /// The same, of the lease.
@@ -147,6 +150,7 @@ pub(crate) struct Patching {
     pub(crate) resource_version: Str,
     /// The change that the record asked for when it was sent.
     pub(crate) request: Option<ChangeRequest>,
+    pub(crate) sent_at: Timestamp,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -219,7 +223,6 @@ impl Engine {
     pub fn new(config: Config) -> Self {
         Self {
             lock: Lock::new(config.identity.clone(), config.timing),
-            config,
             view: View::default(),
             pending: Vec::new(),
             edits: Vec::new(),
@@ -237,6 +240,7 @@ impl Engine {
             written: None,
             untidy: None,
             fence: false,
+            sending: Sending::new(config.rate),
             write_failure: None,
             lease_failure: None,
             assessment: Assessment::default(),
@@ -254,6 +258,7 @@ impl Engine {
             next_command: 0,
             next_edit: 0,
             effects: BTreeMap::new(),
+            config,
         }
     }
 
@@ -308,6 +313,7 @@ impl Engine {
                 self.deletions.retain(|uid, _| view.has_pod(uid));
             }
             Event::Cluster(fact) if fact.told.is_some() => self.hear_of(&fact),
+            Event::RoundTrip(took) => self.sending.distance.reported(took),
             other => self.view.observe(other, now),
         }
     }
@@ -432,6 +438,7 @@ impl Engine {
             .chain(self.refusals.turns_at(self.now))
             .chain(lost)
             .chain(self.progress.flips.changes_at())
+            .chain(self.sending_changes_at())
             .filter(|at| *at > self.now)
             .min()
     }
@@ -610,6 +617,7 @@ impl Engine {
     pub(crate) fn send_delete(&mut self, pod: &Str, uid: &Str, node: &Str) -> EffectId {
         self.deletions.insert(uid.clone(), Deletion::Sent);
         self.view.touch_pod(uid);
+        self.sending.sent.insert(uid.clone(), self.now);
         self.tell_delete(node, pod, uid, Upshot::Sent, None);
         self.send(Sent::Delete { uid: uid.clone(), node: node.clone(), pod: pod.clone() })
     }
@@ -619,7 +627,7 @@ impl Engine {
         let id = self.send(Sent::DaemonSet);
         self.conflicted = None;
         let request = self.lock.record().and_then(|record| record.intent.request());
-        self.patching = Some(Patching { id, kind, resource_version, request });
+        self.patching = Some(Patching { id, kind, resource_version, request, sent_at: self.now });
         id
     }
 
@@ -652,7 +660,7 @@ impl Engine {
             _ if self.blindness().is_some() => Some(Hold::Blind),
             _ if !self.is_ready_to_update(intent) => Some(Hold::Preparing),
             _ if !self.lock.holds() && self.lock.living_other(now).is_none() => Some(Hold::NobodyDrives),
-            _ => None,
+            _ => self.too_far_to_drive(),
         };
         held.map_or(Standstill::None, Standstill::Held)
     }

@@ -46,6 +46,7 @@ impl Retry {
             EffectErrorKind::Throttled { retry_after_millis } => Duration::from_millis(retry_after_millis).max(RETRY.0),
             EffectErrorKind::Forbidden | EffectErrorKind::Invalid => RETRY.1,
             EffectErrorKind::Conflict | EffectErrorKind::NotFound => RETRY.0,
+            EffectErrorKind::TooLate => Duration::ZERO,
             EffectErrorKind::NotSent | EffectErrorKind::Unknown => grown,
         };
         self.at = now + wait;
@@ -121,6 +122,11 @@ impl Engine {
                 if still_seen {
                     self.deletions.insert(uid.clone(), Deletion::Confirmed(now));
                 }
+            }
+            // It waits for the next proof, as it did for the last.
+            Err(error) if error.kind == EffectErrorKind::TooLate => {
+                self.deletions.remove(uid);
+                self.view.touch_pod(uid);
             }
             Err(error) => {
                 self.deletions.remove(uid);
@@ -238,6 +244,7 @@ impl Engine {
 
     fn lease_outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
         let Some(in_flight) = self.lock.in_flight.take_if(|in_flight| in_flight.id == id) else { return };
+        self.measure_distance(&in_flight, &outcome, now);
         match outcome {
             Ok(done) => {
                 if let Done::Lease(fact) = done {

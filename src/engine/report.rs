@@ -32,7 +32,7 @@ impl Engine {
         let find = |hash: &Str| revisions.iter().find(|revision| revision.hash == *hash).cloned();
         let to = to_hash.as_ref().and_then(find);
         let from = self.majority_revision(to_hash.as_ref()).as_ref().and_then(find);
-        let nodes = self.node_views(&phase);
+        let nodes = self.node_views(&phase, now);
         Snapshot {
             at: now,
             namespace: self.config().namespace.clone(),
@@ -66,6 +66,8 @@ impl Engine {
             alarms: self.alarms(record.is_some(), &intent, now),
             timeline: Arc::default(),
             unaudited: Vec::new(),
+            waits: self.waits_for(now).filter(|_| self.view.presence == Presence::Present),
+            distance: self.distance_view(now),
             skew_millis: self.view.skew_millis,
             node_clocks: NodeClocks::of(&nodes),
             nodes: nodes.into(),
@@ -263,6 +265,7 @@ impl Engine {
         for why in self.lease_failure.iter().chain(&self.write_failure) {
             alarms.push(Alarm::WriteFailing { why: why.clone() });
         }
+        alarms.extend(self.distance_alarm().filter(|_| recorded));
         let drives = self.lock.may_act(now) && self.config().role == Role::Driver;
         if let Some(why) = self.blindness().filter(|_| drives) {
             alarms.push(Alarm::Blind { why });
@@ -295,7 +298,8 @@ impl Engine {
         })
     }
 
-    fn node_views(&self, phase: &Phase) -> Vec<NodeView> {
+    fn node_views(&self, phase: &Phase, now: Timestamp) -> Vec<NodeView> {
+        let waits = self.waits_for(now);
         let natural = self.natural_ranks();
         let mut order: Vec<(u8, u32, usize)> = self
             .assessment
@@ -311,7 +315,19 @@ impl Engine {
             self.view.own_revisions().map(|revision| (&revision.hash, revision.number)).collect();
         order
             .into_iter()
-            .filter_map(|(_, _, node)| Some(self.node_view(self.assessment.row(node)?, &numbers, phase)))
+            .filter_map(|(_, _, node)| {
+                let row = self.assessment.row(node)?;
+                let mut view = self.node_view(row, &numbers, phase);
+                match (&view.hold, &waits) {
+                    (Some(Hold::Next), Some(waits)) => view.hold = Some(Hold::Waits(waits.clone())),
+                    (None, _) => {
+                        let pod = row.pod.and_then(|pod| self.view.pod(pod));
+                        view.hold = pod.and_then(|pod| self.waits_for_deletion(&pod.fact.uid, now)).map(Hold::Waits);
+                    }
+                    _ => {}
+                }
+                Some(view)
+            })
             .collect()
     }
 

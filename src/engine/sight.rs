@@ -42,7 +42,8 @@ const STANDS_STILL: &str = "it does not advance while others do";
 const SILENCE: &str = "silent for longer than an API server ever is";
 const OWES_WRITE: &str = "a write of ours that the API server confirmed does not come back";
 const OWES_DELETION: &str = "a deletion that the API server confirmed does not come back";
-const OWES_REVISION: &str = "the revision of the present template, which the controller says it recorded, does not come";
+const OWES_REVISION: &str =
+    "the revision of the present template, which the controller says it recorded, does not come";
 
 /// Since when a watch owes something that is known to have happened, and what.
 type Debt = (Timestamp, &'static str);

@@ -3,9 +3,11 @@
 //! The words are here, as `Display`, so that console, command line and JSON say the same. Glyphs and colours are not.
 
 mod suspects;
+mod wait;
 mod words;
 
 pub use suspects::{SiteOutage, SuspectView, SuspectWords};
+pub use wait::{DistanceView, Short, Wait};
 pub use words::Why;
 
 use std::sync::Arc;
@@ -95,6 +97,10 @@ pub struct Snapshot {
     pub timeline: Arc<[Happening]>,
     /// What of the audit trail is not written, and why; told by whoever writes it.
     pub unaudited: Vec<Str>,
+    /// What is next in line waits for, or what was asked for; `None` where nothing does, or not for long.
+    pub waits: Option<Wait>,
+    /// How far away the API server is.
+    pub distance: DistanceView,
     /// The API server's clock minus ours, in milliseconds, once measured.
     pub skew_millis: Option<i64>,
     /// How the nodes' clocks are.
@@ -399,6 +405,11 @@ pub enum Alarm {
         /// What was attempted and what the server said.
         why: Str,
     },
+    /// The API server is too far away to drive from here: nothing is started.
+    TooFar {
+        /// How long it takes to answer.
+        round_trip: Duration,
+    },
     /// The record on the Lease cannot be read.
     RecordUnreadable {
         /// Why.
@@ -551,6 +562,13 @@ pub enum Hold {
         /// What the server said.
         why: Str,
     },
+    /// The API server is too far away to drive from here.
+    TooFar {
+        /// How long it takes to answer.
+        round_trip: Duration,
+    },
+    /// Nothing is in its way, and it waits: in line, or for what becomes of its deletion.
+    Waits(Wait),
     /// It is next.
     Next,
 }
@@ -670,6 +688,11 @@ impl WatchView {
 }
 
 impl NodeView {
+    /// Whether it goes next, whatever it waits for in line.
+    pub fn is_next(&self) -> bool {
+        matches!(self.hold, Some(Hold::Next | Hold::Waits(_)))
+    }
+
     /// How long it is in its state, as of `now`.
     pub fn age(&self, now: Timestamp) -> Option<Duration> {
         self.since.map(|since| now.since(since))

@@ -17,8 +17,8 @@ use super::site::site_of;
 use super::snapshot::Presence;
 use super::time::Timestamp;
 
-mod current;
 mod creation;
+mod current;
 mod listing;
 mod pods;
 mod readiness;
@@ -195,6 +195,7 @@ impl View {
                 self.touched.all |= self.sight.report(watched, health, now);
             }
             Event::Rights(rights) => self.rights = rights,
+            Event::RoundTrip(_) => {}
             Event::Skew(millis) => {
                 self.touched.all |= self.skew_millis != Some(millis);
                 self.skew_millis = Some(millis);

@@ -10,6 +10,7 @@
 //! ```
 
 use std::fmt;
+use std::time::Duration;
 
 use super::event::WatchHealth;
 use super::facts::StrategyKind;
@@ -17,7 +18,8 @@ use super::image::version_of;
 use super::person_of;
 use super::record::{Direction, Finish, OnFailure, OnFlip};
 use super::snapshot::{
-    Blame, BudgetView, DriverView, ImageChange, NodeState, Phase, PlanView, Replacer, RevisionView, Snapshot, WatchView,
+    Blame, BudgetView, DriverView, ImageChange, NodeState, Phase, PlanView, Replacer, RevisionView, Snapshot, Wait,
+    WatchView,
 };
 use super::time::{Humane, Timestamp};
 use super::tuning::Span;
@@ -60,6 +62,11 @@ impl Snapshot {
             Phase::Idle => format!("{} of {} available", counts.available, counts.nodes),
             _ => format!("{} of {} updated", counts.updated, counts.nodes),
         }
+    }
+
+    /// What is waited for, how long already, or how much longer: `rate: 20 deletions/s, 110 wait, 6s left`.
+    pub fn waiting<'a>(&'a self, wait: &'a Wait) -> Waiting<'a> {
+        Waiting(self.at, wait)
     }
 
     /// Whether there is something being rolled out: a target that differs from what nodes have.
@@ -111,6 +118,26 @@ impl fmt::Display for Doing<'_> {
                 }
             }
             phase => write!(f, "{phase}"),
+        }
+    }
+}
+
+/// See [`Snapshot::waiting`].
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting<'a>(Timestamp, &'a Wait);
+
+impl fmt::Display for Waiting<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(now, wait) = self;
+        write!(f, "{wait}")?;
+        if let Wait::Rate { waiting, .. } = wait {
+            write!(f, ", {waiting} {}", if *waiting == 1 { "waits" } else { "wait" })?;
+        }
+        match (wait.since(), wait.until()) {
+            (Some(since), _) => write!(f, ", for {}", Humane(now.since(since))),
+            // The second that has begun counts.
+            (_, Some(until)) => write!(f, ", {} left", Humane(until.since(*now) + Duration::from_millis(999))),
+            (None, None) => Ok(()),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod bytes;
 mod chaos;
+mod distance;
 mod fixtures;
 mod keys;
 mod screens;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rolldeck::engine::Role;
 use rolldeck::engine::command::{Command, Step};
 use rolldeck::engine::quantity::IntOrPercent;
+use rolldeck::engine::rate::RateLimit;
 use rolldeck::engine::snapshot::{Phase, Snapshot};
 use rolldeck::engine::time::Timestamp;
 use rolldeck::sim::attack::author::Deletion;
@@ -68,6 +69,7 @@ impl Stage {
     /// Opens a console; returns its number.
     pub(crate) fn open(&mut self, who: &str) -> usize {
         let network = Network::new(Weather::FINE, self.consoles.len() as u64);
+        let network = (network, RateLimit::default());
         self.consoles.push(Console::open(&self.world, self.daemon_set, who, Role::Driver, network));
         self.consoles.len() - 1
     }

@@ -18,8 +18,8 @@ use crate::engine::ownership::{Application, Claim, Keeper, Returns, Tool};
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Budgets, Direction, Finish, Gates, OnFlip};
 use crate::engine::snapshot::{
-    Blame, BudgetView, Cause, CauseKind, Counts, DriverView, Hold, ImageChange, ImageState, NodeState, NodeView, Phase,
-    PlanView, Presence, RevisionView, Snapshot, WatchView,
+    Blame, BudgetView, Cause, CauseKind, Counts, DistanceView, DriverView, Hold, ImageChange, ImageState, NodeState,
+    NodeView, Phase, PlanView, Presence, RevisionView, Snapshot, WatchView,
 };
 use crate::engine::time::Timestamp;
 use crate::engine::{Role, Str};
@@ -322,6 +322,8 @@ pub(super) fn rollout() -> Snapshot {
         alarms: Vec::new(),
         timeline: Arc::default(),
         unaudited: Vec::new(),
+        waits: None,
+        distance: DistanceView::default(),
         skew_millis: Some(0),
         node_clocks: NodeClocks::default(),
         nodes: [

@@ -7,18 +7,21 @@ use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, SystemTime};
 
-use http::Uri;
+use futures::TryFutureExt;
+use http::{Request, Uri};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use hyper_util::client::proxy::matcher::Intercept;
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, ClientBuilder, ConfigExt};
-use tower::{BoxError, Service, ServiceExt};
+use rustls::pki_types::ServerName;
+use tower::{BoxError, Service};
 
 use super::credentials::{Certificate, Credential, Issued};
 use super::proxy::Proxy;
-use crate::cluster::http::Failure;
+use crate::cluster::http::{Failure, Tracked, tracked};
 
 /// After so long without a word the other end is asked whether it is there,
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(8);
@@ -26,6 +29,8 @@ const KEEPALIVE_AFTER: Duration = Duration::from_secs(8);
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(3);
 /// and so many times.
 const KEEPALIVE_TRIES: u32 = 3;
+/// A connection for calls is kept for so long although nothing is asked.
+const KEPT_OPEN: Duration = Duration::from_secs(600);
 /// Files with a client certificate are looked at again after so long.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
@@ -176,7 +181,8 @@ fn tunnel<C>(intercept: &Intercept, connector: C) -> Tunnel<C> {
     }
 }
 
-/// TLS, authentication and the server's address around what makes connections.
+/// TLS, authentication and the server's address around what makes connections: streams and lists over connections of their
+/// own, everything else over one.
 fn finish<C>(config: &kube::Config, connector: C) -> Result<kube::Client, kube::Error>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
@@ -184,14 +190,64 @@ where
     C::Future: Send + 'static,
     C::Error: Into<BoxError>,
 {
-    let tls = config.rustls_https_connector_with_connector(connector)?;
-    let http: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new()).build(tls);
-    let http = http.map_err(BoxError::from);
+    let tls = config.rustls_client_config()?;
+    let name = config.tls_server_name.as_deref();
+    let streams: legacy::Client<_, Tracked> = legacy::Client::builder(TokioExecutor::new()).build(with_tls(
+        tls.clone(),
+        connector.clone(),
+        name,
+        Version::Http1,
+    )?);
+    let calls: legacy::Client<_, Tracked> = legacy::Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(KEPT_OPEN)
+        // One that is dead without a word would swallow write after write.
+        .http2_keep_alive_interval(KEEPALIVE_EVERY)
+        .http2_keep_alive_timeout(KEEPALIVE_EVERY * 2)
+        .build(with_tls(tls, connector, name, Version::Http2)?);
+    let http = tower::service_fn(move |request: Request<Body>| {
+        let client = if is_stream(request.uri()) { &streams } else { &calls };
+        client.request(tracked(request)).map_err(BoxError::from)
+    });
     let builder = ClientBuilder::new(http, config.default_namespace.clone()).with_layer(&config.extra_headers_layer()?);
     Ok(match config.auth_layer()? {
         Some(auth) => builder.with_layer(&auth).with_layer(&config.base_uri_layer()).build(),
         None => builder.with_layer(&config.base_uri_layer()).build(),
     })
+}
+
+/// What a connection may speak.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Version {
+    /// One request at a time: a list of thousands holds up nothing else.
+    Http1,
+    /// Any number at once, where the server knows it; else one at a time.
+    Http2,
+}
+
+fn with_tls<C>(
+    tls: rustls::ClientConfig,
+    connector: C,
+    name: Option<&str>,
+    version: Version,
+) -> Result<HttpsConnector<C>, kube::Error> {
+    let mut builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
+    if let Some(name) = name {
+        let name = ServerName::try_from(name.to_owned()).map_err(|error| kube::Error::Service(error.into()))?;
+        builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
+    }
+    let builder = builder.enable_http1();
+    Ok(match version {
+        Version::Http1 => builder.wrap_connector(connector),
+        Version::Http2 => builder.enable_http2().wrap_connector(connector),
+    })
+}
+
+/// Whether the answer is a stream that stays open, or a list that may be long.
+fn is_stream(uri: &http::Uri) -> bool {
+    let query = uri.query().unwrap_or_default();
+    query.split('&').any(|part| part == "watch=true" || part.starts_with("limit=") || part == "resourceVersion=0")
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ async fn a_delete_that_comes_too_late_is_not_sent() {
     let not_after = writer.http.clock().now() - Duration::from_millis(1);
     let effect = Effect::DeletePod { name: "agent-1".into(), uid: "u1".into(), node: "ipc-1".into(), not_after };
     let executed = writer.execute(&effect).await;
-    assert_eq!(kind(&executed), EffectErrorKind::NotSent);
+    assert_eq!(kind(&executed), EffectErrorKind::TooLate);
     assert!(server.asked().is_empty());
 }
 

@@ -5,6 +5,7 @@ use crate::engine::command::{Refusal, Step};
 use crate::engine::effect::{DaemonSetPatch, Done};
 use crate::engine::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::facts::{DaemonSetFact, LeaseFact, NodeFact, RevisionFact, StrategyKind, UpdateStrategy};
+use crate::engine::rate::RateLimit;
 use crate::engine::snapshot::Presence;
 use crate::engine::template::Template;
 use crate::engine::{Role, Timing};
@@ -56,6 +57,7 @@ fn run(say: fn(&Effect) -> Executed) -> Run {
         identity: "ada@host/1".into(),
         role: Role::Driver,
         timing: Timing::default(),
+        rate: RateLimit::default(),
     };
     let (events, seen) = mpsc::channel(EVENTS);
     let hands = Scripted::new(say);

@@ -73,7 +73,9 @@ fn a_halt_stands_when_the_roll_back_after_it_is_refused() {
     let mut lab = Lab::rolling(20, 2);
     lab.broken = vec!["agent:v2".into()];
     let mut console = Console::open(&lab, "ops");
-    console.ask(&mut lab, Command::Tune(Tuning { on_failure: Some(OnFailure::RollBack), ..Tuning::default() })).unwrap();
+    console
+        .ask(&mut lab, Command::Tune(Tuning { on_failure: Some(OnFailure::RollBack), ..Tuning::default() }))
+        .unwrap();
     console.set_image(&mut lab, "agent:v2");
     console.ask(&mut lab, Command::Step(Step::Updated(IntOrPercent::Int(4)))).unwrap();
     lab.refused_images = vec!["agent:v1".into()];

@@ -3,6 +3,7 @@
 use super::*;
 use crate::engine::event::{Event, WatchHealth, Watched};
 use crate::engine::lab::Lab;
+use crate::engine::rate::RateLimit;
 use crate::engine::snapshot::{NodeState, Why};
 use crate::engine::{Config, Engine, Role, Timing};
 
@@ -45,6 +46,7 @@ impl Wrong {
             identity: "ops@bastion/1".into(),
             role: Role::Driver,
             timing: Timing::default(),
+            rate: RateLimit::default(),
         });
         let mut node = self.lab.nodes["n1"].clone();
         node.clock_skew_millis = self.measured;

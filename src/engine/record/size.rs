@@ -83,8 +83,13 @@ impl Progress {
         let nodes = self.halt.as_ref().map_or(0, |halt| halt.nodes.len());
         let others_down: usize = self.others_down.values().map(|fell| 1 + fell.len()).sum();
         // A refusal has words, too.
-        let entries = self.taken.len() + self.down_before.len() + self.excused.len() + nodes + 4 * self.refused.len()
-            + self.suspects.len() + others_down;
+        let entries = self.taken.len()
+            + self.down_before.len()
+            + self.excused.len()
+            + nodes
+            + 4 * self.refused.len()
+            + self.suspects.len()
+            + others_down;
         entries * LONGEST_ENTRY + 8 * REASON_LIMIT < room
     }
 

@@ -4,9 +4,10 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::{Alarm, Blame, Cause, CauseKind, Hold, ImageState, NodeState, NodeView, Phase};
+use super::{Alarm, Blame, Cause, CauseKind, Hold, ImageState, NodeState, NodeView, Phase, Short, Wait};
 use crate::engine::Str;
 use crate::engine::clocks::ClockOff;
+use crate::engine::distance::FARTHEST;
 use crate::engine::time::{Humane, Timestamp};
 
 macro_rules! words {
@@ -113,6 +114,9 @@ impl fmt::Display for Hold {
             Self::SiteOutage(outage) => write!(f, "site outage: {outage}"),
             Self::NotProven => f.write_str("waits until the image is proven"),
             Self::DeletionRefused { why } => write!(f, "deletion refused: {why}"),
+            Self::TooFar { round_trip } => write!(f, "too far: API answers in {}", Short(*round_trip)),
+            Self::Waits(wait @ (Wait::Answer { .. } | Wait::Seen { .. } | Wait::Lost { .. })) => wait.fmt(f),
+            Self::Waits(wait) => write!(f, "next; {wait}"),
             Self::Next => f.write_str("next"),
         }
     }
@@ -178,6 +182,13 @@ impl fmt::Display for Alarm {
             }
             Self::Halted { why } => write!(f, "halted: {why}"),
             Self::Blind { why } => write!(f, "nothing is started: {why}"),
+            Self::TooFar { round_trip } => write!(
+                f,
+                "too far to drive from here: the API server answers in {}, and up to {} is near enough; run rolldeck \
+                 nearer to it, on a control-plane host over SSH for example. Nothing is started until then",
+                Short(*round_trip),
+                Short(FARTHEST)
+            ),
             Self::WriteFailing { why } => write!(f, "a write keeps failing: {why}"),
             Self::RecordUnreadable { why } => write!(f, "the rollout's record cannot be read: {why}"),
             Self::ForeignRecord => f.write_str(

@@ -30,6 +30,9 @@ pub struct Case {
     pub acts: Vec<(Duration, Act)>,
     /// The network of consoles until the calm.
     pub weather: Weather,
+    /// How fast consoles may delete pods, a second and at once; as by default where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<(u32, u32)>,
     /// From then on nothing goes wrong any more, and an operator brings things to an end.
     #[serde(with = "seconds")]
     pub calm_after: Duration,

@@ -16,11 +16,12 @@ use std::time::Duration;
 use super::author::{Author, Deletion};
 use super::case::Trip;
 use super::faults::{FaultKind, Faults};
-use super::network::{Fate, Network, Server, Weather};
+use super::network::{Fate, Network, Server};
 use super::watches::{Post, Watches};
 use crate::engine::command::{Command, CommandId, Notice, Refusal};
-use crate::engine::effect::{Effect, EffectError, EffectErrorKind, EffectId, Outcome};
+use crate::engine::effect::{Effect, EffectError, EffectErrorKind, EffectId, Outcome, WRITE_TIMEOUT};
 use crate::engine::event::{Event, Watched};
+use crate::engine::rate::RateLimit;
 use crate::engine::snapshot::Snapshot;
 use crate::engine::time::Timestamp;
 use crate::engine::{Config, Engine, Role, Str, Timing};
@@ -69,7 +70,13 @@ enum Mail {
 
 impl Console {
     /// A process that starts now. `who` becomes its identity.
-    pub fn open(world: &World, (namespace, name): (&str, &str), who: &str, role: Role, network: Network) -> Self {
+    pub fn open(
+        world: &World,
+        (namespace, name): (&str, &str),
+        who: &str,
+        role: Role,
+        (network, rate): (Network, RateLimit),
+    ) -> Self {
         let identity = Str::from(format!("{who}@bastion/{:06x}", world.store().revision() & 0xff_ffff));
         let config = Config {
             namespace: namespace.into(),
@@ -77,6 +84,7 @@ impl Console {
             identity: identity.clone(),
             role,
             timing: Timing::default(),
+            rate,
         };
         Self {
             author: Author::new(identity, namespace, name),
@@ -131,6 +139,11 @@ impl Console {
         let snapshot = self.engine.snapshot(here);
         self.set_alarm();
         snapshot
+    }
+
+    /// Up to when it may still send a deletion after somebody paused elsewhere, by what it shows.
+    pub fn sends_after_a_pause(&self, now: Timestamp) -> Duration {
+        self.engine.sends_after_a_pause(self.here(now))
     }
 
     /// Whether it runs: it was not stopped.
@@ -250,7 +263,7 @@ impl Console {
 
     /// From now on nothing goes wrong for it any more.
     pub fn calm_down(&mut self) {
-        self.network.weather = Weather::FINE;
+        self.network.weather = self.network.weather.calm();
         self.trip = None;
     }
 
@@ -408,9 +421,9 @@ impl Console {
     fn send(&mut self, id: EffectId, effect: Effect, now: Timestamp) {
         let late = effect.is_too_late(self.here(now));
         match self.network.request() {
-            _ if late => self.refuse(id, EffectErrorKind::NotSent, now),
+            _ if late => self.refuse(id, EffectErrorKind::TooLate, now),
             Fate::Arrives(after) => self.post(now + after, Mail::Request(id, effect)),
-            Fate::Lost => self.refuse(id, EffectErrorKind::Unknown, now + TIMEOUT),
+            Fate::Lost => self.refuse(id, EffectErrorKind::Unknown, now + WRITE_TIMEOUT),
             Fate::Refused(kind) => self.refuse(id, kind, now),
         }
     }
@@ -437,13 +450,10 @@ impl Console {
                 self.refuse(id, EffectErrorKind::Unknown, now + after);
             }
             Fate::Arrives(after) => self.post(now + after, Mail::Answer(id, outcome, seen)),
-            Fate::Lost | Fate::Refused(_) => self.refuse(id, EffectErrorKind::Unknown, now + TIMEOUT),
+            Fate::Lost | Fate::Refused(_) => self.refuse(id, EffectErrorKind::Unknown, now + WRITE_TIMEOUT),
         }
     }
 }
-
-/// After this a request without an answer is given up.
-const TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Requests of a process that is no more, still on their way.
 #[derive(Debug)]

@@ -65,6 +65,10 @@ kinds! {
     ControllerIdle = "controller stood still",
     /// A site's link was slow.
     SlowLink = "link slow",
+    /// The API server was far away.
+    FarAway = "API server far away",
+    /// The line to the API server was full for a while.
+    LineFull = "line full",
     /// The registry refused an image for a while.
     Registry = "registry failing",
     /// A pull failed on a node.
@@ -278,9 +282,7 @@ impl Act {
             Self::BreakWatch(_, watched, _)
             | Self::DelayWatch { watched, .. }
             | Self::BookmarksOnly { watched, .. }
-            | Self::StaleList { watched, .. } => {
-                *watched == Watched::Lease
-            }
+            | Self::StaleList { watched, .. } => *watched == Watched::Lease,
             Self::Upon { act, .. } => act.hides_the_record(),
             _ => false,
         }

@@ -9,6 +9,8 @@ mod suspects;
 mod surging;
 mod unfit;
 
+mod distance;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
@@ -60,8 +62,10 @@ impl Case {
         scenario.faults = std::mem::take(&mut maker.faults);
         scenario.faults.sort_by_key(|(at, _)| *at);
         let weather = if maker.one_in(2) { maker.weather() } else { Weather::FINE };
+        let weather = if maker.one_in(4) { maker.far_away(weather) } else { weather };
+        let rate = maker.one_in(4).then(|| (maker.rng.u32(1..4), maker.rng.u32(1..4)));
         let skews = (0..3).map(|_| if maker.one_in(4) { maker.rng.i64(-120_000..120_000) } else { 0 }).collect();
-        Self { found: String::new(), seed, scenario, acts, weather, calm_after: maker.calm, bad_images, skews }
+        Self { found: String::new(), seed, scenario, acts, weather, rate, calm_after: maker.calm, bad_images, skews }
     }
 }
 
@@ -145,6 +149,8 @@ impl Maker {
         Weather {
             min_delay: 1,
             max_delay: self.of(&[10, 100, 1500]),
+            distance: 0,
+            swells: 0,
             lost_requests: self.rng.u32(0..60),
             lost_answers: self.rng.u32(0..60),
             throttled: self.rng.u32(0..60),
@@ -344,6 +350,9 @@ impl Maker {
         if self.one_in(10) {
             let unseen = self.unseen_revision(start);
             acts.push(unseen);
+        }
+        if self.one_in(12) {
+            acts.extend(self.late_pause(nodes));
         }
         if self.one_in(12) {
             acts.extend(self.unseen_outage(names, node_grace));

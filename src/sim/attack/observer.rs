@@ -5,25 +5,27 @@
 //! |---|---|
 //! | P1 | at every deletion: the nodes that served when rolldeck deleted their pod, and have not served for `minReadySeconds` and the soak time since, are no more than the budget; of a DaemonSet that surges none, unless somebody named a budget |
 //! | P2 | at every deletion going forward: the node matches the selector; no fewer old pods are left than the partition keeps; it goes back only to what was asked back to |
-//! | P3 | at every deletion: a rollout is recorded and not paused; when a `pause` is said to be done: the strategy is `OnDelete`; a strategy that was set back is in the record as long as somebody drives, and where it is to be reported it is not set again in silence; a change that was refused leaves it paused |
+//! | P3 | at every deletion: a rollout is recorded and not paused; none arrives later after a pause than its console showed at that time that it may be sent, and its way took; when a `pause` is said to be done: the strategy is `OnDelete`; a strategy that was set back is in the record as long as somebody drives, and where it is to be reported it is not set again in silence; a change that was refused leaves it paused |
 //! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold none is in image trouble or in a crash loop; no other node's pod is refused or missing for long; no pod there restarted twice lately after it had been ready |
 //! | P5 | at every deletion: the node is Ready; nodes that fell NotReady after rolldeck gave them the new pod are charged to the budget, and count among the failing of P4 once they stay down past the grace, fall again, or fall where no other does |
 //! | P6 | at every deletion: the nodes that must pull since their pod was deleted are no more than the pull limit |
 //! | P7 | at every deletion: the record already named the node as taken, so that whoever comes next knows; a pause stays until somebody asks to go on, and a record until it is released; an image is asked for in the record no more often than operators asked |
-//! | P8 | every five seconds: no node waits without a reason, and whoever is next goes; after the calm: the rollout ends |
+//! | P8 | every five seconds: no node waits without a reason, and whoever is next goes; who drives says of what is next for 10 s what it waits for; after the calm: the rollout ends |
 //! | P9 | whenever rolldeck saves or restores the strategy: it saves what was there, and restores it to the byte; nothing of ours is left when it is released; whenever it restores it without being asked: no pod serves that this costs |
 //! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown; for all: what was shown and is still so is not forgotten |
 //!
 //! Knowledge takes time to travel, and no promise can be about what nobody could know yet. So every judgement allows for
-//! `slack`: the longest that a message may be late, and the second for which a proof of the record is good. What else it
+//! `slack`: the longest that a message may be late, and the time for which a proof of the record is good (a second, from far
+//! away 3.5). What else it
 //! allows for:
 //!
 //! - whoever deletes or garbles the record throws away what it knew: who is down then is nobody's doing any more;
 //! - `minReadySeconds` is not asked of nodes whose clock is wrong: a console that comes later has only the kubelet's word;
 //! - a node that somebody tainted, so that the pod may not run there, is not down through rolldeck.
 
-mod change;
 mod absent;
+mod bites;
+mod change;
 mod deleted;
 mod judge;
 mod lately;
@@ -32,6 +34,7 @@ mod release;
 mod shown;
 mod strategy;
 mod suspects;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -123,6 +126,10 @@ pub struct Observer {
     flip_takes: Duration,
     /// Until when some console did not see everything.
     blind_until: Timestamp,
+    /// Nodes that are next without a word, by console.
+    wordless: waits::Wordless,
+    /// How long a pause takes to bite, by what each console shows, and since when the rollout is paused.
+    bites: bites::Bites,
     /// Some console does not see the record version by version, or late.
     misses_versions: bool,
     /// When the template last changed.
@@ -230,6 +237,8 @@ impl Observer {
             images_asked: BTreeMap::new(),
             flip_takes: strategy::NOTICED,
             blind_until: now,
+            wordless: waits::Wordless::new(),
+            bites: bites::Bites::default(),
             misses_versions: false,
             template_since: now,
             asked_back: None,
@@ -279,6 +288,7 @@ impl Observer {
     pub fn in_weather(mut self, weather: Weather) -> Self {
         self.is_fine = weather == Weather::FINE;
         self.flip_takes = if weather == Weather::FINE { strategy::NOTICED } else { strategy::NOTICED_LATE };
+        self.bites = bites::Bites::over(weather.longest());
         self
     }
 
@@ -486,8 +496,16 @@ impl Observer {
         }
         let never_ready_since = never.filter(|_| !fact.ready);
         let restarted = Restarted::next(restarted, &fact, at, self.slack);
-        let pod =
-            Pod { fact, there_since, changed_at, failing_since, ready_since, never_ready_since, images_since, restarted };
+        let pod = Pod {
+            fact,
+            there_since,
+            changed_at,
+            failing_since,
+            ready_since,
+            never_ready_since,
+            images_since,
+            restarted,
+        };
         self.pods.insert(pod.fact.uid.clone(), pod);
     }
 

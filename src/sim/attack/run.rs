@@ -13,6 +13,7 @@ use super::observer::{Observer, Violation};
 use super::story::story_of;
 use super::tamper::tamper;
 use crate::engine::command::{Command, CommandId, Refusal, Takeover};
+use crate::engine::rate::RateLimit;
 use crate::engine::record::{ORIGINAL_STRATEGY, lease_name};
 use crate::engine::snapshot::{NodeState, Phase, Why};
 use crate::engine::time::Timestamp;
@@ -27,8 +28,12 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 const ROUND: Duration = Duration::from_secs(15);
 /// How often what is shown is checked.
 const LOOK: Duration = Duration::from_secs(5);
-/// For how long a proof of the record is good, with a little for rounding.
-const FENCE: Duration = Duration::from_millis(1050);
+/// For how long a proof of the record is good, and how long a deletion behind it may take to leave, with a little for
+/// rounding: near the API server, and at the most.
+const PROOF: Duration = Duration::from_millis(1050);
+const OLDEST_PROOF: Duration = Duration::from_millis(3550);
+/// A console whose messages take no longer is near.
+const NEAR: Duration = Duration::from_millis(100);
 
 /// What came of a run.
 #[derive(Clone, Debug)]
@@ -116,7 +121,8 @@ impl<'a> Stage<'a> {
     fn new(case: &'a Case, kept: Story) -> Self {
         let world = World::new(&case.scenario, case.seed);
         let late = case.acts.iter().map(|(_, act)| act.lateness()).max().unwrap_or_default();
-        let slack = FENCE + late + Duration::from_millis(2 * case.weather.max_delay);
+        let longest = case.weather.longest();
+        let slack = if longest <= NEAR { PROOF } else { OLDEST_PROOF } + late + 2 * longest;
         let wrong = case.scenario.faults.iter().filter_map(|(_, fault)| match fault {
             Fault::Fleet(FleetFault::Clock { node, .. }) => Some(node.clone()),
             _ => None,
@@ -293,9 +299,10 @@ impl<'a> Stage<'a> {
         }
     }
 
-    fn network(&mut self) -> Network {
+    fn network(&mut self) -> (Network, RateLimit) {
         self.opened += 1;
-        Network::new(self.weather, self.case.seed ^ (self.opened << 32))
+        let rate = self.case.rate.map(|(per_sec, burst)| RateLimit { per_sec, burst }).unwrap_or_default();
+        (Network::new(self.weather, self.case.seed ^ (self.opened << 32)), rate)
     }
 
     fn open(&mut self, who: usize) {
@@ -364,6 +371,10 @@ impl<'a> Stage<'a> {
         }
         let blind_until = self.consoles.iter().flatten().map(Console::blind_until);
         self.observer.blind_until(blind_until.fold(self.blind_until, Timestamp::max));
+        let now = self.world.now();
+        for console in self.consoles.iter().flatten() {
+            self.observer.bites_within(console.identity(), console.sends_after_a_pause(now));
+        }
         self.observer.look(&self.world, &mut self.deletions);
     }
 
@@ -433,6 +444,7 @@ impl<'a> Stage<'a> {
                 self.observer.accuse("P8", now, format!("{} is {} and does not say why", node.name, node.state));
             }
             self.observer.check_waits(console.identity(), &snapshot, &self.world, now);
+            self.observer.check_next(console.identity(), &snapshot, now);
             let unaware = console.unaware_until().is_some_and(|until| now < until);
             let told_old_at = if unaware { Some(now) } else { console.told_old_at() };
             self.observer.check_shown(console.identity(), &snapshot, told_old_at, now);
@@ -441,7 +453,7 @@ impl<'a> Stage<'a> {
 
     /// The calm: everything works again, and an operator brings the rollout to an end.
     fn close(&mut self) {
-        self.weather = Weather::FINE;
+        self.weather = self.weather.calm();
         self.armed.clear();
         for console in self.consoles.iter_mut().flatten().chain(self.errands.iter_mut().map(Errand::console_mut)) {
             console.calm_down();

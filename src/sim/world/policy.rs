@@ -73,9 +73,9 @@ impl Policies {
 
 /// An image by its tag, with the digest that it has here: `agent:v2@sha256:…`.
 pub fn with_digest(image: &str) -> String {
-    let digest = image.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |digest, byte| {
-        (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let digest = image
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |digest, byte| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     format!("{image}@sha256:{:064x}", digest)
 }
 

@@ -25,11 +25,11 @@ use std::sync::Arc;
 use crate::engine::Str;
 use crate::engine::time::Timestamp;
 
-use super::policy::Policies;
 use super::admission;
 use super::error::{ApiError, Cause};
 use super::kind::{Kind, Scope};
 use super::object::{Body, Object};
+use super::policy::Policies;
 
 use log::Log;
 

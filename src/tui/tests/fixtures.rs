@@ -16,8 +16,8 @@ use crate::engine::ownership::{Application, Claim, Keeper, Returns, Tool};
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Budgets, Direction, Finish, Gates, Halt, OnFlip, Paused};
 use crate::engine::snapshot::{
-    Blame, BudgetView, Cause, CauseKind, Counts, DriverView, Hold, ImageChange, ImageState, NodeState, NodeView, Phase,
-    PlanView, Presence, Replacer, RevisionView, Snapshot, WatchView,
+    Blame, BudgetView, Cause, CauseKind, Counts, DistanceView, DriverView, Hold, ImageChange, ImageState, NodeState,
+    NodeView, Phase, PlanView, Presence, Replacer, RevisionView, Snapshot, WatchView,
 };
 use crate::engine::time::Timestamp;
 use crate::tui::key::Key;
@@ -152,6 +152,8 @@ pub(super) fn loading() -> Snapshot {
         alarms: Vec::new(),
         timeline: Arc::default(),
         unaudited: Vec::new(),
+        waits: None,
+        distance: DistanceView::default(),
         skew_millis: None,
         node_clocks: NodeClocks::default(),
         nodes: Arc::new([]),

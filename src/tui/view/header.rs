@@ -15,6 +15,8 @@
 //!  v1.8.2 → v1.9.0 running 38/120 down 2/2
 //! ```
 
+use std::time::Duration;
+
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
@@ -24,12 +26,15 @@ use crate::engine::facts::StrategyKind;
 use crate::engine::image::version_of;
 use crate::engine::ownership::Returns;
 use crate::engine::record::Direction;
-use crate::engine::snapshot::{Alarm, DriverView, Phase, Presence, Snapshot, WatchView};
+use crate::engine::snapshot::{Alarm, DriverView, Phase, Presence, Short, Snapshot, WatchView};
 use crate::engine::time::Timestamp;
 use crate::tui::action::{self, Action};
 use crate::tui::model::{RolloutPage, Seen, Trouble, TroubleKind};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{count, fit, fit_middle, width, wrap};
+
+/// From here on the distance of the API server is a warning.
+const FAR: Duration = Duration::from_secs(1);
 
 /// The lines above the list of a rollout.
 pub(super) fn lines(ink: &Ink<'_>, shape: Shape, area: Rect) -> Vec<Line<'static>> {
@@ -89,6 +94,11 @@ fn identity(ink: &Ink<'_>, page: &RolloutPage, seen: Option<&Seen>, cells: usize
             right.push(dot());
         }
         right.push(fresh(ink, page, seen, cells));
+        if let Some(round_trip) = seen.snapshot.distance.notable().filter(|_| !narrow) {
+            right.push(dot());
+            let role = if round_trip > FAR { Role::Warn } else { Role::Text };
+            right.push(ink.span(format!("API {}", Short(round_trip)), role));
+        }
     } else {
         right.push(ink.span(if page.stopped { "driver stopped" } else { "connecting" }, Role::Warn));
     }
@@ -359,6 +369,12 @@ fn standstill(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Option<Line<'static>>
             ("held: no node may be updated yet; S takes the first step, N chooses canaries".to_owned(), Role::Text)
         }
         Phase::Held => ("held: every node that may be updated is; S steps on".to_owned(), Role::Text),
+        Phase::Preparing | Phase::Running | Phase::Releasing if snapshot.waits.is_some() => {
+            let wait = snapshot.waits.as_ref()?;
+            let at = wait.since().map_or(snapshot.at, |since| ink.instant(seen, since));
+            let words = Snapshot { at, ..Snapshot::clone(snapshot) }.waiting(wait).to_string();
+            (format!("waits: {words}"), Role::Text)
+        }
         Phase::Preparing => ("preparing: adopting the DaemonSet, then changing its template".to_owned(), Role::Text),
         Phase::Running if !driven => ("nobody drives, so nothing moves: D drives".to_owned(), Role::Warn),
         _ => return None,
@@ -432,6 +448,7 @@ fn hint(alarm: &Alarm) -> Option<String> {
         Alarm::DeletionRefused { .. }
         | Alarm::ControllerIdle { .. }
         | Alarm::SiteOutage(_)
+        | Alarm::TooFar { .. }
         | Alarm::Blind { .. }
         | Alarm::WriteFailing { .. }
         | Alarm::BeingDeleted => None,

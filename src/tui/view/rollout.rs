@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{Ink, Parts, node, put, put_lines, put_rule, timeline};
-use crate::engine::snapshot::{Blame, CauseKind, Hold, ImageState, NodeState, NodeView, Phase, Presence, Why};
+use crate::engine::snapshot::{Blame, CauseKind, ImageState, NodeState, NodeView, Phase, Presence, Why};
 use crate::tui::model::{Page, RolloutPage, Seen, Sort};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, fit_middle, width, wrap};
@@ -270,7 +270,7 @@ pub(super) fn sign(node: &NodeView) -> (Glyph, Role) {
         (NodeState::Failed, _) => (Glyph::Failed, Role::Bad),
         (_, Some(Blame::Suspect)) => (Glyph::Suspect, Role::Bad),
         (NodeState::NodeDown, _) => (Glyph::Down, Role::Warn),
-        (NodeState::Outdated, _) if node.hold == Some(Hold::Next) => (Glyph::Outdated, Role::Text),
+        (NodeState::Outdated, _) if node.is_next() => (Glyph::Outdated, Role::Text),
         (NodeState::Outdated, _) if node.cause.is_some() => (Glyph::Outdated, Role::Warn),
         (NodeState::Outdated, _) => (Glyph::Outdated, Role::Held),
         (NodeState::Updated, _) => (Glyph::Updated, Role::Ok),

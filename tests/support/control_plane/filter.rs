@@ -82,7 +82,8 @@ async fn pass(
     request: Request,
 ) -> Result<Response, Infallible> {
     let (parts, body) = request.into_parts();
-    let filtered = parts.uri.path().ends_with(resource) && parts.uri.query().is_some_and(|it| it.contains("watch=1") || it.contains("watch=true"));
+    let filtered = parts.uri.path().ends_with(resource)
+        && parts.uri.query().is_some_and(|it| it.contains("watch=1") || it.contains("watch=true"));
     let body = axum::body::to_bytes(body, usize::MAX).await.unwrap_or_default();
     let mut headers = parts.headers;
     // Lines are told apart here, so they may not come compressed.
@@ -92,7 +93,9 @@ async fn pass(
     let sent = http.request(parts.method, format!("{server}{}", parts.uri)).headers(headers).body(body).send().await;
     let answer = match sent {
         Ok(answer) => answer,
-        Err(error) => return Ok(Response::builder().status(502).body(Body::from(error.to_string())).expect("a response")),
+        Err(error) => {
+            return Ok(Response::builder().status(502).body(Body::from(error.to_string())).expect("a response"));
+        }
     };
     let mut response = Response::builder().status(answer.status());
     for (name, value) in answer.headers().iter().filter(|(name, _)| *name != "transfer-encoding") {

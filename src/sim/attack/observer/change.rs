@@ -5,8 +5,8 @@ use super::Observer;
 use super::record::WORD;
 use crate::engine::Str;
 use crate::engine::command::Command;
-use crate::engine::snapshot::{Phase, Snapshot};
 use crate::engine::record::{CHANGE, Change, Intent, Record};
+use crate::engine::snapshot::{Phase, Snapshot};
 use crate::engine::template::Template;
 use crate::engine::time::Timestamp;
 

@@ -84,6 +84,7 @@ impl Observer {
         let mut broken = vec![
             self.check_pause(&trial, deletion),
             self.check_daemon_set(&trial),
+            self.bites.check(deletion, at),
             self.check_ready(&trial),
             self.check_announced(&trial),
             self.check_budget(&trial),

@@ -65,6 +65,7 @@ impl Observer {
         if released {
             self.check_tidy(at);
         }
+        self.bites.record_is(record.as_ref(), at);
         self.records.is(at, record);
     }
 

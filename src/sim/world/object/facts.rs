@@ -9,7 +9,7 @@ use crate::engine::labels::Labels;
 use crate::engine::record::{RECORD, Record};
 
 use super::body::conditions;
-use super::{Condition, LAST_APPLIED, TEMPLATE_GENERATION, Object};
+use super::{Condition, LAST_APPLIED, Object, TEMPLATE_GENERATION};
 
 /// `kubernetes.io/change-cause`.
 const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
