@@ -40,9 +40,11 @@ mod report;
 mod room;
 mod sight;
 pub mod snapshot;
+mod stopped;
 pub mod template;
 pub mod time;
 pub mod tuning;
+pub mod unsent;
 mod view;
 pub mod words;
 

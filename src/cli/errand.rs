@@ -49,7 +49,7 @@ pub(crate) async fn run(
 ) -> Result<Exit, CliError> {
     let rollout = session.open(namespace, name, Role::Errand);
     let done = carry_out(session, namespace, &rollout, command, how, output).await;
-    Warnings::default().close(rollout).await;
+    Warnings::default().close(rollout, &output.streams()).await;
     done
 }
 
@@ -75,8 +75,17 @@ async fn carry_out(
         Ok(settled) => settled?,
         Err(_late) => {
             let secs = how.timeout.as_secs();
-            return Err(CliError::new(Kind::TimedOut, format!("`{}` was not settled after {secs} s", preview.title))
-                .hinted("`rolldeck status` says whether it was done; `--timeout` waits longer"));
+            let snapshot = rollout.snapshot();
+            let why = snapshot.not_sent().map(|unsent| {
+                let why = unsent.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+                format!("; the {} was not sent{why}", unsent.what)
+            });
+            let why = why.unwrap_or_default();
+            return Err(CliError::new(
+                Kind::TimedOut,
+                format!("`{}` was not settled after {secs} s{why}", preview.title),
+            )
+            .hinted("`rolldeck status` says whether it was done; `--timeout` waits longer"));
         }
     };
     report(&rollout.snapshot(), &preview, Some(&settled), output)

@@ -21,11 +21,12 @@ use crate::engine::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::happening::{Happening, Tone};
 use crate::engine::ownership::{Keeper, Returns};
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{Budgets, Finish, Gates, Halt, OnFlip, Paused};
+use crate::engine::record::{Budgets, DriverStopped, Finish, Gates, Halt, OnFlip, Paused};
 use crate::engine::snapshot::{
     Alarm, Blame, BudgetView, Counts, DriverView, NodeView, Phase, RevisionView, Snapshot, WatchView, Why,
 };
 use crate::engine::time::Timestamp;
+use crate::engine::unsent::Unsent;
 
 /// The version of these shapes.
 pub(crate) const API_VERSION: &str = "rolldeck.io/v1";
@@ -77,6 +78,11 @@ pub(crate) struct Status<'a> {
     finish: Finish,
     plan: Plan<'a>,
     alarms: Vec<AlarmLine>,
+    /// What was asked for by this process, or decided by it, and has not reached the cluster.
+    unsent: &'a [Unsent],
+    /// Why the last driver stopped by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver_stopped: Option<&'a DriverStopped>,
     watches: Vec<Watch<'a>>,
     clocks: Clocks<'a>,
     /// What happened lately, oldest first: here, and what other consoles told.
@@ -131,6 +137,8 @@ impl<'a> Status<'a> {
             finish: snapshot.finish,
             plan: Plan::new(snapshot),
             alarms: snapshot.alarms.iter().map(AlarmLine::new).collect(),
+            unsent: &snapshot.unsent,
+            driver_stopped: snapshot.driver_stopped.as_ref(),
             watches: snapshot.watches.iter().map(Watch::new).collect(),
             clocks: Clocks::new(snapshot),
             timeline: snapshot.timeline.iter().map(TimelineLine::new).collect(),

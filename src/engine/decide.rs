@@ -92,6 +92,7 @@ impl Engine {
             self.lock.want = Want::No;
             return;
         }
+        self.forget_who_stopped();
         self.notice_adoption(&intent, now);
         self.follow_template(&intent, now);
         if self.config().role == Role::Driver && intent.releasing.is_none() {

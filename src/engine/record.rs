@@ -370,6 +370,21 @@ pub struct Progress {
     /// Nodes whose failure an operator resumed past: they do not halt again until their pod is another one.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub excused: BTreeSet<Str>,
+    /// Why the last driver stopped by itself, until somebody drives again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver_stopped: Option<DriverStopped>,
+}
+
+/// Why a driver stopped driving by itself: its terminal hung, nobody took its output.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DriverStopped {
+    /// Who drove: the person, not the process.
+    pub by: Str,
+    /// When, by their clock.
+    pub at: Timestamp,
+    /// Why, in words.
+    pub why: Str,
 }
 
 /// Flips of the strategy that were answered by adopting again.

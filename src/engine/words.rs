@@ -75,14 +75,19 @@ impl fmt::Display for Doing<'_> {
                 if let Some(why) = &paused.why {
                     write!(f, ": {why}")?;
                 }
-                Ok(())
             }
             Phase::Halted => match &snapshot.halt {
-                Some(halt) => write!(f, "halted {} ago: {}", Humane(snapshot.at.since(halt.at)), halt.why),
-                None => f.write_str("halted"),
+                Some(halt) => write!(f, "halted {} ago: {}", Humane(snapshot.at.since(halt.at)), halt.why)?,
+                None => f.write_str("halted")?,
             },
-            Phase::Running if snapshot.direction == Direction::Back => f.write_str("rolling back"),
-            phase => write!(f, "{phase}"),
+            Phase::Running if snapshot.direction == Direction::Back => f.write_str("rolling back")?,
+            phase => write!(f, "{phase}")?,
+        }
+        match snapshot.not_sent() {
+            Some(unsent) => {
+                write!(f, "; {} NOT SENT {}, retrying", unsent.what, Humane(snapshot.at.since(unsent.since)))
+            }
+            None => Ok(()),
         }
     }
 }
@@ -100,7 +105,12 @@ impl fmt::Display for Driving<'_> {
             DriverView::Nobody if snapshot.strategy == StrategyKind::RollingUpdate => {
                 f.write_str("its controller drives")
             }
-            DriverView::Nobody => f.write_str("nobody drives"),
+            DriverView::Nobody => match &snapshot.driver_stopped {
+                Some(stopped) => {
+                    write!(f, "nobody drives: {} stopped {} ago: {}", stopped.by, ago(&stopped.at), stopped.why)
+                }
+                None => f.write_str("nobody drives"),
+            },
             DriverView::You { .. } => f.write_str("you drive"),
             DriverView::Waiting { holder: Some(holder) } => write!(f, "waiting for {holder} to hand over"),
             DriverView::Waiting { holder: None } => f.write_str("waiting for the lease"),

@@ -6,3 +6,4 @@ mod fixtures;
 mod keys;
 mod screens;
 mod story;
+mod unsent;

@@ -144,6 +144,8 @@ pub(super) fn loading() -> Snapshot {
         halt: None,
         alarms: Vec::new(),
         timeline: Arc::default(),
+        unsent: Vec::new(),
+        driver_stopped: None,
         unaudited: Vec::new(),
         skew_millis: None,
         node_clocks: NodeClocks::default(),
