@@ -22,5 +22,6 @@ mod control_plane {
     mod quarantine;
     mod same_answers;
     mod smoke;
+    mod stuck;
     mod yard;
 }

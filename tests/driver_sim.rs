@@ -7,4 +7,5 @@
 mod driver_sim {
     mod gitops;
     mod rollout;
+    mod unsent;
 }
