@@ -50,11 +50,13 @@ mod sending;
 mod sight;
 pub mod site;
 pub mod snapshot;
+mod stopped;
 mod surge;
 pub mod suspects;
 pub mod template;
 pub mod time;
 pub mod tuning;
+pub mod unsent;
 mod view;
 pub mod words;
 

@@ -26,6 +26,7 @@ mod control_plane {
     mod release;
     mod same_answers;
     mod smoke;
+    mod stuck;
     mod surge;
     mod suspects;
     mod templates;

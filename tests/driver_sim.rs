@@ -10,4 +10,5 @@ mod driver_sim {
     #[path = "../support/line.rs"]
     mod line;
     mod rollout;
+    mod unsent;
 }

@@ -142,6 +142,7 @@ pub(crate) enum OnCluster {
     ///
     /// Replaces pods within the budget, as far as partition and selector allow, and prints one sentence per change.
     /// Ctrl-C stands down: what is in flight ends, nothing more is taken down, and another console can carry on.
+    /// It never waits for whoever reads its output; when nobody has for 10 s, it stops driving and the record says why.
     #[command(after_help = DRIVE_EXIT_CODES)]
     Drive(DriveArgs),
 }

@@ -49,7 +49,7 @@ pub(crate) async fn run(
 ) -> Result<Exit, CliError> {
     let rollout = session.open(namespace, name, Role::Errand);
     let done = carry_out(session, namespace, &rollout, command, how, output).await;
-    Warnings::default().close(rollout).await;
+    Warnings::default().close(rollout, &output.streams()).await;
     done
 }
 
@@ -86,7 +86,13 @@ fn out_of_time(snapshot: &Snapshot, preview: &Preview, timeout: Duration) -> Cli
     let driving = snapshot.driving();
     let message = match &snapshot.asked {
         Some(asked) => format!("{asked} is recorded, and not carried out yet after {secs} s ({driving})"),
-        None => format!("`{}` was not settled after {secs} s", preview.title),
+        None => {
+            let unsent = snapshot.not_sent().map(|unsent| {
+                let why = unsent.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+                format!("; the {} was not sent{why}", unsent.what)
+            });
+            format!("`{}` was not settled after {secs} s{}", preview.title, unsent.unwrap_or_default())
+        }
     };
     CliError::new(Kind::TimedOut, message)
         .hinted("`rolldeck status` says whether it was done; `--timeout` waits longer")

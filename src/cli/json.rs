@@ -21,13 +21,14 @@ use crate::engine::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::happening::{Happening, Tone};
 use crate::engine::ownership::{Keeper, Returns};
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{Budgets, Finish, Gates, Halt, OnFlip, Paused};
+use crate::engine::record::{Budgets, DriverStopped, Finish, Gates, Halt, OnFlip, Paused};
 use crate::engine::snapshot::{
     Alarm, Blame, BudgetView, Counts, DriverView, NodeView, Phase, RestartsView, RevisionView, Snapshot, SuspectView,
     Wait, WatchView, Why,
 };
 use crate::engine::suspects::Comparison;
 use crate::engine::time::Timestamp;
+use crate::engine::unsent::Unsent;
 
 /// The version of these shapes.
 pub(crate) const API_VERSION: &str = "rolldeck.io/v1";
@@ -88,6 +89,11 @@ pub(crate) struct Status<'a> {
     finish: Finish,
     plan: Plan<'a>,
     alarms: Vec<AlarmLine>,
+    /// What was asked for by this process, or decided by it, and has not reached the cluster.
+    unsent: &'a [Unsent],
+    /// Why the last driver stopped by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver_stopped: Option<&'a DriverStopped>,
     watches: Vec<Watch<'a>>,
     clocks: Clocks<'a>,
     /// How long the API server takes to answer; absent until it is measured.
@@ -154,6 +160,8 @@ impl<'a> Status<'a> {
             finish: snapshot.finish,
             plan: Plan::new(snapshot),
             alarms: snapshot.alarms.iter().map(AlarmLine::new).collect(),
+            unsent: &snapshot.unsent,
+            driver_stopped: snapshot.driver_stopped.as_ref(),
             watches: snapshot.watches.iter().map(Watch::new).collect(),
             clocks: Clocks::new(snapshot),
             api_round_trip_millis: snapshot.distance.round_trip.map(|span| span.as_millis()),

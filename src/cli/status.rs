@@ -95,7 +95,10 @@ pub(crate) fn out_of_time(snapshot: &Snapshot, patience: Duration) -> CliError {
 async fn follow(rollout: &Rollout, output: &mut Output) -> Result<Exit, CliError> {
     let mut snapshots = rollout.snapshots.clone();
     let mut story = Story::default();
+    let streams = output.streams();
     loop {
+        // What changes while the output is slow is told in one.
+        streams.room().await;
         let snapshot = snapshots.borrow_and_update().clone();
         tell(&mut story, &snapshot, output)?;
         if snapshot.daemonset == Presence::Absent {

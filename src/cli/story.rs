@@ -169,7 +169,8 @@ impl Telling<'_> {
         if hash(last) != hash(snapshot) {
             self.target();
         }
-        if who(&last.driver) != who(&snapshot.driver) || last.strategy != snapshot.strategy {
+        let stopped = last.driver_stopped != snapshot.driver_stopped && snapshot.driver_stopped.is_some();
+        if who(&last.driver) != who(&snapshot.driver) || stopped || last.strategy != snapshot.strategy {
             self.driver();
         }
         let (was, is) = (&last.plan, &snapshot.plan);
@@ -188,7 +189,8 @@ impl Telling<'_> {
             self.view();
         }
         // Last, because it is what the lines above led to.
-        if last.phase != snapshot.phase || last.direction != snapshot.direction {
+        let late = |snapshot: &Snapshot| snapshot.not_sent().map(|unsent| unsent.what);
+        if last.phase != snapshot.phase || last.direction != snapshot.direction || late(last) != late(snapshot) {
             self.phase();
         }
     }

@@ -56,6 +56,11 @@ pub enum Command {
     Drive(Takeover),
     /// Stop driving: finish what is in flight, give the lease back. Others carry on where it stood.
     StandDown,
+    /// Stop driving because this process cannot go on with it. The record says why, until somebody drives again.
+    StopDriving {
+        /// Why, in our words.
+        why: String,
+    },
 }
 
 impl Command {

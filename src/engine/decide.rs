@@ -95,6 +95,7 @@ impl Engine {
             return;
         }
         self.call_off_release(&intent);
+        self.forget_who_stopped();
         self.notice_adoption(&intent, now);
         self.follow_template(&intent, now);
         if self.config().role == Role::Driver {

@@ -272,7 +272,8 @@ impl Happening {
                 | What::TemplateChangedByOthers { .. }
                 | What::ChangeRefused { .. }
                 | What::StrategyFlipped { .. }
-                | What::LeaseLost { .. },
+                | What::LeaseLost { .. }
+                | What::Command(Command::StopDriving { .. }),
                 _,
             )
             | (_, Upshot::Failed | Upshot::Forbidden | Upshot::Invalid) => Tone::Warning,
@@ -313,7 +314,7 @@ impl Happening {
                 Command::Release(_) => "RolloutReleased",
                 Command::Tune(_) | Command::Tuned { .. } => "RolloutTuned",
                 Command::Drive(_) => "RolloutDriven",
-                Command::StandDown => "RolloutDriverLeft",
+                Command::StandDown | Command::StopDriving { .. } => "RolloutDriverLeft",
             },
         }
     }
@@ -468,6 +469,7 @@ impl fmt::Display for CommandWords<'_> {
             Command::Drive(Takeover::IfFree) => f.write_str("drive"),
             Command::Drive(Takeover::Ask) => f.write_str("drive, taking over"),
             Command::StandDown => f.write_str("stop driving"),
+            Command::StopDriving { why } => write!(f, "stop driving ({why})"),
         }
     }
 }

@@ -98,6 +98,8 @@ pub(crate) struct Unsaved {
     /// The command it belongs to; `None` for the driver's own.
     pub(crate) command: Option<CommandId>,
     pub(crate) edit: Edit,
+    /// When it was made.
+    pub(crate) made_at: Timestamp,
 }
 
 /// A command on its way.
@@ -112,6 +114,8 @@ pub(crate) struct Pending {
     /// The change of the template that it asked for, and what became of that.
     pub(crate) change: Option<Str>,
     pub(crate) outcome: Option<ChangeOutcome>,
+    /// When it was asked for.
+    pub(crate) asked_at: Timestamp,
 }
 
 /// When a command is done.
@@ -364,6 +368,7 @@ impl Engine {
         match &command {
             Command::Drive(Takeover::Ask) => self.lock.want = Want::Ask,
             Command::StandDown => self.lock.want = Want::No,
+            Command::StopDriving { why } => self.stop_driving(why, now),
             // Who waits for a change carries it out where whoever drives is gone before they did.
             _ if self.takes_lease(resolved.drive, resolved.needs)
                 && (self.lock.living_other(now).is_none() || self.config.role == Role::Errand) =>
@@ -374,7 +379,7 @@ impl Engine {
         }
         let change = resolved.change;
         let (needs, says) = (resolved.needs, resolved.says);
-        self.pending.push(Pending { id, command, of_note, needs, says, change, outcome: None });
+        self.pending.push(Pending { id, command, of_note, needs, says, change, outcome: None, asked_at: now });
         Ok(id)
     }
 
@@ -439,6 +444,7 @@ impl Engine {
             .chain(lost)
             .chain(self.progress.flips.changes_at())
             .chain(self.sending_changes_at())
+            .chain(self.unsent_changes_at())
             .filter(|at| *at > self.now)
             .min()
     }
@@ -467,7 +473,7 @@ impl Engine {
         self.view.guess_current(now);
         self.forget_lost_answers(now);
         self.node_retry.retain(|_, at| *at > now);
-        let intent = self.intent();
+        let intent = self.assessed_intent().map(Cow::into_owned).unwrap_or_default();
         self.follow_refusals(&intent, now);
         let target = intent.target.clone().or_else(|| self.view.current.clone());
         let images =
@@ -564,6 +570,17 @@ impl Engine {
         intent
     }
 
+    /// The intent by which nodes are assessed: who drives goes by what it is about to write, who looks on by what the cluster
+    /// has, as whoever drives does.
+    fn assessed_intent(&self) -> Option<Cow<'_, Intent>> {
+        if self.lock.holds() { self.recorded_intent() } else { self.saved_intent() }
+    }
+
+    /// The intent as the cluster has it; `None` where nothing is recorded.
+    pub(crate) fn saved_intent(&self) -> Option<Cow<'_, Intent>> {
+        self.lock.record().map(|record| Cow::Borrowed(&record.intent))
+    }
+
     /// Who acts, as it is recorded: the identity without what only tells processes apart.
     pub(crate) fn actor(&self) -> Str {
         person_of(&self.config.identity).into()
@@ -606,7 +623,8 @@ impl Engine {
     /// Puts down an edit of the record, to be saved with the next write of the lease.
     pub(crate) fn edit(&mut self, command: Option<CommandId>, edit: Edit) {
         self.dirty = true;
-        self.edits.push(Unsaved { serial: self.next_edit, command, edit: edit.with_short_reasons() });
+        let edit = edit.with_short_reasons();
+        self.edits.push(Unsaved { serial: self.next_edit, command, edit, made_at: self.now });
         self.next_edit += 1;
     }
 
@@ -649,13 +667,14 @@ impl Engine {
 
     pub(crate) fn standstill(&self, intent: &Intent, now: Timestamp) -> Standstill {
         use super::snapshot::Hold;
-        let recorded = self.is_recorded();
+        let recorded = self.assessed_intent().is_some();
         let held = match self.strategy() {
             _ if self.view.daemonset.is_none() => Some(Hold::Preparing),
             _ if self.is_being_deleted() => Some(Hold::BeingDeleted),
             StrategyKind::RollingUpdate if !recorded || self.progress.adopted => Some(Hold::Native),
             StrategyKind::OnDelete if !recorded => Some(Hold::NoRollout),
             _ if self.is_halted(intent) => Some(Hold::Halted),
+            _ if self.lock.holds() && self.is_late_with_edits(now) => Some(Hold::NotSent),
             _ if intent.paused.is_some() => Some(Hold::Paused),
             _ if self.blindness().is_some() => Some(Hold::Blind),
             _ if !self.is_ready_to_update(intent) => Some(Hold::Preparing),

@@ -71,6 +71,10 @@ impl Engine {
                 Ok(resolved)
             }
             Command::Drive(takeover) => self.resolve_drive(*takeover, by, now),
+            Command::StopDriving { why } => {
+                let says = format!("stopped driving: {why}; whoever drives next carries on");
+                Ok(Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::StoodDown, says, Danger::Bounded) })
+            }
             Command::StandDown => {
                 let says = "no longer driving; whoever drives next carries on".to_owned();
                 Ok(Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::StoodDown, says, Danger::Bounded) })
@@ -135,7 +139,7 @@ impl Engine {
             }
             Presence::Present => {}
         }
-        if matches!(command.deed(), Command::Pause { .. } | Command::StandDown) {
+        if matches!(command.deed(), Command::Pause { .. } | Command::StandDown | Command::StopDriving { .. }) {
             return Ok(());
         }
         if let Some(why) = self.lock.record_error() {
@@ -155,7 +159,7 @@ impl Engine {
     fn check_rights(&self, command: &Command) -> Result<(), Refusal> {
         let lease = if self.lock.resource_version().is_some() { Right::UpdateLease } else { Right::CreateLease };
         let rights: &[Right] = match command.deed() {
-            Command::StandDown => &[],
+            Command::StandDown | Command::StopDriving { .. } => &[],
             // The brake must work even where the record cannot be written.
             Command::Pause { .. } if self.pause_brakes() => &[Right::PatchDaemonSet],
             Command::Adopt | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_) => {
@@ -437,7 +441,9 @@ impl Engine {
                 }
                 _ => "The rollout moves while this console is open.".to_owned(),
             }],
-            Command::StandDown => vec!["Nothing more is replaced until somebody drives again.".into()],
+            Command::StandDown | Command::StopDriving { .. } => {
+                vec!["Nothing more is replaced until somebody drives again.".into()]
+            }
         }
     }
 
@@ -528,7 +534,7 @@ fn title_of(command: &Command, limits: &Limits) -> String {
         Command::Release(Early::Accept) => "Release early".into(),
         Command::Tune(_) | Command::Tuned { .. } => "Change budgets and gates".into(),
         Command::Drive(_) => "Drive".into(),
-        Command::StandDown => "Stop driving".into(),
+        Command::StandDown | Command::StopDriving { .. } => "Stop driving".into(),
     }
 }
 

@@ -439,6 +439,9 @@ pub struct Progress {
     /// What went down before that, by the API server's clock, is not compared: it was accepted, or another rollout's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compared_since: Option<Timestamp>,
+    /// Why the last driver stopped by itself, until somebody drives again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver_stopped: Option<DriverStopped>,
 }
 
 /// A node that went down after its update. Instants are by the API server's clock, as far as it is known.
@@ -479,6 +482,18 @@ pub struct RefusedDeletion {
     /// Since when, by the driver's clock.
     pub since: Timestamp,
     /// What the server said, at most 300 bytes of it.
+    pub why: Str,
+}
+
+/// Why a driver stopped driving by itself: its terminal hung, nobody took its output.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DriverStopped {
+    /// Who drove: the person, not the process.
+    pub by: Str,
+    /// When, by their clock.
+    pub at: Timestamp,
+    /// Why, in words.
     pub why: Str,
 }
 

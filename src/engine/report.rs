@@ -1,5 +1,6 @@
 //! The snapshot: what was assessed and planned, put into plain values for a front end.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -21,12 +22,14 @@ use super::{Role, Str};
 
 impl Engine {
     pub(crate) fn report(&self, now: Timestamp) -> Snapshot {
-        let record = self.record();
-        let intent = record.as_ref().map(|record| record.intent.clone()).unwrap_or_default();
+        // What the cluster has; what it has not yet is told beside it.
+        let saved = self.saved_intent();
+        let recorded = saved.is_some();
+        let intent = saved.map(Cow::into_owned).unwrap_or_default();
         let daemonset = self.view.daemonset.as_ref();
         let limits = Limits::of(&self.view, &intent, &self.assessment);
         let counts = self.counts(&intent);
-        let phase = self.phase(record.is_some(), &intent, now);
+        let phase = self.phase(recorded, &intent, now);
         let revisions = self.revisions();
         let to_hash = intent.target.clone().or_else(|| self.view.current.clone());
         let find = |hash: &Str| revisions.iter().find(|revision| revision.hash == *hash).cloned();
@@ -49,7 +52,7 @@ impl Engine {
             rights: self.rights(),
             direction: intent.direction(),
             asked: intent.change.as_ref().map(|change| self.change_words(change).into()),
-            started_at: record.as_ref().and_then(|record| record.progress.started_at),
+            started_at: self.progress.started_at.filter(|_| recorded),
             image_changes: image_changes(from.as_ref(), to.as_ref()),
             from,
             to,
@@ -63,7 +66,9 @@ impl Engine {
             finish: intent.finish,
             comparisons: self.judgement.comparisons.clone(),
             halt: self.progress.halt.clone().filter(|_| self.is_halted(&intent)),
-            alarms: self.alarms(record.is_some(), &intent, now),
+            alarms: self.alarms(recorded, &intent, now),
+            unsent: self.unsent(now),
+            driver_stopped: self.progress.driver_stopped.clone().filter(|_| recorded),
             timeline: Arc::default(),
             unaudited: Vec::new(),
             waits: self.waits_for(now).filter(|_| self.view.presence == Presence::Present),
@@ -106,6 +111,10 @@ impl Engine {
         // A roll back after a halt is on its way: the halt stands until it is made.
         if self.is_halted(intent) && intent.change.is_none() {
             return Phase::Halted;
+        }
+        if self.brake && self.strategy() == StrategyKind::RollingUpdate {
+            // Whoever paused, its controller replaces pods until `OnDelete` is set.
+            return Phase::Native;
         }
         if let Some(paused) = &intent.paused {
             return Phase::Paused(paused.clone());

@@ -24,9 +24,10 @@ use super::happening::Happening;
 use super::labels::{Labels, Selector};
 use super::ownership::Keeper;
 use super::quantity::IntOrPercent;
-use super::record::{Budgets, Direction, Finish, Gates, Halt, OnFlip, Paused};
+use super::record::{Budgets, Direction, DriverStopped, Finish, Gates, Halt, OnFlip, Paused};
 use super::suspects::Comparison;
 use super::time::Timestamp;
+use super::unsent::Unsent;
 
 /// Everything about one rollout, as of one instant.
 #[derive(Clone, PartialEq, Debug)]
@@ -93,6 +94,10 @@ pub struct Snapshot {
     pub comparisons: Vec<Comparison>,
     /// What needs the operator's attention now, worst first.
     pub alarms: Vec<Alarm>,
+    /// What was asked for here and has not reached the cluster, oldest first; nothing else in here knows of it.
+    pub unsent: Vec<Unsent>,
+    /// Why the last driver stopped by itself, until somebody drives again.
+    pub driver_stopped: Option<DriverStopped>,
     /// What happened lately, newest last; only what people decide by.
     pub timeline: Arc<[Happening]>,
     /// What of the audit trail is not written, and why; told by whoever writes it.
@@ -511,6 +516,8 @@ pub enum Hold {
     BeingDeleted,
     /// Nobody drives.
     NobodyDrives,
+    /// What was asked for here does not reach the cluster: until it does, nothing is started from here.
+    NotSent,
     /// Paused.
     Paused,
     /// Halted.
@@ -738,6 +745,11 @@ impl Snapshot {
     /// Whether the DaemonSet is not handed back at the end, because that would cost serving pods.
     pub fn release_waits(&self) -> bool {
         self.alarms.iter().any(|alarm| matches!(alarm, Alarm::ReleaseWaits { .. }))
+    }
+
+    /// What keeps being not sent; a pause before all else.
+    pub fn not_sent(&self) -> Option<&Unsent> {
+        self.unsent.iter().filter(|unsent| unsent.late).min_by_key(|unsent| (unsent.what, unsent.since))
     }
 
     /// The health of one watch.

@@ -91,18 +91,17 @@ impl fmt::Display for Doing<'_> {
                 if let Some(why) = &paused.why {
                     write!(f, ": {why}")?;
                 }
-                Ok(())
             }
             Phase::Halted => match &snapshot.halt {
-                Some(halt) => write!(f, "halted {} ago: {}", Humane(snapshot.at.since(halt.at)), halt.why),
-                None => f.write_str("halted"),
+                Some(halt) => write!(f, "halted {} ago: {}", Humane(snapshot.at.since(halt.at)), halt.why)?,
+                None => f.write_str("halted")?,
             },
-            Phase::Running if snapshot.direction == Direction::Back => f.write_str("rolling back"),
+            Phase::Running if snapshot.direction == Direction::Back => f.write_str("rolling back")?,
             Phase::Preparing => match &snapshot.asked {
-                Some(asked) => write!(f, "preparing: {asked} is asked for, not made yet"),
-                None => f.write_str("preparing"),
+                Some(asked) => write!(f, "preparing: {asked} is asked for, not made yet")?,
+                None => f.write_str("preparing")?,
             },
-            Phase::Complete if snapshot.release_waits() => f.write_str("complete, the release waits"),
+            Phase::Complete if snapshot.release_waits() => f.write_str("complete, the release waits")?,
             Phase::Idle => {
                 let down = snapshot.nodes.iter().filter(|node| node.state == NodeState::NodeDown).count();
                 let unavailable = snapshot.counts.nodes.saturating_sub(snapshot.counts.available) as usize;
@@ -112,12 +111,18 @@ impl fmt::Display for Doing<'_> {
                     write!(f, ", {down} {} down", nodes(down))?;
                 }
                 match (down, unavailable.saturating_sub(down)) {
-                    (_, 0) => Ok(()),
-                    (0, others) => write!(f, ", {others} {} unavailable", nodes(others)),
-                    (_, others) => write!(f, ", {others} more unavailable"),
+                    (_, 0) => {}
+                    (0, others) => write!(f, ", {others} {} unavailable", nodes(others))?,
+                    (_, others) => write!(f, ", {others} more unavailable")?,
                 }
             }
-            phase => write!(f, "{phase}"),
+            phase => write!(f, "{phase}")?,
+        }
+        match snapshot.not_sent() {
+            Some(unsent) => {
+                write!(f, "; {} NOT SENT {}, retrying", unsent.what, Humane(snapshot.at.since(unsent.since)))
+            }
+            None => Ok(()),
         }
     }
 }
@@ -155,7 +160,12 @@ impl fmt::Display for Driving<'_> {
             DriverView::Nobody if snapshot.strategy == StrategyKind::RollingUpdate => {
                 f.write_str("its controller drives")
             }
-            DriverView::Nobody => f.write_str("nobody drives"),
+            DriverView::Nobody => match &snapshot.driver_stopped {
+                Some(stopped) => {
+                    write!(f, "nobody drives: {} stopped {} ago: {}", stopped.by, ago(&stopped.at), stopped.why)
+                }
+                None => f.write_str("nobody drives"),
+            },
             DriverView::You { .. } => f.write_str("you drive"),
             DriverView::Waiting { holder: Some(holder) } => write!(f, "waiting for {holder} to hand over"),
             DriverView::Waiting { holder: None } => f.write_str("waiting for the lease"),

@@ -7,3 +7,4 @@ mod fixtures;
 mod keys;
 mod screens;
 mod story;
+mod unsent;

@@ -15,3 +15,5 @@ pub(crate) mod modelled;
 pub(crate) mod program;
 #[cfg(test)]
 pub(crate) mod terminal;
+#[cfg(test)]
+pub(crate) mod unread;

@@ -169,7 +169,7 @@ fn title(command: &Command) -> &'static str {
         Command::Release(_) => "Release",
         Command::Tune(_) | Command::Tuned { .. } => "Tune",
         Command::Drive(_) => "Drive",
-        Command::StandDown => "Stand down",
+        Command::StandDown | Command::StopDriving { .. } => "Stand down",
     }
 }
 
@@ -321,6 +321,8 @@ pub(super) fn rollout() -> Snapshot {
         halt: None,
         alarms: Vec::new(),
         timeline: Arc::default(),
+        unsent: Vec::new(),
+        driver_stopped: None,
         unaudited: Vec::new(),
         waits: None,
         distance: DistanceView::default(),

@@ -106,6 +106,7 @@ fn commands(hidden: &Hidden) -> Vec<Command> {
         Command::Undo { to: None },
         Command::Release(Early::Accept),
         Command::StandDown,
+        Command::StopDriving { why: "nobody took its output".into() },
     ]
 }
 

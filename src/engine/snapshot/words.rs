@@ -98,6 +98,7 @@ impl fmt::Display for Hold {
             Self::Preparing => f.write_str("preparing"),
             Self::BeingDeleted => f.write_str("its DaemonSet is being deleted"),
             Self::NobodyDrives => f.write_str("nobody drives"),
+            Self::NotSent => f.write_str("not sent yet"),
             Self::Paused => f.write_str("paused"),
             Self::Halted => f.write_str("halted"),
             Self::Blind => f.write_str("view too stale"),

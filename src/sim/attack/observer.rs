@@ -12,7 +12,7 @@
 //! | P7 | at every deletion: the record already named the node as taken, so that whoever comes next knows; a pause stays until somebody asks to go on, and a record until it is released; an image is asked for in the record no more often than operators asked |
 //! | P8 | every five seconds: no node waits without a reason, and whoever is next goes; who drives says of what is next for 10 s what it waits for; after the calm: the rollout ends |
 //! | P9 | whenever rolldeck saves or restores the strategy: it saves what was there, and restores it to the byte; nothing of ours is left when it is released; whenever it restores it without being asked: no pod serves that this costs |
-//! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown; for all: what was shown and is still so is not forgotten |
+//! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown, and a pause, a partition and a selector are in the record; for all: what was shown and is still so is not forgotten |
 //!
 //! Knowledge takes time to travel, and no promise can be about what nobody could know yet. So every judgement allows for
 //! `slack`: the longest that a message may be late, and the time for which a proof of the record is good (a second, from far
@@ -27,6 +27,7 @@ mod absent;
 mod bites;
 mod change;
 mod deleted;
+mod intent;
 mod judge;
 mod lately;
 mod record;

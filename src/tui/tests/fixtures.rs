@@ -151,6 +151,8 @@ pub(super) fn loading() -> Snapshot {
         halt: None,
         alarms: Vec::new(),
         timeline: Arc::default(),
+        unsent: Vec::new(),
+        driver_stopped: None,
         unaudited: Vec::new(),
         waits: None,
         distance: DistanceView::default(),

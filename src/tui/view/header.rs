@@ -17,6 +17,8 @@
 
 use std::time::Duration;
 
+mod unsent;
+
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
@@ -147,6 +149,8 @@ fn who(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Span<'static> {
     }
     let words = match &snapshot.driver {
         DriverView::Lost { seen_at, .. } => as_of(ink, seen, *seen_at).driving().to_string(),
+        // Why is told below, where there is room for it.
+        DriverView::Nobody if snapshot.driver_stopped.is_some() => "nobody drives".to_owned(),
         _ => snapshot.driving().to_string(),
     };
     ink.span(fit_middle(&words, cells / 2), role)
@@ -213,7 +217,7 @@ fn loading(ink: &Ink<'_>, page: &RolloutPage) -> Line<'static> {
 fn change(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Line<'static> {
     let snapshot = &*seen.snapshot;
     let mut right = mode(ink, snapshot);
-    right.extend(doing(ink, seen));
+    right.extend(unsent::sign(ink, seen, ", retrying").map_or_else(|| doing(ink, seen), |sign| vec![sign]));
     right.push(Span::raw(" "));
     let right_cells: usize = right.iter().map(|span| width(&span.content)).sum();
     let mut tail = format!("   {}", snapshot.numbers());
@@ -358,11 +362,15 @@ fn standstill(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Option<Line<'static>>
     let driven =
         matches!(snapshot.driver, DriverView::You { .. } | DriverView::Named { .. } | DriverView::Other { .. });
     let (words, role) = match &snapshot.phase {
+        _ if snapshot.not_sent().is_some() => (unsent::meaning(snapshot), Role::Warn),
         Phase::Paused(paused) => {
             let keys = if snapshot.counts.failed > 0 { "   C continues   U rolls back" } else { "   C continues" };
             // The reason may be long; the way out is always said whole.
             let room = cells.saturating_sub(2 + width(keys));
             (format!("{}{keys}", fit(&as_of(ink, seen, paused.at).doing().to_string(), room)), Role::Warn)
+        }
+        Phase::Held | Phase::Running if !driven && snapshot.driver_stopped.is_some() => {
+            (unsent::stopped(ink, seen, cells), Role::Warn)
         }
         Phase::Held if !driven => ("nobody drives, so nothing moves: D drives, S steps".to_owned(), Role::Warn),
         Phase::Held if snapshot.plan.allowed == 0 => {
@@ -538,6 +546,7 @@ fn folded(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, cells: usize) -> Line<
     let (counts, budget) = (&snapshot.counts, &snapshot.budget);
     let mut spans = vec![Span::raw(" ")];
     match snapshot.phase {
+        _ if snapshot.not_sent().is_some() => spans.extend(unsent::sign(ink, seen, "")),
         // The words for it would push the numbers off the line.
         Phase::Native => spans.push(ink.span(format!("{} native", ink.glyph(Glyph::Moving)), Role::Warn)),
         _ => spans.extend(doing(ink, seen)),

@@ -40,6 +40,7 @@ impl Observer {
         if let Some(what) = wrong.first() {
             self.accuse("P10", now, format!("{by} shows what is not so: {what}"));
         }
+        self.check_intent_shown(by, snapshot, now);
     }
 }
 
