@@ -20,6 +20,7 @@ mod control_plane {
     mod hollow;
     mod judge;
     mod quarantine;
+    mod recreated;
     mod same_answers;
     mod smoke;
     mod yard;
