@@ -24,6 +24,7 @@ mod control_plane {
     mod quarantine;
     mod refused;
     mod release;
+    mod recreated;
     mod same_answers;
     mod smoke;
     mod stuck;

@@ -19,6 +19,11 @@ impl Observer {
             self.pulling.clear();
             self.given.clear();
         }
+        if another {
+            // Those that still go are the old one's; those that stayed are told of again when the new one takes them over.
+            let uids: Vec<Str> = self.pods.keys().cloned().collect();
+            uids.iter().for_each(|uid| self.pod_gone(uid, at));
+        }
         let goes = gone || object.meta.is_deleting();
         self.daemon_set_goes_since = goes.then(|| self.daemon_set_goes_since.unwrap_or(at));
     }
