@@ -12,6 +12,8 @@
 //! It never awaits, never reads a clock, never does IO. The driver runs it against a cluster, the simulated world runs
 //! it ten thousand times a second against faults.
 
+mod accept;
+mod allowance;
 mod assess;
 mod chronicle;
 pub mod clocks;
@@ -24,6 +26,7 @@ pub mod eligibility;
 pub mod event;
 pub mod facts;
 mod flip;
+pub mod guidance;
 pub mod happening;
 pub mod image;
 pub mod labels;
@@ -44,6 +47,7 @@ pub mod template;
 pub mod time;
 pub mod tuning;
 mod view;
+mod waits;
 pub mod words;
 
 /// A string that is shared rather than copied.

@@ -23,7 +23,8 @@ use crate::engine::ownership::{Keeper, Returns};
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Budgets, Finish, Gates, Halt, OnFlip, Paused};
 use crate::engine::snapshot::{
-    Alarm, Blame, BudgetView, Counts, DriverView, NodeView, Phase, RevisionView, Snapshot, WatchView, Why,
+    Alarm, Blame, BudgetView, Counts, DriverView, NoStep, NodeView, Phase, RevisionView, Snapshot, StepAhead,
+    WatchView, Why,
 };
 use crate::engine::time::Timestamp;
 
@@ -76,6 +77,9 @@ pub(crate) struct Status<'a> {
     on_flip: OnFlip,
     finish: Finish,
     plan: Plan<'a>,
+    /// What it waits for, in words; absent where it moves or is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting: Option<String>,
     alarms: Vec<AlarmLine>,
     watches: Vec<Watch<'a>>,
     clocks: Clocks<'a>,
@@ -130,6 +134,7 @@ impl<'a> Status<'a> {
             on_flip: snapshot.on_flip,
             finish: snapshot.finish,
             plan: Plan::new(snapshot),
+            waiting: snapshot.guidance().map(|guidance| guidance.waits),
             alarms: snapshot.alarms.iter().map(AlarmLine::new).collect(),
             watches: snapshot.watches.iter().map(Watch::new).collect(),
             clocks: Clocks::new(snapshot),
@@ -287,6 +292,8 @@ struct Plan<'a> {
     allowed: u32,
     selector: Option<String>,
     selected: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_step: Option<NextStep>,
 }
 
 impl<'a> Plan<'a> {
@@ -300,6 +307,33 @@ impl<'a> Plan<'a> {
             allowed: plan.allowed,
             selector: plan.selector.as_ref().map(ToString::to_string),
             selected: plan.selected,
+            next_step: plan.next.as_ref().map(NextStep::new),
+        }
+    }
+}
+
+/// The next step: what it allows in total and how many nodes may go at once by it, or why there is none.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NextStep {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<IntOrPercent>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed: Option<u32>,
+    /// Absent while the new revision is not settled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frees: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
+}
+
+impl NextStep {
+    fn new(next: &Result<StepAhead, NoStep>) -> Self {
+        match next {
+            Ok(ahead) => {
+                Self { step: Some(ahead.step), allowed: Some(ahead.allowed), frees: ahead.frees, refused: None }
+            }
+            Err(none) => Self { step: None, allowed: None, frees: None, refused: Some(none.to_string()) },
         }
     }
 }

@@ -59,6 +59,9 @@ pub(crate) struct Row {
     pub(crate) image: ImageState,
     /// Bytes that it takes to name it in the record as in progress; none where it is named already.
     pub(crate) bytes_to_name: usize,
+    /// How many seconds its ready pod has to be ready in all, and when it will have been, by our clock; `None` once it is
+    /// available, and for a pod that is not ready.
+    pub(crate) available_at: Option<(u32, Timestamp)>,
     /// Until when the controller counts its available pod as unavailable, by the API server's clock.
     pub(crate) uncounted_until: Option<Timestamp>,
     /// When the passing of time alone changes it.
@@ -105,6 +108,7 @@ impl Assessment {
             nodes_visible: matches!(view.health(Watched::Nodes), WatchHealth::Live | WatchHealth::Down { .. }),
             server_now: view.server_time(question.now),
             same_images: HashMap::new(),
+            available_at: None,
             changes_at: None,
         };
         self.rows.resize(view.nodes.len(), None);
@@ -136,6 +140,8 @@ struct Assessor<'a> {
     /// By revision hash: whether it has all the target's images.
     same_images: HashMap<Str, bool>,
     /// Of the row being assessed.
+    available_at: Option<(u32, Timestamp)>,
+    /// Of the row being assessed.
     changes_at: Option<Timestamp>,
 }
 
@@ -150,7 +156,7 @@ struct OnNode<'a> {
 
 impl<'a> Assessor<'a> {
     fn row(&mut self, ix: NodeIx, entry: &NodeEntry) -> Option<Row> {
-        self.changes_at = None;
+        (self.changes_at, self.available_at) = (None, None);
         let pods = self.sort_out(ix);
         let seen = pods.live.or(pods.going);
         let in_fleet = if self.nodes_visible { entry.eligibility.in_fleet } else { seen.is_some() };
@@ -183,6 +189,7 @@ impl<'a> Assessor<'a> {
             state,
             blame,
             cause,
+            available_at: self.available_at,
             uncounted_until,
             changes_at: self.changes_at,
             since: self.since(state, fact, &pods),
@@ -246,6 +253,7 @@ impl<'a> Assessor<'a> {
         let needed = Duration::from_secs(soak.into());
         let elapsed = self.ready_for(pod, seen, at_target, clock);
         self.wake_after(needed, elapsed);
+        self.available_at = (elapsed < needed).then(|| (soak, self.question.now + (needed - elapsed)));
         elapsed >= needed
     }
 
@@ -469,6 +477,10 @@ impl<'a> Assessor<'a> {
             return Some(Cause { kind: CauseKind::NodeDown, message: words });
         }
         let seen = pods.live.or(pods.going);
+        if let Some(ends_at) = seen.and_then(|pod| pod.fact.deletion_at).filter(|at| *at >= self.server_now) {
+            let left = ends_at.since(self.server_now) + Duration::from_millis(1);
+            self.wake_after(left, Duration::ZERO);
+        }
         if let Some(stuck_at) = seen.and_then(|pod| super::diagnose::stuck_at(&pod.fact))
             && stuck_at >= self.server_now
         {

@@ -32,6 +32,8 @@ pub(crate) struct Lab {
     pub(crate) broken: Vec<Str>,
     /// New pods become ready only when told to.
     pub(crate) slow: bool,
+    /// The controller does not follow changes of the DaemonSet.
+    pub(crate) lazy: bool,
     /// Deletions, in order: node names.
     pub(crate) deleted: Vec<Str>,
     /// The most bytes that a record took.
@@ -65,6 +67,7 @@ impl Lab {
             serial: 0,
             broken: Vec::new(),
             slow: false,
+            lazy: false,
             deleted: Vec::new(),
             largest_record: 0,
             worst_down: 0,
@@ -128,6 +131,9 @@ impl Lab {
 
     /// The controller follows: it records the template as a revision.
     pub(crate) fn reconcile(&mut self) {
+        if self.lazy {
+            return;
+        }
         let newest = self.revisions.iter().map(|revision| revision.number).max().unwrap_or(0);
         let template = self.daemonset.template.clone();
         let at = self.revisions.iter().position(|revision| revision.template == template).unwrap_or_else(|| {
@@ -193,6 +199,12 @@ impl Lab {
         };
         self.pods.insert(pod.uid.clone(), pod.clone());
         self.log.push(Event::Pod(Box::new(pod)));
+    }
+
+    /// A pod is gone, and nothing has taken its place.
+    pub(crate) fn take_pod(&mut self, uid: &Str) {
+        self.pods.remove(uid);
+        self.log.push(Event::PodGone(uid.clone(), None));
     }
 
     pub(crate) fn change_pod(&mut self, node: &str, change: impl FnOnce(&mut PodFact)) {

@@ -17,7 +17,7 @@ use super::lock::{Lock, Want};
 use super::outcome::{LOST_ANSWER, Retry};
 use super::plan::{Limits, Plan, Standstill, budget};
 use super::record::{By, Change, Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
-use super::snapshot::{BudgetView, Replacer, Snapshot};
+use super::snapshot::{Blocker, BudgetView, Replacer, Snapshot};
 use super::time::Timestamp;
 use super::view::{NodeIx, View};
 use super::{Config, Role, Str, person_of};
@@ -59,6 +59,8 @@ pub struct Engine {
     pub(crate) assessment: Assessment,
     pub(crate) budget: BudgetView,
     pub(crate) plan: Plan,
+    /// What the rollout waits for while it is prepared or released, and since when.
+    pub(crate) blocked_since: Option<(Blocker, Timestamp)>,
     /// Something happened since the last assessment.
     pub(crate) dirty: bool,
     /// The last assessment holds until then, if nothing happens.
@@ -219,6 +221,7 @@ impl Engine {
             assessment: Assessment::default(),
             budget: BudgetView::default(),
             plan: Plan::default(),
+            blocked_since: None,
             dirty: true,
             fresh_until: None,
             basis: None,
@@ -448,6 +451,7 @@ impl Engine {
             Plan::of(&self.assessment, &limits, &self.budget, &intent, &standstill, self.natural_ranks(), |row| {
                 self.name(row)
             });
+        self.note_blocker(&intent, now);
         self.dirty = false;
         self.fresh_until = self.wake_at();
     }

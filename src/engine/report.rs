@@ -59,6 +59,7 @@ impl Engine {
             gates: intent.gates.clone(),
             on_flip: intent.on_flip,
             finish: intent.finish,
+            blocked: self.blocked(&intent, now),
             halt: self.progress.halt.clone().filter(|_| self.is_halted(&intent)),
             alarms: self.alarms(record.is_some(), &intent, now),
             timeline: Arc::default(),
@@ -155,6 +156,7 @@ impl Engine {
             allowed: limits.allowed,
             selector: intent.selector.clone(),
             selected: u32::try_from(selected).unwrap_or(u32::MAX),
+            next: (self.view.presence == Presence::Present).then(|| self.next_step(intent)),
         }
     }
 
@@ -295,6 +297,7 @@ impl Engine {
             name: entry.name.clone(),
             state: row.state,
             hold: if quiet { None } else { self.plan.hold(row.node).cloned() },
+            wait: self.wait_of(row),
             cause: row.cause.clone(),
             blame: row.blame,
             since: row.since.map(|at| self.view.our_time(at)),

@@ -2,8 +2,12 @@
 //!
 //! The words are here, as `Display`, so that console, command line and JSON say the same. Glyphs and colours are not.
 
+mod step;
+mod wait;
 mod words;
 
+pub use step::{NoStep, SelectionDone, StepAhead};
+pub use wait::{Blocked, Blocker, Wait};
 pub use words::Why;
 
 use std::sync::Arc;
@@ -77,6 +81,8 @@ pub struct Snapshot {
     pub on_flip: OnFlip,
     /// What happens when every node is at the target.
     pub finish: Finish,
+    /// What it waits for while it is prepared or released.
+    pub blocked: Option<Blocked>,
     /// The halt that stands.
     pub halt: Option<Halt>,
     /// What needs the operator's attention now, worst first.
@@ -286,6 +292,8 @@ pub struct PlanView {
     pub selector: Option<Selector>,
     /// How many nodes match the selector.
     pub selected: u32,
+    /// The next step, or why there is none; `None` while nothing is loaded.
+    pub next: Option<Result<StepAhead, NoStep>>,
 }
 
 /// Something that needs the operator's attention now.
@@ -369,6 +377,8 @@ pub struct NodeView {
     pub state: NodeState,
     /// Why it is not being updated right now; `None` when it is, or has been.
     pub hold: Option<Hold>,
+    /// What it waits for, when it is on its way.
+    pub wait: Option<Wait>,
     /// Why its pod is not healthy, whatever the state.
     pub cause: Option<Cause>,
     /// Whose fault it is that it is unavailable; `None` when it is available.

@@ -1,9 +1,12 @@
 //! The promises, in a test tube. Each is attacked at scale elsewhere; here each is said once, readably.
 
+mod halts;
 mod quarantine;
 mod record;
 mod recreated;
 mod room;
+mod steps;
+mod waits;
 
 use serde_json::json;
 

@@ -46,6 +46,8 @@ pub(crate) struct NodeEntry {
     pub(crate) eligibility: Eligibility,
     /// Whether `status.images` confirms every image of the target.
     pub(crate) images_confirmed: bool,
+    /// Since when its pod is missing, by our clock, as far as we saw it go.
+    pub(crate) missing_since: Option<Timestamp>,
     pods: Vec<PodIx>,
     listed: bool,
     touched: bool,
@@ -89,6 +91,8 @@ pub(crate) struct View {
     wanted_images: Vec<Str>,
     confirmed_for: Vec<String>,
     touched: Touched,
+    /// When anything was told last.
+    told_at: Timestamp,
 }
 
 /// Which nodes have to be assessed again.
@@ -131,6 +135,7 @@ impl Default for View {
             wanted_images: Vec::new(),
             confirmed_for: Vec::new(),
             touched: Touched { all: true, nodes: Vec::new() },
+            told_at: Timestamp::default(),
         }
     }
 }
@@ -138,6 +143,7 @@ impl Default for View {
 impl View {
     /// Takes in one fact. Leases are not kept here: the lock does.
     pub(crate) fn observe(&mut self, event: Event, now: Timestamp) {
+        self.told_at = now;
         match event {
             Event::DaemonSet(fact) => self.daemonset_is(*fact, now),
             Event::DaemonSetGone => {
@@ -338,6 +344,7 @@ impl View {
             version: None,
             eligibility: Eligibility::default(),
             images_confirmed: false,
+            missing_since: None,
             pods: Vec::new(),
             listed: false,
             touched: false,

@@ -1,5 +1,7 @@
 //! A pod, as far as rollouts care.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 
 use super::{Interner, Text, instant, own, text};
@@ -33,6 +35,8 @@ pub(crate) struct PodMeta<'a> {
     #[serde(borrow)]
     deletion_timestamp: Option<Text<'a>>,
     deletion_grace_period_seconds: Option<u32>,
+    #[serde(borrow)]
+    finalizers: Option<Vec<Text<'a>>>,
     #[serde(borrow)]
     labels: Option<PodLabels<'a>>,
     #[serde(borrow)]
@@ -204,11 +208,16 @@ impl PodWire<'_> {
             name: text(&meta.name).into(),
             resource_version: text(&meta.resource_version).into(),
             node: self.spec.as_ref().and_then(Spec::node).map(|node| interner.intern(node)),
+            bound: self.spec.as_ref().is_some_and(|spec| !text(&spec.node_name).is_empty()),
             owner,
             revision: meta.labels.as_ref().and_then(|labels| interner.option(&labels.revision)),
             created_at: instant(&meta.creation_timestamp).unwrap_or_default(),
             deletion_at: instant(&meta.deletion_timestamp),
             deletion_grace_secs: meta.deletion_grace_period_seconds,
+            finalizers: match (&meta.deletion_timestamp, &meta.finalizers) {
+                (Some(_), Some(finalizers)) => finalizers.iter().map(|finalizer| interner.intern(finalizer)).collect(),
+                _ => Arc::default(),
+            },
             phase: status.phase(),
             ready: ready.is_some_and(|ready| text(&ready.status) == "True"),
             ready_since: ready.and_then(|ready| instant(&ready.last_transition_time)),

@@ -116,6 +116,7 @@ impl View {
             self.leave_node(was_on, ix);
             if let Some(node) = node {
                 self.nodes[node].pods.push(ix);
+                self.nodes[node].missing_since = None;
             }
         }
         let server_now = self.server_time(now);
@@ -136,7 +137,11 @@ impl View {
 
     fn leave_node(&mut self, node: Option<NodeIx>, pod: PodIx) {
         if let Some(node) = node {
-            self.nodes[node].pods.retain(|candidate| *candidate != pod);
+            let entry = &mut self.nodes[node];
+            entry.pods.retain(|candidate| *candidate != pod);
+            if entry.pods.is_empty() {
+                entry.missing_since = Some(self.told_at);
+            }
         }
     }
 

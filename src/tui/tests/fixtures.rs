@@ -17,7 +17,7 @@ use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Budgets, Direction, Finish, Gates, Halt, OnFlip, Paused};
 use crate::engine::snapshot::{
     Blame, BudgetView, Cause, CauseKind, Counts, DriverView, Hold, ImageChange, ImageState, NodeState, NodeView, Phase,
-    PlanView, Presence, Replacer, RevisionView, Snapshot, WatchView,
+    PlanView, Presence, Replacer, RevisionView, Snapshot, StepAhead, WatchView,
 };
 use crate::engine::time::Timestamp;
 use crate::tui::key::Key;
@@ -45,6 +45,7 @@ pub(super) fn node(name: &str) -> NodeView {
         name: name.into(),
         state: NodeState::Outdated,
         hold: Some(Hold::Next),
+        wait: None,
         cause: None,
         blame: None,
         since: Some(ago(9 * DAY)),
@@ -141,6 +142,7 @@ pub(super) fn loading() -> Snapshot {
         gates: Gates::default(),
         on_flip: OnFlip::Report,
         finish: Finish::Release,
+        blocked: None,
         halt: None,
         alarms: Vec::new(),
         timeline: Arc::default(),
@@ -249,6 +251,12 @@ pub(super) fn running() -> Snapshot {
             allowed: 38,
             selector: Some("line=line3".parse().unwrap()),
             selected: 41,
+            next: Some(Ok(StepAhead {
+                step: IntOrPercent::Percent(50),
+                allowed: 41,
+                frees: Some(3),
+                cut_by_selector: true,
+            })),
         },
         nodes: nodes.into(),
         ..idle()
