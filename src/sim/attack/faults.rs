@@ -52,6 +52,8 @@ kinds! {
     Evicted = "pods evicted",
     /// Pods were deleted by somebody else.
     PodsDeleted = "pods deleted by others",
+    /// A finalizer kept pods that had ended.
+    Finalizer = "pods kept by a finalizer",
     /// The API server refused new pods.
     PodsRefused = "pods refused",
     /// A site's link was slow.
@@ -197,11 +199,13 @@ pub(super) fn of_world(fault: &Fault) -> Option<FaultKind> {
             ClusterFault::Cordon(_) => FaultKind::Cordoned,
             ClusterFault::Taint { .. } => FaultKind::Tainted,
             ClusterFault::DeletePods { .. } => FaultKind::PodsDeleted,
+            ClusterFault::AddFinalizer { .. } => FaultKind::Finalizer,
             ClusterFault::SetImages { .. } => FaultKind::Deployed,
             ClusterFault::SetStrategy { kind: StrategyKind::RollingUpdate, .. } => FaultKind::Flipped,
             ClusterFault::SetStrategy { .. } => FaultKind::BudgetEdited,
             ClusterFault::RefusePods { .. } => FaultKind::PodsRefused,
             ClusterFault::AdmitPods { .. }
+            | ClusterFault::RemoveFinalizer { .. }
             | ClusterFault::Uncordon(_)
             | ClusterFault::Untaint { .. }
             | ClusterFault::DeleteNode(_)

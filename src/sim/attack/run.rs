@@ -411,13 +411,7 @@ impl<'a> Stage<'a> {
             if snapshot.phase == Phase::Loading {
                 continue;
             }
-            let silent = snapshot.nodes.iter().find(|node| {
-                let waits = matches!(node.state, NodeState::Outdated | NodeState::NodeDown);
-                waits && !node.at_target && node.hold.is_none()
-            });
-            if let Some(node) = silent {
-                self.observer.accuse("P8", now, format!("{} is {} and does not say why", node.name, node.state));
-            }
+            self.observer.check_reasons(console.identity(), &snapshot, now);
             let told_old_at = console.told_old_at();
             self.observer.check_shown(console.identity(), &snapshot, told_old_at, now);
         }
