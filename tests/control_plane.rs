@@ -19,6 +19,7 @@ mod control_plane {
     mod gitops;
     mod hollow;
     mod judge;
+    mod letting_go;
     mod quarantine;
     mod same_answers;
     mod smoke;
