@@ -2,7 +2,7 @@
 //! header and footer, for `status`, its JSON, and the advice after a command.
 //!
 //! ```text
-//! held: no node may be updated yet                          step (1 node), select
+//! held: no node may be updated yet                          step (1 node), choose canaries
 //! held: all 12 nodes that may be updated are                step (48 nodes, 60 in total)
 //! canary done, 3 of 3 (canary=true)                         lift the selector (frees 9 nodes)
 //! waits for 3 nodes: 2 node down, 1 cordoned (n7, n8, n9)
@@ -52,15 +52,17 @@ impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Drive => f.write_str("drives it"),
-            Self::Step(StepAhead { frees: Some(1), allowed, .. }) => write!(f, "lets 1 node go ({allowed} in total)"),
+            Self::Step(StepAhead { frees: Some(1), allowed, .. }) => write!(f, "lets 1 node go, {allowed} in total"),
             Self::Step(StepAhead { frees: Some(frees), allowed, .. }) => {
-                write!(f, "lets {frees} nodes go ({allowed} in total)")
+                write!(f, "lets {frees} nodes go, {allowed} in total")
             }
             Self::Step(StepAhead { frees: None, allowed, .. }) => write!(f, "lets {allowed} in total be updated"),
             Self::Select => f.write_str("chooses canaries"),
-            Self::LiftSelector { frees: 0 } => f.write_str("lifts the selector (moves nothing before the next step)"),
-            Self::LiftSelector { frees: 1 } => f.write_str("lifts the selector (frees 1 node)"),
-            Self::LiftSelector { frees } => write!(f, "lifts the selector (frees {frees} nodes)"),
+            Self::LiftSelector { frees: 0 } => {
+                f.write_str("lifts the selector, which moves nothing before the next step")
+            }
+            Self::LiftSelector { frees: 1 } => f.write_str("lifts the selector, which frees 1 node"),
+            Self::LiftSelector { frees } => write!(f, "lifts the selector, which frees {frees} nodes"),
             Self::Resume => f.write_str("continues"),
             Self::Undo => f.write_str("rolls back"),
         }
