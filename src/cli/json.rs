@@ -77,9 +77,9 @@ pub(crate) struct Status<'a> {
     on_flip: OnFlip,
     finish: Finish,
     plan: Plan<'a>,
-    /// What it waits for, in words; absent where it moves or is over.
+    /// What stands in the way of the whole rollout, in words; absent where it moves or is over.
     #[serde(skip_serializing_if = "Option::is_none")]
-    waiting: Option<String>,
+    blocker: Option<String>,
     alarms: Vec<AlarmLine>,
     watches: Vec<Watch<'a>>,
     clocks: Clocks<'a>,
@@ -134,7 +134,7 @@ impl<'a> Status<'a> {
             on_flip: snapshot.on_flip,
             finish: snapshot.finish,
             plan: Plan::new(snapshot),
-            waiting: snapshot.guidance().map(|guidance| guidance.waits),
+            blocker: snapshot.guidance().map(|guidance| guidance.waits),
             alarms: snapshot.alarms.iter().map(AlarmLine::new).collect(),
             watches: snapshot.watches.iter().map(Watch::new).collect(),
             clocks: Clocks::new(snapshot),

@@ -275,7 +275,7 @@ impl Telling<'_> {
 
     fn node(&mut self, was: Option<NodeState>, node: &NodeView) {
         // That it has begun to wait says its state.
-        let node_only = NodeView { wait: None, ..NodeView::clone(node) };
+        let node_only = NodeView { pod_wait: None, ..NodeView::clone(node) };
         let why = Why { node: &node_only, at: self.snapshot.at }.to_string();
         let message = node.cause.as_ref().and_then(|cause| cause.message.as_deref());
         let counts = self.snapshot.counts;

@@ -6,6 +6,7 @@
 //! held: all 12 nodes that may be updated are                step (48 nodes, 60 in total)
 //! canary done, 3 of 3 (canary=true)                         lift the selector (frees 9 nodes)
 //! waits for 3 nodes: 2 node down, 1 cordoned (n7, n8, n9)
+//! loading: waits for the first list of pods, nodes
 //! preparing for 14s: waits for its controller to observe generation 5 (it is at 4)
 //! ```
 //!
@@ -13,6 +14,7 @@
 
 use std::fmt;
 
+use super::event::WatchHealth;
 use super::snapshot::{DriverView, Hold, NoStep, NodeView, Phase, Snapshot, StepAhead};
 use super::time::Humane;
 
@@ -97,9 +99,17 @@ impl Snapshot {
             Phase::Running if drive.is_some() => {
                 Some(Guidance { waits: "nobody drives, so nothing moves".into(), remedies: vec![Remedy::Drive] })
             }
+            Phase::Loading => self.loading_in_words().map(|waits| Guidance { waits, remedies: Vec::new() }),
             Phase::Held => Some(self.held(drive)),
             _ => None,
         }
+    }
+
+    /// `loading: waits for the first list of pods, nodes`.
+    fn loading_in_words(&self) -> Option<String> {
+        let loading = self.watches.iter().filter(|watch| watch.health == WatchHealth::Loading);
+        let kinds: Vec<String> = loading.map(|watch| watch.watched.to_string()).collect();
+        (!kinds.is_empty()).then(|| format!("loading: waits for the first list of {}", kinds.join(", ")))
     }
 
     /// Nothing more may be updated as things stand.

@@ -297,7 +297,7 @@ impl Engine {
             name: entry.name.clone(),
             state: row.state,
             hold: if quiet { None } else { self.plan.hold(row.node).cloned() },
-            wait: self.wait_of(row),
+            pod_wait: self.pod_wait_of(row),
             cause: row.cause.clone(),
             blame: row.blame,
             since: row.since.map(|at| self.view.our_time(at)),

@@ -2,12 +2,12 @@
 //!
 //! The words are here, as `Display`, so that console, command line and JSON say the same. Glyphs and colours are not.
 
+mod pod_wait;
 mod step;
-mod wait;
 mod words;
 
+pub use pod_wait::{Blocked, Blocker, PodWait};
 pub use step::{NoStep, SelectionDone, StepAhead};
-pub use wait::{Blocked, Blocker, Wait};
 pub use words::Why;
 
 use std::sync::Arc;
@@ -378,7 +378,7 @@ pub struct NodeView {
     /// Why it is not being updated right now; `None` when it is, or has been.
     pub hold: Option<Hold>,
     /// What it waits for, when it is on its way.
-    pub wait: Option<Wait>,
+    pub pod_wait: Option<PodWait>,
     /// Why its pod is not healthy, whatever the state.
     pub cause: Option<Cause>,
     /// Whose fault it is that it is unavailable; `None` when it is available.

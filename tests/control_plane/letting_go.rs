@@ -27,7 +27,7 @@ fn steps_under_a_selector_raise_nothing_that_lifting_it_would_set_free() {
     operator.ok(&["select", DS, "canary=true", "--yes"]);
     let driver = operator.drive(DS, &[]);
     until_status(&operator, "somebody drives", |status| status["driver"]["state"] != "nobody");
-    assert_eq!(waiting(&operator), "held: no node may be updated yet");
+    assert_eq!(blocker(&operator), "held: no node may be updated yet");
 
     operator.ok(&["step", DS, "--yes"]);
     yard.until("one canary serves v2", |witness| witness.serving(":v2").len() == 1);
@@ -41,7 +41,7 @@ fn steps_under_a_selector_raise_nothing_that_lifting_it_would_set_free() {
     until_status(&operator, "it is held", |status| status["phase"] == "held");
 
     let done = "canary done, 3 of 3 (canary=true)";
-    assert_eq!(waiting(&operator), done);
+    assert_eq!(blocker(&operator), done);
     for _ in 0..3 {
         let refused = operator.run(&["step", DS, "--yes"]);
         assert_eq!(refused.status.code(), Some(6), "{}", text(&refused));
@@ -92,8 +92,8 @@ fn going_on_past_a_halt_has_to_be_meant() {
     assert_ne!(operator.status(DS).0["phase"], "halted");
 }
 
-fn waiting(operator: &Operator) -> String {
-    operator.status(DS).0["waiting"].as_str().unwrap_or_default().to_owned()
+fn blocker(operator: &Operator) -> String {
+    operator.status(DS).0["blocker"].as_str().unwrap_or_default().to_owned()
 }
 
 fn until_status(operator: &Operator, what: &str, holds: impl Fn(&Value) -> bool) {

@@ -231,7 +231,7 @@ pub(super) fn node(name: &str, state: NodeState) -> NodeView {
         name: name.into(),
         state,
         hold: (state == NodeState::Outdated).then_some(Hold::Budget { used: 2, limit: 2 }),
-        wait: None,
+        pod_wait: None,
         cause: None,
         blame: None,
         since: Some(at(540)),

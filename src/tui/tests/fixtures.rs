@@ -17,8 +17,8 @@ use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Budgets, Direction, Finish, Gates, Halt, OnFlip, Paused};
 use crate::engine::snapshot::{
     Blame, Blocked, Blocker, BudgetView, Cause, CauseKind, Counts, DriverView, Hold, ImageChange, ImageState, NoStep,
-    NodeState, NodeView, Phase, PlanView, Presence, Replacer, RevisionView, SelectionDone, Snapshot, StepAhead, Wait,
-    WatchView,
+    NodeState, NodeView, Phase, PlanView, PodWait, Presence, Replacer, RevisionView, SelectionDone, Snapshot,
+    StepAhead, WatchView,
 };
 use crate::engine::time::Timestamp;
 use crate::tui::key::Key;
@@ -46,7 +46,7 @@ pub(super) fn node(name: &str) -> NodeView {
         name: name.into(),
         state: NodeState::Outdated,
         hold: Some(Hold::Next),
-        wait: None,
+        pod_wait: None,
         cause: None,
         blame: None,
         since: Some(ago(9 * DAY)),
@@ -314,19 +314,19 @@ pub(super) fn waiting() -> Snapshot {
     let waits = [
         (
             NodeState::Terminating,
-            Wait::Grace { secs: 30, ends_at: noon() + Duration::from_secs(12), finalizers: [].into() },
+            PodWait::Grace { secs: 30, ends_at: noon() + Duration::from_secs(12), finalizers: [].into() },
         ),
-        (NodeState::Terminating, Wait::Finalizers(["example.com/hold".into()].into())),
-        (NodeState::Creating, Wait::Controller { since: Some(ago(14)) }),
-        (NodeState::Creating, Wait::Container { name: "agent".into(), reason: "ContainerCreating".into() }),
-        (NodeState::Pulling, Wait::Pull { since: Some(ago(40)) }),
-        (NodeState::Starting, Wait::Ready { name: "agent".into(), since: Some(ago(75)) }),
-        (NodeState::Soaking, Wait::Soak { secs: 30, ends_at: noon() + Duration::from_secs(18) }),
+        (NodeState::Terminating, PodWait::Finalizers(["example.com/hold".into()].into())),
+        (NodeState::Creating, PodWait::Controller { since: Some(ago(14)) }),
+        (NodeState::Creating, PodWait::Container { name: "agent".into(), reason: "ContainerCreating".into() }),
+        (NodeState::Pulling, PodWait::Pull { since: Some(ago(40)) }),
+        (NodeState::Starting, PodWait::Ready { name: "agent".into(), since: Some(ago(75)) }),
+        (NodeState::Soaking, PodWait::Soak { secs: 30, ends_at: noon() + Duration::from_secs(18) }),
     ];
     let nodes = waits
         .into_iter()
         .enumerate()
-        .map(|(nth, (state, wait))| NodeView { wait: Some(wait), ..target(&format!("ipc-{nth:03}"), state, 40) });
+        .map(|(nth, (state, wait))| NodeView { pod_wait: Some(wait), ..target(&format!("ipc-{nth:03}"), state, 40) });
     Snapshot { nodes: nodes.collect(), ..running() }
 }
 

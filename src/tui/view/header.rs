@@ -50,6 +50,7 @@ pub(super) fn lines(ink: &Ink<'_>, shape: Shape, area: Rect) -> Vec<Line<'static
         Presence::Present => {}
         Presence::Loading => {
             lines.push(loading(ink, page));
+            lines.extend(standstill(ink, seen, cells));
             lines.extend(unseen(ink, snapshot, cells));
             return lines;
         }

@@ -85,7 +85,7 @@ fn lines(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, node: &NodeView, cells:
             say("", message, Role::Text);
         }
     }
-    if let Some(wait) = &node.wait {
+    if let Some(wait) = &node.pod_wait {
         say("Waits", &wait.as_of(why_at(ink, seen, node)).to_string(), Role::Text);
     }
     if let Some(hold) = &node.hold {

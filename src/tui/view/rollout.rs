@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{Ink, Parts, node, put, put_lines, put_rule, timeline};
-use crate::engine::snapshot::{Blame, CauseKind, Hold, ImageState, NodeState, NodeView, Phase, Presence, Wait, Why};
+use crate::engine::snapshot::{Blame, CauseKind, Hold, ImageState, NodeState, NodeView, Phase, PodWait, Presence, Why};
 use crate::engine::time::Timestamp;
 use crate::tui::model::{Page, RolloutPage, Seen, Sort};
 use crate::tui::theme::{Glyph, Role};
@@ -261,7 +261,7 @@ fn cell(
 
 /// The instant as of which the words are told that say why a node is where it is.
 pub(super) fn why_at(ink: &Ink<'_>, seen: &Seen, node: &NodeView) -> Timestamp {
-    match (node.state, node.since, node.wait.as_ref().and_then(Wait::instant)) {
+    match (node.state, node.since, node.pod_wait.as_ref().and_then(PodWait::instant)) {
         (NodeState::NodeDown, Some(since), _) => ink.instant(seen, since),
         (_, _, Some(until)) if until > seen.snapshot.at => ink.present(seen),
         (_, _, Some(since)) => ink.instant(seen, since),

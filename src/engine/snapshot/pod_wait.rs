@@ -12,7 +12,7 @@ use crate::engine::tuning::Span;
 
 /// What a node that moves waits for. All instants are by our own clock, the measured skew taken out.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Wait {
+pub enum PodWait {
     /// The deletion of its pod was sent, and the API server has not answered.
     DeletionAnswer,
     /// The API server confirmed the deletion then, and the watch has not shown it.
@@ -93,7 +93,7 @@ pub enum Wait {
     },
 }
 
-impl Wait {
+impl PodWait {
     /// From when on, or until when, the words count: what a screen has to look at to know when they change.
     pub fn instant(&self) -> Option<Timestamp> {
         match self {
@@ -112,19 +112,19 @@ impl Wait {
     }
 
     /// The words as of `at`.
-    pub fn as_of(&self, at: Timestamp) -> WaitAsOf<'_> {
-        WaitAsOf { wait: self, at }
+    pub fn as_of(&self, at: Timestamp) -> PodWaitAsOf<'_> {
+        PodWaitAsOf { wait: self, at }
     }
 }
 
-/// The words of a [`Wait`] as of an instant.
+/// The words of a [`PodWait`] as of an instant.
 #[derive(Clone, Copy, Debug)]
-pub struct WaitAsOf<'a> {
-    wait: &'a Wait,
+pub struct PodWaitAsOf<'a> {
+    wait: &'a PodWait,
     at: Timestamp,
 }
 
-impl fmt::Display for WaitAsOf<'_> {
+impl fmt::Display for PodWaitAsOf<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ago = |since: Timestamp| Humane(self.at.since(since));
         let lasting = |f: &mut fmt::Formatter<'_>, since: &Option<Timestamp>| match since {
@@ -132,41 +132,41 @@ impl fmt::Display for WaitAsOf<'_> {
             None => Ok(()),
         };
         match self.wait {
-            Wait::DeletionAnswer => f.write_str("deletion sent, no answer yet"),
-            Wait::DeletionShown { since } => write!(f, "deleted {} ago, not shown by the watch yet", ago(*since)),
-            Wait::DeletionLost { since } => write!(f, "answer to its deletion lost {} ago", ago(*since)),
-            Wait::Grace { secs: given, ends_at, finalizers } => {
+            PodWait::DeletionAnswer => f.write_str("deletion sent, no answer yet"),
+            PodWait::DeletionShown { since } => write!(f, "deleted {} ago, not shown by the watch yet", ago(*since)),
+            PodWait::DeletionLost { since } => write!(f, "answer to its deletion lost {} ago", ago(*since)),
+            PodWait::Grace { secs: given, ends_at, finalizers } => {
                 match ends_at.since(self.at) {
                     Duration::ZERO => write!(f, "grace {} over", Span(*given))?,
                     left => write!(f, "grace {}, {} left", Span(*given), Humane(left))?,
                 }
                 if finalizers.is_empty() { Ok(()) } else { write!(f, ", then {}", Finalizers(finalizers)) }
             }
-            Wait::Finalizers(finalizers) => write!(f, "kept by {}", Finalizers(finalizers)),
-            Wait::Kubelet { since } => write!(f, "grace over for {}, its kubelet has not ended it", ago(*since)),
-            Wait::Controller { since: Some(since) } => {
+            PodWait::Finalizers(finalizers) => write!(f, "kept by {}", Finalizers(finalizers)),
+            PodWait::Kubelet { since } => write!(f, "grace over for {}, its kubelet has not ended it", ago(*since)),
+            PodWait::Controller { since: Some(since) } => {
                 write!(f, "no pod for {}: its controller has created none", ago(*since))
             }
-            Wait::Controller { since: None } => f.write_str("no pod: its controller has created none"),
-            Wait::Scheduler { since } => write!(f, "not scheduled for {}", ago(*since)),
-            Wait::KubeletReport { since } => write!(f, "its kubelet has not begun it for {}", ago(*since)),
-            Wait::Container { name, reason } => write!(f, "{reason} ({name})"),
-            Wait::Init { name, since } => {
+            PodWait::Controller { since: None } => f.write_str("no pod: its controller has created none"),
+            PodWait::Scheduler { since } => write!(f, "not scheduled for {}", ago(*since)),
+            PodWait::KubeletReport { since } => write!(f, "its kubelet has not begun it for {}", ago(*since)),
+            PodWait::Container { name, reason } => write!(f, "{reason} ({name})"),
+            PodWait::Init { name, since } => {
                 write!(f, "init container {name} runs")?;
                 lasting(f, since)
             }
-            Wait::Pull { since: None } => f.write_str("pulls its image"),
-            Wait::Pull { since } => {
+            PodWait::Pull { since: None } => f.write_str("pulls its image"),
+            PodWait::Pull { since } => {
                 f.write_str("pulls")?;
                 lasting(f, since)
             }
-            Wait::Ready { name, since } => {
+            PodWait::Ready { name, since } => {
                 write!(f, "{name} runs")?;
                 lasting(f, since)?;
                 f.write_str(", not ready")
             }
-            Wait::PodReady => f.write_str("its containers are ready, the pod is not"),
-            Wait::Soak { secs: needed, ends_at } => {
+            PodWait::PodReady => f.write_str("its containers are ready, the pod is not"),
+            PodWait::Soak { secs: needed, ends_at } => {
                 let left = ends_at.since(self.at);
                 let so_far = Duration::from_secs((*needed).into()).saturating_sub(left);
                 write!(f, "ready for {} of {}", Humane(so_far), Span(*needed))
