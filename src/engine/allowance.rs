@@ -167,13 +167,11 @@ impl Engine {
         let intent = self.intent();
         let before = Limits::of(&self.view, &intent, &self.assessment);
         if after.allowed <= before.allowed {
-            let mut lines =
-                vec![format!("No more than {} are updated in total from now on.", counted(after.allowed as usize))];
-            if after.allowed == before.allowed {
-                lines = vec!["Moves nothing: as many may be updated already.".to_owned()];
-            }
-            lines.push("Reverts no node: undo does.".to_owned());
-            return lines;
+            let first = match after.allowed == before.allowed {
+                true => "Moves nothing: as many may be updated already.".to_owned(),
+                false => format!("No more than {} updated in total from now on.", counted_are(after.allowed as usize)),
+            };
+            return vec![first, "Reverts no node: undo does.".to_owned()];
         }
         let pace = format!("at most {} down and {} pulling at a time", after.max_unavailable, after.max_pulling);
         let frees = u32::try_from(nodes).unwrap_or(u32::MAX).saturating_sub(self.plan.in_line);
