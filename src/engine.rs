@@ -12,6 +12,8 @@
 //! It never awaits, never reads a clock, never does IO. The driver runs it against a cluster, the simulated world runs
 //! it ten thousand times a second against faults.
 
+mod accept;
+mod allowance;
 mod assess;
 mod change;
 mod chronicle;
@@ -26,6 +28,7 @@ pub mod eligibility;
 pub mod event;
 pub mod facts;
 mod flip;
+pub mod guidance;
 pub mod happening;
 mod idle;
 pub mod image;
@@ -58,6 +61,7 @@ pub mod time;
 pub mod tuning;
 pub mod unsent;
 mod view;
+mod waits;
 pub mod words;
 
 /// A string that is shared rather than copied.

@@ -21,10 +21,11 @@ mod control_plane {
     mod hollow;
     mod idle;
     mod judge;
+    mod letting_go;
     mod quarantine;
+    mod recreated;
     mod refused;
     mod release;
-    mod recreated;
     mod same_answers;
     mod smoke;
     mod stuck;

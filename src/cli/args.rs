@@ -157,8 +157,12 @@ pub(crate) enum Errand {
     /// Give the DaemonSet a new image; moves no pod until the first step
     SetImage(SetImageArgs),
     /// Change how many nodes may be updated
+    ///
+    /// The next step is refused where it would move nothing: the selector's nodes are all updated, or what is left is down.
     Step(StepArgs),
     /// Restrict the rollout to nodes that match a label selector
+    ///
+    /// Says how many nodes it frees at once, and asks where it frees any.
     Select(SelectArgs),
     /// Change budgets and gates of a rollout, also while it runs
     #[command(visible_alias = "set", after_help = TUNE_EXAMPLES)]
@@ -166,6 +170,8 @@ pub(crate) enum Errand {
     /// Start no more updates; on a DaemonSet that its own controller rolls: the emergency brake
     Pause(PauseArgs),
     /// Go on after a pause or a halt
+    ///
+    /// Past a halt it says which failures that accepts, and asks; where nobody can be asked, it needs `--yes`.
     Resume(ErrandArgs),
     /// Roll back to the revision before, or to a given one
     Undo(UndoArgs),

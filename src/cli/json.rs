@@ -23,8 +23,8 @@ use crate::engine::ownership::{Keeper, Returns};
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Budgets, DriverStopped, Finish, Gates, Halt, OnFlip, Paused};
 use crate::engine::snapshot::{
-    Alarm, Blame, BudgetView, Counts, DriverView, NodeView, Phase, RestartsView, RevisionView, Snapshot, SuspectView,
-    Wait, WatchView, Why,
+    Alarm, Blame, BudgetView, Counts, DriverView, NoStep, NodeView, Phase, RestartsView, RevisionView, Snapshot,
+    StepAhead, SuspectView, Wait, WatchView, Why,
 };
 use crate::engine::suspects::Comparison;
 use crate::engine::time::Timestamp;
@@ -88,6 +88,9 @@ pub(crate) struct Status<'a> {
     on_flip: OnFlip,
     finish: Finish,
     plan: Plan<'a>,
+    /// What stands in the way of the whole rollout, in words; absent where it moves or is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocker: Option<String>,
     alarms: Vec<AlarmLine>,
     /// What was asked for by this process, or decided by it, and has not reached the cluster.
     unsent: &'a [Unsent],
@@ -159,6 +162,7 @@ impl<'a> Status<'a> {
             on_flip: snapshot.on_flip,
             finish: snapshot.finish,
             plan: Plan::new(snapshot),
+            blocker: snapshot.guidance().map(|guidance| guidance.waits),
             alarms: snapshot.alarms.iter().map(AlarmLine::new).collect(),
             unsent: &snapshot.unsent,
             driver_stopped: snapshot.driver_stopped.as_ref(),
@@ -336,6 +340,8 @@ struct Plan<'a> {
     allowed: u32,
     selector: Option<String>,
     selected: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_step: Option<NextStep>,
 }
 
 impl<'a> Plan<'a> {
@@ -349,6 +355,33 @@ impl<'a> Plan<'a> {
             allowed: plan.allowed,
             selector: plan.selector.as_ref().map(ToString::to_string),
             selected: plan.selected,
+            next_step: plan.next.as_ref().map(NextStep::new),
+        }
+    }
+}
+
+/// The next step: what it allows in total and how many nodes may go at once by it, or why there is none.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NextStep {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<IntOrPercent>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed: Option<u32>,
+    /// Absent while the new revision is not settled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frees: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
+}
+
+impl NextStep {
+    fn new(next: &Result<StepAhead, NoStep>) -> Self {
+        match next {
+            Ok(ahead) => {
+                Self { step: Some(ahead.step), allowed: Some(ahead.allowed), frees: ahead.frees, refused: None }
+            }
+            Err(none) => Self { step: None, allowed: None, frees: None, refused: Some(none.to_string()) },
         }
     }
 }

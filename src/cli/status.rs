@@ -162,6 +162,9 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
         say("plan", snapshot.plan.to_string());
         say("gates", snapshot.gating().to_string());
     }
+    if let Some(guidance) = snapshot.guidance().filter(|_| !matches!(snapshot.phase, Phase::Paused(_))) {
+        say("waits", guidance.waits);
+    }
     if let Some(original) = &snapshot.original_strategy {
         say("strategy", format!("OnDelete (ours), was {original}"));
     }

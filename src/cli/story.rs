@@ -280,7 +280,9 @@ impl Telling<'_> {
     }
 
     fn node(&mut self, was: Option<NodeState>, node: &NodeView) {
-        let why = Why { node, at: self.snapshot.at }.to_string();
+        // That it has begun to wait says its state.
+        let node_only = NodeView { pod_wait: None, ..NodeView::clone(node) };
+        let why = Why { node: &node_only, at: self.snapshot.at }.to_string();
         let message = node.cause.as_ref().and_then(|cause| cause.message.as_deref());
         let counts = self.snapshot.counts;
         let text = match (node.state, why.as_str(), message) {

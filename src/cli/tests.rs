@@ -10,8 +10,11 @@ use super::error::Exit;
 use crate::engine::Str;
 use crate::engine::command::{Command, Danger, Refusal, Step, Takeover};
 use crate::engine::facts::StrategyKind;
+use crate::engine::labels::Selector;
 use crate::engine::record::{Halt, Paused};
-use crate::engine::snapshot::{Alarm, Counts, DistanceView, DriverView, NodeState, Phase, Presence, Snapshot, Wait};
+use crate::engine::snapshot::{
+    Alarm, Counts, DistanceView, DriverView, NoStep, NodeState, Phase, Presence, SelectionDone, Snapshot, Wait,
+};
 use script::{Script, at, cause, node, rollout};
 
 #[test]
@@ -246,7 +249,7 @@ async fn a_write_is_shown_made_and_followed_by_advice() {
       nodes: ipc-001 ipc-002 ipc-003 ipc-004 ipc-005 ipc-006 ipc-007 ipc-008 … and 4 more
       API: PATCH leases/rolldeck-agent (intent)
     settled: Step
-    Nothing moves until the next step: `rolldeck step -n edge ds/agent`.
+    nobody drives; held: 38 of 60 nodes that may be updated are, 1 failed; `rolldeck step -n edge ds/agent` lets 60 nodes go, 120 in total.
     Nobody drives: `rolldeck drive -n edge ds/agent` replaces pods, so does the console.
     "#);
 }
@@ -270,6 +273,41 @@ async fn what_can_break_more_than_the_budget_is_not_done_unasked() {
     "#);
     assert_eq!(script.run("release ds/agent --early --yes").await.code, 0);
     assert_eq!(script.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_offered_next_moves_something() {
+    let selector: Selector = "canary=true".parse().unwrap();
+    let mut done = rollout();
+    done.phase = Phase::Held;
+    done.plan.selector = Some(selector.clone());
+    let none = SelectionDone { selector, selected: 3, updated: 3, moving: 0, lifting_frees: 57 };
+    done.plan.next = Some(Err(NoStep::SelectionDone(none)));
+    done.counts.failed = 0;
+    let told = Script::of(done.clone()).run("status ds/agent").await.text;
+    assert!(told.contains("  waits    canary done, 3 of 3 (canary=true)\n"), "{told}");
+    let next: Vec<&str> = told.lines().filter(|line| line.trim_start().starts_with("next ")).collect();
+    let lift = "  next     rolldeck select --clear --context prod-eu -n edge ds/agent   (lifts the selector, which frees 57 nodes)";
+    assert_eq!(next, [lift], "{told}");
+    let told = Script::of(done).previews(Danger::None).run("step ds/agent --to 3").await.text;
+    assert!(told.ends_with("canary done, 3 of 3 (canary=true); `rolldeck select --clear -n edge ds/agent` lifts the selector, which frees 57 nodes.\nops@bastion-2/4711 drives and carries it out.\n"), "{told}");
+}
+
+#[tokio::test]
+async fn going_on_past_a_halt_is_not_done_unasked() {
+    let mut halted = rollout();
+    halted.phase = Phase::Halted;
+    halted.halt =
+        Some(Halt { number: 1, at: at(0), why: "image not found on 1 node".into(), nodes: vec!["ipc-017".into()] });
+    let script = Script::of(halted).previews(Danger::Serious);
+    let told = script.run("resume ds/agent").await;
+    assert_eq!((told.code, script.asked().len()), (6, 0));
+    assert_snapshot!(told.error, @r#"
+    Error: this accepts the failures that halted it (image not found on 1 node), and there is nobody to ask; nothing was changed
+    Hint: `--yes` says that it is meant
+    "#);
+    assert_eq!(script.run("resume ds/agent --yes").await.code, 0);
+    assert_eq!(script.asked(), [Command::Resume]);
 }
 
 #[tokio::test]

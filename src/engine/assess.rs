@@ -76,6 +76,9 @@ pub(crate) struct Row {
     pub(crate) image: ImageState,
     /// Bytes that it takes to name it in the record as in progress; none where it is named already.
     pub(crate) bytes_to_name: usize,
+    /// How many seconds its ready pod has to be ready in all, and when it will have been, by our clock; `None` once it is
+    /// available, and for a pod that is not ready.
+    pub(crate) available_at: Option<(u32, Timestamp)>,
     /// Until when the controller counts its available pod as unavailable, by the API server's clock.
     pub(crate) uncounted_until: Option<Timestamp>,
     /// When the passing of time alone changes it.
@@ -130,6 +133,7 @@ impl Assessment {
             server_now: view.server_time(question.now),
             same_images: HashMap::new(),
             pulls_again: None,
+            available_at: None,
             changes_at: None,
         };
         self.rows.resize(view.nodes.len(), None);
@@ -163,6 +167,8 @@ pub(super) struct Assessor<'a> {
     /// Whether the target's are pulled again wherever they are, once that was looked up.
     pulls_again: Option<bool>,
     /// Of the row being assessed.
+    available_at: Option<(u32, Timestamp)>,
+    /// Of the row being assessed.
     changes_at: Option<Timestamp>,
 }
 
@@ -181,7 +187,7 @@ struct OnNode<'a> {
 
 impl<'a> Assessor<'a> {
     fn row(&mut self, ix: NodeIx, entry: &NodeEntry) -> Option<Row> {
-        self.changes_at = None;
+        (self.changes_at, self.available_at) = (None, None);
         let clock = entry.fact.as_ref().and_then(|fact| fact.clock_skew_millis);
         let pods = self.sort_out(ix, clock);
         let seen = pods.live.or(pods.going);
@@ -231,6 +237,7 @@ impl<'a> Assessor<'a> {
             state,
             blame,
             cause,
+            available_at: self.available_at,
             uncounted_until,
             changes_at: self.changes_at,
             since: self.since(state, entry, &shown),
@@ -330,9 +337,11 @@ impl<'a> Assessor<'a> {
     /// Ready for `minReadySeconds` (at the target: and for the soak time), by a clock that a wrong node clock cannot turn.
     fn is_available(&mut self, pod: &PodEntry, at_target: bool, clock: Option<i64>) -> bool {
         let Some(seen) = pod.ready_seen else { return false };
-        let needed = Duration::from_secs(self.soak_secs(at_target).into());
+        let soak = self.soak_secs(at_target);
+        let needed = Duration::from_secs(soak.into());
         let elapsed = self.ready_for(pod, seen, at_target, clock);
         self.wake_after(needed, elapsed);
+        self.available_at = (elapsed < needed).then(|| (soak, self.question.now + (needed - elapsed)));
         elapsed >= needed
     }
 
@@ -596,6 +605,10 @@ impl<'a> Assessor<'a> {
             return Some(Cause { kind: CauseKind::NodeDown, message: words });
         }
         let seen = pods.live.or(pods.going);
+        if let Some(ends_at) = seen.and_then(|pod| pod.fact.deletion_at).filter(|at| *at >= self.server_now) {
+            let left = ends_at.since(self.server_now) + Duration::from_millis(1);
+            self.wake_after(left, Duration::ZERO);
+        }
         if let Some(stuck_at) = seen.and_then(|pod| super::diagnose::stuck_at(&pod.fact))
             && stuck_at >= self.server_now
         {

@@ -161,6 +161,8 @@ pub struct PodFact {
     pub resource_version: Str,
     /// Its node: `spec.nodeName`, else the one node that its required affinity names (kubernetes-facts §1.2).
     pub node: Option<Str>,
+    /// Whether it is bound: `spec.nodeName` is set.
+    pub bound: bool,
     /// The uid of the owner that controls it.
     pub owner: Option<Str>,
     /// Label `controller-revision-hash`.
@@ -173,6 +175,8 @@ pub struct PodFact {
     pub deletion_at: Option<Timestamp>,
     /// `metadata.deletionGracePeriodSeconds`.
     pub deletion_grace_secs: Option<u32>,
+    /// `metadata.finalizers`, of a pod that is being deleted: what keeps its object when it has ended.
+    pub finalizers: Arc<[Str]>,
     /// `status.phase`.
     pub phase: PodPhase,
     /// Whether the `Ready` condition is `True`.

@@ -50,6 +50,8 @@ pub(crate) struct Lab {
     events: Vec<ClusterEvent>,
     /// New pods find their image on their node; else they are still to pull it.
     pub(crate) holds_images: bool,
+    /// The controller does not follow changes of the DaemonSet.
+    pub(crate) lazy: bool,
     /// Deletions, in order: node names.
     pub(crate) deleted: Vec<Str>,
     /// The most bytes that a record took.
@@ -91,6 +93,7 @@ impl Lab {
             denied: Vec::new(),
             events: Vec::new(),
             holds_images: true,
+            lazy: false,
             deleted: Vec::new(),
             largest_record: 0,
             worst_down: 0,
@@ -191,6 +194,9 @@ impl Lab {
         if self.idle {
             return;
         }
+        if self.lazy {
+            return;
+        }
         let newest = self.revisions.iter().map(|revision| revision.number).max().unwrap_or(0);
         let template = self.daemonset.template.clone();
         let at = self.revisions.iter().position(|revision| revision.template == template).unwrap_or_else(|| {
@@ -257,6 +263,12 @@ impl Lab {
         };
         self.pods.insert(pod.uid.clone(), pod.clone());
         self.log.push(Event::Pod(Box::new(pod)));
+    }
+
+    /// A pod is gone, and nothing has taken its place.
+    pub(crate) fn take_pod(&mut self, uid: &Str) {
+        self.pods.remove(uid);
+        self.log.push(Event::PodGone(uid.clone(), None));
     }
 
     pub(crate) fn change_pod(&mut self, node: &str, change: impl FnOnce(&mut PodFact)) {

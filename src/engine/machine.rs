@@ -20,7 +20,7 @@ use super::plan::{Limits, NodeLookup, Obstacles, Plan, Standstill, budget};
 use super::record::{By, ChangeOutcome, Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
 use super::refused::Refusals;
 use super::sending::Sending;
-use super::snapshot::{BudgetView, Replacer, Snapshot};
+use super::snapshot::{Blocker, BudgetView, Replacer, Snapshot};
 use super::suspects::Judgement;
 use super::time::Timestamp;
 use super::view::{NodeIx, View};
@@ -75,6 +75,8 @@ pub struct Engine {
     pub(crate) judgement: Judgement,
     /// Nodes of the fleet whose object is gone, and whether they were updated.
     pub(crate) vanished: BTreeMap<NodeIx, bool>,
+    /// What the rollout waits for while it is prepared or released, and since when.
+    pub(crate) blocked_since: Option<(Blocker, Timestamp)>,
     /// Something happened since the last assessment.
     pub(crate) dirty: bool,
     /// The last assessment holds until then, if nothing happens.
@@ -252,6 +254,7 @@ impl Engine {
             plan: Plan::default(),
             judgement: Judgement::default(),
             vanished: BTreeMap::new(),
+            blocked_since: None,
             dirty: true,
             fresh_until: None,
             basis: None,
@@ -513,6 +516,7 @@ impl Engine {
         let nodes = NodeLookup { name: &|row| self.name(row), outage: &|row| self.outage_of(row) };
         self.plan =
             Plan::of(&self.assessment, &limits, &self.budget, &intent, &obstacles, self.natural_ranks(), &nodes);
+        self.note_blocker(&intent, now);
         self.dirty = false;
         self.fresh_until = self.wake_at();
     }

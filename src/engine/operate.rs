@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::allowance::{counted, counted_are};
 use super::assess::Assessment;
-use super::command::{Command, Danger, Early, Preview, Refusal, Step, Takeover};
+use super::command::{Command, Danger, Early, Preview, Refusal, Takeover};
 use super::edit::Edit;
 use super::event::{Permission, Right, WatchHealth, Watched};
 use super::facts::StrategyKind;
@@ -11,8 +12,7 @@ use super::flip::{FIGHT, ROUNDS};
 use super::machine::{Engine, Needs};
 use super::ownership::{Claim, Keeper};
 use super::plan::{Limits, NodeLookup, Obstacles, Plan, Standstill};
-use super::quantity::{IntOrPercent, Rounding};
-use super::record::{By, Change, Direction, Intent, OnFlip, Paused, lease_name};
+use super::record::{By, Change, Intent, OnFlip, Paused, lease_name};
 use super::snapshot::{Hold, Presence};
 use super::time::{Humane, Timestamp};
 use super::tuning::Tuning;
@@ -58,7 +58,7 @@ impl Engine {
             Command::Adopt => Ok(self.resolve_adopt()),
             Command::SetImage(images) => self.resolve_images(images, now),
             Command::Step(step) => self.resolve_step(*step),
-            Command::Select(selector) => Ok(self.resolve_select(selector)),
+            Command::Select(selector) => self.resolve_select(selector),
             Command::Pause { why } => Ok(self.resolve_pause(why.as_deref(), now)),
             Command::Resume => self.resolve_resume(),
             Command::Undo { to } => self.resolve_undo(*to, now),
@@ -193,42 +193,6 @@ impl Engine {
         Ok(self.resolve_change(Change::Images(images.clone()), says, now))
     }
 
-    fn resolve_step(&self, step: Step) -> Result<Resolved, Refusal> {
-        let intent = self.intent();
-        if intent.direction() == Direction::Back {
-            return Err(Refusal::NotNow("rolling back ignores partition and steps; it updates every node".into()));
-        }
-        let fleet = self.assessment.fleet;
-        let allowed = Limits::of(&self.view, &intent, &self.assessment).allowed;
-        let rungs: Vec<u32> = intent.steps.iter().map(|rung| rung.of(fleet, Rounding::Up).min(fleet)).collect();
-        let partition = match step {
-            Step::Partition(partition) => partition,
-            Step::Updated(count) => IntOrPercent::Int(fleet - count.of(fleet, Rounding::Up).min(fleet)),
-            Step::Next => match rungs.iter().find(|rung| **rung > allowed) {
-                Some(rung) => IntOrPercent::Int(fleet - rung),
-                None => return Err(Refusal::NotNow("this is the last step: every node may be updated".into())),
-            },
-            Step::Back => match rungs.iter().rev().find(|rung| **rung < allowed) {
-                Some(rung) => IntOrPercent::Int(fleet - rung),
-                None if allowed > 0 => IntOrPercent::Percent(100),
-                None => return Err(Refusal::NotNow("this is before the first step: every node is held".into())),
-            },
-        };
-        let after = Limits::of(&self.view, &Intent { partition, ..intent }, &self.assessment);
-        let says = format!("{} of {fleet} nodes may be updated, partition keeps {}", after.allowed, after.keep);
-        let danger = if after.allowed > allowed { Danger::Bounded } else { Danger::None };
-        Ok(Resolved::new(vec![Edit::Partition(partition)], Needs::Saved, says, danger))
-    }
-
-    fn resolve_select(&self, selector: &Option<super::labels::Selector>) -> Resolved {
-        let selector = selector.clone().filter(|selector| !selector.is_empty());
-        let says = match &selector {
-            Some(selector) => format!("only nodes with {selector} are updated"),
-            None => "nodes are no longer selected by label".to_owned(),
-        };
-        Resolved::new(vec![Edit::Select(selector)], Needs::Saved, says, Danger::Bounded)
-    }
-
     /// Whether a pause sets `OnDelete`: where its controller replaces pods, and where the DaemonSet cannot be seen, so that it
     /// may by now. Who may not do that can still write the pause down.
     fn pause_brakes(&self) -> bool {
@@ -248,26 +212,6 @@ impl Engine {
         let released = self.recorded_intent().is_some_and(|intent| intent.releasing.is_some());
         let says = format!("{says}{}", if released { "; its release is called off" } else { "" });
         Resolved { brake, drive: false, ..Resolved::new(vec![Edit::Pause(paused)], needs, says, Danger::None) }
-    }
-
-    fn resolve_resume(&self) -> Result<Resolved, Refusal> {
-        let record = self.record().ok_or_else(|| Refusal::NotNow("no rollout is recorded".into()))?;
-        let halt = record.progress.halt.as_ref().map_or(0, |halt| halt.number);
-        let retarget = self.view.current.clone().filter(|current| {
-            record.intent.change.is_none() && record.intent.target.as_ref().is_some_and(|target| target != current)
-        });
-        if record.intent.paused.is_none() && halt <= record.intent.acknowledged_halt {
-            return Err(Refusal::NotNow("it is neither paused nor halted".into()));
-        }
-        let mut says = "resumed".to_owned();
-        if halt > record.intent.acknowledged_halt {
-            says.push_str("; the failures so far are accepted");
-        }
-        if retarget.is_some() {
-            says.push_str("; the template as changed by somebody else is now rolled out");
-        }
-        let edit = Edit::Resume { acknowledged: halt, target: retarget };
-        Ok(Resolved::new(vec![edit], Needs::Saved, says, Danger::Bounded))
     }
 
     fn resolve_change(&self, change: Change, says: String, now: Timestamp) -> Resolved {
@@ -344,11 +288,15 @@ impl Engine {
             effects.push(format!("{holder} drives and carries it out."));
         }
         Ok(Preview {
-            title: if resolved.brake { "Emergency brake".into() } else { title_of(command, &limits) },
+            title: match command {
+                _ if resolved.brake => "Emergency brake".into(),
+                Command::Resume if self.resumes_past_a_halt() => "Resume past the halt".into(),
+                command => title_of(command, &limits),
+            },
             effects,
             warnings: self.warnings(command),
+            calls: self.calls_in_words(command, &resolved, &nodes),
             nodes: nodes.into(),
-            calls: self.calls_in_words(command, &resolved),
             danger: resolved.danger.max(placement.danger()),
         })
     }
@@ -410,15 +358,12 @@ impl Engine {
                 lines.push("From then on any pod that is lost by itself comes back with the new template.".into());
                 lines
             }
-            Command::Step(_) => {
+            Command::Step(step) => {
                 let mut lines = self.restarts_in_words();
-                let more = counted(count);
-                lines.push(format!("{more} more may be updated ({} in total), {pace}.", limits.allowed));
-                lines.push("You can pause at any time. Stepping back reverts no node: undo does.".into());
+                lines.extend(self.step_in_words(*step, count, limits));
                 lines
             }
-            Command::Select(Some(_)) => vec![format!("Of the selection, {} in line, {pace}.", counted_are(count))],
-            Command::Select(None) => vec![format!("{} in line, {pace}.", counted_are(count))],
+            Command::Select(selector) => self.select_in_words(selector.as_ref(), count, limits),
             Command::Pause { .. } if self.pause_brakes() => {
                 let mut lines =
                     vec!["Sets OnDelete at once: its controller stops replacing pods. Nothing else changes.".into()];
@@ -428,7 +373,11 @@ impl Engine {
                 lines
             }
             Command::Pause { .. } => vec!["No update starts until resumed. Pods being replaced now finish.".into()],
-            Command::Resume => vec![format!("{} in line, {pace}.", counted_are(count))],
+            Command::Resume => {
+                let mut lines = self.accepted_in_words();
+                lines.push(format!("{} in line, {pace}.", counted_are(count)));
+                lines
+            }
             Command::Undo { .. } => vec![
                 format!("{} not at that revision and replaced, broken ones first, {pace}.", counted_are(count)),
                 "Nodes that never left it keep their pod. Partition and selector are ignored.".into(),
@@ -493,7 +442,7 @@ impl Engine {
         }
     }
 
-    fn calls_in_words(&self, command: &Command, resolved: &Resolved) -> Vec<String> {
+    fn calls_in_words(&self, command: &Command, resolved: &Resolved, nodes: &[Str]) -> Vec<String> {
         let name = &self.config().name;
         let lease = lease_name(name);
         let mut calls = Vec::new();
@@ -511,7 +460,9 @@ impl Engine {
             Command::Release(_) => calls.push(format!("PATCH daemonsets/{name} (updateStrategy restored)")),
             _ => {}
         }
-        if matches!(command, Command::Step(_) | Command::Select(_) | Command::Resume | Command::Undo { .. }) {
+        let replaces =
+            matches!(command, Command::Step(_) | Command::Select(_) | Command::Resume | Command::Undo { .. });
+        if replaces && !nodes.is_empty() {
             calls.push("DELETE pods, one by one, uid-guarded".to_owned());
         }
         calls
@@ -536,14 +487,4 @@ fn title_of(command: &Command, limits: &Limits) -> String {
         Command::Drive(_) => "Drive".into(),
         Command::StandDown | Command::StopDriving { .. } => "Stop driving".into(),
     }
-}
-
-/// `1 node`, `12 nodes`.
-fn counted(nodes: usize) -> String {
-    if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") }
-}
-
-/// `1 node is`, `12 nodes are`.
-fn counted_are(nodes: usize) -> String {
-    if nodes == 1 { "1 node is".to_owned() } else { format!("{nodes} nodes are") }
 }

@@ -65,6 +65,7 @@ impl Engine {
             on_flip: intent.on_flip,
             finish: intent.finish,
             comparisons: self.judgement.comparisons.clone(),
+            blocked: self.blocked(&intent, now),
             halt: self.progress.halt.clone().filter(|_| self.is_halted(&intent)),
             alarms: self.alarms(recorded, &intent, now),
             unsent: self.unsent(now),
@@ -182,6 +183,7 @@ impl Engine {
             allowed: limits.allowed,
             selector: intent.selector.clone(),
             selected: u32::try_from(selected).unwrap_or(u32::MAX),
+            next: (self.view.presence == Presence::Present).then(|| self.next_step(intent)),
         }
     }
 
@@ -349,6 +351,7 @@ impl Engine {
             name: entry.name.clone(),
             state: row.state,
             hold: if quiet { None } else { self.plan.hold(row.node).cloned() },
+            pod_wait: self.pod_wait_of(row),
             cause: row.cause.clone(),
             blame: row.blame,
             since: row.since.map(|at| self.view.our_time(at)),

@@ -2,10 +2,14 @@
 //!
 //! The words are here, as `Display`, so that console, command line and JSON say the same. Glyphs and colours are not.
 
+mod pod_wait;
+mod step;
 mod suspects;
 mod wait;
 mod words;
 
+pub use pod_wait::{Blocked, Blocker, PodWait};
+pub use step::{NoStep, SelectionDone, StepAhead};
 pub use suspects::{SiteOutage, SuspectView, SuspectWords};
 pub use wait::{DistanceView, Short, Wait};
 pub use words::Why;
@@ -88,6 +92,8 @@ pub struct Snapshot {
     pub on_flip: OnFlip,
     /// What happens when every node is at the target.
     pub finish: Finish,
+    /// What it waits for while it is prepared or released.
+    pub blocked: Option<Blocked>,
     /// The halt that stands.
     pub halt: Option<Halt>,
     /// By site where an updated node went down lately: how updated nodes and others compare.
@@ -311,6 +317,8 @@ pub struct PlanView {
     pub selector: Option<Selector>,
     /// How many nodes match the selector.
     pub selected: u32,
+    /// The next step, or why there is none; `None` while nothing is loaded.
+    pub next: Option<Result<StepAhead, NoStep>>,
 }
 
 /// Something that needs the operator's attention now.
@@ -435,6 +443,8 @@ pub struct NodeView {
     pub state: NodeState,
     /// Why it is not being updated right now; `None` when it is, or has been.
     pub hold: Option<Hold>,
+    /// What it waits for, when it is on its way.
+    pub pod_wait: Option<PodWait>,
     /// Why its pod is not healthy, whatever the state.
     pub cause: Option<Cause>,
     /// Whose fault it is that it is unavailable; `None` when it is available.

@@ -1,10 +1,13 @@
 //! The promises, in a test tube. Each is attacked at scale elsewhere; here each is said once, readably.
 
+mod halts;
 mod moved_tag;
 mod quarantine;
 mod record;
 mod recreated;
 mod room;
+mod steps;
+mod waits;
 
 use serde_json::json;
 

@@ -19,7 +19,7 @@ use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Budgets, Direction, Finish, Gates, OnFlip};
 use crate::engine::snapshot::{
     Blame, BudgetView, Cause, CauseKind, Counts, DistanceView, DriverView, Hold, ImageChange, ImageState, NodeState,
-    NodeView, Phase, PlanView, Presence, RevisionView, Snapshot, WatchView,
+    NodeView, Phase, PlanView, Presence, RevisionView, Snapshot, StepAhead, WatchView,
 };
 use crate::engine::time::Timestamp;
 use crate::engine::{Role, Str};
@@ -231,6 +231,7 @@ pub(super) fn node(name: &str, state: NodeState) -> NodeView {
         name: name.into(),
         state,
         hold: (state == NodeState::Outdated).then_some(Hold::Budget { used: 2, limit: 2 }),
+        pod_wait: None,
         cause: None,
         blame: None,
         since: Some(at(540)),
@@ -312,12 +313,19 @@ pub(super) fn rollout() -> Snapshot {
             allowed: 60,
             selector: None,
             selected: 120,
+            next: Some(Ok(StepAhead {
+                step: IntOrPercent::Percent(100),
+                allowed: 120,
+                frees: Some(60),
+                cut_by_selector: false,
+            })),
         },
         budgets: Budgets::default(),
         gates: Gates::default(),
         on_flip: OnFlip::Report,
         finish: Finish::Release,
         comparisons: Vec::new(),
+        blocked: None,
         halt: None,
         alarms: Vec::new(),
         timeline: Arc::default(),

@@ -180,7 +180,7 @@ fn a_clock_that_is_ahead_holds_up_the_controller_and_the_node_says_so() {
     assert_eq!(why(&mut wrong.open(), &wrong).0, "clock 5m ahead");
     // Behind, it is counted too early: by the controller, not by us.
     let wrong = Wrong::new(0, -300_000, Some(-300_000));
-    assert_eq!(why(&mut wrong.open(), &wrong).0, "clock 5m behind");
+    assert_eq!(why(&mut wrong.open(), &wrong).0, "ready for 0s of 1m; clock 5m behind");
 }
 
 #[test]

@@ -208,7 +208,7 @@ fn times(count: u32) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
-/// The line that tells a node's story: its cause, else its hold, else the time its state takes.
+/// The line that says why a node is where it is: what is wrong, what holds it, what it waits for.
 #[derive(Clone, Copy, Debug)]
 pub struct Why<'a> {
     /// The node.
@@ -246,21 +246,32 @@ impl fmt::Display for Why<'_> {
                 write!(f, "; its {which} {serves}")
             }
             _ => {
-                let mut said = match (&node.cause, &node.hold) {
-                    (Some(cause), Some(hold)) => write!(f, "{cause}; {hold}").map(|()| "; ")?,
-                    (Some(cause), None) => write!(f, "{cause}").map(|()| "; ")?,
-                    (None, Some(hold)) => write!(f, "{hold}").map(|()| "; ")?,
-                    (None, None) => "",
+                // A cause says why it waits; where it only says that, what it waits for says more.
+                let kind = node.cause.as_ref().map(|cause| cause.kind);
+                let wait = node.pod_wait.as_ref();
+                let wait =
+                    wait.filter(|_| matches!(kind, None | Some(CauseKind::NotReady | CauseKind::StuckTerminating)));
+                let cause = node.cause.as_ref().filter(|_| wait.is_none() || kind != Some(CauseKind::NotReady));
+                let mut said = "";
+                let mut say = |f: &mut fmt::Formatter<'_>, words: &dyn fmt::Display| {
+                    write!(f, "{}{words}", std::mem::replace(&mut said, "; "))
                 };
                 if let Some(restarted) = node.restarted {
-                    write!(f, "{said}restarted {}×", restarted.times)?;
+                    say(f, &format_args!("restarted {}×", restarted.times))?;
                     node.pod_created_at.map_or(Ok(()), |made| write!(f, " in {}", Humane(at.since(made))))?;
                     restarted.exit.map_or(Ok(()), |exit| write!(f, ", last exit {exit}"))?;
-                    said = "; ";
                 }
                 if let Some(suspect) = node.suspect {
-                    write!(f, "{said}went down after its update; {}", suspect.words(*at))?;
-                    said = "; ";
+                    say(f, &format_args!("went down after its update; {}", suspect.words(*at)))?;
+                }
+                if let Some(cause) = cause {
+                    say(f, cause)?;
+                }
+                if let Some(hold) = &node.hold {
+                    say(f, hold)?;
+                }
+                if let Some(wait) = wait {
+                    say(f, &wait.as_of(*at))?;
                 }
                 let Some(millis) = node.notable_clock() else { return Ok(()) };
                 write!(f, "{said}clock {}", ClockOff(millis))?;

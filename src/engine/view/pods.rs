@@ -186,7 +186,8 @@ impl View {
 
     fn leave_node(&mut self, node: Option<NodeIx>, pod: PodIx) {
         if let Some(node) = node {
-            self.nodes[node].pods.retain(|candidate| *candidate != pod);
+            let entry = &mut self.nodes[node];
+            entry.pods.retain(|candidate| *candidate != pod);
         }
     }
 

@@ -57,6 +57,8 @@ kinds! {
     PodsRelabelled = "pods relabelled",
     /// The DaemonSet was deleted.
     DaemonSetDeleted = "daemonset deleted",
+    /// A finalizer kept pods that had ended.
+    Finalizer = "pods kept by a finalizer",
     /// The API server refused new pods.
     PodsRefused = "pods refused",
     /// The API server refused to delete pods on a node.
@@ -228,6 +230,7 @@ pub(super) fn of_world(fault: &Fault) -> Option<FaultKind> {
                 FaultKind::PodsRelabelled
             }
             ClusterFault::DeleteDaemonSet { .. } => FaultKind::DaemonSetDeleted,
+            ClusterFault::AddFinalizer { .. } => FaultKind::Finalizer,
             ClusterFault::SetImages { .. } => FaultKind::Deployed,
             ClusterFault::SetStrategy { kind: StrategyKind::RollingUpdate, .. } => FaultKind::Flipped,
             ClusterFault::SetStrategy { .. } => FaultKind::BudgetEdited,
@@ -244,6 +247,7 @@ pub(super) fn of_world(fault: &Fault) -> Option<FaultKind> {
             | ClusterFault::LabelPods { .. }
             | ClusterFault::HoldDaemonSet { .. }
             | ClusterFault::CreateDaemonSet(_)
+            | ClusterFault::RemoveFinalizer { .. }
             | ClusterFault::Uncordon(_)
             | ClusterFault::Untaint { .. }
             | ClusterFault::DeleteNode(_)

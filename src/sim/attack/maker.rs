@@ -130,9 +130,11 @@ impl Maker {
 
     fn images(&mut self) -> Vec<Image> {
         let ready_in = self.secs(0..6);
+        let stops_in = if self.one_in(3) { self.secs(1..20) } else { Duration::from_secs(1) };
         let good = ["agent:v1", "agent:v2", "agent:v3"].map(|name| {
             let mut image = Image::new(name, self.rng.u64(1..60) * MB);
             image.ready_in = ready_in;
+            image.stops_in = stops_in;
             image
         });
         let mut missing = Image::new("agent:missing", MB);
@@ -363,6 +365,9 @@ impl Maker {
         if self.one_in(12) {
             acts.extend(self.restarts());
         }
+        if self.one_in(8) {
+            self.pods_that_stay(names);
+        }
         acts.sort_by_key(|(at, _)| *at);
         acts
     }
@@ -446,6 +451,23 @@ impl Maker {
             (blind_at + self.secs(0..3), Act::Errand(self.new_image())),
             (blind_at + self.secs(3..6), Act::Errand(all)),
         ]
+    }
+
+    /// Finalizers keep pods that are deleted: some for a moment, some until long after their grace.
+    fn pods_that_stay(&mut self, names: &[Str]) {
+        let daemon_set = Str::from(format!("{}/{}", DAEMON_SET.0, DAEMON_SET.1));
+        for _ in 0..self.rng.u32(1..4) {
+            let node = self.of(names);
+            let (at, lasts) = (self.secs(0..self.calm.as_secs() / 2), self.secs(5..150));
+            let finalizer = Str::from("example.com/hold");
+            let add = ClusterFault::AddFinalizer {
+                daemon_set: daemon_set.clone(),
+                node: node.clone(),
+                finalizer: finalizer.clone(),
+            };
+            let remove = ClusterFault::RemoveFinalizer { daemon_set: daemon_set.clone(), node, finalizer };
+            self.turn(at, (at + lasts).min(self.calm), add, remove);
+        }
     }
 
     /// Pods are deleted where their console does not see it, and it is asked for others right then.

@@ -436,13 +436,7 @@ impl<'a> Stage<'a> {
             if snapshot.phase == Phase::Loading {
                 continue;
             }
-            let silent = snapshot.nodes.iter().find(|node| {
-                let waits = matches!(node.state, NodeState::Outdated | NodeState::NodeDown);
-                waits && !node.at_target && node.hold.is_none()
-            });
-            if let Some(node) = silent {
-                self.observer.accuse("P8", now, format!("{} is {} and does not say why", node.name, node.state));
-            }
+            self.observer.check_reasons(console.identity(), &snapshot, now);
             self.observer.check_waits(console.identity(), &snapshot, &self.world, now);
             self.observer.check_next(console.identity(), &snapshot, now);
             let unaware = console.unaware_until().is_some_and(|until| now < until);

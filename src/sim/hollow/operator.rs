@@ -43,7 +43,17 @@ pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(
             change_taints(client, node, |taints| taints.retain(|taint| taint["key"] != **key)).await
         }
         ClusterFault::DeleteNode(node) => patch(client, Write::Delete, &node_path(node), &json!({})).await,
-        ClusterFault::DeletePods { daemon_set, node } => delete_pods(client, daemon_set, node).await,
+        ClusterFault::DeletePods { daemon_set, node } => {
+            patch_pods(client, Write::Delete, (daemon_set, node), &json!({})).await
+        }
+        ClusterFault::AddFinalizer { daemon_set, node, finalizer } => {
+            let change = json!({"metadata": {"finalizers": [&**finalizer]}});
+            patch_pods(client, Write::Strategic, (daemon_set, node), &change).await
+        }
+        ClusterFault::RemoveFinalizer { daemon_set, node, finalizer } => {
+            let change = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": [&**finalizer]}});
+            patch_pods(client, Write::Strategic, (daemon_set, node), &change).await
+        }
         ClusterFault::SetImages { daemon_set, images } => {
             let containers: Vec<_> = images.iter().map(|(name, image)| json!({"name": name, "image": image})).collect();
             let change = json!({"spec": {"template": {"spec": {"containers": containers}}}});
@@ -219,14 +229,20 @@ async fn label_pods(
     Ok(())
 }
 
-async fn delete_pods(client: &Client, daemon_set: &str, node: &str) -> Result<(), Trouble> {
+/// Writes to the pods of a DaemonSet on a node.
+async fn patch_pods(
+    client: &Client,
+    write: Write,
+    (daemon_set, node): (&str, &str),
+    body: &Value,
+) -> Result<(), Trouble> {
     let owner: Named = client.get(&daemon_set_path(daemon_set)).await?;
     let pods = format!("/api/v1/namespaces/{}/pods", owner.metadata.namespace);
     let list: List<Owned> = client.get(&format!("{pods}?fieldSelector=spec.nodeName%3D{node}")).await?;
     for pod in list.items.unwrap_or_default() {
         let is_ours = pod.metadata.owner_references.iter().any(|of| *of.uid == *owner.metadata.uid);
         if is_ours {
-            match patch(client, Write::Delete, &format!("{pods}/{}", pod.metadata.name), &json!({})).await {
+            match patch(client, write, &format!("{pods}/{}", pod.metadata.name), body).await {
                 Ok(()) | Err(Trouble::NotFound) => {}
                 Err(trouble) => return Err(trouble),
             }

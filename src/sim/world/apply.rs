@@ -183,6 +183,20 @@ impl World {
             ClusterFault::CreateDaemonSet(plan) => {
                 let _ = self.store.create(plan.object(&plan.images), self.now, DEPLOY);
             }
+            ClusterFault::AddFinalizer { daemon_set, node, finalizer } => {
+                self.edit_pods(daemon_set, node, |object| {
+                    // A pod that is being deleted takes no new finalizer.
+                    let there = object.meta.finalizers.contains(finalizer) || object.meta.is_deleting();
+                    let added = (!there).then(|| finalizer.clone());
+                    object.meta.finalizers = object.meta.finalizers.iter().cloned().chain(added).collect();
+                });
+            }
+            ClusterFault::RemoveFinalizer { daemon_set, node, finalizer } => {
+                self.edit_pods(daemon_set, node, |object| {
+                    let kept = object.meta.finalizers.iter().filter(|held| *held != finalizer);
+                    object.meta.finalizers = kept.cloned().collect();
+                });
+            }
             ClusterFault::SetImages { daemon_set, images } => self.edit_set(daemon_set, |spec| {
                 let pairs = images.iter().map(|(name, image)| (name.as_str(), image.as_str()));
                 if let Ok(template) = spec.template.with_images(pairs) {
@@ -249,6 +263,14 @@ impl World {
                     object.meta.set_label(key, Some(value.as_str()).filter(|value| !value.is_empty()));
                 }
             });
+        }
+    }
+
+    fn edit_pods(&mut self, daemon_set: &str, node: &Str, edit: impl Fn(&mut Object)) {
+        let Some((namespace, name)) = daemon_set.split_once('/') else { return };
+        for pod in self.pods_of(namespace, name).remove(node).unwrap_or_default() {
+            let at = (Kind::Pod, namespace, &*pod.meta.name);
+            let _ = self.store.modify(at, Part::Main, self.now, SOMEBODY, &edit);
         }
     }
 

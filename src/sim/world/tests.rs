@@ -138,6 +138,29 @@ fn on_delete_nothing_moves_until_somebody_deletes() {
 }
 
 #[test]
+fn a_finalizer_keeps_a_pod_that_has_ended() {
+    let mut world = small();
+    let (node, daemon_set) = (Str::from("node-a-01"), Str::from("edge/agent"));
+    let finalizer = Str::from("example.com/hold");
+    let there =
+        |world: &World| world.pods_of("edge", "agent")[&node].iter().map(|pod| pod.pod_fact().unwrap()).collect();
+    let add =
+        ClusterFault::AddFinalizer { daemon_set: daemon_set.clone(), node: node.clone(), finalizer: finalizer.clone() };
+    world.inject(&add.into());
+    let before: Vec<crate::engine::facts::PodFact> = there(&world);
+    assert!(before[0].finalizers.is_empty(), "they are of note once it is to go");
+    world.inject(&ClusterFault::DeletePods { daemon_set: daemon_set.clone(), node: node.clone() }.into());
+    run(&mut world, 2);
+    let kept: Vec<crate::engine::facts::PodFact> = there(&world);
+    assert_eq!((kept.len(), &kept[0].uid, kept[0].deletion_grace_secs), (1, &before[0].uid, Some(0)));
+    assert_eq!(kept[0].finalizers.to_vec(), [finalizer.clone()]);
+    world.inject(&ClusterFault::RemoveFinalizer { daemon_set, node: node.clone(), finalizer }.into());
+    run(&mut world, 1);
+    let after: Vec<crate::engine::facts::PodFact> = there(&world);
+    assert!(after[0].uid != before[0].uid && after[0].ready && after[0].bound);
+}
+
+#[test]
 fn a_pod_that_ends_is_not_replaced_before_it_is_gone() {
     let mut world = small();
     let node: Str = "node-a-01".into();

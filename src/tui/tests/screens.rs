@@ -52,6 +52,24 @@ fn watches_and_clocks() {
 }
 
 #[test]
+fn what_is_waited_for() {
+    at_all_sizes("canary_done", |width, height| Bench::on(fixtures::canary_done(), width, height).typed("A"));
+    at_all_sizes("preparing", |width, height| Bench::on(fixtures::preparing(), width, height));
+    at_all_sizes("waiting", |width, height| Bench::on(fixtures::waiting(), width, height));
+    // Time passes, and what is left of it.
+    let mut later = Bench::on(fixtures::waiting(), 120, 40);
+    later.wait(10);
+    assert_snapshot!("waiting_10s_later", later.screen());
+    assert_snapshot!("waiting_in_full", Bench::on(fixtures::waiting(), 80, 24).typed("j<enter>").screen());
+    let none = "a step moves nothing: canary done, 3 of 3 (canary=true); lift the selector first";
+    let mut refused = Bench::on(fixtures::canary_done(), 80, 24).typed("AS");
+    let why = crate::engine::command::Refusal::NotNow(none.to_owned());
+    refused.tell(Msg::Previewed(refused.model.serial, Err(why.into())));
+    assert_snapshot!("dialog_step_moves_nothing", refused.screen());
+    assert_snapshot!("dialog_lift_selector", Bench::on(fixtures::canary_done(), 80, 24).typed("AN").screen());
+}
+
+#[test]
 fn absent() {
     assert_snapshot!(Bench::on(fixtures::absent(), 80, 24).screen());
 }

@@ -25,6 +25,8 @@ use tui_input::Input;
 use super::footer::skip_cells;
 use super::{Ink, put, put_box, put_lines};
 use crate::engine::command::{Danger, Preview};
+use crate::engine::guidance::Remedy;
+use crate::engine::quantity::{IntOrPercent, Rounding};
 use crate::engine::snapshot::{RevisionView, Snapshot};
 use crate::engine::words::Versions;
 use crate::tui::dialog::form::StepChoice;
@@ -104,6 +106,7 @@ pub(super) fn draw(ink: &Ink<'_>, screen: Rect, dialog: &Dialog, buffer: &mut Bu
     let x = screen.width.saturating_sub(box_width) / 2;
     let area = Rect { x, y: bottom - box_height, width: box_width, height: box_height };
     let title = match &dialog.answer {
+        Answer::Preview(preview) if preview.title.starts_with(dialog.form.title()) => preview.title.clone(),
         Answer::Preview(preview) if says_more(&preview.title, &dialog.form) => {
             format!("{}: {}", dialog.form.title(), preview.title)
         }
@@ -187,18 +190,20 @@ fn fill_step(body: &mut Body<'_>, form: &StepForm, snapshot: &Snapshot, focused:
     let plan = &snapshot.plan;
     let (nodes, allowed) = (snapshot.counts.nodes, plan.allowed);
     body.say(&format!("Now {allowed} of {nodes} nodes may be updated; {} are.", snapshot.counts.updated), Role::Text);
-    let rung = |index: Option<usize>| index.and_then(|index| plan.steps.get(index)).map(ToString::to_string);
-    let next = rung(Some(plan.step.map_or(0, |step| step + 1)));
-    let before = rung(plan.step.and_then(|step| step.checked_sub(1)));
+    let next = match &plan.next {
+        Some(Ok(ahead)) => format!("{}: {}", ahead.step, Remedy::Step(*ahead)),
+        Some(Err(_)) | None => "none that moves anything".to_owned(),
+    };
+    let total = |step: &&IntOrPercent| step.of(nodes, Rounding::Up).min(nodes);
+    let before = plan.steps.iter().rev().find(|step| total(step) < allowed).map(ToString::to_string);
     for choice in StepChoice::ALL {
         let chosen = form.choice == choice;
         match choice {
             StepChoice::Next => {
-                let to = next.as_deref().unwrap_or("there is none");
-                body.choice(chosen, &format!("next step     {to}"));
+                body.choice(chosen, &format!("next step     {next}"));
             }
             StepChoice::Back => {
-                let to = before.as_deref().unwrap_or("none");
+                let to = before.as_deref().unwrap_or(if allowed > 0 { "0" } else { "none" });
                 body.choice(chosen, &format!("step back     {to} (reverts no node, starts no more)"));
             }
             StepChoice::Updated => number_field(body, chosen, "updated       ", &form.updated, focused),

@@ -25,6 +25,7 @@ use ratatui::text::{Line, Span};
 use super::{Ink, Shape, flow};
 use crate::engine::event::{WatchHealth, Watched};
 use crate::engine::facts::StrategyKind;
+use crate::engine::guidance::{Guidance, Remedy};
 use crate::engine::image::version_of;
 use crate::engine::ownership::Returns;
 use crate::engine::record::Direction;
@@ -56,6 +57,7 @@ pub(super) fn lines(ink: &Ink<'_>, shape: Shape, area: Rect) -> Vec<Line<'static
         Presence::Present => {}
         Presence::Loading => {
             lines.push(loading(ink, page));
+            lines.extend(standstill(ink, seen, cells));
             lines.extend(unseen(ink, snapshot, cells));
             return lines;
         }
@@ -356,38 +358,67 @@ fn budget(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>
     flow(words, "   ", " ", cells)
 }
 
-/// Why nothing moves: who paused and why, or what is to be done next.
-fn standstill(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Option<Line<'static>> {
+/// Why nothing moves: who paused and why, or what is waited for; and the keys that help.
+fn standstill(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Vec<Line<'static>> {
     let snapshot = &*seen.snapshot;
     let driven =
         matches!(snapshot.driver, DriverView::You { .. } | DriverView::Named { .. } | DriverView::Other { .. });
-    let (words, role) = match &snapshot.phase {
-        _ if snapshot.not_sent().is_some() => (unsent::meaning(snapshot), Role::Warn),
-        Phase::Paused(paused) => {
-            let keys = if snapshot.counts.failed > 0 { "   C continues   U rolls back" } else { "   C continues" };
-            // The reason may be long; the way out is always said whole.
-            let room = cells.saturating_sub(2 + width(keys));
-            (format!("{}{keys}", fit(&as_of(ink, seen, paused.at).doing().to_string(), room)), Role::Warn)
-        }
+    let said = match &snapshot.phase {
+        _ if snapshot.not_sent().is_some() => Some((unsent::meaning(snapshot), Role::Warn)),
         Phase::Held | Phase::Running if !driven && snapshot.driver_stopped.is_some() => {
-            (unsent::stopped(ink, seen, cells), Role::Warn)
+            Some((unsent::stopped(ink, seen, cells), Role::Warn))
         }
-        Phase::Held if !driven => ("nobody drives, so nothing moves: D drives, S steps".to_owned(), Role::Warn),
-        Phase::Held if snapshot.plan.allowed == 0 => {
-            ("held: no node may be updated yet; S takes the first step, N chooses canaries".to_owned(), Role::Text)
-        }
-        Phase::Held => ("held: every node that may be updated is; S steps on".to_owned(), Role::Text),
-        Phase::Preparing | Phase::Running | Phase::Releasing if snapshot.waits.is_some() => {
-            let wait = snapshot.waits.as_ref()?;
+        Phase::Preparing | Phase::Running | Phase::Releasing => snapshot.waits.as_ref().map(|wait| {
             let at = wait.since().map_or(snapshot.at, |since| ink.instant(seen, since));
             let words = Snapshot { at, ..Snapshot::clone(snapshot) }.waiting(wait).to_string();
             (format!("waits: {words}"), Role::Text)
-        }
-        Phase::Preparing => ("preparing: adopting the DaemonSet, then changing its template".to_owned(), Role::Text),
-        Phase::Running if !driven => ("nobody drives, so nothing moves: D drives".to_owned(), Role::Warn),
-        _ => return None,
+        }),
+        _ => None,
     };
-    Some(Line::from(vec![Span::raw(" "), ink.span(fit(&words, cells.saturating_sub(2)), role)]))
+    if let Some((words, role)) = said {
+        let room = cells.saturating_sub(2);
+        return vec![Line::from(vec![Span::raw(" "), ink.span(fit(&words, room).into_owned(), role)])];
+    }
+    let since = match (&seen.snapshot.phase, &seen.snapshot.blocked) {
+        (Phase::Paused(paused), _) => Some(paused.at),
+        (_, Some(blocked)) => Some(blocked.since),
+        _ => None,
+    };
+    let guidance = match since {
+        Some(since) => as_of(ink, seen, since).guidance(),
+        None => seen.snapshot.guidance(),
+    };
+    let Some(Guidance { waits, remedies }) = guidance else { return Vec::new() };
+    let warn = matches!(seen.snapshot.phase, Phase::Paused(_)) || remedies.contains(&Remedy::Drive);
+    let role = if warn { Role::Warn } else { Role::Text };
+    let keys: Vec<String> = remedies.iter().map(|remedy| format!("{} {remedy}", key_of(*remedy))).collect();
+    let keys = keys.join("   ");
+    let room = cells.saturating_sub(2);
+    // The reason may be long; the way out is always said whole, where need be on a line of its own.
+    let together = if keys.is_empty() { waits.clone() } else { format!("{waits}   {keys}") };
+    let lines = match width(&together) <= room {
+        true => vec![together],
+        false if matches!(seen.snapshot.phase, Phase::Paused(_)) => {
+            vec![format!("{}   {keys}", fit(&waits, room.saturating_sub(width(&keys) + 3)))]
+        }
+        false => vec![waits, keys],
+    };
+    lines
+        .into_iter()
+        .map(|line| Line::from(vec![Span::raw(" "), ink.span(fit(&line, room).into_owned(), role)]))
+        .collect()
+}
+
+/// The key for what an operator can do.
+fn key_of(remedy: Remedy) -> String {
+    let name = match remedy {
+        Remedy::Drive => "drive",
+        Remedy::Step(_) => "step",
+        Remedy::Select | Remedy::LiftSelector { .. } => "canary",
+        Remedy::Resume => "resume",
+        Remedy::Undo => "undo",
+    };
+    action::named(name).map(Action::key).unwrap_or_default()
 }
 
 /// What else manages the DaemonSet and sets back by itself what we changed.

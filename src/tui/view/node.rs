@@ -18,7 +18,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::rollout::{image_sign, sign, state};
+use super::rollout::{image_sign, sign, state, why_at};
 use super::{Ink, put, put_box, put_lines};
 use crate::engine::clocks::ClockOff;
 use crate::engine::snapshot::{Blame, NodeView, Replacer};
@@ -84,6 +84,9 @@ fn lines(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, node: &NodeView, cells:
         if let Some(message) = &cause.message {
             say("", message, Role::Text);
         }
+    }
+    if let Some(wait) = &node.pod_wait {
+        say("Waits", &wait.as_of(why_at(ink, seen, node)).to_string(), Role::Text);
     }
     if let Some(hold) = &node.hold {
         say("Held by", &hold.to_string(), Role::Text);

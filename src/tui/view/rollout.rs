@@ -13,7 +13,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{Ink, Parts, node, put, put_lines, put_rule, timeline};
-use crate::engine::snapshot::{Blame, CauseKind, ImageState, NodeState, NodeView, Phase, Presence, Why};
+use crate::engine::snapshot::{Blame, CauseKind, ImageState, NodeState, NodeView, Phase, PodWait, Presence, Why};
+use crate::engine::time::Timestamp;
 use crate::tui::model::{Page, RolloutPage, Seen, Sort};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, fit_middle, width, wrap};
@@ -235,13 +236,7 @@ fn cell(
     match column {
         Column::Node => (short_name(page, node).to_owned(), role),
         Column::State => (state(node), role),
-        Column::Why => {
-            let at = match (node.state, node.since) {
-                (NodeState::NodeDown, Some(since)) => ink.instant(seen, since),
-                _ => seen.snapshot.at,
-            };
-            (Why { node, at }.to_string(), role)
-        }
+        Column::Why => (Why { node, at: why_at(ink, seen, node) }.to_string(), role),
         Column::Site => {
             let zone = node.labels.get("topology.kubernetes.io/zone").map(|zone| zone.to_string());
             (zone.unwrap_or_default(), Role::Text)
@@ -261,6 +256,16 @@ fn cell(
             let since = node.since.or(node.pod_created_at);
             (since.map(|since| ink.age(seen, since)).unwrap_or_default(), Role::Text)
         }
+    }
+}
+
+/// The instant as of which the words are told that say why a node is where it is.
+pub(super) fn why_at(ink: &Ink<'_>, seen: &Seen, node: &NodeView) -> Timestamp {
+    match (node.state, node.since, node.pod_wait.as_ref().and_then(PodWait::instant)) {
+        (NodeState::NodeDown, Some(since), _) => ink.instant(seen, since),
+        (_, _, Some(until)) if until > seen.snapshot.at => ink.present(seen),
+        (_, _, Some(since)) => ink.instant(seen, since),
+        _ => seen.snapshot.at,
     }
 }
 

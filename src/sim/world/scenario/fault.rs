@@ -150,6 +150,24 @@ pub enum ClusterFault {
     },
     /// Creates a DaemonSet, where there is none of that name.
     CreateDaemonSet(Box<DaemonSetPlan>),
+    /// Puts a finalizer on the pods of a DaemonSet on a node: once deleted, they stay until it is taken off.
+    AddFinalizer {
+        /// The DaemonSet, as `namespace/name`.
+        daemon_set: Str,
+        /// Which node.
+        node: Str,
+        /// The finalizer, `example.com/hold`.
+        finalizer: Str,
+    },
+    /// Takes it off again.
+    RemoveFinalizer {
+        /// The DaemonSet, as `namespace/name`.
+        daemon_set: Str,
+        /// Which node.
+        node: Str,
+        /// The finalizer.
+        finalizer: Str,
+    },
     /// Gives a DaemonSet other images: a deploy by somebody else.
     SetImages {
         /// The DaemonSet, as `namespace/name`.
