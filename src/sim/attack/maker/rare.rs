@@ -45,10 +45,14 @@ impl Maker {
     /// The DaemonSet is deleted, with its pods or without them, now and then held by a finalizer for a while; and the same
     /// manifest is applied again.
     fn recreated_daemon_set(&mut self, scenario: &Scenario) {
-        let Some(plan) = scenario.daemon_sets.first().cloned() else { return };
+        let Some(mut plan) = scenario.daemon_sets.first().cloned() else { return };
+        // The manifest has what was rolled out by now, or what was there before.
+        let image = self.of(&["agent:v1", "agent:v2"]);
+        plan.images.values_mut().for_each(|it| image.clone_into(it));
         let daemon_set = Str::from(format!("{}/{}", DAEMON_SET.0, DAEMON_SET.1));
-        let at = self.secs(4..self.calm.as_secs() / 2);
-        let held_for = if self.one_in(2) { self.secs(5..60) } else { Duration::ZERO };
+        // While the rollout is young, and seldom over.
+        let at = if self.one_in(3) { self.secs(4..self.calm.as_secs() / 2) } else { self.secs(6..30) };
+        let held_for = if self.one_in(2) { self.secs(15..60) } else { Duration::ZERO };
         let gone_at = (at + held_for).min(self.calm - Duration::from_secs(10));
         let orphan = !self.one_in(3);
         if !held_for.is_zero() {

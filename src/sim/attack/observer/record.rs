@@ -92,6 +92,13 @@ impl Observer {
     /// P7: a pause that nobody ended, or a record that nobody released.
     fn lost(&self, was: &Record, record: Option<&Record>, at: Timestamp) -> Option<String> {
         let asked = self.words.iter().any(|(_, asked)| *asked + WORD >= at);
+        let of = |record: &Record| record.daemonset_uid.clone().zip(record.progress.started_at);
+        if let (Some((old, began)), Some((new, still))) = (of(was), record.and_then(of))
+            && old != new
+            && began == still
+        {
+            return Some("what was recorded of one DaemonSet goes on with another".to_owned());
+        }
         // What replaces the record of another DaemonSet loses nothing.
         let there = self.daemon_set.as_ref().map(|set| &set.uid);
         let foreign = was.daemonset_uid.is_some() && was.daemonset_uid.as_ref() != there;
