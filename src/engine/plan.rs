@@ -203,8 +203,9 @@ impl Plan {
         plan.line = candidates.iter().map(|row| row.node).collect();
         for (place, row) in candidates.into_iter().enumerate() {
             plan.ranks[row.node] = u32::try_from(place).ok();
-            plan.in_line += u32::from(line.room > 0);
             let outage = (nodes.outage)(row).filter(|_| !back && row.ready && line.room > 0);
+            // Who waits for its site leaves its place to the others.
+            plan.in_line += u32::from(line.room > 0 && outage.is_none());
             let hold = match (outage, (obstacles.refused)(row)) {
                 (Some(outage), _) => Hold::SiteOutage(outage),
                 (None, Some(Refused::Held(why))) if line.room > 0 => {

@@ -204,7 +204,9 @@ fn a_node_that_goes_down_after_its_update_is_suspect_and_halts_if_it_stays_down(
     assert_eq!(lab.at("hash2"), 2);
     lab.set_node_ready("n1", false);
     console.run_for(&mut lab, 301);
-    console.partition(&mut lab, 0);
+    let all = Command::Step(Step::Partition(IntOrPercent::Int(0)));
+    let refused = console.ask(&mut lab, all).unwrap_err();
+    assert!(refused.contains("halted: node stays down after its update"), "{refused}");
     console.run_for(&mut lab, 30);
     let snapshot = console.snapshot(&lab);
     assert_eq!(snapshot.phase, Phase::Halted);
@@ -213,6 +215,7 @@ fn a_node_that_goes_down_after_its_update_is_suspect_and_halts_if_it_stays_down(
     assert_eq!((blame("n1"), blame("n9")), (Some(Blame::Suspect), Some(Blame::PreExisting)));
     assert_eq!((snapshot.budget.charged, snapshot.budget.suspect, snapshot.budget.pre_existing), (1, 1, 1));
     console.ask(&mut lab, Command::Resume).unwrap();
+    console.partition(&mut lab, 0);
     console.run_for(&mut lab, 30);
     assert_eq!(lab.at("hash2"), 9, "the operator accepted it; the node that is down waits");
     assert_eq!(console.state(&lab, "n9").0, NodeState::NodeDown);
