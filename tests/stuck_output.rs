@@ -31,7 +31,7 @@ fn a_signal_ends_a_drive_whose_output_is_stuck() {
         let signalled = Instant::now();
         assert_eq!(drive.gone().code(), Some(code), "{signal:?}");
         assert!(signalled.elapsed() < GONE_WITHIN, "{signal:?}: it took {:?}", signalled.elapsed());
-        let (before, after) = drive.until_told("leaseGivenBack");
+        let (before, after) = drive.until_given_back();
         assert!((1..19).contains(&before), "it came too late to prove anything: {before}");
         assert_eq!(after, 0, "{signal:?}: deleted after the lease was given back");
         let status = practice.status(DS).0;
@@ -44,10 +44,10 @@ fn a_drive_whose_output_is_stuck_stops_driving_and_says_why() {
     let practice = Practice::start();
     let mut drive = Unread::drive(&practice, DS, &ROLLOUT);
     drive.until_stuck();
-    let (before, after) = drive.until_told("leaseGivenBack");
+    drive.until_told("stopDriving");
+    let (before, after) = drive.until_given_back();
     assert!((1..19).contains(&before), "it came too late to prove anything: {before}");
     assert_eq!(after, 0, "deleted after it stopped driving");
-    drive.until_told("stopDriving");
     let status = practice.status(DS).0;
     assert_eq!(status["driverStopped"]["why"], "nobody took its output", "the record says so: {status}");
     assert!(practice.ok_or_not(&["status", DS]).contains("nobody took its output"));
@@ -66,7 +66,7 @@ fn a_drive_whose_output_is_stuck_stops_driving_and_says_why() {
 }
 
 /// A console that drives a rollout, and a terminal that takes nothing any more.
-fn hung_console(practice: &Practice) -> PtyTerminal {
+fn hung_console(practice: &Practice, paints: u32) -> PtyTerminal {
     practice.ok(&["set-image", DS, "agent=registry.example/agent:v2", "--yes"]);
     practice.ok(&["tune", DS, "--max-unavailable", "1"]);
     practice.ok(&["step", DS, "--to", "100%"]);
@@ -79,7 +79,7 @@ fn hung_console(practice: &Practice) -> PtyTerminal {
     console.write("\r");
     console.until("you drive");
     console.until("1 of 20 updated");
-    console.hang();
+    console.hang(paints);
     console
 }
 
@@ -98,8 +98,8 @@ fn assert_nothing_deleted_after_the_lease_was_given_back(practice: &Practice) {
 fn a_console_whose_terminal_hangs_ends_on_a_signal() {
     for (signal, code) in [(Some(Signal::TERM), 143), (Some(Signal::INT), 130), (Some(Signal::HUP), 130), (None, 0)] {
         let practice = Practice::start();
-        let mut console = hung_console(&practice);
-        // From then on nobody can see a question.
+        // A signal is to come while it still drives; a key only when it is sure that nobody can see a question.
+        let mut console = hung_console(&practice, if signal.is_some() { 30 } else { 100 });
         std::thread::sleep(Duration::from_secs(3));
         match signal {
             Some(signal) => console.signal(signal),
@@ -116,7 +116,7 @@ fn a_console_whose_terminal_hangs_ends_on_a_signal() {
 #[test]
 fn a_console_whose_terminal_hangs_stops_driving_and_offers_to_drive_again() {
     let practice = Practice::start();
-    let mut console = hung_console(&practice);
+    let mut console = hung_console(&practice, 30);
     let patience = Instant::now() + SOON;
     while audit_index(&practice, "stopDriving").is_none() || audit_index(&practice, "leaseGivenBack").is_none() {
         assert!(Instant::now() < patience, "{:#?}", practice.audit().last());
@@ -136,6 +136,7 @@ fn a_console_whose_terminal_hangs_stops_driving_and_offers_to_drive_again() {
     console.write("\r");
     console.until("you drive");
     console.until("20 of 20 updated");
+    console.until("its controller drives");
     console.write("q");
     assert_eq!(console.gone().code(), Some(0));
 }

@@ -343,7 +343,11 @@ impl Console {
             self.pace.typed = true;
             let _ = self.take_in(Msg::Resize(tty.size()));
         }
-        if self.writing || self.pace.due(now).is_none_or(|due| due > now) {
+        if self.writing {
+            // It is shown with the next frame; when it came is known only now.
+            return Ok(if self.pace.news { self.take_news() } else { Next::Wait });
+        }
+        if self.pace.due(now).is_none_or(|due| due > now) {
             return Ok(Next::Wait);
         }
         let next = if self.pace.news { self.take_news() } else { self.take_in(Msg::Tick) };

@@ -29,7 +29,7 @@ fn stuck_output_does_not_keep_a_signal_from_ending_it() {
     assert_eq!(drive.gone().code(), Some(143));
     assert!(signalled.elapsed() < GONE_WITHIN, "it took {:?}", signalled.elapsed());
     let gone = Instant::now();
-    let (before, after) = drive.until_told("leaseGivenBack");
+    let (before, after) = drive.until_given_back();
     assert!((1..19).contains(&before) && after == 0, "{before} deleted before the lease was given back, {after} after");
     std::thread::sleep(Duration::from_secs(6));
     let late = yard.witness.deletes_since(gone + SENT);
@@ -43,7 +43,7 @@ fn stuck_output_stops_the_driving() {
     let (began, operator) = (Instant::now(), yard.operator());
     let mut drive = drive(&operator);
     drive.until_stuck();
-    let (before, after) = drive.until_told("leaseGivenBack");
+    let (before, after) = drive.until_given_back();
     let stopped = Instant::now();
     assert!((1..19).contains(&before) && after == 0, "{before} deleted before it stopped, {after} after");
     let status = operator.status(DS).0;

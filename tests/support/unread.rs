@@ -52,13 +52,23 @@ impl<'a> Unread<'a> {
         self.operator.audit().iter().filter(|line| is_deletion(line)).count()
     }
 
-    /// Waits until its audit log has a line of that kind; returns how many pods were deleted before, and after.
+    /// Waits until its audit log has a line of that kind.
     #[track_caller]
-    pub(crate) fn until_told(&mut self, what: &str) -> (usize, usize) {
-        let is_it = |line: &Value| line["what"] == what;
-        self.eventually(what, |unread| unread.operator.audit().iter().any(is_it));
+    pub(crate) fn until_told(&mut self, what: &str) {
+        self.eventually(what, |unread| unread.operator.audit().iter().any(|line| line["what"] == what));
+    }
+
+    /// Waits until it has given the lease back for good; returns how many pods were deleted before, and after.
+    ///
+    /// A drive that sets an image takes the lease for that, and gives it back, before it drives.
+    #[track_caller]
+    pub(crate) fn until_given_back(&mut self) -> (usize, usize) {
+        let last = |lines: &[Value]| lines.iter().rposition(|line| line["what"] == "leaseGivenBack");
+        let driven = |lines: &[Value]| lines.iter().rposition(|line| line["what"] == "leaseAcquired");
+        let given_back = |lines: &[Value]| last(lines).zip(driven(lines)).is_some_and(|(back, driven)| back > driven);
+        self.eventually("the lease is given back", |unread| given_back(&unread.operator.audit()));
         let lines = self.operator.audit();
-        let at = lines.iter().position(is_it).unwrap();
+        let at = last(&lines).unwrap();
         let deletions = |lines: &[Value]| lines.iter().filter(|line| is_deletion(line)).count();
         (deletions(&lines[..at]), deletions(&lines[at..]))
     }
