@@ -84,7 +84,7 @@ async fn status_answers_the_four_questions() {
       driver   ops@bastion-2/4711 drives
       budget   down 2 of 2: 1 ours, 1 suspect + 3 not ours, pulling 2 of 2
       plan     step 2 of 3: 60 may be updated, partition 60
-      gates    halts at 1 failed: not available in 10m or more than 2 restarts; a flip is reported
+      gates    halts at 1 failed: not available in 10m, more than 2 restarts or its node down for 5m; a flip is reported
       strategy OnDelete (ours), was RollingUpdate 10%
       view     live
       failed   1 image not found: ipc-017

@@ -220,7 +220,7 @@ impl<'a> Assessor<'a> {
             (false, true) => Blame::Node,
             (false, false) => Blame::PreExisting,
         });
-        let restarted = if at_target && !down { self.restarted(pods.live, clock) } else { None };
+        let restarted = if at_target && !down { self.restarted(pods.live, put_there, clock) } else { None };
         let state = watched_state(state, restarted);
         let image = self.image(entry, shown.live, shown_at_target, replaced);
         let unreplaced = absence.as_ref().is_some_and(|absence| absence.trouble);

@@ -300,7 +300,7 @@ impl Engine {
             return None;
         };
         let waiting = self.plan.line.iter().filter_map(held).filter(|hold| matches!(hold, Hold::Budget { .. })).count();
-        let comes_back = |row: &Row| self.judgement.may_come_back(row.node);
+        let comes_back = |row: &Row| self.comes_back_by_itself(row);
         let on_its_way = |row: &Row| row.in_fleet && !row.available && (is_moving(row.state) || comes_back(row));
         (self.plan.next.is_empty() && !self.assessment.rows().any(on_its_way)).then(|| Alarm::BudgetUsedUp {
             used: *used,

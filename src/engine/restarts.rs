@@ -72,12 +72,17 @@ fn started_at(fact: &PodFact) -> Option<Timestamp> {
 }
 
 impl Assessor<'_> {
-    /// The restarts of a pod that is still watched for them.
-    pub(super) fn restarted(&mut self, pod: Option<&PodEntry>, clock: Option<i64>) -> Option<RestartsView> {
+    /// The restarts of a pod that is still watched for them; `put_there`: by the rollout, as far as its revision tells.
+    pub(super) fn restarted(
+        &mut self,
+        pod: Option<&PodEntry>,
+        put_there: bool,
+        clock: Option<i64>,
+    ) -> Option<RestartsView> {
         let began = self.question.progress.started_at?;
         let pod = pod.filter(|pod| pod.restarts.since_ready > 0)?;
         // What was there before is none of the rollout's.
-        if self.our_time(pod.fact.created_at) <= began {
+        if !put_there && self.our_time(pod.fact.created_at) <= began {
             return None;
         }
         let (seen, said) = pod.restarts.last?;

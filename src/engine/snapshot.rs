@@ -250,7 +250,7 @@ pub struct Counts {
     pub available: u32,
     /// At the target revision outside the plan: not matching the selector.
     pub leaked: u32,
-    /// Failed at the target revision.
+    /// Failed at the target revision, or down since their update for longer than they may be.
     pub failed: u32,
     /// Outdated, with nothing in their way but the budget.
     pub next: u32,

@@ -60,15 +60,17 @@ impl Engine {
     /// The nodes of the fleet; none where no updated one went down lately or is down, as is so nearly always.
     fn nodes_health(&self) -> Vec<NodeHealth> {
         let noted = &self.progress.suspects;
-        let matters = |row: &Row| row.blame == Some(Blame::Suspect) || (row.fell_at.is_some() && row.updated);
+        let lately = |at: Timestamp| self.now.since(at) <= WINDOW;
+        let fell_lately = |row: &Row| row.updated && row.fell_at.is_some_and(lately);
+        let matters = |row: &Row| row.blame == Some(Blame::Suspect) || fell_lately(row);
         if noted.is_empty() && !self.assessment.rows().any(matters) && self.vanished.is_empty() {
             return Vec::new();
         }
         let rows = self.assessment.rows().filter(|row| row.in_fleet);
         let mut nodes: Vec<NodeHealth> = rows.map(|row| self.node_health(row)).collect();
         nodes.extend(self.vanished.iter().filter_map(|(node, updated)| self.vanished_health(*node, *updated)));
-        let matter =
-            |node: &NodeHealth| node.suspect || node.falls > 0 || (node.fell_at.is_some() && node.fell_updated());
+        let fell_lately = |node: &NodeHealth| node.fell_updated() && node.fell_at.is_some_and(lately);
+        let matter = |node: &NodeHealth| node.suspect || node.falls > 0 || fell_lately(node);
         if nodes.iter().any(matter) { nodes } else { Vec::new() }
     }
 
@@ -89,7 +91,7 @@ impl Engine {
             // What was down before the rollout began tells nothing.
             fell_at: row
                 .fell_at
-                .filter(|_| row.blame != Some(Blame::PreExisting))
+                .filter(|_| !(row.is_down && row.blame == Some(Blame::PreExisting)))
                 .or_else(|| Some(our(noted?.fell_at))),
             back_at,
             falls: noted.map_or(0, |noted| noted.falls),
@@ -225,6 +227,15 @@ impl Engine {
     /// Whether a node counts as failed, and nobody resumed past it.
     pub(crate) fn has_failed(&self, row: &Row) -> bool {
         row.failure || self.judgement.has_failed(row.node)
+    }
+
+    /// Whether a suspect is waited for: until its grace is over, or as long as its site is down at large.
+    pub(crate) fn comes_back_by_itself(&self, row: &Row) -> bool {
+        match self.judgement.verdicts.get(&row.node) {
+            Some(SuspectView::Waits { .. }) => true,
+            Some(SuspectView::Outage) => self.outage_of(row).is_some(),
+            _ => false,
+        }
     }
 
     /// The outage of a node's site, where that is down at large.

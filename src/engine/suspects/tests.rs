@@ -217,6 +217,23 @@ fn who_does_not_come_back_with_its_site_has_failed() {
     assert_eq!(console.snapshot(&lab).halt.unwrap().nodes, ["n2".into()]);
 }
 
+/// Nodes are back a moment before their pods are ready.
+#[test]
+fn others_that_come_back_went_down_though_their_pods_are_not_ready_yet() {
+    let mut lab = Lab::rolling(20, 2);
+    let mut console = rollout(&mut lab, 2, 2);
+    ready(&mut lab, &["n1", "n2", "n3", "n4", "n5", "n6"], false);
+    console.run_for(&mut lab, 60);
+    for node in ["n3", "n4", "n5", "n6"] {
+        lab.set_node_ready(node, true);
+        lab.set_ready(node, false);
+    }
+    console.run_for(&mut lab, 5);
+    let snapshot = console.snapshot(&lab);
+    assert_eq!(snapshot.comparisons[0].to_string(), "2 of 2 updated, 4 of 18 others went down in 10m");
+    assert_eq!(snapshot.halt, None);
+}
+
 /// One old node among a hundred is down with it: it is not held to be the site's fault that the site is taken for.
 #[test]
 fn a_site_of_which_little_is_down_goes_on() {

@@ -102,10 +102,13 @@ impl Maker {
             2 => scenario.with_controller(ControllerVariant::V1_21Bug),
             _ => scenario,
         };
-        for site in 0..self.rng.usize(1..=2) {
+        // What is compared needs some to be compared with.
+        let large = self.one_in(10);
+        for site in 0..if large { 1 } else { self.rng.usize(1..=2) } {
             let name = ["a", "b"][site];
             let link = self.of(&LINKS);
-            scenario = scenario.with_site(name, link, &format!("n{name}-"), self.rng.usize(2..=7));
+            let nodes = if large { self.rng.usize(15..=18) } else { self.rng.usize(2..=7) };
+            scenario = scenario.with_site(name, link, &format!("n{name}-"), nodes);
         }
         for (nth, node) in scenario.nodes.iter_mut().enumerate() {
             if nth % 3 == 0 {

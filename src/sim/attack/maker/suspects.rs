@@ -8,12 +8,15 @@ use crate::engine::Str;
 use crate::engine::command::{Command, Step, Takeover};
 use crate::engine::image::ImageRef;
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::tuning::Tuning;
+use crate::engine::tuning::{Limit, Tuning};
 use crate::sim::attack::case::Act;
 use crate::sim::world::scenario::{FleetFault, Image};
 
 /// It is pulled, ready, and crashes a while later, again and again.
 pub(super) const UNSTEADY: &str = "agent:unsteady";
+
+/// From so many nodes on, two that go down alone are no accident.
+const MANY: usize = 15;
 
 impl Maker {
     /// An image that crashes after it has been ready for a while.
@@ -24,33 +27,43 @@ impl Maker {
         unsteady
     }
 
-    /// Nodes go down after their update: the first in line, or a whole site, right after or in the middle of the rest.
+    /// Nodes go down after their update, and somebody asks for the rest meanwhile.
     pub(super) fn suspects(&mut self, names: &[Str], node_grace: Duration) -> Vec<(Duration, Act)> {
-        self.calm = self.calm.max(Duration::from_secs(300));
+        self.calm = self.calm.max(Duration::from_secs(400));
         let at = self.secs(4..12);
-        let grace = self.secs(10..90);
-        let gate = Tuning { suspect_grace_secs: u32::try_from(grace.as_secs()).ok(), ..Tuning::default() };
-        let few = self.rng.u32(1..4);
-        let image: Option<ImageRef> = "agent:v2".parse().ok();
-        let image = Command::SetImage(image.into_iter().map(|image| ("agent".to_owned(), image)).collect());
-        let first = Command::Step(Step::Updated(IntOrPercent::Int(few)));
-        let all = Command::Step(Step::Updated(IntOrPercent::Percent(100)));
         let cut_at = at + self.secs(20..60);
         // In the order in which they are updated, as a rule.
         let mut nodes = names.to_vec();
         nodes.sort_by(|a, b| natord::compare(a, b));
-        let many = if self.one_in(4) { nodes.len().div_ceil(2) } else { self.rng.usize(1..=few as usize) };
-        let blinks = node_grace + self.secs(5..15);
-        let lasts = if self.one_in(2) { blinks } else { node_grace + grace + self.secs(20..60) };
-        let again_at = self.one_in(3).then(|| cut_at + lasts + self.secs(15..60));
-        let others = if self.one_in(3) { nodes.last().cloned() } else { None };
-        for node in nodes.into_iter().take(many).chain(others) {
-            self.goes_down(node.clone(), cut_at, lasts);
-            if let Some(again_at) = again_at {
-                self.goes_down(node, again_at, blinks);
+        let few = self.rng.usize(1..5);
+        let long = Duration::from_secs(300);
+        let noticed_at = cut_at + node_grace + Duration::from_secs(5);
+        let mut gate = Tuning::default();
+        // What is compared needs some to be compared with, and room in the budget for what it stops.
+        let mode = if nodes.len() >= MANY { self.rng.u32(0..6) } else { self.rng.u32(0..2) };
+        let (grace, rest_at) = match mode {
+            0 => self.stay_away(nodes, few, cut_at, node_grace),
+            1 => {
+                // Down, back, and down again for long enough to tell that it is alone.
+                let (again_at, blinks) = (noticed_at + self.secs(20..40), node_grace + self.secs(8..14));
+                for node in nodes.into_iter().take(1) {
+                    self.goes_down(node.clone(), cut_at, blinks);
+                    self.goes_down(node, again_at, node_grace + Duration::from_secs(120));
+                }
+                (long, again_at + node_grace + self.secs(40..70))
             }
-        }
-        let rest_at = cut_at + self.secs(0..120);
+            _ => {
+                gate.max_unavailable = Some(Limit::At(IntOrPercent::Int(8)));
+                // Some of those that are updated, and nobody else.
+                nodes.into_iter().take(few).for_each(|node| self.goes_down(node, cut_at, node_grace + long));
+                (long, noticed_at + self.secs(35..70))
+            }
+        };
+        gate.suspect_grace_secs = u32::try_from(grace.as_secs()).ok();
+        let image: Option<ImageRef> = "agent:v2".parse().ok();
+        let image = Command::SetImage(image.into_iter().map(|image| ("agent".to_owned(), image)).collect());
+        let first = Command::Step(Step::Updated(IntOrPercent::Int(u32::try_from(few).unwrap_or(1))));
+        let all = Command::Step(Step::Updated(IntOrPercent::Percent(100)));
         [
             (at, Act::Ask(0, Command::Drive(Takeover::Ask))),
             (at, Act::Ask(0, Command::Tune(gate))),
@@ -59,6 +72,26 @@ impl Maker {
             (rest_at, Act::Ask(0, all)),
         ]
         .into()
+    }
+
+    /// Nodes are away for a moment or for longer than they may be, alone or with others: how long they may be, and when
+    /// the rest is asked for.
+    fn stay_away(
+        &mut self,
+        nodes: Vec<Str>,
+        few: usize,
+        cut_at: Duration,
+        node_grace: Duration,
+    ) -> (Duration, Duration) {
+        let grace = self.secs(10..90);
+        let many = if self.one_in(4) { nodes.len().div_ceil(2) } else { self.rng.usize(1..=few) };
+        let blinks = node_grace + self.secs(5..15);
+        let lasts = if self.one_in(2) { blinks } else { node_grace + grace + self.secs(20..60) };
+        let others = if self.one_in(3) { nodes.last().cloned() } else { None };
+        for node in nodes.into_iter().take(many).chain(others) {
+            self.goes_down(node, cut_at, lasts);
+        }
+        (grace, cut_at + self.secs(0..120))
     }
 
     fn goes_down(&mut self, node: Str, at: Duration, lasts: Duration) {
