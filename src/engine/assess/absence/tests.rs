@@ -93,8 +93,8 @@ fn who_goes_on_past_a_refusal_is_not_held_by_it_again() {
     let (mut lab, mut console) = rollout(10, Some(QUOTA));
     console.partition(&mut lab, 9);
     console.run_for(&mut lab, 10);
-    console.partition(&mut lab, 0);
     console.ask(&mut lab, Command::Resume).unwrap();
+    console.partition(&mut lab, 0);
     console.run_for(&mut lab, 10);
     assert_eq!(lab.deleted.len(), 2, "one more, by the budget of two");
     let snapshot = console.snapshot(&lab);
