@@ -103,8 +103,9 @@ fn pods_that_a_policy_denies_halt_the_rollout_and_nothing_more_is_taken() {
     {
         assert!(drive.seen().contains(said), "{said}");
     }
-    // A later step, with a budget of two and one down, takes nothing.
-    operator.ok(&["step", DS, "--to", "100%"]);
+    // A later step, with a budget of two and one down, takes nothing: while it is halted there is none.
+    let step = operator.run(&["step", DS, "--to", "100%"]);
+    assert_eq!(step.status.code(), Some(6), "{}", text(&step));
     let mut drive = operator.drive(DS, &[]);
     assert_eq!(drive.end().code(), Some(4), "{}", drive.seen());
     assert_eq!(yard.witness.deletes_since(began).len(), 1, "nothing that serves is taken");
@@ -119,7 +120,7 @@ fn pods_that_a_policy_denies_halt_the_rollout_and_nothing_more_is_taken() {
         std::thread::sleep(Duration::from_millis(100));
     }
     operator.ok(&["resume", DS]);
-    let mut drive = operator.drive(DS, &[]);
+    let mut drive = operator.drive(DS, &["--to", "100%"]);
     assert_eq!(drive.end().code(), Some(0), "{}", drive.seen());
     assert!(yard.witness.worst_since(began) <= BUDGET);
 }
