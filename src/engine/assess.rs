@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::Str;
 use super::clocks::{NOTABLE_MILLIS, UNMEASURED, by_server};
 use super::event::{WatchHealth, Watched};
-use super::facts::{ConditionStatus, ContainerState, NodeFact};
+use super::facts::{ConditionStatus, ContainerState, NodeFact, PodPhase};
 use super::record::size::bytes_of_name;
 use super::record::{Direction, Intent, Progress};
 use super::restarts::watched_state;
@@ -54,6 +54,8 @@ pub(crate) struct Row {
     pub(crate) cordoned: bool,
     /// Beside its pod there is another one of the DaemonSet, which is going.
     pub(crate) other_goes: bool,
+    /// It has several live pods, of which its controller is to keep one.
+    pub(crate) crowded: bool,
     /// Its old pod could be deleted as far as the node itself is concerned.
     pub(crate) replaceable: bool,
     /// Counts as updated for the partition: at the target, or on its way.
@@ -252,6 +254,7 @@ impl<'a> Assessor<'a> {
             selected,
             cordoned: fact.is_some_and(|fact| fact.unschedulable),
             other_goes: pods.live.is_some() && pods.going.is_some(),
+            crowded: pods.surplus,
             replaceable: in_fleet
                 && fact.is_some()
                 && entry.eligibility.should_run
@@ -285,7 +288,9 @@ impl<'a> Assessor<'a> {
         let mut alive = 0;
         for (at, pod) in view.pods_on(ix) {
             let slot = if pod.fact.deletion_at.is_none() { &mut live } else { &mut going };
-            alive += u32::from(pod.fact.deletion_at.is_none());
+            // Pods that have ended are no surplus: its controller makes new ones beside them.
+            let ended = matches!(pod.fact.phase, PodPhase::Failed | PodPhase::Succeeded);
+            alive += u32::from(pod.fact.deletion_at.is_none() && !ended);
             let newer =
                 |known: &PodEntry| (known.fact.created_at, &known.fact.uid) < (pod.fact.created_at, &pod.fact.uid);
             if slot.is_none_or(|(_, known)| newer(known)) {

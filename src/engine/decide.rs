@@ -190,12 +190,15 @@ impl Engine {
         let failed: Vec<_> =
             self.assessment.rows().filter(|row| self.has_failed(row) && !excused.contains(&self.name(row))).collect();
         let threshold = intent.gates.failure_threshold.of(self.assessment.desired, Rounding::Up).max(1);
-        if u32::try_from(failed.len()).unwrap_or(u32::MAX) < threshold {
+        let halted = self.is_halted(intent);
+        // What a halt says of its nodes is what they are now, as long as any of them has failed.
+        let stands = halted && !failed.is_empty();
+        if u32::try_from(failed.len()).unwrap_or(u32::MAX) < threshold && !stands {
             return;
         }
         let nodes: Vec<Str> = failed.iter().take(EXCEPTIONS_LIMIT).map(|row| self.name(row)).collect();
         let why = clipped(&failure_words(&failed, |row| self.suspect_words(row))).to_string();
-        if self.is_halted(intent) {
+        if halted {
             if let Some(halt) = self.progress.halt.as_mut().filter(|halt| halt.nodes != nodes) {
                 halt.why = why.into();
                 halt.nodes = nodes;

@@ -313,6 +313,7 @@ fn structural_hold(row: &Row, intent: &Intent) -> Option<Hold> {
         _ if forward && !row.selected => Some(Hold::Selector),
         _ if forward && row.cordoned => Some(Hold::Cordoned),
         _ if row.other_goes => Some(Hold::OtherPodGoes),
+        NodeState::Outdated if row.crowded => Some(Hold::SeveralPods),
         _ => None,
     }
 }

@@ -556,6 +556,8 @@ pub enum Hold {
     },
     /// The DaemonSet surges, and nobody has said how many of its nodes may be down instead.
     NoBudget,
+    /// It has several pods, after a surge: its controller keeps one and deletes the others first.
+    SeveralPods,
     /// All pull slots are taken.
     PullLimit {
         /// How many are.

@@ -19,6 +19,7 @@ use super::lab::{Console, Lab, template};
 use super::quantity::IntOrPercent;
 use super::record::ORIGINAL_STRATEGY;
 use super::snapshot::{Alarm, Blame, DriverView, Hold, NodeState, Phase};
+use super::tuning::Tuning;
 
 #[test]
 fn a_rollout_goes_step_by_step_and_hands_back() {
@@ -191,6 +192,31 @@ fn a_bad_image_halts_at_the_first_node_and_undo_heals_it() {
     console.run_for(&mut lab, 30);
     assert_eq!((lab.at("hash1"), lab.down()), (20, 0));
     assert_eq!(lab.deleted.len(), 2 * bad, "only the broken ones were replaced");
+}
+
+#[test]
+fn a_halt_says_what_is_so_while_any_of_its_nodes_has_failed() {
+    let mut lab = Lab::rolling(10, 2);
+    lab.broken.push("agent:bad".into());
+    let mut console = Console::open(&lab, "ops");
+    let two = Tuning { failure_threshold: Some(IntOrPercent::Int(2)), ..Tuning::default() };
+    console.ask(&mut lab, Command::Tune(two)).unwrap();
+    console.set_image(&mut lab, "agent:bad");
+    console.partition(&mut lab, 0);
+    console.run_for(&mut lab, 60);
+    let said = |console: &mut Console, lab: &Lab| {
+        let halt = console.snapshot(lab).halt.unwrap();
+        (halt.why.to_string(), halt.nodes.len())
+    };
+    assert_eq!(said(&mut console, &lab), ("image not found on 2 nodes".into(), 2));
+    lab.change_pod("n1", |pod| {
+        pod.containers[0].state = ContainerState::Running { since: None };
+        pod.containers[0].image_present = true;
+    });
+    lab.set_ready("n1", true);
+    console.run_for(&mut lab, 5);
+    assert_eq!(said(&mut console, &lab), ("image not found on 1 node".into(), 1));
+    assert_eq!(console.snapshot(&lab).counts.failed, 1);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod chaos;
 mod distance;
 mod fixtures;
 mod keys;
+mod release;
 mod screens;
 mod story;
 mod unsent;

@@ -109,6 +109,7 @@ impl fmt::Display for Hold {
             Self::OtherPodGoes => f.write_str("waits until its other pod is gone"),
             Self::Budget { used, limit } => write!(f, "budget: {used} of {limit} down"),
             Self::NoBudget => f.write_str("it surges: name a budget first"),
+            Self::SeveralPods => f.write_str("several pods: its controller keeps one first"),
             Self::PullLimit { used, limit } => write!(f, "pull limit: {used} of {limit}"),
             Self::Unproven { node } => write!(f, "trouble on {node}"),
             Self::RecordFull => f.write_str("waits: the record holds no more names of nodes in progress"),

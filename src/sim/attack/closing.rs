@@ -20,7 +20,8 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
         let undo = Command::Undo { to: revision.number };
         return Some(if lacks_budget { undo.under(budget) } else { undo });
     }
-    if lacks_budget && snapshot.adopted {
+    let recorded = !matches!(snapshot.phase, Phase::Loading | Phase::Idle | Phase::Native | Phase::Releasing);
+    if lacks_budget && (snapshot.adopted || recorded) {
         return Some(Command::Tune(budget));
     }
     let drives =

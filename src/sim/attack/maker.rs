@@ -189,6 +189,9 @@ impl Maker {
                         self.turn(at, until, FleetFault::ProbesFail(node.clone()), FleetFault::ProbesPass(node));
                     }
                 }
+                // A controller that surges makes pods without end where the kubelet refuses them, and takes hours to remove
+                // those that failed.
+                6 | 7 if self.surges => {}
                 6 => self.add(at, FleetFault::EvictAll(node)),
                 7 => self.turn(at, until, FleetFault::DiskFull(node.clone()), FleetFault::DiskFree(node)),
                 8 => self.slow_link(&node, at, until),

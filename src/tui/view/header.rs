@@ -284,6 +284,8 @@ fn doing(ink: &Ink<'_>, seen: &Seen) -> Vec<Span<'static>> {
     let snapshot = &*seen.snapshot;
     let (glyph, role, since) = match &snapshot.phase {
         Phase::Loading => (Glyph::ImageUnknown, Role::Muted, None),
+        Phase::Idle if snapshot.counts.available < snapshot.counts.nodes => (Glyph::Down, Role::Warn, None),
+        Phase::Complete if snapshot.release_waits() => (Glyph::Paused, Role::Warn, None),
         Phase::Idle | Phase::Complete => (Glyph::Updated, Role::Ok, None),
         Phase::Native => (Glyph::Moving, Role::Warn, None),
         Phase::Preparing | Phase::Releasing => (Glyph::Moving, Role::Busy, None),
@@ -298,6 +300,7 @@ fn doing(ink: &Ink<'_>, seen: &Seen) -> Vec<Span<'static>> {
         Phase::Preparing if snapshot.asked.is_some() => "asked, not written yet".to_owned(),
         Phase::Paused(_) => "PAUSED".to_owned(),
         Phase::Halted => "HALTED".to_owned(),
+        Phase::Idle | Phase::Complete => snapshot.doing().to_string(),
         phase => phase.to_string(),
     };
     let since = since.map(|since| format!(" {}", ink.age(seen, since))).unwrap_or_default();
@@ -307,11 +310,11 @@ fn doing(ink: &Ink<'_>, seen: &Seen) -> Vec<Span<'static>> {
 /// How many nodes are done, as a bar and in numbers.
 fn progress(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Line<'static> {
     let counts = snapshot.counts;
-    let mut words = format!("{} of {} updated", counts.updated, counts.nodes);
+    let mut words = snapshot.progress();
     if recorded(snapshot) && snapshot.plan.allowed < counts.nodes {
         words.push_str(&format!(", {} allowed", snapshot.plan.allowed));
     }
-    if counts.available < counts.nodes {
+    if counts.available < counts.nodes && snapshot.phase != Phase::Idle {
         words.push_str(&format!(", {} available", counts.available));
     }
     let mut spans = vec![Span::raw(" ")];
@@ -353,6 +356,10 @@ fn budget(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>
     }
     if snapshot.counts.leaked > 0 {
         let text = format!("{} updated outside the plan", snapshot.counts.leaked);
+        words.push(vec![ink.span(text, Role::Warn)]);
+    }
+    if snapshot.counts.misscheduled > 0 {
+        let text = format!("{} misscheduled", snapshot.counts.misscheduled);
         words.push(vec![ink.span(text, Role::Warn)]);
     }
     flow(words, "   ", " ", cells)

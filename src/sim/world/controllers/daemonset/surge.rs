@@ -4,6 +4,7 @@
 //! |---|---|
 //! | old pod, unavailable | a new one at once, not counted; where none should run, the old one goes |
 //! | old pod, available | a new one, `maxSurge` at a time; where none should run, it goes while more are available than desired |
+//! | only pods that have ended | a new one at every sync, with no back-off: upstream's own, seen in its source |
 //! | old and new pod | the old one goes once it is not ready or the new one is available; until then it counts as surge |
 
 use std::collections::BTreeSet;
