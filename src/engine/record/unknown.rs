@@ -9,6 +9,9 @@ use serde_json::{Map, Value};
 /// Objects of which there is one for as long as there is a record.
 const LASTING: [&[&str]; 6] =
     [&[], &["intent"], &["progress"], &["intent", "budgets"], &["intent", "gates"], &["progress", "flips"]];
+/// Fields of older rolldecks, by the object they were in, which none writes any more: kept, one that still reads them would
+/// take for said today what was said then.
+const RETIRED: [(&[&str], &str); 1] = [(&["intent"], "direction")];
 /// When an event happened: what tells it from the next one in the same place.
 const AT: &str = "at";
 
@@ -53,6 +56,7 @@ impl UnknownFields {
                     parent.pop();
                 }
                 (Some(_), _) => {}
+                _ if RETIRED.iter().any(|(of, retired)| *of == parent.as_slice() && retired == name) => {}
                 (None, value) => {
                     let lasts = LASTING.iter().any(|lasting| *lasting == parent.as_slice());
                     let at = if lasts { None } else { known.get(AT).cloned() };
@@ -184,6 +188,13 @@ mod tests {
         let paused = rewritten(&text, |record| record.intent.paused = Some(again));
         assert_eq!(paused["intent"]["paused"].get("until"), None);
         assert_eq!(paused["intent"]["quorum"], 2);
+    }
+
+    /// `direction` was a mode of its own once: "back" switched the gates off.
+    #[test]
+    fn what_an_older_rolldeck_wrote_and_none_writes_any_more_is_dropped() {
+        let written = rewritten(r#"{"version":1,"intent":{"direction":"back","quorum":2}}"#, |_| {});
+        assert_eq!((written["intent"].get("direction"), &written["intent"]["quorum"]), (None, &json!(2)));
     }
 
     #[test]

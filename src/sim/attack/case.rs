@@ -9,7 +9,7 @@ use crate::engine::Str;
 use crate::engine::command::Command;
 use crate::engine::event::Watched;
 use crate::engine::quantity::IntOrPercent;
-use crate::sim::world::scenario::{Scenario, seconds};
+use crate::sim::world::scenario::{Fault, Scenario, seconds};
 
 /// The DaemonSet that every case is about.
 pub const DAEMON_SET: (&str, &str) = ("edge", "agent");
@@ -112,6 +112,8 @@ pub enum Act {
         #[serde(with = "seconds")]
         lasts: Duration,
     },
+    /// Something goes wrong in the world, for what is to happen at a moment that nobody knows beforehand.
+    World(Fault),
     /// The log of changes is cut: broken watches have to list anew.
     Compact,
     /// Somebody lays hands on the lease.

@@ -56,7 +56,7 @@ impl Case {
             maker.tainted_for_long(&nodes);
         }
         maker.rare_faults(&scenario);
-        let mut acts = maker.acts(&nodes, scenario.node_grace);
+        let mut acts = maker.acts(&nodes, &scenario);
         acts.extend(maker.refusals(&nodes));
         acts.sort_by_key(|(at, _)| *at);
         scenario.faults = std::mem::take(&mut maker.faults);
@@ -307,7 +307,8 @@ impl Maker {
     // ── What operators do, and what happens to their consoles ─────────────────────────────────────────────────────
 
     /// What operators do: one begins a rollout, others come and interfere, some are killed.
-    fn acts(&mut self, names: &[Str], node_grace: Duration) -> Vec<(Duration, Act)> {
+    fn acts(&mut self, names: &[Str], scenario: &Scenario) -> Vec<(Duration, Act)> {
+        let node_grace = scenario.node_grace;
         let nodes = names.len();
         let mut acts = vec![(Duration::ZERO, Act::Open(0)), (Duration::from_secs(1), Act::Open(1))];
         let start = self.secs(2..6);
@@ -330,6 +331,9 @@ impl Maker {
         }
         if self.one_in(40) {
             acts.extend(self.stuck_watch(names));
+        }
+        if self.one_in(12) {
+            acts.extend(self.deleted_in_the_middle(scenario));
         }
         if self.one_in(12) {
             acts.extend(self.ruined_record(nodes));

@@ -7,7 +7,7 @@ use super::case::{Act, Case, DAEMON_SET, Tamper, Upon};
 use super::closing::next_move;
 use super::console::{Console, Orphans};
 use super::errand::Errand;
-use super::faults::{FaultKind, Faults};
+use super::faults::{FaultKind, Faults, of_world};
 use super::network::{Network, Weather};
 use super::observer::{Observer, Violation};
 use super::story::story_of;
@@ -261,6 +261,12 @@ impl<'a> Stage<'a> {
             Act::Upon { what, after, act } => {
                 let count = self.count(*what) + u64::from(*after) + 1;
                 self.armed.push((*what, count, act));
+            }
+            Act::World(fault) => {
+                self.world.inject(fault);
+                if let Some(kind) = of_world(fault) {
+                    self.faults.count(kind);
+                }
             }
             Act::Compact => self.world.inject(&ClusterFault::Compact.into()),
             Act::Tamper(how) => {

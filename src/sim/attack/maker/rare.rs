@@ -9,7 +9,7 @@ use crate::engine::Str;
 use crate::engine::command::{Command, Step};
 use crate::engine::event::Watched;
 use crate::engine::quantity::IntOrPercent;
-use crate::sim::attack::case::{Act, DAEMON_SET};
+use crate::sim::attack::case::{Act, DAEMON_SET, Upon};
 use crate::sim::world::scenario::{ClusterFault, FleetFault, Scenario};
 
 /// A watch of nodes that stands still is found out after 11 minutes and what bookmarks take to say so.
@@ -62,6 +62,21 @@ impl Maker {
         self.add(at, ClusterFault::DeleteDaemonSet { daemon_set, orphan });
         let again = gone_at + self.secs(1..9);
         self.add(again, ClusterFault::CreateDaemonSet(Box::new(plan)));
+    }
+
+    /// The DaemonSet is deleted when pods are being replaced, and a finalizer holds it while they become ready.
+    pub(super) fn deleted_in_the_middle(&mut self, scenario: &Scenario) -> Vec<(Duration, Act)> {
+        let Some(plan) = scenario.daemon_sets.first().cloned() else { return Vec::new() };
+        let daemon_set = Str::from(format!("{}/{}", DAEMON_SET.0, DAEMON_SET.1));
+        let hold = |held| ClusterFault::HoldDaemonSet { daemon_set: daemon_set.clone(), held };
+        let begins = self.secs(1..3);
+        let gone_at = self.calm - Duration::from_secs(20);
+        self.add(begins, hold(true));
+        self.add(gone_at, hold(false));
+        let again = gone_at + self.secs(1..5);
+        self.add(again, ClusterFault::CreateDaemonSet(Box::new(plan)));
+        let delete = Box::new(Act::World(ClusterFault::DeleteDaemonSet { daemon_set, orphan: true }.into()));
+        vec![(begins, Act::Upon { what: Upon::Deletion, after: self.rng.u32(1..5), act: delete })]
     }
 
     /// A driver's watch of the nodes stands still. When that must be known a node is cut off, and all may be updated.

@@ -26,7 +26,10 @@ pub(super) struct AskedBack {
 impl Observer {
     /// P2, P3: a change that was given up leaves the rollout paused; going back is to what was asked back to.
     pub(super) fn change_is(&mut self, record: Option<&Record>, at: Timestamp) {
-        let was = self.records.now().and_then(Option::as_ref).map(|record| record.intent.clone());
+        // One that is of another DaemonSet is replaced, not changed.
+        let of = |of: &Record| of.daemonset_uid.clone();
+        let same = |was: &&Record| of(was).is_none() || record.is_none_or(|record| of(record) == of(was));
+        let was = self.records.now().and_then(Option::as_ref).filter(same).map(|record| record.intent.clone());
         let template = self.daemon_set.as_ref().map(|fact| fact.template.clone());
         let intent = record.map(|record| &record.intent);
         if let (Some(was), Some(intent)) = (&was, intent) {

@@ -57,6 +57,8 @@ pub(in crate::sim::world) struct DaemonSets {
     cache: Cache,
     /// DaemonSets to sync, by uid, and when.
     queue: BTreeMap<Str, Timestamp>,
+    /// Syncs that are wanted later on.
+    later: BTreeMap<Str, Timestamp>,
     expectations: BTreeMap<Str, Expectations>,
     failed_pods: BTreeMap<(Str, Str), BackOff>,
     /// How often in a row the API server refused a set's pods.
@@ -109,6 +111,7 @@ impl DaemonSets {
             on_the_way: VecDeque::new(),
             cache: Cache::default(),
             queue: BTreeMap::new(),
+            later: BTreeMap::new(),
             expectations: BTreeMap::new(),
             failed_pods: BTreeMap::new(),
             refusals: BTreeMap::new(),
@@ -150,11 +153,14 @@ impl DaemonSets {
     fn enqueue(&mut self, uid: &Str, now: Timestamp) {
         let reaction = Duration::from_millis(self.rng.u64(5..=30));
         let takes = PER_NODE * u32::try_from(self.cache.nodes.len()).unwrap_or(u32::MAX);
-        self.enqueue_at(uid, now + reaction.max(takes));
+        let at = now + reaction.max(takes);
+        let due = self.queue.entry(uid.clone()).or_insert(at);
+        *due = (*due).min(at);
     }
 
+    /// Syncs it then, whatever syncs come before; of two such wishes the earlier one holds (`AddAfter`).
     fn enqueue_at(&mut self, uid: &Str, at: Timestamp) {
-        let due = self.queue.entry(uid.clone()).or_insert(at);
+        let due = self.later.entry(uid.clone()).or_insert(at);
         *due = (*due).min(at);
     }
 
@@ -221,11 +227,16 @@ impl Controller for DaemonSets {
             return None;
         }
         let arrives = self.on_the_way.front().map(|change| change.at + self.lag);
-        self.queue.values().copied().chain(arrives).min()
+        self.queue.values().chain(self.later.values()).copied().chain(arrives).min()
     }
 
     fn run(&mut self, store: &mut Store, now: Timestamp) {
         self.ingest(now);
+        let ripe: Vec<Str> = self.later.iter().filter(|(_, at)| **at <= now).map(|(uid, _)| uid.clone()).collect();
+        for uid in ripe {
+            self.later.remove(&uid);
+            self.queue.insert(uid, now);
+        }
         let due: Vec<Str> = self.queue.iter().filter(|(_, at)| **at <= now).map(|(uid, _)| uid.clone()).collect();
         for uid in due {
             self.queue.remove(&uid);
