@@ -248,7 +248,8 @@ impl fmt::Display for Why<'_> {
             _ => {
                 // A cause says why it waits; where it only says that, what it waits for says more.
                 let kind = node.cause.as_ref().map(|cause| cause.kind);
-                let wait = node.pod_wait.as_ref();
+                // Of a deletion that was sent more is known than that.
+                let wait = node.pod_wait.as_ref().filter(|_| !matches!(node.hold, Some(Hold::Waits(_))));
                 let wait =
                     wait.filter(|_| matches!(kind, None | Some(CauseKind::NotReady | CauseKind::StuckTerminating)));
                 let cause = node.cause.as_ref().filter(|_| wait.is_none() || kind != Some(CauseKind::NotReady));
