@@ -6,8 +6,8 @@
 //! held: all 12 nodes that may be updated are                step (48 nodes, 60 in total)
 //! canary done, 3 of 3 (canary=true)                         lift the selector (frees 9 nodes)
 //! waits for 3 nodes: 2 node down, 1 cordoned (n7, n8, n9)
-//! loading: waits for the first list of pods, nodes
-//! preparing for 14s: waits for its controller to observe generation 5 (it is at 4)
+//! loading: waits for pods, nodes
+//! preparing for 14s: waits for its controller to observe generation 5 (at 4)
 //! ```
 //!
 //! What is offered does something: a step that moves nothing is not.
@@ -105,11 +105,11 @@ impl Snapshot {
         }
     }
 
-    /// `loading: waits for the first list of pods, nodes`.
+    /// `loading: waits for pods, nodes`.
     fn loading_in_words(&self) -> Option<String> {
         let loading = self.watches.iter().filter(|watch| watch.health == WatchHealth::Loading);
         let kinds: Vec<String> = loading.map(|watch| watch.watched.to_string()).collect();
-        (!kinds.is_empty()).then(|| format!("loading: waits for the first list of {}", kinds.join(", ")))
+        (!kinds.is_empty()).then(|| format!("loading: waits for {}", kinds.join(", ")))
     }
 
     /// Nothing more may be updated as things stand.

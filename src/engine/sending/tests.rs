@@ -223,5 +223,5 @@ fn a_deletion_without_an_answer_says_so_on_its_row() {
     assert_eq!(lab.deleted.len(), 1);
     lab.wait(3);
     let (state, why) = console.state(&lab, "n1");
-    assert_eq!((state, why.as_str()), (NodeState::Terminating, "answer to its deletion lost 3s ago"));
+    assert_eq!((state, why.as_str()), (NodeState::Terminating, "the answer to its deletion was lost"));
 }

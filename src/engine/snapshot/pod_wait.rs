@@ -229,7 +229,7 @@ impl fmt::Display for Blocker {
             Self::Driver => f.write_str("for somebody to drive"),
             Self::Adoption => f.write_str("for OnDelete to be set on the DaemonSet"),
             Self::Observed { generation, observed } => {
-                write!(f, "for its controller to observe generation {generation} (it is at {observed})")
+                write!(f, "for its controller to observe generation {generation} (at {observed})")
             }
             Self::Template => f.write_str("for the new template to be written"),
             Self::Revision => f.write_str("for its controller to record the template as a revision"),

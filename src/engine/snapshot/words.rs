@@ -249,7 +249,8 @@ impl fmt::Display for Why<'_> {
             _ => {
                 // A cause says why it waits; where it only says that, what it waits for says more.
                 let kind = node.cause.as_ref().map(|cause| cause.kind);
-                let wait = node.pod_wait.as_ref();
+                // Of a deletion that was sent more is known than that.
+                let wait = node.pod_wait.as_ref().filter(|_| !matches!(node.hold, Some(Hold::Waits(_))));
                 let unexplained = node.cause.as_ref().is_some_and(|cause| cause.message.is_none());
                 let says_more = |kind| match kind {
                     None | Some(CauseKind::NotReady | CauseKind::StuckTerminating) => true,
@@ -259,8 +260,6 @@ impl fmt::Display for Why<'_> {
                 let wait = wait.filter(|_| says_more(kind));
                 let only_waits = matches!(kind, Some(CauseKind::NotReady | CauseKind::NotCreated));
                 let cause = node.cause.as_ref().filter(|_| wait.is_none() || !only_waits);
-                // What its deletion waits for is said once.
-                let hold = node.hold.as_ref().filter(|_| wait.is_none() || node.state != NodeState::Terminating);
                 let mut said = "";
                 let mut say = |f: &mut fmt::Formatter<'_>, words: &dyn fmt::Display| {
                     write!(f, "{}{words}", std::mem::replace(&mut said, "; "))
@@ -276,7 +275,7 @@ impl fmt::Display for Why<'_> {
                 if let Some(cause) = cause {
                     say(f, cause)?;
                 }
-                if let Some(hold) = hold {
+                if let Some(hold) = &node.hold {
                     say(f, hold)?;
                 }
                 if let Some(wait) = wait {

@@ -112,7 +112,7 @@ fn what_is_being_prepared_says_what_it_waits_for() {
         format!("preparing for 14s: waits for its controller to observe generation {}", lab.daemonset.generation);
     assert_eq!(
         waits(&mut console, &lab),
-        format!("{adopted} (it is at {})", lab.daemonset.observed_generation),
+        format!("{adopted} (at {})", lab.daemonset.observed_generation),
         "who waits for the controller says so"
     );
     lab.lazy = false;

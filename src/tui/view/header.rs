@@ -405,6 +405,7 @@ fn standstill(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Vec<Line<'static>> {
     let together = if keys.is_empty() { waits.clone() } else { format!("{waits}   {keys}") };
     let lines = match width(&together) <= room {
         true => vec![together],
+        false if keys.is_empty() => vec![waits],
         false if matches!(seen.snapshot.phase, Phase::Paused(_)) => {
             vec![format!("{}   {keys}", fit(&waits, room.saturating_sub(width(&keys) + 3)))]
         }
@@ -595,7 +596,9 @@ fn folded(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, cells: usize) -> Line<
     let used: usize = spans.iter().map(|span| width(&span.content)).sum();
     let room = cells.saturating_sub(used + 1);
     let worst = page.digest.trouble.first().map(|trouble| (group(ink, page, seen, trouble), Role::Bad));
-    let (rest, role) = worst.unwrap_or_else(|| (snapshot.change().to_string(), Role::Text));
+    let waits = snapshot.guidance().filter(|_| !matches!(snapshot.phase, Phase::Paused(_)));
+    let waits = waits.map(|guidance| (guidance.waits.trim_start_matches("held: ").to_owned(), Role::Text));
+    let (rest, role) = worst.or(waits).unwrap_or_else(|| (snapshot.change().to_string(), Role::Text));
     spans.push(Span::raw(" "));
     spans.push(ink.span(fit(&rest, room), role));
     Line::from(spans)
