@@ -192,6 +192,8 @@ impl<'a> Assessor<'a> {
         (self.changes_at, self.available_at) = (None, None);
         let clock = entry.fact.as_ref().and_then(|fact| fact.clock_skew_millis);
         let pods = self.sort_out(ix, clock);
+        // That was asked of several pods, where there are several.
+        self.available_at = None;
         let seen = pods.live.or(pods.going);
         let in_fleet = if self.nodes_visible { entry.eligibility.in_fleet } else { seen.is_some() };
         if !in_fleet && seen.is_none() {
