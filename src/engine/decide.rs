@@ -359,7 +359,9 @@ impl Engine {
             return (!fought).then(|| (PatchKind::Adopt, self.adoption()));
         }
         let Some(request) = intent.request() else { return self.tidying() };
-        if !self.is_observed() || !self.is_to_be_sent(&request) {
+        // What is refused, or made, is on its way into the record.
+        let stands = self.recorded_intent().is_some_and(|intent| intent.request().as_ref() == Some(&request));
+        if !stands || !self.is_observed() || !self.is_to_be_sent(&request) {
             return None;
         }
         let wanted = self.template_wanted(&request.change).ok()?;

@@ -219,7 +219,10 @@ impl Engine {
         self.fail_pending(|pending| Some(pending.needs) == waits, &error.message);
         let change = patching.request.filter(|_| self.lock.holds() && patching.kind != PatchKind::Release);
         let Some(request) = change else { return false };
-        self.daemonset_retry.succeeded();
+        if patching.kind == PatchKind::Template {
+            // Nothing is left to be tried again, and the next change is not to wait for it.
+            self.daemonset_retry.succeeded();
+        }
         self.refuse_change(request, &error.message, remedy(error), now);
         true
     }

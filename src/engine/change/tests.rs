@@ -224,3 +224,28 @@ fn a_revision_that_is_not_seen_blinds_and_ends_nothing() {
     console.run_for(&mut lab, 60);
     assert_eq!(lab.at("hash2"), 20);
 }
+
+/// The refusal is known, and on its way into the record.
+#[test]
+fn what_was_refused_is_not_sent_again() {
+    let (mut lab, mut console) = held_at_sixteen();
+    console.engine.command(UNDO, lab.now).unwrap();
+    let (mut sent, mut answers) = (0, Vec::new());
+    for _ in 0..10 {
+        console.hear(&lab);
+        for (id, effect) in console.engine.decide(lab.now) {
+            let is_lease = matches!(effect, Effect::WriteLease { .. });
+            sent += usize::from(matches!(effect, Effect::PatchDaemonSet { .. }));
+            let outcome = lab.apply(effect);
+            if is_lease && sent > 0 {
+                answers.push((id, outcome));
+            } else {
+                console.engine.outcome(id, outcome, lab.now);
+            }
+        }
+    }
+    assert_eq!(sent, 1);
+    answers.into_iter().for_each(|(id, outcome)| console.engine.outcome(id, outcome, lab.now));
+    console.run_for(&mut lab, 60);
+    assert!(intent(&lab).paused.is_some());
+}
