@@ -110,7 +110,12 @@ async fn status_tells_a_script_how_things_stand() {
     assert_eq!(standing(|_| {}).await, 3);
     assert_eq!(standing(|snapshot| snapshot.phase = Phase::Held).await, 3);
     assert_eq!(standing(|snapshot| snapshot.phase = Phase::Complete).await, 0);
-    assert_eq!(standing(|snapshot| snapshot.phase = Phase::Idle).await, 0);
+    let idle = |snapshot: &mut crate::engine::snapshot::Snapshot| {
+        snapshot.phase = Phase::Idle;
+        snapshot.counts.available = snapshot.counts.nodes;
+    };
+    assert_eq!(standing(idle).await, 0);
+    assert_eq!(standing(|snapshot| snapshot.phase = Phase::Idle).await, 3, "nodes are down");
     assert_eq!(standing(|snapshot| snapshot.phase = Phase::Halted).await, 4);
     assert_eq!(standing(|snapshot| snapshot.counts.failed = 1).await, 4);
     assert_eq!(standing(|snapshot| snapshot.daemonset = Presence::Absent).await, 5);
@@ -398,6 +403,7 @@ async fn a_drive_that_was_killed_is_carried_on_by_the_same_command_line() {
 async fn a_drive_to_where_everything_is_has_nothing_to_do() {
     let mut idle = script::held_by_nobody();
     (idle.phase, idle.started_at) = (Phase::Idle, None);
+    idle.counts.available = idle.counts.nodes;
     let script = Script::of(idle);
     let told = script.run("drive ds/agent --image agent=registry.example/agent:v1.9.0").await;
     assert_eq!((told.code, script.asked().len()), (0, 0));
@@ -481,6 +487,7 @@ async fn a_crowd_that_moves_at_once_makes_one_sentence() {
     };
     let mut end = many(NodeState::Updated);
     end.phase = Phase::Idle;
+    end.counts.available = end.counts.nodes;
     let told = Script::of(many(NodeState::Outdated)).then(end).run("status ds/agent --watch").await;
     assert!(told.text.contains("30 nodes: outdated → updated"), "{}", told.text);
     assert!(!told.text.contains("ipc-001"), "{}", told.text);

@@ -78,7 +78,7 @@ impl Engine {
     }
 
     fn blocker(&self, intent: &Intent, now: Timestamp) -> Option<Blocker> {
-        let daemonset = self.view.daemonset.as_ref().filter(|_| self.is_recorded())?;
+        let daemonset = self.view.daemonset.as_ref().filter(|_| self.is_recorded() || self.lock.record().is_some())?;
         let driven = self.lock.holds() || self.lock.living_other(now).is_some();
         let saved = daemonset.annotations.get(ORIGINAL_STRATEGY).is_some();
         if intent.releasing.is_some() {

@@ -10,7 +10,8 @@ impl Observer {
     /// Looks for a node, or a rollout, that waits and does not say for what.
     pub fn check_reasons(&mut self, by: &Str, snapshot: &Snapshot, now: Timestamp) {
         for node in snapshot.nodes.iter().filter(|node| waits(node)) {
-            let held = node.hold.is_some() || node.at_target || is_on_its_way(node.state);
+            let failed = node.state == NodeState::Failed && node.cause.is_some();
+            let held = node.hold.is_some() || node.at_target || failed || is_on_its_way(node.state);
             let why = Why { node, at: snapshot.at }.to_string();
             if !held || why.is_empty() {
                 self.accuse("P8", now, format!("{by}: {} is {} and does not say why", node.name, node.state));
