@@ -253,6 +253,7 @@ impl Engine {
                 if let Done::Lease(fact) = done {
                     self.view.sight.expect(Watched::Lease, &fact.resource_version, now);
                     self.lock.learn(*fact, now);
+                    self.note_outcome();
                 }
                 self.lease_is_written(&in_flight);
             }

@@ -286,7 +286,7 @@ mod tests {
     fn a_known_secret_goes_wherever_it_stands() {
         let secrets = Secrets::new(|| vec!["opaque-token-1".to_owned(), "opaque".to_owned(), "abc".to_owned()]);
         assert_eq!(secrets.scrub("x opaque-token-1y abc opaque"), "x ***y abc ***");
-        assert_eq!(format!("{secrets:?}"), "Secrets(2)");
+        assert_eq!(format!("{secrets:?}"), "Secrets(3)");
     }
 
     proptest! {
