@@ -362,6 +362,10 @@ mod tests {
             record.intent.paused = Some(Paused { by: "ada".into(), at: Timestamp::default(), why: None });
         });
         let stepped = record(|record| record.intent.partition = IntOrPercent::Int(18));
+        let moving = record(|record| {
+            record.intent.partition = IntOrPercent::Int(18);
+            record.progress.taken.insert("n1".into());
+        });
         let back = record(|record| record.intent.back_to.clone_from(&record.intent.target));
         for (story, daemonset, record, want) in [
             ("native, idle", native(20, 20), None, "up to date"),
@@ -371,7 +375,8 @@ mod tests {
             ("before the first step", daemonset(0, 20), Some(&record(|_| {})), "held"),
             ("stepped to 2", daemonset(0, 20), Some(&stepped), "rolling out"),
             ("stepped to 2, done", daemonset(2, 20), Some(&stepped), "held"),
-            ("one on its way", daemonset(2, 19), Some(&stepped), "rolling out"),
+            ("one on its way", daemonset(2, 19), Some(&moving), "rolling out"),
+            ("one that fails by itself", daemonset(2, 19), Some(&stepped), "held"),
             ("rolling back", daemonset(3, 20), Some(&back), "rolling out"),
             ("halted", daemonset(3, 17), Some(&halted), "halted: 3 failed"),
             ("halted and resumed", daemonset(20, 20), Some(&resumed), "adopted"),

@@ -11,7 +11,7 @@ use crate::engine::snapshot::{Blame, Phase, Snapshot};
 
 /// The DaemonSet as a fleet view sees it, with the counters that its controller would write (kubernetes-facts §1.5).
 fn seen(lab: &Lab) -> LeanDaemonSet {
-    let current = lab.revisions.iter().find(|revision| revision.template == lab.daemonset.template).unwrap();
+    let current = lab.revisions.iter().find(|revision| revision.template == lab.daemonset.template);
     let mut counters = DaemonSetCounters::default();
     for node in lab.nodes.values() {
         let pods = lab.pods.values().filter(|pod| pod.node.as_ref() == Some(&node.name));
@@ -23,7 +23,7 @@ fn seen(lab: &Lab) -> LeanDaemonSet {
         counters.desired += 1;
         let Some(pod) = first else { continue };
         counters.current += 1;
-        counters.updated += u32::from(pod.revision.as_ref() == Some(&current.hash));
+        counters.updated += u32::from(current.is_some_and(|current| pod.revision.as_ref() == Some(&current.hash)));
         counters.ready += u32::from(pod.ready);
         counters.available += u32::from(pod.ready);
     }
@@ -66,6 +66,8 @@ fn agree(what: &str, lab: &Lab, console: &mut Console) -> Snapshot {
         }
         (Phase::Native | Phase::Running | Phase::Preparing, FleetState::Rolling) => true,
         (Phase::Held, FleetState::Held) => true,
+        // What is left is on nodes that are down, which its controller does not count.
+        (Phase::Held, FleetState::Misscheduled(pods)) => *pods == counts.nodes - counts.updated + counts.misscheduled,
         (Phase::Paused(_), FleetState::Paused(_)) => true,
         (Phase::Halted, FleetState::Halted(why)) => snapshot.halt.as_ref().is_some_and(|halt| *halt.why == **why),
         _ => false,
