@@ -92,7 +92,7 @@ impl Assessor<'_> {
         self.wake_after(needed, elapsed);
         let exit = pod.fact.containers.iter().filter(|container| container.restarts > 0);
         let exit = exit.filter_map(|container| container.last_exit).next_back();
-        (elapsed < needed).then(|| RestartsView { times: pod.restarts.since_ready, exit })
+        (elapsed < needed).then_some(RestartsView { times: pod.restarts.since_ready, exit })
     }
 }
 

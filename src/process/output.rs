@@ -175,11 +175,13 @@ impl Writer {
             let changed = self.shared.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            let state = self.shared.lock();
-            if holds(&state) || state.failed.is_some() {
+            let done = {
+                let state = self.shared.lock();
+                holds(&state) || state.failed.is_some()
+            };
+            if done {
                 return;
             }
-            drop(state);
             changed.await;
         }
     }
@@ -207,7 +209,7 @@ impl Shared {
             };
             drop(state);
             if let Err(error) = self.write(stream, &bytes) {
-                self.fail(error);
+                self.fail(&error);
                 return;
             }
         }
@@ -248,7 +250,7 @@ impl Shared {
         self.changed.notify_waiters();
     }
 
-    fn fail(&self, error: io::Error) {
+    fn fail(&self, error: &io::Error) {
         let mut state = self.lock();
         state.failed = Some(error.kind());
         state.queue.clear();

@@ -76,7 +76,7 @@ pub(crate) fn listen() -> io::Result<Listener> {
         return Ok(listening);
     }
     let (told, ending) = watch::channel(None);
-    if ENDING.set(ending.clone()).is_ok() {
+    if ENDING.set(ending).is_ok() {
         let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
         std::thread::Builder::new().name("signals".into()).spawn(move || {
             for ending in signals.forever().filter_map(Ending::of) {

@@ -203,12 +203,12 @@ fn one_pod_that_may_not_be_deleted_holds_its_node_and_no_other() {
     drive.until_updated(NODES - 1);
     assert!(yard.witness.worst_since(began) <= 1, "by the budget");
     let status = operator.status(DS);
-    assert_eq!(status.nodes(|node| node["atTarget"] == false), [first.clone()]);
+    assert_eq!(status.nodes(|node| node["atTarget"] == false), std::slice::from_ref(&first));
     let says_why = |node: &Value| {
         let hold = node["hold"].as_str().unwrap_or_default();
         hold.starts_with("deletion refused: ") && hold.contains("not today")
     };
-    assert_eq!(status.nodes(says_why), [first.clone()], "{}", status.0);
+    assert_eq!(status.nodes(says_why), std::slice::from_ref(&first), "{}", status.0);
     assert_eq!(status.0["phase"], "running", "it is not complete: {}", status.0);
     let told = alarms(&status.0);
     let said =

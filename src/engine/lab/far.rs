@@ -57,7 +57,8 @@ impl<D: FnMut(Timestamp) -> Duration> Far<D> {
 
     fn tick(&mut self, lab: &mut Lab) {
         let now = lab.now;
-        for event in lab.log[self.console.seen..].to_vec() {
+        let news: Vec<_> = lab.log.iter().skip(self.console.seen).cloned().collect();
+        for event in news {
             self.told_at = self.told_at.max(now + (self.one_way)(now));
             self.post(self.told_at, Mail::Fact(event));
         }

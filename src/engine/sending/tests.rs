@@ -60,7 +60,7 @@ fn a_line_that_fills_up_slows_down_and_stops_nothing() {
     let mut messages = 0_u64;
     let mut console = far(&mut lab, |now| {
         messages += 1;
-        let stall = if messages % 11 == 0 { 900 } else { 0 };
+        let stall = if messages.is_multiple_of(11) { 900 } else { 0 };
         let congested = now.secs() % 30 < 15;
         millis(if congested { 900 + stall } else { 50 + stall / 2 })
     });

@@ -76,7 +76,7 @@ pub fn with_digest(image: &str) -> String {
     let digest = image
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |digest, byte| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    format!("{image}@sha256:{:064x}", digest)
+    format!("{image}@sha256:{digest:064x}")
 }
 
 /// An image without its digest.

@@ -153,7 +153,7 @@ fn a_finalizer_keeps_a_pod_that_has_ended() {
     run(&mut world, 2);
     let kept: Vec<crate::engine::facts::PodFact> = there(&world);
     assert_eq!((kept.len(), &kept[0].uid, kept[0].deletion_grace_secs), (1, &before[0].uid, Some(0)));
-    assert_eq!(kept[0].finalizers.to_vec(), [finalizer.clone()]);
+    assert_eq!(*kept[0].finalizers, *std::slice::from_ref(&finalizer));
     world.inject(&ClusterFault::RemoveFinalizer { daemon_set, node: node.clone(), finalizer }.into());
     run(&mut world, 1);
     let after: Vec<crate::engine::facts::PodFact> = there(&world);

@@ -223,7 +223,7 @@ fn daemon_set(entry: DaemonSetEntry, scenario: &Scenario) -> Result<DaemonSetPla
         images: entry.images,
         history: entry.history,
         strategy: entry.strategy.into(),
-        max_unavailable: entry.max_unavailable.unwrap_or_else(|| match entry.max_surge {
+        max_unavailable: entry.max_unavailable.unwrap_or(match entry.max_surge {
             // One of the two is 0.
             Some(_) => IntOrPercent::Int(0),
             None => plain.max_unavailable,
