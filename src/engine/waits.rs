@@ -39,8 +39,8 @@ impl Engine {
                 })
             }
             (NodeState::Soaking, Some(_)) => {
-                let (secs, ends_at) = row.available_at?;
-                Some(PodWait::Soak { secs, ends_at })
+                // A surging controller takes the old pod away once this one is available.
+                Some(row.available_at.map_or(PodWait::OldPod, |(secs, ends_at)| PodWait::Soak { secs, ends_at }))
             }
             _ => None,
         }
@@ -89,7 +89,7 @@ impl Engine {
             });
         }
         if self.is_ready_to_update(intent) {
-            return None;
+            return (!self.view.current_is_certain()).then_some(Blocker::Revision);
         }
         Some(match () {
             () if !driven => Blocker::Driver,

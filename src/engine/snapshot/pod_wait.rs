@@ -82,6 +82,8 @@ pub enum PodWait {
         /// Since when it runs, as far as known.
         since: Option<Timestamp>,
     },
+    /// Its new pod is up beside the old one, which its controller has not taken away yet.
+    OldPod,
     /// Its containers run, and its pod does not say that it is ready.
     PodReady,
     /// Its pod is ready, and becomes available then if it stays so.
@@ -107,7 +109,7 @@ impl PodWait {
             | Self::Init { since, .. }
             | Self::Pull { since }
             | Self::Ready { since, .. } => *since,
-            Self::DeletionAnswer | Self::Finalizers(_) | Self::Container { .. } | Self::PodReady => None,
+            Self::DeletionAnswer | Self::Finalizers(_) | Self::Container { .. } | Self::PodReady | Self::OldPod => None,
         }
     }
 
@@ -165,6 +167,7 @@ impl fmt::Display for PodWaitAsOf<'_> {
                 lasting(f, since)?;
                 f.write_str(", not ready")
             }
+            PodWait::OldPod => f.write_str("its old pod is still there"),
             PodWait::PodReady => f.write_str("its containers are ready, the pod is not"),
             PodWait::Soak { secs: needed, ends_at } => {
                 let left = ends_at.since(self.at);

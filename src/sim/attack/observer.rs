@@ -112,6 +112,8 @@ pub struct Observer {
     old_pods: Lately<usize>,
     /// Since when its own controller may replace pods.
     rolling_since: Option<Timestamp>,
+    /// Whether the DaemonSet is being deleted.
+    is_being_deleted: bool,
     /// Nodes that were serving when rolldeck deleted their pod, and have not served for long enough since.
     taken_down: BTreeMap<Str, Down>,
     /// Nodes that rolldeck deleted a pod on for the present target, with when.
@@ -231,6 +233,7 @@ impl Observer {
             desired: Lately::new(slack, now, 0),
             old_pods: Lately::new(slack, now, 0),
             rolling_since: None,
+            is_being_deleted: false,
             taken_down: BTreeMap::new(),
             given: BTreeMap::new(),
             pulling: BTreeSet::new(),
@@ -557,6 +560,7 @@ impl Observer {
         }
         self.own_budget.is(at, fact.strategy.max_unavailable);
         let rolling = fact.strategy.kind == StrategyKind::RollingUpdate;
+        self.is_being_deleted = fact.deleting;
         self.rolling_since = if rolling { Some(self.rolling_since.unwrap_or(at)) } else { None };
         if self.daemon_set.as_ref().is_some_and(|known| known.template != fact.template) {
             self.template_since = at;

@@ -192,10 +192,20 @@ impl World {
                 });
             }
             ClusterFault::RemoveFinalizer { daemon_set, node, finalizer } => {
-                self.edit_pods(daemon_set, node, |object| {
-                    let kept = object.meta.finalizers.iter().filter(|held| *held != finalizer);
-                    object.meta.finalizers = kept.cloned().collect();
+                // Also of pods that are nobody's any more, or another DaemonSet's by now.
+                let namespace = daemon_set.split_once('/').map_or("", |(namespace, _)| namespace);
+                let held = self.store.list_in(Kind::Pod, namespace).filter(|object| {
+                    object.meta.finalizers.contains(finalizer)
+                        && object.pod_fact().is_some_and(|pod| pod.node.as_ref() == Some(node))
                 });
+                let held: Vec<Str> = held.map(|object| object.meta.name.clone()).collect();
+                for name in held {
+                    let at = (Kind::Pod, namespace, &*name);
+                    let _ = self.store.modify(at, Part::Main, self.now, SOMEBODY, |object| {
+                        object.meta.finalizers =
+                            object.meta.finalizers.iter().filter(|it| *it != finalizer).cloned().collect();
+                    });
+                }
             }
             ClusterFault::SetImages { daemon_set, images } => self.edit_set(daemon_set, |spec| {
                 let pairs = images.iter().map(|(name, image)| (name.as_str(), image.as_str()));

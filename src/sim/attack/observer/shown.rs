@@ -52,7 +52,10 @@ impl Observer {
         let lately = now.since(pod.restarted.last) < LATELY;
         // Consoles date the beginning by their own clock.
         let began = snapshot.started_at.is_some_and(|began| began + self.clocks < pod.fact.created_at);
-        let restarts = pod.restarted.times >= 2 && known && lately && began && !self.wrong_clocks.contains(&shown.name);
+        // A console that saw it go, and come back when its label was put back, begins to count then.
+        let stayed = pod.there_since <= pod.fact.created_at + self.slack;
+        let restarts =
+            pod.restarted.times >= 2 && known && lately && began && stayed && !self.wrong_clocks.contains(&shown.name);
         (restarts && shown.state == NodeState::Updated)
             .then(|| format!("{} is shown as updated, and restarted {} times", shown.name, pod.restarted.times))
     }
