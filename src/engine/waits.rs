@@ -7,7 +7,7 @@ use super::assess::Row;
 use super::facts::{ContainerFact, ContainerRole, ContainerState, PodFact};
 use super::machine::{Deletion, Engine};
 use super::record::{Intent, ORIGINAL_STRATEGY};
-use super::snapshot::{Blocked, Blocker, NodeState, PodWait};
+use super::snapshot::{Blocked, Blocker, NodeState, PodWait, Presence};
 use super::time::Timestamp;
 
 impl Engine {
@@ -78,7 +78,12 @@ impl Engine {
     }
 
     fn blocker(&self, intent: &Intent, now: Timestamp) -> Option<Blocker> {
-        let daemonset = self.view.daemonset.as_ref().filter(|_| self.is_recorded() || self.lock.record().is_some())?;
+        if !self.is_recorded() && self.lock.record().is_none() {
+            return None;
+        }
+        let Some(daemonset) = &self.view.daemonset else {
+            return (self.view.presence == Presence::Absent).then_some(Blocker::DaemonSet);
+        };
         let driven = self.lock.holds() || self.lock.living_other(now).is_some();
         let saved = daemonset.annotations.get(ORIGINAL_STRATEGY).is_some();
         if intent.releasing.is_some() {

@@ -123,9 +123,8 @@ fn canaries_by_keys_and_a_strategy_as_it_was() {
     std::thread::sleep(QUIET / 3);
     assert_eq!(replaced(&before, &yard.witness.pods()), canaries, "nobody but the canaries");
     console.press(&["N"]);
-    console.until("[ Select ]");
-    console.press(&["C-u"]);
-    console.choose("Select");
+    console.until("[ Lift selector ]");
+    console.choose("Lift selector");
     yard.until("all serve v2", |witness| witness.serving(":v2").len() == NODES);
     console.until("its controller drives");
     assert_eq!(yard.daemon_set()["spec"]["updateStrategy"].to_string(), original);

@@ -205,7 +205,10 @@ async fn a_second_console_sees_who_drives_and_takes_over() {
     first.command(updated(1)).await.unwrap();
 
     let second = two.open(sandbox.namespace(), "agent", Role::Driver);
-    let seen = until(&second, "sees who drives", |is| loaded(is) && is.counts.updated == 1).await;
+    let seen = until(&second, "sees who drives", |is| {
+        loaded(is) && is.counts.updated == 1 && !matches!(is.driver, DriverView::Named { .. })
+    })
+    .await;
     assert!(matches!(&seen.driver, DriverView::Other { .. }), "{:?}", seen.driver);
     let refused = second.command(Command::Drive(Takeover::IfFree)).await.unwrap_err();
     assert!(matches!(refused, CommandError::Refused(Refusal::DrivenBy { .. })), "{refused:?}");

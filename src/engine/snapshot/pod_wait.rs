@@ -203,6 +203,8 @@ pub struct Blocked {
 /// What stands in the way of the whole rollout while it is being prepared or released.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Blocker {
+    /// A rollout is recorded, and the DaemonSet is not there.
+    DaemonSet,
     /// Somebody has to drive.
     Driver,
     /// `OnDelete` has to be set.
@@ -229,6 +231,7 @@ pub enum Blocker {
 impl fmt::Display for Blocker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::DaemonSet => f.write_str("for the DaemonSet, which does not exist"),
             Self::Driver => f.write_str("for somebody to drive"),
             Self::Adoption => f.write_str("for OnDelete to be set on the DaemonSet"),
             Self::Observed { generation, observed } => {
