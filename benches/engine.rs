@@ -72,6 +72,7 @@ fn fleet(nodes: u32) -> Engine {
         identity: "bench@here/1".into(),
         role: Role::Driver,
         timing: Timing { act: Duration::from_secs(86_400), lease: Duration::from_secs(172_800), ..Timing::default() },
+        rate: rolldeck::engine::rate::RateLimit::default(),
     });
     for (number, image) in [(1, "agent:v1"), (2, "agent:v2")] {
         let revision = RevisionFact {
@@ -161,6 +162,7 @@ fn pod(nth: u32, ready: bool, version: u32) -> Event {
             image_present: true,
             state: ContainerState::Running { since: Some(START) },
             last_end: None,
+            last_exit: None,
             restarts: 0,
             ready,
         }],

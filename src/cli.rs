@@ -37,8 +37,9 @@ use clap::{CommandFactory, FromArgMatches};
 
 use crate::driver::practice::Practice;
 use crate::driver::{Access, AccessError, AuditLog, ClusterSession, Session};
+use crate::process::signals;
 use args::{Cli, Command, DaemonSetName, Global, LogTo, Look, OnCluster, OutputFormat, StatusArgs};
-use output::{Letters, Output};
+use output::{Letters, Output, Streams};
 
 pub use error::{CliError, Exit};
 
@@ -134,9 +135,34 @@ fn command_called(program: Option<&OsString>) -> clap::Command {
 pub async fn run(invocation: Invocation) -> Result<Next, CliError> {
     let global = &invocation.0.global;
     let letters = if global.ascii { Letters::Ascii } else { Letters::Unicode };
-    let output = Output::stdout(global.output, letters);
+    let output = Output::stdout(global.output, letters)?;
+    let streams = output.streams();
     let connect = async |access| Ok(Arc::new(ClusterSession::open(&access).await?) as Arc<dyn Session>);
-    run_to(invocation, connect, output).await
+    let end = run_to(invocation, connect, output).await;
+    end_of(end, &streams).await
+}
+
+/// Waits until all that was said is written. Where somebody listens to signals, one ends that: else it ends the process.
+async fn end_of(end: Result<Next, CliError>, streams: &Streams) -> Result<Next, CliError> {
+    let end = end.map_err(|mut error| {
+        error.report(streams);
+        error
+    });
+    let told = async {
+        match signals::listening() {
+            Some(mut signals) => signals.ended().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = streams.drained() => {}
+        ending = told => return end.and(Ok(Next::Exit(ending.into()))),
+    }
+    match streams.failure() {
+        Some(error) if end.is_ok() => Err(error.into()),
+        _ => end,
+    }
 }
 
 async fn run_to<C>(Invocation(cli): Invocation, connect: C, mut output: Output) -> Result<Next, CliError>

@@ -17,7 +17,6 @@
 //! a write that may have happened costs.
 
 mod backoff;
-mod bucket;
 mod clock;
 mod connect;
 mod feed;

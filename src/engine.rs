@@ -12,19 +12,25 @@
 //! It never awaits, never reads a clock, never does IO. The driver runs it against a cluster, the simulated world runs
 //! it ten thousand times a second against faults.
 
+mod accept;
+mod allowance;
 mod assess;
+mod change;
 mod chronicle;
 pub mod clocks;
 pub mod command;
 mod decide;
 mod diagnose;
+pub(crate) mod distance;
 mod edit;
 pub mod effect;
 pub mod eligibility;
 pub mod event;
 pub mod facts;
 mod flip;
+pub mod guidance;
 pub mod happening;
+mod idle;
 pub mod image;
 pub mod labels;
 mod lock;
@@ -32,16 +38,30 @@ mod machine;
 mod operate;
 mod outcome;
 pub mod ownership;
+mod placement;
 mod plan;
 pub mod quantity;
+pub mod rate;
 pub mod record;
+mod recreated;
+mod refused;
+mod release;
 mod report;
+mod restarts;
+mod room;
+mod sending;
 mod sight;
+pub mod site;
 pub mod snapshot;
+mod stopped;
+mod surge;
+pub mod suspects;
 pub mod template;
 pub mod time;
 pub mod tuning;
+pub mod unsent;
 mod view;
+mod waits;
 pub mod words;
 
 /// A string that is shared rather than copied.
@@ -62,6 +82,8 @@ pub struct Config {
     pub role: Role,
     /// Lease timing.
     pub timing: Timing,
+    /// How fast pods may be deleted.
+    pub rate: rate::RateLimit,
 }
 
 /// Whose an identity is, without what only tells processes apart: `ops@bastion` of `ops@bastion/3f9a1c`.

@@ -12,6 +12,8 @@
 //!         cluster/        engine/         sim/            adapter · rules · a world to practise on
 //! ```
 //!
+//! Beside it, for main and the front ends: `process`, output that never blocks whoever drives, and signals.
+//!
 //! Arrows point down only. Without the `console` feature only [`engine`] and [`sim::world`] exist.
 
 pub mod engine;
@@ -23,5 +25,7 @@ pub mod cli;
 pub mod cluster;
 #[cfg(feature = "console")]
 pub mod driver;
+#[cfg(feature = "console")]
+mod process;
 #[cfg(feature = "console")]
 pub mod tui;

@@ -41,7 +41,8 @@ async fn open(console: cli::Console) -> Result<cli::Exit, cli::CliError> {
     match end {
         Ok(()) => Ok(cli::Exit::Done),
         Err(tui::Error::Gone) => Ok(cli::Exit::Interrupted),
-        Err(tui::Error::Signal(_)) => Ok(cli::Exit::Terminated),
+        Err(tui::Error::Signal("SIGTERM")) => Ok(cli::Exit::Terminated),
+        Err(tui::Error::Signal(_)) => Ok(cli::Exit::Interrupted),
         Err(tui::Error::Options(why)) => Err(cli::CliError::usage(why)),
         Err(tui::Error::Terminal(why)) => Err(cli::CliError::failed(why)),
     }

@@ -18,6 +18,7 @@ mod filter;
 mod input;
 mod key;
 mod list;
+mod message;
 mod model;
 mod palette;
 mod run;

@@ -15,11 +15,22 @@ mod control_plane {
     mod command_line;
     mod console;
     mod differential;
+    mod distance;
     mod driving;
     mod gitops;
     mod hollow;
+    mod idle;
     mod judge;
+    mod letting_go;
+    mod quarantine;
+    mod recreated;
+    mod refused;
+    mod release;
     mod same_answers;
     mod smoke;
+    mod stuck;
+    mod surge;
+    mod suspects;
+    mod templates;
     mod yard;
 }

@@ -30,7 +30,7 @@ fn the_cascade_is_watched_braked_and_taken_back() {
         console.until("ARMED");
         console.press(&["U"]);
         console.choose("Roll back");
-        console.until("20 of 20 updated");
+        console.until("20 of 20 available");
         console.until("its controller drives");
         console.press(&["q"]);
         console.until("it ended with 0");

@@ -6,5 +6,9 @@
 #[cfg(test)]
 mod driver_sim {
     mod gitops;
+    mod large;
+    #[path = "../support/line.rs"]
+    mod line;
     mod rollout;
+    mod unsent;
 }

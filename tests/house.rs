@@ -10,6 +10,8 @@
 //!    cluster      engine       sim    adapter · rules (pure) · a world to practise on (its own part pure)
 //! ```
 //!
+//! Beside it stands `process`: streams and signals, for the front ends; it knows no other room.
+//!
 //! It reads the source itself: `use` trees, paths written out in the middle of an expression, `super` chains. What is
 //! only a comment or a string does not count.
 
@@ -22,8 +24,9 @@ use std::path::{Path, PathBuf};
 /// Rooms, and the rooms that each may look into.
 const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["tui", "cli"]),
-    ("tui", &["driver", "engine"]),
-    ("cli", &["driver", "engine"]),
+    ("tui", &["driver", "engine", "process"]),
+    ("cli", &["driver", "engine", "process"]),
+    ("process", &[]),
     ("driver", &["cluster", "engine", "sim::world", "sim::api", "sim::attack"]),
     ("cluster", &["engine"]),
     ("engine", &[]),

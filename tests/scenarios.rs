@@ -12,7 +12,8 @@ mod support {
 
 use std::collections::BTreeMap;
 
-use rolldeck::engine::command::{Command, Early, Takeover};
+use rolldeck::engine::command::{Command, Early, Step, Takeover};
+use rolldeck::engine::quantity::IntOrPercent;
 use rolldeck::engine::record::Finish;
 use rolldeck::engine::snapshot::{DriverView, Phase};
 use rolldeck::sim::world::scenario::built_in;
@@ -149,4 +150,29 @@ fn g_a_second_console_observes_and_takes_over_after_asking() {
     stage.partition(second, 0);
     stage.over(V2);
     assert!(stage.worst_down <= 2);
+}
+
+/// A hundred and twenty nodes behind thin uplinks, some of which drop off the network again and again, updated ones too:
+/// all steps, and nobody there to continue it.
+#[test]
+fn the_factory_ends_by_itself_though_nodes_blink() {
+    const AGENT: (&str, &str) = ("factory", "agent");
+    let mut stage = Stage::of(&built_in("factory").unwrap(), AGENT, 7);
+    stage.open("ops");
+    stage.run_for(2);
+    stage.set_image(0, "registry.factory.example/agent:v2");
+    stage.ask(0, Command::Step(Step::Updated(IntOrPercent::Percent(100))));
+    let began = stage.world.now();
+    let (mut halts, mut suspects) = (0, 0);
+    let ended = stage.run_until(6 * 3_600, |stage| {
+        let shown = stage.shown(0);
+        halts += u32::from(shown.halt.is_some());
+        suspects = suspects.max(shown.budget.suspect);
+        shown.phase == Phase::Idle
+    });
+    let took = stage.since(began);
+    println!("factory: all steps in {} min, halts: {halts}, suspects at once: {suspects}", took.as_secs() / 60);
+    assert!(ended, "{:?}\n{}", stage.phase(0), stage.ledger.describe());
+    assert_eq!((halts, stage.at("registry.factory.example/agent:v2")), (0, 120));
+    assert!(suspects > 0, "updated nodes did drop off the network");
 }

@@ -26,7 +26,7 @@ Exit codes:
   3    not complete yet: running, held, paused, or out of time
   4    halted or failed
   5    the DaemonSet is not there
-  6    refused or declined; nothing was changed
+  6    refused, also by the cluster (a policy, a permission), or declined; nothing was changed
   7    somebody else drives
   130  interrupted (143: terminated); the lease was given back";
 
@@ -142,6 +142,7 @@ pub(crate) enum OnCluster {
     ///
     /// Replaces pods within the budget, as far as partition and selector allow, and prints one sentence per change.
     /// Ctrl-C stands down: what is in flight ends, nothing more is taken down, and another console can carry on.
+    /// It never waits for whoever reads its output; when nobody has for 10 s, it stops driving and the record says why.
     #[command(after_help = DRIVE_EXIT_CODES)]
     Drive(DriveArgs),
 }
@@ -156,8 +157,12 @@ pub(crate) enum Errand {
     /// Give the DaemonSet a new image; moves no pod until the first step
     SetImage(SetImageArgs),
     /// Change how many nodes may be updated
+    ///
+    /// The next step is refused where it would move nothing: the selector's nodes are all updated, or what is left is down.
     Step(StepArgs),
     /// Restrict the rollout to nodes that match a label selector
+    ///
+    /// Says how many nodes it frees at once, and asks where it frees any.
     Select(SelectArgs),
     /// Change budgets and gates of a rollout, also while it runs
     #[command(visible_alias = "set", after_help = TUNE_EXAMPLES)]
@@ -165,6 +170,8 @@ pub(crate) enum Errand {
     /// Start no more updates; on a DaemonSet that its own controller rolls: the emergency brake
     Pause(PauseArgs),
     /// Go on after a pause or a halt
+    ///
+    /// Past a halt it says which failures that accepts, and asks; where nobody can be asked, it needs `--yes`.
     Resume(ErrandArgs),
     /// Roll back to the revision before, or to a given one
     Undo(UndoArgs),
@@ -388,7 +395,8 @@ pub(crate) struct ReleaseArgs {
     /// The DaemonSet: `ds/NAME`, or just NAME
     #[arg(value_name = "ds/NAME")]
     pub(crate) name: DaemonSetName,
-    /// Release although nodes are not at the target: the controller then replaces the rest by itself
+    /// Release although the controller then replaces or removes pods by itself: those that are not at the target, and
+    /// serving ones on nodes that should not run them any more
     #[arg(long)]
     pub(crate) early: bool,
     #[command(flatten)]

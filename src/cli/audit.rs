@@ -7,13 +7,12 @@
 //! ```
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
 use std::sync::Arc;
 
 use super::args::{DaemonSetName, Global, LogArgs, LogTo, OutputFormat};
 use super::errand::CLOSE_WITHIN;
 use super::error::{CliError, Exit};
-use super::output::Output;
+use super::output::{Output, Streams};
 use crate::driver::audit::{self, AuditLog, Filter, Line};
 use crate::driver::{Clock, Rollout};
 use crate::engine::event::{Permission, Right};
@@ -75,19 +74,18 @@ pub(crate) struct Warnings(BTreeSet<Str>);
 impl Warnings {
     /// Closes the rollout, and says what could not be told of it. A lease that could not be given back in time runs out by
     /// itself.
-    pub(crate) async fn close(&mut self, rollout: Rollout) {
+    pub(crate) async fn close(&mut self, rollout: Rollout, streams: &Streams) {
         let last = rollout.snapshots.clone();
         let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.close()).await;
         let last: Arc<Snapshot> = last.borrow().clone();
-        self.say(&last);
+        self.say(&last, streams);
     }
 
     /// Says what could not be told so far.
-    pub(crate) fn say(&mut self, snapshot: &Snapshot) {
+    pub(crate) fn say(&mut self, snapshot: &Snapshot, streams: &Streams) {
         for complaint in &snapshot.unaudited {
             if self.0.insert(complaint.clone()) {
-                // Nowhere is left to complain about a closed standard error.
-                let _ = writeln!(io::stderr().lock(), "Warning: {complaint}");
+                streams.complain(&format!("Warning: {complaint}"));
             }
         }
     }

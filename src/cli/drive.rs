@@ -6,23 +6,23 @@
 //!                                ├─ halted                                   4
 //!                                ├─ lease taken over, or not free            7
 //!                                ├─ --timeout, or handed back early          3
+//!                                ├─ its output is stuck: stop driving        1
 //!                                └─ SIGINT, SIGTERM, SIGHUP: stand down      130, 143
 //! ```
 //!
 //! Edits are settled by an errand, before a driver is opened at all: nothing can move under half of what was said.
-//! Whatever the end, we stand down before we leave; if that fails too, the lease runs out and nothing was lost.
+//! Whatever the end, we stand down before we leave; if that fails too, the lease runs out and nothing was lost. Output is
+//! never waited for where something is driven; one that is stuck is waited for only once nothing is any more.
 
 use std::sync::Arc;
-use std::time::Duration;
-
-use tokio::signal::unix::{SignalKind, signal};
+use std::time::{Duration, Instant};
 
 use super::args::{ContainerImage, DriveArgs, OutputFormat, Until, by_container};
 use super::audit::Warnings;
 use super::errand::{self, CLOSE_WITHIN, Consent};
 use super::error::{CliError, Exit, Kind};
 use super::load::{self, Place};
-use super::output::Output;
+use super::output::{Output, Streams};
 use super::status::{deleted, out_of_time, standing, tell};
 use super::story::{Change, Story, Topic};
 use crate::driver::{Rollout, Session};
@@ -30,8 +30,12 @@ use crate::engine::Role;
 use crate::engine::command::{Command, Step, Takeover};
 use crate::engine::record::Finish;
 use crate::engine::snapshot::{Alarm, DriverView, NodeState, Phase, Presence, Snapshot};
+use crate::engine::time::Humane;
 use crate::engine::tuning::Tuning;
+use crate::process::signals::{self, Listener};
 
+/// How long standing down may take after a signal: the process is ended after [`signals::LEAVE_WITHIN`].
+const LEAVE_WITHIN: Duration = Duration::from_secs(4);
 /// How long a complete view may take; a driver may be started before its cluster's link is up.
 const LOAD_WITHIN: Duration = Duration::from_secs(120);
 
@@ -43,25 +47,58 @@ pub(crate) async fn run(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let mut interrupted = Interrupts::listen()?;
-    let mut drive =
-        Drive { session, namespace, args, output, open: None, story: Story::default(), warnings: Warnings::default() };
+    let streams = output.streams();
+    let mut drive = Drive {
+        session,
+        namespace,
+        args,
+        output,
+        streams: streams.clone(),
+        open: None,
+        story: Story::default(),
+        warnings: Warnings::default(),
+    };
     let end = tokio::select! {
-        end = drive.whole() => end,
-        exit = interrupted.next() => Ok(exit),
-        late = patience(args.timeout) => Err(late),
+        biased;
+        exit = interrupted.next() => End::Signal(exit),
+        since = streams.stuck() => End::Stuck(since),
+        error = streams.failed() => End::Itself(Err(error.into())),
+        end = drive.whole() => End::Itself(end),
+        late = patience(args.timeout) => End::Late(late),
     };
     let end = match end {
-        Ok(exit @ (Exit::Interrupted | Exit::Terminated)) => {
-            drive.say(Topic::Command, format!("{}: standing down", exit.word())).map(|()| exit)
-        }
-        Err(late) if late.code() == Exit::Incomplete.code() => Err(drive.out_of_time(late)),
+        End::Late(late) => End::Itself(Err(drive.out_of_time(late))),
         end => end,
     };
-    tokio::select! {
-        () = drive.stand_down() => end,
-        // Asked twice, we leave at once; the lease runs out by itself.
-        exit = interrupted.next() => Ok(exit),
+    match end {
+        End::Itself(end) => {
+            tokio::select! {
+                () = drive.stand_down() => end,
+                // Told to end meanwhile, we leave; the lease runs out by itself.
+                exit = interrupted.next() => Ok(exit),
+            }
+        }
+        End::Signal(exit) => {
+            let said = drive.say(Topic::Command, format!("{}: standing down", exit.word()));
+            // Whoever asks twice is not waited for at all: the process is ended then.
+            let _ = tokio::time::timeout(LEAVE_WITHIN, drive.stand_down()).await;
+            said.map(|()| exit)
+        }
+        End::Stuck(since) => drive.stuck(since, &mut interrupted).await,
+        End::Late(late) => Err(late),
     }
+}
+
+/// How a drive comes to its end.
+enum End {
+    /// By itself, or because nobody is there to be told.
+    Itself(Result<Exit, CliError>),
+    /// Because there is no more time.
+    Late(CliError),
+    /// By a signal.
+    Signal(Exit),
+    /// Because its output takes nothing any more, since then.
+    Stuck(Instant),
 }
 
 impl Exit {
@@ -89,6 +126,7 @@ struct Drive<'a> {
     namespace: &'a str,
     args: &'a DriveArgs,
     output: &'a mut Output,
+    streams: Streams,
     /// What is open now, to be stood down whatever happens.
     open: Option<Rollout>,
     story: Story,
@@ -160,20 +198,43 @@ impl Drive<'_> {
     /// Closes what is open.
     async fn close(&mut self) {
         if let Some(rollout) = self.open.take() {
-            self.warnings.close(rollout).await;
+            self.warnings.close(rollout, &self.streams).await;
         }
     }
 
     /// Gives the lease back, tells what that changed, and closes.
     async fn stand_down(&mut self) {
+        self.give_up(Command::StandDown).await;
+    }
+
+    async fn give_up(&mut self, command: Command) {
         if let Some(rollout) = self.open.clone()
             && matches!(rollout.snapshot().driver, DriverView::You { .. } | DriverView::Waiting { .. })
         {
             // Refused or failed, there is nothing more that we could do: the lease runs out.
-            let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.command(Command::StandDown)).await;
+            let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.command(command)).await;
             let _ = self.tell(&rollout.snapshot());
         }
         self.close().await;
+    }
+
+    /// Stops driving, as nobody can be thought to look; then waits until somebody does, and says what happened.
+    async fn stuck(&mut self, since: Instant, interrupted: &mut Interrupts) -> Result<Exit, CliError> {
+        let drove =
+            self.open.as_ref().is_some_and(|rollout| matches!(rollout.snapshot().driver, DriverView::You { .. }));
+        let why = "nobody took its output".to_owned();
+        self.give_up(Command::StopDriving { why }).await;
+        let streams = self.streams.clone();
+        tokio::select! {
+            () = streams.drained() => {}
+            exit = interrupted.next() => return Ok(exit),
+        }
+        let stood = Humane(since.elapsed());
+        let then = if drove { ": driving was stopped, and nothing was started since" } else { "" };
+        let said = format!("nobody took the output for {stood}{then}");
+        self.say(Topic::Command, said.clone())?;
+        let error = CliError::failed(said);
+        Err(error.hinted("`rolldeck status` says where it stands; the same command line carries on"))
     }
 
     fn out_of_time(&self, late: CliError) -> CliError {
@@ -191,8 +252,25 @@ impl Drive<'_> {
             errand::show(&preview, self.output)?;
         }
         errand::confirm(&preview, &rollout.snapshot(), consent).await?;
-        let settled = rollout.command(command).await?;
+        let settled = self.telling(rollout, rollout.command(command)).await??;
         self.say(Topic::Command, settled)
+    }
+
+    /// Tells changes while something is waited for: it may take as long as a controller does not follow.
+    async fn telling<T>(&mut self, rollout: &Rollout, waiting: impl Future<Output = T>) -> Result<T, CliError> {
+        let mut snapshots = rollout.snapshots.clone();
+        let mut waiting = std::pin::pin!(waiting);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut waiting => return Ok(done),
+                changed = snapshots.changed() => {
+                    changed.map_err(|_gone| CliError::failed("the driver has stopped"))?;
+                    let snapshot = snapshots.borrow_and_update().clone();
+                    self.tell(&snapshot)?;
+                }
+            }
+        }
     }
 
     /// Tells changes until it is over.
@@ -200,6 +278,8 @@ impl Drive<'_> {
         let mut snapshots = rollout.snapshots.clone();
         let mut course = Course::new(self.args.until);
         loop {
+            // What changes while the output is slow is told in one.
+            self.streams.room().await;
             let snapshot = snapshots.borrow_and_update().clone();
             self.tell(&snapshot)?;
             if let Some(end) = course.end(&snapshot) {
@@ -210,7 +290,7 @@ impl Drive<'_> {
     }
 
     fn tell(&mut self, snapshot: &Arc<Snapshot>) -> Result<(), CliError> {
-        self.warnings.say(snapshot);
+        self.warnings.say(snapshot, &self.streams);
         Ok(tell(&mut self.story, snapshot, self.output)?)
     }
 
@@ -327,28 +407,17 @@ fn taken_over(holder: &str) -> CliError {
 }
 
 /// The signals that end what goes on by itself.
-pub(crate) struct Interrupts {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-    hangup: tokio::signal::unix::Signal,
-}
+#[derive(Clone, Debug)]
+pub(crate) struct Interrupts(Listener);
 
 impl Interrupts {
     pub(crate) fn listen() -> Result<Self, CliError> {
-        let listen = |kind| signal(kind).map_err(|error| CliError::failed(format!("listening for signals: {error}")));
-        Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-            hangup: listen(SignalKind::hangup())?,
-        })
+        let listening = signals::listen();
+        listening.map(Self).map_err(|error| CliError::failed(format!("listening for signals: {error}")))
     }
 
-    /// Waits for the next of them.
+    /// Waits for the first of them. The second ends the process by itself.
     pub(crate) async fn next(&mut self) -> Exit {
-        tokio::select! {
-            _ = self.interrupt.recv() => Exit::Interrupted,
-            _ = self.hangup.recv() => Exit::Interrupted,
-            _ = self.terminate.recv() => Exit::Terminated,
-        }
+        self.0.ended().await.into()
     }
 }

@@ -13,9 +13,11 @@ use super::error::{CliError, Exit, Kind};
 use super::json::{self, PreviewLines, TypeMeta};
 use super::load::{self, Place};
 use super::output::Output;
+use super::way_out::verb;
 use crate::driver::{Rollout, Session};
 use crate::engine::Role;
 use crate::engine::command::{Command, Danger, Preview};
+use crate::engine::guidance::{Guidance, Remedy};
 use crate::engine::snapshot::{DriverView, Phase, Snapshot};
 
 /// How long a driver gets to give its lease back before we leave without it; it then runs out by itself.
@@ -49,7 +51,7 @@ pub(crate) async fn run(
 ) -> Result<Exit, CliError> {
     let rollout = session.open(namespace, name, Role::Errand);
     let done = carry_out(session, namespace, &rollout, command, how, output).await;
-    Warnings::default().close(rollout).await;
+    Warnings::default().close(rollout, &output.streams()).await;
     done
 }
 
@@ -70,16 +72,33 @@ async fn carry_out(
     if how.dry_run {
         return report(&before, &preview, None, output);
     }
+    accept_failures(&command, &before, how.yes)?;
     confirm(&preview, &before, Consent::from_flag(how.yes)).await?;
     let settled = match tokio::time::timeout(how.timeout, rollout.command(command)).await {
         Ok(settled) => settled?,
         Err(_late) => {
-            let secs = how.timeout.as_secs();
-            return Err(CliError::new(Kind::TimedOut, format!("`{}` was not settled after {secs} s", preview.title))
-                .hinted("`rolldeck status` says whether it was done; `--timeout` waits longer"));
+            return Err(out_of_time(&rollout.snapshot(), &preview, how.timeout));
         }
     };
     report(&rollout.snapshot(), &preview, Some(&settled), output)
+}
+
+/// What is recorded is carried out later, by whoever drives; what is not may have been lost.
+fn out_of_time(snapshot: &Snapshot, preview: &Preview, timeout: Duration) -> CliError {
+    let secs = timeout.as_secs();
+    let driving = snapshot.driving();
+    let message = match &snapshot.asked {
+        Some(asked) => format!("{asked} is recorded, and not carried out yet after {secs} s ({driving})"),
+        None => {
+            let unsent = snapshot.not_sent().map(|unsent| {
+                let why = unsent.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+                format!("; the {} was not sent{why}", unsent.what)
+            });
+            format!("`{}` was not settled after {secs} s{}", preview.title, unsent.unwrap_or_default())
+        }
+    };
+    CliError::new(Kind::TimedOut, message)
+        .hinted("`rolldeck status` says whether it was done; `--timeout` waits longer")
 }
 
 /// Prints what a command would do.
@@ -135,10 +154,13 @@ fn advice(snapshot: &Snapshot) -> Vec<String> {
     let target = format!("-n {} ds/{}", snapshot.namespace, snapshot.name);
     let mut lines = Vec::new();
     match &snapshot.phase {
-        Phase::Held if snapshot.has_change() && snapshot.nodes.iter().all(|node| node.rank.is_none()) => {
-            lines.push(format!("Nothing moves until the next step: `rolldeck step {target}`."));
+        Phase::Held | Phase::Paused(_) => {
+            if let Some(Guidance { waits, remedies }) = snapshot.guidance() {
+                let first = remedies.iter().find(|remedy| **remedy != Remedy::Drive);
+                let remedy = first.map(|remedy| format!("; `rolldeck {} {target}` {remedy}", verb(*remedy)));
+                lines.push(format!("{waits}{}.", remedy.unwrap_or_default()));
+            }
         }
-        Phase::Paused(_) => lines.push(format!("`rolldeck resume {target}` goes on.")),
         _ => lines.extend(way_out(snapshot)),
     }
     let under_way = matches!(snapshot.phase, Phase::Preparing | Phase::Held | Phase::Running | Phase::Releasing);
@@ -167,10 +189,26 @@ pub(crate) fn way_out(snapshot: &Snapshot) -> Option<String> {
     ))
 }
 
+/// Going on past a halt is not taken as meant where there is nobody to ask: whoever resumes after a pause may not know
+/// that it halted meanwhile.
+fn accept_failures(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<(), CliError> {
+    let halted = snapshot.phase == Phase::Halted && *command.deed() == Command::Resume;
+    if !halted || yes || somebody_to_ask() {
+        return Ok(());
+    }
+    let why = snapshot.halt.as_ref().map(|halt| halt.why.to_string()).unwrap_or_default();
+    let refused =
+        format!("this accepts the failures that halted it ({why}), and there is nobody to ask; nothing was changed");
+    Err(CliError::new(Kind::Refused, refused).hinted("`--yes` says that it is meant"))
+}
+
+fn somebody_to_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
 /// Whether an operator is asked before this is done.
 pub(crate) fn asks(preview: &Preview, consent: Consent) -> bool {
-    let somebody = io::stdin().is_terminal() && io::stderr().is_terminal();
-    consent == Consent::Ask && preview.danger >= Danger::Serious && somebody
+    consent == Consent::Ask && preview.danger >= Danger::Serious && somebody_to_ask()
 }
 
 /// Asks in proportion to what can break: not at all within the budget, `y` for a new template or a roll back, the

@@ -9,8 +9,10 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use super::output::Streams;
 use crate::driver::{AccessError, CommandError};
 use crate::engine::command::Refusal;
+use crate::process::signals::Ending;
 
 /// Why a command did not come to its end.
 #[derive(Debug)]
@@ -18,6 +20,8 @@ pub struct CliError {
     kind: Kind,
     message: String,
     hints: Vec<String>,
+    /// It was said on standard error already.
+    reported: bool,
 }
 
 /// Kinds of failure, by what a script would do about them.
@@ -70,6 +74,15 @@ impl Exit {
     }
 }
 
+impl From<Ending> for Exit {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Terminate => Self::Terminated,
+            Ending::Hangup | Ending::Interrupt => Self::Interrupted,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit.code())
@@ -78,7 +91,7 @@ impl From<Exit> for ExitCode {
 
 impl CliError {
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hints: Vec::new() }
+        Self { kind, message: message.into(), hints: Vec::new(), reported: false }
     }
 
     /// It went wrong: what was attempted, on what, and what was said.
@@ -111,18 +124,16 @@ impl CliError {
         }
     }
 
-    /// Says it on standard error, and gives the exit code.
-    pub fn exit(&self) -> ExitCode {
-        self.report();
+    /// Says it on standard error, unless it was said already, and gives the exit code.
+    pub fn exit(mut self) -> ExitCode {
+        self.report(&Streams::default());
         self.code().into()
     }
 
-    /// Says it on standard error, unless there is nobody to be told.
-    fn report(&self) {
-        use io::Write;
-        if self.kind != Kind::BrokenPipe {
-            // Nowhere is left to complain about a closed standard error.
-            let _ = writeln!(io::stderr().lock(), "{self}");
+    /// Says it on standard error, once, unless there is nobody to be told.
+    pub(crate) fn report(&mut self, streams: &Streams) {
+        if self.kind != Kind::BrokenPipe && !std::mem::replace(&mut self.reported, true) {
+            streams.complain(&self.to_string());
         }
     }
 }
@@ -147,7 +158,7 @@ impl From<io::Error> for CliError {
 
 impl From<AccessError> for CliError {
     fn from(AccessError { message, hints }: AccessError) -> Self {
-        Self { kind: Kind::Failed, message, hints }
+        Self { kind: Kind::Failed, message, hints, reported: false }
     }
 }
 
@@ -168,6 +179,7 @@ impl From<CommandError> for CliError {
     fn from(error: CommandError) -> Self {
         match error {
             CommandError::Refused(refusal) => refusal.into(),
+            CommandError::NotAdmitted(why) => Self::new(Kind::Refused, why),
             CommandError::Failed(why) => Self::failed(why),
             CommandError::Stopped => Self::failed(error.to_string()),
         }
@@ -187,6 +199,7 @@ mod tests {
             (Refusal::NotNow("it is paused".to_owned()).into(), 6),
             (Refusal::DrivenBy { holder: "ops@bastion".into() }.into(), 7),
             (CommandError::Failed("patching: 500".to_owned()).into(), 1),
+            (CommandError::NotAdmitted("denied by policy".to_owned()).into(), 6),
             (CliError::new(Kind::NotFound, "gone"), 5),
             (CliError::new(Kind::TimedOut, "late"), 3),
             (io::Error::from(io::ErrorKind::BrokenPipe).into(), 141),

@@ -21,11 +21,14 @@ use crate::engine::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::happening::{Happening, Tone};
 use crate::engine::ownership::{Keeper, Returns};
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{Budgets, Finish, Gates, Halt, OnFlip, Paused};
+use crate::engine::record::{Budgets, DriverStopped, Finish, Gates, Halt, OnFlip, Paused};
 use crate::engine::snapshot::{
-    Alarm, Blame, BudgetView, Counts, DriverView, NodeView, Phase, RevisionView, Snapshot, WatchView, Why,
+    Alarm, Blame, BudgetView, Counts, DriverView, NoStep, NodeView, Phase, RestartsView, RevisionView, Snapshot,
+    StepAhead, SuspectView, Wait, WatchView, Why,
 };
+use crate::engine::suspects::Comparison;
 use crate::engine::time::Timestamp;
+use crate::engine::unsent::Unsent;
 
 /// The version of these shapes.
 pub(crate) const API_VERSION: &str = "rolldeck.io/v1";
@@ -56,12 +59,21 @@ pub(crate) struct Status<'a> {
     name: &'a str,
     /// `idle`, `held`, `running`, `paused`, `halted`, `complete`, …
     phase: String,
+    /// A change of the template that is asked for and not made yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     paused: Option<&'a Paused>,
     #[serde(skip_serializing_if = "Option::is_none")]
     halt: Option<&'a Halt>,
+    /// By site where an updated node went down lately: how updated nodes and others compare.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    comparisons: Vec<Compared<'a>>,
     started_at: Option<Timestamp>,
     strategy: &'static str,
+    /// `maxSurge` as its owner wrote it, where it surges.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_surge: Option<IntOrPercent>,
     adopted: bool,
     original_strategy: Option<&'a str>,
     managed_by: Vec<ManagedBy<'a>>,
@@ -76,9 +88,26 @@ pub(crate) struct Status<'a> {
     on_flip: OnFlip,
     finish: Finish,
     plan: Plan<'a>,
+    /// What stands in the way of the whole rollout, in words; absent where it moves or is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocker: Option<String>,
     alarms: Vec<AlarmLine>,
+    /// What was asked for by this process, or decided by it, and has not reached the cluster.
+    unsent: &'a [Unsent],
+    /// Why the last driver stopped by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver_stopped: Option<&'a DriverStopped>,
     watches: Vec<Watch<'a>>,
     clocks: Clocks<'a>,
+    /// How long the API server takes to answer; absent until it is measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_round_trip_millis: Option<u128>,
+    /// How long a pause from elsewhere takes to bite; absent where this process does not drive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pause_bites_within_millis: Option<u128>,
+    /// What is next in line, or was asked for, waits for; absent where nothing does, or not for long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits: Option<Waits<'a>>,
     /// What happened lately, oldest first: here, and what other consoles told.
     timeline: Vec<TimelineLine<'a>>,
     /// What of the audit trail is not written, and why.
@@ -109,13 +138,16 @@ impl<'a> Status<'a> {
             namespace: &snapshot.namespace,
             name: &snapshot.name,
             phase: snapshot.phase.to_string(),
+            asked: snapshot.asked.as_deref(),
             paused: match &snapshot.phase {
                 Phase::Paused(paused) => Some(paused),
                 _ => None,
             },
             halt: snapshot.halt.as_ref(),
+            comparisons: snapshot.comparisons.iter().map(Compared::new).collect(),
             started_at: snapshot.started_at,
             strategy: strategy(snapshot.strategy),
+            max_surge: snapshot.surge,
             adopted: snapshot.adopted,
             original_strategy: snapshot.original_strategy.as_deref(),
             managed_by: snapshot.keepers.iter().map(ManagedBy::new).collect(),
@@ -130,14 +162,35 @@ impl<'a> Status<'a> {
             on_flip: snapshot.on_flip,
             finish: snapshot.finish,
             plan: Plan::new(snapshot),
+            blocker: snapshot.guidance().map(|guidance| guidance.waits),
             alarms: snapshot.alarms.iter().map(AlarmLine::new).collect(),
+            unsent: &snapshot.unsent,
+            driver_stopped: snapshot.driver_stopped.as_ref(),
             watches: snapshot.watches.iter().map(Watch::new).collect(),
             clocks: Clocks::new(snapshot),
+            api_round_trip_millis: snapshot.distance.round_trip.map(|span| span.as_millis()),
+            pause_bites_within_millis: snapshot.distance.pause_within.map(|span| span.as_millis()),
+            waits: snapshot.waits.as_ref().map(Waits::new),
             timeline: snapshot.timeline.iter().map(TimelineLine::new).collect(),
             unaudited: unwritten(snapshot),
             next: ways_out(context, snapshot),
             nodes,
         }
+    }
+}
+
+/// A wait: `for` is `lease`, `proof`, `record`, `answer`, `seen`, `lost`, `rate`, `retry`, `watch` or `handover`, with what
+/// belongs to it (`since`, `until`, …); `text` is the line that the console shows.
+#[derive(Serialize)]
+struct Waits<'a> {
+    #[serde(flatten)]
+    wait: &'a Wait,
+    text: String,
+}
+
+impl<'a> Waits<'a> {
+    fn new(wait: &'a Wait) -> Self {
+        Self { wait, text: wait.to_string() }
     }
 }
 
@@ -287,6 +340,8 @@ struct Plan<'a> {
     allowed: u32,
     selector: Option<String>,
     selected: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_step: Option<NextStep>,
 }
 
 impl<'a> Plan<'a> {
@@ -300,6 +355,33 @@ impl<'a> Plan<'a> {
             allowed: plan.allowed,
             selector: plan.selector.as_ref().map(ToString::to_string),
             selected: plan.selected,
+            next_step: plan.next.as_ref().map(NextStep::new),
+        }
+    }
+}
+
+/// The next step: what it allows in total and how many nodes may go at once by it, or why there is none.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NextStep {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<IntOrPercent>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed: Option<u32>,
+    /// Absent while the new revision is not settled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frees: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
+}
+
+impl NextStep {
+    fn new(next: &Result<StepAhead, NoStep>) -> Self {
+        match next {
+            Ok(ahead) => {
+                Self { step: Some(ahead.step), allowed: Some(ahead.allowed), frees: ahead.frees, refused: None }
+            }
+            Err(none) => Self { step: None, allowed: None, frees: None, refused: Some(none.to_string()) },
         }
     }
 }
@@ -322,11 +404,19 @@ impl AlarmLine {
             Alarm::StrategyFlipped { .. } => "strategyFlipped",
             Alarm::Rebraked { .. } => "rebraked",
             Alarm::TemplateChanged { .. } => "templateChanged",
+            Alarm::TargetUncertain { .. } => "targetUncertain",
             Alarm::BudgetUsedUp { .. } => "budgetUsedUp",
+            Alarm::DeletionRefused { .. } => "deletionRefused",
+            Alarm::ControllerIdle { .. } => "controllerIdle",
+            Alarm::SiteOutage(_) => "siteOutage",
+            Alarm::ReleaseWaits { .. } => "releaseWaits",
             Alarm::Halted { .. } => "halted",
             Alarm::Blind { .. } => "blind",
+            Alarm::TooFar { .. } => "tooFar",
             Alarm::WriteFailing { .. } => "writeFailing",
             Alarm::RecordUnreadable { .. } => "recordUnreadable",
+            Alarm::ForeignRecord => "foreignRecord",
+            Alarm::BeingDeleted => "beingDeleted",
         };
         Self { kind, text: alarm.to_string(), holding: alarm.holding().map(str::to_owned) }
     }
@@ -410,6 +500,17 @@ pub(crate) struct Node<'a> {
     pod: Option<&'a str>,
     pod_created_at: Option<Timestamp>,
     restarts: u32,
+    /// The restarts that it is watched for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    restarted: Option<RestartsView>,
+    /// How it stands, if it went down after its update.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suspect: Option<Suspect>,
+    /// Why the node should not run the pod, where it should not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ineligible: Option<String>,
+    /// Whether its pod is Ready on a Ready node.
+    serves: bool,
     selected: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     clock_skew_millis: Option<i64>,
@@ -435,10 +536,49 @@ impl<'a> Node<'a> {
             pod: node.pod.as_deref(),
             pod_created_at: node.pod_created_at,
             restarts: node.restarts,
+            restarted: node.restarted,
+            suspect: node.suspect.map(|suspect| Suspect::new(suspect, at)),
+            ineligible: node.ineligible.as_ref().map(ToString::to_string),
+            serves: node.serves,
             selected: node.selected,
             clock_skew_millis: node.clock_skew_millis,
             uncounted_until: node.uncounted_until,
         }
+    }
+}
+
+/// How nodes that went down compare, counted and in words.
+#[derive(Serialize)]
+struct Compared<'a> {
+    #[serde(flatten)]
+    counts: &'a Comparison,
+    text: String,
+}
+
+impl<'a> Compared<'a> {
+    fn new(counts: &'a Comparison) -> Self {
+        Self { counts, text: counts.to_string() }
+    }
+}
+
+/// A node that went down after its update: `state` is `waits` (it counts as failed from `until` on), `siteOutage` or
+/// `failed`.
+#[derive(Serialize)]
+struct Suspect {
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<Timestamp>,
+    text: String,
+}
+
+impl Suspect {
+    fn new(suspect: SuspectView, at: Timestamp) -> Self {
+        let (state, until) = match suspect {
+            SuspectView::Waits { until } => ("waits", Some(until)),
+            SuspectView::Outage => ("siteOutage", None),
+            SuspectView::Stays | SuspectView::Again | SuspectView::Compared => ("failed", None),
+        };
+        Self { state, until, text: suspect.words(at).to_string() }
     }
 }
 
@@ -540,6 +680,7 @@ struct FleetItem<'a> {
     ready: u32,
     updated: u32,
     available: u32,
+    misscheduled: u32,
     strategy: &'a str,
     state: String,
     driven_by: String,
@@ -547,7 +688,7 @@ struct FleetItem<'a> {
 
 impl<'a> FleetItem<'a> {
     fn new(row: &'a FleetRow) -> Self {
-        let DaemonSetCounters { desired, current, ready, updated, available, .. } = row.counters;
+        let DaemonSetCounters { desired, current, ready, updated, available, misscheduled } = row.counters;
         Self {
             namespace: &row.namespace,
             name: &row.name,
@@ -556,6 +697,7 @@ impl<'a> FleetItem<'a> {
             ready,
             updated,
             available,
+            misscheduled,
             strategy: &row.strategy,
             state: row.state.to_string(),
             driven_by: row.driven_by.to_string(),

@@ -1,18 +1,98 @@
-//! Where answers go: standard output, as text or JSON, in Unicode or ASCII.
+//! Where answers go: standard output, as text or JSON, in Unicode or ASCII. What goes wrong beside it: standard error.
+//!
+//! Neither is waited for: a writer of its own writes each. Who tells on and on waits for [`Output::room`] in between.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::time::Instant;
 
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
 use super::args::OutputFormat;
+use crate::process::output::Writer;
 
 /// Where answers go.
 pub(crate) struct Output {
     to: Box<dyn Write + Send>,
+    streams: Streams,
     format: OutputFormat,
     letters: Letters,
+}
+
+/// The streams of this process, written without waiting; none where answers go elsewhere, as in tests.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Streams {
+    answers: Option<Writer>,
+    complaints: Option<Writer>,
+}
+
+impl Streams {
+    /// Waits until there is room for more, or nobody reads any more.
+    pub(crate) async fn room(&self) {
+        if let Some(answers) = &self.answers {
+            answers.room().await;
+        }
+    }
+
+    /// Waits until either takes nothing for so long that nobody can be thought to look; returns since when.
+    pub(crate) async fn stuck(&self) -> Instant {
+        tokio::select! {
+            since = stuck(self.answers.as_ref()) => since,
+            since = stuck(self.complaints.as_ref()) => since,
+        }
+    }
+
+    /// Waits until all is written, or nobody reads any more.
+    pub(crate) async fn drained(&self) {
+        for writer in [&self.answers, &self.complaints].into_iter().flatten() {
+            writer.drained().await;
+        }
+    }
+
+    /// Waits until nobody reads the answers any more.
+    pub(crate) async fn failed(&self) -> io::Error {
+        if let Some(answers) = &self.answers {
+            answers.failed().await;
+            if let Some(error) = answers.failure() {
+                return error;
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// Why nobody reads the answers any more.
+    pub(crate) fn failure(&self) -> Option<io::Error> {
+        self.answers.as_ref().and_then(Writer::failure)
+    }
+
+    /// Says `line` on standard error.
+    pub(crate) fn complain(&self, line: &str) {
+        match &self.complaints {
+            // Nowhere is left to complain about a closed standard error.
+            Some(complaints) => drop(complaints.send(format!("{line}\n").into_bytes())),
+            None => drop(writeln!(io::stderr().lock(), "{line}")),
+        }
+    }
+}
+
+async fn stuck(writer: Option<&Writer>) -> Instant {
+    match writer {
+        Some(writer) => writer.stuck().await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.send(bytes.to_vec())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Which characters the reader's terminal has.
@@ -25,13 +105,24 @@ pub(crate) enum Letters {
 }
 
 impl Output {
-    /// Standard output.
-    pub(crate) fn stdout(format: OutputFormat, letters: Letters) -> Self {
-        Self::to(Box::new(io::stdout()), format, letters)
+    /// Standard output, and standard error beside it.
+    ///
+    /// # Errors
+    /// When there is no thread or no file descriptor to be had.
+    pub(crate) fn stdout(format: OutputFormat, letters: Letters) -> io::Result<Self> {
+        let answers = Writer::start(io::stdout().as_fd().try_clone_to_owned()?)?;
+        let complaints = Writer::start(io::stderr().as_fd().try_clone_to_owned()?)?;
+        let streams = Streams { answers: Some(answers.clone()), complaints: Some(complaints) };
+        Ok(Self { streams, ..Self::to(Box::new(answers), format, letters) })
     }
 
     pub(crate) fn to(to: Box<dyn Write + Send>, format: OutputFormat, letters: Letters) -> Self {
-        Self { to, format, letters }
+        Self { to, streams: Streams::default(), format, letters }
+    }
+
+    /// The streams behind it.
+    pub(crate) fn streams(&self) -> Streams {
+        self.streams.clone()
     }
 
     pub(crate) fn format(&self) -> OutputFormat {
@@ -40,16 +131,16 @@ impl Output {
 
     /// Writes one line of text, at once.
     pub(crate) fn line(&mut self, line: impl AsRef<str>) -> io::Result<()> {
-        let line = line.as_ref();
-        writeln!(self.to, "{}", printable(line, self.letters))?;
-        self.to.flush()
+        let mut line = printable(line.as_ref(), self.letters).into_owned();
+        line.push('\n');
+        self.raw(line.as_bytes())
     }
 
     /// Writes one JSON object: on one line, so that a stream of them is JSON lines.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
-        serde_json::to_writer(&mut self.to, value)?;
-        self.to.write_all(b"\n")?;
-        self.to.flush()
+        let mut line = serde_json::to_vec(value)?;
+        line.push(b'\n');
+        self.raw(&line)
     }
 
     /// Writes what is not for people's eyes as it is.

@@ -26,7 +26,9 @@ use super::way_out::{ways_out, whole};
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::Role;
 use crate::engine::event::{WatchHealth, Watched};
-use crate::engine::snapshot::{DriverView, NodeState, NodeView, Phase, Presence, RevisionView, Snapshot, Why};
+use crate::engine::snapshot::{
+    DriverView, NodeState, NodeView, Phase, Presence, RevisionView, Snapshot, SuspectView, Why,
+};
 use crate::engine::time::{Humane, Timestamp};
 
 /// How long a look may take when nothing else is said.
@@ -85,24 +87,18 @@ async fn with_events(rollout: &Rollout, snapshot: Arc<Snapshot>) -> Arc<Snapshot
 
 /// Says that a rollout was not over in time.
 pub(crate) fn out_of_time(snapshot: &Snapshot, patience: Duration) -> CliError {
-    let counts = snapshot.counts;
-    CliError::new(
-        Kind::TimedOut,
-        format!(
-            "not over after {} s: {}, {} of {} updated",
-            patience.as_secs(),
-            snapshot.doing(),
-            counts.updated,
-            counts.nodes
-        ),
-    )
+    let (doing, progress) = (snapshot.doing(), snapshot.progress());
+    CliError::new(Kind::TimedOut, format!("not over after {} s: {doing}, {progress}", patience.as_secs()))
 }
 
 /// Follows a rollout until it is over: complete, halted, or the DaemonSet gone.
 async fn follow(rollout: &Rollout, output: &mut Output) -> Result<Exit, CliError> {
     let mut snapshots = rollout.snapshots.clone();
     let mut story = Story::default();
+    let streams = output.streams();
     loop {
+        // What changes while the output is slow is told in one.
+        streams.room().await;
         let snapshot = snapshots.borrow_and_update().clone();
         tell(&mut story, &snapshot, output)?;
         if snapshot.daemonset == Presence::Absent {
@@ -139,20 +135,16 @@ pub(crate) fn standing(snapshot: &Snapshot) -> Exit {
     match snapshot.phase {
         Phase::Halted => Exit::Halted,
         _ if counts.failed > 0 => Exit::Halted,
-        Phase::Idle | Phase::Complete => Exit::Done,
+        Phase::Complete => Exit::Done,
+        Phase::Idle if counts.available == counts.nodes => Exit::Done,
         Phase::Native if counts.updated == counts.nodes => Exit::Done,
         _ => Exit::Incomplete,
     }
 }
 
 fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
-    let Snapshot { namespace, name, counts, budget, .. } = snapshot;
-    let mut lines = vec![format!(
-        "{namespace}/{name} on {context}: {}, {} of {} updated",
-        snapshot.doing(),
-        counts.updated,
-        counts.nodes
-    )];
+    let Snapshot { namespace, name, budget, .. } = snapshot;
+    let mut lines = vec![format!("{namespace}/{name} on {context}: {}, {}", snapshot.doing(), snapshot.progress())];
     let mut say = |label: &str, text: String| lines.push(format!("  {label:<8} {text}"));
     for alarm in &snapshot.alarms {
         say("ALARM", alarm.to_string());
@@ -160,9 +152,18 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     say("change", format!("{}, {}", snapshot.change(), snapshot.numbers()));
     say("driver", driver_line(context, snapshot));
     say("budget", format!("{budget}, pulling {} of {}", budget.pulling, budget.max_pulling));
+    for compared in &snapshot.comparisons {
+        say("suspects", compared.to_string());
+    }
+    if let Some(wait) = &snapshot.waits {
+        say("waits", snapshot.waiting(wait).to_string());
+    }
     if snapshot.started_at.is_some() {
         say("plan", snapshot.plan.to_string());
         say("gates", snapshot.gating().to_string());
+    }
+    if let Some(guidance) = snapshot.guidance().filter(|_| !matches!(snapshot.phase, Phase::Paused(_))) {
+        say("waits", guidance.waits);
     }
     if let Some(original) = &snapshot.original_strategy {
         say("strategy", format!("OnDelete (ours), was {original}"));
@@ -174,6 +175,9 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
         }
     }
     say("view", snapshot.freshness().to_string());
+    if snapshot.distance.round_trip.is_some() {
+        say("API", snapshot.distance.to_string());
+    }
     if !snapshot.clocks().is_empty() {
         say("clocks", snapshot.clocks().to_string());
     }
@@ -186,7 +190,7 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     for unwritten in unwritten(snapshot) {
         say("audit", unwritten.to_string());
     }
-    for line in trouble(snapshot) {
+    for line in trouble(snapshot).into_iter().chain(misscheduled(snapshot)) {
         say(line.0, line.1);
     }
     for way in ways_out(context, snapshot) {
@@ -210,10 +214,12 @@ fn trouble(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
     let mut groups: BTreeMap<(NodeState, String), Vec<&NodeView>> = BTreeMap::new();
     for node in snapshot.nodes.iter() {
         let why = match (node.state, &node.cause, node.blame) {
-            (NodeState::NodeDown, _, Some(blame)) => blame.to_string(),
+            (NodeState::NodeDown, _, Some(blame)) => snapshot.budget.called(blame).to_owned(),
             (NodeState::Failed | NodeState::NodeDown, Some(cause), _) => cause.to_string(),
             (NodeState::Failed | NodeState::NodeDown, None, _) => "cause not known".to_owned(),
             (_, Some(cause), _) => cause.to_string(),
+            _ if node.restarted.is_some() => "restarted since its update".to_owned(),
+            _ if node.suspect.is_some_and(SuspectView::has_failed) => "went down after its update".to_owned(),
             _ => continue,
         };
         groups.entry((node.state, why)).or_default().push(node);
@@ -226,11 +232,27 @@ fn trouble(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
                 NodeState::NodeDown => "down",
                 _ => "trouble",
             };
-            let named = nodes.iter().take(NAMED).map(|node| &*node.name).collect::<Vec<_>>().join(" ");
-            let more = if nodes.len() > NAMED { " …" } else { "" };
-            (label, format!("{} {why}: {named}{more}", nodes.len()))
+            (label, format!("{} {why}: {}", nodes.len(), some_of(&nodes)))
         })
         .collect()
+}
+
+/// Pods on nodes that should not run them, by reason, a line each.
+fn misscheduled(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
+    let mut groups: BTreeMap<String, Vec<&NodeView>> = BTreeMap::new();
+    for node in snapshot.nodes.iter().filter(|node| node.state == NodeState::Ineligible && node.pod.is_some()) {
+        groups.entry(Why { node, at: snapshot.at }.to_string()).or_default().push(node);
+    }
+    let line = |(why, nodes): (String, Vec<&NodeView>)| {
+        ("unwanted", format!("{} not eligible, {why}: {}", nodes.len(), some_of(&nodes)))
+    };
+    groups.into_iter().map(line).collect()
+}
+
+/// The first few nodes by name.
+fn some_of(nodes: &[&NodeView]) -> String {
+    let named = nodes.iter().take(NAMED).map(|node| &*node.name).collect::<Vec<_>>().join(" ");
+    if nodes.len() > NAMED { format!("{named} …") } else { named }
 }
 
 fn node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {

@@ -154,7 +154,11 @@ impl Telling<'_> {
             self.view();
         }
         self.alarms(&[]);
-        let troubled = |node: &&NodeView| matches!(node.state, NodeState::Failed | NodeState::NodeDown);
+        let troubled = |node: &&NodeView| match node.state {
+            NodeState::Failed | NodeState::NodeDown => true,
+            NodeState::Creating => node.cause.is_some(),
+            _ => false,
+        };
         let nodes = self.snapshot.nodes.clone();
         self.nodes(nodes.iter().filter(troubled).map(|node| (None, node)).collect());
     }
@@ -165,7 +169,8 @@ impl Telling<'_> {
         if hash(last) != hash(snapshot) {
             self.target();
         }
-        if who(&last.driver) != who(&snapshot.driver) || last.strategy != snapshot.strategy {
+        let stopped = last.driver_stopped != snapshot.driver_stopped && snapshot.driver_stopped.is_some();
+        if who(&last.driver) != who(&snapshot.driver) || stopped || last.strategy != snapshot.strategy {
             self.driver();
         }
         let (was, is) = (&last.plan, &snapshot.plan);
@@ -184,7 +189,8 @@ impl Telling<'_> {
             self.view();
         }
         // Last, because it is what the lines above led to.
-        if last.phase != snapshot.phase || last.direction != snapshot.direction {
+        let late = |snapshot: &Snapshot| snapshot.not_sent().map(|unsent| unsent.what);
+        if last.phase != snapshot.phase || last.direction != snapshot.direction || late(last) != late(snapshot) {
             self.phase();
         }
     }
@@ -274,7 +280,9 @@ impl Telling<'_> {
     }
 
     fn node(&mut self, was: Option<NodeState>, node: &NodeView) {
-        let why = Why { node, at: self.snapshot.at }.to_string();
+        // That it has begun to wait says its state.
+        let node_only = NodeView { pod_wait: None, ..NodeView::clone(node) };
+        let why = Why { node: &node_only, at: self.snapshot.at }.to_string();
         let message = node.cause.as_ref().and_then(|cause| cause.message.as_deref());
         let counts = self.snapshot.counts;
         let text = match (node.state, why.as_str(), message) {

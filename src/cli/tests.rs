@@ -2,14 +2,19 @@
 
 mod script;
 
+use std::time::Duration;
+
 use insta::assert_snapshot;
 
 use super::error::Exit;
 use crate::engine::Str;
 use crate::engine::command::{Command, Danger, Refusal, Step, Takeover};
 use crate::engine::facts::StrategyKind;
+use crate::engine::labels::Selector;
 use crate::engine::record::{Halt, Paused};
-use crate::engine::snapshot::{Alarm, Counts, DriverView, NodeState, Phase, Presence};
+use crate::engine::snapshot::{
+    Alarm, Counts, DistanceView, DriverView, NoStep, NodeState, Phase, Presence, SelectionDone, Snapshot, Wait,
+};
 use script::{Script, at, cause, node, rollout};
 
 #[test]
@@ -79,7 +84,7 @@ async fn status_answers_the_four_questions() {
       driver   ops@bastion-2/4711 drives
       budget   down 2 of 2: 1 ours, 1 suspect + 3 not ours, pulling 2 of 2
       plan     step 2 of 3: 60 may be updated, partition 60
-      gates    halts at 1 failed: not available in 10m or more than 2 restarts; a flip is reported
+      gates    halts at 1 failed: not available in 10m, more than 2 restarts or its node down for 5m; a flip is reported
       strategy OnDelete (ours), was RollingUpdate 10%
       view     live
       failed   1 image not found: ipc-017
@@ -105,7 +110,12 @@ async fn status_tells_a_script_how_things_stand() {
     assert_eq!(standing(|_| {}).await, 3);
     assert_eq!(standing(|snapshot| snapshot.phase = Phase::Held).await, 3);
     assert_eq!(standing(|snapshot| snapshot.phase = Phase::Complete).await, 0);
-    assert_eq!(standing(|snapshot| snapshot.phase = Phase::Idle).await, 0);
+    let idle = |snapshot: &mut crate::engine::snapshot::Snapshot| {
+        snapshot.phase = Phase::Idle;
+        snapshot.counts.available = snapshot.counts.nodes;
+    };
+    assert_eq!(standing(idle).await, 0);
+    assert_eq!(standing(|snapshot| snapshot.phase = Phase::Idle).await, 3, "nodes are down");
     assert_eq!(standing(|snapshot| snapshot.phase = Phase::Halted).await, 4);
     assert_eq!(standing(|snapshot| snapshot.counts.failed = 1).await, 4);
     assert_eq!(standing(|snapshot| snapshot.daemonset = Presence::Absent).await, 5);
@@ -117,6 +127,28 @@ async fn json_has_the_words_of_the_console() {
     let script = Script::of(rollout());
     assert_snapshot!(script.json("status ds/agent --nodes -o json").await);
     assert_snapshot!(script.json("history ds/agent -o json").await);
+}
+
+#[tokio::test]
+async fn how_far_away_the_api_server_is_and_what_is_waited_for() {
+    let until = at(600) + Duration::from_millis(5_500);
+    let wait = Wait::Rate { per_sec: 20, waiting: 110, until };
+    let distance =
+        DistanceView { round_trip: Some(Duration::from_millis(620)), pause_within: Some(Duration::from_millis(2_300)) };
+    let script = Script::of(Snapshot { distance, waits: Some(wait), ..rollout() });
+    let text = script.run("status ds/agent").await.text;
+    let told: Vec<&str> = text.lines().filter(|line| line.contains("waits") || line.contains("API")).collect();
+    assert_snapshot!(told.join("\n"), @r#"
+      waits    rate: 20 deletions/s, 110 wait, 6s left
+      API      answers in 620 ms; a pause from elsewhere bites within 2.3 s
+    "#);
+    let status = script.json("status ds/agent -o json").await;
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert_eq!((&status["apiRoundTripMillis"], &status["pauseBitesWithinMillis"]), (&620.into(), &2_300.into()));
+    assert_eq!(
+        (&status["waits"]["for"], &status["waits"]["waiting"], &status["waits"]["text"]),
+        (&"rate".into(), &110.into(), &"rate: 20 deletions/s".into())
+    );
 }
 
 #[tokio::test]
@@ -222,7 +254,7 @@ async fn a_write_is_shown_made_and_followed_by_advice() {
       nodes: ipc-001 ipc-002 ipc-003 ipc-004 ipc-005 ipc-006 ipc-007 ipc-008 … and 4 more
       API: PATCH leases/rolldeck-agent (intent)
     settled: Step
-    Nothing moves until the next step: `rolldeck step -n edge ds/agent`.
+    nobody drives; held: 38 of 60 nodes that may be updated are, 1 failed; `rolldeck step -n edge ds/agent` lets 60 nodes go, 120 in total.
     Nobody drives: `rolldeck drive -n edge ds/agent` replaces pods, so does the console.
     "#);
 }
@@ -246,6 +278,41 @@ async fn what_can_break_more_than_the_budget_is_not_done_unasked() {
     "#);
     assert_eq!(script.run("release ds/agent --early --yes").await.code, 0);
     assert_eq!(script.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_offered_next_moves_something() {
+    let selector: Selector = "canary=true".parse().unwrap();
+    let mut done = rollout();
+    done.phase = Phase::Held;
+    done.plan.selector = Some(selector.clone());
+    let none = SelectionDone { selector, selected: 3, updated: 3, moving: 0, lifting_frees: 57 };
+    done.plan.next = Some(Err(NoStep::SelectionDone(none)));
+    done.counts.failed = 0;
+    let told = Script::of(done.clone()).run("status ds/agent").await.text;
+    assert!(told.contains("  waits    canary done, 3 of 3 (canary=true)\n"), "{told}");
+    let next: Vec<&str> = told.lines().filter(|line| line.trim_start().starts_with("next ")).collect();
+    let lift = "  next     rolldeck select --clear --context prod-eu -n edge ds/agent   (lifts the selector, which frees 57 nodes)";
+    assert_eq!(next, [lift], "{told}");
+    let told = Script::of(done).previews(Danger::None).run("step ds/agent --to 3").await.text;
+    assert!(told.ends_with("canary done, 3 of 3 (canary=true); `rolldeck select --clear -n edge ds/agent` lifts the selector, which frees 57 nodes.\nops@bastion-2/4711 drives and carries it out.\n"), "{told}");
+}
+
+#[tokio::test]
+async fn going_on_past_a_halt_is_not_done_unasked() {
+    let mut halted = rollout();
+    halted.phase = Phase::Halted;
+    halted.halt =
+        Some(Halt { number: 1, at: at(0), why: "image not found on 1 node".into(), nodes: vec!["ipc-017".into()] });
+    let script = Script::of(halted).previews(Danger::Serious);
+    let told = script.run("resume ds/agent").await;
+    assert_eq!((told.code, script.asked().len()), (6, 0));
+    assert_snapshot!(told.error, @r#"
+    Error: this accepts the failures that halted it (image not found on 1 node), and there is nobody to ask; nothing was changed
+    Hint: `--yes` says that it is meant
+    "#);
+    assert_eq!(script.run("resume ds/agent --yes").await.code, 0);
+    assert_eq!(script.asked(), [Command::Resume]);
 }
 
 #[tokio::test]
@@ -336,6 +403,7 @@ async fn a_drive_that_was_killed_is_carried_on_by_the_same_command_line() {
 async fn a_drive_to_where_everything_is_has_nothing_to_do() {
     let mut idle = script::held_by_nobody();
     (idle.phase, idle.started_at) = (Phase::Idle, None);
+    idle.counts.available = idle.counts.nodes;
     let script = Script::of(idle);
     let told = script.run("drive ds/agent --image agent=registry.example/agent:v1.9.0").await;
     assert_eq!((told.code, script.asked().len()), (0, 0));
@@ -419,6 +487,7 @@ async fn a_crowd_that_moves_at_once_makes_one_sentence() {
     };
     let mut end = many(NodeState::Updated);
     end.phase = Phase::Idle;
+    end.counts.available = end.counts.nodes;
     let told = Script::of(many(NodeState::Outdated)).then(end).run("status ds/agent --watch").await;
     assert!(told.text.contains("30 nodes: outdated → updated"), "{}", told.text);
     assert!(!told.text.contains("ipc-001"), "{}", told.text);

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::engine::guidance::Remedy;
 use crate::engine::snapshot::{Alarm, Phase, Snapshot};
 
 /// One thing to do.
@@ -11,7 +12,7 @@ pub(crate) struct WayOut {
     /// The whole command.
     pub(crate) command: String,
     /// What it does.
-    pub(crate) does: &'static str,
+    pub(crate) does: String,
 }
 
 impl WayOut {
@@ -27,10 +28,22 @@ pub(crate) fn whole(verb: &str, context: &str, snapshot: &Snapshot) -> String {
     format!("rolldeck {verb} --context {context} -n {} ds/{}", snapshot.namespace, snapshot.name)
 }
 
+/// The command for what an operator can do.
+pub(crate) fn verb(remedy: Remedy) -> &'static str {
+    match remedy {
+        Remedy::Drive => "drive",
+        Remedy::Step(_) => "step",
+        Remedy::Select => "select",
+        Remedy::LiftSelector { .. } => "select --clear",
+        Remedy::Resume => "resume",
+        Remedy::Undo => "undo",
+    }
+}
+
 /// What an operator can do about what stands in the way; empty when nothing does.
 pub(crate) fn ways_out(context: &str, snapshot: &Snapshot) -> Vec<WayOut> {
-    let mut verbs: Vec<(String, &'static str)> = Vec::new();
-    let mut offer = |verb: &str, does: &'static str| verbs.push((verb.to_owned(), does));
+    let mut verbs: Vec<(String, String)> = Vec::new();
+    let mut offer = |verb: &str, does: &str| verbs.push((verb.to_owned(), does.to_owned()));
     for alarm in &snapshot.alarms {
         match alarm {
             Alarm::Cascade { .. } => {
@@ -44,9 +57,19 @@ pub(crate) fn ways_out(context: &str, snapshot: &Snapshot) -> Vec<WayOut> {
             Alarm::BudgetUsedUp { used, .. } => {
                 offer(&format!("tune --max-unavailable {}", used + 1), "raise the budget: the next node may go");
             }
+            Alarm::ReleaseWaits { .. } => offer("release --early", "release all the same: these pods are removed"),
             Alarm::RecordUnreadable { .. } => offer("release", "drop the record and restore the strategy"),
             Alarm::Rebraked { .. } => offer("tune --on-flip report", "pause at the next flip instead"),
-            Alarm::Halted { .. } | Alarm::Blind { .. } | Alarm::WriteFailing { .. } => {}
+            Alarm::TargetUncertain { .. } => offer("step", "let a node be updated: its pod tells"),
+            Alarm::ForeignRecord => offer("release", "drop the record of the earlier DaemonSet"),
+            Alarm::DeletionRefused { .. }
+            | Alarm::ControllerIdle { .. }
+            | Alarm::Halted { .. }
+            | Alarm::SiteOutage(_)
+            | Alarm::TooFar { .. }
+            | Alarm::Blind { .. }
+            | Alarm::WriteFailing { .. }
+            | Alarm::BeingDeleted => {}
         }
     }
     match &snapshot.phase {
@@ -54,14 +77,16 @@ pub(crate) fn ways_out(context: &str, snapshot: &Snapshot) -> Vec<WayOut> {
             offer(UNDO.0, UNDO.1);
             offer("resume", "go on, the failures so far accepted");
         }
-        Phase::Paused(_) => {
-            offer("resume", "go on");
-            if snapshot.counts.failed > 0 {
-                offer(UNDO.0, UNDO.1);
+        _ => {
+            for remedy in snapshot.guidance().iter().flat_map(|guidance| &guidance.remedies) {
+                match remedy {
+                    Remedy::Undo => offer(UNDO.0, UNDO.1),
+                    // Whoever drives stays; that is said beside the driver.
+                    Remedy::Drive | Remedy::Select => {}
+                    remedy => offer(verb(*remedy), &remedy.to_string()),
+                }
             }
         }
-        Phase::Held => offer("step", "let more nodes be updated"),
-        _ => {}
     }
     let mut ways: Vec<WayOut> = Vec::new();
     for (verb, does) in verbs {

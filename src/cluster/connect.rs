@@ -1,7 +1,9 @@
 //! From a kubeconfig to a connection, with errors that say what was tried and where, and what to try next.
 
 mod client;
+mod credentials;
 mod error;
+mod proxy;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,6 +13,9 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
+pub(super) use client::Transport;
+pub(super) use credentials::Issued;
+use credentials::{Credential, Hidden};
 pub use error::ConnectError;
 
 use super::clock::Clock;
@@ -58,33 +63,34 @@ pub struct Credentials {
     pub user: Option<String>,
     /// Whom we impersonate.
     pub impersonates: Option<String>,
-    secrets: Vec<String>,
+    hidden: Hidden,
 }
 
 impl std::fmt::Debug for Credentials {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { user, impersonates, secrets: _ } = self;
+        let Self { user, impersonates, hidden: _ } = self;
         f.debug_struct("Credentials").field("user", user).field("impersonates", impersonates).finish_non_exhaustive()
     }
 }
 
 impl Credentials {
-    fn of(user: Option<String>, config: &kube::Config) -> Self {
+    fn of(user: Option<String>, config: &kube::Config, proxy: Option<&str>) -> Self {
         let auth = &config.auth_info;
         // Only its own serialization hands them out.
         let fields = serde_json::to_value(auth).unwrap_or_default();
-        let secret = |name: &str| fields[name].as_str().map(str::to_owned);
-        let proxy = config
-            .proxy_url
-            .as_ref()
-            .and_then(|proxy| proxy.authority()?.as_str().rsplit_once('@').map(|(user, _)| user.to_owned()));
-        let secrets = [secret("token"), secret("password"), secret("client-key-data"), proxy];
-        Self { user, impersonates: auth.impersonate.clone(), secrets: secrets.into_iter().flatten().collect() }
+        let hidden = Hidden::default();
+        for secret in ["token", "password", "client-key-data"].iter().filter_map(|name| fields[*name].as_str()) {
+            hidden.add(secret);
+        }
+        let proxies = proxy.map(str::to_owned).into_iter().chain(proxy::Environment::of_process().urls());
+        proxies.flat_map(|url| proxy::secrets_of(&url)).for_each(|secret| hidden.add(secret));
+        Self { user, impersonates: auth.impersonate.clone(), hidden }
     }
 
     /// What must never be shown, wherever it is echoed: to be taken out of texts by its value.
-    pub fn secrets(&self) -> &[String] {
-        &self.secrets
+    /// Grows while the session lasts: tokens are obtained anew.
+    pub fn secrets(&self) -> Vec<String> {
+        self.hidden.all()
     }
 }
 
@@ -117,7 +123,7 @@ impl Cluster {
     pub async fn connect(target: &Target) -> Result<Self, ConnectError> {
         // Another provider that was installed before does as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let (mut config, context, user) = load(target).await?;
+        let Loaded { mut config, context, user, proxy: in_kubeconfig } = load(target).await?;
         if let Some(namespace) = &target.namespace {
             config.default_namespace.clone_from(namespace);
         }
@@ -130,19 +136,25 @@ impl Cluster {
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         // Whether a write is repeated is the engine's decision.
         config.default_retry = false;
-        let credentials = Credentials::of(user, &config);
+        let environment = proxy::Environment::of_process();
+        let through = proxy::proxy_for(&config.cluster_url, in_kubeconfig.as_deref(), &environment)
+            .map_err(|why| ConnectError::Proxy { context: context.clone(), why })?;
+        config.proxy_url = None;
+        let credentials = Credentials::of(user, &config, in_kubeconfig.as_deref());
         let server: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
         let namespace: Arc<str> = config.default_namespace.as_str().into();
-        let client = client::client(config).map_err(|error| match &error {
-            kube::Error::ProxyProtocolDisabled { .. } | kube::Error::ProxyProtocolUnsupported { .. } => {
-                ConnectError::Proxy { context: context.clone(), why: error.to_string() }
-            }
-            _ => match tls_cause(&error) {
-                Some(why) => ConnectError::Tls { server: server.to_string(), why },
-                None => ConnectError::Credentials { context: context.clone(), why: root_cause(&error) },
-            },
+        let no_credentials = |why: String| ConnectError::Credentials { context: context.clone(), why };
+        let credential = Credential::take(&mut config.auth_info, &credentials.hidden).map_err(no_credentials)?;
+        let first = credential.first().await.map_err(|failure| match failure {
+            Failure::Credentials(why) => no_credentials(why),
+            failure => no_credentials(failure.to_string()),
         })?;
-        Ok(Self { http: Http::new(client, Clock::start()), context: context.into(), namespace, server, credentials })
+        let transport =
+            Transport::new(config, through, credential, &first).map_err(|error| match tls_cause(&error) {
+                Some(why) => ConnectError::Tls { server: server.to_string(), why },
+                None => no_credentials(root_cause(&error)),
+            })?;
+        Ok(Self { http: Http::new(transport, Clock::start()), context: context.into(), namespace, server, credentials })
     }
 
     /// Asks the server for its version, and so finds out whether it answers us at all.
@@ -209,13 +221,23 @@ impl Cluster {
     }
 }
 
-/// The configuration, the context's name, and what it calls our credentials.
-async fn load(target: &Target) -> Result<(kube::Config, String, Option<String>), ConnectError> {
+/// What was read of the kubeconfig.
+struct Loaded {
+    config: kube::Config,
+    /// The context's name.
+    context: String,
+    /// What the kubeconfig calls our credentials.
+    user: Option<String>,
+    /// `proxy-url` of the cluster.
+    proxy: Option<String>,
+}
+
+async fn load(target: &Target) -> Result<Loaded, ConnectError> {
     let files = files(target.kubeconfig.as_deref());
     let present: Vec<&PathBuf> = files.iter().filter(|path| target.kubeconfig.is_some() || path.exists()).collect();
     if present.is_empty() {
         return match kube::Config::incluster() {
-            Ok(config) => Ok((config, "in-cluster".to_owned(), None)),
+            Ok(config) => Ok(Loaded { config, context: "in-cluster".to_owned(), user: None, proxy: None }),
             Err(_) if std::env::var_os("KUBERNETES_SERVICE_HOST").is_none() => {
                 Err(ConnectError::NoKubeconfig { tried: files })
             }
@@ -231,6 +253,9 @@ async fn load(target: &Target) -> Result<(kube::Config, String, Option<String>),
     let context = pick_context(&kubeconfig, target.context.as_deref())?;
     let named = kubeconfig.contexts.iter().find(|known| known.name == context);
     let user = named.and_then(|named| named.context.as_ref()?.user.clone()).filter(|user| !user.is_empty());
+    let cluster = named.and_then(|named| Some(&named.context.as_ref()?.cluster));
+    let cluster = cluster.and_then(|name| kubeconfig.clusters.iter().find(|known| known.name == *name));
+    let proxy = cluster.and_then(|cluster| cluster.cluster.as_ref()?.proxy_url.clone());
     let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| match &error {
         KubeconfigError::LoadClientCertificate(_) | KubeconfigError::LoadClientKey(_) => {
@@ -238,7 +263,7 @@ async fn load(target: &Target) -> Result<(kube::Config, String, Option<String>),
         }
         _ => ConnectError::BrokenContext { context: context.clone(), why: error.to_string() },
     })?;
-    Ok((config, context, user))
+    Ok(Loaded { config, context, user, proxy })
 }
 
 /// Where a kubeconfig is looked for, as kubectl does.
@@ -268,7 +293,10 @@ fn pick_context(kubeconfig: &Kubeconfig, asked: Option<&str>) -> Result<String, 
 }
 
 #[cfg(test)]
-mod tests {
+mod tests;
+
+#[cfg(test)]
+mod kubeconfig_tests {
     use super::*;
 
     fn kubeconfig() -> Kubeconfig {

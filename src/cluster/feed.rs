@@ -96,6 +96,7 @@ impl Scope {
             self.out.clone(),
         ));
         tasks.spawn(skew(self.http.clone(), self.out.clone()));
+        tasks.spawn(round_trip(self.http.clone(), self.out.clone()));
         while tasks.join_next().await.is_some() {}
     }
 
@@ -207,6 +208,24 @@ impl Scope {
             watch(self.http.clone(), failures, ClusterEvents::of_daemonset(), self.out.clone()),
             watch(self.http, told, ClusterEvents::of_daemonset(), self.out),
         );
+    }
+}
+
+/// Tells how far away the server is as it gets known.
+async fn round_trip(http: Http, out: mpsc::Sender<Event>) {
+    let mut distance = http.round_trip();
+    distance.mark_changed();
+    loop {
+        tokio::select! {
+            changed = distance.changed() => if changed.is_err() { return },
+            () = out.closed() => return,
+        }
+        let known = *distance.borrow_and_update();
+        if let Some(took) = known
+            && out.send(Event::RoundTrip(took)).await.is_err()
+        {
+            return;
+        }
     }
 }
 

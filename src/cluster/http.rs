@@ -1,39 +1,56 @@
 //! The one door to the API server: every request of ours goes through it, is counted, and fails in words.
 
+mod departure;
 mod failure;
 mod lines;
 mod traffic;
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, DATE, RETRY_AFTER};
-use http::{HeaderMap, Method, Request, Response};
+use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, DATE, RETRY_AFTER};
+use http::{Extensions, HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::client::Body;
 use serde::Deserialize;
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
+pub(super) use departure::{Tracked, tracked};
 pub(super) use failure::{Failure, root_cause, tls_cause};
 pub(super) use lines::Lines;
 pub use traffic::{Traffic, TrafficCount};
 
 use super::clock::Clock;
+use super::connect::{Issued, Transport};
+use crate::engine::time::Timestamp;
+use departure::Departure;
 
 /// As much of a refusal as is read.
 const REFUSAL_LIMIT: usize = 64 * 1024;
 /// A measurement of the server's clock is good to about this; smaller changes are not reported.
 const SKEW_GRAIN_MILLIS: i64 = 1_500;
 
+/// How long a connection may take.
+const CONNECT_WITHIN: Duration = Duration::from_secs(20);
+/// So many answers say how far away the server is.
+const MEASURED: usize = 5;
+/// Smaller changes of the distance are not reported.
+const DISTANCE_GRAIN: Duration = Duration::from_millis(50);
+
 /// How requests reach the API server.
 #[derive(Clone)]
 pub(super) struct Http {
-    client: kube::Client,
+    transport: Transport,
     clock: Clock,
     traffic: Arc<Traffic>,
     skew: Arc<watch::Sender<Option<i64>>>,
+    distance: Arc<Distance>,
+    /// A connection for writes is being made although nothing is to be written yet.
+    warming: Arc<AtomicBool>,
     /// Cleared for the whole session when the server turns out not to know streaming lists.
     streaming_lists: Arc<AtomicBool>,
 }
@@ -44,22 +61,28 @@ pub(super) struct Call<'a> {
     pub(super) path: &'a str,
     pub(super) content_type: &'static str,
     pub(super) body: Vec<u8>,
+    /// How long an answer may take; counted from when the request leaves, where that is known.
     pub(super) timeout: Duration,
+    /// It must not leave after this.
+    pub(super) leave_by: Option<Timestamp>,
 }
 
 impl<'a> Call<'a> {
     pub(super) fn get(path: &'a str, timeout: Duration) -> Self {
-        Self { method: Method::GET, path, content_type: "application/json", body: Vec::new(), timeout }
+        let (content_type, body) = ("application/json", Vec::new());
+        Self { method: Method::GET, path, content_type, body, timeout, leave_by: None }
     }
 }
 
 impl Http {
-    pub(super) fn new(client: kube::Client, clock: Clock) -> Self {
+    pub(super) fn new(transport: Transport, clock: Clock) -> Self {
         Self {
-            client,
+            transport,
             clock,
             traffic: Arc::default(),
             skew: Arc::new(watch::Sender::new(None)),
+            distance: Arc::default(),
+            warming: Arc::default(),
             streaming_lists: Arc::new(AtomicBool::new(true)),
         }
     }
@@ -77,6 +100,11 @@ impl Http {
         self.skew.subscribe()
     }
 
+    /// How long the server takes to answer, as it gets known.
+    pub(super) fn round_trip(&self) -> watch::Receiver<Option<Duration>> {
+        self.distance.shown.subscribe()
+    }
+
     pub(super) fn knows_streaming_lists(&self) -> bool {
         self.streaming_lists.load(Ordering::Relaxed)
     }
@@ -85,39 +113,91 @@ impl Http {
         self.streaming_lists.store(false, Ordering::Relaxed);
     }
 
-    /// Makes one request and reads its whole answer.
+    /// Makes one request and reads its whole answer. What waits for credentials in vain is not sent. Where the credentials
+    /// are refused (401: nothing was done) it is sent once more with others, if there are any, and if it is not too late.
     pub(super) async fn call(&self, call: Call<'_>) -> Result<Bytes, Failure> {
-        let timeout = call.timeout;
+        let (client, issued) = self.transport.ready(call.timeout).await?;
+        let refused = match self.call_with((&client, &issued), &call).await {
+            Err(refused @ Failure::Refused { code: 401, .. }) => refused,
+            answer => return answer,
+        };
+        match self.transport.anew(&issued, call.timeout).await {
+            Some((client, issued)) => self.call_with((&client, &issued), &call).await,
+            None => Err(refused),
+        }
+    }
+
+    async fn call_with(&self, by: (&kube::Client, &Issued), call: &Call<'_>) -> Result<Bytes, Failure> {
+        let departure = Departure::new(self.clock, call.leave_by);
+        let asked_at = self.clock.now();
         let answer = async {
-            let asked_at = self.clock.now();
-            let response = self.send(&call).await?;
-            self.measure_skew(response.headers(), asked_at.millis());
+            let response = self.send(by, call, Some(&departure)).await?;
+            let left_at = departure.left_at().unwrap_or(asked_at);
+            self.measure_skew(response.headers(), left_at.millis());
+            self.distance.measured(self.clock.now().since(left_at));
             let response = self.accepted(response).await?;
             let body = response.into_body().collect().await.map_err(|error| Failure::broken(&error))?;
             Ok(body.to_bytes())
         };
-        match tokio::time::timeout(timeout, answer).await {
-            Ok(answer) => answer,
-            Err(_) => Err(Failure::Timeout(timeout)),
+        let answer = in_time(answer, &departure, call.timeout, call.leave_by.map(|at| at.since(asked_at))).await;
+        if departure.is_tracked() && departure.left_at().is_none() {
+            self.warm_up();
+        }
+        match answer {
+            Err(_) if departure.is_late() => Err(Failure::TooLate),
+            answer => answer,
         }
     }
 
-    /// Opens a stream of lines; `timeout` is for the answer to begin.
+    /// Sees to it that there is a connection for the next write: one that is given up takes its connection with it.
+    fn warm_up(&self) {
+        if self.warming.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let http = self.clone();
+        tokio::spawn(async move {
+            let call = Call::get("/version", CONNECT_WITHIN);
+            if let Ok((client, issued)) = http.transport.ready(CONNECT_WITHIN).await {
+                let _ = tokio::time::timeout(CONNECT_WITHIN, http.send((&client, &issued), &call, None)).await;
+            }
+            http.warming.store(false, Ordering::Release);
+        });
+    }
+
+    /// Opens a stream of lines; `timeout` is for the answer to begin. With credentials as for [`Http::call`].
     pub(super) async fn lines(&self, path: &str, timeout: Duration) -> Result<Lines, Failure> {
         self.traffic.watch_opened();
+        let call = Call::get(path, timeout);
+        let (client, issued) = self.transport.ready(timeout).await?;
+        let refused = match self.stream((&client, &issued), &call).await {
+            Err(refused @ Failure::Refused { code: 401, .. }) => refused,
+            answer => return answer,
+        };
+        match self.transport.anew(&issued, timeout).await {
+            Some((client, issued)) => self.stream((&client, &issued), &call).await,
+            None => Err(refused),
+        }
+    }
+
+    async fn stream(&self, by: (&kube::Client, &Issued), call: &Call<'_>) -> Result<Lines, Failure> {
         let answer = async {
             let asked_at = self.clock.now();
-            let response = self.send(&Call::get(path, timeout)).await?;
+            let response = self.send(by, call, None).await?;
             self.measure_skew(response.headers(), asked_at.millis());
             self.accepted(response).await
         };
-        match tokio::time::timeout(timeout, answer).await {
+        match tokio::time::timeout(call.timeout, answer).await {
             Ok(response) => Ok(Lines::new(response?.into_body(), self.traffic.clone())),
-            Err(_) => Err(Failure::Timeout(timeout)),
+            Err(_) => Err(Failure::Timeout(call.timeout)),
         }
     }
 
-    async fn send(&self, call: &Call<'_>) -> Result<Response<Body>, Failure> {
+    async fn send(
+        &self,
+        (client, issued): (&kube::Client, &Issued),
+        call: &Call<'_>,
+        departure: Option<&Departure>,
+    ) -> Result<Response<Body>, Failure> {
         let mut request = Request::builder()
             .method(call.method.clone())
             .uri(call.path)
@@ -126,11 +206,15 @@ impl Http {
         if !call.body.is_empty() {
             request = request.header(CONTENT_TYPE, call.content_type);
         }
-        let request = request
+        if let Some(header) = &issued.header {
+            request = request.header(AUTHORIZATION, header.clone());
+        }
+        let mut request = request
             .body(Body::from(call.body.clone()))
             .map_err(|error| Failure::Malformed(format!("the request cannot be built: {error}")))?;
+        request.extensions_mut().extend(departure.cloned().map(extension).unwrap_or_default());
         self.traffic.requested(&call.method);
-        self.client.send(request).await.map_err(|error| {
+        client.send(request).await.map_err(|error| {
             self.traffic.failed();
             Failure::from_kube(&error)
         })
@@ -173,6 +257,69 @@ impl Http {
             let news = known.is_none_or(|known| (known - skew).abs() >= SKEW_GRAIN_MILLIS);
             if news {
                 *known = Some(skew);
+            }
+            news
+        });
+    }
+}
+
+fn extension(departure: Departure) -> Extensions {
+    let mut extensions = Extensions::new();
+    extensions.insert(departure);
+    extensions
+}
+
+/// Gives an answer `timeout` from when its request left, where that is known, else from now. A connection may take
+/// `connects` where that is said, else [`CONNECT_WITHIN`].
+async fn in_time<T>(
+    answer: impl Future<Output = Result<T, Failure>>,
+    departure: &Departure,
+    timeout: Duration,
+    connects: Option<Duration>,
+) -> Result<T, Failure> {
+    let began = Instant::now();
+    let connects = connects.unwrap_or(CONNECT_WITHIN);
+    let leaves_by = sleep_until(began + connects.min(timeout));
+    tokio::pin!(answer, leaves_by);
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut answer => return answer,
+            () = departure.left() => break,
+            () = &mut leaves_by => match (departure.is_tracked(), Instant::now() >= began + connects) {
+                (true, true) if connects < CONNECT_WITHIN => return Err(Failure::TooLate),
+                (true, true) => return Err(Failure::Connect(format!("no connection within {} s", connects.as_secs()))),
+                (true, false) => leaves_by.as_mut().reset(began + connects),
+                (false, _) if Instant::now() < began + timeout => leaves_by.as_mut().reset(began + timeout),
+                (false, _) => return Err(Failure::Timeout(timeout)),
+            },
+        }
+    }
+    tokio::time::timeout(timeout, answer).await.unwrap_or(Err(Failure::Timeout(timeout)))
+}
+
+/// How long answers take, from when requests leave, as far as that is known.
+#[derive(Debug, Default)]
+struct Distance {
+    /// The last few.
+    last: Mutex<VecDeque<Duration>>,
+    shown: watch::Sender<Option<Duration>>,
+}
+
+impl Distance {
+    /// The shortest of the last few is the distance: others had to be worked for, or waited for a connection.
+    fn measured(&self, took: Duration) {
+        let Ok(mut last) = self.last.lock() else { return };
+        if last.len() == MEASURED {
+            last.pop_front();
+        }
+        last.push_back(took);
+        let shortest = last.iter().min().copied();
+        self.shown.send_if_modified(|shown| {
+            let far = |a: Duration, b: Duration| a.abs_diff(b) >= DISTANCE_GRAIN.max(a / 5);
+            let news = shown.zip(shortest).is_none_or(|(shown, shortest)| far(shown, shortest));
+            if news {
+                *shown = shortest;
             }
             news
         });
@@ -238,6 +385,50 @@ pub(super) fn with_query(path: &str, query: &[(&str, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What became of a request that is never answered, and after how long.
+    async fn unanswered(leave_by: Option<Duration>, tracked: bool, leaves: bool) -> (Failure, Duration) {
+        let departure = Departure::new(Clock::start(), None);
+        if tracked {
+            departure.track();
+        }
+        if leaves {
+            departure.leaves();
+        }
+        let began = Instant::now();
+        let answer = std::future::pending::<Result<(), Failure>>();
+        let failure = in_time(answer, &departure, Duration::from_secs(4), leave_by).await.unwrap_err();
+        (failure, began.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_waited_for_from_when_its_request_left() {
+        let soon = Some(Duration::from_millis(900));
+        let (failure, after) = unanswered(soon, true, false).await;
+        assert_eq!((failure, after.as_millis() / 100), (Failure::TooLate, 9), "it did not get a connection in time");
+        let (failure, after) = unanswered(None, true, false).await;
+        assert!(matches!(failure, Failure::Connect(_)) && after.as_secs() == 20, "{failure} {after:?}");
+        let (failure, after) = unanswered(soon, true, true).await;
+        assert!(matches!(failure, Failure::Timeout(_)) && after.as_secs() == 4, "{failure} {after:?}");
+        // Where it cannot be known whether it left, it may have.
+        let (failure, after) = unanswered(soon, false, false).await;
+        assert!(matches!(failure, Failure::Timeout(_)) && after.as_secs() == 4, "{failure} {after:?}");
+    }
+
+    #[test]
+    fn the_shortest_of_the_last_answers_is_the_distance() {
+        let distance = Distance::default();
+        let millis = Duration::from_millis;
+        let shown = |took: u64| {
+            distance.measured(millis(took));
+            distance.shown.borrow().map(|shown| shown.as_millis())
+        };
+        assert_eq!(shown(1_800), Some(1_800), "the first had to open a connection");
+        assert_eq!(shown(600), Some(600));
+        assert_eq!(shown(590), Some(600), "that is no news");
+        assert_eq!([2_000, 2_000, 2_000, 2_000].map(shown)[2], Some(600));
+        assert_eq!(shown(2_000), Some(2_000));
+    }
 
     #[test]
     fn selectors_are_encoded_for_a_query() {

@@ -26,7 +26,7 @@ use serde_json::Value;
 pub use daemonset::LeanDaemonSet;
 pub(super) use daemonset::{FleetWire, daemonset_fact};
 pub(super) use event::EventWire;
-pub(super) use lease::{lease_fact, lease_object};
+pub(super) use lease::{lease_fact, lease_object, set_owner};
 pub(super) use node::{NodeWire, Wanted};
 pub(super) use pod::PodWire;
 pub(super) use revision::revision_fact;

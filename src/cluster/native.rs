@@ -9,7 +9,7 @@ use super::lean::daemonset_fact;
 use super::workload::{PatchRequest, Workload};
 use crate::engine::effect::DaemonSetPatch;
 use crate::engine::facts::DaemonSetFact;
-use crate::engine::record::ORIGINAL_STRATEGY;
+use crate::engine::record::{CHANGE, ORIGINAL_STRATEGY};
 
 /// `apps/v1` DaemonSets.
 #[derive(Debug)]
@@ -53,19 +53,27 @@ impl Workload for Native {
                     "spec": {"updateStrategy": {"type": "OnDelete"}},
                 }),
             },
-            DaemonSetPatch::Template(template) => PatchRequest {
-                content_type: "application/json-patch+json",
-                body: json!([test, {"op": "replace", "path": "/spec/template", "value": template}]),
+            DaemonSetPatch::Template { template, change } => {
+                let mut steps = vec![test, json!({"op": "replace", "path": "/spec/template", "value": template})];
+                // There are annotations: an adopted DaemonSet has its original strategy in one.
+                if let Some(change) = change {
+                    steps.push(json!({"op": "add", "path": annotation(CHANGE), "value": change}));
+                }
+                PatchRequest { content_type: "application/json-patch+json", body: Value::Array(steps) }
+            }
+            DaemonSetPatch::ForgetChange => PatchRequest {
+                content_type: "application/merge-patch+json",
+                body: json!({"metadata": {"resourceVersion": resource_version, "annotations": {CHANGE: null}}}),
             },
             DaemonSetPatch::Release { original } => {
                 let mut steps = vec![test, json!({"op": "replace", "path": "/spec/updateStrategy", "value": original})];
                 // Removing what is not there would fail the whole patch.
-                let marked = known
-                    .filter(|known| &*known.resource_version == resource_version)
-                    .is_none_or(|known| known.annotations.get(ORIGINAL_STRATEGY).is_some());
-                if marked {
-                    let path = format!("/metadata/annotations/{}", ORIGINAL_STRATEGY.replace('/', "~1"));
-                    steps.push(json!({"op": "remove", "path": path}));
+                let known = known.filter(|known| &*known.resource_version == resource_version);
+                if known.is_none_or(|known| known.annotations.get(ORIGINAL_STRATEGY).is_some()) {
+                    steps.push(json!({"op": "remove", "path": annotation(ORIGINAL_STRATEGY)}));
+                }
+                if known.is_some_and(|known| known.annotations.get(CHANGE).is_some()) {
+                    steps.push(json!({"op": "remove", "path": annotation(CHANGE)}));
                 }
                 PatchRequest { content_type: "application/json-patch+json", body: Value::Array(steps) }
             }
@@ -73,9 +81,15 @@ impl Workload for Native {
     }
 }
 
+/// The JSON pointer of an annotation.
+fn annotation(name: &str) -> String {
+    format!("/metadata/annotations/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Str;
 
     #[test]
     fn adopting_is_one_patch_that_keeps_rolling_update() {
@@ -110,7 +124,23 @@ mod tests {
     #[test]
     fn a_template_is_replaced_verbatim() {
         let template = json!({"spec": {"fieldOfTheFuture": 1}});
-        let patch = Native.patch("7", &DaemonSetPatch::Template(template.clone()), None);
-        assert_eq!(patch.body[1], json!({"op": "replace", "path": "/spec/template", "value": template}));
+        let patch = |change: Option<Str>| {
+            Native.patch("7", &DaemonSetPatch::Template { template: template.clone(), change }, None).body
+        };
+        assert_eq!(patch(None)[1], json!({"op": "replace", "path": "/spec/template", "value": template}));
+        let named = patch(Some("00c0ffee/8".into()));
+        let path = "/metadata/annotations/rolldeck.io~1change";
+        assert_eq!(named[2], json!({"op": "add", "path": path, "value": "00c0ffee/8"}));
+    }
+
+    #[test]
+    fn a_release_leaves_nothing_of_ours() {
+        let annotations = [(ORIGINAL_STRATEGY, "{}"), (CHANGE, "00c0ffee/8")].into_iter().collect();
+        let known = DaemonSetFact { resource_version: "7".into(), annotations, ..DaemonSetFact::default() };
+        let release = DaemonSetPatch::Release { original: json!({"type": "RollingUpdate"}) };
+        let body = Native.patch("7", &release, Some(&known)).body;
+        let removed: Vec<_> = body.as_array().unwrap()[2..].iter().map(|step| step["path"].as_str().unwrap()).collect();
+        let path = |name: &str| format!("/metadata/annotations/rolldeck.io~1{name}");
+        assert_eq!(removed, [path("original-update-strategy"), path("change")]);
     }
 }

@@ -210,6 +210,7 @@ impl Clerk {
                 content_type: "application/json",
                 body: body.clone(),
                 timeout: TIMEOUT,
+                leave_by: None,
             };
             let failure = match self.scope.http.call(call).await {
                 Ok(_) => return Ok(()),
@@ -218,7 +219,9 @@ impl Clerk {
             let wait = match failure.kind() {
                 // The try before was written, and its answer lost.
                 EffectErrorKind::Conflict if tries > 1 => return Ok(()),
-                EffectErrorKind::NotSent | EffectErrorKind::Unknown => Duration::from_secs(1 << tries),
+                EffectErrorKind::NotSent | EffectErrorKind::TooLate | EffectErrorKind::Unknown => {
+                    Duration::from_secs(1 << tries)
+                }
                 EffectErrorKind::Throttled { retry_after_millis } => {
                     Duration::from_millis(retry_after_millis).min(REFILL)
                 }

@@ -81,6 +81,7 @@ async fn ask(http: &Http, namespace: &str, verb: &str, group: &str, resource: &s
         content_type: "application/json",
         body: review.to_string().into_bytes(),
         timeout: TIMEOUT,
+        leave_by: None,
     };
     let answer = http.call(call).await.and_then(|body| {
         serde_json::from_slice::<Review>(&body).map_err(|error| Failure::Malformed(error.to_string()))

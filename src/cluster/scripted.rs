@@ -45,11 +45,11 @@ impl Scripted {
         let uri = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
         let mut config = kube::Config::new(uri);
         config.default_retry = false;
-        let client = kube::Client::try_from(config).unwrap();
+        let transport = super::connect::Transport::plain(config).unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
         let mut server = tokio::task::JoinSet::new();
         server.spawn(serve(listener, script, asked.clone()));
-        Self { http: Http::new(client, Clock::start()), asked, _server: server }
+        Self { http: Http::new(transport, Clock::start()), asked, _server: server }
     }
 
     pub(super) fn asked(&self) -> Vec<Asked> {

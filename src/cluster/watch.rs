@@ -37,7 +37,8 @@ const PAGE: &str = "500";
 const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a watch may take to be answered.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
-/// One that is taken up again and not answered within this is said to be down meanwhile.
+/// One that is taken up again and not answered within this, and the round trips that a new connection takes, is said to be
+/// down meanwhile.
 const REOPEN_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the server is asked to keep a watch open.
 const WATCH_FOR: Duration = Duration::from_secs(300);
@@ -74,8 +75,9 @@ pub(super) trait Subject: Send + 'static {
     fn listed(&mut self, version: Option<u64>) -> Vec<Self::Out>;
     /// How the watch is doing.
     fn health(&mut self, health: WatchHealth) -> Option<Self::Out>;
-    /// The watch gave a sign of life, and nothing that had to be told.
-    fn heard(&mut self) -> Option<Self::Out> {
+    /// The watch gave a sign of life, and nothing that had to be told; it has come to this resource version, where that is
+    /// a number.
+    fn heard(&mut self, _version: Option<u64>) -> Option<Self::Out> {
         None
     }
 }
@@ -271,7 +273,8 @@ impl<S: Subject> Watch<S> {
         let http = self.http.clone();
         let opening = http.lines(&path, OPEN_TIMEOUT);
         tokio::pin!(opening);
-        let lines = match tokio::time::timeout(REOPEN_PATIENCE, &mut opening).await {
+        let connects = 3 * self.http.round_trip().borrow().unwrap_or_default();
+        let lines = match tokio::time::timeout(REOPEN_PATIENCE + connects, &mut opening).await {
             Ok(lines) => lines?,
             Err(_) => {
                 // It is not known whether anything is wrong; it is known that nothing is seen.
@@ -370,7 +373,8 @@ impl<S: Subject> Watch<S> {
     /// Says that the watch is alive.
     async fn tell_heard(&mut self) -> Result<(), End> {
         self.told_at = self.heard_at;
-        match self.subject.heard() {
+        let version = self.version.as_deref().and_then(|version| version.parse().ok());
+        match self.subject.heard(version) {
             Some(news) => tell(&self.out, news).await,
             None => Ok(()),
         }

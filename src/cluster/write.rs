@@ -13,21 +13,24 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::bucket::Bucket;
 use super::http::{Call, Failure, Http, with_query};
-use super::lean::{Interner, PodWire, lease_fact, lease_object};
+use super::lean::{Interner, PodWire, lease_fact, lease_object, set_owner};
 use super::recorder::{self, Recorder};
 use super::subjects::{Shared, SharedWorkload};
 use crate::engine::Str;
-use crate::engine::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
+use crate::engine::effect::{
+    DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome, WRITE_TIMEOUT,
+};
 use crate::engine::event::Event;
 use crate::engine::facts::{DaemonSetFact, LeaseFact};
 use crate::engine::ownership::FIELD_MANAGER;
-use crate::engine::record::lease_name;
+use crate::engine::record::{CHANGE, lease_name};
 use crate::engine::time::Timestamp;
 
-/// How long a write may take. Together with the time for which a lease holder may act it stays below the lease.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(4);
+/// How long a change of the DaemonSet may wait for a connection, where somebody else may have asked for another by the time
+/// that the lease has run out: what we may act for, this and the time for its answer stay below it.
+const PATCH_LEAVES_WITHIN: Duration = Duration::from_millis(2_500);
+
 /// Makes the writes of one rollout. Cheap to clone.
 #[derive(Clone)]
 pub struct Writer {
@@ -36,7 +39,6 @@ pub struct Writer {
     shared: Arc<Shared>,
     namespace: Str,
     name: Str,
-    deletes: Bucket,
 }
 
 impl std::fmt::Debug for Writer {
@@ -62,7 +64,7 @@ impl Executed {
 
 impl Writer {
     pub(super) fn new(http: Http, workload: SharedWorkload, shared: Arc<Shared>, namespace: Str, name: Str) -> Self {
-        Self { http, workload, shared, namespace, name, deletes: Bucket::new() }
+        Self { http, workload, shared, namespace, name }
     }
 
     /// Starts to write Events about the same DaemonSet, in the name of `identity`.
@@ -83,10 +85,8 @@ impl Writer {
 
     async fn delete_pod(&self, pod: &str, uid: &str, node: &str, not_after: Timestamp) -> Executed {
         let what = format!("delete pod {pod} on {node}");
-        self.deletes.take().await;
         if self.http.clock().now() > not_after {
-            let message = format!("{what}: not sent, it is too late: somebody else may drive by now").into();
-            return Executed::only(Err(EffectError { kind: EffectErrorKind::NotSent, message }));
+            return Executed::only(Err(error(&what, &Failure::TooLate)));
         }
         let path = format!("/api/v1/namespaces/{}/pods/{pod}", self.namespace);
         let options = json!({
@@ -95,7 +95,7 @@ impl Writer {
             "preconditions": {"uid": uid},
             "propagationPolicy": "Background",
         });
-        match self.send(Method::DELETE, &path, "application/json", &options).await {
+        match self.send(Method::DELETE, (&path, "application/json"), &options, Some(not_after)).await {
             Ok(body) => {
                 // The answer is the pod, terminating by now; or a Status, when it is gone already.
                 let pod = serde_json::from_slice::<PodWire<'_>>(&body).ok();
@@ -113,13 +113,21 @@ impl Writer {
     async fn patch_daemonset(&self, resource_version: &str, patch: &DaemonSetPatch) -> Executed {
         let what = match patch {
             DaemonSetPatch::Adopt { .. } => format!("set OnDelete on daemonset {}", self.name),
-            DaemonSetPatch::Template(_) => format!("change the template of daemonset {}", self.name),
+            DaemonSetPatch::Template { .. } => format!("change the template of daemonset {}", self.name),
+            DaemonSetPatch::ForgetChange => format!("remove annotation {CHANGE} of daemonset {}", self.name),
             DaemonSetPatch::Release { .. } => format!("restore the update strategy of daemonset {}", self.name),
         };
         let known = self.shared.daemonset.borrow().clone();
         let request = self.workload.patch(resource_version, patch, known.as_deref());
         let path = self.daemonset_path();
-        let answer = self.send(Method::PATCH, &path, request.content_type, &request.body).await;
+        let leave_by = match patch {
+            // The brake is never too late.
+            DaemonSetPatch::Adopt { .. } => None,
+            DaemonSetPatch::Template { .. } | DaemonSetPatch::ForgetChange | DaemonSetPatch::Release { .. } => {
+                Some(self.http.clock().now() + PATCH_LEAVES_WITHIN)
+            }
+        };
+        let answer = self.send(Method::PATCH, (&path, request.content_type), &request.body, leave_by).await;
         let failure = match answer.and_then(|body| self.daemonset(&body)) {
             Ok(fact) => return Executed::only(Ok(Done::DaemonSet(Box::new(fact)))),
             Err(failure) => failure,
@@ -145,19 +153,15 @@ impl Writer {
         let made = async {
             let owner = self.owner().await?;
             let (api_version, kind) = self.workload.api_kind();
-            let object = json!({"metadata": {
-                "name": lease_name(&self.name),
-                "namespace": &*self.namespace,
-                // Without `controller` and `blockOwnerDeletion`: that needs rights on the owner's finalizers.
-                "ownerReferences": [{"apiVersion": api_version, "kind": kind, "name": &*self.name, "uid": &*owner}],
-            }});
+            let mut object = json!({"metadata": {"name": lease_name(&self.name), "namespace": &*self.namespace}});
+            set_owner(&mut object, (api_version, kind), &self.name, &owner);
             lease_object(object, write).map_err(|error| Failure::Malformed(error.to_string()))
         };
         let object = match made.await {
             Ok(object) => object,
             Err(failure) => return Executed::only(Err(unsent(&what, &failure))),
         };
-        let answer = self.send(Method::POST, &self.leases_path(), "application/json", &object).await;
+        let answer = self.send(Method::POST, (&self.leases_path(), "application/json"), &object, None).await;
         self.lease_written(&what, answer).await
     }
 
@@ -177,11 +181,15 @@ impl Writer {
                 Err(failure) => return Executed::only(Err(unsent(&what, &failure))),
             },
         };
-        let object = match lease_object(base, write) {
+        let mut object = match lease_object(base, write) {
             Ok(object) => object,
             Err(failure) => return Executed::only(Err(unsent(&what, &Failure::Malformed(failure.to_string())))),
         };
-        let answer = self.send(Method::PUT, &path, "application/json", &object).await;
+        // One that is left over from an earlier DaemonSet of this name would go with that one.
+        if let Some(owner) = write.record.as_ref().and_then(|record| record.daemonset_uid.as_deref()) {
+            set_owner(&mut object, self.workload.api_kind(), &self.name, owner);
+        }
+        let answer = self.send(Method::PUT, (&path, "application/json"), &object, None).await;
         self.lease_written(&what, answer).await
     }
 
@@ -238,9 +246,9 @@ impl Writer {
     async fn send(
         &self,
         method: Method,
-        path: &str,
-        content_type: &'static str,
+        (path, content_type): (&str, &'static str),
         body: &Value,
+        leave_by: Option<Timestamp>,
     ) -> Result<Bytes, Failure> {
         let managed;
         let path = if method == Method::DELETE {
@@ -250,7 +258,7 @@ impl Writer {
             &managed
         };
         let body = body.to_string().into_bytes();
-        self.http.call(Call { method, path, content_type, body, timeout: WRITE_TIMEOUT }).await
+        self.http.call(Call { method, path, content_type, body, timeout: WRITE_TIMEOUT, leave_by }).await
     }
 }
 

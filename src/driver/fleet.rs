@@ -147,8 +147,10 @@ impl SeenLease {
         self.fact.holder.as_ref().filter(|_| now < self.runs_out_at())
     }
 
-    fn record(&self) -> Option<&Record> {
-        self.fact.record.as_ref().ok()?.as_ref()
+    /// Its record, unless that is of an earlier DaemonSet of that name.
+    fn record_of(&self, daemonset: &LeanDaemonSet) -> Option<&Record> {
+        let record = self.fact.record.as_ref().ok()?.as_ref()?;
+        record.daemonset_uid.as_ref().is_none_or(|uid| *uid == daemonset.uid).then_some(record)
     }
 }
 
@@ -202,12 +204,13 @@ impl Known {
     fn row(&self, daemonset: &LeanDaemonSet, now: Timestamp, us: &Identity) -> FleetRow {
         let key = (daemonset.namespace.clone(), Str::from(lease_name(&daemonset.name)));
         let lease = self.leases.get(&key);
+        let driven = lease.is_some_and(|lease| lease.driver(now).is_some());
         FleetRow {
             namespace: daemonset.namespace.clone(),
             name: daemonset.name.clone(),
             counters: daemonset.counters,
             strategy: strategy_words(daemonset),
-            state: state(daemonset, lease.and_then(SeenLease::record)),
+            state: state(daemonset, lease.and_then(|lease| lease.record_of(daemonset)), driven),
             driven_by: self.driven_by(daemonset, lease.filter(|lease| lease.driver(now).is_some()), us),
         }
     }
@@ -235,18 +238,24 @@ fn strategy_words(daemonset: &LeanDaemonSet) -> String {
     }
 }
 
-/// A DaemonSet's state, from what its controller counts and what its record says.
-fn state(daemonset: &LeanDaemonSet, record: Option<&Record>) -> FleetState {
-    let DaemonSetCounters { desired, updated, available, .. } = daemonset.counters;
+/// A DaemonSet's state, from what its controller counts and what its record says. It says the same as the rollout itself
+/// does, as far as counters tell: a pod that is missing or not available is outdated in neither.
+fn state(daemonset: &LeanDaemonSet, record: Option<&Record>, driven: bool) -> FleetState {
+    let DaemonSetCounters { desired, current, updated, available, misscheduled, .. } = daemonset.counters;
     let unavailable = desired.saturating_sub(available);
-    let outdated = desired.saturating_sub(updated);
+    // A node without a pod is not among `updated` either; what is missing is not what is old.
+    let outdated = current.saturating_sub(updated);
+    let at_rest = |idle: FleetState| match (unavailable, misscheduled) {
+        (0, 0) => idle,
+        (0, misscheduled) => FleetState::Misscheduled(misscheduled),
+        (unavailable, _) => FleetState::Degraded(unavailable),
+    };
     let Some(record) = record else {
         return match (daemonset.strategy, daemonset.adopted) {
             (StrategyKind::RollingUpdate, _) if outdated > 0 || !daemonset.observed => FleetState::Rolling,
-            _ if unavailable > 0 => FleetState::Degraded(unavailable),
-            (StrategyKind::OnDelete, true) => FleetState::Adopted,
-            (StrategyKind::OnDelete, false) if outdated > 0 => FleetState::Held,
-            _ => FleetState::UpToDate,
+            (StrategyKind::OnDelete, _) if outdated > 0 => FleetState::Held,
+            (StrategyKind::OnDelete, true) => at_rest(FleetState::Adopted),
+            _ => at_rest(FleetState::UpToDate),
         };
     };
     let intent = &record.intent;
@@ -256,28 +265,35 @@ fn state(daemonset: &LeanDaemonSet, record: Option<&Record>) -> FleetState {
     if let Some(paused) = &intent.paused {
         return FleetState::Paused(format!("by {}", paused.by));
     }
-    let keep = match intent.direction {
+    let keep = match intent.direction() {
         Direction::Forward => intent.partition.of(desired, Rounding::Down).min(desired),
         Direction::Back => 0,
     };
-    // Which nodes a selector leaves out cannot be told from counters: what moves shows as unavailable pods.
-    let may_move = outdated > keep && (intent.selector.is_none() || intent.direction == Direction::Back);
-    match (outdated, unavailable) {
-        _ if may_move || unavailable > 0 || intent.change.is_some() => FleetState::Rolling,
-        (1.., _) => FleetState::Held,
-        (0, _) => FleetState::Adopted,
+    // Which nodes a selector leaves out cannot be told from counters; what moves is in the record, and what is old and
+    // unavailable by itself may wait for good.
+    let may_move = outdated.saturating_sub(unavailable) > keep
+        && driven
+        && (intent.selector.is_none() || intent.direction() == Direction::Back);
+    let moves = !record.progress.taken.is_empty() || intent.change.is_some();
+    match outdated {
+        _ if may_move || moves => FleetState::Rolling,
+        0 => at_rest(FleetState::Adopted),
+        _ => FleetState::Held,
     }
 }
 
 #[cfg(test)]
+mod agreement;
+#[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::record::{Halt, Intent, Paused, Progress};
+    use crate::engine::record::{Halt, Paused};
 
     fn daemonset(updated: u32, available: u32) -> LeanDaemonSet {
         LeanDaemonSet {
             namespace: "edge".into(),
             name: "agent".into(),
+            uid: "uid".into(),
             strategy: StrategyKind::OnDelete,
             max_unavailable: Some(IntOrPercent::Int(1)),
             max_surge: Some(IntOrPercent::Int(0)),
@@ -292,8 +308,7 @@ mod tests {
     }
 
     fn record(change: impl FnOnce(&mut Record)) -> Record {
-        let mut record =
-            Record { version: 1, intent: Intent::default(), progress: Progress::default(), marks: Vec::new() };
+        let mut record = Record { version: 1, ..Record::default() };
         change(&mut record);
         record
     }
@@ -312,6 +327,28 @@ mod tests {
     }
 
     #[test]
+    fn a_record_of_an_earlier_daemonset_says_nothing_about_this_one() {
+        let at = Timestamp::default();
+        let paused = |uid: Option<&str>| {
+            let record = record(|record| {
+                record.daemonset_uid = uid.map(Str::from);
+                record.intent.paused = Some(Paused { by: "ada".into(), at, why: None });
+            });
+            SeenLease {
+                fact: LeaseFact { record: Ok(Some(record)), ..lease(None, 0) },
+                changed_at: at,
+                seen_alive: false,
+            }
+        };
+        let shown = |uid| {
+            let (lease, daemonset) = (paused(uid), daemonset(5, 20));
+            state(&daemonset, lease.record_of(&daemonset), true).to_string()
+        };
+        assert_eq!((shown(Some("uid")), shown(None)), ("paused by ada".to_owned(), "paused by ada".to_owned()));
+        assert!(!shown(Some("earlier")).starts_with("paused"));
+    }
+
+    #[test]
     fn a_state_for_every_story() {
         let halted = record(|record| {
             record.progress.halt =
@@ -325,7 +362,11 @@ mod tests {
             record.intent.paused = Some(Paused { by: "ada".into(), at: Timestamp::default(), why: None });
         });
         let stepped = record(|record| record.intent.partition = IntOrPercent::Int(18));
-        let back = record(|record| record.intent.direction = Direction::Back);
+        let moving = record(|record| {
+            record.intent.partition = IntOrPercent::Int(18);
+            record.progress.taken.insert("n1".into());
+        });
+        let back = record(|record| record.intent.back_to.clone_from(&record.intent.target));
         for (story, daemonset, record, want) in [
             ("native, idle", native(20, 20), None, "up to date"),
             ("native, rolling", native(5, 19), None, "rolling out"),
@@ -334,13 +375,14 @@ mod tests {
             ("before the first step", daemonset(0, 20), Some(&record(|_| {})), "held"),
             ("stepped to 2", daemonset(0, 20), Some(&stepped), "rolling out"),
             ("stepped to 2, done", daemonset(2, 20), Some(&stepped), "held"),
-            ("one on its way", daemonset(2, 19), Some(&stepped), "rolling out"),
+            ("one on its way", daemonset(2, 19), Some(&moving), "rolling out"),
+            ("one that fails by itself", daemonset(2, 19), Some(&stepped), "held"),
             ("rolling back", daemonset(3, 20), Some(&back), "rolling out"),
             ("halted", daemonset(3, 17), Some(&halted), "halted: 3 failed"),
             ("halted and resumed", daemonset(20, 20), Some(&resumed), "adopted"),
             ("paused", daemonset(3, 20), Some(&paused), "paused by ada"),
         ] {
-            assert_eq!(state(&daemonset, record).to_string(), want, "{story}");
+            assert_eq!(state(&daemonset, record, true).to_string(), want, "{story}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::engine::command::{Command, Preview, Refusal};
+use crate::engine::command::{Command, Preview, Refusal, Unsettled};
 use crate::engine::snapshot::Snapshot;
 use crate::engine::{Role, person_of};
 
@@ -36,12 +36,24 @@ pub enum CommandError {
     /// The engine refused it; nothing was changed.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The API server refused what it takes; nothing was changed, and the rollout is paused.
+    #[error("{0}")]
+    NotAdmitted(String),
     /// It was accepted, but could not be written; the text says what was attempted and what the server said.
     #[error("{0}")]
     Failed(String),
     /// The driver is gone.
     #[error("the rollout's driver has stopped")]
     Stopped,
+}
+
+impl From<Unsettled> for CommandError {
+    fn from(unsettled: Unsettled) -> Self {
+        match unsettled {
+            Unsettled::Refused(why) => Self::NotAdmitted(why),
+            Unsettled::Failed(why) => Self::Failed(why),
+        }
+    }
 }
 
 impl Rollout {
@@ -128,6 +140,9 @@ pub enum FleetState {
     Halted(String),
     /// Unavailable pods, with no rollout under way: how many.
     Degraded(u32),
+    /// All that should run are available, with no rollout under way; so many pods are on nodes that should not run them,
+    /// or that are down.
+    Misscheduled(u32),
     /// Its rollout is paused; the words say by whom.
     Paused(String),
     /// Pods are being replaced, by us or by its controller.
@@ -163,11 +178,12 @@ impl FleetState {
         match self {
             Self::Halted(_) => 0,
             Self::Degraded(_) => 1,
-            Self::Paused(_) => 2,
-            Self::Rolling => 3,
-            Self::Held => 4,
-            Self::Adopted => 5,
-            Self::UpToDate => 6,
+            Self::Misscheduled(_) => 2,
+            Self::Paused(_) => 3,
+            Self::Rolling => 4,
+            Self::Held => 5,
+            Self::Adopted => 6,
+            Self::UpToDate => 7,
         }
     }
 }
@@ -177,6 +193,7 @@ impl fmt::Display for FleetState {
         match self {
             Self::Halted(why) => write!(f, "halted: {why}"),
             Self::Degraded(unavailable) => write!(f, "{unavailable} unavailable"),
+            Self::Misscheduled(pods) => write!(f, "{pods} misscheduled"),
             Self::Paused(by) => write!(f, "paused {by}"),
             Self::Rolling => f.write_str("rolling out"),
             Self::Held => f.write_str("held"),

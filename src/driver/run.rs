@@ -314,7 +314,7 @@ impl<H: Hands> Driver<H> {
             match notice {
                 Notice::Settled { id, result } => {
                     if let Some(answer) = self.waiting.remove(&id) {
-                        let _ = answer.send(result.map_err(CommandError::Failed));
+                        let _ = answer.send(result.map_err(CommandError::from));
                     }
                 }
                 Notice::Happened(happening) => self.trail.tell(&happening),

@@ -11,6 +11,7 @@ use super::handle::{Fleet, Rollout, Session};
 use super::trail::Trail;
 use super::{fleet, run};
 use crate::cluster::{Attachment, Cluster, ConnectError, Target, TrafficCount};
+use crate::engine::rate::RateLimit;
 use crate::engine::{Config, Role, Str, Timing};
 
 /// A session on a cluster, reached through its API.
@@ -37,7 +38,8 @@ impl ClusterSession {
         let cluster = Cluster::connect(&target).await?;
         let runtime = tokio::runtime::Handle::current();
         let origin = Arc::new(origin_on(&cluster));
-        let secrets = Secrets::new(cluster.credentials().secrets().iter().cloned());
+        let credentials = cluster.credentials().clone();
+        let secrets = Secrets::new(move || credentials.secrets());
         let log = audit.path().map(|path| Log::to(path.to_owned()));
         let identity = Identity::new();
         Ok(Self { cluster, runtime, identity, timing: Timing::default(), origin, secrets, log })
@@ -89,6 +91,7 @@ impl Session for ClusterSession {
             identity: self.identity.next(),
             role,
             timing: self.timing,
+            rate: RateLimit::default(),
         };
         let subject = Subject {
             origin: self.origin.clone(),

@@ -3,26 +3,29 @@
 //! A pure function of what was observed, the record, and what we have sent and not yet seen. Holds are not decided here:
 //! a row says what *is*, [`super::plan`] says what may happen next.
 
+mod absence;
+
 use std::collections::HashMap;
 use std::time::Duration;
 
 use super::Str;
 use super::clocks::{NOTABLE_MILLIS, UNMEASURED, by_server};
 use super::event::{WatchHealth, Watched};
-use super::facts::{ConditionStatus, ContainerState, NodeFact};
+use super::facts::{ConditionStatus, ContainerState, NodeFact, PodPhase};
+use super::record::size::bytes_of_name;
 use super::record::{Direction, Intent, Progress};
-use super::snapshot::{Blame, Cause, CauseKind, ImageState, NodeState};
+use super::restarts::watched_state;
+use super::snapshot::{Blame, Cause, CauseKind, ImageState, NodeState, RestartsView};
 use super::time::Timestamp;
 use super::view::{NodeEntry, NodeIx, PodEntry, PodIx, Seen, Touched, View};
-
-/// How long a "could not create pods" event explains a missing pod.
-const NOT_CREATED_FRESH: Duration = Duration::from_secs(300);
 
 /// What an assessment is made of, beside the view.
 pub(crate) struct Question<'a> {
     pub(crate) target: Option<&'a Str>,
     pub(crate) intent: &'a Intent,
     pub(crate) progress: &'a Progress,
+    /// Whether anything is being rolled out: where nothing is, nobody is unavailable because of it.
+    pub(crate) under_way: bool,
     /// Pods whose deletion was sent and is not yet seen, by uid.
     pub(crate) deleting: &'a dyn Fn(&str) -> bool,
     pub(crate) now: Timestamp,
@@ -42,20 +45,42 @@ pub(crate) struct Row {
     pub(crate) in_fleet: bool,
     pub(crate) should_run: bool,
     pub(crate) at_target: bool,
+    /// It has a pod at another revision than the target, be it one that goes.
+    pub(crate) old: bool,
     pub(crate) available: bool,
     /// Its pod is Ready, whether for long enough or not: it serves.
     pub(crate) ready: bool,
     pub(crate) selected: bool,
     pub(crate) cordoned: bool,
+    /// Beside its pod there is another one of the DaemonSet, which is going.
+    pub(crate) other_goes: bool,
+    /// It has several live pods, of which its controller is to keep one.
+    pub(crate) crowded: bool,
     /// Its old pod could be deleted as far as the node itself is concerned.
     pub(crate) replaceable: bool,
     /// Counts as updated for the partition: at the target, or on its way.
     pub(crate) committed: bool,
     /// Its image pull counts against `maxPulling`.
     pub(crate) pulls: bool,
-    /// It failed at the target revision, or is suspect, and nobody resumed past it.
+    /// It failed at the target revision, and nobody resumed past it. Suspects are judged in [`super::suspects`].
     pub(crate) failure: bool,
+    /// Its pod is refused, or missing for too long, and nobody resumed past it.
+    pub(crate) unreplaced: bool,
+    /// The rollout put its pod there, whatever the target is by now.
+    pub(crate) updated: bool,
+    /// Its node is not Ready.
+    pub(crate) is_down: bool,
+    /// When its node went down last and came back, as far as known, by our clock.
+    pub(crate) fell_at: Option<Timestamp>,
+    pub(crate) back_at: Option<Timestamp>,
+    /// Its pod restarted lately, after it had been ready.
+    pub(crate) restarted: Option<RestartsView>,
     pub(crate) image: ImageState,
+    /// Bytes that it takes to name it in the record as in progress; none where it is named already.
+    pub(crate) bytes_to_name: usize,
+    /// How many seconds its ready pod has to be ready in all, and when it will have been, by our clock; `None` once it is
+    /// available, and for a pod that is not ready.
+    pub(crate) available_at: Option<(u32, Timestamp)>,
     /// Until when the controller counts its available pod as unavailable, by the API server's clock.
     pub(crate) uncounted_until: Option<Timestamp>,
     /// When the passing of time alone changes it.
@@ -74,6 +99,13 @@ pub(crate) struct Assessment {
     pub(crate) fleet: u32,
     /// When the passing of time alone changes a row.
     pub(crate) changes_at: Option<Timestamp>,
+}
+
+impl Row {
+    /// Whether it is where the rollout wants it, and stays there as far as can be seen.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.at_target && self.available && self.restarted.is_none()
+    }
 }
 
 impl Assessment {
@@ -102,6 +134,8 @@ impl Assessment {
             nodes_visible: matches!(view.health(Watched::Nodes), WatchHealth::Live | WatchHealth::Down { .. }),
             server_now: view.server_time(question.now),
             same_images: HashMap::new(),
+            pulls_again: None,
+            available_at: None,
             changes_at: None,
         };
         self.rows.resize(view.nodes.len(), None);
@@ -125,13 +159,17 @@ impl Assessment {
     }
 }
 
-struct Assessor<'a> {
+pub(super) struct Assessor<'a> {
     view: &'a View,
-    question: &'a Question<'a>,
+    pub(super) question: &'a Question<'a>,
     nodes_visible: bool,
-    server_now: Timestamp,
+    pub(super) server_now: Timestamp,
     /// By revision hash: whether it has all the target's images.
     same_images: HashMap<Str, bool>,
+    /// Whether the target's are pulled again wherever they are, once that was looked up.
+    pulls_again: Option<bool>,
+    /// Of the row being assessed.
+    available_at: Option<(u32, Timestamp)>,
     /// Of the row being assessed.
     changes_at: Option<Timestamp>,
 }
@@ -140,6 +178,10 @@ struct Assessor<'a> {
 struct OnNode<'a> {
     live: Option<&'a PodEntry>,
     going: Option<&'a PodEntry>,
+    /// A new one beside it, while a controller that surges waits for that to be available (kubernetes-facts §2.3).
+    coming: Option<&'a PodEntry>,
+    /// There is more than one live pod: its controller deletes all but one.
+    surplus: bool,
     /// The one that counts: the live one, else the one that goes.
     counts: Option<PodIx>,
     being_deleted: bool,
@@ -147,8 +189,11 @@ struct OnNode<'a> {
 
 impl<'a> Assessor<'a> {
     fn row(&mut self, ix: NodeIx, entry: &NodeEntry) -> Option<Row> {
-        self.changes_at = None;
-        let pods = self.sort_out(ix);
+        (self.changes_at, self.available_at) = (None, None);
+        let clock = entry.fact.as_ref().and_then(|fact| fact.clock_skew_millis);
+        let pods = self.sort_out(ix, clock);
+        // That was asked of several pods, where there are several.
+        self.available_at = None;
         let seen = pods.live.or(pods.going);
         let in_fleet = if self.nodes_visible { entry.eligibility.in_fleet } else { seen.is_some() };
         if !in_fleet && seen.is_none() {
@@ -158,15 +203,32 @@ impl<'a> Assessor<'a> {
         let down = fact.is_some_and(|fact| fact.ready != ConditionStatus::True);
         let replaced = pods.being_deleted || pods.live.is_none();
         let at_target = !replaced && pods.live.is_some_and(|pod| self.is_at_target(pod));
-        let clock = fact.and_then(|fact| fact.clock_skew_millis);
         let available = !down && !replaced && pods.live.is_some_and(|pod| self.is_available(pod, at_target, clock));
-        let failed =
-            if at_target && !down { pods.live.and_then(|pod| self.failure_of(pod, available, clock)) } else { None };
+        // Where a new pod comes up beside the old one that serves, how it goes is what there is to say.
+        let shown = OnNode { live: pods.coming.or(pods.live), ..pods };
+        let shown_at_target = at_target || pods.coming.is_some();
+        let shown_available = available && pods.coming.is_none();
+        let failed = match shown.live.filter(|_| shown_at_target && !down) {
+            Some(pod) => self.failure_of(pod, shown_available, clock, entry.back_at()),
+            None => None,
+        };
         let uncounted_until = pods.live.filter(|_| available).and_then(|pod| self.uncounted_until(pod, clock));
-        let state = self.state(in_fleet, down, at_target, available, failed.is_some(), &pods);
-        let blame = (in_fleet && !available).then(|| self.blame(&entry.name, down, at_target, replaced, pods.live));
-        let image = self.image(entry, pods.live, at_target, replaced);
-        let cause = failed.or_else(|| self.cause(fact, down, &pods));
+        let absence = if in_fleet && !down && seen.is_none() { self.absence(entry) } else { None };
+        let state = match &absence {
+            Some(absence) if absence.failed => NodeState::Failed,
+            _ => self.state(in_fleet, down, shown_at_target, shown_available, failed.is_some(), &shown),
+        };
+        let put_there = self.put_there(at_target, pods.live);
+        let blame = (in_fleet && !available).then(|| match (self.question.under_way || pods.being_deleted, down) {
+            (true, _) => self.blame((&entry.name, fact), (down, at_target, replaced, put_there), pods.live),
+            (false, true) => Blame::Node,
+            (false, false) => Blame::PreExisting,
+        });
+        let restarted = if at_target && !down { self.restarted(pods.live, put_there, clock) } else { None };
+        let state = watched_state(state, restarted);
+        let image = self.image(entry, shown.live, shown_at_target, replaced);
+        let unreplaced = absence.as_ref().is_some_and(|absence| absence.trouble);
+        let cause = failed.or(absence.and_then(|absence| absence.cause)).or_else(|| self.cause(fact, down, &shown));
         let excused = self.question.progress.excused.contains(&entry.name);
         let selected = self
             .question
@@ -179,42 +241,72 @@ impl<'a> Assessor<'a> {
             state,
             blame,
             cause,
+            available_at: self.available_at,
             uncounted_until,
             changes_at: self.changes_at,
-            since: self.since(state, fact, &pods),
+            since: self.since(state, entry, &shown),
             pod: pods.counts,
             restarts: seen.map_or(0, restarts),
             in_fleet,
             should_run: if self.nodes_visible { entry.eligibility.should_run } else { in_fleet },
             at_target,
+            old: seen.is_some_and(|pod| self.question.target.is_some() && !self.is_at_target(pod)),
             available,
             ready: !down && !replaced && pods.live.is_some_and(|pod| pod.fact.ready),
             selected,
             cordoned: fact.is_some_and(|fact| fact.unschedulable),
+            other_goes: pods.live.is_some() && pods.going.is_some(),
+            crowded: pods.surplus,
             replaceable: in_fleet
                 && fact.is_some()
                 && entry.eligibility.should_run
                 && !down
                 && !replaced
                 && !at_target
+                && !pods.surplus
                 && pods.going.is_none(),
-            committed: in_fleet && (at_target || replaced || pods.going.is_some()),
-            pulls: self.pulls(in_fleet, blame, at_target, replaced, image, pods.live),
-            failure: !excused && (state == NodeState::Failed || blame == Some(Blame::Suspect)),
+            committed: in_fleet && (shown_at_target || replaced || pods.going.is_some()),
+            pulls: self.pulls(in_fleet, blame, shown_at_target, replaced, image, shown.live),
+            failure: !excused && state == NodeState::Failed,
+            unreplaced: !excused && unreplaced,
+            updated: put_there || blame == Some(Blame::Suspect),
+            is_down: down,
+            fell_at: entry.fell_at(self.question.now, self.server_now),
+            back_at: entry.back_at(),
+            restarted,
             image,
+            bytes_to_name: match self.question.progress.taken.contains(&entry.name) {
+                true => 0,
+                false => bytes_of_name(&entry.name),
+            },
         })
     }
 
-    fn sort_out(&self, ix: NodeIx) -> OnNode<'a> {
+    /// Of several live pods the newest counts; but as long as it is not available, the oldest that is: that one serves.
+    fn sort_out(&mut self, ix: NodeIx, clock: Option<i64>) -> OnNode<'a> {
         let view = self.view;
         let mut live: Option<(PodIx, &PodEntry)> = None;
         let mut going = live;
+        let mut alive = 0;
         for (at, pod) in view.pods_on(ix) {
             let slot = if pod.fact.deletion_at.is_none() { &mut live } else { &mut going };
+            // Pods that have ended are no surplus: its controller makes new ones beside them.
+            let ended = matches!(pod.fact.phase, PodPhase::Failed | PodPhase::Succeeded);
+            alive += u32::from(pod.fact.deletion_at.is_none() && !ended);
             let newer =
                 |known: &PodEntry| (known.fact.created_at, &known.fact.uid) < (pod.fact.created_at, &pod.fact.uid);
             if slot.is_none_or(|(_, known)| newer(known)) {
                 *slot = Some((at, pod));
+            }
+        }
+        let mut coming = None;
+        if let Some((_, newest)) = live.filter(|_| alive > 1) {
+            let at_target = self.is_at_target(newest);
+            if !self.is_available(newest, at_target, clock)
+                && let Some(serving) = self.oldest_available(ix, clock)
+            {
+                coming = Some(newest).filter(|_| at_target);
+                live = Some(serving);
             }
         }
         let being_deleted = live.is_some_and(|(_, pod)| (self.question.deleting)(&pod.fact.uid));
@@ -222,8 +314,27 @@ impl<'a> Assessor<'a> {
             counts: live.or(going).map(|(at, _)| at),
             live: live.map(|(_, pod)| pod),
             going: going.map(|(_, pod)| pod),
+            coming,
+            surplus: alive > 1,
             being_deleted,
         }
+    }
+
+    pub(super) fn our_time(&self, at: Timestamp) -> Timestamp {
+        self.view.our_time(at)
+    }
+
+    fn oldest_available(&mut self, ix: NodeIx, clock: Option<i64>) -> Option<(PodIx, &'a PodEntry)> {
+        let view = self.view;
+        let mut oldest: Option<(PodIx, &PodEntry)> = None;
+        for (at, pod) in view.pods_on(ix).filter(|(_, pod)| pod.fact.deletion_at.is_none()) {
+            let age = |pod: &PodEntry| (pod.fact.created_at, pod.fact.name.clone());
+            let at_target = self.is_at_target(pod);
+            if oldest.is_none_or(|(_, known)| age(pod) < age(known)) && self.is_available(pod, at_target, clock) {
+                oldest = Some((at, pod));
+            }
+        }
+        oldest
     }
 
     fn is_at_target(&self, pod: &PodEntry) -> bool {
@@ -233,12 +344,18 @@ impl<'a> Assessor<'a> {
     /// Ready for `minReadySeconds` (at the target: and for the soak time), by a clock that a wrong node clock cannot turn.
     fn is_available(&mut self, pod: &PodEntry, at_target: bool, clock: Option<i64>) -> bool {
         let Some(seen) = pod.ready_seen else { return false };
-        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
-        let soak = if at_target { min_ready.max(self.question.intent.gates.soak_secs) } else { min_ready };
+        let soak = self.soak_secs(at_target);
         let needed = Duration::from_secs(soak.into());
         let elapsed = self.ready_for(pod, seen, at_target, clock);
         self.wake_after(needed, elapsed);
+        self.available_at = (elapsed < needed).then(|| (soak, self.question.now + (needed - elapsed)));
         elapsed >= needed
+    }
+
+    /// For how many seconds a pod has to be ready before it counts as available.
+    fn soak_secs(&self, at_target: bool) -> u32 {
+        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
+        if at_target { min_ready.max(self.question.intent.gates.soak_secs) } else { min_ready }
     }
 
     /// For how long it has been ready. What its kubelet dated by a clock that nobody has measured is believed with care
@@ -265,7 +382,7 @@ impl<'a> Assessor<'a> {
         (!left.is_zero()).then_some(until)
     }
 
-    fn wake_after(&mut self, needed: Duration, elapsed: Duration) {
+    pub(super) fn wake_after(&mut self, needed: Duration, elapsed: Duration) {
         if elapsed < needed {
             let at = self.question.now + (needed - elapsed);
             self.changes_at = Some(self.changes_at.map_or(at, |known| known.min(at)));
@@ -273,7 +390,13 @@ impl<'a> Assessor<'a> {
     }
 
     /// Why the pod at the target counts as failed, if it does.
-    fn failure_of(&mut self, pod: &PodEntry, available: bool, clock: Option<i64>) -> Option<Cause> {
+    fn failure_of(
+        &mut self,
+        pod: &PodEntry,
+        available: bool,
+        clock: Option<i64>,
+        back_at: Option<Timestamp>,
+    ) -> Option<Cause> {
         let gates = &self.question.intent.gates;
         if let Some(trouble) = &pod.trouble
             && let Some(grace) = trouble.cause.kind.grace()
@@ -297,7 +420,7 @@ impl<'a> Assessor<'a> {
         if available {
             return None;
         }
-        let elapsed = pod.first_seen.elapsed(Some(pod.fact.created_at), self.question.now, self.server_now);
+        let elapsed = self.expected_for(pod, back_at, clock);
         self.wake_after(deadline, elapsed);
         (elapsed >= deadline).then(|| {
             let message = pod.trouble.as_ref().map(|trouble| match &trouble.cause.message {
@@ -306,6 +429,20 @@ impl<'a> Assessor<'a> {
             });
             Cause { kind: CauseKind::Deadline, message }
         })
+    }
+
+    /// For how long a pod that is not available could have become so: since it was made; or since it was available last, or
+    /// since its node came back. What was well and falters has its time anew, or every blink of an old pod would be a failure.
+    fn expected_for(&self, pod: &PodEntry, back_at: Option<Timestamp>, clock: Option<i64>) -> Duration {
+        let (now, server_now) = (self.question.now, self.server_now);
+        let made = pod.first_seen.elapsed(Some(pod.fact.created_at), now, server_now);
+        let needed = Duration::from_secs(self.soak_secs(true).into());
+        let served = pod.served.filter(|served| served.lasted >= needed).map(|served| {
+            let said = served.said.map(|at| by_server(at, clock));
+            served.ended.elapsed(said, now, server_now)
+        });
+        let back = back_at.map(|at| now.since(at));
+        [served, back].into_iter().flatten().fold(made, Duration::min)
     }
 
     fn state(
@@ -345,21 +482,31 @@ impl<'a> Assessor<'a> {
         if begun { NodeState::Starting } else { NodeState::Creating }
     }
 
-    /// Whose fault it is that a node of the fleet is unavailable.
-    fn blame(&self, name: &Str, down: bool, at_target: bool, replaced: bool, pod: Option<&PodEntry>) -> Blame {
+    /// Whether the rollout put a pod there, whatever the target is by now.
+    fn put_there(&self, at_target: bool, pod: Option<&PodEntry>) -> bool {
         let progress = self.question.progress;
-        if progress.down_before.contains_key(name) {
-            return Blame::PreExisting;
-        }
         let revision = pod.and_then(|pod| pod.fact.revision.as_ref());
         // Where a rollout goes forward to the revision that it came from, only their age tells its pods from the others.
-        let forward = self.question.intent.direction == Direction::Forward;
+        let forward = self.question.intent.direction() == Direction::Forward;
         let began = progress.started_at.filter(|_| forward && at_target);
         let made_since = || pod.zip(began).is_some_and(|(pod, began)| self.view.our_time(pod.fact.created_at) > began);
-        let put_there = match (&progress.origin, revision) {
+        match (&progress.origin, revision) {
             (Some(origin), Some(revision)) => revision != origin || made_since(),
             _ => at_target,
-        };
+        }
+    }
+
+    /// Whose fault it is that a node of the fleet is unavailable.
+    fn blame(
+        &self,
+        (name, node): (&Str, Option<&NodeFact>),
+        (down, at_target, replaced, put_there): (bool, bool, bool, bool),
+        pod: Option<&PodEntry>,
+    ) -> Blame {
+        let progress = self.question.progress;
+        if progress.down_before.contains_key(name) || self.was_down_before(name, node, at_target, pod) {
+            return Blame::PreExisting;
+        }
         let taken = progress.taken.contains(name);
         match (down, replaced) {
             (_, true) => Blame::Rollout,
@@ -370,6 +517,25 @@ impl<'a> Assessor<'a> {
             (false, false) if at_target || put_there || taken => Blame::Rollout,
             (false, false) => Blame::PreExisting,
         }
+    }
+
+    /// Whether the cluster shows that a node was down before the rollout began. That counts only where not all of those
+    /// could be named in the record, and of no node that is named as taken.
+    ///
+    /// A node that has not been Ready since before then was never acted on; an old pod that was made before then was not
+    /// made by the rollout.
+    fn was_down_before(&self, name: &Str, node: Option<&NodeFact>, at_target: bool, pod: Option<&PodEntry>) -> bool {
+        let progress = self.question.progress;
+        let Some(began_at) = progress.left_out_since.filter(|_| !progress.taken.contains(name)) else { return false };
+        let going = pod.is_some_and(|pod| (self.question.deleting)(&pod.fact.uid));
+        let not_ready_since = node.and_then(|fact| match fact.ready {
+            ConditionStatus::True => None,
+            ConditionStatus::False => fact.ready_since.map(|at| by_server(at, fact.clock_skew_millis)),
+            ConditionStatus::Unknown => fact.ready_since,
+        });
+        let is_ready = node.is_some_and(|fact| fact.ready == ConditionStatus::True);
+        let old = pod.is_some_and(|pod| !at_target && pod.fact.created_at < began_at);
+        !going && (not_ready_since.is_some_and(|since| since < began_at) || (is_ready && old))
     }
 
     fn image(&mut self, entry: &NodeEntry, live: Option<&PodEntry>, at_target: bool, replaced: bool) -> ImageState {
@@ -388,9 +554,20 @@ impl<'a> Assessor<'a> {
                 return ImageState::Pulling { since };
             }
         }
+        // Where a tag is pulled again, what is there may be what it stood for before.
+        if self.pulls_again() {
+            return ImageState::Unknown;
+        }
         let known = entry.images_confirmed
             || (!replaced && live.is_some_and(|pod| images_present(pod) && self.has_target_images(pod)));
         if known { ImageState::Present } else { ImageState::Unknown }
+    }
+
+    /// Whether the target's images are pulled again wherever they are.
+    fn pulls_again(&mut self) -> bool {
+        let (view, target) = (self.view, self.question.target);
+        let pulls_again = || target.and_then(|hash| view.revision(hash)).is_some_and(|it| it.template.pulls_again());
+        *self.pulls_again.get_or_insert_with(pulls_again)
     }
 
     /// Whether the pod's own revision needs all the images that the target needs.
@@ -435,6 +612,10 @@ impl<'a> Assessor<'a> {
             return Some(Cause { kind: CauseKind::NodeDown, message: words });
         }
         let seen = pods.live.or(pods.going);
+        if let Some(ends_at) = seen.and_then(|pod| pod.fact.deletion_at).filter(|at| *at >= self.server_now) {
+            let left = ends_at.since(self.server_now) + Duration::from_millis(1);
+            self.wake_after(left, Duration::ZERO);
+        }
         if let Some(stuck_at) = seen.and_then(|pod| super::diagnose::stuck_at(&pod.fact))
             && stuck_at >= self.server_now
         {
@@ -444,16 +625,15 @@ impl<'a> Assessor<'a> {
         if let Some(trouble) = seen.and_then(|pod| super::diagnose::diagnose(&pod.fact, self.server_now)) {
             return Some(trouble);
         }
-        if let Some(trouble) = pods.live.and_then(|pod| pod.trouble.as_ref()) {
-            return Some(trouble.cause.clone());
-        }
-        let (at, message) = self.view.not_created.as_ref().filter(|_| seen.is_none())?;
-        let fresh = self.server_now.since(*at) < NOT_CREATED_FRESH;
-        fresh.then(|| Cause { kind: CauseKind::NotCreated, message: Some(message.clone()) })
+        Some(pods.live.and_then(|pod| pod.trouble.as_ref())?.cause.clone())
     }
 
-    fn since(&self, state: NodeState, fact: Option<&NodeFact>, pods: &OnNode<'_>) -> Option<Timestamp> {
-        let live = pods.live;
+    fn since(&self, state: NodeState, entry: &NodeEntry, pods: &OnNode<'_>) -> Option<Timestamp> {
+        let (live, fact) = (pods.live, entry.fact.as_ref());
+        if let (NodeState::Creating | NodeState::Failed, None, Some(missing_since)) = (state, live, entry.missing_since)
+        {
+            return Some(self.view.server_time(missing_since));
+        }
         let clock = fact.and_then(|fact| fact.clock_skew_millis);
         match state {
             // Unknown is what the controller calls it, whose clock is the API server's for all we know.
@@ -481,7 +661,7 @@ impl<'a> Assessor<'a> {
 }
 
 fn restarts(pod: &PodEntry) -> u32 {
-    pod.fact.containers.iter().map(|container| container.restarts).sum()
+    super::restarts::total(&pod.fact)
 }
 
 /// Whether every container's image is known to be on the node; false while the kubelet has not reported.

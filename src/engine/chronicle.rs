@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::values::Values;
-use super::command::{Command, CommandId, Notice};
+use super::command::{Command, CommandId, Notice, Unsettled};
 use super::facts::ClusterEvent;
 use super::happening::{AfterFlip, Happening, ImageChanged, NODES_NAMED, PatchChange, Reach, Succession, Upshot, What};
 use super::image::without_user;
@@ -101,7 +101,7 @@ impl Engine {
     }
 
     /// What a server said, without what the template keeps to itself.
-    fn without_values(&self, said: &str) -> Str {
+    pub(crate) fn without_values(&self, said: &str) -> Str {
         let mut values = Values::default();
         if let Some(daemonset) = &self.view.daemonset {
             values.add_template(daemonset.template.json());
@@ -169,18 +169,18 @@ impl Engine {
     }
 
     /// A command is done, or failed.
-    pub(crate) fn settled(&mut self, pending: Pending, result: Result<String, String>) {
+    pub(crate) fn settled(&mut self, pending: Pending, result: Result<String, Unsettled>) {
         if pending.of_note {
             self.tell_settled(pending.id, pending.command, &result);
         }
         self.say(Notice::Settled { id: pending.id, result });
     }
 
-    fn tell_settled(&mut self, id: CommandId, command: Command, result: &Result<String, String>) {
+    fn tell_settled(&mut self, id: CommandId, command: Command, result: &Result<String, Unsettled>) {
         let by = Some(self.actor());
         let (upshot, said) = match result {
-            Ok(said) => (Upshot::Done, said),
-            Err(why) => (Upshot::Failed, why),
+            Ok(said) => (Upshot::Done, said.clone()),
+            Err(why) => (Upshot::Failed, why.to_string()),
         };
         // Who drives is told when the lease changes hands.
         let told = matches!(command, Command::Drive(_) | Command::StandDown) && result.is_ok();
@@ -264,6 +264,7 @@ impl Engine {
         let change = match kind {
             PatchKind::Adopt => PatchChange::Adopt,
             PatchKind::Template => PatchChange::Template,
+            PatchKind::ForgetChange => PatchChange::ForgetChange,
             PatchKind::Release => PatchChange::Release,
         };
         self.tell(None, What::PatchDaemonSet { change }, result, Reach::Log, None, said);

@@ -56,6 +56,11 @@ pub enum Command {
     Drive(Takeover),
     /// Stop driving: finish what is in flight, give the lease back. Others carry on where it stood.
     StandDown,
+    /// Stop driving because this process cannot go on with it. The record says why, until somebody drives again.
+    StopDriving {
+        /// Why, in our words.
+        why: String,
+    },
 }
 
 impl Command {
@@ -173,6 +178,17 @@ pub enum Refusal {
     Invalid(String),
 }
 
+/// Why a command that was accepted was not carried out.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Unsettled {
+    /// The API server refused what it takes, or it cannot be made; nothing was changed, and the rollout is paused.
+    #[error("{0}")]
+    Refused(String),
+    /// It could not be written, or was called off.
+    #[error("{0}")]
+    Failed(String),
+}
+
 /// Something that the engine has to say once, outside the snapshot.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Notice {
@@ -181,7 +197,7 @@ pub enum Notice {
         /// Which.
         id: CommandId,
         /// What was written, or why not.
-        result: Result<String, String>,
+        result: Result<String, Unsettled>,
     },
     /// Something happened that belongs in the audit trail.
     Happened(Box<Happening>),

@@ -4,26 +4,29 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::command::{Command, CommandId, Takeover};
+use super::assess::Row;
+use super::change::change_annotation;
+use super::command::{Command, CommandId, Takeover, Unsettled};
 use super::edit::Edit;
 use super::effect::{DaemonSetPatch, Effect, EffectId};
+use super::event::{WatchHealth, Watched};
 use super::facts::StrategyKind;
 use super::happening::{Reach, What};
 use super::lock::{InFlight, Known, Want};
 use super::machine::{Engine, Needs, PatchKind};
 use super::plan::Standstill;
 use super::quantity::Rounding;
+use super::record::size::clipped;
 use super::record::{
-    By, Change, Direction, EXCEPTIONS_LIMIT, Finish, Halt, Intent, ORIGINAL_STRATEGY, OnFailure, Paused, Progress,
+    By, Direction, EXCEPTIONS_LIMIT, Finish, Halt, Intent, ORIGINAL_STRATEGY, OnFailure, Paused, Progress,
 };
-use super::snapshot::{Blame, NodeState, Presence};
-use super::template::Template;
+use super::snapshot::{NodeState, Presence};
 use super::time::Timestamp;
 use super::view::NodeIx;
 use super::{Role, Str};
 
 /// Who acts when the driver does something by itself.
-const OURSELVES: &str = "rolldeck";
+pub(crate) const OURSELVES: &str = "rolldeck";
 
 impl Engine {
     pub(crate) fn decide_now(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
@@ -32,8 +35,10 @@ impl Engine {
         self.brake_for_pauses();
         self.drop_stale_answers();
         self.steer(now);
+        self.fit_progress(now);
         effects.extend(self.write_lease(now));
         effects.extend(self.write_daemonset(now));
+        self.note_waits(now);
         effects.extend(self.replace_pods(now));
         self.settle(now);
         effects
@@ -78,6 +83,9 @@ impl Engine {
         if handover.is_some_and(|handover| handover.by != self.config().identity) {
             self.lock.want = Want::No;
         }
+        if self.is_being_deleted() {
+            return;
+        }
         if intent.releasing.is_some() && self.release_is_done() {
             self.tell_released();
             self.edit(None, Edit::End);
@@ -86,8 +94,14 @@ impl Engine {
             self.lock.want = Want::No;
             return;
         }
+        self.call_off_release(&intent);
+        self.forget_who_stopped();
         self.notice_adoption(&intent, now);
         self.follow_template(&intent, now);
+        if self.config().role == Role::Driver {
+            self.note_idle(now);
+            self.note_refused();
+        }
         if self.config().role == Role::Driver && intent.releasing.is_none() {
             self.keep_exceptions();
             self.halt_on_failure(&intent, now);
@@ -108,66 +122,14 @@ impl Engine {
         self.edit(None, Edit::Hold(Paused { by: OURSELVES.into(), at: now, why: Some(why.into()) }));
     }
 
-    /// Follows the template: a change of ours is done, a first target is found, a change of somebody else's pauses.
-    fn follow_template(&mut self, intent: &Intent, now: Timestamp) {
-        if !self.is_adopted() || !self.is_observed() {
-            return;
-        }
-        let Some(current) = self.view.current.clone() else { return };
-        if let Some(change) = &intent.change {
-            match self.template_wanted(change) {
-                Ok(wanted) if self.view.daemonset.as_ref().is_some_and(|daemonset| daemonset.template == wanted) => {
-                    self.written = None;
-                    self.tell_template_changed(intent, &current);
-                    self.edit(None, Edit::Target { target: current, made: Some(change.clone()) });
-                    self.begin(now);
-                }
-                Ok(_) if self.written.as_ref() == Some(change) && self.patching.is_none() => {
-                    self.written = None;
-                    self.edit(None, Edit::DropChange(change.clone()));
-                    self.tell_template_changed_by_others();
-                    self.pause(self.template_changed_words(), now);
-                    self.fail_pending(|pending| pending.needs == Needs::Changed, "somebody else changed the template");
-                }
-                Ok(_) => {}
-                Err(why) => {
-                    self.edit(None, Edit::DropChange(change.clone()));
-                    self.fail_pending(|pending| pending.needs == Needs::Changed, &why);
-                }
-            }
-        } else if intent.target.is_none() {
-            self.edit(None, Edit::Target { target: current, made: None });
-        } else if intent.target.as_ref() != Some(&current) && intent.paused.is_none() && intent.releasing.is_none() {
-            self.tell_template_changed_by_others();
-            self.pause(self.template_changed_words(), now);
-        }
-    }
-
-    fn template_changed_words(&self) -> String {
-        let by = self.who_set_the_template();
-        format!("the template was changed{}", by.map(|by| format!(" by {by}")).unwrap_or_default())
-    }
-
-    /// The template that a change asks for.
-    fn template_wanted(&self, change: &Change) -> Result<Template, String> {
-        let daemonset = self.view.daemonset.as_ref().ok_or("the DaemonSet is gone")?;
-        match change {
-            Change::Images(images) => {
-                daemonset.template.with_images(images.iter().map(|(name, image)| (name.as_str(), image.as_str())))
-            }
-            Change::Revision(hash) => self
-                .view
-                .revision(hash)
-                .map(|revision| revision.template.clone())
-                .ok_or_else(|| format!("revision {hash} is not in the history any more")),
-        }
-    }
-
     /// The rollout begins now: earlier halts are past. Where it is the first under this record, what is down already is
     /// not our doing; later ones inherit that, and what the ones before took down stays ours.
-    fn begin(&mut self, now: Timestamp) {
+    pub(crate) fn begin(&mut self, now: Timestamp) {
         self.progress.excused.clear();
         self.progress.halt = None;
+        self.progress.suspects.clear();
+        self.progress.others_down.clear();
+        self.progress.compared_since = Some(self.view.server_time(now));
         if self.progress.started_at.is_some() {
             return;
         }
@@ -175,8 +137,12 @@ impl Engine {
         self.progress.origin = self.majority_revision(self.view.current.as_ref());
         let down = self.assessment.rows().filter(|row| row.in_fleet && !row.available);
         let before = down.filter(|row| row.state == NodeState::NodeDown || row.state == NodeState::Outdated);
+        let mut before: Vec<_> = before.collect();
+        // Those first that nothing but their name tells from what the rollout took down.
+        before.sort_by_key(|row| !self.looks_like_ours(row));
+        self.progress.left_out_since = (before.len() > EXCEPTIONS_LIMIT).then(|| self.began_for_sure(now));
         self.progress.down_before =
-            before.take(EXCEPTIONS_LIMIT).map(|row| (self.name(row), row.since.unwrap_or(now))).collect();
+            before.into_iter().take(EXCEPTIONS_LIMIT).map(|row| (self.name(row), row.since.unwrap_or(now))).collect();
     }
 
     /// Drops exceptions that are none any more.
@@ -187,7 +153,14 @@ impl Engine {
         }
         let there: std::collections::BTreeSet<Str> =
             self.assessment.rows().filter(|row| row.available && row.at_target).map(|row| self.name(row)).collect();
-        self.progress.taken.retain(|name| !there.contains(name));
+        let view = &self.view;
+        let sees_nodes = self.health(Watched::Nodes) == WatchHealth::Live && !self.catches_up();
+        let exists = |name: &Str| {
+            let ix = view.node(name);
+            ix.is_some_and(|ix| view.nodes[ix].fact.is_some() || view.pods_on(ix).next().is_some())
+        };
+        // A node that is gone takes its name with it: where one of that name comes again, its pod is of this template.
+        self.progress.taken.retain(|name| !there.contains(name) && (!sees_nodes || exists(name)));
         let well: std::collections::BTreeSet<Str> =
             self.assessment.rows().filter(|row| row.available).map(|row| self.name(row)).collect();
         self.progress.down_before.retain(|name, _| !well.contains(name));
@@ -199,24 +172,33 @@ impl Engine {
         if let Some(halt) = &self.progress.halt
             && halt.number <= intent.acknowledged_halt
         {
+            if !halt.nodes.is_empty() {
+                // What went down until now is accepted, too.
+                self.progress.compared_since = Some(self.view.server_time(now));
+                let accepted = &halt.nodes;
+                self.progress.suspects.retain(|name, _| !accepted.contains(name));
+            }
             self.progress.excused.extend(halt.nodes.iter().cloned());
             if let Some(halt) = &mut self.progress.halt {
                 halt.nodes.clear();
             }
         }
-        if intent.direction == Direction::Back || intent.target.is_none() || intent.change.is_some() {
+        if intent.direction() == Direction::Back || intent.target.is_none() || intent.change.is_some() {
             return;
         }
         let excused = &self.progress.excused;
         let failed: Vec<_> =
-            self.assessment.rows().filter(|row| row.failure && !excused.contains(&self.name(row))).collect();
+            self.assessment.rows().filter(|row| self.has_failed(row) && !excused.contains(&self.name(row))).collect();
         let threshold = intent.gates.failure_threshold.of(self.assessment.desired, Rounding::Up).max(1);
-        if u32::try_from(failed.len()).unwrap_or(u32::MAX) < threshold {
+        let halted = self.is_halted(intent);
+        // What a halt says of its nodes is what they are now, as long as any of them has failed.
+        let stands = halted && !failed.is_empty();
+        if u32::try_from(failed.len()).unwrap_or(u32::MAX) < threshold && !stands {
             return;
         }
         let nodes: Vec<Str> = failed.iter().take(EXCEPTIONS_LIMIT).map(|row| self.name(row)).collect();
-        let why = failure_words(&failed);
-        if self.is_halted(intent) {
+        let why = clipped(&failure_words(&failed, |row| self.suspect_words(row))).to_string();
+        if halted {
             if let Some(halt) = self.progress.halt.as_mut().filter(|halt| halt.nodes != nodes) {
                 halt.why = why.into();
                 halt.nodes = nodes;
@@ -232,7 +214,8 @@ impl Engine {
             && let Some(from) = self.progress.origin.clone().or_else(|| self.majority_revision(intent.target.as_ref()))
         {
             self.happened(What::RollingBack { to: from.clone() }, Reach::Cluster);
-            self.edit(None, Edit::GoBack { to: from, failed: intent.target.clone(), acknowledged: number });
+            let id = self.new_change_id(self.next_edit, now);
+            self.edit(None, Edit::GoBack { to: from, failed: intent.target.clone(), id });
         }
     }
 
@@ -259,9 +242,11 @@ impl Engine {
             // What comes next starts from here.
             self.progress.origin.clone_from(&intent.target);
         } else {
-            self.tell_complete();
             let by = By { by: OURSELVES.into(), at: now };
-            self.edit(None, Edit::Complete { target: intent.target.clone(), by });
+            if !self.release_must_wait(&by) {
+                self.tell_complete();
+                self.edit(None, Edit::Complete { target: intent.target.clone(), by });
+            }
         }
     }
 
@@ -271,10 +256,11 @@ impl Engine {
             && intent.paused.is_none()
             && !self.is_halted(intent)
             && self.is_ready_to_update(intent)
+            && self.view.current_is_certain()
             && self.blindness().is_none()
             && !self.catches_up()
             && self.deletions.is_empty()
-            && self.assessment.rows().filter(|row| row.in_fleet).all(|row| row.at_target && row.available)
+            && self.assessment.rows().filter(|row| row.in_fleet).all(Row::is_settled)
     }
 
     fn saved_progress_began(&self) -> bool {
@@ -284,7 +270,7 @@ impl Engine {
     // ── The lease ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     /// One write of the lease at a time: it carries the lock, all edits and the progress.
-    fn write_lease(&mut self, now: Timestamp) -> Option<(EffectId, Effect)> {
+    pub(crate) fn write_lease(&mut self, now: Timestamp) -> Option<(EffectId, Effect)> {
         if !self.lock.can_write(now) || self.lock.record_error().is_some() {
             return None;
         }
@@ -307,7 +293,9 @@ impl Engine {
         let resource_version = self.lock.resource_version();
         let against = resource_version.clone();
         let edits_before = self.next_edit;
-        self.lock.in_flight = Some(InFlight { id, sent_at: now, write: write.clone(), against, edits_before, mark });
+        let good_for = self.sending.distance.proof_age();
+        self.lock.in_flight =
+            Some(InFlight { id, sent_at: now, write: write.clone(), against, edits_before, mark, good_for });
         Some((id, Effect::WriteLease { resource_version, lease: Box::new(write) }))
     }
 
@@ -315,7 +303,7 @@ impl Engine {
         let intent = self.recorded_intent();
         let over = intent.is_none();
         if (self.lock.want == Want::No || over) && !self.deletions_unanswered() && self.patching.is_none() {
-            return Some(self.lock.give_back(self.record()));
+            return Some(self.lock.give_back(self.record_to_write()));
         }
         let news = match (self.lock.record(), intent) {
             (Some(saved), Some(intent)) => saved.intent != *intent || saved.progress != self.progress,
@@ -355,8 +343,13 @@ impl Engine {
         if intent.handover.is_some() || self.lock.want == Want::No {
             return None;
         }
-        if intent.releasing.is_some() {
-            let saved = Self::original_strategy(daemonset)?;
+        if let Some(by) = &intent.releasing {
+            // What was recorded may have been called off, and that not be saved yet.
+            let stands = self.recorded_intent().is_some_and(|intent| intent.releasing.is_some());
+            if !stands || self.release_must_wait(by) {
+                return None;
+            }
+            let Some(saved) = Self::original_strategy(daemonset) else { return self.tidying() };
             // Whoever set it back meanwhile is to have it as they set it.
             let rolling = daemonset.strategy.kind == StrategyKind::RollingUpdate;
             let original = if rolling { daemonset.strategy.raw.clone() } else { saved };
@@ -368,11 +361,17 @@ impl Engine {
             let fought = self.progress.adopted && daemonset.strategy.kind == StrategyKind::RollingUpdate;
             return (!fought).then(|| (PatchKind::Adopt, self.adoption()));
         }
-        let asked = intent.change.as_ref().filter(|_| self.is_observed());
-        let change = asked.filter(|change| self.written.as_ref() != Some(change))?;
-        let wanted = self.template_wanted(change).ok()?;
+        let Some(request) = intent.request() else { return self.tidying() };
+        // What is refused, or made, is on its way into the record.
+        let stands = self.recorded_intent().is_some_and(|intent| intent.request().as_ref() == Some(&request));
+        if !stands || !self.is_observed() || !self.is_to_be_sent(&request) {
+            return None;
+        }
+        let wanted = self.template_wanted(&request.change).ok()?;
         let differs = wanted != daemonset.template;
-        differs.then(|| (PatchKind::Template, DaemonSetPatch::Template(wanted.json().clone())))
+        let change = request.id.as_ref().map(|id| change_annotation(id, daemonset.generation + 1).into());
+        let patch = || DaemonSetPatch::Template { template: wanted.json().clone(), change };
+        differs.then(|| (PatchKind::Template, patch()))
     }
 
     /// Saves the strategy as it is, unless this rollout saved one already, which then is the original, whoever drives or
@@ -396,7 +395,6 @@ impl Engine {
     /// Deletes the pods that the plan lets go next, if we may start anything at all.
     fn replace_pods(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
         let intent = self.intent();
-        let Some(not_after) = self.lock.proof_is_good_until() else { return Vec::new() };
         if !self.may_start(&intent, now) || self.plan.next.is_empty() {
             return Vec::new();
         }
@@ -408,33 +406,11 @@ impl Engine {
             return Vec::new();
         }
         let next: Vec<NodeIx> = self.plan.next.clone();
-        let next = next.into_iter().filter(|node| self.node_retry.get(node).is_none_or(|at| *at <= now));
+        // Where nothing may be deleted, one tries whether that is still so.
+        let tried = if self.refusals.are_general() { 1 } else { usize::MAX };
+        let next = next.into_iter().take(tried).filter(|node| self.node_retry.get(node).is_none_or(|at| *at <= now));
         let next: Vec<(NodeIx, Str)> = next.map(|node| (node, self.view.nodes[node].name.clone())).collect();
-        if !self.lock.is_fenced(now) || !self.is_announced(&next) {
-            self.fence = true;
-            // Whatever it was before, from here on it is our doing, also for whoever drives next.
-            self.progress.down_before.retain(|down, _| !next.iter().any(|(_, name)| name == down));
-            let room = EXCEPTIONS_LIMIT.saturating_sub(self.progress.taken.len());
-            self.progress.taken.extend(next.into_iter().take(room).map(|(_, name)| name));
-            return self.write_lease(now).into_iter().collect();
-        }
-        let mut effects = Vec::new();
-        for (ix, node) in next {
-            let pod = self.assessment.row(ix).and_then(|row| row.pod).and_then(|pod| self.view.pod(pod));
-            let Some(pod) = pod else { continue };
-            let (name, uid) = (pod.fact.name.clone(), pod.fact.uid.clone());
-            let id = self.send_delete(&name, &uid, &node);
-            effects.push((id, Effect::DeletePod { name, uid, node, not_after }));
-        }
-        effects
-    }
-
-    /// Whether the saved record names these nodes as taken, as far as it has room for names, and none as down before.
-    fn is_announced(&self, nodes: &[(NodeIx, Str)]) -> bool {
-        let Some(record) = self.lock.record() else { return false };
-        let (taken, before) = (&record.progress.taken, &record.progress.down_before);
-        let full = taken.len() >= EXCEPTIONS_LIMIT;
-        nodes.iter().all(|(_, name)| (full || taken.contains(name)) && !before.contains_key(name))
+        self.send_deletions(next, now)
     }
 
     /// Whether anything may be started now: we drive, the record says what we think it says, and we see enough.
@@ -459,13 +435,21 @@ impl Engine {
         };
         for pending in pending {
             let saved = !self.edits.iter().any(|unsaved| unsaved.command == Some(pending.id));
+            if pending.needs == Needs::Changed {
+                match self.change_result(&pending).filter(|_| saved) {
+                    Some(result) => self.settled(pending, result),
+                    None => self.pending.push(pending),
+                }
+                continue;
+            }
             match self.is_done(pending.id, pending.needs, saved, now) {
                 Some(by_whom) => {
                     let result = Ok(format!("{}{by_whom}", pending.says));
                     self.settled(pending, result);
                 }
                 None if saved && pending.needs == Needs::Released && called_off(self) => {
-                    self.settled(pending, Err("called off: somebody asked for something else meanwhile".into()));
+                    let why = "called off: somebody asked for something else meanwhile".to_owned();
+                    self.settled(pending, Err(Unsettled::Failed(why)));
                 }
                 None => self.pending.push(pending),
             }
@@ -483,9 +467,9 @@ impl Engine {
             Needs::Saved => Some(ours()),
             Needs::Adopted if self.strategy() == StrategyKind::OnDelete && !self.brake => Some(ours()),
             Needs::Adopted if self.brake => None,
-            Needs::Changed if self.intent().change.is_none() => Some(ours()),
             Needs::Released if !self.is_recorded() && !self.is_adopted() => Some(ours()),
-            Needs::Adopted | Needs::Changed | Needs::Released => elsewhere(),
+            Needs::Changed => None,
+            Needs::Adopted | Needs::Released => elsewhere(),
             Needs::Driving(_) if self.lock.holds() => Some(ours()),
             Needs::Driving(Takeover::IfFree | Takeover::Ask) => None,
             Needs::StoodDown => (!self.lock.holds() && self.lock.in_flight.is_none()).then(ours),
@@ -497,18 +481,18 @@ impl Engine {
         let recorded = self.lock.record().is_some_and(|record| record.intent.releasing.is_some());
         let annotations = self.view.daemonset.as_ref().map(|daemonset| &daemonset.annotations);
         let annotated = annotations.is_some_and(|annotations| annotations.get(ORIGINAL_STRATEGY).is_some());
-        recorded && !annotated && self.patching.is_none()
+        recorded && !annotated && self.tidying().is_none() && self.patching.is_none()
     }
 }
 
 /// What failed and where, most frequent cause first: `image not found on ipc-017, ipc-018 and 3 more`.
-fn failure_words(failed: &[&super::assess::Row]) -> String {
+fn failure_words(failed: &[&Row], suspect: impl Fn(&Row) -> Option<String>) -> String {
     let mut causes: BTreeMap<String, u32> = BTreeMap::new();
     for row in failed {
-        let words = match (row.blame, &row.cause) {
-            (Some(Blame::Suspect), _) => "node went down after its update".to_owned(),
-            (_, Some(cause)) => cause.to_string(),
-            (_, None) => "failed".to_owned(),
+        let words = match (suspect(row), &row.cause) {
+            (Some(words), _) => words,
+            (None, Some(cause)) => cause.to_string(),
+            (None, None) => "failed".to_owned(),
         };
         *causes.entry(words).or_default() += 1;
     }

@@ -124,14 +124,19 @@ impl CauseKind {
     pub fn grace(self) -> Option<Duration> {
         match self {
             Self::ImageName | Self::ImageNeverPull | Self::ImagePlatform => Some(Duration::ZERO),
-            Self::ImageNotFound | Self::ImageDenied => Some(Duration::from_secs(5)),
+            Self::ImageNotFound
+            | Self::ImageDenied
+            | Self::AdmissionRefused
+            | Self::QuotaExceeded
+            | Self::CreationForbidden
+            | Self::PodInvalid => Some(Duration::from_secs(5)),
             Self::Config | Self::ContainerStart | Self::Rejected => Some(Duration::from_secs(20)),
-            Self::ImagePull | Self::ImageRateLimited => Some(Duration::from_secs(60)),
+            Self::ImagePull | Self::ImageRateLimited | Self::NotCreated => Some(Duration::from_secs(60)),
             Self::CrashLoop
             | Self::OutOfMemory
             | Self::NotReady
             | Self::Unschedulable
-            | Self::NotCreated
+            | Self::ControllerIdle
             | Self::StuckTerminating
             | Self::Deadline
             | Self::NodeDown => None,
@@ -171,6 +176,7 @@ mod tests {
             image_present: false,
             state,
             last_end: None,
+            last_exit: None,
             restarts: 0,
             ready: false,
         }

@@ -7,9 +7,10 @@
 use std::borrow::Cow;
 
 use super::Str;
+use super::change::ChangeRequest;
 use super::labels::Selector;
 use super::quantity::IntOrPercent;
-use super::record::{By, Change, Direction, Intent, Paused};
+use super::record::{By, Change, ChangeOutcome, Direction, Intent, Paused, RequestedChange};
 use super::tuning::Tuning;
 
 /// One edit of the intent.
@@ -17,18 +18,21 @@ use super::tuning::Tuning;
 pub(crate) enum Edit {
     /// Make sure that a rollout is recorded.
     Begin,
-    /// Ask for another template. Everything is held again going forward; going back nothing is.
-    Change(Change, Direction),
+    /// Ask for another template. Nothing is updated until it is there; with a new image everything is held again.
+    Change { change: Change, id: Str },
     /// By itself: this is the revision that nodes are to have, as the change that was asked for is `made`, or none was.
-    Target { target: Str, made: Option<Change> },
-    /// By itself: give up this change, which cannot be made, or which somebody else undid.
-    DropChange(Change),
-    /// By itself: go back from the `failed` revision; not where somebody paused.
-    GoBack { to: Str, failed: Option<Str>, acknowledged: u32 },
+    /// Halts up to this number are past then.
+    Target { target: Str, made: Option<ChangeRequest>, acknowledged: u32 },
+    /// By itself: give up this change, which cannot be made, or which somebody else undid, and pause.
+    Refuse { request: ChangeRequest, paused: Paused },
+    /// By itself: ask to go back from the `failed` revision; not where somebody paused.
+    GoBack { to: Str, failed: Option<Str>, id: Str },
     /// By itself: pause; whoever paused before keeps the word, and so does whoever hands it back.
     Hold(Paused),
     /// By itself: hand the DaemonSet back, as every node has this revision.
     Complete { target: Option<Str>, by: By },
+    /// By itself: what was to be handed back by itself is not, or not yet.
+    CallOffRelease(By),
     /// How many pods stay at the old revision.
     Partition(IntOrPercent),
     /// Which nodes may be updated.
@@ -60,26 +64,39 @@ impl Edit {
     fn apply_to(&self, intent: &mut Intent) {
         match self {
             Self::Begin | Self::End => {}
-            Self::Change(change, direction) => {
+            Self::Change { change, id } => {
+                // Applied again to a record that has it already, it does not take what it set for what was there before.
+                let replaced = intent.asked.take().and_then(|asked| asked.partition_before);
+                let before = replaced.or_else(|| matches!(change, Change::Images(_)).then_some(intent.partition));
+                intent.asked = Some(RequestedChange { id: id.clone(), partition_before: before });
                 intent.change = Some(change.clone());
-                intent.direction = *direction;
                 intent.paused = None;
                 intent.releasing = None;
-                if *direction == Direction::Forward {
+                if matches!(change, Change::Images(_)) {
                     intent.partition = IntOrPercent::Percent(100);
                 }
             }
-            Self::Target { target, made } => {
-                intent.change.take_if(|change| Some(&*change) == made.as_ref());
+            Self::Target { target, made, acknowledged } => {
                 intent.target = Some(target.clone());
+                intent.acknowledged_halt = intent.acknowledged_halt.max(*acknowledged);
+                if let Some(made) = made {
+                    intent.back_to = matches!(made.change, Change::Revision(_)).then(|| target.clone());
+                    take_request(intent, made, None);
+                }
             }
-            Self::DropChange(dropped) => drop(intent.change.take_if(|change| change == dropped)),
-            Self::GoBack { to, failed, acknowledged } => {
+            Self::Refuse { request, paused } => {
+                if let Some(asked) = take_request(intent, request, paused.why.clone()) {
+                    intent.partition = asked.partition_before.unwrap_or(intent.partition);
+                    if intent.releasing.is_none() {
+                        intent.paused.get_or_insert_with(|| paused.clone());
+                    }
+                }
+            }
+            Self::GoBack { to, failed, id } => {
                 if intent.paused.is_none() && intent.change.is_none() && intent.target == *failed {
                     intent.change = Some(Change::Revision(to.clone()));
-                    intent.direction = Direction::Back;
+                    intent.asked = Some(RequestedChange { id: id.clone(), partition_before: None });
                     intent.releasing = None;
-                    intent.acknowledged_halt = intent.acknowledged_halt.max(*acknowledged);
                 }
             }
             Self::Hold(paused) if intent.releasing.is_none() => {
@@ -91,7 +108,13 @@ impl Edit {
                     intent.releasing.get_or_insert_with(|| by.clone());
                 }
             }
-            Self::Partition(partition) => intent.partition = *partition,
+            Self::CallOffRelease(by) => drop(intent.releasing.take_if(|releasing| releasing == by)),
+            Self::Partition(partition) => {
+                intent.partition = *partition;
+                if let Some(asked) = &mut intent.asked {
+                    asked.partition_before = None;
+                }
+            }
             Self::Select(selector) => intent.selector = selector.clone(),
             Self::Pause(paused) => {
                 intent.paused = Some(paused.clone());
@@ -101,7 +124,12 @@ impl Edit {
                 intent.paused = None;
                 intent.acknowledged_halt = intent.acknowledged_halt.max(*acknowledged);
                 if target.is_some() {
+                    // What somebody else deployed while the rollout went back is rolled out like any other.
+                    if intent.direction() == Direction::Back {
+                        intent.partition = IntOrPercent::Percent(100);
+                    }
                     intent.target.clone_from(target);
+                    intent.back_to = None;
                 }
             }
             Self::Release(by) => intent.releasing = Some(by.clone()),
@@ -109,4 +137,15 @@ impl Edit {
             Self::Tune(tuning) => tuning.apply_to(intent),
         }
     }
+}
+
+/// Takes a change that is made, or `refused`, out of the record, if it is still the one that is asked for.
+fn take_request(intent: &mut Intent, request: &ChangeRequest, refused: Option<Str>) -> Option<RequestedChange> {
+    if intent.request().as_ref() != Some(request) {
+        return None;
+    }
+    intent.change = None;
+    let asked = intent.asked.take();
+    intent.outcome = request.id.clone().map(|id| ChangeOutcome { id, refused });
+    Some(asked.unwrap_or_else(|| RequestedChange { id: Str::default(), partition_before: None }))
 }

@@ -1,11 +1,17 @@
 //! What the engine asks for: the few writes that a rollout consists of, and what came of them.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::Str;
 use super::facts::{DaemonSetFact, LeaseFact};
 use super::record::Record;
 use super::time::Timestamp;
+
+/// How long the answer to a write is waited for, counted from when it left. With the time for which the holder of the lease
+/// may act it stays below the lease.
+pub const WRITE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Tells one requested effect from another; never used twice by one engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
@@ -59,8 +65,15 @@ pub enum DaemonSetPatch {
         original: String,
     },
     /// Replace `spec.template`.
-    Template(Value),
-    /// Replace `spec.updateStrategy` by this and drop the annotation.
+    Template {
+        /// The template.
+        template: Value,
+        /// The value of annotation [`super::record::CHANGE`], set in the same patch; `None` sets none.
+        change: Option<Str>,
+    },
+    /// Drop annotation [`super::record::CHANGE`].
+    ForgetChange,
+    /// Replace `spec.updateStrategy` by this and drop our annotations.
     Release {
         /// `spec.updateStrategy` as it was.
         original: Value,
@@ -124,8 +137,10 @@ pub enum EffectErrorKind {
         /// Milliseconds that the server asked to wait.
         retry_after_millis: u64,
     },
-    /// It was not sent: too late, or no connection. Nothing was done.
+    /// It was not sent: there was no connection. Nothing was done.
     NotSent,
+    /// It was not sent: the proof behind it had run out by then. Nothing was done, and nothing is wrong.
+    TooLate,
     /// Sent, but no answer came, or a 5xx: it may have been done.
     Unknown,
 }
@@ -134,5 +149,10 @@ impl EffectErrorKind {
     /// Whether the write may have taken effect all the same.
     pub fn may_have_happened(self) -> bool {
         matches!(self, Self::Unknown)
+    }
+
+    /// Whether it is known that nothing left.
+    pub fn was_not_sent(self) -> bool {
+        matches!(self, Self::NotSent | Self::TooLate)
     }
 }

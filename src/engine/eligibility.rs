@@ -3,6 +3,8 @@
 //! Source: `pkg/controller/daemon/daemon_controller.go` `NodeShouldRunDaemonPod` and the tolerations that
 //! `pkg/controller/daemon/util` adds to every pod.
 
+use std::fmt;
+
 use super::Str;
 use super::facts::{NodeFact, Taint, TaintEffect};
 use super::labels::{Labels, Operator, Requirement};
@@ -53,6 +55,64 @@ pub fn eligibility(node: &NodeFact, template: &Template) -> Eligibility {
         judged.in_fleet &= matches!(&*taint.key, NOT_READY | UNREACHABLE);
     }
     judged
+}
+
+/// Why a node should not run the pod.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ineligible {
+    /// The template names another node.
+    OtherNode {
+        /// Which.
+        name: Str,
+    },
+    /// The node selector asks for a label that the node does not have.
+    NodeSelector {
+        /// The label's key.
+        key: Str,
+        /// The value that is asked for.
+        value: Str,
+    },
+    /// No term of the required node affinity matches.
+    Affinity,
+    /// A taint is not tolerated. With `NoSchedule` a pod that runs there may stay, with `NoExecute` it has to go.
+    Taint(Taint),
+}
+
+/// Why `node` should not run a pod of this template, in the order in which the controller checks; `None` where it should.
+///
+/// Of several taints the one that lasts is named: those of a node that is down go by themselves.
+pub fn ineligible_because(node: &NodeFact, template: &Template) -> Option<Ineligible> {
+    if let Some(name) = template.node_name().filter(|name| **name != node.name) {
+        return Some(Ineligible::OtherNode { name: name.clone() });
+    }
+    let missing = template.node_selector().iter().find(|(key, value)| node.labels.get(key) != Some(*value));
+    if let Some((key, value)) = missing {
+        return Some(Ineligible::NodeSelector { key: key.clone(), value: value.clone() });
+    }
+    if template.node_terms().is_some_and(|terms| !terms.iter().any(|term| term_matches(term, node))) {
+        return Some(Ineligible::Affinity);
+    }
+    let counts = |taint: &&Taint| taint.effect != TaintEffect::PreferNoSchedule && !tolerates(template, taint);
+    let worst =
+        node.taints.iter().filter(counts).min_by_key(|taint| {
+            (matches!(&*taint.key, NOT_READY | UNREACHABLE), taint.effect != TaintEffect::NoExecute)
+        });
+    worst.map(|taint| Ineligible::Taint(taint.clone()))
+}
+
+/// `taint m=x:NoSchedule not tolerated`, `node selector zone=a does not match`.
+impl fmt::Display for Ineligible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherNode { name } => write!(f, "the template names node {name}"),
+            Self::NodeSelector { key, value } => write!(f, "node selector {key}={value} does not match"),
+            Self::Affinity => f.write_str("required node affinity does not match"),
+            Self::Taint(Taint { key, value, effect }) => {
+                let equals = if value.is_empty() { "" } else { "=" };
+                write!(f, "taint {key}{equals}{value}:{effect:?} not tolerated")
+            }
+        }
+    }
 }
 
 fn selector_matches(selector: &Labels, labels: &Labels) -> bool {
@@ -154,6 +214,28 @@ mod tests {
             ("another node's name", &json!({"nodeName": "ipc-2"}), &[], &[], none),
         ] {
             assert_eq!(judge(spec, &node(labels, taints)), want, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_node_is_ineligible_exactly_where_it_says_why() {
+        use TaintEffect::{NoExecute, NoSchedule, PreferNoSchedule};
+        let down = [(NOT_READY, NoSchedule), (NOT_READY, NoExecute)];
+        for (spec, labels, taints, want) in [
+            (json!({}), &[][..], &[][..], ""),
+            (json!({}), &[], &[("m", PreferNoSchedule)], ""),
+            (json!({}), &[], &[("m", NoSchedule)], "taint m:NoSchedule not tolerated"),
+            (json!({}), &[], &[("m", NoSchedule), ("n", NoExecute)], "taint n:NoExecute not tolerated"),
+            (json!({}), &[], &down, "taint node.kubernetes.io/not-ready:NoSchedule not tolerated"),
+            (json!({}), &[], &[down[0], ("m", NoSchedule)], "taint m:NoSchedule not tolerated"),
+            (json!({"nodeSelector": {"zone": "a"}}), &[], &[], "node selector zone=a does not match"),
+            (json!({"nodeSelector": {"zone": "a"}}), &[("zone", "a")], &[], ""),
+            (json!({"nodeName": "ipc-2"}), &[], &[], "the template names node ipc-2"),
+        ] {
+            let (node, template) = (node(labels, taints), Template::from_json(json!({ "spec": spec })));
+            let said = ineligible_because(&node, &template);
+            assert_eq!(said.as_ref().map(ToString::to_string).unwrap_or_default(), want, "{spec} {taints:?}");
+            assert_eq!(said.is_none(), eligibility(&node, &template).should_run);
         }
     }
 

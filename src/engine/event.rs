@@ -1,6 +1,7 @@
 //! What the engine is told: facts from the cluster, and how well we can see them.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -28,8 +29,9 @@ pub enum Event {
     NodeGone(Str),
     /// A pod as it is now.
     Pod(Box<PodFact>),
-    /// The pod with this uid is gone.
-    PodGone(Str),
+    /// The pod with this uid is gone from what is watched, as of this resource version where that is a number: it was
+    /// deleted, or a label was taken away from it by which it was selected.
+    PodGone(Str, Option<u64>),
     /// An event about a pod or the DaemonSet.
     Cluster(Box<ClusterEvent>),
     /// The Lease with lock and record as it is now.
@@ -42,12 +44,15 @@ pub enum Event {
     Listed(Watched, Option<u64>),
     /// How a watch is doing.
     Watch(Watched, WatchHealth),
-    /// A watch gave a sign of life and had nothing to tell: a bookmark, or changes that mean nothing to a rollout.
-    Heard(Watched),
+    /// A watch gave a sign of life and had nothing to tell: a bookmark, or changes that mean nothing to a rollout. With the
+    /// resource version that it has come to, where that is a number.
+    Heard(Watched, Option<u64>),
     /// What we may do, as the API server answered.
     Rights(Vec<(Right, Permission)>),
     /// The API server's clock minus ours, measured from a response, in milliseconds.
     Skew(i64),
+    /// What requests other than the engine's own writes take from being sent to being answered, at the least.
+    RoundTrip(Duration),
 }
 
 impl Event {
@@ -57,13 +62,13 @@ impl Event {
             Self::DaemonSet(_) | Self::DaemonSetGone => Some(Watched::DaemonSet),
             Self::Revision(_) | Self::RevisionGone(_) => Some(Watched::Revisions),
             Self::Node(_) | Self::NodeGone(_) => Some(Watched::Nodes),
-            Self::Pod(_) | Self::PodGone(_) => Some(Watched::Pods),
+            Self::Pod(_) | Self::PodGone(..) => Some(Watched::Pods),
             Self::Cluster(_) => Some(Watched::Events),
             Self::Lease(_) | Self::LeaseGone => Some(Watched::Lease),
-            Self::Listing(watched) | Self::Listed(watched, _) | Self::Heard(watched) => Some(*watched),
+            Self::Listing(watched) | Self::Listed(watched, _) | Self::Heard(watched, _) => Some(*watched),
             // Only that a watch is open was heard of it; that it is not, of nobody.
             Self::Watch(watched, WatchHealth::Live) => Some(*watched),
-            Self::Watch(..) | Self::Rights(_) | Self::Skew(_) => None,
+            Self::Watch(..) | Self::Rights(_) | Self::Skew(_) | Self::RoundTrip(_) => None,
         }
     }
 }

@@ -142,6 +142,8 @@ pub struct ContainerFact {
     pub state: ContainerState,
     /// The reason of its last end (`lastState.terminated.reason`), such as `OOMKilled`.
     pub last_end: Option<Str>,
+    /// The exit code of its last end.
+    pub last_exit: Option<i32>,
     /// How often it was restarted.
     pub restarts: u32,
     /// Its readiness.
@@ -159,16 +161,22 @@ pub struct PodFact {
     pub resource_version: Str,
     /// Its node: `spec.nodeName`, else the one node that its required affinity names (kubernetes-facts §1.2).
     pub node: Option<Str>,
+    /// Whether it is bound: `spec.nodeName` is set.
+    pub bound: bool,
     /// The uid of the owner that controls it.
     pub owner: Option<Str>,
     /// Label `controller-revision-hash`.
     pub revision: Option<Str>,
+    /// Label `pod-template-generation`: how often the template had changed when the controller made this pod.
+    pub template_generation: Option<i64>,
     /// `metadata.creationTimestamp`.
     pub created_at: Timestamp,
     /// `metadata.deletionTimestamp`, which is already "now + grace": the pod is terminating.
     pub deletion_at: Option<Timestamp>,
     /// `metadata.deletionGracePeriodSeconds`.
     pub deletion_grace_secs: Option<u32>,
+    /// `metadata.finalizers`, of a pod that is being deleted: what keeps its object when it has ended.
+    pub finalizers: Arc<[Str]>,
     /// `status.phase`.
     pub phase: PodPhase,
     /// Whether the `Ready` condition is `True`.
@@ -359,7 +367,8 @@ pub struct ClusterEvent {
     pub container: Option<Str>,
     /// `reason`: `Pulling`, `Pulled`, `Failed`, `BackOff`, `FailedCreate`, …
     pub reason: Str,
-    /// The words; never matched on (they drift with versions), only shown.
+    /// The words. They drift with versions, so nothing is decided by them: a `FailedCreate` is a refusal whatever it says,
+    /// its words only tell which.
     pub message: Str,
     /// When it last happened.
     pub at: Timestamp,

@@ -72,6 +72,11 @@ pub enum What {
         /// Who, if managedFields tell.
         manager: Option<Str>,
     },
+    /// A change of the template was refused, or cannot be made: nothing was changed, and the rollout paused.
+    ChangeRefused {
+        /// What was refused, what the server said, and what to do.
+        why: Str,
+    },
     /// Somebody changed the update strategy back while the rollout ran.
     StrategyFlipped {
         /// Who, if managedFields tell.
@@ -196,6 +201,8 @@ pub enum PatchChange {
     Adopt,
     /// The template.
     Template,
+    /// The annotation of a change that is over removed.
+    ForgetChange,
     /// The original strategy restored.
     Release,
 }
@@ -238,7 +245,7 @@ impl From<EffectErrorKind> for Upshot {
             EffectErrorKind::Forbidden => Self::Forbidden,
             EffectErrorKind::Invalid => Self::Invalid,
             EffectErrorKind::Throttled { .. } => Self::Throttled,
-            EffectErrorKind::NotSent => Self::NotSent,
+            EffectErrorKind::NotSent | EffectErrorKind::TooLate => Self::NotSent,
             EffectErrorKind::Unknown => Self::LostAnswer,
         }
     }
@@ -263,8 +270,10 @@ impl Happening {
                 What::Halted { .. }
                 | What::RollingBack { .. }
                 | What::TemplateChangedByOthers { .. }
+                | What::ChangeRefused { .. }
                 | What::StrategyFlipped { .. }
-                | What::LeaseLost { .. },
+                | What::LeaseLost { .. }
+                | What::Command(Command::StopDriving { .. }),
                 _,
             )
             | (_, Upshot::Failed | Upshot::Forbidden | Upshot::Invalid) => Tone::Warning,
@@ -281,6 +290,7 @@ impl Happening {
             What::Adopted => "RolloutAdopted",
             What::TemplateChanged { .. } => "RolloutTemplateChanged",
             What::TemplateChangedByOthers { .. } => "RolloutTemplateChangedByOthers",
+            What::ChangeRefused { .. } => "RolloutChangeRefused",
             What::StrategyFlipped { .. } => "RolloutStrategyFlipped",
             What::Halted { .. } => "RolloutHalted",
             What::RollingBack { .. } => "RolloutRollingBack",
@@ -304,7 +314,7 @@ impl Happening {
                 Command::Release(_) => "RolloutReleased",
                 Command::Tune(_) | Command::Tuned { .. } => "RolloutTuned",
                 Command::Drive(_) => "RolloutDriven",
-                Command::StandDown => "RolloutDriverLeft",
+                Command::StandDown | Command::StopDriving { .. } => "RolloutDriverLeft",
             },
         }
     }
@@ -347,6 +357,7 @@ impl fmt::Display for What {
             Self::TemplateChangedByOthers { manager } => {
                 write!(f, "paused: the template was changed{} in the middle of the rollout", by(manager))
             }
+            Self::ChangeRefused { why } => write!(f, "paused: {why}"),
             Self::StrategyFlipped { manager, then, rebraked } => {
                 let then = match then {
                     AfterFlip::Paused => "paused",
@@ -406,6 +417,7 @@ impl PatchChange {
         match self {
             Self::Adopt => "set OnDelete",
             Self::Template => "change the template",
+            Self::ForgetChange => "remove the annotation of the change",
             Self::Release => "restore the update strategy",
         }
     }
@@ -457,6 +469,7 @@ impl fmt::Display for CommandWords<'_> {
             Command::Drive(Takeover::IfFree) => f.write_str("drive"),
             Command::Drive(Takeover::Ask) => f.write_str("drive, taking over"),
             Command::StandDown => f.write_str("stop driving"),
+            Command::StopDriving { why } => write!(f, "stop driving ({why})"),
         }
     }
 }

@@ -50,6 +50,11 @@ pub fn version_of(image: &str) -> &str {
     }
 }
 
+/// Whether `image` is named by its digest: what is behind that never changes.
+pub fn is_by_digest(image: &str) -> bool {
+    without_user(image).contains('@')
+}
+
 /// `image` without tag and digest.
 pub fn repository_of(image: &str) -> &str {
     let named = image.split('@').next().unwrap_or(image);

@@ -1,7 +1,9 @@
 //! A cluster the size of a test tube: nodes, one DaemonSet on `OnDelete` or not, its revisions and one Lease, with the
 //! effects of any number of engines applied to it at once. What takes time in a real cluster happens when a test says so.
 
-use std::collections::BTreeMap;
+pub(crate) mod far;
+
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -12,7 +14,8 @@ use super::event::{Event, WatchHealth, Watched};
 use super::facts::*;
 use super::happening::Happening;
 use super::quantity::IntOrPercent;
-use super::record::{Finish, ORIGINAL_STRATEGY};
+use super::rate::RateLimit;
+use super::record::{CHANGE, Finish, ORIGINAL_STRATEGY, RECORD_LIMIT};
 use super::snapshot::{NodeState, Snapshot};
 use super::template::Template;
 use super::time::Timestamp;
@@ -30,10 +33,29 @@ pub(crate) struct Lab {
     serial: u32,
     /// Images that cannot be pulled.
     pub(crate) broken: Vec<Str>,
+    /// Images that admission refuses in a template.
+    pub(crate) refused_images: Vec<Str>,
+    /// Admission rewrites tags to digests.
+    pub(crate) pins_images: bool,
     /// New pods become ready only when told to.
     pub(crate) slow: bool,
+    /// What the controller says of pods that it cannot create, once for each pod that goes.
+    pub(crate) refuses: Option<Str>,
+    /// The controller does nothing.
+    pub(crate) idle: bool,
+    /// Nodes whose pod may not be deleted, with what is answered.
+    pub(crate) undeletable: BTreeMap<Str, EffectErrorKind>,
+    /// Deletions that were refused, in order: node names, with when.
+    pub(crate) denied: Vec<(Str, Timestamp)>,
+    events: Vec<ClusterEvent>,
+    /// New pods find their image on their node; else they are still to pull it.
+    pub(crate) holds_images: bool,
+    /// The controller does not follow changes of the DaemonSet.
+    pub(crate) lazy: bool,
     /// Deletions, in order: node names.
     pub(crate) deleted: Vec<Str>,
+    /// The most bytes that a record took.
+    pub(crate) largest_record: usize,
     /// The most nodes that were without an available pod at once.
     pub(crate) worst_down: usize,
     log: Vec<Event>,
@@ -62,22 +84,36 @@ impl Lab {
             lease: None,
             serial: 0,
             broken: Vec::new(),
+            refused_images: Vec::new(),
+            pins_images: false,
             slow: false,
+            refuses: None,
+            idle: false,
+            undeletable: BTreeMap::new(),
+            denied: Vec::new(),
+            events: Vec::new(),
+            holds_images: true,
+            lazy: false,
             deleted: Vec::new(),
+            largest_record: 0,
             worst_down: 0,
             log: Vec::new(),
         };
         lab.set_strategy(strategy);
         lab.reconcile();
-        for nth in 1..=count {
-            let name = Str::from(format!("n{nth}"));
-            let labels = [("zone", if nth <= 3 { "canary" } else { "rest" })].into_iter().collect();
-            let node = NodeFact { name: name.clone(), labels, ready: ConditionStatus::True, ..NodeFact::default() };
-            lab.nodes.insert(name.clone(), node);
-            lab.create_pod(&name);
-        }
+        lab.add_nodes((1..=count).map(|nth| Str::from(format!("n{nth}"))));
         lab.worst_down = 0;
         lab
+    }
+
+    /// Adds nodes of these names, each with its pod.
+    pub(crate) fn add_nodes(&mut self, names: impl IntoIterator<Item = Str>) {
+        for (nth, name) in (1..).zip(names) {
+            let labels = [("zone", if nth <= 3 { "canary" } else { "rest" })].into_iter().collect();
+            let node = NodeFact { name: name.clone(), labels, ready: ConditionStatus::True, ..NodeFact::default() };
+            self.nodes.insert(name.clone(), node);
+            self.create_pod(&name);
+        }
     }
 
     pub(crate) fn rolling(count: usize, max_unavailable: u32) -> Self {
@@ -87,23 +123,58 @@ impl Lab {
         )
     }
 
+    /// The same with another template than that of `agent:v1`.
+    #[cfg(feature = "console")]
+    pub(crate) fn rolling_with(count: usize, max_unavailable: u32, template: Template) -> Self {
+        let mut lab = Self::rolling(0, max_unavailable);
+        lab.daemonset.template = template;
+        lab.revisions.clear();
+        lab.reconcile();
+        lab.add_nodes((1..=count).map(|nth| Str::from(format!("n{nth}"))));
+        lab.worst_down = 0;
+        lab
+    }
+
     pub(crate) fn set_strategy(&mut self, raw: Value) {
-        self.daemonset.strategy = UpdateStrategy {
-            kind: if raw["type"] == "OnDelete" { StrategyKind::OnDelete } else { StrategyKind::RollingUpdate },
-            max_unavailable: serde_json::from_value(raw["rollingUpdate"]["maxUnavailable"].clone()).ok(),
-            max_surge: None,
-            raw,
-        };
+        self.daemonset.strategy = UpdateStrategy::from_json(raw);
         self.touch_daemonset();
     }
 
     /// Saves the original strategy in its annotation, or drops it; others stay.
     pub(crate) fn set_original(&mut self, original: Option<String>) {
+        self.set_annotation(ORIGINAL_STRATEGY, original);
+    }
+
+    fn set_annotation(&mut self, key: &str, value: Option<String>) {
         let annotations = &self.daemonset.annotations;
-        let others = annotations.iter().filter(|(key, _)| &***key != ORIGINAL_STRATEGY);
+        let others = annotations.iter().filter(|(other, _)| &***other != key);
         let others = others.map(|(key, value)| (key.to_string(), value.to_string()));
-        let original = original.map(|original| (ORIGINAL_STRATEGY.to_owned(), original));
-        self.daemonset.annotations = others.chain(original).collect();
+        let value = value.map(|value| (key.to_owned(), value));
+        self.daemonset.annotations = others.chain(value).collect();
+    }
+
+    /// Why admission refuses this template, if it does.
+    fn refuses_template(&self, template: &Value) -> Option<&'static str> {
+        let images = Template::from_json(template.clone()).images();
+        let refused = images.iter().any(|image| self.refused_images.contains(image));
+        refused.then_some("ValidatingAdmissionPolicy 'images' denied request: not this image")
+    }
+
+    /// What admission makes of a template.
+    fn admitted(&self, template: &Template) -> Template {
+        let image = template.images()[0].clone();
+        if self.pins_images && !image.contains('@') {
+            let pinned = format!("{image}@sha256:{:064x}", image.len());
+            return template.with_images([("agent", &*pinned)]).unwrap();
+        }
+        template.clone()
+    }
+
+    /// A change that does not touch the spec.
+    fn touch_metadata(&mut self) {
+        self.version += 1;
+        self.daemonset.resource_version = self.version.to_string().into();
+        self.log.push(Event::DaemonSet(Box::new(self.daemonset.clone())));
     }
 
     pub(crate) fn set_template(&mut self, template: Template) {
@@ -120,6 +191,12 @@ impl Lab {
 
     /// The controller follows: it records the template as a revision.
     pub(crate) fn reconcile(&mut self) {
+        if self.idle {
+            return;
+        }
+        if self.lazy {
+            return;
+        }
         let newest = self.revisions.iter().map(|revision| revision.number).max().unwrap_or(0);
         let template = self.daemonset.template.clone();
         let at = self.revisions.iter().position(|revision| revision.template == template).unwrap_or_else(|| {
@@ -127,7 +204,7 @@ impl Lab {
             self.revisions.push(RevisionFact {
                 name: format!("agent-{hash}").into(),
                 hash,
-                owner: Some("ds".into()),
+                owner: Some(self.daemonset.uid.clone()),
                 template,
                 ..RevisionFact::default()
             });
@@ -166,7 +243,7 @@ impl Lab {
             name: format!("agent-{}", self.serial).into(),
             resource_version: self.version.to_string().into(),
             node: Some(node.into()),
-            owner: Some("ds".into()),
+            owner: Some(self.daemonset.uid.clone()),
             revision: Some(revision.hash),
             created_at: self.now,
             phase: if broken { PodPhase::Pending } else { PodPhase::Running },
@@ -175,9 +252,10 @@ impl Lab {
             containers: vec![ContainerFact {
                 name: "agent".into(),
                 role: ContainerRole::Main,
-                image_present: !broken,
+                image_present: !broken && self.holds_images,
                 state,
                 last_end: None,
+                last_exit: None,
                 restarts: 0,
                 ready,
             }],
@@ -185,6 +263,12 @@ impl Lab {
         };
         self.pods.insert(pod.uid.clone(), pod.clone());
         self.log.push(Event::Pod(Box::new(pod)));
+    }
+
+    /// A pod is gone, and nothing has taken its place.
+    pub(crate) fn take_pod(&mut self, uid: &Str) {
+        self.pods.remove(uid);
+        self.log.push(Event::PodGone(uid.clone(), None));
     }
 
     pub(crate) fn change_pod(&mut self, node: &str, change: impl FnOnce(&mut PodFact)) {
@@ -196,6 +280,46 @@ impl Lab {
         let pod = pod.clone();
         self.log.push(Event::Pod(Box::new(pod)));
         self.measure();
+    }
+
+    /// Somebody deletes the DaemonSet, and something still holds it.
+    pub(crate) fn begin_deletion(&mut self) {
+        self.daemonset.deleting = true;
+        self.touch_daemonset();
+    }
+
+    /// The DaemonSet goes and leaves its pods behind (`--cascade=orphan`), and the same manifest is applied again: another
+    /// object of that name, which adopts them.
+    pub(crate) fn recreate(&mut self, strategy: Value) {
+        self.version += 1;
+        self.log.push(Event::DaemonSetGone);
+        self.daemonset.uid = format!("ds{}", self.version).into();
+        self.daemonset.deleting = false;
+        self.daemonset.generation = 0;
+        self.daemonset.observed_generation = 0;
+        self.set_original(None);
+        self.set_strategy(strategy);
+        let uid = self.daemonset.uid.clone();
+        for revision in &mut self.revisions {
+            revision.owner = Some(uid.clone());
+            self.log.push(Event::Revision(Box::new(revision.clone())));
+        }
+        let nodes: Vec<Str> = self.pods.values().filter_map(|pod| pod.node.clone()).collect();
+        for node in nodes {
+            self.change_pod(&node, |pod| pod.owner = Some(uid.clone()));
+        }
+        self.reconcile();
+    }
+
+    /// The pod with this uid changes.
+    pub(crate) fn tell_pod(&mut self, uid: &str, change: impl FnOnce(&mut PodFact)) {
+        self.version += 1;
+        let version = self.version.to_string().into();
+        let pod = self.pods.get_mut(uid).unwrap();
+        change(pod);
+        pod.resource_version = version;
+        let pod = pod.clone();
+        self.log.push(Event::Pod(Box::new(pod)));
     }
 
     pub(crate) fn set_ready(&mut self, node: &str, ready: bool) {
@@ -215,16 +339,46 @@ impl Lab {
         self.set_ready(node, ready);
     }
 
+    /// Everybody hears of the lease as it is now: somebody else wrote it.
+    pub(crate) fn tell_lease(&mut self) {
+        self.version += 1;
+        let version = self.version.to_string().into();
+        let lease = self.lease.as_mut().unwrap();
+        lease.resource_version = version;
+        self.log.push(Event::Lease(Box::new(lease.clone())));
+    }
+
+    /// The pod of a node goes, and none comes.
+    pub(crate) fn remove_pod(&mut self, node: &str) {
+        let gone: Vec<Str> =
+            self.pods.values().filter(|pod| pod.node.as_deref() == Some(node)).map(|pod| pod.uid.clone()).collect();
+        for uid in gone {
+            self.pods.remove(&uid);
+            self.log.push(Event::PodGone(uid, None));
+        }
+    }
+
+    /// Gives a node these taints and no others.
+    pub(crate) fn set_taints(&mut self, node: &str, taints: &[(&str, &str, TaintEffect)]) {
+        let taint = |(key, value, effect): &(&str, &str, TaintEffect)| Taint {
+            key: (*key).into(),
+            value: (*value).into(),
+            effect: *effect,
+        };
+        let fact = self.nodes.get_mut(node).unwrap();
+        fact.taints = taints.iter().map(taint).collect();
+        self.log.push(Event::Node(Box::new(fact.clone())));
+    }
+
     fn measure(&mut self) {
         self.worst_down = self.worst_down.max(self.down());
     }
 
     /// Nodes without a ready pod.
     pub(crate) fn down(&self) -> usize {
-        let serving = |node: &Str| {
-            self.pods.values().any(|pod| pod.node.as_ref() == Some(node) && pod.ready && pod.deletion_at.is_none())
-        };
-        self.nodes.keys().filter(|node| !serving(node)).count()
+        let serves = |pod: &&PodFact| pod.ready && pod.deletion_at.is_none();
+        let serving: HashSet<&Str> = self.pods.values().filter(serves).filter_map(|pod| pod.node.as_ref()).collect();
+        self.nodes.keys().filter(|node| !serving.contains(node)).count()
     }
 
     /// Pods by image version: how many run each.
@@ -238,6 +392,11 @@ impl Lab {
         match effect {
             Effect::DeletePod { uid, node, not_after, .. } => {
                 assert!(self.now <= not_after, "a deletion was sent too late");
+                if let Some(kind) = self.undeletable.get(&node) {
+                    self.denied.push((node.clone(), self.now));
+                    let message = format!("delete pod agent on {node}: denied by policy").into();
+                    return Err(EffectError { kind: *kind, message });
+                }
                 let Some(pod) = self.pods.get_mut(&uid) else { return refuse(EffectErrorKind::NotFound) };
                 pod.deletion_at = Some(self.now);
                 pod.ready = false;
@@ -260,9 +419,26 @@ impl Lab {
                         raw["type"] = "OnDelete".into();
                         self.set_strategy(raw);
                     }
-                    DaemonSetPatch::Template(template) => self.set_template(Template::from_json(template)),
+                    DaemonSetPatch::Template { template, change } => {
+                        if let Some(refusal) = self.refuses_template(&template) {
+                            let message = refusal.into();
+                            return Err(EffectError { kind: EffectErrorKind::Invalid, message });
+                        }
+                        self.set_annotation(CHANGE, change.map(|change| change.to_string()));
+                        let template = self.admitted(&Template::from_json(template));
+                        if template == self.daemonset.template {
+                            self.touch_metadata();
+                        } else {
+                            self.set_template(template);
+                        }
+                    }
+                    DaemonSetPatch::ForgetChange => {
+                        self.set_annotation(CHANGE, None);
+                        self.touch_metadata();
+                    }
                     DaemonSetPatch::Release { original } => {
                         self.set_original(None);
+                        self.set_annotation(CHANGE, None);
                         self.set_strategy(original);
                     }
                 }
@@ -281,6 +457,9 @@ impl Lab {
     }
 
     fn write_lease(&mut self, write: LeaseWrite) -> LeaseFact {
+        let size = write.record.as_ref().map_or(0, |record| serde_json::to_string(record).unwrap().len());
+        assert!(size <= RECORD_LIMIT, "a record of {size} bytes");
+        self.largest_record = self.largest_record.max(size);
         self.version += 1;
         let fact = LeaseFact {
             uid: "lease".into(),
@@ -297,14 +476,39 @@ impl Lab {
         fact
     }
 
-    /// Pods on their way out go, and come back from the present template.
+    /// Pods on their way out go, and what is missing comes back from the present template, unless that is refused.
     pub(crate) fn kubelets(&mut self) {
         let going: Vec<PodFact> = self.pods.values().filter(|pod| pod.deletion_at.is_some()).cloned().collect();
-        for pod in going {
+        for pod in &going {
             self.pods.remove(&pod.uid);
-            self.log.push(Event::PodGone(pod.uid.clone()));
-            self.create_pod(&pod.node.unwrap());
+            self.version += 1;
+            self.log.push(Event::PodGone(pod.uid.clone(), Some(self.version)));
         }
+        // Its controller does nothing for one that is being deleted.
+        if self.idle || self.daemonset.deleting {
+            return;
+        }
+        if let Some(said) = self.refuses.clone() {
+            going.iter().for_each(|_| self.fail_create(&said));
+            return;
+        }
+        let has_pod = |node: &Str| self.pods.values().any(|pod| pod.node.as_ref() == Some(node));
+        let missing: Vec<Str> = self.nodes.keys().filter(|node| !has_pod(node)).cloned().collect();
+        missing.iter().for_each(|node| self.create_pod(node));
+    }
+
+    /// The controller says that it could not create a pod.
+    pub(crate) fn fail_create(&mut self, said: &Str) {
+        let event = ClusterEvent {
+            object: "ds".into(),
+            reason: "FailedCreate".into(),
+            message: said.clone(),
+            at: self.now,
+            count: 1,
+            ..ClusterEvent::default()
+        };
+        self.events.push(event.clone());
+        self.log.push(Event::Cluster(Box::new(event)));
     }
 
     pub(crate) fn wait(&mut self, secs: u64) {
@@ -334,12 +538,18 @@ impl Console {
     }
 
     pub(crate) fn open_as(lab: &Lab, who: &str, role: Role) -> Self {
+        // Where time stands still, nothing may wait for it.
+        Self::open_at(lab, who, role, RateLimit { per_sec: 1_000_000, burst: 1_000_000 })
+    }
+
+    pub(crate) fn open_at(lab: &Lab, who: &str, role: Role, rate: RateLimit) -> Self {
         let config = Config {
             namespace: "edge".into(),
             name: "agent".into(),
             identity: format!("{who}@bastion/{}", lab.log.len()).into(),
             role,
             timing: Timing::default(),
+            rate,
         };
         let mut engine = Engine::new(config);
         let now = lab.now;
@@ -348,6 +558,7 @@ impl Console {
         lab.revisions.iter().for_each(|revision| tell(Event::Revision(Box::new(revision.clone()))));
         lab.nodes.values().for_each(|node| tell(Event::Node(Box::new(node.clone()))));
         lab.pods.values().for_each(|pod| tell(Event::Pod(Box::new(pod.clone()))));
+        lab.events.iter().for_each(|event| tell(Event::Cluster(Box::new(event.clone()))));
         match &lab.lease {
             Some(lease) => tell(Event::Lease(Box::new(lease.clone()))),
             None => tell(Event::LeaseGone),
@@ -425,7 +636,7 @@ impl Console {
     fn listen(&mut self) {
         for notice in self.engine.take_notices() {
             match notice {
-                Notice::Settled { id, result } => self.settled.push((id, result)),
+                Notice::Settled { id, result } => self.settled.push((id, result.map_err(|why| why.to_string()))),
                 Notice::Happened(happening) => self.happened.push(*happening),
             }
         }

@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use super::distance::Proof;
 use super::effect::{EffectId, LeaseWrite};
 use super::facts::LeaseFact;
 use super::record::Record;
@@ -17,10 +18,6 @@ use super::{Str, Timing};
 
 /// How long we wait for news after a conflict before we try again with what we know.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How fresh the proof must be behind which deletions are sent.
-const FENCE: Duration = Duration::from_millis(500);
-/// How long a deletion that was decided may wait to be sent.
-const SENDING: Duration = Duration::from_millis(500);
 
 /// Whether we want to drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +53,8 @@ pub(crate) struct InFlight {
     pub(crate) edits_before: u64,
     /// What tells it from others in the record, if it carries any.
     pub(crate) mark: Option<Str>,
+    /// How old it may be as a proof of the record: what was in force when it was sent.
+    pub(crate) good_for: Duration,
 }
 
 impl InFlight {
@@ -72,6 +71,8 @@ pub(crate) struct Lock {
     pub(crate) timing: Timing,
     pub(crate) want: Want,
     pub(crate) known: Known,
+    /// `metadata.uid` of the DaemonSet that was seen last, be it gone by now: a record of another one is none of it.
+    pub(crate) daemonset: Option<Str>,
     /// The uid of the last one that was gone.
     gone: Option<Str>,
     pub(crate) in_flight: Option<InFlight>,
@@ -83,6 +84,8 @@ pub(crate) struct Lock {
     seen_alive: bool,
     /// When our last successful renewal was sent, by our clock.
     renewed_at: Option<Timestamp>,
+    /// The last proof of the record, if it is ours to act on.
+    proof: Option<Proof>,
     /// No write before this.
     pub(crate) retry_at: Timestamp,
     /// Resource version that a conflict was about, and until when the next write waits for a newer one.
@@ -96,12 +99,14 @@ impl Lock {
             timing,
             want: Want::No,
             known: Known::Nothing,
+            daemonset: None,
             gone: None,
             in_flight: None,
             lost: Vec::new(),
             changed_at: Timestamp::default(),
             seen_alive: false,
             renewed_at: None,
+            proof: None,
             retry_at: Timestamp::default(),
             outdated: None,
         }
@@ -129,7 +134,7 @@ impl Lock {
         }
         self.known = Known::Present(Box::new(fact));
         if !self.holds() {
-            self.renewed_at = None;
+            (self.renewed_at, self.proof) = (None, None);
         }
     }
 
@@ -170,6 +175,9 @@ impl Lock {
         self.retry_at = Timestamp::default();
         if write.write.holder.as_ref() == Some(&self.identity) {
             self.renewed(write.sent_at);
+            let proof = Proof { sent_at: write.sent_at, good_for: write.good_for };
+            let newer = self.proof.is_none_or(|known| known.sends_until() <= proof.sends_until());
+            self.proof = if self.holds() && newer { Some(proof) } else { self.proof };
         }
     }
 
@@ -179,17 +187,30 @@ impl Lock {
             self.gone = Some(fact.uid.clone());
         }
         self.known = Known::Absent;
-        self.renewed_at = None;
+        (self.renewed_at, self.proof) = (None, None);
         self.outdated = None;
         self.lost.clear();
     }
 
-    /// The lease's record, as far as it can be read.
+    /// The lease's record, as far as it can be read and is not of another DaemonSet.
     pub(crate) fn record(&self) -> Option<&Record> {
+        self.any_record().filter(|record| !self.is_foreign(record))
+    }
+
+    /// The lease's record, where it is of another DaemonSet of the same name.
+    pub(crate) fn foreign_record(&self) -> Option<&Record> {
+        self.any_record().filter(|record| self.is_foreign(record))
+    }
+
+    fn any_record(&self) -> Option<&Record> {
         match &self.known {
             Known::Present(fact) => fact.record.as_ref().ok()?.as_ref(),
             Known::Nothing | Known::Absent => None,
         }
+    }
+
+    fn is_foreign(&self, record: &Record) -> bool {
+        self.daemonset.as_ref().zip(record.daemonset_uid.as_ref()).is_some_and(|(seen, named)| seen != named)
     }
 
     /// Why the record cannot be read.
@@ -222,8 +243,7 @@ impl Lock {
     /// The instant until which a deletion may be sent that was decided behind the last proof of the record: a process that
     /// stood still between the two must not act on what the record said then.
     pub(crate) fn proof_is_good_until(&self) -> Option<Timestamp> {
-        let renewed_at = self.renewed_at.filter(|_| self.holds())?;
-        Some((renewed_at + FENCE + SENDING).min(renewed_at + self.timing.act))
+        Some(self.proof?.sends_until().min(self.may_act_until()?))
     }
 
     /// Whether we may act now.
@@ -330,7 +350,19 @@ impl Lock {
     /// Every write of the lease is a compare-and-swap on the whole object, so a success proves that the record is what we
     /// think it is. Deletions are sent only behind such a proof.
     pub(crate) fn is_fenced(&self, now: Timestamp) -> bool {
-        self.may_act(now) && self.renewed_at.is_some_and(|renewed_at| now.since(renewed_at) <= FENCE)
+        self.may_act(now) && self.proof.is_some_and(|proof| now <= proof.decides_until())
+    }
+
+    /// Until when deletions may be decided behind the last proof.
+    pub(crate) fn proof_decides_until(&self) -> Option<Timestamp> {
+        Some(self.proof?.decides_until())
+    }
+
+    /// The longest for which a proof is good that is in use, or may come of the write that is on its way.
+    pub(crate) fn longest_proof(&self, now: Timestamp) -> Duration {
+        let used = self.proof.filter(|proof| now <= proof.sends_until()).map(|proof| proof.good_for);
+        let comes = self.in_flight.as_ref().map(|write| write.good_for);
+        used.max(comes).unwrap_or_default()
     }
 
     /// The instants at which the lock by itself wants something; those that are past wait for something else.

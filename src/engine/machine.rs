@@ -5,19 +5,23 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::assess::{Assessment, Question, Row};
+use super::change::{ChangeRequest, WrittenChange};
 use super::chronicle::Chronicle;
 use super::command::{Command, CommandId, Notice, Preview, Refusal, Takeover};
 use super::edit::Edit;
-use super::effect::{Effect, EffectId};
+use super::effect::{Effect, EffectError, EffectId};
 use super::event::{Event, WatchHealth, Watched};
 use super::facts::{DaemonSetFact, LeaseFact, StrategyKind};
 use super::happening::Upshot;
 use super::labels::Selector;
 use super::lock::{Lock, Want};
 use super::outcome::{LOST_ANSWER, Retry};
-use super::plan::{Limits, Plan, Standstill, budget};
-use super::record::{By, Change, Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
-use super::snapshot::{BudgetView, Replacer, Snapshot};
+use super::plan::{Limits, NodeLookup, Obstacles, Plan, Standstill, budget};
+use super::record::{By, ChangeOutcome, Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
+use super::refused::Refusals;
+use super::sending::Sending;
+use super::snapshot::{Blocker, BudgetView, Replacer, Snapshot};
+use super::suspects::Judgement;
 use super::time::Timestamp;
 use super::view::{NodeIx, View};
 use super::{Config, Role, Str, person_of};
@@ -36,6 +40,8 @@ pub struct Engine {
     pub(crate) progress: Progress,
     /// Deletions that were sent and are not seen yet, by pod uid.
     pub(crate) deletions: BTreeMap<Str, Deletion>,
+    /// Of deletions whose answer was lost: where, and how.
+    pub(crate) unanswered: BTreeMap<Str, (Str, EffectError)>,
     /// The DaemonSet patch that was sent.
     pub(crate) patching: Option<Patching>,
     pub(crate) daemonset_retry: Retry,
@@ -44,14 +50,20 @@ pub struct Engine {
     pub(crate) delete_retry: Retry,
     /// Nodes that are left alone until then, after a deletion that failed there.
     pub(crate) node_retry: BTreeMap<NodeIx, Timestamp>,
+    /// Deletions that were refused.
+    pub(crate) refusals: Refusals,
     /// Set `OnDelete` at once, whoever drives.
     pub(crate) brake: bool,
     /// And whatever the view shows: it was asked for when the DaemonSet could not be seen, and only an answer tells.
     pub(crate) brake_unseen: bool,
-    /// The template change that was made by us, in this life, as long as the record asks for it.
-    pub(crate) written: Option<Change>,
+    /// The template change whose patch was answered in this life, as long as the record asks for it.
+    pub(crate) written: Option<WrittenChange>,
+    /// The annotation of a change that is over and that the API server did not let us remove.
+    pub(crate) untidy: Option<Str>,
     /// Deletions wait for a write of the lease that proves the record.
     pub(crate) fence: bool,
+    /// How fast and how far away deletions are sent, and what they wait for.
+    pub(crate) sending: Sending,
     /// The write that fails, in words.
     pub(crate) write_failure: Option<Str>,
     /// The same, of the lease.
@@ -59,6 +71,12 @@ pub struct Engine {
     pub(crate) assessment: Assessment,
     pub(crate) budget: BudgetView,
     pub(crate) plan: Plan,
+    /// What is to be thought of nodes that went down after their update.
+    pub(crate) judgement: Judgement,
+    /// Nodes of the fleet whose object is gone, and whether they were updated.
+    pub(crate) vanished: BTreeMap<NodeIx, bool>,
+    /// What the rollout waits for while it is prepared or released, and since when.
+    pub(crate) blocked_since: Option<(Blocker, Timestamp)>,
     /// Something happened since the last assessment.
     pub(crate) dirty: bool,
     /// The last assessment holds until then, if nothing happens.
@@ -82,6 +100,8 @@ pub(crate) struct Unsaved {
     /// The command it belongs to; `None` for the driver's own.
     pub(crate) command: Option<CommandId>,
     pub(crate) edit: Edit,
+    /// When it was made.
+    pub(crate) made_at: Timestamp,
 }
 
 /// A command on its way.
@@ -93,6 +113,11 @@ pub(crate) struct Pending {
     pub(crate) of_note: bool,
     pub(crate) needs: Needs,
     pub(crate) says: String,
+    /// The change of the template that it asked for, and what became of that.
+    pub(crate) change: Option<Str>,
+    pub(crate) outcome: Option<ChangeOutcome>,
+    /// When it was asked for.
+    pub(crate) asked_at: Timestamp,
 }
 
 /// When a command is done.
@@ -129,14 +154,16 @@ pub(crate) struct Patching {
     pub(crate) id: EffectId,
     pub(crate) kind: PatchKind,
     pub(crate) resource_version: Str,
-    /// What the record asked for when it was sent.
-    pub(crate) change: Option<Change>,
+    /// The change that the record asked for when it was sent.
+    pub(crate) request: Option<ChangeRequest>,
+    pub(crate) sent_at: Timestamp,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PatchKind {
     Adopt,
     Template,
+    ForgetChange,
     Release,
 }
 
@@ -156,7 +183,9 @@ struct Basis {
     selector: Option<Selector>,
     gates: Gates,
     down_before: BTreeMap<Str, Timestamp>,
+    left_out_since: Option<Timestamp>,
     excused: BTreeSet<Str>,
+    halted_on: Vec<Str>,
     taken: BTreeSet<Str>,
     origin: Option<Str>,
     started_at: Option<Timestamp>,
@@ -166,11 +195,13 @@ impl Basis {
     /// Whether this is what an assessment would depend on now.
     fn is_of(&self, target: Option<&Str>, intent: &Intent, progress: &Progress) -> bool {
         self.target.as_ref() == target
-            && self.direction == intent.direction
+            && self.direction == intent.direction()
             && self.selector == intent.selector
             && self.gates == intent.gates
             && self.down_before == progress.down_before
+            && self.left_out_since == progress.left_out_since
             && self.excused == progress.excused
+            && self.halted_on == progress.halted_on()
             && self.taken == progress.taken
             && self.origin == progress.origin
             && self.started_at == progress.started_at
@@ -179,11 +210,13 @@ impl Basis {
     fn of(target: Option<&Str>, intent: &Intent, progress: &Progress) -> Self {
         Self {
             target: target.cloned(),
-            direction: intent.direction,
+            direction: intent.direction(),
             selector: intent.selector.clone(),
             gates: intent.gates.clone(),
             down_before: progress.down_before.clone(),
+            left_out_since: progress.left_out_since,
             excused: progress.excused.clone(),
+            halted_on: progress.halted_on().to_vec(),
             taken: progress.taken.clone(),
             origin: progress.origin.clone(),
             started_at: progress.started_at,
@@ -196,26 +229,32 @@ impl Engine {
     pub fn new(config: Config) -> Self {
         Self {
             lock: Lock::new(config.identity.clone(), config.timing),
-            config,
             view: View::default(),
             pending: Vec::new(),
             edits: Vec::new(),
             progress: Progress::default(),
             deletions: BTreeMap::new(),
+            unanswered: BTreeMap::new(),
             patching: None,
             daemonset_retry: Retry::default(),
             conflicted: None,
             delete_retry: Retry::default(),
             node_retry: BTreeMap::new(),
+            refusals: Refusals::default(),
             brake: false,
             brake_unseen: false,
             written: None,
+            untidy: None,
             fence: false,
+            sending: Sending::new(config.rate),
             write_failure: None,
             lease_failure: None,
             assessment: Assessment::default(),
             budget: BudgetView::default(),
             plan: Plan::default(),
+            judgement: Judgement::default(),
+            vanished: BTreeMap::new(),
+            blocked_since: None,
             dirty: true,
             fresh_until: None,
             basis: None,
@@ -226,6 +265,7 @@ impl Engine {
             next_command: 0,
             next_edit: 0,
             effects: BTreeMap::new(),
+            config,
         }
     }
 
@@ -234,13 +274,20 @@ impl Engine {
         &self.config
     }
 
+    /// How many commands were accepted so far.
+    pub(crate) fn commands(&self) -> u64 {
+        self.next_command
+    }
+
     /// Takes in one fact. Cheap: rows are assessed when [`Engine::decide`] or [`Engine::snapshot`] is called.
     pub fn observe(&mut self, event: Event, now: Timestamp) {
         self.now = self.now.max(now);
-        if let Event::Heard(watched) = event {
-            // That a watch is alive changes nothing, but for one that was not believed, or has to prove something.
-            self.dirty |= self.health(watched) != WatchHealth::Live || !self.deletions.is_empty();
+        if let Event::Heard(watched, _) = event {
+            // That a watch is alive changes nothing, but for one that is not believed, or has to prove something.
+            let believed = self.health(watched) == WatchHealth::Live;
             self.view.sight.hear(&event, now);
+            let still = self.health(watched) == WatchHealth::Live;
+            self.dirty |= !believed || !still || !self.deletions.is_empty();
             return;
         }
         self.dirty = true;
@@ -260,9 +307,11 @@ impl Engine {
                 }
                 self.view.observe(Event::Pod(fact), now);
             }
-            Event::PodGone(uid) => {
-                self.deletions.remove(&uid);
-                self.view.observe(Event::PodGone(uid), now);
+            Event::PodGone(uid, version) => {
+                self.view.observe(Event::PodGone(uid.clone(), version), now);
+                if !self.view.has_pod(&uid) {
+                    self.deletions.remove(&uid);
+                }
             }
             Event::Listed(Watched::Pods, _) => {
                 self.view.observe(event, now);
@@ -271,6 +320,7 @@ impl Engine {
                 self.deletions.retain(|uid, _| view.has_pod(uid));
             }
             Event::Cluster(fact) if fact.told.is_some() => self.hear_of(&fact),
+            Event::RoundTrip(took) => self.sending.distance.reported(took),
             other => self.view.observe(other, now),
         }
     }
@@ -290,6 +340,7 @@ impl Engine {
     fn lease_is(&mut self, fact: LeaseFact, take_in: fn(&mut Lock, LeaseFact, Timestamp), now: Timestamp) {
         let written = self.lock.recognize(&fact);
         take_in(&mut self.lock, fact, now);
+        self.note_outcome();
         if let Some(written) = written {
             self.lease_is_written(&written);
         }
@@ -301,7 +352,9 @@ impl Engine {
     /// Refuses what makes no sense, is not permitted, or cannot be judged now; then nothing changed.
     pub fn command(&mut self, command: Command, now: Timestamp) -> Result<CommandId, Refusal> {
         self.refresh(now);
-        let resolved = match self.resolve(&command, now) {
+        let resolved = self.resolve(&command, now);
+        let resolved = resolved.and_then(|resolved| self.check_size(&resolved.edits).map(|()| resolved));
+        let resolved = match resolved {
             Ok(resolved) => resolved,
             Err(refusal) => {
                 self.tell_refused(&command, &refusal.to_string());
@@ -318,12 +371,18 @@ impl Engine {
         match &command {
             Command::Drive(Takeover::Ask) => self.lock.want = Want::Ask,
             Command::StandDown => self.lock.want = Want::No,
-            _ if self.takes_lease(resolved.drive, resolved.needs) && self.lock.living_other(now).is_none() => {
+            Command::StopDriving { why } => self.stop_driving(why, now),
+            // Who waits for a change carries it out where whoever drives is gone before they did.
+            _ if self.takes_lease(resolved.drive, resolved.needs)
+                && (self.lock.living_other(now).is_none() || self.config.role == Role::Errand) =>
+            {
                 self.lock.want = Want::IfFree;
             }
             _ => {}
         }
-        self.pending.push(Pending { id, command, of_note, needs: resolved.needs, says: resolved.says });
+        let change = resolved.change;
+        let (needs, says) = (resolved.needs, resolved.says);
+        self.pending.push(Pending { id, command, of_note, needs, says, change, outcome: None, asked_at: now });
         Ok(id)
     }
 
@@ -376,16 +435,19 @@ impl Engine {
             Deletion::Unknown(at) => Some(*at + LOST_ANSWER),
             Deletion::Sent | Deletion::Confirmed(_) => None,
         });
-        let seen = [self.view.guesses_current_at(), self.sight_changes_at()];
-        [self.assessment.changes_at, Some(patience)]
+        let seen = [self.view.guesses_current_at(), self.sight_changes_at(), self.turns_idle_at()];
+        [self.assessment.changes_at, self.judgement.changes_at, Some(patience)]
             .into_iter()
             .chain(seen)
             .flatten()
             .chain(self.lock.wakes())
             .chain([self.daemonset_retry.at, self.delete_retry.at])
             .chain(self.node_retry.values().copied())
+            .chain(self.refusals.turns_at(self.now))
             .chain(lost)
             .chain(self.progress.flips.changes_at())
+            .chain(self.sending_changes_at())
+            .chain(self.unsent_changes_at())
             .filter(|at| *at > self.now)
             .min()
     }
@@ -403,6 +465,7 @@ impl Engine {
         if !self.dirty && self.fresh_until.is_none_or(|until| now < until) {
             return;
         }
+        self.follow_daemonset();
         if !self.lock.holds() {
             match self.lock.record() {
                 Some(record) if record.progress == self.progress => {}
@@ -413,43 +476,67 @@ impl Engine {
         self.view.guess_current(now);
         self.forget_lost_answers(now);
         self.node_retry.retain(|_, at| *at > now);
-        let intent = self.intent();
+        let intent = self.assessed_intent().map(Cow::into_owned).unwrap_or_default();
+        self.follow_refusals(&intent, now);
         let target = intent.target.clone().or_else(|| self.view.current.clone());
         let images =
             target.as_ref().and_then(|hash| self.view.revision(hash)).map(|revision| revision.template.images());
         self.view.confirm_images(images.unwrap_or_default());
         self.view.natural_ranks();
         let mut touched = self.view.take_touched();
+        self.view.follow_missing(&mut touched, now);
+        self.note_vanished();
         if !self.basis.as_ref().is_some_and(|basis| basis.is_of(target.as_ref(), &intent, &self.progress)) {
             touched.all = true;
             self.basis = Some(Basis::of(target.as_ref(), &intent, &self.progress));
         }
-        let deletions = &self.deletions;
-        let deleting = |uid: &str| deletions.contains_key(uid);
-        let question =
-            Question { target: target.as_ref(), intent: &intent, progress: &self.progress, deleting: &deleting, now };
-        self.assessment.refresh(&self.view, &touched, &question);
-        let limits = Limits::of(&self.view, &intent, &self.assessment);
+        let mut under_way = self.is_under_way();
+        loop {
+            let deletions = &self.deletions;
+            let deleting = |uid: &str| deletions.contains_key(uid);
+            let (target, progress) = (target.as_ref(), &self.progress);
+            let question = Question { target, intent: &intent, progress, under_way, deleting: &deleting, now };
+            self.assessment.refresh(&self.view, &touched, &question);
+            // It follows from the rows, and whose fault an unavailable node is follows from it.
+            if self.is_under_way() == under_way {
+                break;
+            }
+            (under_way, touched.all) = (!under_way, true);
+        }
+        self.judge_suspects(&intent, now);
+        let mut limits = Limits::of(&self.view, &intent, &self.assessment);
+        limits.room_for_names = self.room_for_names(&intent, limits.max_unavailable);
         self.budget = budget(&self.assessment, &limits, intent.budgets.strict);
         if self.strategy() == StrategyKind::RollingUpdate && self.lock.record().is_none() {
             self.budget.replaced_by = Replacer::Controller;
         }
         let standstill = self.standstill(&intent, now);
+        let refused = |row: &Row| self.refused_deletion(row, now);
+        let obstacles = Obstacles { standstill: &standstill, refused: &refused };
+        let nodes = NodeLookup { name: &|row| self.name(row), outage: &|row| self.outage_of(row) };
         self.plan =
-            Plan::of(&self.assessment, &limits, &self.budget, &intent, &standstill, self.natural_ranks(), |row| {
-                self.name(row)
-            });
+            Plan::of(&self.assessment, &limits, &self.budget, &intent, &obstacles, self.natural_ranks(), &nodes);
+        self.note_blocker(&intent, now);
         self.dirty = false;
         self.fresh_until = self.wake_at();
+    }
+
+    /// Whether anything is being rolled out, by us or by the DaemonSet's own controller: a rollout has begun, or some node
+    /// of the fleet has a pod that is not at the target.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.progress.started_at.is_some() || self.assessment.rows().any(|row| row.in_fleet && row.old)
     }
 
     /// The record as it will be once all edits are saved.
     pub(crate) fn record(&self) -> Option<Record> {
         let intent = self.recorded_intent()?.into_owned();
-        let mut marks = self.lock.record().map(|record| record.marks.clone()).unwrap_or_default();
+        let saved = self.lock.record().cloned().unwrap_or_default();
+        let mut marks = saved.marks.clone();
         marks.extend(self.mark());
         marks.drain(..marks.len().saturating_sub(Record::MARKS));
-        Some(Record { version: Record::VERSION, intent, progress: self.progress.clone(), marks })
+        let daemonset_uid = self.lock.daemonset.clone().or_else(|| saved.daemonset_uid.clone());
+        let progress = self.progress.clone();
+        Some(Record { version: Record::VERSION, daemonset_uid, intent, progress, marks, ..saved })
     }
 
     /// What tells the next write of the lease from all others, if it carries any edit.
@@ -487,6 +574,17 @@ impl Engine {
         intent
     }
 
+    /// The intent by which nodes are assessed: who drives goes by what it is about to write, who looks on by what the cluster
+    /// has, as whoever drives does.
+    fn assessed_intent(&self) -> Option<Cow<'_, Intent>> {
+        if self.lock.holds() { self.recorded_intent() } else { self.saved_intent() }
+    }
+
+    /// The intent as the cluster has it; `None` where nothing is recorded.
+    pub(crate) fn saved_intent(&self) -> Option<Cow<'_, Intent>> {
+        self.lock.record().map(|record| Cow::Borrowed(&record.intent))
+    }
+
     /// Who acts, as it is recorded: the identity without what only tells processes apart.
     pub(crate) fn actor(&self) -> Str {
         person_of(&self.config.identity).into()
@@ -518,23 +616,6 @@ impl Engine {
         serde_json::from_str(daemonset.annotations.get(ORIGINAL_STRATEGY)?).ok()
     }
 
-    /// Whether the strategy that a release restores lets the controller replace pods.
-    pub(crate) fn original_is_rolling(&self) -> bool {
-        let saved = self.view.daemonset.as_ref().and_then(Self::original_strategy);
-        saved.is_none_or(|saved| saved["type"].as_str() != Some("OnDelete"))
-    }
-
-    /// How many pods the controller would replace by itself: those that are not at the present template's revision.
-    pub(crate) fn left_to_the_controller(&self) -> u32 {
-        let current = self.view.current.as_ref();
-        let old = self.assessment.rows().filter(|row| {
-            let pod = row.pod.and_then(|pod| self.view.pod(pod));
-            row.in_fleet
-                && pod.is_some_and(|pod| pod.fact.deletion_at.is_none() && pod.fact.revision.as_ref() != current)
-        });
-        u32::try_from(old.count()).unwrap_or(u32::MAX)
-    }
-
     pub(crate) fn name(&self, row: &Row) -> Str {
         self.view.nodes.get(row.node).map(|entry| entry.name.clone()).unwrap_or_default()
     }
@@ -546,7 +627,8 @@ impl Engine {
     /// Puts down an edit of the record, to be saved with the next write of the lease.
     pub(crate) fn edit(&mut self, command: Option<CommandId>, edit: Edit) {
         self.dirty = true;
-        self.edits.push(Unsaved { serial: self.next_edit, command, edit });
+        let edit = edit.with_short_reasons();
+        self.edits.push(Unsaved { serial: self.next_edit, command, edit, made_at: self.now });
         self.next_edit += 1;
     }
 
@@ -557,6 +639,7 @@ impl Engine {
     pub(crate) fn send_delete(&mut self, pod: &Str, uid: &Str, node: &Str) -> EffectId {
         self.deletions.insert(uid.clone(), Deletion::Sent);
         self.view.touch_pod(uid);
+        self.sending.sent.insert(uid.clone(), self.now);
         self.tell_delete(node, pod, uid, Upshot::Sent, None);
         self.send(Sent::Delete { uid: uid.clone(), node: node.clone(), pod: pod.clone() })
     }
@@ -565,8 +648,8 @@ impl Engine {
         self.tell_patch(kind, Upshot::Sent, None);
         let id = self.send(Sent::DaemonSet);
         self.conflicted = None;
-        let change = self.lock.record().and_then(|record| record.intent.change.clone());
-        self.patching = Some(Patching { id, kind, resource_version, change });
+        let request = self.lock.record().and_then(|record| record.intent.request());
+        self.patching = Some(Patching { id, kind, resource_version, request, sent_at: self.now });
         id
     }
 
@@ -588,17 +671,19 @@ impl Engine {
 
     pub(crate) fn standstill(&self, intent: &Intent, now: Timestamp) -> Standstill {
         use super::snapshot::Hold;
-        let recorded = self.is_recorded();
+        let recorded = self.assessed_intent().is_some();
         let held = match self.strategy() {
             _ if self.view.daemonset.is_none() => Some(Hold::Preparing),
+            _ if self.is_being_deleted() => Some(Hold::BeingDeleted),
             StrategyKind::RollingUpdate if !recorded || self.progress.adopted => Some(Hold::Native),
             StrategyKind::OnDelete if !recorded => Some(Hold::NoRollout),
             _ if self.is_halted(intent) => Some(Hold::Halted),
+            _ if self.lock.holds() && self.is_late_with_edits(now) => Some(Hold::NotSent),
             _ if intent.paused.is_some() => Some(Hold::Paused),
-            _ if !self.is_ready_to_update(intent) => Some(Hold::Preparing),
             _ if self.blindness().is_some() => Some(Hold::Blind),
+            _ if !self.is_ready_to_update(intent) => Some(Hold::Preparing),
             _ if !self.lock.holds() && self.lock.living_other(now).is_none() => Some(Hold::NobodyDrives),
-            _ => None,
+            _ => self.too_far_to_drive(),
         };
         held.map_or(Standstill::None, Standstill::Held)
     }

@@ -2,17 +2,17 @@
 
 use std::borrow::Cow;
 
+use super::allowance::{counted, counted_are};
 use super::assess::Assessment;
-use super::command::{Command, Danger, Early, Preview, Refusal, Step, Takeover};
+use super::command::{Command, Danger, Early, Preview, Refusal, Takeover};
 use super::edit::Edit;
 use super::event::{Permission, Right, WatchHealth, Watched};
 use super::facts::StrategyKind;
 use super::flip::{FIGHT, ROUNDS};
 use super::machine::{Engine, Needs};
 use super::ownership::{Claim, Keeper};
-use super::plan::{Limits, Plan, Standstill};
-use super::quantity::{IntOrPercent, Rounding};
-use super::record::{By, Change, Direction, Intent, OnFlip, Paused, lease_name};
+use super::plan::{Limits, NodeLookup, Obstacles, Plan, Standstill};
+use super::record::{By, Change, Intent, OnFlip, Paused, lease_name};
 use super::snapshot::{Hold, Presence};
 use super::time::{Humane, Timestamp};
 use super::tuning::Tuning;
@@ -32,37 +32,49 @@ pub(crate) struct Resolved {
     pub(crate) says: String,
     /// How much it can break.
     pub(crate) danger: Danger,
+    /// The identifier of the change of the template that it asks for.
+    pub(crate) change: Option<Str>,
 }
 
 impl Resolved {
-    fn new(edits: Vec<Edit>, needs: Needs, says: String, danger: Danger) -> Self {
-        Self { edits, needs, brake: false, drive: true, says, danger }
+    pub(crate) fn new(edits: Vec<Edit>, needs: Needs, says: String, danger: Danger) -> Self {
+        Self { edits, needs, brake: false, drive: true, says, danger, change: None }
     }
 }
 
 impl Engine {
     /// Understands a command, or refuses it. Changes nothing.
     pub(crate) fn resolve(&self, command: &Command, now: Timestamp) -> Result<Resolved, Refusal> {
+        let resolved = self.resolve_deed(command, now)?;
+        self.check_surge(command)?;
+        Ok(resolved)
+    }
+
+    fn resolve_deed(&self, command: &Command, now: Timestamp) -> Result<Resolved, Refusal> {
         self.check_loaded(command, now)?;
         self.check_rights(command)?;
         let by = By { by: self.actor(), at: now };
         match command {
             Command::Adopt => Ok(self.resolve_adopt()),
-            Command::SetImage(images) => self.resolve_images(images),
+            Command::SetImage(images) => self.resolve_images(images, now),
             Command::Step(step) => self.resolve_step(*step),
-            Command::Select(selector) => Ok(self.resolve_select(selector)),
+            Command::Select(selector) => self.resolve_select(selector),
             Command::Pause { why } => Ok(self.resolve_pause(why.as_deref(), now)),
             Command::Resume => self.resolve_resume(),
-            Command::Undo { to } => self.resolve_undo(*to),
+            Command::Undo { to } => self.resolve_undo(*to, now),
             Command::Release(early) => self.resolve_release(*early, by),
             Command::Tune(tuning) => self.resolve_tune(tuning),
             Command::Tuned { tuning, command } => {
-                let mut resolved = self.resolve(command, now)?;
+                let mut resolved = self.resolve_deed(command, now)?;
                 self.check_tuning(tuning)?;
                 resolved.edits.push(Edit::Tune(*tuning));
                 Ok(resolved)
             }
             Command::Drive(takeover) => self.resolve_drive(*takeover, by, now),
+            Command::StopDriving { why } => {
+                let says = format!("stopped driving: {why}; whoever drives next carries on");
+                Ok(Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::StoodDown, says, Danger::Bounded) })
+            }
             Command::StandDown => {
                 let says = "no longer driving; whoever drives next carries on".to_owned();
                 Ok(Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::StoodDown, says, Danger::Bounded) })
@@ -127,11 +139,16 @@ impl Engine {
             }
             Presence::Present => {}
         }
-        if matches!(command.deed(), Command::Pause { .. } | Command::StandDown) {
+        if matches!(command.deed(), Command::Pause { .. } | Command::StandDown | Command::StopDriving { .. }) {
             return Ok(());
         }
         if let Some(why) = self.lock.record_error() {
             return Err(Refusal::NotNow(format!("the rollout's record cannot be read: {why}")));
+        }
+        if self.is_being_deleted() {
+            let why =
+                "the DaemonSet is being deleted: nothing can be rolled out any more; once it is gone, make a new one";
+            return Err(Refusal::NotNow(why.into()));
         }
         match self.too_stale_to_judge(now) {
             Some(why) => Err(Refusal::Stale(why)),
@@ -142,7 +159,7 @@ impl Engine {
     fn check_rights(&self, command: &Command) -> Result<(), Refusal> {
         let lease = if self.lock.resource_version().is_some() { Right::UpdateLease } else { Right::CreateLease };
         let rights: &[Right] = match command.deed() {
-            Command::StandDown => &[],
+            Command::StandDown | Command::StopDriving { .. } => &[],
             // The brake must work even where the record cannot be written.
             Command::Pause { .. } if self.pause_brakes() => &[Right::PatchDaemonSet],
             Command::Adopt | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_) => {
@@ -160,6 +177,7 @@ impl Engine {
     fn resolve_images(
         &self,
         images: &std::collections::BTreeMap<String, super::image::ImageRef>,
+        now: Timestamp,
     ) -> Result<Resolved, Refusal> {
         let daemonset = self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
         if images.is_empty() {
@@ -171,48 +189,8 @@ impl Engine {
             return Err(Refusal::NotNow("the template has these images already; use `step` to roll it out".into()));
         }
         let words: Vec<String> = images.iter().map(|(name, image)| format!("{name}={image}")).collect();
-        Ok(Resolved::new(
-            vec![Edit::Change(Change::Images(images.clone()), Direction::Forward)],
-            Needs::Changed,
-            format!("template has {}; no pod is replaced before the first step", words.join(" ")),
-            Danger::Serious,
-        ))
-    }
-
-    fn resolve_step(&self, step: Step) -> Result<Resolved, Refusal> {
-        let intent = self.intent();
-        if intent.direction == Direction::Back {
-            return Err(Refusal::NotNow("rolling back ignores partition and steps; it updates every node".into()));
-        }
-        let fleet = self.assessment.fleet;
-        let allowed = Limits::of(&self.view, &intent, &self.assessment).allowed;
-        let rungs: Vec<u32> = intent.steps.iter().map(|rung| rung.of(fleet, Rounding::Up).min(fleet)).collect();
-        let partition = match step {
-            Step::Partition(partition) => partition,
-            Step::Updated(count) => IntOrPercent::Int(fleet - count.of(fleet, Rounding::Up).min(fleet)),
-            Step::Next => match rungs.iter().find(|rung| **rung > allowed) {
-                Some(rung) => IntOrPercent::Int(fleet - rung),
-                None => return Err(Refusal::NotNow("this is the last step: every node may be updated".into())),
-            },
-            Step::Back => match rungs.iter().rev().find(|rung| **rung < allowed) {
-                Some(rung) => IntOrPercent::Int(fleet - rung),
-                None if allowed > 0 => IntOrPercent::Percent(100),
-                None => return Err(Refusal::NotNow("this is before the first step: every node is held".into())),
-            },
-        };
-        let after = Limits::of(&self.view, &Intent { partition, ..intent }, &self.assessment);
-        let says = format!("{} of {fleet} nodes may be updated, partition keeps {}", after.allowed, after.keep);
-        let danger = if after.allowed > allowed { Danger::Bounded } else { Danger::None };
-        Ok(Resolved::new(vec![Edit::Partition(partition)], Needs::Saved, says, danger))
-    }
-
-    fn resolve_select(&self, selector: &Option<super::labels::Selector>) -> Resolved {
-        let selector = selector.clone().filter(|selector| !selector.is_empty());
-        let says = match &selector {
-            Some(selector) => format!("only nodes with {selector} are updated"),
-            None => "nodes are no longer selected by label".to_owned(),
-        };
-        Resolved::new(vec![Edit::Select(selector)], Needs::Saved, says, Danger::Bounded)
+        let says = format!("template has {}; no pod is replaced before the first step", words.join(" "));
+        Ok(self.resolve_change(Change::Images(images.clone()), says, now))
     }
 
     /// Whether a pause sets `OnDelete`: where its controller replaces pods, and where the DaemonSet cannot be seen, so that it
@@ -236,27 +214,13 @@ impl Engine {
         Resolved { brake, drive: false, ..Resolved::new(vec![Edit::Pause(paused)], needs, says, Danger::None) }
     }
 
-    fn resolve_resume(&self) -> Result<Resolved, Refusal> {
-        let record = self.record().ok_or_else(|| Refusal::NotNow("no rollout is recorded".into()))?;
-        let halt = record.progress.halt.as_ref().map_or(0, |halt| halt.number);
-        let retarget = self.view.current.clone().filter(|current| {
-            record.intent.change.is_none() && record.intent.target.as_ref().is_some_and(|target| target != current)
-        });
-        if record.intent.paused.is_none() && halt <= record.intent.acknowledged_halt {
-            return Err(Refusal::NotNow("it is neither paused nor halted".into()));
-        }
-        let mut says = "resumed".to_owned();
-        if halt > record.intent.acknowledged_halt {
-            says.push_str("; the failures so far are accepted");
-        }
-        if retarget.is_some() {
-            says.push_str("; the template as changed by somebody else is now rolled out");
-        }
-        let edit = Edit::Resume { acknowledged: halt, target: retarget };
-        Ok(Resolved::new(vec![edit], Needs::Saved, says, Danger::Bounded))
+    fn resolve_change(&self, change: Change, says: String, now: Timestamp) -> Resolved {
+        let id = self.new_change_id(self.commands(), now);
+        let edits = vec![Edit::Change { change, id: id.clone() }];
+        Resolved { change: Some(id), ..Resolved::new(edits, Needs::Changed, says, Danger::Serious) }
     }
 
-    fn resolve_undo(&self, to: Option<i64>) -> Result<Resolved, Refusal> {
+    fn resolve_undo(&self, to: Option<i64>, now: Timestamp) -> Result<Resolved, Refusal> {
         let daemonset = self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
         let mut revisions: Vec<_> = self.view.own_revisions().collect();
         revisions.sort_by_key(|revision| std::cmp::Reverse(revision.number));
@@ -275,32 +239,8 @@ impl Engine {
         if chosen.template == daemonset.template && is_target && intent.change.is_none() {
             return Err(Refusal::NotNow(format!("the template already is that of revision {}", chosen.number)));
         }
-        let mut edits = vec![Edit::Change(Change::Revision(chosen.hash.clone()), Direction::Back)];
-        if let Some(halt) = self.record().and_then(|record| record.progress.halt) {
-            edits.push(Edit::Resume { acknowledged: halt.number, target: None });
-        }
         let says = format!("template is that of revision {}; nodes still on it count as updated", chosen.number);
-        Ok(Resolved::new(edits, Needs::Changed, says, Danger::Serious))
-    }
-
-    fn resolve_release(&self, early: Early, by: By) -> Result<Resolved, Refusal> {
-        let saved = self.view.daemonset.as_ref().is_some_and(Self::has_saved_strategy);
-        if !saved && !self.is_recorded() {
-            return Err(Refusal::NotNow("it is not adopted: there is nothing to release".into()));
-        }
-        let left = self.left_to_the_controller();
-        if early == Early::Refuse && left > 0 && self.original_is_rolling() {
-            return Err(Refusal::NotNow(format!(
-                "{left} pods are not at the current revision; once released its controller replaces them by itself: \
-                 release early only if that is meant"
-            )));
-        }
-        let says = "released: the original update strategy is restored".to_owned();
-        let danger = match (left, self.original_is_rolling()) {
-            (1.., true) => Danger::Beyond,
-            _ => Danger::Bounded,
-        };
-        Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, danger))
+        Ok(self.resolve_change(Change::Revision(chosen.hash.clone()), says, now))
     }
 
     fn resolve_drive(&self, takeover: Takeover, by: By, now: Timestamp) -> Result<Resolved, Refusal> {
@@ -325,13 +265,21 @@ impl Engine {
         let command = command.deed();
         let mut intent = self.recorded_intent();
         resolved.edits.iter().for_each(|edit| edit.apply(&mut intent));
-        let intent = intent.map(Cow::into_owned).unwrap_or_default();
+        let mut intent = intent.map(Cow::into_owned).unwrap_or_default();
+        // As it is once the template is written.
+        if let (Command::Undo { .. }, Some(Change::Revision(hash))) = (command, &intent.change) {
+            (intent.target, intent.back_to) = (Some(hash.clone()), Some(hash.clone()));
+        }
         let mut nodes: Vec<Str> = Vec::new();
         if matches!(command, Command::Step(_) | Command::Select(_) | Command::Resume | Command::Undo { .. }) {
             nodes = self.would_go(command, &intent);
         }
         let limits = Limits::of(&self.view, &intent, &self.assessment);
         let mut effects = self.effects_in_words(command, &nodes, &limits);
+        let placement = self.placement_of(&intent);
+        effects.extend(placement.in_words());
+        effects.extend(self.surge_in_words(command, limits.max_unavailable));
+        effects.extend(self.disruption_budgets_in_words(command));
         effects.extend(self.tuning_in_words(&tuning, &limits));
         if resolved.drive && self.config().role == Role::Driver && self.lock.is_free(now) && !self.lock.holds() {
             effects.push("This console becomes the driver; the rollout moves while it is open.".into());
@@ -340,12 +288,16 @@ impl Engine {
             effects.push(format!("{holder} drives and carries it out."));
         }
         Ok(Preview {
-            title: if resolved.brake { "Emergency brake".into() } else { title_of(command, &limits) },
+            title: match command {
+                _ if resolved.brake => "Emergency brake".into(),
+                Command::Resume if self.resumes_past_a_halt() => "Resume past the halt".into(),
+                command => title_of(command, &limits),
+            },
             effects,
             warnings: self.warnings(command),
+            calls: self.calls_in_words(command, &resolved, &nodes),
             nodes: nodes.into(),
-            calls: self.calls_in_words(command, &resolved),
-            danger: resolved.danger,
+            danger: resolved.danger.max(placement.danger()),
         })
     }
 
@@ -359,7 +311,9 @@ impl Engine {
         let unlimited = Limits { max_unavailable: u32::MAX, max_pulling: u32::MAX, ..limits };
         let budget = super::plan::budget(&assessment, &unlimited, true);
         let natural = self.natural_ranks();
-        let plan = Plan::of(&assessment, &unlimited, &budget, intent, &Standstill::None, natural, |row| self.name(row));
+        let obstacles = Obstacles { standstill: &Standstill::None, refused: &|_| None };
+        let nodes = NodeLookup { name: &|row| self.name(row), outage: &|_| None };
+        let plan = Plan::of(&assessment, &unlimited, &budget, intent, &obstacles, natural, &nodes);
         let goes = |node: &&NodeIx| !matches!(plan.hold(**node), Some(Hold::Partition { .. }));
         plan.line.iter().filter(goes).filter_map(|node| assessment.row(*node)).map(|row| self.name(row)).collect()
     }
@@ -373,16 +327,15 @@ impl Engine {
         })
     }
 
-    /// The fleet as it would be with the earlier revision as target.
-    fn going_back(&self, intent: &Intent) -> Assessment {
-        let Some(Change::Revision(target)) = &intent.change else { return Assessment::default() };
-        self.assessment.with(|row| {
-            let pod = row.pod.and_then(|pod| self.view.pod(pod));
-            let at_target = pod.is_some_and(|pod| pod.fact.revision.as_ref() == Some(target));
-            let live = pod.is_some_and(|pod| pod.fact.deletion_at.is_none());
-            row.replaceable = (row.replaceable || row.at_target) && !at_target && live && row.should_run;
-            row.at_target = at_target;
-            row.committed = row.in_fleet && !row.replaceable;
+    /// What bypasses PodDisruptionBudgets says so before the first pod goes.
+    fn disruption_budgets_in_words(&self, command: &Command) -> Option<String> {
+        let first = match command {
+            Command::Step(_) => Limits::of(&self.view, &self.intent(), &self.assessment).allowed == 0,
+            Command::Undo { .. } => true,
+            _ => false,
+        };
+        first.then(|| {
+            "Pods are deleted, not evicted: PodDisruptionBudgets are bypassed, as its own controller does.".into()
         })
     }
 
@@ -405,12 +358,12 @@ impl Engine {
                 lines.push("From then on any pod that is lost by itself comes back with the new template.".into());
                 lines
             }
-            Command::Step(_) => vec![
-                format!("{} more may be updated ({} in total), {pace}.", counted(count), limits.allowed),
-                "You can pause at any time. Stepping back reverts no node: undo does.".into(),
-            ],
-            Command::Select(Some(_)) => vec![format!("Of the selection, {} in line, {pace}.", counted_are(count))],
-            Command::Select(None) => vec![format!("{} in line, {pace}.", counted_are(count))],
+            Command::Step(step) => {
+                let mut lines = self.restarts_in_words();
+                lines.extend(self.step_in_words(*step, count, limits));
+                lines
+            }
+            Command::Select(selector) => self.select_in_words(selector.as_ref(), count, limits),
             Command::Pause { .. } if self.pause_brakes() => {
                 let mut lines =
                     vec!["Sets OnDelete at once: its controller stops replacing pods. Nothing else changes.".into()];
@@ -420,7 +373,11 @@ impl Engine {
                 lines
             }
             Command::Pause { .. } => vec!["No update starts until resumed. Pods being replaced now finish.".into()],
-            Command::Resume => vec![format!("{} in line, {pace}.", counted_are(count))],
+            Command::Resume => {
+                let mut lines = self.accepted_in_words();
+                lines.push(format!("{} in line, {pace}.", counted_are(count)));
+                lines
+            }
             Command::Undo { .. } => vec![
                 format!("{} not at that revision and replaced, broken ones first, {pace}.", counted_are(count)),
                 "Nodes that never left it keep their pod. Partition and selector are ignored.".into(),
@@ -433,7 +390,9 @@ impl Engine {
                 }
                 _ => "The rollout moves while this console is open.".to_owned(),
             }],
-            Command::StandDown => vec!["Nothing more is replaced until somebody drives again.".into()],
+            Command::StandDown | Command::StopDriving { .. } => {
+                vec!["Nothing more is replaced until somebody drives again.".into()]
+            }
         }
     }
 
@@ -483,18 +442,7 @@ impl Engine {
         }
     }
 
-    fn release_in_words(&self) -> Vec<String> {
-        let mut lines = vec!["Restores the original update strategy and drops the rollout's record.".to_owned()];
-        let left = self.left_to_the_controller();
-        if left > 0 && self.original_is_rolling() {
-            lines.push(format!(
-                "{left} pods are not at the current revision: the controller replaces them by itself then."
-            ));
-        }
-        lines
-    }
-
-    fn calls_in_words(&self, command: &Command, resolved: &Resolved) -> Vec<String> {
+    fn calls_in_words(&self, command: &Command, resolved: &Resolved, nodes: &[Str]) -> Vec<String> {
         let name = &self.config().name;
         let lease = lease_name(name);
         let mut calls = Vec::new();
@@ -512,7 +460,9 @@ impl Engine {
             Command::Release(_) => calls.push(format!("PATCH daemonsets/{name} (updateStrategy restored)")),
             _ => {}
         }
-        if matches!(command, Command::Step(_) | Command::Select(_) | Command::Resume | Command::Undo { .. }) {
+        let replaces =
+            matches!(command, Command::Step(_) | Command::Select(_) | Command::Resume | Command::Undo { .. });
+        if replaces && !nodes.is_empty() {
             calls.push("DELETE pods, one by one, uid-guarded".to_owned());
         }
         calls
@@ -535,16 +485,6 @@ fn title_of(command: &Command, limits: &Limits) -> String {
         Command::Release(Early::Accept) => "Release early".into(),
         Command::Tune(_) | Command::Tuned { .. } => "Change budgets and gates".into(),
         Command::Drive(_) => "Drive".into(),
-        Command::StandDown => "Stop driving".into(),
+        Command::StandDown | Command::StopDriving { .. } => "Stop driving".into(),
     }
-}
-
-/// `1 node`, `12 nodes`.
-fn counted(nodes: usize) -> String {
-    if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") }
-}
-
-/// `1 node is`, `12 nodes are`.
-fn counted_are(nodes: usize) -> String {
-    if nodes == 1 { "1 node is".to_owned() } else { format!("{nodes} nodes are") }
 }

@@ -6,12 +6,15 @@
 use std::time::Duration;
 
 use super::Str;
-use super::edit::Edit;
+use super::change::{WrittenChange, remedy};
+use super::command::Unsettled;
 use super::effect::{Done, EffectError, EffectErrorKind, EffectId, Outcome};
 use super::event::{Event, WatchHealth, Watched};
 use super::happening::Upshot;
 use super::lock::InFlight;
 use super::machine::{Deletion, Engine, Needs, PatchKind, Patching, Pending, Sent};
+use super::record::CHANGE;
+use super::refused::Answer;
 use super::time::Timestamp;
 
 /// How long after an answer was lost a pod that is still there, untouched, is taken as not deleted after all.
@@ -31,6 +34,11 @@ impl Retry {
         *self = Self::default();
     }
 
+    /// Whether the last write failed, or may have.
+    pub(crate) fn is_retrying(&self) -> bool {
+        self.failures > 0
+    }
+
     pub(crate) fn failed(&mut self, error: &EffectError, now: Timestamp) {
         self.failures = self.failures.saturating_add(1);
         let grown = RETRY.0.saturating_mul(1 << self.failures.min(8)).min(RETRY.1);
@@ -38,6 +46,7 @@ impl Retry {
             EffectErrorKind::Throttled { retry_after_millis } => Duration::from_millis(retry_after_millis).max(RETRY.0),
             EffectErrorKind::Forbidden | EffectErrorKind::Invalid => RETRY.1,
             EffectErrorKind::Conflict | EffectErrorKind::NotFound => RETRY.0,
+            EffectErrorKind::TooLate => Duration::ZERO,
             EffectErrorKind::NotSent | EffectErrorKind::Unknown => grown,
         };
         self.at = now + wait;
@@ -84,7 +93,11 @@ impl Engine {
         for uid in lost {
             self.deletions.remove(&uid);
             self.view.touch_pod(&uid);
+            if let Some((node, error)) = self.unanswered.remove(&uid) {
+                self.deletion_refused(&node, &uid, &error, Answer::Lost, now);
+            }
         }
+        self.unanswered.retain(|uid, _| self.deletions.contains_key(uid));
     }
 
     fn delete_outcome(&mut self, uid: &Str, node: &Str, outcome: Outcome, now: Timestamp) {
@@ -93,6 +106,7 @@ impl Engine {
             Ok(_) => {
                 self.delete_retry.succeeded();
                 self.write_failure = None;
+                self.refusals.succeeded(self.view.node(node));
                 if still_seen {
                     self.deletions.insert(uid.clone(), Deletion::Confirmed(now));
                 }
@@ -100,6 +114,7 @@ impl Engine {
             Err(error) if error.kind.may_have_happened() => {
                 if still_seen {
                     self.deletions.insert(uid.clone(), Deletion::Unknown(now));
+                    self.unanswered.insert(uid.clone(), (node.clone(), error));
                 }
             }
             // It is gone, whoever did it: the watch owes us that, and until then it counts.
@@ -108,9 +123,19 @@ impl Engine {
                     self.deletions.insert(uid.clone(), Deletion::Confirmed(now));
                 }
             }
+            // It waits for the next proof, as it did for the last.
+            Err(error) if error.kind == EffectErrorKind::TooLate => {
+                self.deletions.remove(uid);
+                self.view.touch_pod(uid);
+            }
             Err(error) => {
                 self.deletions.remove(uid);
                 self.view.touch_pod(uid);
+                let refused = matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid);
+                if refused {
+                    self.deletion_refused(node, uid, &error, Answer::Refused, now);
+                    return;
+                }
                 let wait = Duration::from_secs(2);
                 if let Some(ix) = self.view.node(node) {
                     self.node_retry.insert(ix, now + wait);
@@ -143,10 +168,17 @@ impl Engine {
                     PatchKind::Adopt => (self.brake, self.brake_unseen) = (false, false),
                     PatchKind::Template => {
                         // The template may have been seen, and the next change be asked for, before this answer came.
-                        let asked = self.recorded_intent().and_then(|intent| intent.change.clone());
-                        self.written = patching.change.filter(|change| asked.as_ref() == Some(change));
+                        let asked = self.recorded_intent().and_then(|intent| intent.request());
+                        let request = patching.request.filter(|request| asked.as_ref() == Some(request));
+                        // What the server answered is our template, whatever admission made of what we sent.
+                        self.written = match (request, &done) {
+                            (Some(request), Done::DaemonSet(fact)) => {
+                                Some(WrittenChange { request, template: fact.template.clone() })
+                            }
+                            _ => None,
+                        };
                     }
-                    PatchKind::Release => {}
+                    PatchKind::ForgetChange | PatchKind::Release => {}
                 }
                 if let Done::DaemonSet(fact) = done {
                     self.view.sight.expect(Watched::DaemonSet, &fact.resource_version, now);
@@ -158,27 +190,41 @@ impl Engine {
                 if error.kind == EffectErrorKind::Conflict {
                     self.conflicted = Some(patching.resource_version.clone());
                 }
-                self.note_failure(&error);
-                if matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid) {
-                    self.give_up_patch(&patching, &error.message);
+                let refused = matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid);
+                if !(refused && self.give_up_patch(patching, &error, now)) {
+                    self.note_failure(&error);
                 }
             }
         }
     }
 
-    /// A patch that will not be accepted by trying again: whoever waits for it is told, and it is dropped.
-    fn give_up_patch(&mut self, patching: &Patching, why: &Str) {
-        let waits: fn(Needs) -> bool = match patching.kind {
-            PatchKind::Adopt => |needs| matches!(needs, Needs::Adopted | Needs::Changed),
-            PatchKind::Template => |needs| needs == Needs::Changed,
-            PatchKind::Release => |needs| needs == Needs::Released,
-        };
-        match (patching.kind, &patching.change) {
-            (PatchKind::Adopt, _) => (self.brake, self.brake_unseen) = (false, false),
-            (PatchKind::Template, Some(change)) => self.edit(None, Edit::DropChange(change.clone())),
-            _ => {}
+    /// A patch that will not be accepted by trying again: whoever waits for it is told. Says whether nothing is left to be
+    /// tried.
+    fn give_up_patch(&mut self, patching: Patching, error: &EffectError, now: Timestamp) -> bool {
+        if patching.kind == PatchKind::ForgetChange {
+            // An annotation too many does no harm: it is taken away with the release.
+            let daemonset = self.view.daemonset.as_ref();
+            self.untidy = daemonset.and_then(|daemonset| daemonset.annotations.get(CHANGE)).cloned();
+            self.daemonset_retry.succeeded();
+            return true;
         }
-        self.fail_pending(|pending| waits(pending.needs), why);
+        let waits = match patching.kind {
+            PatchKind::Adopt => {
+                (self.brake, self.brake_unseen) = (false, false);
+                Some(Needs::Adopted)
+            }
+            PatchKind::Release => Some(Needs::Released),
+            PatchKind::Template | PatchKind::ForgetChange => None,
+        };
+        self.fail_pending(|pending| Some(pending.needs) == waits, &error.message);
+        let change = patching.request.filter(|_| self.lock.holds() && patching.kind != PatchKind::Release);
+        let Some(request) = change else { return false };
+        if patching.kind == PatchKind::Template {
+            // Nothing is left to be tried again, and the next change is not to wait for it.
+            self.daemonset_retry.succeeded();
+        }
+        self.refuse_change(request, &error.message, remedy(error), now);
+        true
     }
 
     /// Tells the commands that `which` picks that they failed, and drops their edits.
@@ -188,7 +234,7 @@ impl Engine {
         let failed: Vec<Pending> = failed;
         for pending in failed {
             self.edits.retain(|unsaved| unsaved.command != Some(pending.id));
-            self.settled(pending, Err(why.to_owned()));
+            self.settled(pending, Err(Unsettled::Failed(why.to_owned())));
         }
     }
 
@@ -201,11 +247,13 @@ impl Engine {
 
     fn lease_outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
         let Some(in_flight) = self.lock.in_flight.take_if(|in_flight| in_flight.id == id) else { return };
+        self.measure_distance(&in_flight, &outcome, now);
         match outcome {
             Ok(done) => {
                 if let Done::Lease(fact) = done {
                     self.view.sight.expect(Watched::Lease, &fact.resource_version, now);
                     self.lock.learn(*fact, now);
+                    self.note_outcome();
                 }
                 self.lease_is_written(&in_flight);
             }

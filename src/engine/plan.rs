@@ -8,7 +8,8 @@ use super::Str;
 use super::assess::{Assessment, Row};
 use super::quantity::{IntOrPercent, Rounding};
 use super::record::{Direction, Intent};
-use super::snapshot::{Blame, BudgetView, Hold, ImageState, NodeState};
+use super::snapshot::{Blame, BudgetView, Hold, ImageState, NodeState, RestartsView, SiteOutage};
+use super::surge::lacks_budget;
 use super::view::{NodeIx, View};
 
 /// The limits of a rollout, resolved to counts.
@@ -21,6 +22,10 @@ pub(crate) struct Limits {
     pub(crate) keep: u32,
     /// Nodes that may be updated in total.
     pub(crate) allowed: u32,
+    /// Bytes of the record that are left for names of nodes in progress.
+    pub(crate) room_for_names: usize,
+    /// The DaemonSet surges, and nobody has said how many nodes may be down instead: none may.
+    pub(crate) lacks_budget: bool,
 }
 
 impl Limits {
@@ -31,16 +36,26 @@ impl Limits {
     pub(crate) fn of(view: &View, intent: &Intent, assessment: &Assessment) -> Self {
         let own = view.daemonset.as_ref().and_then(|daemonset| daemonset.strategy.max_unavailable);
         let own = own.filter(|own| own.of(assessment.desired, Rounding::Up) > 0);
+        let lacks_budget = view.daemonset.as_ref().is_some_and(|daemonset| lacks_budget(daemonset, intent));
+        let own = if lacks_budget { Some(IntOrPercent::Int(0)) } else { own };
         let setting = intent.budgets.max_unavailable.or(own).unwrap_or(IntOrPercent::Int(1));
         let max_unavailable = setting.of(assessment.desired, Rounding::Up);
         let max_pulling =
             intent.budgets.max_pulling.map_or(max_unavailable, |limit| limit.of(assessment.desired, Rounding::Up));
-        let keep = match intent.direction {
+        let keep = match intent.direction() {
             Direction::Forward => intent.partition.of(assessment.fleet, Rounding::Down).min(assessment.fleet),
             Direction::Back => 0,
         };
         let allowed = assessment.fleet - keep;
-        Self { max_unavailable, max_unavailable_setting: setting, max_pulling, keep, allowed }
+        Self {
+            max_unavailable,
+            max_unavailable_setting: setting,
+            max_pulling,
+            keep,
+            allowed,
+            room_for_names: usize::MAX,
+            lacks_budget,
+        }
     }
 }
 
@@ -75,6 +90,14 @@ fn is_charged(row: &Row, strict: bool) -> bool {
     }
 }
 
+/// What a plan asks about nodes.
+pub(crate) struct NodeLookup<'a> {
+    /// A node's name.
+    pub(crate) name: &'a dyn Fn(&Row) -> Str,
+    /// The outage of its site, where that is down at large.
+    pub(crate) outage: &'a dyn Fn(&Row) -> Option<SiteOutage>,
+}
+
 /// What comes next: a hold for every node, and the nodes whose pods to replace now, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
@@ -97,6 +120,23 @@ pub(crate) enum Standstill {
     Held(Hold),
 }
 
+/// What stands in the way besides limits.
+pub(crate) struct Obstacles<'a> {
+    /// Of the whole rollout.
+    pub(crate) standstill: &'a Standstill,
+    /// Of a node whose pod the API server refused to delete.
+    pub(crate) refused: &'a dyn Fn(&Row) -> Option<Refused>,
+}
+
+/// A node whose pod the API server refused to delete.
+#[derive(Clone, Debug)]
+pub(crate) enum Refused {
+    /// It waits for its next turn.
+    Held(Str),
+    /// It is tried again, after the others.
+    Due,
+}
+
 impl Plan {
     /// Why a node is not being updated right now.
     pub(crate) fn hold(&self, node: NodeIx) -> Option<&Hold> {
@@ -114,16 +154,16 @@ impl Plan {
         limits: &Limits,
         budget: &BudgetView,
         intent: &Intent,
-        standstill: &Standstill,
+        obstacles: &Obstacles<'_>,
         natural: &[u32],
-        name_of: impl Fn(&Row) -> Str,
+        nodes: &NodeLookup<'_>,
     ) -> Self {
         let mut plan = Self { holds: vec![None; natural.len()], ranks: vec![None; natural.len()], ..Self::default() };
         let mut candidates = Vec::new();
         let (mut committed, mut proven, mut trouble) = (0, false, None);
         for row in assessment.rows() {
             committed += u32::from(row.committed);
-            proven |= row.at_target && row.available;
+            proven |= row.is_settled();
             if trouble.is_none() && is_in_trouble(row) {
                 trouble = Some(row);
             }
@@ -133,7 +173,7 @@ impl Plan {
                 None => {}
             }
         }
-        let back = intent.direction == Direction::Back;
+        let back = intent.direction() == Direction::Back;
         // Room that the rollout took comes back; what is down by itself may, under `strict`, never leave any to what serves.
         let fits = |row: &Row| {
             let cost = u32::from(!is_charged(row, budget.strict));
@@ -154,16 +194,27 @@ impl Plan {
             pulling: budget.pulling,
             max_pulling: limits.max_pulling,
             unready,
-            trouble: trouble.filter(|_| !back).map(name_of),
+            trouble: trouble.filter(|_| !back).map(nodes.name),
             strict: budget.strict,
+            room_for_names: limits.room_for_names,
+            lacks_budget: limits.lacks_budget,
         };
-        sort_candidates(&mut candidates, proven || back, natural);
+        sort_candidates(&mut candidates, proven || back, natural, obstacles);
         plan.line = candidates.iter().map(|row| row.node).collect();
         for (place, row) in candidates.into_iter().enumerate() {
             plan.ranks[row.node] = u32::try_from(place).ok();
-            plan.in_line += u32::from(line.room > 0);
-            let hold = line.admit(row);
-            plan.holds[row.node] = Some(match (hold, standstill) {
+            let outage = (nodes.outage)(row).filter(|_| !back && row.ready && line.room > 0);
+            // Who waits for its site leaves its place to the others.
+            plan.in_line += u32::from(line.room > 0 && outage.is_none());
+            let hold = match (outage, (obstacles.refused)(row)) {
+                (Some(outage), _) => Hold::SiteOutage(outage),
+                (None, Some(Refused::Held(why))) if line.room > 0 => {
+                    line.room -= 1;
+                    Hold::DeletionRefused { why }
+                }
+                (None, _) => line.admit(row),
+            };
+            plan.holds[row.node] = Some(match (hold, obstacles.standstill) {
                 // With no rollout there is no partition that could hold anything.
                 (_, Standstill::Held(held @ (Hold::Native | Hold::NoRollout))) => held.clone(),
                 (hold @ Hold::Partition { .. }, _) => hold,
@@ -191,6 +242,8 @@ struct Line {
     unready: Unready,
     trouble: Option<Str>,
     strict: bool,
+    room_for_names: usize,
+    lacks_budget: bool,
 }
 
 /// Whether old pods that are down already may be replaced. They are never free: until the image is proven somewhere,
@@ -218,7 +271,10 @@ impl Line {
         let cost = u32::from(!is_charged(row, self.strict));
         // A pod that serves is not taken beyond the budget, even where it does not count as available yet.
         if (cost > 0 || row.ready) && self.charged + cost > self.max_unavailable {
-            return Hold::Budget { used: self.charged, limit: self.max_unavailable };
+            return match self.lacks_budget {
+                true => Hold::NoBudget,
+                false => Hold::Budget { used: self.charged, limit: self.max_unavailable },
+            };
         }
         // What the rollout itself broke can only get better.
         let may_recover = !row.available && row.blame != Some(Blame::Rollout);
@@ -230,6 +286,11 @@ impl Line {
         if pulls && self.pulling >= self.max_pulling {
             return Hold::PullLimit { used: self.pulling, limit: self.max_pulling };
         }
+        // What is taken is named in the record first: whoever drives next has to know.
+        if row.bytes_to_name > self.room_for_names {
+            return Hold::RecordFull;
+        }
+        self.room_for_names -= row.bytes_to_name;
         self.charged += cost;
         self.pulling += u32::from(pulls);
         if may_recover && self.unready == Unready::OneMayGo {
@@ -241,28 +302,35 @@ impl Line {
 
 /// What holds a node by itself, whatever the rest of the fleet does.
 fn structural_hold(row: &Row, intent: &Intent) -> Option<Hold> {
-    if !row.in_fleet || row.at_target || row.state == NodeState::Terminating || row.state == NodeState::Creating {
+    let on_its_way = matches!(row.state, NodeState::Terminating | NodeState::Creating | NodeState::Failed);
+    if !row.in_fleet || row.at_target || on_its_way {
         return None;
     }
-    let forward = intent.direction == Direction::Forward;
+    let forward = intent.direction() == Direction::Forward;
     match row.state {
         NodeState::NodeDown => Some(Hold::NodeDown),
         _ if !row.should_run => Some(Hold::NodeDown),
         _ if forward && !row.selected => Some(Hold::Selector),
         _ if forward && row.cordoned => Some(Hold::Cordoned),
+        _ if row.other_goes => Some(Hold::OtherPodGoes),
+        NodeState::Outdated if row.crowded => Some(Hold::SeveralPods),
         _ => None,
     }
 }
 
-/// Whether the new revision is in trouble here that speaks against it, and nobody resumed past it.
+/// Whether the new revision is in trouble here that speaks against it, or does not even get a pod here, and nobody resumed
+/// past it. What is failed already counts instead, unless the next would fail the same way: pods are refused for all.
 fn is_in_trouble(row: &Row) -> bool {
-    let speaks = || row.cause.as_ref().is_some_and(|cause| cause.kind.speaks_against_revision());
-    row.in_fleet && row.at_target && !row.available && row.state != NodeState::Failed && speaks()
+    let speaks = || !row.available && row.cause.as_ref().is_some_and(|cause| cause.kind.speaks_against_revision());
+    let restarts = || row.restarted.is_some_and(RestartsView::speaks_against_revision);
+    let starts_badly = || row.at_target && row.state != NodeState::Failed && (speaks() || restarts());
+    row.in_fleet && (row.unreplaced || starts_badly())
 }
 
 /// Deterministic order: what the rollout broke, what is down by itself (once the image is proven, or on the way back; last
-/// otherwise), then nodes that have the image, then the calmest pods, then by natural name.
-fn sort_candidates(candidates: &mut [&Row], broken_first: bool, natural: &[u32]) {
+/// otherwise), then nodes that have the image, then the calmest pods, then by natural name; at the very end whose deletion
+/// was refused.
+fn sort_candidates(candidates: &mut [&Row], broken_first: bool, natural: &[u32], obstacles: &Obstacles<'_>) {
     candidates.sort_by_cached_key(|row| {
         let late = match row.blame {
             Some(Blame::Rollout) => 0,
@@ -271,6 +339,7 @@ fn sort_candidates(candidates: &mut [&Row], broken_first: bool, natural: &[u32])
             Some(_) => 3,
         };
         let natural = natural.get(row.node).copied().unwrap_or(u32::MAX);
-        (late, row.image != ImageState::Present, row.restarts, natural)
+        let refused = (obstacles.refused)(row).is_some();
+        (refused, late, row.image != ImageState::Present, row.restarts, natural)
     });
 }

@@ -3,12 +3,19 @@
 //! It has two parts, like spec and status. The [`Intent`] is what operators want; anyone with permission edits it, by
 //! compare-and-swap. The [`Progress`] is what the driver learnt and the cluster cannot tell again; only the holder of
 //! the lease writes it. Neither grows with the fleet: only exceptions and clocks are stored.
+//!
+//! Fields that a newer rolldeck added survive what an older one writes ([`unknown`]).
+
+pub(crate) mod size;
+mod unknown;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
+pub use self::size::EXCEPTIONS_LIMIT;
+pub use self::unknown::UnknownFields;
 use super::Str;
 use super::image::ImageRef;
 use super::labels::Selector;
@@ -17,14 +24,19 @@ use super::time::Timestamp;
 
 /// Annotation of the DaemonSet: the `updateStrategy` that it had before rolldeck took over, as JSON.
 pub const ORIGINAL_STRATEGY: &str = "rolldeck.io/original-update-strategy";
+/// Annotation of the DaemonSet while a change of the template is being made: which change, and the generation that it leads
+/// to, as `ID/GENERATION`. By it whoever drives knows the template again, whatever admission made of it.
+pub const CHANGE: &str = "rolldeck.io/change";
 /// Annotation of the Lease: the [`Record`], as JSON.
 pub const RECORD: &str = "rolldeck.io/rollout";
 /// Label of every Lease of ours, by which a fleet view finds them.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "rolldeck");
 /// The most a serialized record may take, in bytes: a quarter of what all annotations of an object share.
 pub const RECORD_LIMIT: usize = 64 * 1024;
-/// The most node names that are stored in any one list of the record.
-pub const EXCEPTIONS_LIMIT: usize = 500;
+/// The most suspects that are stored: many more than it takes to halt.
+pub const SUSPECTS_LIMIT: usize = 60;
+/// The most sites of which it is stored how many nodes went down.
+pub const SITES_LIMIT: usize = 20;
 
 /// The name of the Lease for a DaemonSet called `daemonset`.
 ///
@@ -34,11 +46,15 @@ pub fn lease_name(daemonset: &str) -> String {
 }
 
 /// The record of one rollout.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
     /// The format's version; this code writes and reads 1.
     pub version: u32,
+    /// `metadata.uid` of the DaemonSet that it is about: of another one of the same name it says nothing. `None` in records
+    /// of an older rolldeck: those are believed, and get it with the next write.
+    #[serde(default)]
+    pub daemonset_uid: Option<Str>,
     /// What operators want.
     pub intent: Intent,
     /// What the driver learnt.
@@ -46,8 +62,36 @@ pub struct Record {
     pub progress: Progress,
     /// Marks of the last writes that carried what was asked or decided, oldest first, at most [`Record::MARKS`]. Whoever
     /// lost the answer to one finds here that it arrived, whatever others made of the record since.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub marks: Vec<Str>,
+    /// What a newer rolldeck wrote beside all that.
+    #[serde(skip)]
+    pub unknown: UnknownFields,
+}
+
+/// A [`Record`] as far as this code knows its fields.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct KnownFields<'a> {
+    version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    daemonset_uid: Option<&'a Str>,
+    intent: &'a Intent,
+    progress: &'a Progress,
+    #[serde(skip_serializing_if = "<[Str]>::is_empty")]
+    marks: &'a [Str],
+}
+
+impl Serialize for Record {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let known = self.known_fields();
+        if self.unknown.is_empty() {
+            return known.serialize(serializer);
+        }
+        let mut all = serde_json::to_value(known).map_err(serde::ser::Error::custom)?;
+        self.unknown.put_into(&mut all);
+        all.serialize(serializer)
+    }
 }
 
 impl Record {
@@ -61,16 +105,37 @@ impl Record {
     /// # Errors
     /// Says what is wrong with it, or that a newer rolldeck wrote it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let record: Self = serde_json::from_str(text).map_err(|error| format!("annotation {RECORD}: {error}"))?;
-        if record.version == Self::VERSION {
-            Ok(record)
-        } else {
-            Err(format!(
+        let unreadable = |error: serde_json::Error| format!("annotation {RECORD}: {error}");
+        if text.len() > RECORD_LIMIT {
+            return Err(format!("annotation {RECORD} takes {} bytes, more than {RECORD_LIMIT}", text.len()));
+        }
+        let mut record: Self = serde_json::from_str(text).map_err(unreadable)?;
+        if record.version != Self::VERSION {
+            return Err(format!(
                 "annotation {RECORD} has version {}, this rolldeck reads {}: use the rolldeck that wrote it",
                 record.version,
                 Self::VERSION
-            ))
+            ));
         }
+        // Most were written by this version.
+        let known = serde_json::to_string(&record.known_fields()).map_err(unreadable)?;
+        if known != text {
+            let known = serde_json::to_value(record.known_fields()).map_err(unreadable)?;
+            record.unknown = UnknownFields::of(&serde_json::from_str(text).map_err(unreadable)?, &known);
+            let (size, most) = (record.unknown.size(), size::UNKNOWN_LIMIT);
+            if size > most {
+                return Err(format!(
+                    "annotation {RECORD} has {size} bytes that this rolldeck does not know, more than {most}: use the \
+                     rolldeck that wrote it"
+                ));
+            }
+        }
+        Ok(record)
+    }
+
+    fn known_fields(&self) -> KnownFields<'_> {
+        let Self { version, daemonset_uid, intent, progress, marks, unknown: _ } = self;
+        KnownFields { version: *version, daemonset_uid: daemonset_uid.as_ref(), intent, progress, marks }
     }
 }
 
@@ -81,11 +146,19 @@ pub struct Intent {
     /// A change of the template that the driver has still to make.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<Change>,
+    /// What goes with `change`: its identifier, and what it is measured against.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<RequestedChange>,
+    /// What became of the last change that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<ChangeOutcome>,
     /// Hash of the revision that is being rolled out, once its ControllerRevision exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Str>,
-    /// Forward by the plan, or back to an earlier revision, broken nodes first and ignoring partition and selector.
-    pub direction: Direction,
+    /// Hash of the revision that was last gone back to, written when the template was. The rollout goes back, broken nodes
+    /// first and ignoring partition and selector, only while this is the target: see [`Intent::direction`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub back_to: Option<Str>,
     /// The ladder of the plan: how many nodes are updated in total after each step.
     pub steps: Vec<IntOrPercent>,
     /// How many pods stay at the old revision. 100 % at first: nothing moves until the first step.
@@ -119,8 +192,10 @@ impl Default for Intent {
     fn default() -> Self {
         Self {
             change: None,
+            asked: None,
+            outcome: None,
             target: None,
-            direction: Direction::Forward,
+            back_to: None,
             steps: vec![
                 IntOrPercent::Int(1),
                 IntOrPercent::Percent(10),
@@ -139,6 +214,39 @@ impl Default for Intent {
             on_flip: OnFlip::Report,
         }
     }
+}
+
+impl Intent {
+    /// Which way the rollout goes: back only while the target is the revision that was asked back to.
+    pub fn direction(&self) -> Direction {
+        match (&self.back_to, &self.target) {
+            (Some(back_to), Some(target)) if back_to == target => Direction::Back,
+            _ => Direction::Forward,
+        }
+    }
+}
+
+/// What goes with a change that is still to be made.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestedChange {
+    /// Tells this change from any other.
+    pub id: Str,
+    /// The partition that it had before everything was held for this change, and has again when the change is refused,
+    /// unless somebody stepped meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition_before: Option<IntOrPercent>,
+}
+
+/// What became of a change.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangeOutcome {
+    /// Which.
+    pub id: Str,
+    /// Why it was not made; absent: it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Str>,
 }
 
 /// A change of the template.
@@ -213,6 +321,8 @@ pub struct Gates {
     /// A new pod soaks this many seconds after it became ready before it counts as available, when that is longer than
     /// `minReadySeconds`.
     pub soak_secs: u32,
+    /// A node that went down after its update counts as failed once it has been down for this many seconds.
+    pub suspect_grace_secs: u32,
     /// What reaching the threshold does.
     pub on_failure: OnFailure,
 }
@@ -224,6 +334,7 @@ impl Default for Gates {
             progress_deadline_secs: 600,
             max_restarts: 2,
             soak_secs: 0,
+            suspect_grace_secs: 300,
             on_failure: OnFailure::Halt,
         }
     }
@@ -298,16 +409,92 @@ pub struct Progress {
     /// Nodes that were down before we began, with since when.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub down_before: BTreeMap<Str, Timestamp>,
+    /// Set where not all of those have been named for want of room: when the rollout began, by the API server's clock, or
+    /// somewhat before. What the cluster itself shows to be down since before that was down before it too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out_since: Option<Timestamp>,
     /// Nodes whose pod the driver deleted, or was about to, that have not been seen well at the target since. Written
     /// before the deletion is sent, so that whoever drives next knows whose doing it is.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub taken: BTreeSet<Str>,
+    /// Nodes whose pod the API server refuses to delete, as many as there is room for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<Str, RefusedDeletion>,
+    /// Since when the DaemonSet's controller owes something and does nothing, by the driver's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_since: Option<Timestamp>,
     /// The halt that stands, or the last one that stood.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub halt: Option<Halt>,
     /// Nodes whose failure an operator resumed past: they do not halt again until their pod is another one.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub excused: BTreeSet<Str>,
+    /// Nodes that went down after their update: those that are, and those that were lately. At most [`SUSPECTS_LIMIT`].
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub suspects: BTreeMap<Str, WentDown>,
+    /// By site (empty: the whole fleet) where an updated node went down: how many others did lately, oldest first. At most
+    /// [`SITES_LIMIT`] sites, each with as many entries as there are two minutes in ten.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub others_down: BTreeMap<Str, Vec<Fell>>,
+    /// What went down before that, by the API server's clock, is not compared: it was accepted, or another rollout's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compared_since: Option<Timestamp>,
+    /// Why the last driver stopped by itself, until somebody drives again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver_stopped: Option<DriverStopped>,
+}
+
+/// A node that went down after its update. Instants are by the API server's clock, as far as it is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WentDown {
+    /// When it went down last.
+    pub fell_at: Timestamp,
+    /// When it came back after that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_at: Option<Timestamp>,
+    /// How often it went down by itself, without others of its site.
+    pub falls: u32,
+}
+
+/// Nodes that went down at about the same time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Fell {
+    /// When the first of them did, by the API server's clock.
+    pub at: Timestamp,
+    /// How many.
+    pub nodes: u32,
+}
+
+impl Progress {
+    /// The nodes that it halted on, as long as nobody has resumed past that.
+    pub(crate) fn halted_on(&self) -> &[Str] {
+        self.halt.as_ref().map_or(&[], |halt| &halt.nodes)
+    }
+}
+
+/// A pod that the API server refuses to delete.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RefusedDeletion {
+    /// Its uid.
+    pub pod: Str,
+    /// Since when, by the driver's clock.
+    pub since: Timestamp,
+    /// What the server said, at most 300 bytes of it.
+    pub why: Str,
+}
+
+/// Why a driver stopped driving by itself: its terminal hung, nobody took its output.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DriverStopped {
+    /// Who drove: the person, not the process.
+    pub by: Str,
+    /// When, by their clock.
+    pub at: Timestamp,
+    /// Why, in words.
+    pub why: Str,
 }
 
 /// Flips of the strategy that were answered by adopting again.
@@ -382,8 +569,8 @@ mod tests {
                 partition: IntOrPercent::Int(18),
                 ..Intent::default()
             },
-            progress: Progress::default(),
             marks: vec!["00c0ffee".into()],
+            ..Record::default()
         };
         let text = serde_json::to_string(&record).unwrap();
         assert!(text.contains(r#""change":{"images":{"agent":"agent:v2"}}"#), "{text}");

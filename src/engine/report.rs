@@ -1,5 +1,6 @@
 //! The snapshot: what was assessed and planned, put into plain values for a front end.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -21,24 +22,27 @@ use super::{Role, Str};
 
 impl Engine {
     pub(crate) fn report(&self, now: Timestamp) -> Snapshot {
-        let record = self.record();
-        let intent = record.as_ref().map(|record| record.intent.clone()).unwrap_or_default();
+        // What the cluster has; what it has not yet is told beside it.
+        let saved = self.saved_intent();
+        let recorded = saved.is_some();
+        let intent = saved.map(Cow::into_owned).unwrap_or_default();
         let daemonset = self.view.daemonset.as_ref();
         let limits = Limits::of(&self.view, &intent, &self.assessment);
         let counts = self.counts(&intent);
-        let phase = self.phase(record.is_some(), &intent, now);
+        let phase = self.phase(recorded, &intent, now);
         let revisions = self.revisions();
         let to_hash = intent.target.clone().or_else(|| self.view.current.clone());
         let find = |hash: &Str| revisions.iter().find(|revision| revision.hash == *hash).cloned();
         let to = to_hash.as_ref().and_then(find);
         let from = self.majority_revision(to_hash.as_ref()).as_ref().and_then(find);
-        let nodes = self.node_views(&phase);
+        let nodes = self.node_views(&phase, now);
         Snapshot {
             at: now,
             namespace: self.config().namespace.clone(),
             name: self.config().name.clone(),
             daemonset: self.view.presence,
             strategy: self.strategy(),
+            surge: self.surge(),
             adopted: self.is_adopted(),
             original_strategy: daemonset.and_then(Self::original_strategy).map(|saved| strategy_words(&saved).into()),
             keepers: self.view.keepers.clone(),
@@ -46,8 +50,9 @@ impl Engine {
             driver: if self.lock.known == Known::Nothing { DriverView::Unknown } else { self.lock.view(now) },
             watches: self.watch_views(),
             rights: self.rights(),
-            direction: intent.direction,
-            started_at: record.as_ref().and_then(|record| record.progress.started_at),
+            direction: intent.direction(),
+            asked: intent.change.as_ref().map(|change| self.change_words(change).into()),
+            started_at: self.progress.started_at.filter(|_| recorded),
             image_changes: image_changes(from.as_ref(), to.as_ref()),
             from,
             to,
@@ -59,10 +64,16 @@ impl Engine {
             gates: intent.gates.clone(),
             on_flip: intent.on_flip,
             finish: intent.finish,
+            comparisons: self.judgement.comparisons.clone(),
+            blocked: self.blocked(&intent, now),
             halt: self.progress.halt.clone().filter(|_| self.is_halted(&intent)),
-            alarms: self.alarms(record.is_some(), &intent, now),
+            alarms: self.alarms(recorded, &intent, now),
+            unsent: self.unsent(now),
+            driver_stopped: self.progress.driver_stopped.clone().filter(|_| recorded),
             timeline: Arc::default(),
             unaudited: Vec::new(),
+            waits: self.waits_for(now).filter(|_| self.view.presence == Presence::Present),
+            distance: self.distance_view(now),
             skew_millis: self.view.skew_millis,
             node_clocks: NodeClocks::of(&nodes),
             nodes: nodes.into(),
@@ -81,11 +92,16 @@ impl Engine {
         if self.view.presence == Presence::Loading || (self.view.presence == Presence::Present && !loaded) {
             return Phase::Loading;
         }
+        if self.is_being_deleted() {
+            return Phase::Held;
+        }
         let rows = || self.assessment.rows();
-        let settled = rows().filter(|row| row.in_fleet).all(|row| row.at_target && row.available);
+        let settled = rows().filter(|row| row.in_fleet).all(Row::is_settled);
+        let current_is_known = self.is_observed() && self.view.current.is_some();
+        let nothing_to_do = current_is_known && !self.is_under_way();
         if !recorded {
             return match self.strategy() {
-                _ if settled => Phase::Idle,
+                _ if settled || nothing_to_do => Phase::Idle,
                 StrategyKind::RollingUpdate => Phase::Native,
                 StrategyKind::OnDelete => Phase::Held,
             };
@@ -93,8 +109,13 @@ impl Engine {
         if intent.releasing.is_some() {
             return Phase::Releasing;
         }
-        if self.is_halted(intent) {
+        // A roll back after a halt is on its way: the halt stands until it is made.
+        if self.is_halted(intent) && intent.change.is_none() {
             return Phase::Halted;
+        }
+        if self.brake && self.strategy() == StrategyKind::RollingUpdate {
+            // Whoever paused, its controller replaces pods until `OnDelete` is set.
+            return Phase::Native;
         }
         if let Some(paused) = &intent.paused {
             return Phase::Paused(paused.clone());
@@ -106,10 +127,15 @@ impl Engine {
                 Phase::Preparing
             };
         }
-        if settled {
-            return if self.progress.started_at.is_some() { Phase::Complete } else { Phase::Idle };
+        if settled || (nothing_to_do && intent.change.is_none()) {
+            let began = self.progress.started_at.is_some();
+            return match began {
+                true if !self.view.current_is_certain() => Phase::Preparing,
+                true => Phase::Complete,
+                false => Phase::Idle,
+            };
         }
-        let moving = rows().any(|row| is_moving(row.state) && row.in_fleet);
+        let moving = rows().any(|row| row.in_fleet && (is_moving(row.state) || self.judgement.may_come_back(row.node)));
         let in_line = self.plan.in_line > 0;
         let somebody_drives = !matches!(self.standstill(intent, now), Standstill::Held(Hold::NobodyDrives));
         if moving || (in_line && somebody_drives) { Phase::Running } else { Phase::Held }
@@ -125,15 +151,20 @@ impl Engine {
         let count = |test: &dyn Fn(&Row) -> bool| {
             u32::try_from(self.assessment.rows().filter(|row| row.in_fleet && test(row)).count()).unwrap_or(u32::MAX)
         };
-        let forward = intent.direction == super::record::Direction::Forward;
+        let forward = intent.direction() == super::record::Direction::Forward;
         Counts {
             nodes: self.assessment.fleet,
-            updated: count(&|row| row.at_target && row.available),
+            updated: count(&Row::is_settled),
             committed: count(&|row| row.committed),
             available: count(&|row| row.available),
             leaked: count(&|row| forward && row.at_target && !row.selected),
-            failed: count(&|row| row.state == NodeState::Failed || row.blame == Some(Blame::Suspect)),
+            failed: count(&|row| row.state == NodeState::Failed || self.judgement.has_failed(row.node)),
             next: self.plan.in_line,
+            misscheduled: u32::try_from(
+                self.assessment.rows().filter(|row| !row.in_fleet && row.pod.is_some()).count(),
+            )
+            .unwrap_or(u32::MAX),
+            removed_by_release: u32::try_from(self.removed_by_release().len()).unwrap_or(u32::MAX),
         }
     }
 
@@ -152,6 +183,7 @@ impl Engine {
             allowed: limits.allowed,
             selector: intent.selector.clone(),
             selected: u32::try_from(selected).unwrap_or(u32::MAX),
+            next: (self.view.presence == Presence::Present).then(|| self.next_step(intent)),
         }
     }
 
@@ -215,6 +247,12 @@ impl Engine {
         if let Some(why) = self.lock.record_error() {
             alarms.push(Alarm::RecordUnreadable { why: why.clone() });
         }
+        if self.lock.foreign_record().is_some() && daemonset.is_some() {
+            alarms.push(Alarm::ForeignRecord);
+        }
+        if self.is_being_deleted() {
+            alarms.push(Alarm::BeingDeleted);
+        }
         if self.is_halted(intent)
             && let Some(halt) = &self.progress.halt
         {
@@ -229,15 +267,28 @@ impl Engine {
         if foreign {
             alarms.push(self.template_alarm());
         }
+        alarms.extend(self.uncertain_target().filter(|_| recorded));
+        alarms.extend(self.idle_alarm(now));
+        alarms.extend(self.refused_alarm().filter(|_| recorded));
+        alarms.extend(self.judgement.outages.iter().cloned().map(Alarm::SiteOutage));
         alarms.extend(self.budget_alarm().filter(|_| recorded));
+        alarms.extend(self.release_alarm(intent).filter(|_| recorded));
         for why in self.lease_failure.iter().chain(&self.write_failure) {
             alarms.push(Alarm::WriteFailing { why: why.clone() });
         }
+        alarms.extend(self.distance_alarm().filter(|_| recorded));
         let drives = self.lock.may_act(now) && self.config().role == Role::Driver;
         if let Some(why) = self.blindness().filter(|_| drives) {
             alarms.push(Alarm::Blind { why });
         }
         alarms
+    }
+
+    /// Whether it is only a guess which revision the template's is.
+    fn uncertain_target(&self) -> Option<Alarm> {
+        let current = self.view.current.as_ref().filter(|_| !self.view.current_is_certain())?;
+        let number = self.view.revision(current).map(|revision| revision.number.to_string());
+        Some(Alarm::TargetUncertain { revision: number.map_or_else(|| current.clone(), Into::into) })
     }
 
     /// Whether what is left waits for a budget that nobody who is down will give back by himself: then it has to be raised.
@@ -249,7 +300,8 @@ impl Engine {
             return None;
         };
         let waiting = self.plan.line.iter().filter_map(held).filter(|hold| matches!(hold, Hold::Budget { .. })).count();
-        let on_its_way = |row: &Row| row.in_fleet && !row.available && is_moving(row.state);
+        let comes_back = |row: &Row| self.comes_back_by_itself(row);
+        let on_its_way = |row: &Row| row.in_fleet && !row.available && (is_moving(row.state) || comes_back(row));
         (self.plan.next.is_empty() && !self.assessment.rows().any(on_its_way)).then(|| Alarm::BudgetUsedUp {
             used: *used,
             limit: *limit,
@@ -257,7 +309,8 @@ impl Engine {
         })
     }
 
-    fn node_views(&self, phase: &Phase) -> Vec<NodeView> {
+    fn node_views(&self, phase: &Phase, now: Timestamp) -> Vec<NodeView> {
+        let waits = self.waits_for(now);
         let natural = self.natural_ranks();
         let mut order: Vec<(u8, u32, usize)> = self
             .assessment
@@ -273,7 +326,19 @@ impl Engine {
             self.view.own_revisions().map(|revision| (&revision.hash, revision.number)).collect();
         order
             .into_iter()
-            .filter_map(|(_, _, node)| Some(self.node_view(self.assessment.row(node)?, &numbers, phase)))
+            .filter_map(|(_, _, node)| {
+                let row = self.assessment.row(node)?;
+                let mut view = self.node_view(row, &numbers, phase);
+                match (&view.hold, &waits) {
+                    (Some(Hold::Next), Some(waits)) => view.hold = Some(Hold::Waits(waits.clone())),
+                    (None, _) => {
+                        let pod = row.pod.and_then(|pod| self.view.pod(pod));
+                        view.hold = pod.and_then(|pod| self.waits_for_deletion(&pod.fact.uid, now)).map(Hold::Waits);
+                    }
+                    _ => {}
+                }
+                Some(view)
+            })
             .collect()
     }
 
@@ -286,6 +351,7 @@ impl Engine {
             name: entry.name.clone(),
             state: row.state,
             hold: if quiet { None } else { self.plan.hold(row.node).cloned() },
+            pod_wait: self.pod_wait_of(row),
             cause: row.cause.clone(),
             blame: row.blame,
             since: row.since.map(|at| self.view.our_time(at)),
@@ -299,7 +365,11 @@ impl Engine {
             pod: pod.map(|pod| pod.name.clone()),
             pod_created_at: pod.map(|pod| self.view.our_time(pod.created_at)),
             restarts: row.restarts,
+            restarted: row.restarted,
+            suspect: self.judgement.verdicts.get(&row.node).copied(),
             eligible: row.in_fleet,
+            ineligible: if row.in_fleet { None } else { self.ineligible_because(row.node) },
+            serves: row.ready,
             selected: row.selected,
             labels: entry.fact.as_ref().map(|fact| fact.labels.clone()).unwrap_or_default(),
             rank: self.plan.rank(row.node),
@@ -314,6 +384,7 @@ fn group(row: &Row, in_line: bool) -> u8 {
     match (row.state, row.blame) {
         (NodeState::Failed, _) => 0,
         (NodeState::NodeDown, Some(Blame::Suspect | Blame::Rollout)) => 1,
+        _ if row.restarted.is_some() => 1,
         (state, _) if is_moving(state) && row.in_fleet => 2,
         (NodeState::Outdated, _) if in_line => 3,
         (NodeState::NodeDown, _) => 4,
@@ -348,15 +419,23 @@ fn image_changes(from: Option<&RevisionView>, to: Option<&RevisionView>) -> Vec<
         .collect()
 }
 
-/// A strategy in words: `RollingUpdate, maxUnavailable 2`, `OnDelete`.
+/// A strategy in words: `RollingUpdate, maxUnavailable 2`, `RollingUpdate, maxSurge 1`, `OnDelete`.
 fn strategy_words(strategy: &serde_json::Value) -> String {
     let kind = strategy["type"].as_str().unwrap_or("RollingUpdate");
-    match &strategy["rollingUpdate"]["maxUnavailable"] {
-        serde_json::Value::Null => kind.to_owned(),
-        _ if kind != "RollingUpdate" => kind.to_owned(),
-        serde_json::Value::String(percent) => format!("{kind}, maxUnavailable {percent}"),
-        count => format!("{kind}, maxUnavailable {count}"),
+    if kind != "RollingUpdate" {
+        return kind.to_owned();
     }
+    let mut words = kind.to_owned();
+    for field in ["maxUnavailable", "maxSurge"] {
+        match &strategy["rollingUpdate"][field] {
+            serde_json::Value::String(percent) if percent != "0%" => words.push_str(&format!(", {field} {percent}")),
+            serde_json::Value::Number(count) if count.as_u64() != Some(0) => {
+                words.push_str(&format!(", {field} {count}"));
+            }
+            _ => {}
+        }
+    }
+    words
 }
 
 impl DriverView {

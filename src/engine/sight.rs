@@ -1,15 +1,17 @@
 //! How well the cluster is seen, watch by watch: what each says of itself, when it was last heard, and what it owes us.
 //!
 //! A watch that is open is not therefore true. A connection may be dead without a word, and an API server may serve
-//! watches from a cache that stands still. Two things give such a watch away, without asking anybody anything:
+//! watches from a cache that stands still. Three things give such a watch away, without asking anybody anything:
 //!
 //! ```text
 //!   silence   a server tells a quiet watch every minute how far it has come; one that does not is not there any more
 //!   debt      what we wrote and the server confirmed must come back on its watch: a deletion on the pods', a renewal
-//!             (one every few seconds while we drive) on the Lease's, a patch on the DaemonSet's
+//!             (one every few seconds while we drive) on the Lease's, a patch on the DaemonSet's; and a template that the
+//!             controller says it has recorded, on the revisions'
+//!   standstill  its bookmarks name a version that other watches have left behind long ago ([`versions`])
 //! ```
 //!
-//! Either makes the watch *lag*: nothing is started on it, as if it were down, until it is heard again, or has shown
+//! Any of them makes the watch *lag*: nothing is started on it, as if it were down, until it is heard again, or has shown
 //! what it owes. A reconnected watch that has not caught up yet lags for the same reason.
 
 use std::collections::VecDeque;
@@ -21,6 +23,8 @@ use super::machine::{Deletion, Engine};
 use super::snapshot::WatchView;
 use super::time::{Humane, Timestamp};
 use super::view::{is_behind, is_older};
+
+use self::versions::Versions;
 
 /// A watch that was silent for so long lags. API servers send bookmarks once a minute (`bookmarkFrequency` in the watch
 /// cache, by a timer of a second or so), and the cluster adapter asks anew after 75 s of silence: this leaves it a
@@ -34,13 +38,19 @@ const CATCHES_UP: Duration = Duration::from_secs(2);
 /// How many writes are waited for at once: renewals of a Lease that does not show any.
 const MOST_OWED: usize = 8;
 
+const STANDS_STILL: &str = "it does not advance while others do";
 const SILENCE: &str = "silent for longer than an API server ever is";
 const OWES_WRITE: &str = "a write of ours that the API server confirmed does not come back";
 const OWES_DELETION: &str = "a deletion that the API server confirmed does not come back";
+const OWES_REVISION: &str =
+    "the revision of the present template, which the controller says it recorded, does not come";
+
+/// Since when a watch owes something that is known to have happened, and what.
+type Debt = (Timestamp, &'static str);
 
 /// How well everything that is watched is seen.
 #[derive(Debug, Default)]
-pub(crate) struct Sight([Watching; Watched::ALL.len()]);
+pub(crate) struct Sight([Watching; Watched::ALL.len()], Versions);
 
 /// One watch.
 #[derive(Debug, Default)]
@@ -89,10 +99,11 @@ impl Sight {
     /// Takes in that `event` came by its watch.
     pub(crate) fn hear(&mut self, event: &Event, now: Timestamp) {
         let Some(watched) = event.watched() else { return };
+        self.1.hear(watched, event, now);
         let watching = &mut self.0[watched as usize];
         watching.heard_at = Some(watching.heard_at.map_or(now, |known| known.max(now)));
         match event {
-            Event::Heard(_) => watching.beats = true,
+            Event::Heard(..) => watching.beats = true,
             Event::Lease(fact) => watching.show(&fact.resource_version),
             Event::DaemonSet(fact) => watching.show(&fact.resource_version),
             Event::Listing(_) => watching.named = false,
@@ -125,27 +136,30 @@ impl Sight {
         !watching.beats || watching.heard_at.is_some_and(|heard_at| heard_at >= at)
     }
 
-    /// Why an open watch is not to be believed, and as of when it was: `owes` is since when it owes us more.
-    fn lag(&self, watched: Watched, owes: Option<Timestamp>, now: Timestamp) -> Option<WatchHealth> {
+    /// Why an open watch is not to be believed, and as of when it was: `owes` is what it owes beside writes of ours.
+    fn lag(&self, watched: Watched, owes: Option<Debt>, now: Timestamp) -> Option<WatchHealth> {
         let watching = self.watching(watched);
         let late = |at: &Timestamp| now >= *at + OWED;
         let lagging = |since: Timestamp, why: &str| Some(WatchHealth::Lagging { since, why: why.into() });
-        if let Some(since) = owes.filter(late) {
-            return lagging(since, OWES_DELETION);
+        if let Some((since, why)) = owes.filter(|(since, _)| late(since)) {
+            return lagging(since, why);
         }
         if let Some(since) = watching.owed.front().map(|(_, at)| *at).filter(late) {
             return lagging(since, OWES_WRITE);
         }
         let heard_at = watching.heard_at.filter(|_| watching.beats)?;
+        if let Some(since) = self.1.stands_still(watched, heard_at) {
+            return lagging(since, STANDS_STILL);
+        }
         if now >= heard_at + SILENT { lagging(heard_at, SILENCE) } else { None }
     }
 
     /// When a watch that is open begins to lag, if nothing is heard of it.
-    fn lags_at(&self, watched: Watched, owes: Option<Timestamp>) -> impl Iterator<Item = Timestamp> {
+    fn lags_at(&self, watched: Watched, owes: Option<Debt>) -> impl Iterator<Item = Timestamp> {
         let watching = self.watching(watched);
         let owed = watching.owed.front().map(|(_, at)| *at);
         let silent = watching.heard_at.filter(|_| watching.beats).map(|heard_at| heard_at + SILENT);
-        [owes.map(|at| at + OWED), owed.map(|at| at + OWED), silent].into_iter().flatten()
+        [owes.map(|(at, _)| at + OWED), owed.map(|at| at + OWED), silent].into_iter().flatten()
     }
 }
 
@@ -179,24 +193,33 @@ impl Engine {
     pub(crate) fn health(&self, watched: Watched) -> WatchHealth {
         let sight = &self.view.sight;
         match sight.reported(watched) {
-            WatchHealth::Live => sight.lag(watched, self.owed_deletion(watched), self.now).unwrap_or(WatchHealth::Live),
+            WatchHealth::Live => sight.lag(watched, self.debt(watched), self.now).unwrap_or(WatchHealth::Live),
             health => health.clone(),
         }
     }
 
+    /// What is known to have happened, and is not seen.
+    fn debt(&self, watched: Watched) -> Option<Debt> {
+        match watched {
+            Watched::Pods => self.owed_deletion().map(|since| (since, OWES_DELETION)),
+            Watched::Revisions => self.view.revision_due_since().map(|since| (since, OWES_REVISION)),
+            _ => None,
+        }
+    }
+
     /// Since when a deletion that was confirmed is not seen.
-    fn owed_deletion(&self, watched: Watched) -> Option<Timestamp> {
+    fn owed_deletion(&self) -> Option<Timestamp> {
         let confirmed = |deletion: &Deletion| match deletion {
             Deletion::Confirmed(at) => Some(*at),
             Deletion::Sent | Deletion::Unknown(_) => None,
         };
-        (watched == Watched::Pods).then(|| self.deletions.values().filter_map(confirmed).min())?
+        self.deletions.values().filter_map(confirmed).min()
     }
 
     /// When time alone makes a watch lag.
     pub(crate) fn sight_changes_at(&self) -> Option<Timestamp> {
         let live = Watched::ALL.into_iter().filter(|watched| *self.view.sight.reported(*watched) == WatchHealth::Live);
-        let lags = live.flat_map(|watched| self.view.sight.lags_at(watched, self.owed_deletion(watched)));
+        let lags = live.flat_map(|watched| self.view.sight.lags_at(watched, self.debt(watched)));
         let caught_up = Watched::NEEDED.into_iter().filter_map(|it| self.view.sight.catches_up_until(it, self.now));
         lags.filter(|at| *at > self.now).chain(caught_up).min()
     }
@@ -254,6 +277,8 @@ impl Engine {
         Watched::ALL.map(view).into()
     }
 }
+
+mod versions;
 
 #[cfg(test)]
 mod tests;

@@ -2,8 +2,16 @@
 //!
 //! The words are here, as `Display`, so that console, command line and JSON say the same. Glyphs and colours are not.
 
+mod pod_wait;
+mod step;
+mod suspects;
+mod wait;
 mod words;
 
+pub use pod_wait::{Blocked, Blocker, PodWait};
+pub use step::{NoStep, SelectionDone, StepAhead};
+pub use suspects::{SiteOutage, SuspectView, SuspectWords};
+pub use wait::{DistanceView, Short, Wait};
 pub use words::Why;
 
 use std::sync::Arc;
@@ -13,14 +21,17 @@ use serde::Serialize;
 
 use super::Str;
 use super::clocks::NodeClocks;
+use super::eligibility::Ineligible;
 use super::event::{Permission, Right, WatchHealth, Watched};
 use super::facts::{DaemonSetCounters, StrategyKind};
 use super::happening::Happening;
 use super::labels::{Labels, Selector};
 use super::ownership::Keeper;
 use super::quantity::IntOrPercent;
-use super::record::{Budgets, Direction, Finish, Gates, Halt, OnFlip, Paused};
+use super::record::{Budgets, Direction, DriverStopped, Finish, Gates, Halt, OnFlip, Paused};
+use super::suspects::Comparison;
 use super::time::Timestamp;
+use super::unsent::Unsent;
 
 /// Everything about one rollout, as of one instant.
 #[derive(Clone, PartialEq, Debug)]
@@ -35,6 +46,8 @@ pub struct Snapshot {
     pub daemonset: Presence,
     /// The update strategy in force.
     pub strategy: StrategyKind,
+    /// `maxSurge` as its owner wrote it, where it surges; under `OnDelete` it cannot.
+    pub surge: Option<IntOrPercent>,
     /// Whether rolldeck has taken over pod replacement (`OnDelete` with the original strategy saved).
     pub adopted: bool,
     /// The original strategy as it was saved, in words, while adopted.
@@ -53,6 +66,8 @@ pub struct Snapshot {
     pub phase: Phase,
     /// Forward, or back.
     pub direction: Direction,
+    /// A change of the template that is asked for and not made yet, in words: `the roll back to revision 1`.
+    pub asked: Option<Str>,
     /// When the rollout began; `None` when none is recorded.
     pub started_at: Option<Timestamp>,
     /// The revision that most nodes not at the target have.
@@ -77,14 +92,26 @@ pub struct Snapshot {
     pub on_flip: OnFlip,
     /// What happens when every node is at the target.
     pub finish: Finish,
+    /// What it waits for while it is prepared or released.
+    pub blocked: Option<Blocked>,
     /// The halt that stands.
     pub halt: Option<Halt>,
+    /// By site where an updated node went down lately: how updated nodes and others compare.
+    pub comparisons: Vec<Comparison>,
     /// What needs the operator's attention now, worst first.
     pub alarms: Vec<Alarm>,
+    /// What was asked for here and has not reached the cluster, oldest first; nothing else in here knows of it.
+    pub unsent: Vec<Unsent>,
+    /// Why the last driver stopped by itself, until somebody drives again.
+    pub driver_stopped: Option<DriverStopped>,
     /// What happened lately, newest last; only what people decide by.
     pub timeline: Arc<[Happening]>,
     /// What of the audit trail is not written, and why; told by whoever writes it.
     pub unaudited: Vec<Str>,
+    /// What is next in line waits for, or what was asked for; `None` where nothing does, or not for long.
+    pub waits: Option<Wait>,
+    /// How far away the API server is.
+    pub distance: DistanceView,
     /// The API server's clock minus ours, in milliseconds, once measured.
     pub skew_millis: Option<i64>,
     /// How the nodes' clocks are.
@@ -223,10 +250,14 @@ pub struct Counts {
     pub available: u32,
     /// At the target revision outside the plan: not matching the selector.
     pub leaked: u32,
-    /// Failed at the target revision.
+    /// Failed at the target revision, or down since their update for longer than they may be.
     pub failed: u32,
     /// Outdated, with nothing in their way but the budget.
     pub next: u32,
+    /// Nodes that should not run the pod and have one: `numberMisscheduled` without those that are only down.
+    pub misscheduled: u32,
+    /// Of these, how many serve at an old revision, or did within five minutes: a release removes their pods for good.
+    pub removed_by_release: u32,
 }
 
 /// The budget, term by term. `charged` = the terms that count.
@@ -286,6 +317,8 @@ pub struct PlanView {
     pub selector: Option<Selector>,
     /// How many nodes match the selector.
     pub selected: u32,
+    /// The next step, or why there is none; `None` while nothing is loaded.
+    pub next: Option<Result<StepAhead, NoStep>>,
 }
 
 /// Something that needs the operator's attention now.
@@ -325,6 +358,12 @@ pub enum Alarm {
         /// How to hold them, where that is known.
         holding: Option<Str>,
     },
+    /// The revision that is taken for that of the template is stored in a form that does not compare equal, and no pod was
+    /// made from it yet: the rollout does not end on a guess.
+    TargetUncertain {
+        /// Its number, or its hash.
+        revision: Str,
+    },
     /// Nodes that are down use up the budget, and none of them is on its way back: what is left waits for good.
     BudgetUsedUp {
         /// How many are charged.
@@ -333,6 +372,36 @@ pub enum Alarm {
         limit: u32,
         /// How many nodes wait for it.
         waiting: u32,
+    },
+    /// The API server refuses to delete the pods of some nodes: they stay at the old revision.
+    DeletionRefused {
+        /// One of them.
+        node: Str,
+        /// How many.
+        count: u32,
+        /// What the server said of that one.
+        why: Str,
+        /// Whether anything else is left to update.
+        others: bool,
+    },
+    /// The DaemonSet's controller has something to do and has not done anything for 40 s, nor said why.
+    ControllerIdle {
+        /// Since when, by our clock.
+        since: Timestamp,
+        /// On how many nodes a pod is missing.
+        missing: u32,
+        /// The DaemonSet's spec is not observed.
+        unobserved: bool,
+    },
+    /// A site is down, updated nodes and others together: nothing serving is taken there until they are back.
+    SiteOutage(SiteOutage),
+    /// Every node is at the target, and the DaemonSet is not handed back: its controller would delete pods that serve on
+    /// nodes that should not run them any more.
+    ReleaseWaits {
+        /// How many, in words.
+        pods: Str,
+        /// Where, and why their nodes should not run them.
+        nodes: Str,
     },
     /// The rollout halted.
     Halted {
@@ -349,11 +418,20 @@ pub enum Alarm {
         /// What was attempted and what the server said.
         why: Str,
     },
+    /// The API server is too far away to drive from here: nothing is started.
+    TooFar {
+        /// How long it takes to answer.
+        round_trip: Duration,
+    },
     /// The record on the Lease cannot be read.
     RecordUnreadable {
         /// Why.
         why: Str,
     },
+    /// The record on the Lease is of an earlier DaemonSet of the same name: nothing is driven by it.
+    ForeignRecord,
+    /// The DaemonSet is being deleted: its controller makes no pod any more.
+    BeingDeleted,
 }
 
 /// One node.
@@ -365,6 +443,8 @@ pub struct NodeView {
     pub state: NodeState,
     /// Why it is not being updated right now; `None` when it is, or has been.
     pub hold: Option<Hold>,
+    /// What it waits for, when it is on its way.
+    pub pod_wait: Option<PodWait>,
     /// Why its pod is not healthy, whatever the state.
     pub cause: Option<Cause>,
     /// Whose fault it is that it is unavailable; `None` when it is available.
@@ -385,8 +465,16 @@ pub struct NodeView {
     pub pod_created_at: Option<Timestamp>,
     /// How often its pod's containers restarted.
     pub restarts: u32,
+    /// The restarts that it is watched for, at the target revision.
+    pub restarted: Option<RestartsView>,
+    /// How it stands, if it went down after its update.
+    pub suspect: Option<SuspectView>,
     /// Whether the node may run the pod at all.
     pub eligible: bool,
+    /// Why it should not run the pod, where it is not eligible and that is known.
+    pub ineligible: Option<Ineligible>,
+    /// Whether its pod is Ready on a Ready node.
+    pub serves: bool,
     /// Whether it matches the selector (true without one).
     pub selected: bool,
     /// Its labels.
@@ -434,8 +522,12 @@ pub enum Hold {
     Native,
     /// The DaemonSet is being adopted, or its template changed.
     Preparing,
+    /// The DaemonSet is being deleted: what is taken away does not come back.
+    BeingDeleted,
     /// Nobody drives.
     NobodyDrives,
+    /// What was asked for here does not reach the cluster: until it does, nothing is started from here.
+    NotSent,
     /// Paused.
     Paused,
     /// Halted.
@@ -453,6 +545,8 @@ pub enum Hold {
     NodeDown,
     /// Its node is cordoned.
     Cordoned,
+    /// It has two pods, and one of them is going: which one is to be replaced shows when that is gone.
+    OtherPodGoes,
     /// The budget is used up.
     Budget {
         /// How many are charged.
@@ -460,6 +554,10 @@ pub enum Hold {
         /// How many may be.
         limit: u32,
     },
+    /// The DaemonSet surges, and nobody has said how many of its nodes may be down instead.
+    NoBudget,
+    /// It has several pods, after a surge: its controller keeps one and deletes the others first.
+    SeveralPods,
     /// All pull slots are taken.
     PullLimit {
         /// How many are.
@@ -472,8 +570,24 @@ pub enum Hold {
         /// Where.
         node: Str,
     },
+    /// The record has no room for another name of a node in progress: it goes when others are done.
+    RecordFull,
+    /// Its site is down at large, updated nodes and others together.
+    SiteOutage(SiteOutage),
     /// Its old pod is down by itself: it waits until the new revision is available somewhere.
     NotProven,
+    /// The API server refuses to delete its pod. It is tried again by itself, ever more seldom.
+    DeletionRefused {
+        /// What the server said.
+        why: Str,
+    },
+    /// The API server is too far away to drive from here.
+    TooFar {
+        /// How long it takes to answer.
+        round_trip: Duration,
+    },
+    /// Nothing is in its way, and it waits: in line, or for what becomes of its deletion.
+    Waits(Wait),
     /// It is next.
     Next,
 }
@@ -490,6 +604,16 @@ pub enum Blame {
     Node,
     /// It was down before we began, or its old pod fails by itself.
     PreExisting,
+}
+
+/// Restarts of a pod at the target revision, after it had been ready, that make it watched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RestartsView {
+    /// How often.
+    pub times: u32,
+    /// The exit code of the container that ended last, where its kubelet told.
+    pub exit: Option<i32>,
 }
 
 /// What is known about the target's images on a node.
@@ -549,8 +673,18 @@ pub enum CauseKind {
     Unschedulable,
     /// The kubelet rejected or evicted the pod.
     Rejected,
-    /// The pod cannot be created (quota, admission).
+    /// A policy or a webhook refuses the pod.
+    AdmissionRefused,
+    /// The namespace's quota has no room for the pod.
+    QuotaExceeded,
+    /// The pod may not be created: Pod Security, the controller's rights, a service account that is not there.
+    CreationForbidden,
+    /// The API server finds the pod invalid.
+    PodInvalid,
+    /// The pod is not created, for another reason or for none that is known.
     NotCreated,
+    /// The pod is not created, and its controller has not done anything for a while.
+    ControllerIdle,
     /// The pod does not go away.
     StuckTerminating,
     /// It was not available within the progress deadline.
@@ -573,6 +707,11 @@ impl WatchView {
 }
 
 impl NodeView {
+    /// Whether it goes next, whatever it waits for in line.
+    pub fn is_next(&self) -> bool {
+        matches!(self.hold, Some(Hold::Next | Hold::Waits(_)))
+    }
+
     /// How long it is in its state, as of `now`.
     pub fn age(&self, now: Timestamp) -> Option<Duration> {
         self.since.map(|since| now.since(since))
@@ -613,6 +752,16 @@ impl Snapshot {
         let (at, watches) = (other.at, other.watches.clone());
         // Everything that grows with the fleet is shared, so this copy is cheap.
         hears_the_same && *other == Self { at, watches, ..self.clone() }
+    }
+
+    /// Whether the DaemonSet is not handed back at the end, because that would cost serving pods.
+    pub fn release_waits(&self) -> bool {
+        self.alarms.iter().any(|alarm| matches!(alarm, Alarm::ReleaseWaits { .. }))
+    }
+
+    /// What keeps being not sent; a pause before all else.
+    pub fn not_sent(&self) -> Option<&Unsent> {
+        self.unsent.iter().filter(|unsent| unsent.late).min_by_key(|unsent| (unsent.what, unsent.since))
     }
 
     /// The health of one watch.

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Str;
 use super::facts::{ContainerRole, TaintEffect};
+use super::image::{is_by_digest, version_of};
 use super::labels::{Labels, Requirement};
 
 /// One container of a template.
@@ -19,6 +20,9 @@ pub struct TemplateContainer {
     pub image: Str,
     /// Init or main.
     pub role: ContainerRole,
+    /// Its kubelet asks the registry for the image even where it has one of that name, and what it is answered with may be
+    /// another: `imagePullPolicy` Always on a tag, which can be moved. A digest cannot.
+    pub pulls_again: bool,
 }
 
 /// A toleration of the template.
@@ -116,6 +120,11 @@ impl Template {
         images
     }
 
+    /// Whether any of its images is pulled again wherever it is, so that none is known to be present beforehand.
+    pub fn pulls_again(&self) -> bool {
+        self.parts.containers.iter().any(|container| container.pulls_again)
+    }
+
     /// `spec.nodeSelector`.
     pub fn node_selector(&self) -> &Labels {
         &self.parts.node_selector
@@ -178,6 +187,7 @@ impl Parts {
                     name: text(&container["name"]),
                     image: text(&container["image"]),
                     role,
+                    pulls_again: pulls_again(container),
                 });
             }
         }
@@ -192,6 +202,16 @@ impl Parts {
             node_name: spec["nodeName"].as_str().filter(|name| !name.is_empty()).map(Str::from),
         }
     }
+}
+
+/// Without a policy it is Always for the tag `latest`, or none (kubernetes-facts §6.3); servers store it spelt out.
+fn pulls_again(container: &Value) -> bool {
+    let image = container["image"].as_str().unwrap_or_default();
+    let always = match container["imagePullPolicy"].as_str() {
+        None | Some("") => version_of(image) == "latest",
+        Some(policy) => policy == "Always",
+    };
+    always && !is_by_digest(image)
 }
 
 impl NodeTerm {
@@ -255,6 +275,28 @@ mod tests {
         assert_eq!(template(), Template::from_json(plain.clone()));
         plain["metadata"]["creationTimestamp"] = Value::Null;
         assert_eq!(template(), Template::from_json(plain));
+    }
+
+    #[test]
+    fn a_tag_that_is_always_pulled_may_be_another_image_by_now() {
+        let digest = format!("r.example/agent:v1@sha256:{}", "0f".repeat(32));
+        for (image, policy, again) in [
+            ("r.example/agent:v1", Some("Always"), true),
+            ("r.example/agent:v1", Some("IfNotPresent"), false),
+            ("r.example/agent:v1", None, false),
+            ("r.example/agent:latest", Some("Always"), true),
+            ("r.example/agent:latest", Some("IfNotPresent"), false),
+            ("r.example/agent:latest", None, true),
+            ("r.example:5000/agent", None, true),
+            ("r.example:5000/agent", Some("Never"), false),
+            (&*digest, Some("Always"), false),
+            (&*digest, None, false),
+        ] {
+            let mut container = json!({"name": "agent", "image": image});
+            container["imagePullPolicy"] = policy.into();
+            let template = Template::from_json(json!({"spec": {"containers": [container]}}));
+            assert_eq!(template.pulls_again(), again, "{image} {policy:?}");
+        }
     }
 
     #[test]

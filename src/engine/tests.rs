@@ -1,5 +1,14 @@
 //! The promises, in a test tube. Each is attacked at scale elsewhere; here each is said once, readably.
 
+mod halts;
+mod moved_tag;
+mod quarantine;
+mod record;
+mod recreated;
+mod room;
+mod steps;
+mod waits;
+
 use serde_json::json;
 
 use super::Role;
@@ -10,6 +19,7 @@ use super::lab::{Console, Lab, template};
 use super::quantity::IntOrPercent;
 use super::record::ORIGINAL_STRATEGY;
 use super::snapshot::{Alarm, Blame, DriverView, Hold, NodeState, Phase};
+use super::tuning::Tuning;
 
 #[test]
 fn a_rollout_goes_step_by_step_and_hands_back() {
@@ -185,7 +195,32 @@ fn a_bad_image_halts_at_the_first_node_and_undo_heals_it() {
 }
 
 #[test]
-fn a_node_that_goes_down_after_its_update_is_suspect_and_halts() {
+fn a_halt_says_what_is_so_while_any_of_its_nodes_has_failed() {
+    let mut lab = Lab::rolling(10, 2);
+    lab.broken.push("agent:bad".into());
+    let mut console = Console::open(&lab, "ops");
+    let two = Tuning { failure_threshold: Some(IntOrPercent::Int(2)), ..Tuning::default() };
+    console.ask(&mut lab, Command::Tune(two)).unwrap();
+    console.set_image(&mut lab, "agent:bad");
+    console.partition(&mut lab, 0);
+    console.run_for(&mut lab, 60);
+    let said = |console: &mut Console, lab: &Lab| {
+        let halt = console.snapshot(lab).halt.unwrap();
+        (halt.why.to_string(), halt.nodes.len())
+    };
+    assert_eq!(said(&mut console, &lab), ("image not found on 2 nodes".into(), 2));
+    lab.change_pod("n1", |pod| {
+        pod.containers[0].state = ContainerState::Running { since: None };
+        pod.containers[0].image_present = true;
+    });
+    lab.set_ready("n1", true);
+    console.run_for(&mut lab, 5);
+    assert_eq!(said(&mut console, &lab), ("image not found on 1 node".into(), 1));
+    assert_eq!(console.snapshot(&lab).counts.failed, 1);
+}
+
+#[test]
+fn a_node_that_goes_down_after_its_update_is_suspect_and_halts_if_it_stays_down() {
     let mut lab = Lab::rolling(10, 2);
     let mut console = Console::open(&lab, "ops");
     lab.set_node_ready("n9", false);
@@ -194,7 +229,10 @@ fn a_node_that_goes_down_after_its_update_is_suspect_and_halts() {
     console.run_for(&mut lab, 10);
     assert_eq!(lab.at("hash2"), 2);
     lab.set_node_ready("n1", false);
-    console.partition(&mut lab, 0);
+    console.run_for(&mut lab, 301);
+    let all = Command::Step(Step::Partition(IntOrPercent::Int(0)));
+    let refused = console.ask(&mut lab, all).unwrap_err();
+    assert!(refused.contains("halted: node stays down after its update"), "{refused}");
     console.run_for(&mut lab, 30);
     let snapshot = console.snapshot(&lab);
     assert_eq!(snapshot.phase, Phase::Halted);
@@ -203,6 +241,7 @@ fn a_node_that_goes_down_after_its_update_is_suspect_and_halts() {
     assert_eq!((blame("n1"), blame("n9")), (Some(Blame::Suspect), Some(Blame::PreExisting)));
     assert_eq!((snapshot.budget.charged, snapshot.budget.suspect, snapshot.budget.pre_existing), (1, 1, 1));
     console.ask(&mut lab, Command::Resume).unwrap();
+    console.partition(&mut lab, 0);
     console.run_for(&mut lab, 30);
     assert_eq!(lab.at("hash2"), 9, "the operator accepted it; the node that is down waits");
     assert_eq!(console.state(&lab, "n9").0, NodeState::NodeDown);

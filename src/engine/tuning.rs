@@ -34,6 +34,9 @@ pub struct Tuning {
     /// A new pod is ready for so many seconds before it counts as available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak_secs: Option<u32>,
+    /// A node that went down after its update has failed after so many seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspect_grace_secs: Option<u32>,
     /// What reaching the threshold does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<OnFailure>,
@@ -141,6 +144,7 @@ impl From<Gates> for Tuning {
             progress_deadline_secs: Some(gates.progress_deadline_secs),
             max_restarts: Some(gates.max_restarts),
             soak_secs: Some(gates.soak_secs),
+            suspect_grace_secs: Some(gates.suspect_grace_secs),
             on_failure: Some(gates.on_failure),
             ..Self::default()
         }
@@ -170,6 +174,7 @@ impl Tuning {
             progress_deadline_secs: other.progress_deadline_secs.or(self.progress_deadline_secs),
             max_restarts: other.max_restarts.or(self.max_restarts),
             soak_secs: other.soak_secs.or(self.soak_secs),
+            suspect_grace_secs: other.suspect_grace_secs.or(self.suspect_grace_secs),
             on_failure: other.on_failure.or(self.on_failure),
             on_flip: other.on_flip.or(self.on_flip),
             finish: other.finish.or(self.finish),
@@ -186,6 +191,7 @@ impl Tuning {
         set(&mut gates.progress_deadline_secs, self.progress_deadline_secs);
         set(&mut gates.max_restarts, self.max_restarts);
         set(&mut gates.soak_secs, self.soak_secs);
+        set(&mut gates.suspect_grace_secs, self.suspect_grace_secs);
         set(&mut gates.on_failure, self.on_failure);
         set(&mut intent.on_flip, self.on_flip);
         set(&mut intent.finish, self.finish);
@@ -234,6 +240,7 @@ impl Tuning {
                 ("progress deadline", Span(gates.progress_deadline_secs).to_string()),
                 ("max restarts", gates.max_restarts.to_string()),
                 ("soak", Span(gates.soak_secs).to_string()),
+                ("suspect grace", Span(gates.suspect_grace_secs).to_string()),
                 ("on failure", gates.on_failure.to_string()),
                 ("on flip", intent.on_flip.to_string()),
                 ("finish", intent.finish.to_string()),
@@ -269,6 +276,7 @@ impl fmt::Display for Tuning {
         say("progress-deadline", self.progress_deadline_secs.map(|secs| Span(secs).to_string()))?;
         say("max-restarts", self.max_restarts.map(|restarts| restarts.to_string()))?;
         say("soak", self.soak_secs.map(|secs| Span(secs).to_string()))?;
+        say("suspect-grace", self.suspect_grace_secs.map(|secs| Span(secs).to_string()))?;
         say("on-failure", self.on_failure.map(|then| then.to_string()))?;
         say("on-flip", self.on_flip.map(|then| then.to_string()))?;
         say("finish", self.finish.map(|finish| finish.to_string()))

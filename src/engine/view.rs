@@ -1,11 +1,10 @@
 //! What has been observed: the facts, joined by node, with what only an observer knows (when it first saw something).
 //!
 //! Within one kind a later fact wins; a fact whose resource version is older than what is known is passed over, and a
-//! pod that is gone stays gone, so that a stale list or a late event cannot bring back the past.
+//! pod that is gone stays gone until a newer fact shows it, so that a stale list or a late event cannot bring back the past.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::Str;
 use super::eligibility::{Eligibility, eligibility};
@@ -14,17 +13,21 @@ use super::facts::{DaemonSetFact, NodeFact, RevisionFact};
 use super::image::normalized;
 use super::ownership::{Keeper, keepers};
 use super::sight::Sight;
+use super::site::site_of;
 use super::snapshot::Presence;
 use super::time::Timestamp;
 
+mod creation;
+mod current;
 mod listing;
 mod pods;
+mod readiness;
 
+pub(crate) use creation::{Creation, IDLE_AFTER};
 pub(crate) use listing::is_behind;
 pub(crate) use pods::{PodEntry, PullNote, Seen};
+use readiness::Readiness;
 
-/// How long a revision may take to be seen after the controller said that it recorded it: they come by different watches.
-const REVISION_PATIENCE: Duration = Duration::from_secs(10);
 /// How many uids of gone pods are remembered.
 const TOMBSTONES: usize = 4096;
 /// How many pods' pull notes are kept.
@@ -46,6 +49,11 @@ pub(crate) struct NodeEntry {
     pub(crate) eligibility: Eligibility,
     /// Whether `status.images` confirms every image of the target.
     pub(crate) images_confirmed: bool,
+    /// Since when its pod is missing and its controller has to create one, by our clock, as far as we saw.
+    pub(crate) missing_since: Option<Timestamp>,
+    /// Its site, also once it is gone.
+    pub(crate) site: Str,
+    readiness: Readiness,
     pods: Vec<PodIx>,
     listed: bool,
     touched: bool,
@@ -62,24 +70,33 @@ pub(crate) struct View {
     /// Hash of the revision that holds the DaemonSet's present template, once it is recorded.
     pub(crate) current: Option<Str>,
     current_is_guess: bool,
-    template_seen_at: Timestamp,
+    /// Revisions up to this number were there before the present template.
+    known_before: Option<i64>,
+    /// Since when the controller says that it has recorded the present template, and its revision is not known.
+    revision_due_since: Option<Timestamp>,
+    /// When the present template was first seen, by our clock.
+    pub(crate) template_seen_at: Timestamp,
     pub(crate) nodes: Vec<NodeEntry>,
+    /// Since when nodes are watched.
+    pub(crate) nodes_seen_since: Timestamp,
     pub(crate) rights: Vec<(Right, Permission)>,
     pub(crate) skew_millis: Option<i64>,
     /// Old pods that their controller replaced while they were unready, since we look.
     pub(crate) replaced_unready: u32,
-    /// Why the controller could not create pods, when it said so last.
-    pub(crate) not_created: Option<(Timestamp, Str)>,
+    /// What is known of the controller that creates the pods.
+    pub(crate) creation: Creation,
     node_index: HashMap<Str, NodeIx>,
     natural: Vec<u32>,
     pods: Vec<Option<PodEntry>>,
     pod_index: HashMap<Str, PodIx>,
     free: Vec<PodIx>,
     /// The newest resource versions that were told.
+    newest_daemonset: Option<u64>,
     newest_pod: Option<u64>,
     newest_node: Option<u64>,
     tombstones: VecDeque<Str>,
-    gone: HashSet<Str>,
+    /// Pods that are gone, by uid, each with the resource version as of which it is, where that was told as a number.
+    gone: HashMap<Str, Option<u64>>,
     pulls: HashMap<Str, PullNote>,
     pub(crate) sight: Sight,
     listed_revisions: HashSet<Str>,
@@ -107,21 +124,25 @@ impl Default for View {
             revisions: Vec::new(),
             current: None,
             current_is_guess: false,
+            known_before: None,
+            revision_due_since: None,
             template_seen_at: Timestamp::default(),
             nodes: Vec::new(),
+            nodes_seen_since: Timestamp::default(),
             rights: Vec::new(),
             skew_millis: None,
             replaced_unready: 0,
-            not_created: None,
+            creation: Creation::default(),
             node_index: HashMap::new(),
             natural: Vec::new(),
             pods: Vec::new(),
             pod_index: HashMap::new(),
             free: Vec::new(),
+            newest_daemonset: None,
             newest_pod: None,
             newest_node: None,
             tombstones: VecDeque::new(),
-            gone: HashSet::new(),
+            gone: HashMap::new(),
             pulls: HashMap::new(),
             sight: Sight::default(),
             listed_revisions: HashSet::new(),
@@ -151,33 +172,35 @@ impl View {
                     None => self.revisions.push(*fact),
                 }
                 self.touched.all = true;
-                self.settle_current();
+                self.settle_current(now);
             }
             Event::RevisionGone(name) => {
                 self.revisions.retain(|known| known.name != name);
                 self.touched.all = true;
-                self.settle_current();
+                self.settle_current(now);
             }
-            Event::Node(fact) => self.node_is(*fact),
+            Event::Node(fact) => self.node_is(*fact, now),
             Event::NodeGone(name) => {
                 if let Some(&ix) = self.node_index.get(&name) {
-                    self.forget_node(ix);
+                    self.forget_node(ix, now);
                 }
             }
             Event::Pod(fact) => self.pod_is(*fact, now),
-            Event::PodGone(uid) => self.pod_gone(&uid),
-            Event::Cluster(event) => self.cluster_event(&event),
+            Event::PodGone(uid, version) => self.pod_gone(&uid, version),
+            Event::Cluster(event) => self.cluster_event(&event, now),
             Event::Listing(watched) => self.begin_listing(watched),
-            Event::Listed(watched, version) => self.end_listing(watched, version),
+            Event::Listed(watched, version) => self.end_listing(watched, version, now),
             Event::Watch(watched, health) => {
+                self.nodes_are_seen(watched, &health, now);
                 self.touched.all |= self.sight.report(watched, health, now);
             }
             Event::Rights(rights) => self.rights = rights,
+            Event::RoundTrip(_) => {}
             Event::Skew(millis) => {
                 self.touched.all |= self.skew_millis != Some(millis);
                 self.skew_millis = Some(millis);
             }
-            Event::Lease(_) | Event::LeaseGone | Event::Heard(_) => {}
+            Event::Lease(_) | Event::LeaseGone | Event::Heard(..) => {}
         }
     }
 
@@ -271,47 +294,34 @@ impl View {
         if known.is_some_and(|known| is_older(&fact.resource_version, &known.resource_version)) {
             return;
         }
+        // One that is gone is not brought back by what was told of it late.
+        let version = fact.resource_version.parse().ok();
+        if version.zip(self.newest_daemonset).is_some_and(|(told, newest)| told < newest) {
+            return;
+        }
+        if self.daemonset.as_ref().is_some_and(|known| known.uid != fact.uid) {
+            self.replaced_unready = 0;
+        }
+        self.newest_daemonset = self.newest_daemonset.max(version);
+        let known = self.daemonset.as_ref().filter(|known| known.uid == fact.uid);
         let template_changed = known.is_none_or(|known| known.template != fact.template);
         self.touched.all |= template_changed || known.is_none_or(|known| known.min_ready_secs != fact.min_ready_secs);
         self.presence = Presence::Present;
         if template_changed {
+            self.leave_current(known.is_some());
             self.template_seen_at = now;
-            self.current = None;
             for entry in &mut self.nodes {
                 entry.eligibility = judge(entry.fact.as_ref(), &fact);
             }
         }
         self.keepers = keepers(&fact).into();
-        self.daemonset = Some(fact);
-        self.settle_current();
-    }
-
-    /// Finds the revision that holds the present template.
-    fn settle_current(&mut self) {
-        let Some(daemonset) = &self.daemonset else { return };
-        let equal = self.own_revisions().filter(|revision| revision.template == daemonset.template);
-        let equal = equal.max_by_key(|revision| revision.number).map(|revision| revision.hash.clone());
-        let fallback = self.current.take().filter(|_| self.current_is_guess);
-        self.current_is_guess = equal.is_none() && fallback.is_some();
-        self.current = equal.or(fallback);
-    }
-
-    /// When, if nothing else happens, the newest revision is taken for the one that holds the present template: the
-    /// controller says that it has recorded it, but no stored form compares equal, and none has come for a while.
-    pub(crate) fn guesses_current_at(&self) -> Option<Timestamp> {
-        let daemonset = self.daemonset.as_ref()?;
-        let recorded = daemonset.observed_generation >= daemonset.generation;
-        (self.current.is_none() && recorded && self.own_revisions().next().is_some())
-            .then(|| self.template_seen_at + REVISION_PATIENCE)
-    }
-
-    /// Takes that guess when its time has come.
-    pub(crate) fn guess_current(&mut self, now: Timestamp) {
-        if self.guesses_current_at().is_some_and(|at| at <= now) {
-            self.current =
-                self.own_revisions().max_by_key(|revision| revision.number).map(|revision| revision.hash.clone());
-            self.current_is_guess = true;
+        let uid = fact.uid.clone();
+        let before = self.daemonset.replace(fact).filter(|before| before.uid == uid);
+        if before.is_none() {
+            self.controller_begins(now);
         }
+        self.controller_wrote(before.as_ref(), now);
+        self.settle_current(now);
     }
 
     fn node_slot(&mut self, name: &Str) -> NodeIx {
@@ -325,6 +335,9 @@ impl View {
             version: None,
             eligibility: Eligibility::default(),
             images_confirmed: false,
+            missing_since: None,
+            site: Str::default(),
+            readiness: Readiness::default(),
             pods: Vec::new(),
             listed: false,
             touched: false,
@@ -333,7 +346,7 @@ impl View {
         ix
     }
 
-    fn node_is(&mut self, fact: NodeFact) {
+    fn node_is(&mut self, fact: NodeFact, now: Timestamp) {
         let ix = self.node_slot(&fact.name);
         let entry = &mut self.nodes[ix];
         let gone = entry.fact.is_none();
@@ -347,17 +360,22 @@ impl View {
         self.touch(Some(ix));
         let eligibility = self.daemonset.as_ref().map(|daemonset| judge(Some(&fact), daemonset)).unwrap_or_default();
         let images_confirmed = confirms(Some(&fact), &self.confirmed_for);
+        let seen = self.seen_now(Watched::Nodes, now);
         let entry = &mut self.nodes[ix];
         entry.version = fact.version;
+        entry.site = site_of(&fact.labels);
+        entry.readiness.node_is(&fact, seen, now);
         entry.fact = Some(fact);
         entry.eligibility = eligibility;
         entry.images_confirmed = images_confirmed;
         entry.listed = true;
     }
 
-    fn forget_node(&mut self, ix: NodeIx) {
+    fn forget_node(&mut self, ix: NodeIx, now: Timestamp) {
         self.touch(Some(ix));
+        let seen = self.seen_now(Watched::Nodes, now);
         let entry = &mut self.nodes[ix];
+        entry.readiness.node_is_gone(seen);
         entry.fact = None;
         entry.eligibility = Eligibility::default();
         entry.images_confirmed = false;

@@ -10,6 +10,7 @@
 //! ```
 
 use std::fmt;
+use std::time::Duration;
 
 use super::event::WatchHealth;
 use super::facts::StrategyKind;
@@ -17,7 +18,8 @@ use super::image::version_of;
 use super::person_of;
 use super::record::{Direction, Finish, OnFailure, OnFlip};
 use super::snapshot::{
-    BudgetView, DriverView, ImageChange, Phase, PlanView, Replacer, RevisionView, Snapshot, WatchView,
+    Blame, BudgetView, DriverView, ImageChange, NodeState, Phase, PlanView, Replacer, RevisionView, Snapshot, Wait,
+    WatchView,
 };
 use super::time::{Humane, Timestamp};
 use super::tuning::Span;
@@ -53,6 +55,20 @@ impl Snapshot {
         Freshness(self)
     }
 
+    /// How far it is: `31 of 120 updated`; where nothing is rolled out `117 of 120 available`.
+    pub fn progress(&self) -> String {
+        let Snapshot { counts, .. } = self;
+        match self.phase {
+            Phase::Idle => format!("{} of {} available", counts.available, counts.nodes),
+            _ => format!("{} of {} updated", counts.updated, counts.nodes),
+        }
+    }
+
+    /// What is waited for, how long already, or how much longer: `rate: 20 deletions/s, 110 wait, 6s left`.
+    pub fn waiting<'a>(&'a self, wait: &'a Wait) -> Waiting<'a> {
+        Waiting(self.at, wait)
+    }
+
     /// Whether there is something being rolled out: a target that differs from what nodes have.
     pub fn has_change(&self) -> bool {
         match (&self.from, &self.to) {
@@ -75,14 +91,58 @@ impl fmt::Display for Doing<'_> {
                 if let Some(why) = &paused.why {
                     write!(f, ": {why}")?;
                 }
-                Ok(())
             }
             Phase::Halted => match &snapshot.halt {
-                Some(halt) => write!(f, "halted {} ago: {}", Humane(snapshot.at.since(halt.at)), halt.why),
-                None => f.write_str("halted"),
+                Some(halt) => write!(f, "halted {} ago: {}", Humane(snapshot.at.since(halt.at)), halt.why)?,
+                None => f.write_str("halted")?,
             },
-            Phase::Running if snapshot.direction == Direction::Back => f.write_str("rolling back"),
-            phase => write!(f, "{phase}"),
+            Phase::Running if snapshot.direction == Direction::Back => f.write_str("rolling back")?,
+            Phase::Preparing => match &snapshot.asked {
+                Some(asked) => write!(f, "preparing: {asked} is asked for, not made yet")?,
+                None => f.write_str("preparing")?,
+            },
+            Phase::Complete if snapshot.release_waits() => f.write_str("complete, the release waits")?,
+            Phase::Idle => {
+                let down = snapshot.nodes.iter().filter(|node| node.state == NodeState::NodeDown).count();
+                let unavailable = snapshot.counts.nodes.saturating_sub(snapshot.counts.available) as usize;
+                let nodes = |count: usize| if count == 1 { "node" } else { "nodes" };
+                f.write_str("idle")?;
+                if down > 0 {
+                    write!(f, ", {down} {} down", nodes(down))?;
+                }
+                match (down, unavailable.saturating_sub(down)) {
+                    (_, 0) => {}
+                    (0, others) => write!(f, ", {others} {} unavailable", nodes(others))?,
+                    (_, others) => write!(f, ", {others} more unavailable")?,
+                }
+            }
+            phase => write!(f, "{phase}")?,
+        }
+        match snapshot.not_sent() {
+            Some(unsent) => {
+                write!(f, "; {} NOT SENT {}, retrying", unsent.what, Humane(snapshot.at.since(unsent.since)))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// See [`Snapshot::waiting`].
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting<'a>(Timestamp, &'a Wait);
+
+impl fmt::Display for Waiting<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(now, wait) = self;
+        write!(f, "{wait}")?;
+        if let Wait::Rate { waiting, .. } = wait {
+            write!(f, ", {waiting} {}", if *waiting == 1 { "waits" } else { "wait" })?;
+        }
+        match (wait.since(), wait.until()) {
+            (Some(since), _) => write!(f, ", for {}", Humane(now.since(since))),
+            // The second that has begun counts.
+            (_, Some(until)) => write!(f, ", {} left", Humane(until.since(*now) + Duration::from_millis(999))),
+            (None, None) => Ok(()),
         }
     }
 }
@@ -100,7 +160,12 @@ impl fmt::Display for Driving<'_> {
             DriverView::Nobody if snapshot.strategy == StrategyKind::RollingUpdate => {
                 f.write_str("its controller drives")
             }
-            DriverView::Nobody => f.write_str("nobody drives"),
+            DriverView::Nobody => match &snapshot.driver_stopped {
+                Some(stopped) => {
+                    write!(f, "nobody drives: {} stopped {} ago: {}", stopped.by, ago(&stopped.at), stopped.why)
+                }
+                None => f.write_str("nobody drives"),
+            },
             DriverView::You { .. } => f.write_str("you drive"),
             DriverView::Waiting { holder: Some(holder) } => write!(f, "waiting for {holder} to hand over"),
             DriverView::Waiting { holder: None } => f.write_str("waiting for the lease"),
@@ -211,7 +276,8 @@ impl fmt::Display for Gating<'_> {
         };
         let deadline = Span(gates.progress_deadline_secs);
         write!(f, "{then} at {} failed: not available in {deadline}", gates.failure_threshold)?;
-        write!(f, " or more than {} restarts", gates.max_restarts)?;
+        write!(f, ", more than {} restarts", gates.max_restarts)?;
+        write!(f, " or its node down for {}", Span(gates.suspect_grace_secs))?;
         if gates.soak_secs > 0 {
             write!(f, "; soaks {}", Span(gates.soak_secs))?;
         }
@@ -254,6 +320,17 @@ impl fmt::Display for Freshness<'_> {
 }
 
 impl BudgetView {
+    /// What is called by whose fault a node is unavailable, the same in the sum and in each row.
+    pub fn called(&self, blame: Blame) -> &'static str {
+        match (blame, self.replaced_by) {
+            (Blame::Rollout, Replacer::Rolldeck) => "ours",
+            (Blame::Rollout, Replacer::Controller) => "by its controller",
+            (Blame::Suspect, _) => "suspect",
+            (Blame::Node, _) => "node",
+            (Blame::PreExisting, _) => "pre-existing",
+        }
+    }
+
     /// Nodes that are down and not charged to the rollout.
     pub fn not_ours(&self) -> u32 {
         self.node + self.pre_existing
@@ -264,12 +341,9 @@ impl BudgetView {
 impl fmt::Display for BudgetView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "down {} of {}", self.charged, self.max_unavailable)?;
-        let ours = match self.replaced_by {
-            Replacer::Rolldeck => "ours",
-            Replacer::Controller => "by its controller",
-        };
-        let ours = [(self.rollout, ours), (self.suspect, "suspect")];
-        let others = [(self.node, "node"), (self.pre_existing, "pre-existing")];
+        let term = |count: u32, blame: Blame| (count, self.called(blame));
+        let ours = [term(self.rollout, Blame::Rollout), term(self.suspect, Blame::Suspect)];
+        let others = [term(self.node, Blame::Node), term(self.pre_existing, Blame::PreExisting)];
         let mut lead = ": ";
         let charged = ours.iter().chain(others.iter().filter(|_| self.strict));
         for (count, word) in charged.filter(|(count, _)| *count > 0) {

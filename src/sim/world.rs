@@ -20,6 +20,7 @@ pub mod error;
 pub mod kind;
 pub mod kubelet;
 pub mod object;
+pub mod policy;
 pub mod scenario;
 mod setup;
 pub mod store;

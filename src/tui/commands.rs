@@ -5,9 +5,9 @@
 
 use crate::driver::DrivenBy;
 use crate::engine::command::{Command, Early, Takeover};
-use crate::engine::snapshot::DriverView;
+use crate::engine::snapshot::{DriverView, NoStep, Phase};
 
-use super::dialog::{Canary, Dialog, FlipChoice, Form, Image, StepForm, TuneForm, Undo};
+use super::dialog::{AdoptForm, Canary, Dialog, Form, Image, StepForm, TuneForm, Undo};
 use super::list::Move;
 use super::model::{ARMED_FOR, Access, FleetPage, Model, Overlay, Page, RolloutPage, Sort, Target, Tone};
 use super::palette::Prompt;
@@ -288,12 +288,15 @@ pub(crate) fn pause(model: &mut Model, why: &str) -> Effects {
 }
 
 pub(crate) fn resume(model: &mut Model, _: &str) -> Effects {
-    dialog(model, Form::Plain { title: "Continue", command: Command::Resume })
+    let halted =
+        model.rollout().and_then(|page| page.snapshot()).is_some_and(|snapshot| snapshot.phase == Phase::Halted);
+    let title = if halted { "Accept and continue" } else { "Continue" };
+    dialog(model, Form::Plain { title, command: Command::Resume })
 }
 
 pub(crate) fn adopt(model: &mut Model, _: &str) -> Effects {
-    match model.rollout().and_then(|page| page.snapshot()).map(|snapshot| FlipChoice::of(snapshot)) {
-        Some(flip) => dialog(model, Form::Adopt(flip)),
+    match model.rollout().and_then(|page| page.snapshot()).map(|snapshot| AdoptForm::of(snapshot)) {
+        Some(form) => dialog(model, Form::Adopt(form)),
         None => Vec::new(),
     }
 }
@@ -318,7 +321,10 @@ pub(crate) fn partition(model: &mut Model, keep: &str) -> Effects {
 }
 
 pub(crate) fn canary(model: &mut Model, selector: &str) -> Effects {
-    let current = model.rollout().and_then(|page| page.snapshot()).and_then(|snapshot| snapshot.plan.selector.clone());
+    let plan = model.rollout().and_then(|page| page.snapshot()).map(|snapshot| &snapshot.plan);
+    // Where the selection has nothing left to update, lifting it is what is meant.
+    let done = plan.is_some_and(|plan| matches!(plan.next, Some(Err(NoStep::SelectionDone(_)))));
+    let current = plan.and_then(|plan| plan.selector.as_ref()).filter(|_| !done);
     let current = current.map(|selector| selector.to_string()).unwrap_or_default();
     dialog(model, Form::Canary(Canary::new(if selector.is_empty() { &current } else { selector })))
 }
@@ -340,10 +346,10 @@ pub(crate) fn undo(model: &mut Model, to: &str) -> Effects {
 }
 
 pub(crate) fn release(model: &mut Model, _: &str) -> Effects {
-    let all = model
-        .rollout()
-        .and_then(|page| page.snapshot())
-        .is_some_and(|snapshot| snapshot.counts.committed == snapshot.counts.nodes || !snapshot.has_change());
+    let all = model.rollout().and_then(|page| page.snapshot()).is_some_and(|snapshot| {
+        let counts = &snapshot.counts;
+        (counts.committed == counts.nodes || !snapshot.has_change()) && counts.removed_by_release == 0
+    });
     let early = if all { Early::Refuse } else { Early::Accept };
     dialog(model, Form::Plain { title: "Release", command: Command::Release(early) })
 }

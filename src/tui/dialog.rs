@@ -9,14 +9,16 @@
 //!
 //! While the answer is awaited nothing but a pause can be confirmed: pausing never waits.
 
+pub(crate) mod budget;
 pub(crate) mod form;
 pub(crate) mod tune;
 
 use crossterm::event::KeyCode;
 use tui_input::Input;
 
+pub(crate) use self::budget::BudgetField;
 use self::form::Handled;
-pub(crate) use self::form::{Canary, FlipChoice, Form, Image, StepForm, Undo};
+pub(crate) use self::form::{AdoptForm, Canary, FlipChoice, Form, Image, StepForm, Undo};
 pub(crate) use self::tune::TuneForm;
 use super::key::Key;
 use super::model::Target;

@@ -16,7 +16,9 @@ use super::timeline::Timeline;
 use super::words::common_domain;
 use crate::driver::Fleet;
 use crate::engine::Str;
-use crate::engine::snapshot::{Blame, CauseKind, DriverView, NodeState, NodeView, Presence, Snapshot, Why};
+use crate::engine::snapshot::{
+    Blame, CauseKind, DriverView, NodeState, NodeView, Presence, Snapshot, SuspectView, Why,
+};
 use crate::engine::time::Timestamp;
 
 /// How long writes stay possible once they are.
@@ -251,6 +253,8 @@ pub(crate) enum TroubleKind {
     Failed(Option<CauseKind>),
     /// Went down after the update.
     Suspect,
+    /// Restarted after it had been ready, and is watched for that.
+    Restarted,
     /// Not failed yet, but something is in its way.
     Struggling(CauseKind),
 }
@@ -288,6 +292,8 @@ impl TroubleKind {
         match (node.state, node.blame, cause) {
             (NodeState::Failed, _, cause) => Some(Self::Failed(cause)),
             (_, Some(Blame::Suspect), _) => Some(Self::Suspect),
+            _ if node.suspect.is_some_and(SuspectView::has_failed) => Some(Self::Suspect),
+            (NodeState::Soaking, _, None) if node.restarted.is_some() => Some(Self::Restarted),
             (NodeState::NodeDown | NodeState::Outdated | NodeState::Ineligible, _, _) => None,
             // A pod that starts is not ready, and nothing is wrong with that.
             (NodeState::Starting | NodeState::Soaking, _, Some(CauseKind::NotReady)) => None,
@@ -300,7 +306,8 @@ impl TroubleKind {
         match self {
             Self::Failed(_) => 0,
             Self::Suspect => 1,
-            Self::Struggling(_) => 2,
+            Self::Restarted => 2,
+            Self::Struggling(_) => 3,
         }
     }
 }

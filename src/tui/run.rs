@@ -5,11 +5,13 @@
 //! ```
 //!
 //! What a person typed is shown at once (16 ms apart), what the cluster did at most ten times a second, less often over
-//! links that are slow to take a frame. There is no tick: without news, keys and a visible clock nothing runs.
+//! links that are slow to take a frame. There is no tick: without news, keys and a visible clock nothing runs. Nothing here
+//! waits for the terminal: one that takes no bytes holds up what it shows, and after a while the driving ([`stuck`]).
 
 mod environment;
 mod pace;
 mod signals;
+mod stuck;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -26,17 +28,18 @@ use super::input::decode::Input;
 use super::input::{Event, Reader};
 use super::key::Key;
 use super::model::{Model, Mono, Overlay, Target, Tone};
-use super::terminal::{self, SYNCHRONIZED, Screen, Sink, TerminalError, Tty};
+use super::terminal::{self, SYNCHRONIZED, Screen, TerminalError, Tty};
 use super::theme::{Depth, Glyphs};
 use super::update::{Effect, Msg, update};
 use super::{commands, view};
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::Role;
 use crate::engine::command::Command;
+use crate::process::output::Writer;
 
 /// Sizes that follow each other this closely are one resize.
 const RESIZE_WAIT: Duration = Duration::from_millis(30);
-/// How long standing down may take when a person waits for it, and when nobody does.
+/// How long standing down may take when a person or whoever sent a signal waits for it, and when the terminal is gone.
 const FAREWELL: Duration = Duration::from_secs(3);
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How many answers may wait for the loop.
@@ -125,8 +128,7 @@ pub async fn run(session: Arc<dyn Session>, start: Start, options: Options) -> R
     tty.enter()?;
     let reader =
         Reader::start(tty.input()?).map_err(|error| Error::Terminal(format!("cannot read the terminal: {error}")))?;
-    let screen = Screen::new(tty.output()?);
-    let mut console = Console::new(session, model, screen, crashes.clone(), environment.over_ssh);
+    let mut console = Console::new(session, model, tty.writer(), crashes.clone(), environment.over_ssh);
     let ended = console.run(&mut tty, reader, signals, start).await;
     let farewell = console.farewell();
     terminal::restore();
@@ -158,10 +160,15 @@ enum Next {
     End(Error),
 }
 
-struct Console<S> {
+struct Console {
     session: Arc<dyn Session>,
     model: Model,
-    screen: Screen<S>,
+    screen: Screen<Writer>,
+    output: Writer,
+    /// A frame is on its way.
+    writing: bool,
+    /// Set while the terminal takes nothing.
+    stuck: Option<stuck::Stuck>,
     rollouts: HashMap<Target, Rollout>,
     fleet: Option<watch::Receiver<Arc<Fleet>>>,
     /// Woken when a snapshot, a fleet or a crash is new.
@@ -174,12 +181,15 @@ struct Console<S> {
     started: Instant,
 }
 
-impl<S: Sink> Console<S> {
-    fn new(session: Arc<dyn Session>, model: Model, screen: Screen<S>, crashes: Crashes, over_ssh: bool) -> Self {
+impl Console {
+    fn new(session: Arc<dyn Session>, model: Model, output: Writer, crashes: Crashes, over_ssh: bool) -> Self {
         Self {
             session,
             model,
-            screen,
+            screen: Screen::new(output.clone()),
+            output,
+            writing: false,
+            stuck: None,
             rollouts: HashMap::new(),
             fleet: None,
             news: crashes.news.clone(),
@@ -224,7 +234,8 @@ impl<S: Sink> Console<S> {
                 }
                 Next::End(error) => {
                     let driven = self.model.driven().map(|page| page.target.clone()).collect();
-                    self.stand_down(driven, &mut reader, LAST_WORDS).await;
+                    let patience = if matches!(error, Error::Signal(_)) { FAREWELL } else { LAST_WORDS };
+                    self.stand_down(driven, &mut reader, patience).await;
                     return Err(error);
                 }
             }
@@ -238,7 +249,11 @@ impl<S: Sink> Console<S> {
     /// Waits until something happens, and takes it in.
     async fn wait(&mut self, reader: &mut Reader, signals: &mut Signals) -> Next {
         let now = Instant::now();
-        let due = [self.pace.due(now), self.resize_at].into_iter().flatten().min();
+        self.note_written();
+        // While a frame is on its way, what happens is for the next one.
+        let frame = self.pace.due(now).filter(|_| !self.writing);
+        let due = [frame, self.resize_at].into_iter().flatten().min();
+        let output = self.output.clone();
         let timer = async {
             match due {
                 Some(due) => sleep_until(due.into()).await,
@@ -248,6 +263,12 @@ impl<S: Sink> Console<S> {
         tokio::select! {
             biased;
             caught = signals.next() => self.on_signal(caught),
+            () = output.failed() => Next::End(Error::Gone),
+            since = output.stuck(), if self.stuck.is_none() => self.is_stuck(since),
+            () = output.drained(), if self.writing => {
+                self.note_written();
+                Next::Wait
+            }
             event = reader.next() => {
                 let mut next = self.on_event(event);
                 while matches!(next, Next::Wait) {
@@ -278,6 +299,10 @@ impl<S: Sink> Console<S> {
                 Next::Wait
             }
             Event::Input(Input::Mode { .. }) => Next::Wait,
+            // A question that nobody can see is not asked.
+            Event::Input(Input::Key(key)) if key == Key::ctrl('c') && self.is_blind() => {
+                Next::Quit(self.model.driven().map(|page| page.target.clone()).collect())
+            }
             Event::Input(Input::Key(key)) => {
                 self.touched();
                 self.take_in(Msg::Key(key))
@@ -297,10 +322,6 @@ impl<S: Sink> Console<S> {
     fn on_signal(&mut self, caught: Caught) -> Next {
         match caught {
             Caught::End(signal) => Next::End(Error::Signal(signal)),
-            Caught::Interrupt => {
-                self.touched();
-                self.take_in(Msg::Key(Key::ctrl('c')))
-            }
             Caught::Resize => {
                 self.resize_at.get_or_insert(Instant::now() + RESIZE_WAIT);
                 Next::Wait
@@ -321,6 +342,10 @@ impl<S: Sink> Console<S> {
             self.screen.forget();
             self.pace.typed = true;
             let _ = self.take_in(Msg::Resize(tty.size()));
+        }
+        if self.writing {
+            // It is shown with the next frame; when it came is known only now.
+            return Ok(if self.pace.news { self.take_news() } else { Next::Wait });
         }
         if self.pace.due(now).is_none_or(|due| due > now) {
             return Ok(Next::Wait);
@@ -457,10 +482,16 @@ impl<S: Sink> Console<S> {
     }
 
     fn draw(&mut self) -> Result<(), Error> {
+        if !self.screen.is_ready() {
+            return Ok(());
+        }
         let (frame, drawn) = view::draw(&self.model);
-        let (_, wrote_for) = self.screen.show(frame, drawn.cursor).map_err(|_gone| Error::Gone)?;
-        let wake = drawn.wake.map(|at| self.started + at);
-        self.pace.drawn(wrote_for, wake);
+        let bytes = self.screen.show(frame, drawn.cursor).map_err(|_gone| Error::Gone)?;
+        self.pace.drawn(drawn.wake.map(|at| self.started + at));
+        self.writing = bytes > 0;
+        if bytes == 0 {
+            self.pace.wrote(Duration::ZERO);
+        }
         Ok(())
     }
 

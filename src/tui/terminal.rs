@@ -2,28 +2,39 @@
 //!
 //! Whatever ends the process, a panic included, goes through [`restore`]. Ctrl-Z leaves, stops, and enters again. A frame
 //! is encoded into one buffer, wrapped in a synchronized update where the terminal says that it knows those (DEC 2026),
-//! and written with one call; a frame that changes nothing is not written at all.
+//! and handed over in one piece; a frame that changes nothing is not written at all.
+//!
+//! A writer of its own writes: a terminal that takes no bytes holds up nothing but what it shows. One frame is on its way at
+//! most; the next is drawn when that is written, from what is newest then.
 
 pub(crate) mod encode;
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use crossterm::{cursor, event, queue, terminal as control};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect, Size};
 
+use crate::process::output::Writer;
+
 /// The private mode of synchronized updates.
 pub(crate) const SYNCHRONIZED: u16 = 2026;
 const ASK_SYNCHRONIZED: &[u8] = b"\x1b[?2026$p";
+/// How long the terminal may take for its last bytes: one that takes none is left as it is.
+const LAST_BYTES: Duration = Duration::from_millis(400);
 
 /// Whether there is something to restore.
 static ENTERED: AtomicBool = AtomicBool::new(false);
+/// What the terminal is written to. Nobody holds the lock for longer than it takes to clone it.
+static OUTPUT: Mutex<Option<Writer>> = Mutex::new(None);
 
-/// Restores the terminal, if it was entered. Safe to call at any time and from any thread, a panicking one included.
+/// Restores the terminal, if it was entered. Safe to call at any time and from any thread, a panicking one included; takes
+/// no longer than [`LAST_BYTES`], whatever the terminal does.
 pub(crate) fn restore() {
     if ENTERED.swap(false, Ordering::SeqCst) {
         let mut bytes = Vec::new();
@@ -34,24 +45,35 @@ pub(crate) fn restore() {
             cursor::Show,
             control::LeaveAlternateScreen
         );
-        let _ = io::stdout().write_all(&bytes);
-        let _ = io::stdout().flush();
+        let output = OUTPUT.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(output) = output
+            && output.send(bytes).is_ok()
+        {
+            output.drain(LAST_BYTES);
+        }
         let _ = control::disable_raw_mode();
     }
 }
 
 /// What frames are written to.
 pub(crate) trait Sink {
-    /// Writes all of `bytes`, at once.
+    /// Has all of `bytes` written, in one piece where that is possible.
     ///
     /// # Errors
     /// When the terminal is gone.
     fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Whether all that was sent is written: only then the next frame is encoded, as what it changes of that.
+    fn is_ready(&self) -> bool;
 }
 
-impl Sink for File {
+impl Sink for Writer {
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.write_all(bytes)
+        Self::send(self, bytes.to_vec())
+    }
+
+    fn is_ready(&self) -> bool {
+        self.is_idle()
     }
 }
 
@@ -59,6 +81,10 @@ impl Sink for Vec<u8> {
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.extend_from_slice(bytes);
         Ok(())
+    }
+
+    fn is_ready(&self) -> bool {
+        true
     }
 }
 
@@ -88,11 +114,17 @@ impl<S: Sink> Screen<S> {
         self.shown = None;
     }
 
-    /// Shows `frame`, with the cursor where text is being typed. Tells how many bytes that took, and how long.
+    /// Whether the last frame is written, so that there is one to encode the next against.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.sink.is_ready()
+    }
+
+    /// Shows `frame`, with the cursor where text is being typed; only when it [is ready](Self::is_ready). Tells how many
+    /// bytes that takes.
     ///
     /// # Errors
     /// When the terminal is gone.
-    pub(crate) fn show(&mut self, mut frame: Buffer, cursor: Option<Position>) -> io::Result<(usize, Duration)> {
+    pub(crate) fn show(&mut self, mut frame: Buffer, cursor: Option<Position>) -> io::Result<usize> {
         self.bytes.clear();
         encode::mend(&mut frame);
         let known = self.shown.take().filter(|shown| shown.area == frame.area);
@@ -119,15 +151,14 @@ impl<S: Sink> Screen<S> {
         self.cursor = cursor;
         self.shown = Some(frame);
         if self.bytes.is_empty() {
-            return Ok((0, Duration::ZERO));
+            return Ok(0);
         }
         if self.synchronized {
             self.bytes.splice(0..0, *b"\x1b[?2026h");
             self.bytes.extend_from_slice(b"\x1b[?2026l");
         }
-        let started = Instant::now();
         self.sink.send(&self.bytes)?;
-        Ok((self.bytes.len(), started.elapsed()))
+        Ok(self.bytes.len())
     }
 
     #[cfg(test)]
@@ -165,7 +196,10 @@ fn attempt<T, E: Into<io::Error>>(what: &'static str, result: Result<T, E>) -> R
 #[derive(Debug)]
 pub(crate) struct Tty {
     input: OwnedFd,
-    output: File,
+    /// The terminal itself, for its size.
+    output: OwnedFd,
+    /// Who writes to it.
+    writer: Writer,
 }
 
 impl Tty {
@@ -183,7 +217,8 @@ impl Tty {
             attempt("open /dev/tty", File::open("/dev/tty"))?.into()
         };
         let output = attempt("write to standard output", io::stdout().as_fd().try_clone_to_owned())?;
-        Ok(Self { input, output: File::from(output) })
+        let writer = attempt("write to standard output", output.try_clone().and_then(Writer::start))?;
+        Ok(Self { input, output, writer })
     }
 
     /// What it is read from.
@@ -194,12 +229,9 @@ impl Tty {
         attempt("read the terminal", self.input.try_clone())
     }
 
-    /// What frames are written to.
-    ///
-    /// # Errors
-    /// When there are no more file descriptors.
-    pub(crate) fn output(&self) -> Result<File, TerminalError> {
-        attempt("write to the terminal", self.output.try_clone())
+    /// Who writes to it.
+    pub(crate) fn writer(&self) -> Writer {
+        self.writer.clone()
     }
 
     /// Its size in cells; what is not known is 80x24.
@@ -215,6 +247,7 @@ impl Tty {
     /// # Errors
     /// When it is gone.
     pub(crate) fn enter(&mut self) -> Result<(), TerminalError> {
+        *OUTPUT.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.writer.clone());
         ENTERED.store(true, Ordering::SeqCst);
         attempt("switch the terminal to raw mode", control::enable_raw_mode())?;
         let mut bytes = Vec::new();
@@ -222,7 +255,7 @@ impl Tty {
         attempt("write to the terminal", entered)?;
         // What a terminal that does not know the question makes of it is painted over by the first frame.
         bytes.extend_from_slice(ASK_SYNCHRONIZED);
-        attempt("write to the terminal", self.output.write_all(&bytes))
+        attempt("write to the terminal", self.writer.send(bytes))
     }
 
     /// Gives the terminal back, says `farewell` there if there is something to say, stops this process as Ctrl-Z does,
@@ -233,16 +266,18 @@ impl Tty {
     pub(crate) fn suspend(&mut self, farewell: Option<&str>) -> Result<(), TerminalError> {
         restore();
         if let Some(farewell) = farewell {
-            let _ = writeln!(self.output, "{farewell}");
+            self.say(farewell);
         }
         let stopped = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
         attempt("stop this process", stopped)?;
         self.enter()
     }
 
-    /// Says one line on the terminal after it was given back.
+    /// Says one line on the terminal after it was given back, if it takes it.
     pub(crate) fn say(&mut self, line: &str) {
-        let _ = writeln!(self.output, "{line}");
+        if self.writer.send(format!("{line}\n").into_bytes()).is_ok() {
+            self.writer.drain(LAST_BYTES);
+        }
     }
 }
 
@@ -271,7 +306,7 @@ mod tests {
         let mut screen = Screen::new(Vec::new());
         screen.show(frame("hello"), None).unwrap();
         screen.take_written();
-        assert_eq!(screen.show(frame("hello"), None).unwrap().0, 0);
+        assert_eq!(screen.show(frame("hello"), None).unwrap(), 0);
         assert!(screen.take_written().is_empty());
     }
 

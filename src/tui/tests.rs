@@ -2,7 +2,10 @@
 
 mod bytes;
 mod chaos;
+mod distance;
 mod fixtures;
 mod keys;
+mod release;
 mod screens;
 mod story;
+mod unsent;

@@ -10,6 +10,7 @@ use super::action::{self, Guard};
 use super::dialog::{Answer, Form, Outcome};
 use super::filter::Filter;
 use super::key::Key;
+use super::message;
 use super::model::{Access, Model, Mono, Overlay, Page, Seen, Target, Tone};
 use super::palette::{self, Recall};
 use super::view;
@@ -77,6 +78,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Mono) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Snapshot(target, snapshot) => {
+            message::give_way(model, &target, &snapshot);
             if let Some(page) = model.rollouts.iter_mut().find(|page| page.target == target) {
                 page.see(Seen { snapshot, at: now });
             }
@@ -445,7 +447,7 @@ fn go(model: &mut Model) -> Vec<Effect> {
 /// What stands before a command: the same as before the action that it came from.
 fn guard(command: &Command) -> Guard {
     match command {
-        Command::Pause { .. } | Command::StandDown => Guard::Safety,
+        Command::Pause { .. } | Command::StandDown | Command::StopDriving { .. } => Guard::Safety,
         _ => Guard::Write(crate::engine::command::Danger::Bounded),
     }
 }

@@ -220,6 +220,12 @@ impl<'a> Ink<'a> {
         Humane(self.elapsed(seen, since)).to_string()
     }
 
+    /// The present instant, in steps of five seconds: for words that tell how long is left.
+    fn present(&self, seen: &Seen) -> Timestamp {
+        self.wake_at(seen.next_tick(self.model.now));
+        seen.clock(self.model.now)
+    }
+
     /// The instant from which `since` lies as far back as is shown: for words that tell an age themselves.
     fn instant(&self, seen: &Seen, since: Timestamp) -> Timestamp {
         since + self.elapsed(seen, since)

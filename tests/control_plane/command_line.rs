@@ -10,16 +10,16 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::control_plane::{Grant, Sandbox, daemon_set, eventually, sandbox};
+use crate::support::control_plane::{ControlPlane, Grant, Sandbox, User, daemon_set, eventually, sandbox};
 use crate::support::program::{Operator, text};
 
-const DS: &str = "ds/agent";
-const V1: &str = "registry.test/agent:1";
-const V2: &str = "registry.test/agent:2";
-const IMAGE: &str = "agent=registry.test/agent:2";
+pub(super) const DS: &str = "ds/agent";
+pub(super) const V1: &str = "registry.test/agent:1";
+pub(super) const V2: &str = "registry.test/agent:2";
+pub(super) const IMAGE: &str = "agent=registry.test/agent:2";
 const NODES: usize = 20;
 const BUDGET: usize = 2;
-const SOON: Duration = Duration::from_secs(60);
+pub(super) const SOON: Duration = Duration::from_secs(60);
 
 #[test]
 fn each_step_updates_exactly_what_was_promised() {
@@ -169,7 +169,7 @@ const READS: &str = "pods,events,daemonsets.apps,controllerrevisions.apps,leases
 
 /// Runs `story` on twenty nodes with pods that come up as fast as they are made, for an operator who has the rights of
 /// `deploy/rbac.yaml` and no other.
-fn fleet(name: &str, story: impl FnOnce(&Fleet<'_>, &Operator)) {
+pub(super) fn fleet(name: &str, story: impl FnOnce(&Fleet<'_>, &Operator)) {
     let Some(sandbox) = sandbox(name) else { return };
     let namespace = sandbox.namespace().to_owned();
     let canaries: Vec<String> =
@@ -178,17 +178,7 @@ fn fleet(name: &str, story: impl FnOnce(&Fleet<'_>, &Operator)) {
     let mut agent = daemon_set("agent", V1);
     agent["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"] = json!(BUDGET);
     sandbox.create_daemon_set(agent);
-    let user = sandbox.user(
-        "alice",
-        &[
-            Grant::within(&namespace, "get,list,watch", READS),
-            Grant::within(&namespace, "patch", "daemonsets.apps"),
-            Grant::within(&namespace, "delete", "pods"),
-            Grant::within(&namespace, "create,update", "leases.coordination.k8s.io"),
-            Grant::within(&namespace, "create", "events"),
-            Grant::everywhere("get,list,watch", "nodes"),
-        ],
-    );
+    let user = sandbox.user("alice", &grants(&namespace));
     let operator = Operator::new(user.kubeconfig(), &namespace);
     let fleet = Fleet {
         sandbox: &sandbox,
@@ -207,6 +197,18 @@ fn fleet(name: &str, story: impl FnOnce(&Fleet<'_>, &Operator)) {
     });
 }
 
+/// The rights of `deploy/rbac.yaml`.
+pub(super) fn grants(namespace: &str) -> [Grant; 6] {
+    [
+        Grant::within(namespace, "get,list,watch", READS),
+        Grant::within(namespace, "patch", "daemonsets.apps"),
+        Grant::within(namespace, "delete", "pods"),
+        Grant::within(namespace, "create,update", "leases.coordination.k8s.io"),
+        Grant::within(namespace, "create", "events"),
+        Grant::everywhere("get,list,watch", "nodes"),
+    ]
+}
+
 /// Ends what goes on beside a story, also when it fails.
 struct Ends<'a>(&'a AtomicBool);
 
@@ -216,7 +218,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-struct Fleet<'a> {
+pub(super) struct Fleet<'a> {
     sandbox: &'a Sandbox,
     canaries: Vec<String>,
     most_down: AtomicUsize,
@@ -225,9 +227,9 @@ struct Fleet<'a> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Pod {
+pub(super) struct Pod {
     uid: String,
-    image: String,
+    pub(super) image: String,
 }
 
 impl Fleet<'_> {
@@ -270,7 +272,7 @@ impl Fleet<'_> {
     }
 
     /// The pods by node; terminating ones left out.
-    fn pods(&self) -> BTreeMap<String, Pod> {
+    pub(super) fn pods(&self) -> BTreeMap<String, Pod> {
         let pods = self.sandbox.pods();
         let living = pods.iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
         living
@@ -284,11 +286,28 @@ impl Fleet<'_> {
     }
 
     /// How many pods are at the new revision or gone for it: it only grows when something is deleted.
-    fn deletions(&self) -> usize {
+    pub(super) fn deletions(&self) -> usize {
         NODES - self.pods().values().filter(|pod| pod.image == V1).count()
     }
 
-    fn daemon_set(&self) -> Value {
-        self.sandbox.admin().get(&self.sandbox.path("daemonsets.apps", "agent")).ok()
+    pub(super) fn daemon_set(&self) -> Value {
+        self.sandbox.admin().get(&self.daemon_set_path()).ok()
+    }
+
+    pub(super) fn daemon_set_path(&self) -> String {
+        self.sandbox.path("daemonsets.apps", "agent")
+    }
+
+    pub(super) fn namespace(&self) -> &str {
+        self.sandbox.namespace()
+    }
+
+    /// The control plane that it runs on.
+    pub(super) fn plane(&self) -> &ControlPlane {
+        self.sandbox
+    }
+
+    pub(super) fn user(&self, name: &str, grants: &[Grant]) -> User {
+        self.sandbox.user(name, grants)
     }
 }

@@ -13,7 +13,7 @@ const QUIET: Duration = Duration::from_secs(3);
 
 /// Arms the console and gives the DaemonSet v2, as the README says.
 fn set_image(console: &Terminal) {
-    console.until("20 of 20 updated");
+    console.until("20 of 20 available");
     console.press(&["A"]);
     console.until("ARMED");
     console.press(&["I"]);

@@ -41,6 +41,19 @@ fn a_rolling_update() {
 }
 
 #[test]
+fn a_rolling_update_that_surges() {
+    agree(&Case {
+        text: include_str!("scenarios/surge.toml"),
+        lasts: Duration::from_secs(60),
+        nodes: Nodes::AnyOfThem,
+        worst: Worst::Same,
+        silence: Silence::Unnoticed,
+        done: |ledger| everywhere(ledger, "v2"),
+        tells: &["10 nodes: created at v2, pulled, ready, deleted, unready, gone", "at most 0 down at once"],
+    });
+}
+
+#[test]
 fn on_delete() {
     agree(&Case {
         text: include_str!("scenarios/on-delete.toml"),

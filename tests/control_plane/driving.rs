@@ -16,10 +16,10 @@ use serde_json::Value;
 
 use crate::support::control_plane::{Grant, Sandbox, User, daemon_set, sandbox};
 
-const SOON: Duration = Duration::from_secs(30);
+pub(super) const SOON: Duration = Duration::from_secs(30);
 
 /// Plays kubelet in a thread of its own, and looks how many pods are down meanwhile.
-struct Kubelet {
+pub(super) struct Kubelet {
     sandbox: Arc<Sandbox>,
     stop: Arc<AtomicBool>,
     worst: Arc<AtomicUsize>,
@@ -48,12 +48,12 @@ impl Kubelet {
     }
 
     /// The most pods that were seen down at once, since all were up.
-    fn most_down(&self) -> usize {
+    pub(super) fn most_down(&self) -> usize {
         self.worst.load(Ordering::Relaxed)
     }
 
     /// Which image runs where, and in which pod.
-    fn running(&self) -> BTreeMap<String, (String, String)> {
+    pub(super) fn running(&self) -> BTreeMap<String, (String, String)> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let pods = self.sandbox.pods().into_iter().filter(is_up);
         pods.map(|pod| {
@@ -63,7 +63,7 @@ impl Kubelet {
         .collect()
     }
 
-    fn count(&self, image: &str) -> usize {
+    pub(super) fn count(&self, image: &str) -> usize {
         self.running().values().filter(|(running, _)| running == image).count()
     }
 }
@@ -83,12 +83,12 @@ fn is_up(pod: &Value) -> bool {
         && ready.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
-async fn session(user: &User) -> ClusterSession {
+pub(super) async fn session(user: &User) -> ClusterSession {
     let access = Access { kubeconfig: Some(user.kubeconfig()), ..Access::default() };
     ClusterSession::open(&access).await.unwrap()
 }
 
-async fn until(rollout: &Rollout, what: &str, mut is: impl FnMut(&Snapshot) -> bool) -> Arc<Snapshot> {
+pub(super) async fn until(rollout: &Rollout, what: &str, mut is: impl FnMut(&Snapshot) -> bool) -> Arc<Snapshot> {
     let mut snapshots = rollout.snapshots.clone();
     let waiting = async {
         loop {
@@ -111,22 +111,22 @@ async fn until(rollout: &Rollout, what: &str, mut is: impl FnMut(&Snapshot) -> b
     }
 }
 
-fn loaded(snapshot: &Snapshot) -> bool {
+pub(super) fn loaded(snapshot: &Snapshot) -> bool {
     let live = snapshot.watches.iter().all(|watch| watch.health == WatchHealth::Live);
     let rights = snapshot.rights.iter().all(|(_, permission)| *permission != Permission::Unknown);
     snapshot.daemonset == Presence::Present && live && rights && !snapshot.rights.is_empty()
 }
 
-fn image(image: &str) -> Command {
+pub(super) fn image(image: &str) -> Command {
     Command::SetImage([("agent".to_owned(), image.parse().unwrap())].into())
 }
 
-fn updated(count: u32) -> Command {
+pub(super) fn updated(count: u32) -> Command {
     Command::Step(Step::Updated(IntOrPercent::Int(count)))
 }
 
 /// A sandbox with a DaemonSet `agent` at v1, running on `count` nodes.
-async fn agent(name: &str, count: usize) -> Option<(Arc<Sandbox>, Kubelet)> {
+pub(super) async fn agent(name: &str, count: usize) -> Option<(Arc<Sandbox>, Kubelet)> {
     let name = name.to_owned();
     tokio::task::spawn_blocking(move || {
         let sandbox = Arc::new(sandbox(&name)?);

@@ -85,7 +85,7 @@ impl Cluster {
         NODES - self.least.load(Ordering::Relaxed)
     }
 
-    fn inject(&self, verb: &'static str, resource: &'static str, times: u32, failure: Failure) {
+    pub(super) fn inject(&self, verb: &'static str, resource: &'static str, times: u32, failure: Failure) {
         self.server.inject(Fault { verb: Some(verb), resource: Some(resource), times, failure });
     }
 }

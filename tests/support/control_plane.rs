@@ -17,6 +17,7 @@
 
 mod client;
 mod files;
+mod filter;
 mod programs;
 mod sandbox;
 mod supervisor;
@@ -40,6 +41,7 @@ use supervisor::Supervisor;
 
 pub(crate) use super::ledger::{Delete, Ledger, Seen, Step, Toll};
 pub(crate) use client::Answer;
+pub(crate) use filter::WatchFilter;
 pub(crate) use sandbox::{Sandbox, daemon_set, sandbox};
 pub(crate) use user::{Grant, User};
 pub(crate) use witness::Witness;

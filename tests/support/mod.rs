@@ -8,8 +8,12 @@ pub(crate) mod figures;
 #[cfg(test)]
 pub(crate) mod ledger;
 #[cfg(test)]
+pub(crate) mod line;
+#[cfg(test)]
 pub(crate) mod modelled;
 #[cfg(test)]
 pub(crate) mod program;
 #[cfg(test)]
 pub(crate) mod terminal;
+#[cfg(test)]
+pub(crate) mod unread;

@@ -65,6 +65,11 @@ impl Operator {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// What it printed on standard output, however it ended.
+    pub(crate) fn ok_or_not(&self, line: &[&str]) -> String {
+        String::from_utf8(self.run(line).stdout).unwrap()
+    }
+
     pub(crate) fn json(&self, line: &[&str]) -> Value {
         let output = self.run(line);
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{line:?}: {error}: {}", text(&output)))

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rolldeck::engine::Role;
 use rolldeck::engine::command::{Command, Step};
 use rolldeck::engine::quantity::IntOrPercent;
+use rolldeck::engine::rate::RateLimit;
 use rolldeck::engine::snapshot::{Phase, Snapshot};
 use rolldeck::engine::time::Timestamp;
 use rolldeck::sim::attack::author::Deletion;
@@ -40,10 +41,17 @@ pub(crate) struct Stage {
     /// The most nodes without service at one instant since the beginning.
     pub(crate) worst_down: usize,
     known: u64,
+    /// The DaemonSet that it is about.
+    daemon_set: (&'static str, &'static str),
 }
 
 impl Stage {
     pub(crate) fn new(scenario: &Scenario, seed: u64) -> Self {
+        Self::of(scenario, AGENT, seed)
+    }
+
+    /// About another DaemonSet.
+    pub(crate) fn of(scenario: &Scenario, daemon_set: (&'static str, &'static str), seed: u64) -> Self {
         let world = World::new(scenario, seed);
         Self {
             ledger: ledger_of(&world, scenario),
@@ -54,13 +62,15 @@ impl Stage {
             deletions: Vec::new(),
             worst: Toll::default(),
             worst_down: 0,
+            daemon_set,
         }
     }
 
     /// Opens a console; returns its number.
     pub(crate) fn open(&mut self, who: &str) -> usize {
         let network = Network::new(Weather::FINE, self.consoles.len() as u64);
-        self.consoles.push(Console::open(&self.world, AGENT, who, Role::Driver, network));
+        let network = (network, RateLimit::default());
+        self.consoles.push(Console::open(&self.world, self.daemon_set, who, Role::Driver, network));
         self.consoles.len() - 1
     }
 
@@ -146,7 +156,7 @@ impl Stage {
 
     /// Every node's pod: its uid and its image.
     pub(crate) fn pods(&self) -> BTreeMap<String, (String, String)> {
-        let pods = self.world.pods_of(AGENT.0, AGENT.1).into_iter();
+        let pods = self.world.pods_of(self.daemon_set.0, self.daemon_set.1).into_iter();
         pods.map(|(node, pods)| {
             let newest = pods.last().unwrap();
             let image = newest.pod().unwrap().template.images()[0].to_string();
@@ -167,7 +177,7 @@ impl Stage {
 
     /// The update strategy as the DaemonSet has it.
     pub(crate) fn strategy(&self) -> String {
-        let daemon_set = self.world.store().get(Kind::DaemonSet, AGENT.0, AGENT.1).unwrap();
+        let daemon_set = self.world.store().get(Kind::DaemonSet, self.daemon_set.0, self.daemon_set.1).unwrap();
         daemon_set.daemon_set_fact().unwrap().strategy.raw.to_string()
     }
 

@@ -32,6 +32,9 @@ pub(crate) struct TuningFlags {
     /// A new pod is ready for this long before it counts as available
     #[arg(long, value_name = "DURATION", value_parser = Span::parse)]
     soak: Option<Span>,
+    /// A node that went down after its update and is not back after this long has failed
+    #[arg(long, value_name = "DURATION", value_parser = Span::parse)]
+    suspect_grace: Option<Span>,
     /// What reaching the failure threshold does
     #[arg(long, value_name = "WHAT", value_parser = one_of([("halt", OnFailure::Halt), ("rollback", OnFailure::RollBack)]))]
     on_failure: Option<OnFailure>,
@@ -54,6 +57,7 @@ impl TuningFlags {
             progress_deadline_secs: self.progress_deadline.map(|Span(secs)| secs),
             max_restarts: self.max_restarts,
             soak_secs: self.soak.map(|Span(secs)| secs),
+            suspect_grace_secs: self.suspect_grace.map(|Span(secs)| secs),
             on_failure: self.on_failure,
             on_flip: self.on_flip,
             finish: self.finish,

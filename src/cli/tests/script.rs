@@ -18,8 +18,8 @@ use crate::engine::ownership::{Application, Claim, Keeper, Returns, Tool};
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Budgets, Direction, Finish, Gates, OnFlip};
 use crate::engine::snapshot::{
-    Blame, BudgetView, Cause, CauseKind, Counts, DriverView, Hold, ImageChange, ImageState, NodeState, NodeView, Phase,
-    PlanView, Presence, RevisionView, Snapshot, WatchView,
+    Blame, BudgetView, Cause, CauseKind, Counts, DistanceView, DriverView, Hold, ImageChange, ImageState, NodeState,
+    NodeView, Phase, PlanView, Presence, RevisionView, Snapshot, StepAhead, WatchView,
 };
 use crate::engine::time::Timestamp;
 use crate::engine::{Role, Str};
@@ -169,7 +169,7 @@ fn title(command: &Command) -> &'static str {
         Command::Release(_) => "Release",
         Command::Tune(_) | Command::Tuned { .. } => "Tune",
         Command::Drive(_) => "Drive",
-        Command::StandDown => "Stand down",
+        Command::StandDown | Command::StopDriving { .. } => "Stand down",
     }
 }
 
@@ -231,6 +231,7 @@ pub(super) fn node(name: &str, state: NodeState) -> NodeView {
         name: name.into(),
         state,
         hold: (state == NodeState::Outdated).then_some(Hold::Budget { used: 2, limit: 2 }),
+        pod_wait: None,
         cause: None,
         blame: None,
         since: Some(at(540)),
@@ -241,7 +242,11 @@ pub(super) fn node(name: &str, state: NodeState) -> NodeView {
         pod: Some(format!("agent-{name}").into()),
         pod_created_at: Some(at(300)),
         restarts: 0,
+        restarted: None,
+        suspect: None,
         eligible: true,
+        ineligible: None,
+        serves: true,
         selected: true,
         labels: Default::default(),
         rank: None,
@@ -269,6 +274,7 @@ pub(super) fn rollout() -> Snapshot {
         name: "agent".into(),
         daemonset: Presence::Present,
         strategy: StrategyKind::OnDelete,
+        surge: None,
         adopted: true,
         original_strategy: Some("RollingUpdate 10%".into()),
         keepers: [].into(),
@@ -278,6 +284,7 @@ pub(super) fn rollout() -> Snapshot {
         rights: Vec::new(),
         phase: Phase::Running,
         direction: Direction::Forward,
+        asked: None,
         started_at: Some(at(0)),
         from: Some(revisions[1].clone()),
         to: Some(revisions[0].clone()),
@@ -306,15 +313,27 @@ pub(super) fn rollout() -> Snapshot {
             allowed: 60,
             selector: None,
             selected: 120,
+            next: Some(Ok(StepAhead {
+                step: IntOrPercent::Percent(100),
+                allowed: 120,
+                frees: Some(60),
+                cut_by_selector: false,
+            })),
         },
         budgets: Budgets::default(),
         gates: Gates::default(),
         on_flip: OnFlip::Report,
         finish: Finish::Release,
+        comparisons: Vec::new(),
+        blocked: None,
         halt: None,
         alarms: Vec::new(),
         timeline: Arc::default(),
+        unsent: Vec::new(),
+        driver_stopped: None,
         unaudited: Vec::new(),
+        waits: None,
+        distance: DistanceView::default(),
         skew_millis: Some(0),
         node_clocks: NodeClocks::default(),
         nodes: [

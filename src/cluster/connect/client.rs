@@ -3,13 +3,25 @@
 //! A watch may be silent for a long time, and a VPN that went away closes nothing: without keep-alive a view would be
 //! called live for as long as the kernel keeps hoping.
 
-use std::time::Duration;
+use std::path::PathBuf;
+use std::sync::{Arc, RwLock};
+use std::time::{Duration, SystemTime};
 
+use futures::TryFutureExt;
+use http::{Request, Uri};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::legacy::connect::{Connection, HttpConnector};
+use hyper_util::client::proxy::matcher::Intercept;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, ClientBuilder, ConfigExt};
-use tower::{BoxError, ServiceExt};
+use rustls::pki_types::ServerName;
+use tower::{BoxError, Service};
+
+use super::credentials::{Certificate, Credential, Issued};
+use super::proxy::Proxy;
+use crate::cluster::http::{Failure, Tracked, tracked};
 
 /// After so long without a word the other end is asked whether it is there,
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(8);
@@ -17,15 +29,138 @@ const KEEPALIVE_AFTER: Duration = Duration::from_secs(8);
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(3);
 /// and so many times.
 const KEEPALIVE_TRIES: u32 = 3;
+/// A connection for calls is kept for so long although nothing is asked.
+const KEPT_OPEN: Duration = Duration::from_secs(600);
+/// Files with a client certificate are looked at again after so long.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
-/// A client for `config`.
-///
-/// # Errors
-/// When credentials cannot be had, or TLS cannot be set up.
-pub(super) fn client(config: kube::Config) -> Result<kube::Client, kube::Error> {
-    if config.proxy_url.is_some() {
-        return kube::Client::try_from(config);
+/// How requests reach the API server: the connections, and the credentials that go with each request. Cheap to clone.
+#[derive(Clone)]
+pub(in crate::cluster) struct Transport(Arc<Shared>);
+
+struct Shared {
+    /// Without what is obtained anew for requests.
+    config: kube::Config,
+    proxy: Option<Proxy>,
+    credential: Credential,
+    current: RwLock<Current>,
+}
+
+/// The connections in use, and what they were made with.
+struct Current {
+    client: kube::Client,
+    certificate: Option<Arc<Certificate>>,
+    files: Vec<Option<SystemTime>>,
+    looked_at: std::time::Instant,
+}
+
+impl Transport {
+    /// Connections for `config`, through `proxy`, with `credential` on each request.
+    ///
+    /// # Errors
+    /// When TLS cannot be set up, or what the kubeconfig names cannot be read.
+    pub(super) fn new(
+        config: kube::Config,
+        proxy: Option<Proxy>,
+        credential: Credential,
+        first: &Issued,
+    ) -> Result<Self, kube::Error> {
+        let certificate = first.certificate.clone();
+        let client = client(config.clone(), certificate.as_deref(), proxy.as_ref())?;
+        let current = Current { client, certificate, files: changed_at(&config), looked_at: std::time::Instant::now() };
+        Ok(Self(Arc::new(Shared { config, proxy, credential, current: RwLock::new(current) })))
     }
+
+    /// Connections for `config` without a proxy and with the credentials that it names and that never change.
+    ///
+    /// # Errors
+    /// As [`Transport::new`].
+    #[cfg(test)]
+    pub(in crate::cluster) fn plain(config: kube::Config) -> Result<Self, kube::Error> {
+        Self::new(config, None, Credential::Fixed(None), &Issued::nothing())
+    }
+
+    /// What a request is sent with, and over which connections. Waits `patience` at most for credentials.
+    ///
+    /// # Errors
+    /// [`Failure::Credentials`]: there are none now; nothing was sent.
+    pub(in crate::cluster) async fn ready(&self, patience: Duration) -> Result<(kube::Client, Issued), Failure> {
+        let issued = self.0.credential.issued(patience).await?;
+        Ok((self.client_for(&issued)?, issued))
+    }
+
+    /// The same after `refused` was answered with 401; `None` where there is nothing else to try.
+    pub(in crate::cluster) async fn anew(
+        &self,
+        refused: &Issued,
+        patience: Duration,
+    ) -> Option<(kube::Client, Issued)> {
+        let issued = self.0.credential.anew(refused, patience).await?;
+        Some((self.client_for(&issued).ok()?, issued))
+    }
+
+    fn client_for(&self, issued: &Issued) -> Result<kube::Client, Failure> {
+        let Shared { config, proxy, current, .. } = &*self.0;
+        {
+            let current = current.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let recent = current.looked_at.elapsed() < LOOK_AGAIN;
+            if current.certificate == issued.certificate && (recent || current.files == changed_at(config)) {
+                return Ok(current.client.clone());
+            }
+        }
+        let files = changed_at(config);
+        let made = client(config.clone(), issued.certificate.as_deref(), proxy.as_ref());
+        let made = made.map_err(|error| Failure::Credentials(super::super::http::root_cause(&error)))?;
+        let mut current = current.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *current = Current {
+            client: made.clone(),
+            certificate: issued.certificate.clone(),
+            files,
+            looked_at: std::time::Instant::now(),
+        };
+        Ok(made)
+    }
+}
+
+/// When the files with the client certificate and its key were changed last.
+fn changed_at(config: &kube::Config) -> Vec<Option<SystemTime>> {
+    let auth = &config.auth_info;
+    let paths = [&auth.client_certificate, &auth.client_key].into_iter().flatten().map(PathBuf::from);
+    paths.map(|path| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()).collect()
+}
+
+/// A client for `config`, which adds no credentials by itself, except for those of a legacy `auth-provider`.
+fn client(
+    mut config: kube::Config,
+    certificate: Option<&Certificate>,
+    proxy: Option<&Proxy>,
+) -> Result<kube::Client, kube::Error> {
+    if let Some(Certificate { certificate, key }) = certificate {
+        use base64::Engine as _;
+        let encoded = |pem: &str| base64::engine::general_purpose::STANDARD.encode(pem);
+        config.auth_info.client_certificate_data = Some(encoded(certificate));
+        config.auth_info.client_key_data = Some(encoded(key).into());
+    }
+    match proxy {
+        None => finish(&config, tcp(&config)),
+        Some(Proxy::Http(intercept)) => finish(&config, tunnel(intercept, tcp(&config))),
+        Some(Proxy::Https(intercept)) => {
+            // The proxy's certificate is checked against the roots of this machine, not against the cluster's.
+            let roots = kube::Config::new(intercept.uri().clone());
+            finish(&config, tunnel(intercept, roots.rustls_https_connector_with_connector(tcp(&config))?))
+        }
+        Some(Proxy::Socks(intercept)) => {
+            let socks = SocksV5::new(intercept.uri().clone(), tcp(&config));
+            let socks = match intercept.raw_auth() {
+                Some((user, password)) => socks.with_auth(user.to_owned(), password.to_owned()),
+                None => socks,
+            };
+            finish(&config, socks)
+        }
+    }
+}
+
+fn tcp(config: &kube::Config) -> HttpConnector {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -35,14 +170,84 @@ pub(super) fn client(config: kube::Config) -> Result<kube::Client, kube::Error> 
     tcp.set_keepalive_retries(Some(KEEPALIVE_TRIES));
     #[cfg(any(target_os = "android", target_os = "linux"))]
     tcp.set_tcp_user_timeout(Some(KEEPALIVE_AFTER + KEEPALIVE_EVERY * KEEPALIVE_TRIES));
-    let tls = config.rustls_https_connector_with_connector(tcp)?;
-    let http: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new()).build(tls);
-    let http = http.map_err(BoxError::from);
+    tcp
+}
+
+fn tunnel<C>(intercept: &Intercept, connector: C) -> Tunnel<C> {
+    let tunnel = Tunnel::new(intercept.uri().clone(), connector);
+    match intercept.basic_auth() {
+        Some(auth) => tunnel.with_auth(auth.clone()),
+        None => tunnel,
+    }
+}
+
+/// TLS, authentication and the server's address around what makes connections: streams and lists over connections of their
+/// own, everything else over one.
+fn finish<C>(config: &kube::Config, connector: C) -> Result<kube::Client, kube::Error>
+where
+    C: Service<Uri> + Clone + Send + Sync + 'static,
+    C::Response: Connection + hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
+    C::Future: Send + 'static,
+    C::Error: Into<BoxError>,
+{
+    let tls = config.rustls_client_config()?;
+    let name = config.tls_server_name.as_deref();
+    let streams: legacy::Client<_, Tracked> = legacy::Client::builder(TokioExecutor::new()).build(with_tls(
+        tls.clone(),
+        connector.clone(),
+        name,
+        Version::Http1,
+    )?);
+    let calls: legacy::Client<_, Tracked> = legacy::Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(KEPT_OPEN)
+        // One that is dead without a word would swallow write after write.
+        .http2_keep_alive_interval(KEEPALIVE_EVERY)
+        .http2_keep_alive_timeout(KEEPALIVE_EVERY * 2)
+        .build(with_tls(tls, connector, name, Version::Http2)?);
+    let http = tower::service_fn(move |request: Request<Body>| {
+        let client = if is_stream(request.uri()) { &streams } else { &calls };
+        client.request(tracked(request)).map_err(BoxError::from)
+    });
     let builder = ClientBuilder::new(http, config.default_namespace.clone()).with_layer(&config.extra_headers_layer()?);
     Ok(match config.auth_layer()? {
         Some(auth) => builder.with_layer(&auth).with_layer(&config.base_uri_layer()).build(),
         None => builder.with_layer(&config.base_uri_layer()).build(),
     })
+}
+
+/// What a connection may speak.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Version {
+    /// One request at a time: a list of thousands holds up nothing else.
+    Http1,
+    /// Any number at once, where the server knows it; else one at a time.
+    Http2,
+}
+
+fn with_tls<C>(
+    tls: rustls::ClientConfig,
+    connector: C,
+    name: Option<&str>,
+    version: Version,
+) -> Result<HttpsConnector<C>, kube::Error> {
+    let mut builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
+    if let Some(name) = name {
+        let name = ServerName::try_from(name.to_owned()).map_err(|error| kube::Error::Service(error.into()))?;
+        builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
+    }
+    let builder = builder.enable_http1();
+    Ok(match version {
+        Version::Http1 => builder.wrap_connector(connector),
+        Version::Http2 => builder.enable_http2().wrap_connector(connector),
+    })
+}
+
+/// Whether the answer is a stream that stays open, or a list that may be long.
+fn is_stream(uri: &http::Uri) -> bool {
+    let query = uri.query().unwrap_or_default();
+    query.split('&').any(|part| part == "watch=true" || part.starts_with("limit=") || part == "resourceVersion=0")
 }
 
 #[cfg(test)]
@@ -106,7 +311,7 @@ mod tests {
         let mut config = kube::Config::new(format!("http://{}", listener.local_addr().unwrap()).parse().unwrap());
         config.default_retry = false;
         config.connect_timeout = Some(Duration::from_secs(10));
-        let http = Http::new(client(config).unwrap(), Clock::start());
+        let http = Http::new(Transport::plain(config).unwrap(), Clock::start());
         let (out, mut told) = mpsc::channel(8);
         let source = Source { path: "/x".into(), labels: None, fields: None };
         let watching = tokio::spawn(watch(http, source, Healths, out));

@@ -31,6 +31,9 @@ pub(crate) enum Failure {
     /// The credentials could not be had: nothing was sent.
     #[error("credentials: {0}")]
     Credentials(String),
+    /// It could not be sent before it was too late: nothing was sent.
+    #[error("not sent, it is too late")]
+    TooLate,
     /// No answer came in time.
     #[error("no answer within {} s", .0.as_secs())]
     Timeout(Duration),
@@ -95,6 +98,7 @@ impl Failure {
                 (400..500, _) => EffectErrorKind::Invalid,
                 _ => EffectErrorKind::Unknown,
             },
+            Self::TooLate => EffectErrorKind::TooLate,
             Self::Connect(_) | Self::Tls(_) | Self::Credentials(_) => EffectErrorKind::NotSent,
             Self::Timeout(_) | Self::Broken(_) | Self::Malformed(_) => EffectErrorKind::Unknown,
         }

@@ -145,6 +145,8 @@ pub(crate) struct FleetMeta<'a> {
     #[serde(borrow)]
     namespace: Option<Text<'a>>,
     #[serde(borrow)]
+    uid: Option<Text<'a>>,
+    #[serde(borrow)]
     pub(crate) resource_version: Option<Text<'a>>,
     generation: i64,
     #[serde(borrow)]
@@ -199,6 +201,8 @@ pub struct LeanDaemonSet {
     pub namespace: Str,
     /// Its name.
     pub name: Str,
+    /// Its uid: of another DaemonSet a record says nothing about this one.
+    pub uid: Str,
     /// The type of its update strategy.
     pub strategy: StrategyKind,
     /// `rollingUpdate.maxUnavailable`.
@@ -222,6 +226,7 @@ impl FleetWire<'_> {
         LeanDaemonSet {
             namespace: text(&self.metadata.namespace).into(),
             name: text(&self.metadata.name).into(),
+            uid: text(&self.metadata.uid).into(),
             strategy: kind(strategy.map(|strategy| text(&strategy.kind)).unwrap_or_default()),
             max_unavailable: rolling.and_then(|rolling| rolling.max_unavailable),
             max_surge: rolling.and_then(|rolling| rolling.max_surge),

@@ -65,10 +65,26 @@ pub(crate) fn lease_object(mut object: Value, write: &LeaseWrite) -> Result<Valu
     Ok(object)
 }
 
+/// Has the Lease belong to the DaemonSet with this uid, so that it goes with it, and to none that had its name before.
+/// Other owners stay.
+///
+/// Without `controller` and `blockOwnerDeletion`: those need rights on the owner's finalizers.
+pub(crate) fn set_owner(object: &mut Value, (api_version, kind): (&str, &str), name: &str, uid: &str) {
+    let mut owners = match object["metadata"]["ownerReferences"].take() {
+        Value::Array(owners) => owners,
+        _ => Vec::new(),
+    };
+    let of_that_name = |owner: &Value| owner["kind"] == kind && owner["name"] == name;
+    owners.retain(|owner| owner["uid"] == uid || !of_that_name(owner));
+    if owners.iter().all(|owner| owner["uid"] != uid) {
+        owners.push(json!({"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}));
+    }
+    object["metadata"]["ownerReferences"] = owners.into();
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::record::Intent;
 
     fn write() -> LeaseWrite {
         LeaseWrite {
@@ -77,12 +93,7 @@ mod tests {
             acquired_at: Timestamp::parse("2026-11-21T14:00:00Z").ok(),
             renewed_at: Timestamp::parse("2026-11-21T14:00:03.5Z").ok(),
             transitions: 2,
-            record: Some(Record {
-                version: 1,
-                intent: Intent::default(),
-                progress: Default::default(),
-                marks: Vec::new(),
-            }),
+            record: Some(Record { version: 1, ..Record::default() }),
         }
     }
 
@@ -120,6 +131,26 @@ mod tests {
         assert_eq!((&after["spec"]["holderIdentity"], &after["spec"]["leaseDurationSeconds"]), (&json!(""), &json!(1)));
         assert_eq!(after["spec"].get("acquireTime"), None);
         assert_eq!(lease_fact(&after).holder, None);
+    }
+
+    #[test]
+    fn it_belongs_to_the_daemonset_that_is_there() {
+        let set = |object: &mut Value, uid: &str| set_owner(object, ("apps/v1", "DaemonSet"), "agent", uid);
+        let uids = |object: &Value| {
+            let owners = object["metadata"]["ownerReferences"].as_array().unwrap();
+            owners.iter().map(|owner| owner["uid"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let mut object =
+            json!({"metadata": {"ownerReferences": [{"kind": "ConfigMap", "name": "agent", "uid": "other"}]}});
+        set(&mut object, "first");
+        set(&mut object, "first");
+        assert_eq!(uids(&object), ["other", "first"]);
+        set(&mut object, "second");
+        assert_eq!(uids(&object), ["other", "second"]);
+        let mut orphaned = json!({"metadata": {}});
+        set(&mut orphaned, "second");
+        assert_eq!(uids(&orphaned), ["second"]);
+        assert_eq!(orphaned["metadata"]["ownerReferences"][0]["apiVersion"], "apps/v1");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A pod, as far as rollouts care.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 
 use super::{Interner, Text, instant, own, text};
@@ -34,6 +36,8 @@ pub(crate) struct PodMeta<'a> {
     deletion_timestamp: Option<Text<'a>>,
     deletion_grace_period_seconds: Option<u32>,
     #[serde(borrow)]
+    finalizers: Option<Vec<Text<'a>>>,
+    #[serde(borrow)]
     labels: Option<PodLabels<'a>>,
     #[serde(borrow)]
     owner_references: Option<Vec<Owner<'a>>>,
@@ -44,6 +48,8 @@ pub(crate) struct PodMeta<'a> {
 struct PodLabels<'a> {
     #[serde(borrow, rename = "controller-revision-hash")]
     revision: Option<Text<'a>>,
+    #[serde(borrow, rename = "pod-template-generation")]
+    template_generation: Option<Text<'a>>,
 }
 
 #[derive(Deserialize, Default, Debug)]
@@ -204,11 +210,20 @@ impl PodWire<'_> {
             name: text(&meta.name).into(),
             resource_version: text(&meta.resource_version).into(),
             node: self.spec.as_ref().and_then(Spec::node).map(|node| interner.intern(node)),
+            bound: self.spec.as_ref().is_some_and(|spec| !text(&spec.node_name).is_empty()),
             owner,
             revision: meta.labels.as_ref().and_then(|labels| interner.option(&labels.revision)),
+            template_generation: meta
+                .labels
+                .as_ref()
+                .and_then(|labels| labels.template_generation.as_ref()?.parse().ok()),
             created_at: instant(&meta.creation_timestamp).unwrap_or_default(),
             deletion_at: instant(&meta.deletion_timestamp),
             deletion_grace_secs: meta.deletion_grace_period_seconds,
+            finalizers: match (&meta.deletion_timestamp, &meta.finalizers) {
+                (Some(_), Some(finalizers)) => finalizers.iter().map(|finalizer| interner.intern(finalizer)).collect(),
+                _ => Arc::default(),
+            },
             phase: status.phase(),
             ready: ready.is_some_and(|ready| text(&ready.status) == "True"),
             ready_since: ready.and_then(|ready| instant(&ready.last_transition_time)),
@@ -268,6 +283,7 @@ impl ContainerStatus<'_> {
             image_present: !text(&self.image_id).is_empty(),
             state: self.state.as_ref().map_or_else(waiting, |state| state.fact(interner)),
             last_end: last.and_then(|last| interner.option(&last.reason)),
+            last_exit: last.map(|last| last.exit_code),
             restarts: self.restart_count.unwrap_or(0),
             ready: self.ready.unwrap_or(false),
         }
@@ -355,6 +371,16 @@ mod tests {
         assert_eq!((&**reason, message.as_deref()), ("ImagePullBackOff", Some("Back-off pulling image \"agent:v9\"")));
         assert!(!pod.containers[0].image_present);
         assert_eq!((pod.deletion_grace_secs, pod.deletion_at.is_some()), (Some(30), true));
+    }
+
+    #[test]
+    fn what_keeps_a_pod_is_of_note_once_it_is_to_go() {
+        let held = r#""finalizers":["example.com/hold"]"#;
+        let going = format!(r#"{{"metadata":{{"name":"p",{held},"deletionTimestamp":"2026-11-21T10:00:30Z"}}}}"#);
+        assert_eq!(read(&going).finalizers.to_vec(), [crate::engine::Str::from("example.com/hold")]);
+        assert!(read(&format!(r#"{{"metadata":{{"name":"p",{held}}}}}"#)).finalizers.is_empty());
+        assert!(read(r#"{"metadata":{"name":"p"},"spec":{"nodeName":"n1"}}"#).bound);
+        assert!(!read(include_str!("fixtures/pod-pending.json")).bound);
     }
 
     #[test]

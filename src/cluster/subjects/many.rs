@@ -34,7 +34,8 @@ impl Subject for Pods {
     }
 
     fn deleted(&mut self, wire: PodWire<'_>) -> Option<Event> {
-        Some(Event::PodGone(text(&wire.metadata.uid).into()))
+        let version = Self::version(&wire).parse().ok();
+        Some(Event::PodGone(text(&wire.metadata.uid).into(), version))
     }
 
     fn listing(&mut self) -> Option<Event> {
@@ -49,8 +50,8 @@ impl Subject for Pods {
         Some(Event::Watch(Watched::Pods, health))
     }
 
-    fn heard(&mut self) -> Option<Event> {
-        Some(Event::Heard(Watched::Pods))
+    fn heard(&mut self, version: Option<u64>) -> Option<Event> {
+        Some(Event::Heard(Watched::Pods, version))
     }
 }
 
@@ -152,8 +153,8 @@ impl Subject for Nodes {
         Some(Event::Watch(Watched::Nodes, health))
     }
 
-    fn heard(&mut self) -> Option<Event> {
-        Some(Event::Heard(Watched::Nodes))
+    fn heard(&mut self, version: Option<u64>) -> Option<Event> {
+        Some(Event::Heard(Watched::Nodes, version))
     }
 }
 
@@ -222,8 +223,8 @@ impl Subject for ClusterEvents {
         self.told(Event::Watch(Watched::Events, health))
     }
 
-    fn heard(&mut self) -> Option<Event> {
-        self.told(Event::Heard(Watched::Events))
+    fn heard(&mut self, version: Option<u64>) -> Option<Event> {
+        self.told(Event::Heard(Watched::Events, version))
     }
 }
 

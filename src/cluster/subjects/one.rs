@@ -70,8 +70,8 @@ impl Subject for TheDaemonSet {
         Some(Event::Watch(Watched::DaemonSet, health))
     }
 
-    fn heard(&mut self) -> Option<Event> {
-        Some(Event::Heard(Watched::DaemonSet))
+    fn heard(&mut self, version: Option<u64>) -> Option<Event> {
+        Some(Event::Heard(Watched::DaemonSet, version))
     }
 }
 
@@ -116,8 +116,8 @@ impl Subject for Revisions {
         Some(Event::Watch(Watched::Revisions, health))
     }
 
-    fn heard(&mut self) -> Option<Event> {
-        Some(Event::Heard(Watched::Revisions))
+    fn heard(&mut self, version: Option<u64>) -> Option<Event> {
+        Some(Event::Heard(Watched::Revisions, version))
     }
 }
 
@@ -169,7 +169,7 @@ impl Subject for Leases {
         Some(Event::Watch(Watched::Lease, health))
     }
 
-    fn heard(&mut self) -> Option<Event> {
-        Some(Event::Heard(Watched::Lease))
+    fn heard(&mut self, version: Option<u64>) -> Option<Event> {
+        Some(Event::Heard(Watched::Lease, version))
     }
 }

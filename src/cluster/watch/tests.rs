@@ -213,7 +213,8 @@ impl Subject for Ears {
         None
     }
 
-    fn heard(&mut self) -> Option<&'static str> {
+    fn heard(&mut self, version: Option<u64>) -> Option<&'static str> {
+        assert!(version.is_some(), "a sign of life says how far the watch has come");
         Some("heard")
     }
 }

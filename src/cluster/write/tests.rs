@@ -3,7 +3,7 @@ use serde_json::Value;
 use super::super::native::Native;
 use super::super::scripted::{Says, Scripted};
 use super::*;
-use crate::engine::record::{Intent, Progress, Record};
+use crate::engine::record::Record;
 
 async fn writer(script: Vec<Says>) -> (Writer, Scripted) {
     let server = Scripted::new(script).await;
@@ -42,12 +42,7 @@ fn lease_write() -> LeaseWrite {
         acquired_at: None,
         renewed_at: None,
         transitions: 0,
-        record: Some(Record {
-            version: 1,
-            intent: Intent::default(),
-            progress: Progress::default(),
-            marks: Vec::new(),
-        }),
+        record: Some(Record { version: 1, ..Record::default() }),
     }
 }
 
@@ -71,7 +66,7 @@ async fn a_delete_that_comes_too_late_is_not_sent() {
     let not_after = writer.http.clock().now() - Duration::from_millis(1);
     let effect = Effect::DeletePod { name: "agent-1".into(), uid: "u1".into(), node: "ipc-1".into(), not_after };
     let executed = writer.execute(&effect).await;
-    assert_eq!(kind(&executed), EffectErrorKind::NotSent);
+    assert_eq!(kind(&executed), EffectErrorKind::TooLate);
     assert!(server.asked().is_empty());
 }
 
@@ -110,7 +105,7 @@ async fn a_patch_whose_test_fails_is_a_conflict_and_brings_the_object_as_it_is()
     .await;
     let patch = |version: &str| Effect::PatchDaemonSet {
         resource_version: version.into(),
-        patch: DaemonSetPatch::Template(json!({"spec": {}})),
+        patch: DaemonSetPatch::Template { template: json!({"spec": {}}), change: None },
     };
     let outdated = writer.execute(&patch("7")).await;
     assert_eq!(kind(&outdated), EffectErrorKind::Conflict);

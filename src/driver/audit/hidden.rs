@@ -106,6 +106,7 @@ fn commands(hidden: &Hidden) -> Vec<Command> {
         Command::Undo { to: None },
         Command::Release(Early::Accept),
         Command::StandDown,
+        Command::StopDriving { why: "nobody took its output".into() },
     ]
 }
 
@@ -131,7 +132,8 @@ proptest! {
                 Notice::Settled { .. } => None,
             }));
         }
-        let secrets = Secrets::new([hidden.token.clone()]);
+        let token = hidden.token.clone();
+        let secrets = Secrets::new(move || vec![token.clone()]);
         let subject = Subject {
             origin: Arc::default(),
             secrets,

@@ -27,35 +27,38 @@ const TELLING: [&str; 10] =
 /// What the API server says before it quotes what it was sent.
 const QUOTED: [&str; 4] = ["invalid value", "unsupported value", "duplicate value", "too long"];
 
-/// Secrets that are known by value.
-#[derive(Clone, Default)]
-pub(crate) struct Secrets(Arc<[String]>);
+/// Secrets that are known by value. Their source is asked each time: credentials are renewed while a session lasts.
+#[derive(Clone)]
+pub(crate) struct Secrets(Arc<dyn Fn() -> Vec<String> + Send + Sync>);
+
+impl Default for Secrets {
+    fn default() -> Self {
+        Self::new(Vec::new)
+    }
+}
 
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Secrets({})", self.0.len())
+        write!(f, "Secrets({})", self.0().len())
     }
 }
 
 impl Secrets {
-    pub(crate) fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        let mut secrets: Vec<String> = secrets
-            .into_iter()
-            .map(|secret| secret.trim().to_owned())
-            .filter(|known| known.len() >= SHORTEST)
-            .collect();
-        // One may be part of another.
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        Self(secrets.into())
+    /// The secrets that `source` knows at the moment at which a text is scrubbed.
+    pub(crate) fn new(source: impl Fn() -> Vec<String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(source))
     }
 
     /// `text` as it may be kept.
     pub(crate) fn scrub<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let known = self.0.iter().any(|secret| text.contains(secret.as_str()));
-        if !known {
+        let mut known = self.0();
+        known.retain(|secret| secret.trim().len() >= SHORTEST && text.contains(secret.trim()));
+        if known.is_empty() {
             return scrub(text);
         }
-        let without = self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), GONE));
+        // One may be part of another.
+        known.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        let without = known.iter().fold(text.to_owned(), |text, secret| text.replace(secret.trim(), GONE));
         Cow::Owned(scrub(&without).into_owned())
     }
 }
@@ -281,9 +284,9 @@ mod tests {
 
     #[test]
     fn a_known_secret_goes_wherever_it_stands() {
-        let secrets = Secrets::new(["opaque-token-1".to_owned(), "opaque".to_owned(), "abc".to_owned()]);
+        let secrets = Secrets::new(|| vec!["opaque-token-1".to_owned(), "opaque".to_owned(), "abc".to_owned()]);
         assert_eq!(secrets.scrub("x opaque-token-1y abc opaque"), "x ***y abc ***");
-        assert_eq!(format!("{secrets:?}"), "Secrets(2)");
+        assert_eq!(format!("{secrets:?}"), "Secrets(3)");
     }
 
     proptest! {

@@ -17,7 +17,7 @@ fn subject() -> Subject {
     };
     Subject {
         origin: origin.into(),
-        secrets: Secrets::new(["opaque-token".to_owned()]),
+        secrets: Secrets::new(|| vec!["opaque-token".to_owned()]),
         namespace: "edge".into(),
         name: "agent".into(),
         identity: "joe@bastion-3/1f00c3a9".into(),

@@ -1,10 +1,11 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::engine::command::{Refusal, Step};
+use crate::engine::command::Refusal;
 use crate::engine::effect::{DaemonSetPatch, Done};
 use crate::engine::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::facts::{DaemonSetFact, LeaseFact, NodeFact, RevisionFact, StrategyKind, UpdateStrategy};
+use crate::engine::rate::RateLimit;
 use crate::engine::snapshot::Presence;
 use crate::engine::template::Template;
 use crate::engine::{Role, Timing};
@@ -56,6 +57,7 @@ fn run(say: fn(&Effect) -> Executed) -> Run {
         identity: "ada@host/1".into(),
         role: Role::Driver,
         timing: Timing::default(),
+        rate: RateLimit::default(),
     };
     let (events, seen) = mpsc::channel(EVENTS);
     let hands = Scripted::new(say);
@@ -207,7 +209,7 @@ async fn when_the_last_front_end_leaves_the_lease_is_given_back() {
     run.rollout.command(Command::Adopt).await.unwrap();
     let second_hold = run.rollout.clone();
     drop(run.rollout);
-    assert!(second_hold.command(Command::Step(Step::Next)).await.is_ok(), "one is enough");
+    assert!(second_hold.command(Command::Pause { why: None }).await.is_ok(), "one is enough");
     tokio::time::timeout(Duration::from_secs(5), second_hold.close()).await.expect("it ends");
     let asked = run.hands.asked();
     assert!(matches!(asked.last(), Some(Effect::WriteLease { lease, .. }) if lease.holder.is_none()), "{asked:?}");

@@ -110,7 +110,7 @@ fn a_late_answer_is_not_taken_for_that_of_the_next_change() {
     let mut late = None;
     for _ in 0..6 {
         for (id, effect) in console.engine.decide(lab.now) {
-            let is_template = matches!(&effect, Effect::PatchDaemonSet { patch: DaemonSetPatch::Template(_), .. });
+            let is_template = matches!(&effect, Effect::PatchDaemonSet { patch: DaemonSetPatch::Template { .. }, .. });
             let outcome = lab.apply(effect);
             if is_template {
                 late = Some((id, outcome));

@@ -98,6 +98,7 @@ fn a_node_that_goes_down_after_its_update_is_suspect_whatever_the_target_is() {
         snapshot.nodes.iter().find(|node| &*node.name == name).and_then(|node| node.blame)
     };
     assert_eq!(blame(&mut console, &lab, &updated), Some(Blame::Suspect));
+    console.run_for(&mut lab, 301);
     assert!(console.snapshot(&lab).halt.is_some());
     // One that had that revision all along is not.
     let untouched = lab.nodes.keys().find(|name| !lab.deleted.contains(*name)).unwrap().clone();

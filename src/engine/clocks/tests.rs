@@ -3,6 +3,7 @@
 use super::*;
 use crate::engine::event::{Event, WatchHealth, Watched};
 use crate::engine::lab::Lab;
+use crate::engine::rate::RateLimit;
 use crate::engine::snapshot::{NodeState, Why};
 use crate::engine::{Config, Engine, Role, Timing};
 
@@ -45,6 +46,7 @@ impl Wrong {
             identity: "ops@bastion/1".into(),
             role: Role::Driver,
             timing: Timing::default(),
+            rate: RateLimit::default(),
         });
         let mut node = self.lab.nodes["n1"].clone();
         node.clock_skew_millis = self.measured;
@@ -178,7 +180,7 @@ fn a_clock_that_is_ahead_holds_up_the_controller_and_the_node_says_so() {
     assert_eq!(why(&mut wrong.open(), &wrong).0, "clock 5m ahead");
     // Behind, it is counted too early: by the controller, not by us.
     let wrong = Wrong::new(0, -300_000, Some(-300_000));
-    assert_eq!(why(&mut wrong.open(), &wrong).0, "clock 5m behind");
+    assert_eq!(why(&mut wrong.open(), &wrong).0, "ready for 0s of 1m; clock 5m behind");
 }
 
 #[test]

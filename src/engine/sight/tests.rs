@@ -18,7 +18,7 @@ fn driving(lab: &mut Lab) -> Console {
 
 fn beat(console: &mut Console, lab: &Lab, watches: &[Watched]) {
     for watched in watches {
-        console.engine.observe(Event::Heard(*watched), lab.now);
+        console.engine.observe(Event::Heard(*watched, None), lab.now);
     }
 }
 
@@ -35,6 +35,83 @@ fn lagging(console: &mut Console, lab: &Lab, watched: Watched) -> Option<String>
 
 fn step(console: &mut Console, lab: &mut Lab) -> Result<String, String> {
     console.ask(lab, Command::Step(Step::Updated(IntOrPercent::Int(20))))
+}
+
+/// One minute: every watch sends a bookmark with the version that it has come to.
+fn minute(console: &mut Console, lab: &mut Lab, version: impl Fn(Watched) -> Option<u64>) {
+    lab.wait(60);
+    for watched in Watched::ALL {
+        console.engine.observe(Event::Heard(watched, version(watched)), lab.now);
+    }
+    console.run(lab);
+}
+
+/// Every watch has been listed, at these versions.
+fn listed(console: &mut Console, lab: &Lab, version: impl Fn(Watched) -> u64) {
+    for watched in Watched::ALL {
+        // The list itself names all there is, as is known already.
+        console.engine.view.sight.hear(&Event::Listed(watched, Some(version(watched))), lab.now);
+    }
+}
+
+#[test]
+fn a_watch_whose_bookmarks_do_not_advance_stands_still() {
+    for (watched, minutes) in [(Watched::Nodes, 11), (Watched::Pods, 22), (Watched::Revisions, 22)] {
+        let mut lab = Lab::rolling(4, 1);
+        let mut console = driving(&mut lab);
+        let stuck = 5_000;
+        listed(&mut console, &lab, |_| stuck);
+        for passed in 0..=minutes {
+            let others = stuck + 10 * passed;
+            minute(&mut console, &mut lab, |it| Some(if it == watched { stuck } else { others }));
+            assert_eq!(lagging(&mut console, &lab, watched), None, "{watched} after {passed} of {minutes} minutes");
+        }
+        minute(&mut console, &mut lab, |it| Some(if it == watched { stuck } else { stuck + 1_000 }));
+        assert_eq!(lagging(&mut console, &lab, watched).as_deref(), Some(STANDS_STILL), "{watched}");
+        let refused = step(&mut console, &mut lab).unwrap_err();
+        assert!(refused.contains("does not advance"), "{refused}");
+        // It is believed again once it has come on.
+        minute(&mut console, &mut lab, |_| Some(stuck + 1_010));
+        assert_eq!(lagging(&mut console, &lab, watched), None);
+        step(&mut console, &mut lab).unwrap();
+    }
+}
+
+/// What etcd and kubelets give: a quiet kind is told every ten minutes how far it has come, and then not at once.
+#[test]
+fn a_quiet_watch_that_is_told_how_far_it_has_come_now_and_then_is_believed() {
+    let mut lab = Lab::rolling(4, 1);
+    let mut console = driving(&mut lab);
+    listed(&mut console, &lab, |_| 5_000);
+    for passed in 0..120_u64 {
+        let quiet = |every: u64| 5_000 + 10 * (passed - passed % every);
+        minute(&mut console, &mut lab, |it| match it {
+            Watched::Revisions => Some(quiet(20)),
+            Watched::Nodes => Some(quiet(10)),
+            _ => Some(5_000 + 10 * passed),
+        });
+        assert_eq!(console.engine.blindness(), None, "after {passed} minutes");
+    }
+}
+
+/// Events, or one other kind, in an etcd of its own, whose counter is far ahead, or far behind.
+#[test]
+fn a_kind_with_a_counter_of_its_own_proves_nothing() {
+    for (foreign, counter) in [(Watched::Lease, 900_000), (Watched::Lease, 3), (Watched::Nodes, 900_000)] {
+        let mut lab = Lab::rolling(4, 1);
+        let mut console = driving(&mut lab);
+        let version = |it: Watched, passed: u64| match it {
+            Watched::Events => 5_000_000 + passed,
+            // It may come near in time, and pass by.
+            it if it == foreign => counter + 1_000 * passed,
+            _ => 30_000 + passed,
+        };
+        listed(&mut console, &lab, |it| version(it, 0));
+        for passed in 0..60 {
+            minute(&mut console, &mut lab, |it| Some(version(it, passed)));
+            assert_eq!(console.engine.blindness(), None, "{foreign} at {counter}, after {passed} minutes");
+        }
+    }
 }
 
 #[test]

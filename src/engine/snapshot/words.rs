@@ -4,9 +4,10 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::{Alarm, Blame, Cause, CauseKind, Hold, ImageState, NodeState, NodeView, Phase};
+use super::{Alarm, Blame, Cause, CauseKind, Hold, ImageState, NodeState, NodeView, Phase, Short, Wait};
 use crate::engine::Str;
 use crate::engine::clocks::ClockOff;
+use crate::engine::distance::FARTHEST;
 use crate::engine::time::{Humane, Timestamp};
 
 macro_rules! words {
@@ -59,7 +60,12 @@ words! {
         Self::NotReady => "not ready",
         Self::Unschedulable => "unschedulable",
         Self::Rejected => "rejected by kubelet",
+        Self::AdmissionRefused => "admission refused",
+        Self::QuotaExceeded => "quota exceeded",
+        Self::CreationForbidden => "pod creation forbidden",
+        Self::PodInvalid => "pod invalid",
         Self::NotCreated => "pod not created",
+        Self::ControllerIdle => "controller idle",
         Self::StuckTerminating => "stuck terminating",
         Self::Deadline => "progress deadline",
         Self::NodeDown => "node not ready",
@@ -90,7 +96,9 @@ impl fmt::Display for Hold {
             Self::NoRollout => f.write_str("no rollout"),
             Self::Native => f.write_str("its controller decides"),
             Self::Preparing => f.write_str("preparing"),
+            Self::BeingDeleted => f.write_str("its DaemonSet is being deleted"),
             Self::NobodyDrives => f.write_str("nobody drives"),
+            Self::NotSent => f.write_str("not sent yet"),
             Self::Paused => f.write_str("paused"),
             Self::Halted => f.write_str("halted"),
             Self::Blind => f.write_str("view too stale"),
@@ -98,10 +106,19 @@ impl fmt::Display for Hold {
             Self::Selector => f.write_str("not in selector"),
             Self::NodeDown => f.write_str("node down"),
             Self::Cordoned => f.write_str("cordoned"),
+            Self::OtherPodGoes => f.write_str("waits until its other pod is gone"),
             Self::Budget { used, limit } => write!(f, "budget: {used} of {limit} down"),
+            Self::NoBudget => f.write_str("it surges: name a budget first"),
+            Self::SeveralPods => f.write_str("several pods: its controller keeps one first"),
             Self::PullLimit { used, limit } => write!(f, "pull limit: {used} of {limit}"),
             Self::Unproven { node } => write!(f, "trouble on {node}"),
+            Self::RecordFull => f.write_str("waits: the record holds no more names of nodes in progress"),
+            Self::SiteOutage(outage) => write!(f, "site outage: {outage}"),
             Self::NotProven => f.write_str("waits until the image is proven"),
+            Self::DeletionRefused { why } => write!(f, "deletion refused: {why}"),
+            Self::TooFar { round_trip } => write!(f, "too far: API answers in {}", Short(*round_trip)),
+            Self::Waits(wait @ (Wait::Answer { .. } | Wait::Seen { .. } | Wait::Lost { .. })) => wait.fmt(f),
+            Self::Waits(wait) => write!(f, "next; {wait}"),
             Self::Next => f.write_str("next"),
         }
     }
@@ -138,13 +155,51 @@ impl fmt::Display for Alarm {
                 if *waiting == 1 { "node waits" } else { "nodes wait" },
                 used + 1
             ),
+            Self::SiteOutage(outage) => {
+                write!(f, "site outage: {outage}, old pods and new; nothing is taken there until they are back")
+            }
             Self::TemplateChanged { by: who, .. } => {
                 write!(f, "the template was changed{} in the middle of the rollout", by(who))
             }
+            Self::TargetUncertain { revision } => write!(
+                f,
+                "revision {revision} is taken for that of the template, and does not compare equal: nothing ends before a \
+                 pod made from the template is seen to have it"
+            ),
+            Self::DeletionRefused { node, count, why, others } => {
+                let more = if *count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+                let rest = if *others { "the others go on" } else { "nothing else is left to update" };
+                write!(f, "deletion refused on {node}{more}, tried again by itself; {rest}: {why}")
+            }
+            Self::ControllerIdle { missing, unobserved, .. } => {
+                f.write_str("no controller has acted for 40 s: is kube-controller-manager running?")?;
+                match (missing, unobserved) {
+                    (0, _) => f.write_str(" the DaemonSet's spec is not observed"),
+                    (1, _) => f.write_str(" 1 node has no pod"),
+                    (nodes, _) => write!(f, " {nodes} nodes have no pod"),
+                }
+            }
+            Self::ReleaseWaits { pods, nodes } => {
+                write!(f, "every node is updated, the release waits: it would remove {pods} for good, on {nodes}")
+            }
             Self::Halted { why } => write!(f, "halted: {why}"),
             Self::Blind { why } => write!(f, "nothing is started: {why}"),
+            Self::TooFar { round_trip } => write!(
+                f,
+                "too far to drive from here: the API server answers in {}, and up to {} is near enough; run rolldeck \
+                 nearer to it, on a control-plane host over SSH for example. Nothing is started until then",
+                Short(*round_trip),
+                Short(FARTHEST)
+            ),
             Self::WriteFailing { why } => write!(f, "a write keeps failing: {why}"),
             Self::RecordUnreadable { why } => write!(f, "the rollout's record cannot be read: {why}"),
+            Self::ForeignRecord => f.write_str(
+                "the rollout that is recorded was of an earlier DaemonSet of this name: nothing is driven by it; a new \
+                 rollout replaces it, a release drops it",
+            ),
+            Self::BeingDeleted => {
+                f.write_str("the DaemonSet is being deleted: its controller makes no pod any more, so none is replaced")
+            }
         }
     }
 }
@@ -154,7 +209,7 @@ fn times(count: u32) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
-/// The line that tells a node's story: its cause, else its hold, else the time its state takes.
+/// The line that says why a node is where it is: what is wrong, what holds it, what it waits for.
 #[derive(Clone, Copy, Debug)]
 pub struct Why<'a> {
     /// The node.
@@ -174,20 +229,58 @@ impl fmt::Display for Why<'_> {
             (NodeState::NodeDown, Some(Blame::Suspect)) => {
                 f.write_str("NotReady")?;
                 since(f)?;
-                f.write_str(", after its update")
+                f.write_str(", after its update")?;
+                node.suspect.map_or(Ok(()), |suspect| write!(f, "; {}", suspect.words(*at)))
             }
             (NodeState::NodeDown, _) => {
                 f.write_str("NotReady")?;
                 since(f)?;
                 f.write_str(", not ours")
             }
+            (NodeState::Ineligible, _) => {
+                match &node.ineligible {
+                    Some(why) => write!(f, "{why}")?,
+                    None => f.write_str("its node is not there")?,
+                }
+                let serves = if node.serves { "serves" } else { "does not serve" };
+                let which = if node.at_target { "pod" } else { "old pod" };
+                write!(f, "; its {which} {serves}")
+            }
             _ => {
-                let said = match (&node.cause, &node.hold) {
-                    (Some(cause), Some(hold)) => write!(f, "{cause}; {hold}").map(|()| "; ")?,
-                    (Some(cause), None) => write!(f, "{cause}").map(|()| "; ")?,
-                    (None, Some(hold)) => write!(f, "{hold}").map(|()| "; ")?,
-                    (None, None) => "",
+                // A cause says why it waits; where it only says that, what it waits for says more.
+                let kind = node.cause.as_ref().map(|cause| cause.kind);
+                // Of a deletion that was sent more is known than that.
+                let wait = node.pod_wait.as_ref().filter(|_| !matches!(node.hold, Some(Hold::Waits(_))));
+                let unexplained = node.cause.as_ref().is_some_and(|cause| cause.message.is_none());
+                let says_more = |kind| match kind {
+                    None | Some(CauseKind::NotReady | CauseKind::StuckTerminating) => true,
+                    Some(CauseKind::NotCreated) => unexplained,
+                    Some(_) => false,
                 };
+                let wait = wait.filter(|_| says_more(kind));
+                let only_waits = matches!(kind, Some(CauseKind::NotReady | CauseKind::NotCreated));
+                let cause = node.cause.as_ref().filter(|_| wait.is_none() || !only_waits);
+                let mut said = "";
+                let mut say = |f: &mut fmt::Formatter<'_>, words: &dyn fmt::Display| {
+                    write!(f, "{}{words}", std::mem::replace(&mut said, "; "))
+                };
+                if let Some(restarted) = node.restarted {
+                    say(f, &format_args!("restarted {}×", restarted.times))?;
+                    node.pod_created_at.map_or(Ok(()), |made| write!(f, " in {}", Humane(at.since(made))))?;
+                    restarted.exit.map_or(Ok(()), |exit| write!(f, ", last exit {exit}"))?;
+                }
+                if let Some(suspect) = node.suspect {
+                    say(f, &format_args!("went down after its update; {}", suspect.words(*at)))?;
+                }
+                if let Some(cause) = cause {
+                    say(f, cause)?;
+                }
+                if let Some(hold) = &node.hold {
+                    say(f, hold)?;
+                }
+                if let Some(wait) = wait {
+                    say(f, &wait.as_of(*at))?;
+                }
                 let Some(millis) = node.notable_clock() else { return Ok(()) };
                 write!(f, "{said}clock {}", ClockOff(millis))?;
                 match node.uncounted_until {

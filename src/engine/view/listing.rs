@@ -3,6 +3,7 @@
 use super::View;
 use crate::engine::Str;
 use crate::engine::event::Watched;
+use crate::engine::time::Timestamp;
 
 impl View {
     pub(super) fn begin_listing(&mut self, watched: Watched) {
@@ -15,12 +16,12 @@ impl View {
     }
 
     /// Takes away what a list of that version did not name.
-    pub(super) fn end_listing(&mut self, watched: Watched, version: Option<u64>) {
+    pub(super) fn end_listing(&mut self, watched: Watched, version: Option<u64>, now: Timestamp) {
         match watched {
             Watched::Nodes if !is_behind(version, self.newest_node) => {
                 for ix in 0..self.nodes.len() {
                     if !self.nodes[ix].listed {
-                        self.forget_node(ix);
+                        self.forget_node(ix, now);
                     }
                 }
             }
@@ -33,7 +34,7 @@ impl View {
                 let listed = std::mem::take(&mut self.listed_revisions);
                 self.revisions.retain(|revision| listed.contains(&revision.name));
                 self.touched.all = true;
-                self.settle_current();
+                self.settle_current(now);
             }
             // Those of which there is one: see [`crate::engine::Engine::observe`].
             Watched::DaemonSet | Watched::Lease => {}

@@ -6,8 +6,9 @@ use std::time::Duration;
 use super::{NodeIx, PULL_NOTES, PodIx, TOMBSTONES, View, is_older};
 use crate::engine::Str;
 use crate::engine::diagnose::diagnose;
-use crate::engine::event::{WatchHealth, Watched};
+use crate::engine::event::Watched;
 use crate::engine::facts::{ClusterEvent, PodFact, StrategyKind};
+use crate::engine::restarts::Restarts;
 use crate::engine::snapshot::Cause;
 use crate::engine::time::Timestamp;
 
@@ -21,6 +22,10 @@ pub(crate) struct PodEntry {
     pub(crate) ready_seen: Option<Seen>,
     /// Since when it is seen in the trouble that it is in.
     pub(crate) trouble: Option<Trouble>,
+    /// When it last ceased to be ready, having been so for a while.
+    pub(crate) served: Option<Served>,
+    /// How often it restarted after it had been ready.
+    pub(crate) restarts: Restarts,
     pub(super) node: Option<NodeIx>,
     pub(super) listed: bool,
 }
@@ -30,6 +35,41 @@ pub(crate) struct PodEntry {
 pub(crate) struct Trouble {
     pub(crate) cause: Cause,
     pub(crate) since: Timestamp,
+}
+
+/// A time for which a pod was ready, and that is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Served {
+    /// When it was over, and what its kubelet says of that.
+    pub(crate) ended: Seen,
+    pub(crate) said: Option<Timestamp>,
+    /// How long it lasted, as far as seen.
+    pub(crate) lasted: Duration,
+}
+
+impl Served {
+    /// From this on one such time is as good as another.
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// Of a pod as it is now.
+    fn next(
+        before: Option<&PodEntry>,
+        fact: &PodFact,
+        seen: Seen,
+        (now, server_now): (Timestamp, Timestamp),
+    ) -> Option<Self> {
+        let said = fact.ready_since;
+        let Some(before) = before else {
+            // It became unready long after it was made: until then it was ready.
+            let lasted = said.filter(|_| !fact.ready)?.since(fact.created_at);
+            return (lasted >= Self::LONG).then_some(Self { ended: seen, said, lasted });
+        };
+        let known = before.served;
+        let Some(since) = before.ready_seen.filter(|_| !fact.ready) else { return known };
+        let lasted = since.elapsed(before.fact.ready_since, now, server_now);
+        let kept = known.filter(|known| lasted < known.lasted && lasted < Self::LONG);
+        kept.or(Some(Self { ended: seen, said, lasted }))
+    }
 }
 
 /// An instant by our clock, with how it came about.
@@ -64,6 +104,13 @@ impl View {
             .filter(move |(_, pod)| pod.fact.owner.is_some() && pod.fact.owner.as_ref() == owner)
     }
 
+    /// The DaemonSet's own pods, those on their way out included.
+    pub(super) fn own_pods(&self) -> impl Iterator<Item = &PodFact> {
+        let owner = self.daemonset.as_ref().map(|daemonset| &daemonset.uid);
+        let pods = self.pods.iter().flatten().map(|pod| &pod.fact);
+        pods.filter(move |pod| pod.owner.is_some() && pod.owner.as_ref() == owner)
+    }
+
     /// A pod by its index.
     pub(crate) fn pod(&self, ix: PodIx) -> Option<&PodEntry> {
         self.pods.get(ix)?.as_ref()
@@ -81,8 +128,12 @@ impl View {
     }
 
     pub(super) fn pod_is(&mut self, fact: PodFact, now: Timestamp) {
-        if self.gone.contains(&fact.uid) {
-            return;
+        if let Some(gone_at) = self.gone.get(&fact.uid) {
+            // The label was put back that had been taken away from it; a late event is older.
+            if fact.resource_version.parse::<u64>().ok().zip(*gone_at).is_none_or(|(told, gone_at)| told <= gone_at) {
+                return;
+            }
+            self.gone.remove(&fact.uid);
         }
         let known = self.pod_index.get(&fact.uid).copied();
         if let Some(known) = known.and_then(|ix| self.pods[ix].as_mut())
@@ -92,8 +143,7 @@ impl View {
             return;
         }
         self.newest_pod = self.newest_pod.max(fact.resource_version.parse().ok());
-        let live = matches!(self.health(Watched::Pods), WatchHealth::Live);
-        let seen = if live { Seen::Happen(now) } else { Seen::Already(now, self.skew_millis) };
+        let seen = self.seen_now(Watched::Pods, now);
         let node = fact.node.as_ref().map(|name| self.node_slot(&name.clone()));
         let ix = known.unwrap_or_else(|| {
             let ix = self.free.pop().unwrap_or_else(|| {
@@ -104,6 +154,10 @@ impl View {
             ix
         });
         let before = self.pods[ix].take();
+        if before.is_none() && fact.owner.is_some() && fact.owner.as_ref() == self.daemonset.as_ref().map(|it| &it.uid)
+        {
+            self.pod_was_created(fact.created_at, now);
+        }
         self.note_unready_replacement(before.as_ref(), &fact);
         let was_on = before.as_ref().and_then(|before| before.node);
         self.touch(was_on);
@@ -132,12 +186,22 @@ impl View {
 
     fn leave_node(&mut self, node: Option<NodeIx>, pod: PodIx) {
         if let Some(node) = node {
-            self.nodes[node].pods.retain(|candidate| *candidate != pod);
+            let entry = &mut self.nodes[node];
+            entry.pods.retain(|candidate| *candidate != pod);
         }
     }
 
-    pub(super) fn pod_gone(&mut self, uid: &Str) {
-        if self.gone.insert(uid.clone()) {
+    pub(super) fn pod_gone(&mut self, uid: &Str, version: Option<u64>) {
+        // What was told of it since is newer.
+        let known = self.pod_index.get(uid).and_then(|ix| self.pods[*ix].as_ref());
+        let newest = known.and_then(|known| known.fact.resource_version.parse().ok());
+        if version.zip(newest).is_some_and(|(gone_at, newest)| gone_at < newest) {
+            return;
+        }
+        self.newest_pod = self.newest_pod.max(version);
+        let before = self.gone.get(uid).copied();
+        self.gone.insert(uid.clone(), version.max(before.flatten()));
+        if before.is_none() {
             self.tombstones.push_back(uid.clone());
             if self.tombstones.len() > TOMBSTONES
                 && let Some(oldest) = self.tombstones.pop_front()
@@ -159,16 +223,15 @@ impl View {
         }
     }
 
-    pub(super) fn cluster_event(&mut self, event: &ClusterEvent) {
-        let of_daemonset = self.daemonset.as_ref().is_some_and(|daemonset| daemonset.uid == event.object);
+    pub(super) fn cluster_event(&mut self, event: &ClusterEvent, now: Timestamp) {
+        let of_daemonset = self.daemonset.as_ref().is_none_or(|daemonset| daemonset.uid == event.object);
         if of_daemonset {
-            if &*event.reason == "FailedCreate" {
-                self.not_created = Some((event.at, event.message.clone()));
-                self.touched.all = true;
-            }
+            self.controller_says(event, now);
+        }
+        if of_daemonset && self.daemonset.is_some() {
             return;
         }
-        if self.gone.contains(&event.object) || self.pulls.len() >= PULL_NOTES {
+        if self.gone.contains_key(&event.object) || self.pulls.len() >= PULL_NOTES {
             return;
         }
         let note = self.pulls.entry(event.object.clone()).or_default();
@@ -209,7 +272,9 @@ impl PodEntry {
         let verdict = known.filter(|known| tries_again && known.cause.kind.is_the_registrys_verdict());
         let diagnosed = diagnosed.filter(|now| !(verdict.is_some() && now.cause.kind.leaves_the_image_open()));
         let trouble = diagnosed.or_else(|| known.filter(|_| tries_again).cloned());
-        Self { fact, first_seen, ready_seen, trouble, node, listed: true }
+        let restarts = Restarts::next(before, &fact, seen);
+        let served = Served::next(before, &fact, seen, (now, server_now));
+        Self { fact, first_seen, ready_seen, trouble, served, restarts, node, listed: true }
     }
 }
 

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::engine::facts::PodFact;
 use crate::engine::template::Template;
 
 const NOW: Timestamp = Timestamp::from_millis(0);
@@ -49,4 +50,91 @@ fn a_revision_in_another_form_is_still_the_newest() {
     let at = view.guesses_current_at().unwrap();
     view.guess_current(at);
     assert_eq!(view.current.as_deref(), Some("hash2"), "but nothing better came");
+}
+
+/// Only bookmarks come on the watch of revisions: what was just left is never taken for what is there now.
+#[test]
+fn a_revision_that_was_left_is_never_taken_for_the_new_one() {
+    let mut view = View::default();
+    view.observe(Event::Watch(Watched::Revisions, WatchHealth::Live), NOW);
+    view.observe(daemonset(1, "agent:v1"), NOW);
+    view.observe(revision(1, template("agent:v1")), NOW);
+    view.observe(daemonset(2, "agent:v2"), NOW);
+    assert_eq!(view.guesses_current_at(), None);
+    let later = NOW + std::time::Duration::from_secs(3600);
+    view.guess_current(later);
+    assert_eq!(view.current, None);
+    assert_eq!(view.revision_due_since(), Some(NOW), "the watch owes it");
+    view.observe(revision(2, template("agent:v2")), later);
+    assert_eq!((view.current.as_deref(), view.revision_due_since()), (Some("hash2"), None));
+}
+
+/// The new revision comes by its own watch before the template that it is of, and in another form.
+#[test]
+fn a_revision_that_comes_before_its_template_is_new_all_the_same() {
+    let mut view = View::default();
+    view.observe(daemonset(1, "agent:v1"), NOW);
+    view.observe(revision(1, template("agent:v1")), NOW);
+    let defaulted = json!({"spec": {"dnsPolicy": "Default", "containers": [{"name": "agent", "image": "agent:v2"}]}});
+    view.observe(revision(2, Template::from_json(defaulted)), NOW);
+    view.observe(daemonset(2, "agent:v2"), NOW);
+    view.guess_current(view.guesses_current_at().unwrap());
+    assert_eq!(view.current.as_deref(), Some("hash2"));
+}
+
+/// A roll back raises the number of the revision that it goes to.
+#[test]
+fn a_revision_whose_number_was_raised_is_new() {
+    let mut view = View::default();
+    let other = json!({"spec": {"dnsPolicy": "Default", "containers": [{"name": "agent", "image": "agent:v1"}]}});
+    view.observe(daemonset(1, "agent:v2"), NOW);
+    let hash1 = |number| {
+        let fact = RevisionFact { name: "hash1".into(), hash: "hash1".into(), number, ..RevisionFact::default() };
+        Event::Revision(Box::new(RevisionFact { template: Template::from_json(other.clone()), ..fact }))
+    };
+    view.observe(hash1(1), NOW);
+    view.observe(revision(2, template("agent:v2")), NOW);
+    view.observe(daemonset(2, "agent:v1"), NOW);
+    assert_eq!(view.guesses_current_at(), None);
+    view.observe(hash1(3), NOW);
+    view.guess_current(view.guesses_current_at().unwrap());
+    assert_eq!(view.current.as_deref(), Some("hash1"));
+}
+
+/// A console that comes later knows no more than what is listed; the controller's own count and its pods tell it better.
+#[test]
+fn a_guess_is_checked_against_what_the_controller_made_and_counts() {
+    let pod = |uid: &str, hash: &str, generation: i64| {
+        Event::Pod(Box::new(PodFact {
+            uid: uid.into(),
+            name: uid.into(),
+            owner: Some("ds".into()),
+            node: Some(uid.into()),
+            revision: Some(hash.into()),
+            template_generation: Some(generation),
+            ..PodFact::default()
+        }))
+    };
+    let seen = |updated: u32| {
+        let mut view = View::default();
+        let Event::DaemonSet(mut fact) = daemonset(2, "agent:v2") else { panic!() };
+        fact.counters.updated = updated;
+        fact.annotations = [("deprecated.daemonset.template.generation", "2")].into_iter().collect();
+        view.observe(Event::DaemonSet(fact), NOW);
+        view.observe(revision(1, template("agent:v1")), NOW);
+        view.observe(pod("a", "hash1", 1), NOW);
+        view
+    };
+    assert_eq!(seen(0).guesses_current_at(), None, "it counts none as updated, and one has it");
+    let mut view = seen(1);
+    view.guess_current(view.guesses_current_at().unwrap());
+    assert_eq!(view.current.as_deref(), Some("hash1"));
+    assert!(!view.current_is_certain(), "a guess, which nothing may end on");
+    let mut right = seen(1);
+    right.guess_current(right.guesses_current_at().unwrap());
+    right.observe(pod("b", "hash1", 2), NOW);
+    assert!(right.current_is_certain());
+    view.observe(pod("b", "hash2", 2), NOW);
+    view.guess_current(NOW);
+    assert_eq!(view.current, None, "a pod made from the template has another one");
 }

@@ -363,6 +363,7 @@ fn read_container(mut container: Fields, role: ContainerRole) -> Answer<Containe
             image_present: image_id.is_some(),
             state,
             last_end,
+            last_exit: last_exit.map(|exit: LastExit| exit.code),
             restarts: container.count("restartCount")?.unwrap_or_default(),
             ready: container.flag("ready")?,
         },

@@ -349,6 +349,7 @@ mod tests {
                 image_present: true,
                 state,
                 last_end: None,
+                last_exit: None,
                 restarts: 0,
                 ready,
             },

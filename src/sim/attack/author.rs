@@ -5,7 +5,8 @@ use crate::engine::Str;
 use crate::engine::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
 use crate::engine::event::Event;
 use crate::engine::facts::{LeaseFact, UpdateStrategy};
-use crate::engine::record::{MANAGED_BY, ORIGINAL_STRATEGY, RECORD, Record, lease_name};
+use crate::engine::labels::Selector;
+use crate::engine::record::{CHANGE, MANAGED_BY, ORIGINAL_STRATEGY, RECORD, Record, lease_name};
 use crate::engine::template::Template;
 use crate::engine::time::Timestamp;
 use crate::sim::world::World;
@@ -37,6 +38,8 @@ pub(super) struct Author {
     pub(super) namespace: Str,
     pub(super) name: Str,
     pub(super) lease_name: String,
+    /// The DaemonSet's selector, once that was seen: its pods' watch is by it.
+    selector: Option<Selector>,
     /// The record that was read or written last, with its text: most writes of a lease renew it and say nothing new.
     record: Option<(Str, Record)>,
 }
@@ -44,7 +47,19 @@ pub(super) struct Author {
 impl Author {
     pub(super) fn new(identity: Str, namespace: &str, name: &str) -> Self {
         let lease_name = lease_name(name);
-        Self { identity, namespace: namespace.into(), name: name.into(), lease_name, record: None }
+        Self { identity, namespace: namespace.into(), name: name.into(), lease_name, selector: None, record: None }
+    }
+
+    /// Looks up by what the DaemonSet selects its pods, if there is one.
+    pub(super) fn learn_selector(&mut self, world: &World) {
+        let daemon_set = world.store().get(Kind::DaemonSet, &self.namespace, &self.name);
+        let selector = daemon_set.and_then(|object| Some(object.daemon_set()?.spec.selector.clone()));
+        self.selector = selector.or(self.selector.take());
+    }
+
+    /// Whether a pod is one of those that are watched.
+    pub(super) fn selects(&self, pod: &Object) -> bool {
+        self.selector.as_ref().is_none_or(|selector| selector.matches(&pod.meta.labels))
     }
 
     /// What an engine is told of a lease.
@@ -118,12 +133,14 @@ impl Author {
         world: &mut World,
     ) -> (Outcome, Option<Event>) {
         let record = write.record.as_ref().and_then(|record| self.text_of(record));
+        let owner = self.owner(world);
+        let of_record = write.record.as_ref().and_then(|record| record.daemonset_uid.clone());
         let name = &self.lease_name;
         let by = Writer::named(MANAGER);
         let written = match version {
             None => {
                 let mut object = Object::new(&self.namespace, name, Body::Lease(Lease::default()));
-                object.meta.owners = self.owner(world).into_iter().collect();
+                object.meta.owners = owner.into_iter().collect();
                 object.meta.set_label(MANAGED_BY.0, Some(MANAGED_BY.1));
                 fill_lease(&mut object, write, record.as_deref());
                 world.create(object, by)
@@ -131,6 +148,10 @@ impl Author {
             Some(version) => world.modify((Kind::Lease, &self.namespace, name), Part::Main, by, |object| {
                 object.meta.resource_version = version.parse().unwrap_or(u64::MAX);
                 fill_lease(object, write, record.as_deref());
+                // One that is left over from an earlier DaemonSet of this name would go with that one.
+                if let Some(owner) = owner.filter(|owner| Some(&owner.uid) == of_record.as_ref()) {
+                    object.meta.owners = [owner].into();
+                }
             }),
         };
         match written {
@@ -155,8 +176,16 @@ impl Author {
 fn change_daemon_set(object: &mut Object, patch: &DaemonSetPatch) {
     match patch {
         DaemonSetPatch::Adopt { original } => object.meta.set_annotation(ORIGINAL_STRATEGY, Some(original)),
-        DaemonSetPatch::Release { .. } => object.meta.set_annotation(ORIGINAL_STRATEGY, None),
-        DaemonSetPatch::Template(_) => {}
+        DaemonSetPatch::Release { .. } => {
+            object.meta.set_annotation(ORIGINAL_STRATEGY, None);
+            object.meta.set_annotation(CHANGE, None);
+        }
+        DaemonSetPatch::Template { change, .. } => {
+            if let Some(change) = change {
+                object.meta.set_annotation(CHANGE, Some(change));
+            }
+        }
+        DaemonSetPatch::ForgetChange => object.meta.set_annotation(CHANGE, None),
     }
     let Body::DaemonSet(daemon_set) = &mut object.body else { return };
     let spec = std::sync::Arc::make_mut(&mut daemon_set.spec);
@@ -167,7 +196,8 @@ fn change_daemon_set(object: &mut Object, patch: &DaemonSetPatch) {
             spec.strategy = UpdateStrategy::from_json(raw);
         }
         DaemonSetPatch::Release { original } => spec.strategy = UpdateStrategy::from_json(original.clone()),
-        DaemonSetPatch::Template(template) => spec.template = Template::from_json(template.clone()),
+        DaemonSetPatch::Template { template, .. } => spec.template = Template::from_json(template.clone()),
+        DaemonSetPatch::ForgetChange => {}
     }
 }
 

@@ -9,7 +9,7 @@ use crate::engine::Str;
 use crate::engine::command::Command;
 use crate::engine::event::Watched;
 use crate::engine::quantity::IntOrPercent;
-use crate::sim::world::scenario::{Scenario, seconds};
+use crate::sim::world::scenario::{Fault, Scenario, seconds};
 
 /// The DaemonSet that every case is about.
 pub const DAEMON_SET: (&str, &str) = ("edge", "agent");
@@ -30,6 +30,9 @@ pub struct Case {
     pub acts: Vec<(Duration, Act)>,
     /// The network of consoles until the calm.
     pub weather: Weather,
+    /// How fast consoles may delete pods, a second and at once; as by default where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<(u32, u32)>,
     /// From then on nothing goes wrong any more, and an operator brings things to an end.
     #[serde(with = "seconds")]
     pub calm_after: Duration,
@@ -68,6 +71,16 @@ pub enum Act {
         #[serde(with = "seconds")]
         lasts: Duration,
     },
+    /// A watch of a console stays open, and lets only bookmarks through for a while.
+    BookmarksOnly {
+        /// Whose.
+        who: usize,
+        /// Which.
+        watched: Watched,
+        /// For how long.
+        #[serde(with = "seconds")]
+        lasts: Duration,
+    },
     /// A watch of a console is taken up from an older version: it tells again what it told.
     ReplayWatch {
         /// Whose.
@@ -89,6 +102,18 @@ pub enum Act {
         #[serde(default, with = "seconds")]
         lasts: Duration,
     },
+    /// A watch of a console stands still for a while, and goes on sending bookmarks that say so.
+    StickWatch {
+        /// Whose.
+        who: usize,
+        /// Which.
+        watched: Watched,
+        /// For how long.
+        #[serde(with = "seconds")]
+        lasts: Duration,
+    },
+    /// Something goes wrong in the world, for what is to happen at a moment that nobody knows beforehand.
+    World(Fault),
     /// The log of changes is cut: broken watches have to list anew.
     Compact,
     /// Somebody lays hands on the lease.

@@ -3,19 +3,33 @@
 use crate::engine::Str;
 use crate::engine::command::{Command, Early, Step, Takeover};
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::snapshot::{DriverView, Phase, Snapshot};
+use crate::engine::snapshot::{Alarm, DriverView, Phase, Snapshot};
+use crate::engine::tuning::{Limit, Tuning};
+use crate::sim::world::policy::tag_of;
 
 /// What that operator asks next.
 pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
-    let is_bad = |images: &[(Str, Str)]| images.iter().any(|(_, image)| bad.contains(image));
+    let is_bad = |images: &[(Str, Str)]| images.iter().any(|(_, image)| bad.iter().any(|bad| **bad == *tag_of(image)));
     let current_is_bad = snapshot.to.as_ref().is_some_and(|revision| is_bad(&revision.images));
     let good = snapshot.revisions.iter().find(|revision| revision.number.is_some() && !is_bad(&revision.images));
     let goes_to_bad = current_is_bad && !matches!(snapshot.phase, Phase::Loading | Phase::Releasing);
+    // Of one that surges nothing is taken down before somebody has said how many nodes may be.
+    let lacks_budget = snapshot.surge.is_some() && snapshot.budgets.max_unavailable.is_none();
+    let budget = Tuning { max_unavailable: Some(Limit::At(IntOrPercent::Int(2))), ..Tuning::default() };
     if let Some(revision) = good.filter(|_| goes_to_bad) {
-        return Some(Command::Undo { to: revision.number });
+        let undo = Command::Undo { to: revision.number };
+        return Some(if lacks_budget { undo.under(budget) } else { undo });
+    }
+    let recorded = !matches!(snapshot.phase, Phase::Loading | Phase::Idle | Phase::Native | Phase::Releasing);
+    if lacks_budget && (snapshot.adopted || recorded) {
+        return Some(Command::Tune(budget));
     }
     let drives =
         matches!(snapshot.driver, DriverView::You { .. } | DriverView::Named { .. } | DriverView::Other { .. });
+    // What is recorded was asked of a DaemonSet that is no more.
+    if snapshot.alarms.contains(&Alarm::ForeignRecord) {
+        return Some(Command::Release(Early::Accept));
+    }
     match &snapshot.phase {
         // Whoever released is gone: somebody has to bring it to its end.
         Phase::Releasing if !drives => Some(Command::Drive(Takeover::Ask)),
@@ -35,6 +49,7 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
             Some(Command::Step(Step::Updated(IntOrPercent::Percent(100))))
         }
         _ if !drives => Some(Command::Drive(Takeover::Ask)),
+        Phase::Complete if snapshot.release_waits() => Some(Command::Release(Early::Accept)),
         _ => None,
     }
 }

@@ -16,15 +16,19 @@ use std::time::Duration;
 use super::author::{Author, Deletion};
 use super::case::Trip;
 use super::faults::{FaultKind, Faults};
-use super::network::{Fate, Network, Server, Weather};
+use super::network::{Fate, Network, Server};
 use super::watches::{Post, Watches};
 use crate::engine::command::{Command, CommandId, Notice, Refusal};
-use crate::engine::effect::{Effect, EffectError, EffectErrorKind, EffectId, Outcome};
+use crate::engine::effect::{Effect, EffectError, EffectErrorKind, EffectId, Outcome, WRITE_TIMEOUT};
 use crate::engine::event::{Event, Watched};
+use crate::engine::rate::RateLimit;
 use crate::engine::snapshot::Snapshot;
 use crate::engine::time::Timestamp;
 use crate::engine::{Config, Engine, Role, Str, Timing};
 use crate::sim::world::World;
+
+/// So long may the nodes' watch stand still before that is found out: 11 minutes, and what bookmarks take to say so.
+const FOUND_OUT: Duration = Duration::from_secs(13 * 60);
 
 /// A rolldeck process.
 #[derive(Debug)]
@@ -38,6 +42,8 @@ pub struct Console {
     watches: Watches,
     told_old_at: Option<Timestamp>,
     blind_until: Timestamp,
+    /// Until when it may believe a watch that stands still.
+    unaware_until: Option<Timestamp>,
     mail: BTreeMap<(Timestamp, u64), Mail>,
     posted: u64,
     /// What happens to it at one of its next writes.
@@ -64,7 +70,13 @@ enum Mail {
 
 impl Console {
     /// A process that starts now. `who` becomes its identity.
-    pub fn open(world: &World, (namespace, name): (&str, &str), who: &str, role: Role, network: Network) -> Self {
+    pub fn open(
+        world: &World,
+        (namespace, name): (&str, &str),
+        who: &str,
+        role: Role,
+        (network, rate): (Network, RateLimit),
+    ) -> Self {
         let identity = Str::from(format!("{who}@bastion/{:06x}", world.store().revision() & 0xff_ffff));
         let config = Config {
             namespace: namespace.into(),
@@ -72,6 +84,7 @@ impl Console {
             identity: identity.clone(),
             role,
             timing: Timing::default(),
+            rate,
         };
         Self {
             author: Author::new(identity, namespace, name),
@@ -82,6 +95,7 @@ impl Console {
             watches: Watches::new(world.now()),
             told_old_at: None,
             blind_until: Timestamp::default(),
+            unaware_until: None,
             mail: BTreeMap::new(),
             posted: 0,
             trip: None,
@@ -125,6 +139,11 @@ impl Console {
         let snapshot = self.engine.snapshot(here);
         self.set_alarm();
         snapshot
+    }
+
+    /// Up to when it may still send a deletion after somebody paused elsewhere, by what it shows.
+    pub fn sends_after_a_pause(&self, now: Timestamp) -> Duration {
+        self.engine.sends_after_a_pause(self.here(now))
     }
 
     /// Whether it runs: it was not stopped.
@@ -193,6 +212,14 @@ impl Console {
         }
     }
 
+    /// Has a watch let only bookmarks through until then.
+    pub fn bookmarks_only(&mut self, watched: Watched, until: Timestamp) {
+        if self.watches.bookmarks_only(watched, until) {
+            self.blind_until = self.blind_until.max(until);
+            self.faults.count(FaultKind::WatchBookmarks);
+        }
+    }
+
     /// Has a watch tell again what it told.
     pub fn replay_watch(&mut self, watched: Watched, back: usize, now: Timestamp) {
         if self.watches.replay(watched, back) {
@@ -210,6 +237,20 @@ impl Console {
         }
     }
 
+    /// Has a watch stand still until then, and send bookmarks that do not advance.
+    pub fn stick_watch(&mut self, watched: Watched, until: Timestamp, world: &World) {
+        if self.watches.stick(watched, until) {
+            // From then on it cannot believe it any more.
+            self.unaware_until = Some(until.min(world.now() + FOUND_OUT));
+            self.faults.count(FaultKind::WatchStuck);
+        }
+    }
+
+    /// Until when it may believe a watch that stands still.
+    pub fn unaware_until(&self) -> Option<Timestamp> {
+        self.unaware_until
+    }
+
     /// When it was last told what was not so any more.
     pub fn told_old_at(&self) -> Option<Timestamp> {
         self.told_old_at
@@ -222,7 +263,7 @@ impl Console {
 
     /// From now on nothing goes wrong for it any more.
     pub fn calm_down(&mut self) {
-        self.network.weather = Weather::FINE;
+        self.network.weather = self.network.weather.calm();
         self.trip = None;
     }
 
@@ -275,7 +316,7 @@ impl Console {
         self.send_held(now);
         for notice in self.engine.take_notices() {
             match notice {
-                Notice::Settled { id, result } => self.settled.push((id, result)),
+                Notice::Settled { id, result } => self.settled.push((id, result.map_err(|why| why.to_string()))),
                 Notice::Happened(what) => self.said.push(what.to_string()),
             }
         }
@@ -380,9 +421,9 @@ impl Console {
     fn send(&mut self, id: EffectId, effect: Effect, now: Timestamp) {
         let late = effect.is_too_late(self.here(now));
         match self.network.request() {
-            _ if late => self.refuse(id, EffectErrorKind::NotSent, now),
+            _ if late => self.refuse(id, EffectErrorKind::TooLate, now),
             Fate::Arrives(after) => self.post(now + after, Mail::Request(id, effect)),
-            Fate::Lost => self.refuse(id, EffectErrorKind::Unknown, now + TIMEOUT),
+            Fate::Lost => self.refuse(id, EffectErrorKind::Unknown, now + WRITE_TIMEOUT),
             Fate::Refused(kind) => self.refuse(id, kind, now),
         }
     }
@@ -409,13 +450,10 @@ impl Console {
                 self.refuse(id, EffectErrorKind::Unknown, now + after);
             }
             Fate::Arrives(after) => self.post(now + after, Mail::Answer(id, outcome, seen)),
-            Fate::Lost | Fate::Refused(_) => self.refuse(id, EffectErrorKind::Unknown, now + TIMEOUT),
+            Fate::Lost | Fate::Refused(_) => self.refuse(id, EffectErrorKind::Unknown, now + WRITE_TIMEOUT),
         }
     }
 }
-
-/// After this a request without an answer is given up.
-const TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Requests of a process that is no more, still on their way.
 #[derive(Debug)]

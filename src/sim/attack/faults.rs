@@ -5,7 +5,8 @@ use std::fmt;
 use super::case::{Act, Case, Trip};
 use crate::engine::event::Watched;
 use crate::engine::facts::StrategyKind;
-use crate::sim::world::scenario::{ClusterFault, Fault, FleetFault};
+use crate::engine::quantity::IntOrPercent;
+use crate::sim::world::scenario::{ClusterFault, DaemonSetPlan, Fault, FleetFault};
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $words:literal,)*) => {
@@ -52,10 +53,24 @@ kinds! {
     Evicted = "pods evicted",
     /// Pods were deleted by somebody else.
     PodsDeleted = "pods deleted by others",
+    /// A pod's label was taken away.
+    PodsRelabelled = "pods relabelled",
+    /// The DaemonSet was deleted.
+    DaemonSetDeleted = "daemonset deleted",
+    /// A finalizer kept pods that had ended.
+    Finalizer = "pods kept by a finalizer",
     /// The API server refused new pods.
     PodsRefused = "pods refused",
+    /// The API server refused to delete pods on a node.
+    DeletionRefused = "deletion refused",
+    /// The DaemonSet controller stood still.
+    ControllerIdle = "controller stood still",
     /// A site's link was slow.
     SlowLink = "link slow",
+    /// The API server was far away.
+    FarAway = "API server far away",
+    /// The line to the API server was full for a while.
+    LineFull = "line full",
     /// The registry refused an image for a while.
     Registry = "registry failing",
     /// A pull failed on a node.
@@ -64,8 +79,14 @@ kinds! {
     CrashLoop = "crash loop",
     /// Somebody else changed the template.
     Deployed = "template changed by others",
+    /// A policy refused templates.
+    TemplateRefused = "template refused",
+    /// A policy wrote digests for tags.
+    ImagesPinned = "images rewritten to digests",
     /// Somebody else set the strategy back.
     Flipped = "strategy flipped back",
+    /// The DaemonSet surges.
+    Surges = "DaemonSet surges",
     /// Somebody else changed `maxUnavailable`.
     BudgetEdited = "maxUnavailable edited",
     /// The record was edited by hand.
@@ -80,8 +101,12 @@ kinds! {
     WatchLate = "watch late",
     /// A watch told again what it had told.
     WatchReplayed = "watch replayed",
+    /// A watch let only bookmarks through.
+    WatchBookmarks = "watch with bookmarks only",
     /// A list came from a stale cache.
     ListStale = "list stale",
+    /// A watch sent bookmarks and stood still.
+    WatchStuck = "watch stuck",
     /// A watch had expired (410).
     WatchExpired = "watch expired (410)",
     /// A request was lost on its way.
@@ -161,6 +186,10 @@ impl Faults {
     /// What a case lays down beforehand; what depends on how it goes is counted where it strikes.
     pub(super) fn laid_down(case: &Case) -> Self {
         let mut faults = Self::default();
+        let surges = |plan: &DaemonSetPlan| plan.max_surge != IntOrPercent::Int(0);
+        if case.scenario.daemon_sets.iter().any(surges) {
+            faults.count(FaultKind::Surges);
+        }
         for (_, fault) in &case.scenario.faults {
             if let Some(kind) = of_world(fault) {
                 faults.count(kind);
@@ -197,11 +226,28 @@ pub(super) fn of_world(fault: &Fault) -> Option<FaultKind> {
             ClusterFault::Cordon(_) => FaultKind::Cordoned,
             ClusterFault::Taint { .. } => FaultKind::Tainted,
             ClusterFault::DeletePods { .. } => FaultKind::PodsDeleted,
+            ClusterFault::LabelPods { labels, .. } if labels.values().any(String::is_empty) => {
+                FaultKind::PodsRelabelled
+            }
+            ClusterFault::DeleteDaemonSet { .. } => FaultKind::DaemonSetDeleted,
+            ClusterFault::AddFinalizer { .. } => FaultKind::Finalizer,
             ClusterFault::SetImages { .. } => FaultKind::Deployed,
             ClusterFault::SetStrategy { kind: StrategyKind::RollingUpdate, .. } => FaultKind::Flipped,
             ClusterFault::SetStrategy { .. } => FaultKind::BudgetEdited,
             ClusterFault::RefusePods { .. } => FaultKind::PodsRefused,
-            ClusterFault::AdmitPods { .. }
+            ClusterFault::RefuseTemplates { .. } => FaultKind::TemplateRefused,
+            ClusterFault::PinImages { .. } => FaultKind::ImagesPinned,
+            ClusterFault::RefuseDeletion { .. } => FaultKind::DeletionRefused,
+            ClusterFault::StopController => FaultKind::ControllerIdle,
+            ClusterFault::AdmitTemplates { .. }
+            | ClusterFault::UnpinImages { .. }
+            | ClusterFault::AdmitPods { .. }
+            | ClusterFault::AdmitDeletion { .. }
+            | ClusterFault::StartController
+            | ClusterFault::LabelPods { .. }
+            | ClusterFault::HoldDaemonSet { .. }
+            | ClusterFault::CreateDaemonSet(_)
+            | ClusterFault::RemoveFinalizer { .. }
             | ClusterFault::Uncordon(_)
             | ClusterFault::Untaint { .. }
             | ClusterFault::DeleteNode(_)
@@ -227,6 +273,8 @@ impl Act {
         match self {
             Self::DelayWatch { by, .. } => *by,
             Self::StaleList { lasts, .. } => *lasts,
+            // Which revision a template has matters to nothing that is judged by when it was known.
+            Self::BookmarksOnly { watched, lasts, .. } if *watched != Watched::Revisions => *lasts,
             Self::Upon { act, .. } => act.lateness(),
             _ => std::time::Duration::ZERO,
         }
@@ -235,9 +283,10 @@ impl Act {
     /// Whether some console does not see the record version by version, or late.
     pub(super) fn hides_the_record(&self) -> bool {
         match self {
-            Self::BreakWatch(_, watched, _) | Self::DelayWatch { watched, .. } | Self::StaleList { watched, .. } => {
-                *watched == Watched::Lease
-            }
+            Self::BreakWatch(_, watched, _)
+            | Self::DelayWatch { watched, .. }
+            | Self::BookmarksOnly { watched, .. }
+            | Self::StaleList { watched, .. } => *watched == Watched::Lease,
             Self::Upon { act, .. } => act.hides_the_record(),
             _ => false,
         }

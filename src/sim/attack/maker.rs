@@ -1,5 +1,16 @@
 //! Makes random cases. All of one comes from its seed; every kind of fault that there is gets its share.
 
+mod template;
+
+mod refusals;
+
+mod suspects;
+
+mod surging;
+mod unfit;
+
+mod distance;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
@@ -23,22 +34,38 @@ const MB: u64 = 1_000_000;
 /// How fast links may be, in bytes a second.
 const LINKS: [u64; 3] = [1_000_000, 10_000_000, 100_000_000];
 
+mod rare;
+
 impl Case {
     /// The case of a seed.
     pub fn random(seed: u64) -> Self {
-        let mut maker =
-            Maker { rng: fastrand::Rng::with_seed(seed), faults: Vec::new(), calm: Duration::ZERO, joined: 0 };
+        let mut maker = Maker {
+            rng: fastrand::Rng::with_seed(seed),
+            faults: Vec::new(),
+            calm: Duration::ZERO,
+            joined: 0,
+            surges: false,
+        };
         maker.calm = Duration::from_secs(maker.rng.u64(60..400));
-        let bad_images: Vec<Str> = ["agent:missing", "agent:denied", "agent:crash"].map(Str::from).into();
+        let bad_images = ["agent:missing", "agent:denied", "agent:crash", suspects::UNSTEADY].map(Str::from).into();
         let mut scenario = maker.cluster();
         let nodes: Vec<Str> = scenario.nodes.iter().map(|node| node.name.clone()).collect();
         maker.faults(&nodes);
-        let acts = maker.acts(&nodes, scenario.node_grace);
+        maker.template_policies();
+        if maker.one_in(10) {
+            maker.tainted_for_long(&nodes);
+        }
+        maker.rare_faults(&scenario);
+        let mut acts = maker.acts(&nodes, &scenario);
+        acts.extend(maker.refusals(&nodes));
+        acts.sort_by_key(|(at, _)| *at);
         scenario.faults = std::mem::take(&mut maker.faults);
         scenario.faults.sort_by_key(|(at, _)| *at);
         let weather = if maker.one_in(2) { maker.weather() } else { Weather::FINE };
+        let weather = if maker.one_in(4) { maker.far_away(weather) } else { weather };
+        let rate = maker.one_in(4).then(|| (maker.rng.u32(1..4), maker.rng.u32(1..4)));
         let skews = (0..3).map(|_| if maker.one_in(4) { maker.rng.i64(-120_000..120_000) } else { 0 }).collect();
-        Self { found: String::new(), seed, scenario, acts, weather, calm_after: maker.calm, bad_images, skews }
+        Self { found: String::new(), seed, scenario, acts, weather, rate, calm_after: maker.calm, bad_images, skews }
     }
 }
 
@@ -49,6 +76,8 @@ struct Maker {
     calm: Duration,
     /// How many nodes join.
     joined: u32,
+    /// Its DaemonSet surges.
+    surges: bool,
 }
 
 impl Maker {
@@ -73,10 +102,13 @@ impl Maker {
             2 => scenario.with_controller(ControllerVariant::V1_21Bug),
             _ => scenario,
         };
-        for site in 0..self.rng.usize(1..=2) {
+        // What is compared needs some to be compared with.
+        let large = self.one_in(10);
+        for site in 0..if large { 1 } else { self.rng.usize(1..=2) } {
             let name = ["a", "b"][site];
             let link = self.of(&LINKS);
-            scenario = scenario.with_site(name, link, &format!("n{name}-"), self.rng.usize(2..=7));
+            let nodes = if large { self.rng.usize(15..=18) } else { self.rng.usize(2..=7) };
+            scenario = scenario.with_site(name, link, &format!("n{name}-"), nodes);
         }
         for (nth, node) in scenario.nodes.iter_mut().enumerate() {
             if nth % 3 == 0 {
@@ -95,14 +127,17 @@ impl Maker {
         plan.grace_secs = self.rng.u32(1..12);
         plan.strategy = if self.one_in(5) { StrategyKind::OnDelete } else { StrategyKind::RollingUpdate };
         plan.tolerates = if self.one_in(2) { Tolerates::Everything } else { Tolerates::Nothing };
+        self.surge(&mut plan, scenario.controller);
         scenario.with_daemon_set(plan)
     }
 
     fn images(&mut self) -> Vec<Image> {
         let ready_in = self.secs(0..6);
+        let stops_in = if self.one_in(3) { self.secs(1..20) } else { Duration::from_secs(1) };
         let good = ["agent:v1", "agent:v2", "agent:v3"].map(|name| {
             let mut image = Image::new(name, self.rng.u64(1..60) * MB);
             image.ready_in = ready_in;
+            image.stops_in = stops_in;
             image
         });
         let mut missing = Image::new("agent:missing", MB);
@@ -111,13 +146,16 @@ impl Maker {
         denied.error = Some(PullError::Denied);
         let mut crash = Image::new("agent:crash", MB);
         crash.crashes_after = Some(self.secs(1..8));
-        good.into_iter().chain([missing, denied, crash]).collect()
+        let unsteady = self.unsteady();
+        good.into_iter().chain([missing, denied, crash, unsteady]).collect()
     }
 
     fn weather(&mut self) -> Weather {
         Weather {
             min_delay: 1,
             max_delay: self.of(&[10, 100, 1500]),
+            distance: 0,
+            swells: 0,
             lost_requests: self.rng.u32(0..60),
             lost_answers: self.rng.u32(0..60),
             throttled: self.rng.u32(0..60),
@@ -151,6 +189,9 @@ impl Maker {
                         self.turn(at, until, FleetFault::ProbesFail(node.clone()), FleetFault::ProbesPass(node));
                     }
                 }
+                // A controller that surges makes pods without end where the kubelet refuses them, and takes hours to remove
+                // those that failed.
+                6 | 7 if self.surges => {}
                 6 => self.add(at, FleetFault::EvictAll(node)),
                 7 => self.turn(at, until, FleetFault::DiskFull(node.clone()), FleetFault::DiskFree(node)),
                 8 => self.slow_link(&node, at, until),
@@ -266,7 +307,8 @@ impl Maker {
     // ── What operators do, and what happens to their consoles ─────────────────────────────────────────────────────
 
     /// What operators do: one begins a rollout, others come and interfere, some are killed.
-    fn acts(&mut self, names: &[Str], node_grace: Duration) -> Vec<(Duration, Act)> {
+    fn acts(&mut self, names: &[Str], scenario: &Scenario) -> Vec<(Duration, Act)> {
+        let node_grace = scenario.node_grace;
         let nodes = names.len();
         let mut acts = vec![(Duration::ZERO, Act::Open(0)), (Duration::from_secs(1), Act::Open(1))];
         let start = self.secs(2..6);
@@ -286,6 +328,12 @@ impl Maker {
         if self.one_in(6) {
             let at = self.secs(6..self.calm.as_secs().max(20));
             acts.extend(self.overtaken().map(|act| (at, act)));
+        }
+        if self.one_in(40) {
+            acts.extend(self.stuck_watch(names));
+        }
+        if self.one_in(12) {
+            acts.extend(self.deleted_in_the_middle(scenario));
         }
         if self.one_in(12) {
             acts.extend(self.ruined_record(nodes));
@@ -307,8 +355,28 @@ impl Maker {
         if self.one_in(12) {
             acts.extend(self.unheard_pause());
         }
+        if self.one_in(10) {
+            let undo = self.refused_undo();
+            acts.push((start, undo));
+        }
+        if self.one_in(10) {
+            let unseen = self.unseen_revision(start);
+            acts.push(unseen);
+        }
+        if self.one_in(12) {
+            acts.extend(self.late_pause(nodes));
+        }
         if self.one_in(12) {
             acts.extend(self.unseen_outage(names, node_grace));
+        }
+        if self.one_in(8) {
+            acts.extend(self.suspects(names, node_grace));
+        }
+        if self.one_in(12) {
+            acts.extend(self.restarts());
+        }
+        if self.one_in(8) {
+            self.pods_that_stay(names);
         }
         acts.sort_by_key(|(at, _)| *at);
         acts
@@ -395,6 +463,23 @@ impl Maker {
         ]
     }
 
+    /// Finalizers keep pods that are deleted: some for a moment, some until long after their grace.
+    fn pods_that_stay(&mut self, names: &[Str]) {
+        let daemon_set = Str::from(format!("{}/{}", DAEMON_SET.0, DAEMON_SET.1));
+        for _ in 0..self.rng.u32(1..4) {
+            let node = self.of(names);
+            let (at, lasts) = (self.secs(0..self.calm.as_secs() / 2), self.secs(5..150));
+            let finalizer = Str::from("example.com/hold");
+            let add = ClusterFault::AddFinalizer {
+                daemon_set: daemon_set.clone(),
+                node: node.clone(),
+                finalizer: finalizer.clone(),
+            };
+            let remove = ClusterFault::RemoveFinalizer { daemon_set: daemon_set.clone(), node, finalizer };
+            self.turn(at, (at + lasts).min(self.calm), add, remove);
+        }
+    }
+
     /// Pods are deleted where their console does not see it, and it is asked for others right then.
     fn unseen_deletion(&mut self) -> [(Duration, Act); 2] {
         let at = self.secs(4..self.calm.as_secs() / 2);
@@ -474,7 +559,8 @@ impl Maker {
             _ => "agent:v2",
         };
         let image: Option<ImageRef> = image.parse().ok();
-        Command::SetImage(image.into_iter().map(|image| ("agent".to_owned(), image)).collect())
+        let images = image.into_iter().map(|image| ("agent".to_owned(), image)).collect();
+        self.with_budget(Command::SetImage(images))
     }
 
     fn selection(&mut self) -> Command {
@@ -501,6 +587,7 @@ impl Maker {
             failure_threshold: IntOrPercent::Int(self.rng.u32(1..4)),
             progress_deadline_secs: self.rng.u32(60..600),
             soak_secs: if self.one_in(3) { self.rng.u32(1..20) } else { 0 },
+            suspect_grace_secs: self.rng.u32(10..400),
             on_failure: if self.one_in(2) { OnFailure::RollBack } else { OnFailure::Halt },
             ..Gates::default()
         };

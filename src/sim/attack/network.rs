@@ -37,6 +37,12 @@ pub struct Weather {
     pub min_delay: u64,
     /// The longest.
     pub max_delay: u64,
+    /// How far away the API server is: every message takes that long in addition, in the calm too. In milliseconds.
+    #[serde(default)]
+    pub distance: u64,
+    /// The line fills up: for the next few dozen messages each is up to [`SWELL`] milliseconds later.
+    #[serde(default)]
+    pub swells: u32,
     /// A request is lost.
     pub lost_requests: u32,
     /// An answer is lost: the request took effect all the same.
@@ -55,13 +61,32 @@ impl Weather {
     pub const FINE: Self = Self {
         min_delay: 1,
         max_delay: 8,
+        distance: 0,
+        swells: 0,
         lost_requests: 0,
         lost_answers: 0,
         throttled: 0,
         not_sent: 0,
         server_errors: 0,
     };
+
+    /// What is left of it when nothing goes wrong any more: the way is as far as it was.
+    #[must_use]
+    pub fn calm(self) -> Self {
+        Self { distance: self.distance, ..Self::FINE }
+    }
+
+    /// The longest that a message may take.
+    pub fn longest(self) -> Duration {
+        let swell = if self.swells > 0 { SWELL } else { 0 };
+        Duration::from_millis(self.distance + self.max_delay + swell)
+    }
 }
+
+/// How late a message may be, in milliseconds, while the line is full.
+const SWELL: u64 = 900;
+/// For so many messages it stays full.
+const SWOLLEN: std::ops::Range<u32> = 20..80;
 
 /// A network.
 #[derive(Clone, Debug)]
@@ -70,12 +95,18 @@ pub struct Network {
     pub weather: Weather,
     rng: fastrand::Rng,
     faults: Faults,
+    /// How many more messages the line is full for.
+    swollen: u32,
 }
 
 impl Network {
     /// A network with this weather; the same seed gives the same fates.
     pub fn new(weather: Weather, seed: u64) -> Self {
-        Self { weather, rng: fastrand::Rng::with_seed(seed), faults: Faults::default() }
+        let mut faults = Faults::default();
+        if weather.distance > 0 {
+            faults.count(FaultKind::FarAway);
+        }
+        Self { weather, rng: fastrand::Rng::with_seed(seed), faults, swollen: 0 }
     }
 
     /// What it lost or turned away.
@@ -85,7 +116,13 @@ impl Network {
 
     /// How long a message takes that is sure to arrive.
     pub fn delay(&mut self) -> Duration {
-        Duration::from_millis(self.rng.u64(self.weather.min_delay..=self.weather.max_delay))
+        let weather = self.weather;
+        if self.swollen == 0 && self.chance(weather.swells, FaultKind::LineFull) {
+            self.swollen = self.rng.u32(SWOLLEN);
+        }
+        let swell = if self.swollen > 0 && weather.swells > 0 { self.rng.u64(SWELL / 2..=SWELL) } else { 0 };
+        self.swollen = self.swollen.saturating_sub(1);
+        Duration::from_millis(weather.distance + swell + self.rng.u64(weather.min_delay..=weather.max_delay))
     }
 
     /// What becomes of a request.

@@ -3,30 +3,40 @@
 //!
 //! | promise | how it is checked |
 //! |---|---|
-//! | P1 | at every deletion: the nodes that served when rolldeck deleted their pod, and have not served for `minReadySeconds` and the soak time since, are no more than the budget |
-//! | P2 | at every deletion going forward: the node matches the selector; no fewer old pods are left than the partition keeps |
-//! | P3 | at every deletion: a rollout is recorded and not paused; when a `pause` is said to be done: the strategy is `OnDelete`; a strategy that was set back is in the record as long as somebody drives, and where it is to be reported it is not set again in silence |
-//! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold none is in image trouble or in a crash loop |
-//! | P5 | at every deletion: the node is Ready; nodes that fell NotReady after rolldeck gave them the new pod count among the failing of P4 |
+//! | P1 | at every deletion: the nodes that served when rolldeck deleted their pod, and have not served for `minReadySeconds` and the soak time since, are no more than the budget; of a DaemonSet that surges none, unless somebody named a budget |
+//! | P2 | at every deletion going forward: the node matches the selector; no fewer old pods are left than the partition keeps; it goes back only to what was asked back to |
+//! | P3 | at every deletion: a rollout is recorded and not paused; none arrives later after a pause than its console showed at that time that it may be sent, and its way took; when a `pause` is said to be done: the strategy is `OnDelete`; a strategy that was set back is in the record as long as somebody drives, and where it is to be reported it is not set again in silence; a change that was refused leaves it paused |
+//! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold none is in image trouble or in a crash loop; no other node's pod is refused or missing for long; no pod there restarted twice lately after it had been ready |
+//! | P5 | at every deletion: the node is Ready; nodes that fell NotReady after rolldeck gave them the new pod are charged to the budget, and count among the failing of P4 once they stay down past the grace, fall again, or fall where no other does |
 //! | P6 | at every deletion: the nodes that must pull since their pod was deleted are no more than the pull limit |
 //! | P7 | at every deletion: the record already named the node as taken, so that whoever comes next knows; a pause stays until somebody asks to go on, and a record until it is released; an image is asked for in the record no more often than operators asked |
-//! | P8 | every five seconds: no node waits without a reason; after the calm: the rollout ends |
-//! | P9 | whenever rolldeck saves or restores the strategy: it saves what was there, and restores it to the byte |
-//! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown; for all: what was shown and is still so is not forgotten |
+//! | P8 | every five seconds: no node and no rollout waits without a reason, no step is offered that moves nothing, and whoever is next goes; who drives says of what is next for 10 s what it waits for; after the calm: the rollout ends |
+//! | P9 | whenever rolldeck saves or restores the strategy: it saves what was there, and restores it to the byte; nothing of ours is left when it is released; whenever it restores it without being asked: no pod serves that this costs |
+//! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown, and a pause, a partition and a selector are in the record; for all: what was shown and is still so is not forgotten |
 //!
 //! Knowledge takes time to travel, and no promise can be about what nobody could know yet. So every judgement allows for
-//! `slack`: the longest that a message may be late, and the second for which a proof of the record is good. What else it
+//! `slack`: the longest that a message may be late, and the time for which a proof of the record is good (a second, from far
+//! away 3.5). What else it
 //! allows for:
 //!
 //! - whoever deletes or garbles the record throws away what it knew: who is down then is nobody's doing any more;
 //! - `minReadySeconds` is not asked of nodes whose clock is wrong: a console that comes later has only the kubelet's word;
 //! - a node that somebody tainted, so that the pod may not run there, is not down through rolldeck.
 
+mod absent;
+mod bites;
+mod change;
+mod deleted;
+mod intent;
 mod judge;
 mod lately;
+mod reasons;
 mod record;
+mod release;
 mod shown;
 mod strategy;
+mod suspects;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -48,8 +58,10 @@ use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
 use crate::sim::world::store::{Change, ChangeKind};
 
+use absent::Absent;
 use lately::Lately;
 use shown::Shown;
+use suspects::Restarted;
 
 /// Consoles know the API server's clock to the second, and read times to the millisecond.
 const ROUNDED: Duration = Duration::from_millis(1100);
@@ -82,6 +94,12 @@ pub struct Observer {
     cursors: [u64; 4],
     pods: HashMap<Str, Pod>,
     nodes: BTreeMap<Str, NodeSeen>,
+    /// By node: when it was not Ready, lately, oldest first.
+    downs: BTreeMap<Str, Vec<suspects::Down>>,
+    /// Each node's Ready condition.
+    conditions: BTreeMap<Str, ConditionStatus>,
+    /// When a node's object was deleted last.
+    gone_at: Option<Timestamp>,
     records: Lately<Option<Record>>,
     record_text: Option<Str>,
     driver: Option<record::Driving>,
@@ -94,6 +112,8 @@ pub struct Observer {
     old_pods: Lately<usize>,
     /// Since when its own controller may replace pods.
     rolling_since: Option<Timestamp>,
+    /// Whether the DaemonSet is being deleted.
+    is_being_deleted: bool,
     /// Nodes that were serving when rolldeck deleted their pod, and have not served for long enough since.
     taken_down: BTreeMap<Str, Down>,
     /// Nodes that rolldeck deleted a pod on for the present target, with when.
@@ -110,12 +130,32 @@ pub struct Observer {
     flip_takes: Duration,
     /// Until when some console did not see everything.
     blind_until: Timestamp,
+    /// Nodes that are next without a word, by console.
+    wordless: waits::Wordless,
+    /// How long a pause takes to bite, by what each console shows, and since when the rollout is paused.
+    bites: bites::Bites,
     /// Some console does not see the record version by version, or late.
     misses_versions: bool,
+    /// When the template last changed.
+    template_since: Timestamp,
+    /// The roll back that is asked for.
+    asked_back: Option<change::AskedBack>,
+    /// When somebody last asked to go back.
+    undo_asked_at: Option<Timestamp>,
     /// When somebody last ruined or deleted the record.
     ruined_at: Option<Timestamp>,
+    /// What is known of pods that are missing.
+    absent: Absent,
+    /// The network loses nothing.
+    is_fine: bool,
+    /// Since when the DaemonSet is being deleted, or gone.
+    daemon_set_goes_since: Option<Timestamp>,
+    /// Consoles that may believe a watch that stands still, each until when.
+    unaware: BTreeMap<Str, Timestamp>,
     /// What each console showed last.
     shown: BTreeMap<Str, Shown>,
+    /// Consoles' clocks may differ by so much, and the record says by theirs when a rollout began.
+    clocks: Duration,
     /// Nodes whose clock is wrong.
     wrong_clocks: BTreeSet<Str>,
     faults: Faults,
@@ -137,6 +177,8 @@ struct Down {
 #[derive(Debug)]
 struct Pod {
     fact: PodFact,
+    /// Since when it is there: it was made then, or its label was put back.
+    there_since: Timestamp,
     /// When anything of it that a screen shows changed.
     changed_at: Timestamp,
     /// Since when it is in a failure that everybody can see.
@@ -147,6 +189,8 @@ struct Pod {
     never_ready_since: Option<Timestamp>,
     /// Since when all its images are there.
     images_since: Option<Timestamp>,
+    /// Restarts after it had been ready.
+    restarted: Restarted,
 }
 
 #[derive(Debug)]
@@ -177,6 +221,9 @@ impl Observer {
             cursors: [world.store().revision(); 4],
             pods: HashMap::new(),
             nodes: BTreeMap::new(),
+            downs: BTreeMap::new(),
+            conditions: BTreeMap::new(),
+            gone_at: None,
             records: Lately::new(slack, now, None),
             record_text: None,
             driver: None,
@@ -186,6 +233,7 @@ impl Observer {
             desired: Lately::new(slack, now, 0),
             old_pods: Lately::new(slack, now, 0),
             rolling_since: None,
+            is_being_deleted: false,
             taken_down: BTreeMap::new(),
             given: BTreeMap::new(),
             pulling: BTreeSet::new(),
@@ -194,9 +242,19 @@ impl Observer {
             images_asked: BTreeMap::new(),
             flip_takes: strategy::NOTICED,
             blind_until: now,
+            wordless: waits::Wordless::new(),
+            bites: bites::Bites::default(),
             misses_versions: false,
+            template_since: now,
+            asked_back: None,
+            undo_asked_at: None,
             ruined_at: None,
+            absent: Absent::default(),
+            is_fine: true,
+            daemon_set_goes_since: None,
+            unaware: BTreeMap::new(),
             shown: BTreeMap::new(),
+            clocks: Duration::ZERO,
             wrong_clocks: BTreeSet::new(),
             faults: Faults::default(),
             violations: Vec::new(),
@@ -223,10 +281,19 @@ impl Observer {
         self
     }
 
+    /// Knowing how far consoles' clocks are apart.
+    #[must_use]
+    pub fn with_clocks_apart(mut self, clocks: Duration) -> Self {
+        self.clocks = clocks;
+        self
+    }
+
     /// Allows for a network that loses what it sends.
     #[must_use]
     pub fn in_weather(mut self, weather: Weather) -> Self {
+        self.is_fine = weather == Weather::FINE;
         self.flip_takes = if weather == Weather::FINE { strategy::NOTICED } else { strategy::NOTICED_LATE };
+        self.bites = bites::Bites::over(weather.longest());
         self
     }
 
@@ -270,6 +337,7 @@ impl Observer {
     /// Takes note that somebody asked for something.
     pub fn asked(&mut self, (who, id): (&Str, CommandId), command: &Command, now: Timestamp) {
         self.heard_at = now;
+        self.undo_is_asked(command, now);
         let goes_on = matches!(
             command.deed(),
             Command::Resume | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_)
@@ -335,14 +403,20 @@ impl Observer {
         match kind {
             Kind::Node if gone => {
                 self.nodes.remove(&object.meta.name);
+                self.gone_at = Some(change.at);
                 self.taken_down.remove(&object.meta.name);
                 self.pulling.remove(&object.meta.name);
                 self.given.remove(&object.meta.name);
             }
             Kind::Node => self.node_is(object, change.at),
             Kind::DaemonSet if here && object.meta.name == self.name => {
+                self.daemon_set_goes(object, gone, change.at);
+                if gone {
+                    return true;
+                }
                 self.strategy_moves(change);
                 self.check_rebrake(change);
+                self.check_release(change);
                 self.daemon_set_is(object, change.at);
             }
             Kind::Lease if here && *object.meta.name == *self.lease => self.lease_is(object, gone, change.at),
@@ -352,7 +426,8 @@ impl Observer {
                 {
                     self.judge(deletion, change.at, world);
                 }
-                if gone {
+                // What was taken out of its reach is none of its pods, whatever becomes of it.
+                if gone || !self.is_ours(object) {
                     self.pod_gone(&object.meta.uid, change.at);
                 } else {
                     self.pod_is(object, change.at);
@@ -366,6 +441,8 @@ impl Observer {
     fn node_is(&mut self, object: &Object, at: Timestamp) {
         let Some(fact) = object.node_fact() else { return };
         let ready = fact.ready == ConditionStatus::True;
+        let changed = self.conditions.insert(fact.name.clone(), fact.ready) != Some(fact.ready);
+        self.node_goes(&fact.name, ready, changed, at);
         let tainted = fact.taints.iter().any(|taint| {
             taint.effect != TaintEffect::PreferNoSchedule && !taint.key.starts_with("node.kubernetes.io/")
         });
@@ -391,7 +468,10 @@ impl Observer {
 
     fn pod_is(&mut self, object: &Object, at: Timestamp) {
         let Some(fact) = object.pod_fact() else { return };
+        self.absent.pod_was_created(fact.created_at);
         let known = self.pods.remove(&fact.uid);
+        let restarted = known.as_ref().map(|known| known.restarted);
+        let there_since = known.as_ref().map_or(at, |known| known.there_since);
         let trouble = trouble_of(&fact);
         let was = known.as_ref().and_then(|known| trouble_of(&known.fact));
         if trouble != was
@@ -420,7 +500,17 @@ impl Observer {
             }
         }
         let never_ready_since = never.filter(|_| !fact.ready);
-        let pod = Pod { fact, changed_at, failing_since, ready_since, never_ready_since, images_since };
+        let restarted = Restarted::next(restarted, &fact, at, self.slack);
+        let pod = Pod {
+            fact,
+            there_since,
+            changed_at,
+            failing_since,
+            ready_since,
+            never_ready_since,
+            images_since,
+            restarted,
+        };
         self.pods.insert(pod.fact.uid.clone(), pod);
     }
 
@@ -465,9 +555,16 @@ impl Observer {
 
     fn daemon_set_is(&mut self, object: &Object, at: Timestamp) {
         let Some(fact) = object.daemon_set_fact() else { return };
+        if self.daemon_set.as_ref().is_none_or(|known| known.template != fact.template) {
+            self.absent.template_changed(at);
+        }
         self.own_budget.is(at, fact.strategy.max_unavailable);
         let rolling = fact.strategy.kind == StrategyKind::RollingUpdate;
+        self.is_being_deleted = fact.deleting;
         self.rolling_since = if rolling { Some(self.rolling_since.unwrap_or(at)) } else { None };
+        if self.daemon_set.as_ref().is_some_and(|known| known.template != fact.template) {
+            self.template_since = at;
+        }
         self.daemon_set = Some(fact);
     }
 

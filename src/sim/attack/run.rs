@@ -7,12 +7,13 @@ use super::case::{Act, Case, DAEMON_SET, Tamper, Upon};
 use super::closing::next_move;
 use super::console::{Console, Orphans};
 use super::errand::Errand;
-use super::faults::{FaultKind, Faults};
+use super::faults::{FaultKind, Faults, of_world};
 use super::network::{Network, Weather};
 use super::observer::{Observer, Violation};
 use super::story::story_of;
 use super::tamper::tamper;
 use crate::engine::command::{Command, CommandId, Refusal, Takeover};
+use crate::engine::rate::RateLimit;
 use crate::engine::record::{ORIGINAL_STRATEGY, lease_name};
 use crate::engine::snapshot::{NodeState, Phase, Why};
 use crate::engine::time::Timestamp;
@@ -27,8 +28,12 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 const ROUND: Duration = Duration::from_secs(15);
 /// How often what is shown is checked.
 const LOOK: Duration = Duration::from_secs(5);
-/// For how long a proof of the record is good, with a little for rounding.
-const FENCE: Duration = Duration::from_millis(1050);
+/// For how long a proof of the record is good, and how long a deletion behind it may take to leave, with a little for
+/// rounding: near the API server, and at the most.
+const PROOF: Duration = Duration::from_millis(1050);
+const OLDEST_PROOF: Duration = Duration::from_millis(3550);
+/// A console whose messages take no longer is near.
+const NEAR: Duration = Duration::from_millis(100);
 
 /// What came of a run.
 #[derive(Clone, Debug)]
@@ -116,7 +121,8 @@ impl<'a> Stage<'a> {
     fn new(case: &'a Case, kept: Story) -> Self {
         let world = World::new(&case.scenario, case.seed);
         let late = case.acts.iter().map(|(_, act)| act.lateness()).max().unwrap_or_default();
-        let slack = FENCE + late + Duration::from_millis(2 * case.weather.max_delay);
+        let longest = case.weather.longest();
+        let slack = if longest <= NEAR { PROOF } else { OLDEST_PROOF } + late + 2 * longest;
         let wrong = case.scenario.faults.iter().filter_map(|(_, fault)| match fault {
             Fault::Fleet(FleetFault::Clock { node, .. }) => Some(node.clone()),
             _ => None,
@@ -124,7 +130,10 @@ impl<'a> Stage<'a> {
         let wrong = wrong.collect();
         let missed = case.acts.iter().any(|(_, act)| act.hides_the_record());
         let observer = Observer::new(&world, DAEMON_SET, slack).with_wrong_clocks(wrong);
+        let apart =
+            case.skews.iter().max().zip(case.skews.iter().min()).map_or(0, |(most, least)| most.abs_diff(*least));
         let observer = observer.with_missed_versions(missed).in_weather(case.weather);
+        let observer = observer.with_clocks_apart(Duration::from_millis(apart) + slack);
         let now = world.now();
         Self {
             case,
@@ -237,15 +246,27 @@ impl<'a> Stage<'a> {
             Act::DelayWatch { who, watched, by, lasts } => {
                 self.with(*who, |console, _| console.delay_watch(*watched, *by, now + *lasts));
             }
+            Act::BookmarksOnly { who, watched, lasts } => {
+                self.with(*who, |console, _| console.bookmarks_only(*watched, now + *lasts));
+            }
             Act::ReplayWatch { who, watched, back } => {
                 self.with(*who, |console, world| console.replay_watch(*watched, *back, world.now()));
             }
             Act::StaleList { who, watched, back, lasts } => {
                 self.with(*who, |console, world| console.list_stale(*watched, *back, *lasts, world));
             }
+            Act::StickWatch { who, watched, lasts } => {
+                self.with(*who, |console, world| console.stick_watch(*watched, world.now() + *lasts, world));
+            }
             Act::Upon { what, after, act } => {
                 let count = self.count(*what) + u64::from(*after) + 1;
                 self.armed.push((*what, count, act));
+            }
+            Act::World(fault) => {
+                self.world.inject(fault);
+                if let Some(kind) = of_world(fault) {
+                    self.faults.count(kind);
+                }
             }
             Act::Compact => self.world.inject(&ClusterFault::Compact.into()),
             Act::Tamper(how) => {
@@ -284,9 +305,10 @@ impl<'a> Stage<'a> {
         }
     }
 
-    fn network(&mut self) -> Network {
+    fn network(&mut self) -> (Network, RateLimit) {
         self.opened += 1;
-        Network::new(self.weather, self.case.seed ^ (self.opened << 32))
+        let rate = self.case.rate.map(|(per_sec, burst)| RateLimit { per_sec, burst }).unwrap_or_default();
+        (Network::new(self.weather, self.case.seed ^ (self.opened << 32)), rate)
     }
 
     fn open(&mut self, who: usize) {
@@ -348,8 +370,17 @@ impl<'a> Stage<'a> {
     }
 
     fn look(&mut self) {
+        for console in self.consoles.iter().flatten() {
+            if let Some(until) = console.unaware_until() {
+                self.observer.unaware(console.identity(), until);
+            }
+        }
         let blind_until = self.consoles.iter().flatten().map(Console::blind_until);
         self.observer.blind_until(blind_until.fold(self.blind_until, Timestamp::max));
+        let now = self.world.now();
+        for console in self.consoles.iter().flatten() {
+            self.observer.bites_within(console.identity(), console.sends_after_a_pause(now));
+        }
         self.observer.look(&self.world, &mut self.deletions);
     }
 
@@ -411,21 +442,18 @@ impl<'a> Stage<'a> {
             if snapshot.phase == Phase::Loading {
                 continue;
             }
-            let silent = snapshot.nodes.iter().find(|node| {
-                let waits = matches!(node.state, NodeState::Outdated | NodeState::NodeDown);
-                waits && !node.at_target && node.hold.is_none()
-            });
-            if let Some(node) = silent {
-                self.observer.accuse("P8", now, format!("{} is {} and does not say why", node.name, node.state));
-            }
-            let told_old_at = console.told_old_at();
+            self.observer.check_reasons(console.identity(), &snapshot, now);
+            self.observer.check_waits(console.identity(), &snapshot, &self.world, now);
+            self.observer.check_next(console.identity(), &snapshot, now);
+            let unaware = console.unaware_until().is_some_and(|until| now < until);
+            let told_old_at = if unaware { Some(now) } else { console.told_old_at() };
             self.observer.check_shown(console.identity(), &snapshot, told_old_at, now);
         }
     }
 
     /// The calm: everything works again, and an operator brings the rollout to an end.
     fn close(&mut self) {
-        self.weather = Weather::FINE;
+        self.weather = self.weather.calm();
         self.armed.clear();
         for console in self.consoles.iter_mut().flatten().chain(self.errands.iter_mut().map(Errand::console_mut)) {
             console.calm_down();

@@ -55,6 +55,10 @@ enum State {
     Broken(Timestamp),
     /// Its server hears nothing new itself until then.
     Behind(Timestamp),
+    /// Only bookmarks come through until then.
+    Bookmarks(Timestamp),
+    /// The same, and the server goes on saying how far it has come: no further.
+    Stuck(Timestamp),
 }
 
 /// What a telling needs: the world, the road, and where to put what sets out.
@@ -94,6 +98,8 @@ impl Watches {
         let due = |watch: &Watch| match watch.state {
             State::Unlisted(at) | State::Broken(at) | State::Behind(at) => Some(at),
             State::Live => Some(watch.told_at + BOOKMARK),
+            State::Bookmarks(at) => Some(at.min(watch.told_at + BOOKMARK)),
+            State::Stuck(at) => Some(at.min(watch.told_at + BOOKMARK)),
         };
         self.watches.iter().filter_map(due).min()
     }
@@ -116,6 +122,16 @@ impl Watches {
     /// Makes one late until then.
     pub(super) fn delay(&mut self, watched: Watched, by: Duration, until: Timestamp) -> bool {
         self.live(watched).map(|watch| watch.late = Some((until, by))).is_some()
+    }
+
+    /// Has one let only bookmarks through until then.
+    pub(super) fn bookmarks_only(&mut self, watched: Watched, until: Timestamp) -> bool {
+        self.live(watched).map(|watch| watch.state = State::Bookmarks(until)).is_some()
+    }
+
+    /// Has one stand still until then; says whether it went on before.
+    pub(super) fn stick(&mut self, watched: Watched, until: Timestamp) -> bool {
+        self.live(watched).map(|watch| watch.state = State::Stuck(until)).is_some()
     }
 
     /// Takes one back that many tellings: it tells them again.
@@ -161,7 +177,7 @@ impl Watches {
                     watch.send(Event::Watch(watch.watched, WatchHealth::Live), post);
                     watch.follow(post);
                 }
-                State::Behind(until) if until <= now => {
+                State::Behind(until) | State::Bookmarks(until) | State::Stuck(until) if until <= now => {
                     taken_up = true;
                     watch.state = State::Live;
                     watch.follow(post);
@@ -169,10 +185,17 @@ impl Watches {
                 State::Live => {
                     watch.follow(post);
                     if watch.told_at + BOOKMARK <= now {
-                        watch.send(Event::Heard(watch.watched), post);
+                        watch.send(Event::Heard(watch.watched, Some(watch.known)), post);
                     }
                 }
-                State::Unlisted(_) | State::Broken(_) | State::Behind(_) => {}
+                // Its events do not come through; its bookmarks do, and name what the server has by now.
+                State::Bookmarks(_) if watch.told_at + BOOKMARK <= now => {
+                    watch.send(Event::Heard(watch.watched, Some(revision)), post);
+                }
+                State::Stuck(_) if watch.told_at + BOOKMARK <= now => {
+                    watch.send(Event::Heard(watch.watched, Some(watch.known)), post);
+                }
+                State::Unlisted(_) | State::Broken(_) | State::Behind(_) | State::Bookmarks(_) | State::Stuck(_) => {}
             }
         }
         taken_up
@@ -186,6 +209,7 @@ impl Watch {
     }
 
     fn list(&mut self, post: &mut Post<'_>) {
+        post.author.learn_selector(post.world);
         let objects: Vec<_> = post.world.store().list(self.kind).cloned().collect();
         self.known = post.world.store().revision();
         self.tell_list(&objects, self.known, post);
@@ -196,7 +220,7 @@ impl Watch {
     fn tell_list(&mut self, objects: &[std::sync::Arc<Object>], version: u64, post: &mut Post<'_>) {
         self.send(Event::Listing(self.watched), post);
         for object in objects {
-            if let Some(fact) = fact_of(self.watched, object, ChangeKind::Added, post.author) {
+            if let Some(fact) = fact_of(self.watched, (object, None), ChangeKind::Added, post.author) {
                 self.send(fact, post);
             }
         }
@@ -213,7 +237,9 @@ impl Watch {
         };
         let mut told = false;
         for change in changes.by_ref() {
-            if let Some(fact) = fact_of(self.watched, &change.object, change.kind, post.author) {
+            if let Some(fact) =
+                fact_of(self.watched, (&change.object, change.before.as_deref()), change.kind, post.author)
+            {
                 self.send(fact, post);
                 told = true;
             }
@@ -249,7 +275,12 @@ fn as_of(world: &World, kind: Kind, version: u64) -> Option<Vec<std::sync::Arc<O
 }
 
 /// What a watch tells of a change; `None` where it is not about what is watched.
-fn fact_of(watched: Watched, object: &Object, change: ChangeKind, author: &mut Author) -> Option<Event> {
+fn fact_of(
+    watched: Watched,
+    (object, before): (&Object, Option<&Object>),
+    change: ChangeKind,
+    author: &mut Author,
+) -> Option<Event> {
     let here = object.meta.namespace == author.namespace;
     let named = |name: &str| here && *object.meta.name == *name;
     let gone = change == ChangeKind::Deleted;
@@ -261,7 +292,11 @@ fn fact_of(watched: Watched, object: &Object, change: ChangeKind, author: &mut A
         Watched::Revisions if gone => Some(Event::RevisionGone(object.meta.name.clone())),
         Watched::Revisions => Some(Event::Revision(Box::new(object.revision_fact().filter(|_| here)?))),
         Watched::Pods if !here => None,
-        Watched::Pods if gone => Some(Event::PodGone(uid())),
+        // What leaves the selector is gone on the watch, as of then; what never was in it is not told of.
+        Watched::Pods if !author.selects(object) && !before.is_some_and(|before| author.selects(before)) => None,
+        Watched::Pods if gone || !author.selects(object) => {
+            Some(Event::PodGone(uid(), Some(object.meta.resource_version)))
+        }
         Watched::Pods => Some(Event::Pod(Box::new(object.pod_fact()?))),
         Watched::Nodes if gone => Some(Event::NodeGone(object.meta.name.clone())),
         Watched::Nodes => Some(Event::Node(Box::new(object.node_fact()?))),

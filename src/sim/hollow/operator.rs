@@ -43,14 +43,24 @@ pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(
             change_taints(client, node, |taints| taints.retain(|taint| taint["key"] != **key)).await
         }
         ClusterFault::DeleteNode(node) => patch(client, Write::Delete, &node_path(node), &json!({})).await,
-        ClusterFault::DeletePods { daemon_set, node } => delete_pods(client, daemon_set, node).await,
+        ClusterFault::DeletePods { daemon_set, node } => {
+            patch_pods(client, Write::Delete, (daemon_set, node), &json!({})).await
+        }
+        ClusterFault::AddFinalizer { daemon_set, node, finalizer } => {
+            let change = json!({"metadata": {"finalizers": [&**finalizer]}});
+            patch_pods(client, Write::Strategic, (daemon_set, node), &change).await
+        }
+        ClusterFault::RemoveFinalizer { daemon_set, node, finalizer } => {
+            let change = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": [&**finalizer]}});
+            patch_pods(client, Write::Strategic, (daemon_set, node), &change).await
+        }
         ClusterFault::SetImages { daemon_set, images } => {
             let containers: Vec<_> = images.iter().map(|(name, image)| json!({"name": name, "image": image})).collect();
             let change = json!({"spec": {"template": {"spec": {"containers": containers}}}});
             patch(client, Write::Strategic, &daemon_set_path(daemon_set), &change).await
         }
         ClusterFault::SetStrategy { daemon_set, kind, max_unavailable } => {
-            let strategy = strategy(*kind, *max_unavailable);
+            let strategy = strategy(*kind, *max_unavailable, None);
             let change = json!({"spec": {"updateStrategy": strategy}});
             patch(client, Write::Merge, &daemon_set_path(daemon_set), &change).await
         }
@@ -67,8 +77,34 @@ pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(
             let path = format!("{}/{NO_MORE_PODS}", quotas_path(namespace));
             patch(client, Write::Delete, &path, &json!({})).await
         }
-        // No API server cuts its log because a client asks.
-        ClusterFault::Compact => Ok(()),
+        // Policies on templates are the cluster's own: whoever plays a scenario on a real one installs them first.
+        ClusterFault::RefuseTemplates { .. }
+        | ClusterFault::AdmitTemplates { .. }
+        | ClusterFault::PinImages { .. }
+        | ClusterFault::UnpinImages { .. } => Ok(()),
+        ClusterFault::RefuseDeletion { namespace, node, why } => refuse_deletion(client, namespace, node, why).await,
+        ClusterFault::AdmitDeletion { namespace, node } => {
+            let name = deletion_policy(namespace, node);
+            patch(client, Write::Delete, &format!("{BINDINGS}/{name}"), &json!({})).await?;
+            patch(client, Write::Delete, &format!("{POLICIES}/{name}"), &json!({})).await
+        }
+        ClusterFault::LabelPods { daemon_set, node, labels } => label_pods(client, daemon_set, node, labels).await,
+        ClusterFault::HoldDaemonSet { daemon_set, held } => {
+            let finalizers = if *held { json!(["example.com/backup"]) } else { Value::Null };
+            let change = json!({"metadata": {"finalizers": finalizers}});
+            patch(client, Write::Merge, &daemon_set_path(daemon_set), &change).await
+        }
+        ClusterFault::DeleteDaemonSet { daemon_set, orphan } => {
+            let policy = if *orphan { "Orphan" } else { "Background" };
+            let options = json!({"propagationPolicy": policy});
+            patch(client, Write::Delete, &daemon_set_path(daemon_set), &options).await
+        }
+        ClusterFault::CreateDaemonSet(plan) => {
+            let collection = format!("/apis/apps/v1/namespaces/{}/daemonsets", plan.namespace);
+            existing(client.write(Write::Create, &collection, &manifest(plan, &plan.images)).await)
+        }
+        // No API server cuts its log, and no controller stands still, because a client asks.
+        ClusterFault::Compact | ClusterFault::StopController | ClusterFault::StartController => Ok(()),
     };
     match done {
         Err(Trouble::NotFound) => Ok(()),
@@ -79,6 +115,37 @@ pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(
 
 async fn patch(client: &Client, write: Write, path: &str, body: &Value) -> Result<(), Trouble> {
     client.write(write, path, body).await.map(drop)
+}
+
+const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
+
+fn deletion_policy(namespace: &str, node: &str) -> String {
+    format!("keep-{namespace}-{node}")
+}
+
+/// A policy by which nobody but the cluster's own components deletes the pods of a namespace on a node.
+async fn refuse_deletion(client: &Client, namespace: &str, node: &str, why: &str) -> Result<(), Trouble> {
+    let name = deletion_policy(namespace, node);
+    let expression = format!("oldObject.spec.nodeName != '{node}' || request.userInfo.username.startsWith('system:')");
+    let policy = json!({
+        "metadata": {"name": name},
+        "spec": {
+            "matchConstraints": {
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+                "resourceRules": [
+                    {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["pods"]},
+                ],
+            },
+            "validations": [{"expression": expression, "message": why}],
+        },
+    });
+    let binding = json!({
+        "metadata": {"name": name},
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    });
+    patch(client, Write::Create, POLICIES, &policy).await?;
+    patch(client, Write::Create, BINDINGS, &binding).await
 }
 
 fn node_path(node: &str) -> String {
@@ -137,14 +204,45 @@ struct Named {
     metadata: Meta,
 }
 
-async fn delete_pods(client: &Client, daemon_set: &str, node: &str) -> Result<(), Trouble> {
+/// Sets labels of the pods on a node that are the DaemonSet's, or nobody's any more.
+async fn label_pods(
+    client: &Client,
+    daemon_set: &str,
+    node: &str,
+    labels: &BTreeMap<String, String>,
+) -> Result<(), Trouble> {
+    let owner: Named = client.get(&daemon_set_path(daemon_set)).await?;
+    let pods = format!("/api/v1/namespaces/{}/pods", owner.metadata.namespace);
+    let list: List<Owned> = client.get(&format!("{pods}?fieldSelector=spec.nodeName%3D{node}")).await?;
+    let of = |value: &String| if value.is_empty() { Value::Null } else { value.as_str().into() };
+    let labels: serde_json::Map<String, Value> = labels.iter().map(|(key, value)| (key.clone(), of(value))).collect();
+    let change = json!({"metadata": {"labels": labels}});
+    for pod in list.items.unwrap_or_default() {
+        let owners = &pod.metadata.owner_references;
+        if owners.is_empty() || owners.iter().any(|of| *of.uid == *owner.metadata.uid) {
+            match patch(client, Write::Merge, &format!("{pods}/{}", pod.metadata.name), &change).await {
+                Ok(()) | Err(Trouble::NotFound) => {}
+                Err(trouble) => return Err(trouble),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes to the pods of a DaemonSet on a node.
+async fn patch_pods(
+    client: &Client,
+    write: Write,
+    (daemon_set, node): (&str, &str),
+    body: &Value,
+) -> Result<(), Trouble> {
     let owner: Named = client.get(&daemon_set_path(daemon_set)).await?;
     let pods = format!("/api/v1/namespaces/{}/pods", owner.metadata.namespace);
     let list: List<Owned> = client.get(&format!("{pods}?fieldSelector=spec.nodeName%3D{node}")).await?;
     for pod in list.items.unwrap_or_default() {
         let is_ours = pod.metadata.owner_references.iter().any(|of| *of.uid == *owner.metadata.uid);
         if is_ours {
-            match patch(client, Write::Delete, &format!("{pods}/{}", pod.metadata.name), &json!({})).await {
+            match patch(client, write, &format!("{pods}/{}", pod.metadata.name), body).await {
                 Ok(()) | Err(Trouble::NotFound) => {}
                 Err(trouble) => return Err(trouble),
             }
@@ -201,7 +299,7 @@ fn manifest(plan: &DaemonSetPlan, images: &BTreeMap<String, String>) -> Value {
         "metadata": {"name": &*plan.name, "labels": {"app": &*plan.name}},
         "spec": {
             "selector": {"matchLabels": {"app": &*plan.name}},
-            "updateStrategy": strategy(plan.strategy, Some(plan.max_unavailable)),
+            "updateStrategy": strategy(plan.strategy, Some(plan.max_unavailable), Some(plan.max_surge)),
             "minReadySeconds": plan.min_ready_secs,
             "revisionHistoryLimit": plan.history_limit,
             "template": plan.template(images).json(),
@@ -209,15 +307,19 @@ fn manifest(plan: &DaemonSetPlan, images: &BTreeMap<String, String>) -> Value {
     })
 }
 
-fn strategy(kind: StrategyKind, max_unavailable: Option<IntOrPercent>) -> Value {
-    let rolling = max_unavailable.map(|limit| match limit {
-        IntOrPercent::Int(count) => json!({"maxUnavailable": count}),
-        IntOrPercent::Percent(percent) => json!({"maxUnavailable": format!("{percent}%")}),
-    });
-    match (kind, rolling) {
-        (StrategyKind::RollingUpdate, None) => json!({"type": "RollingUpdate"}),
-        (StrategyKind::RollingUpdate, Some(rolling)) => json!({"type": "RollingUpdate", "rollingUpdate": rolling}),
-        (StrategyKind::OnDelete, None) => json!({"type": "OnDelete"}),
-        (StrategyKind::OnDelete, Some(rolling)) => json!({"type": "OnDelete", "rollingUpdate": rolling}),
+fn strategy(kind: StrategyKind, max_unavailable: Option<IntOrPercent>, max_surge: Option<IntOrPercent>) -> Value {
+    let mut rolling = Map::new();
+    for (field, limit) in [("maxUnavailable", max_unavailable), ("maxSurge", max_surge)] {
+        let limit = match limit {
+            Some(IntOrPercent::Int(count)) => json!(count),
+            Some(IntOrPercent::Percent(percent)) => json!(format!("{percent}%")),
+            None => continue,
+        };
+        rolling.insert(field.to_owned(), limit);
     }
+    let kind = match kind {
+        StrategyKind::RollingUpdate => "RollingUpdate",
+        StrategyKind::OnDelete => "OnDelete",
+    };
+    if rolling.is_empty() { json!({"type": kind}) } else { json!({"type": kind, "rollingUpdate": rolling}) }
 }

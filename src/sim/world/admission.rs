@@ -247,17 +247,17 @@ fn daemon_set_causes(spec: &DaemonSetSpec) -> Vec<Cause> {
     causes
 }
 
-/// Exactly one of `maxUnavailable` and `maxSurge` is to be non-zero. The modelled controllers do not surge.
+/// Exactly one of `maxUnavailable` and `maxSurge` is to be non-zero.
 fn strategy_causes(spec: &DaemonSetSpec, causes: &mut Vec<Cause>) {
     if spec.strategy.kind == StrategyKind::OnDelete {
         return;
     }
     let none = |limit: Option<IntOrPercent>| matches!(limit, Some(IntOrPercent::Int(0) | IntOrPercent::Percent(0)));
     let surges = spec.strategy.max_surge.is_some_and(|surge| !none(Some(surge)));
-    if surges {
-        let message = "Invalid value: this simulated cluster does not surge; use maxUnavailable";
+    if surges && !none(spec.strategy.max_unavailable) {
+        let message = "Invalid value: may not be set when maxUnavailable is non-zero";
         causes.push(Cause::invalid("spec.updateStrategy.rollingUpdate.maxSurge", message));
-    } else if none(spec.strategy.max_unavailable) {
+    } else if !surges && none(spec.strategy.max_unavailable) {
         let field = "spec.updateStrategy.rollingUpdate.maxUnavailable";
         causes.push(Cause::required(field, "Required value: cannot be 0 when maxSurge is 0"));
     }

@@ -1,5 +1,6 @@
 //! What kubelets ask for and what scenarios make happen, carried out on the store.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::Str;
@@ -13,8 +14,10 @@ use super::kind::Kind;
 use super::kubelet::{Action, LEASE_NAMESPACE, LEASE_SECS, PodSeen};
 use super::object::{Body, Condition, DaemonSetSpec, EventBody, Lease, Node, Object, Owner, PodStatus};
 use super::scenario::{ClusterFault, Fault, FleetFault};
-use super::store::{DEFAULT_LOG, DeleteOptions, Part, Writer};
+use super::store::{DEFAULT_LOG, DeleteOptions, Part, Propagation, Writer};
 
+/// A finalizer that somebody gives a DaemonSet.
+const HOLD: &str = "example.com/backup";
 const KUBELET: Writer<'static> = Writer::named("kubelet");
 const SOMEBODY: Writer<'static> = Writer::named("kubectl");
 const DEPLOY: Writer<'static> = Writer::named("argocd-controller");
@@ -162,6 +165,48 @@ impl World {
                 let _ = self.store.delete(Kind::Node, "", node, &DeleteOptions::default(), self.now, SOMEBODY);
             }
             ClusterFault::DeletePods { daemon_set, node } => self.delete_pods(daemon_set, node),
+            ClusterFault::LabelPods { daemon_set, node, labels } => self.label_pods(daemon_set, node, labels),
+            ClusterFault::HoldDaemonSet { daemon_set, held } => {
+                let Some((namespace, name)) = daemon_set.split_once('/') else { return };
+                let at = (Kind::DaemonSet, namespace, name);
+                let _ = self.store.modify(at, Part::Main, self.now, SOMEBODY, |object| {
+                    let others = object.meta.finalizers.iter().filter(|finalizer| &***finalizer != HOLD).cloned();
+                    object.meta.finalizers = others.chain(held.then(|| HOLD.into())).collect();
+                });
+            }
+            ClusterFault::DeleteDaemonSet { daemon_set, orphan } => {
+                let Some((namespace, name)) = daemon_set.split_once('/') else { return };
+                let propagation = if *orphan { Propagation::Orphan } else { Propagation::Background };
+                let options = DeleteOptions { propagation, ..DeleteOptions::default() };
+                let _ = self.store.delete(Kind::DaemonSet, namespace, name, &options, self.now, SOMEBODY);
+            }
+            ClusterFault::CreateDaemonSet(plan) => {
+                let _ = self.store.create(plan.object(&plan.images), self.now, DEPLOY);
+            }
+            ClusterFault::AddFinalizer { daemon_set, node, finalizer } => {
+                self.edit_pods(daemon_set, node, |object| {
+                    // A pod that is being deleted takes no new finalizer.
+                    let there = object.meta.finalizers.contains(finalizer) || object.meta.is_deleting();
+                    let added = (!there).then(|| finalizer.clone());
+                    object.meta.finalizers = object.meta.finalizers.iter().cloned().chain(added).collect();
+                });
+            }
+            ClusterFault::RemoveFinalizer { daemon_set, node, finalizer } => {
+                // Also of pods that are nobody's any more, or another DaemonSet's by now.
+                let namespace = daemon_set.split_once('/').map_or("", |(namespace, _)| namespace);
+                let held = self.store.list_in(Kind::Pod, namespace).filter(|object| {
+                    object.meta.finalizers.contains(finalizer)
+                        && object.pod_fact().is_some_and(|pod| pod.node.as_ref() == Some(node))
+                });
+                let held: Vec<Str> = held.map(|object| object.meta.name.clone()).collect();
+                for name in held {
+                    let at = (Kind::Pod, namespace, &*name);
+                    let _ = self.store.modify(at, Part::Main, self.now, SOMEBODY, |object| {
+                        object.meta.finalizers =
+                            object.meta.finalizers.iter().filter(|it| *it != finalizer).cloned().collect();
+                    });
+                }
+            }
             ClusterFault::SetImages { daemon_set, images } => self.edit_set(daemon_set, |spec| {
                 let pairs = images.iter().map(|(name, image)| (name.as_str(), image.as_str()));
                 if let Ok(template) = spec.template.with_images(pairs) {
@@ -179,6 +224,18 @@ impl World {
             }),
             ClusterFault::RefusePods { namespace, why } => self.store.refuse_pods(namespace, Some(why.clone())),
             ClusterFault::AdmitPods { namespace } => self.store.refuse_pods(namespace, None),
+            ClusterFault::RefuseTemplates { namespace, image, why } => {
+                self.store.policies.refuse(namespace, image.clone(), why);
+            }
+            ClusterFault::AdmitTemplates { namespace } => self.store.policies.admit(namespace),
+            ClusterFault::PinImages { namespace } => self.store.policies.pin(namespace),
+            ClusterFault::UnpinImages { namespace } => self.store.policies.unpin(namespace),
+            ClusterFault::RefuseDeletion { namespace, node, why } => {
+                self.store.refuse_deletion(namespace, node, Some(why.clone()));
+            }
+            ClusterFault::AdmitDeletion { namespace, node } => self.store.refuse_deletion(namespace, node, None),
+            ClusterFault::StopController => self.daemon_sets.stop(),
+            ClusterFault::StartController => self.daemon_sets.start(),
             ClusterFault::Compact => {
                 self.store.keep(0);
                 self.store.keep(DEFAULT_LOG);
@@ -199,6 +256,32 @@ impl World {
                 edit(Arc::make_mut(&mut set.spec));
             }
         });
+    }
+
+    fn label_pods(&mut self, daemon_set: &str, node: &Str, labels: &BTreeMap<String, String>) {
+        let Some((namespace, name)) = daemon_set.split_once('/') else { return };
+        let owner = self.store.get(Kind::DaemonSet, namespace, name).map(|set| set.meta.uid.clone());
+        let of_it = |object: &&Arc<Object>| {
+            let there =
+                &*object.meta.namespace == namespace && object.pod().is_some_and(|pod| pod.node.as_ref() == Some(node));
+            there && object.meta.controller().is_none_or(|controller| Some(controller) == owner.as_ref())
+        };
+        let pods: Vec<Str> = self.store.list(Kind::Pod).filter(of_it).map(|pod| pod.meta.name.clone()).collect();
+        for pod in pods {
+            let _ = self.store.modify((Kind::Pod, namespace, &pod), Part::Main, self.now, SOMEBODY, |object| {
+                for (key, value) in labels {
+                    object.meta.set_label(key, Some(value.as_str()).filter(|value| !value.is_empty()));
+                }
+            });
+        }
+    }
+
+    fn edit_pods(&mut self, daemon_set: &str, node: &Str, edit: impl Fn(&mut Object)) {
+        let Some((namespace, name)) = daemon_set.split_once('/') else { return };
+        for pod in self.pods_of(namespace, name).remove(node).unwrap_or_default() {
+            let at = (Kind::Pod, namespace, &*pod.meta.name);
+            let _ = self.store.modify(at, Part::Main, self.now, SOMEBODY, &edit);
+        }
     }
 
     fn delete_pods(&mut self, daemon_set: &str, node: &Str) {

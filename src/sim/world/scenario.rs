@@ -201,8 +201,11 @@ pub struct DaemonSetPlan {
     pub history: Vec<BTreeMap<String, String>>,
     /// How its controller replaces pods.
     pub strategy: StrategyKind,
-    /// `maxUnavailable`.
+    /// `maxUnavailable`; 0 where it surges.
     pub max_unavailable: IntOrPercent,
+    /// `maxSurge`; 0 where it does not surge.
+    #[serde(default = "none", skip_serializing_if = "is_none")]
+    pub max_surge: IntOrPercent,
     /// `minReadySeconds`.
     pub min_ready_secs: u32,
     /// `revisionHistoryLimit`.
@@ -226,6 +229,7 @@ impl DaemonSetPlan {
             history: Vec::new(),
             strategy: StrategyKind::RollingUpdate,
             max_unavailable: IntOrPercent::Int(1),
+            max_surge: none(),
             min_ready_secs: 0,
             history_limit: 10,
             grace_secs: 30,
@@ -233,6 +237,15 @@ impl DaemonSetPlan {
             tolerates: Tolerates::Nothing,
         }
     }
+}
+
+fn none() -> IntOrPercent {
+    IntOrPercent::Int(0)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_none(limit: &IntOrPercent) -> bool {
+    *limit == none()
 }
 
 /// What a DaemonSet of a scenario tolerates besides the automatic tolerations.

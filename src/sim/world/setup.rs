@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::facts::{StrategyKind, UpdateStrategy};
 use crate::engine::labels::Selector;
-use crate::engine::quantity::IntOrPercent;
 use crate::engine::template::Template;
 
 use super::World;
@@ -107,7 +106,7 @@ impl DaemonSetPlan {
         let strategy = UpdateStrategy {
             kind: self.strategy,
             max_unavailable: Some(self.max_unavailable),
-            max_surge: (self.strategy == StrategyKind::RollingUpdate).then_some(IntOrPercent::Int(0)),
+            max_surge: (self.strategy == StrategyKind::RollingUpdate).then_some(self.max_surge),
             raw: Value::Null,
         };
         let spec = DaemonSetSpec {

@@ -29,6 +29,7 @@ use super::admission;
 use super::error::{ApiError, Cause};
 use super::kind::{Kind, Scope};
 use super::object::{Body, Object};
+use super::policy::Policies;
 
 use log::Log;
 
@@ -83,6 +84,10 @@ pub struct Store {
     rng: fastrand::Rng,
     /// Namespaces in which no pod is admitted, and what is said of it.
     refused: BTreeMap<Str, Str>,
+    /// What is admitted of DaemonSets.
+    pub(super) policies: Policies,
+    /// Why pods may not be deleted, by namespace and node.
+    undeletable: BTreeMap<(Str, Str), Str>,
     /// Changes that the world has still to pass on to its controllers; `None` for a store on its own.
     fresh: Option<Vec<Change>>,
 }
@@ -96,6 +101,8 @@ impl Store {
             logs: std::array::from_fn(|_| Log::new(DEFAULT_LOG)),
             rng: fastrand::Rng::with_seed(seed),
             refused: BTreeMap::new(),
+            policies: Policies::default(),
+            undeletable: BTreeMap::new(),
             fresh: None,
         }
     }
@@ -171,6 +178,20 @@ impl Store {
         }
     }
 
+    /// Refuses to delete the pods on a node from now on, or no longer.
+    pub(super) fn refuse_deletion(&mut self, namespace: &Str, node: &Str, why: Option<Str>) {
+        let key = (namespace.clone(), node.clone());
+        match why {
+            Some(why) => drop(self.undeletable.insert(key, why)),
+            None => drop(self.undeletable.remove(&key)),
+        }
+    }
+
+    /// On how many nodes pods may not be deleted.
+    pub fn undeletable(&self) -> usize {
+        self.undeletable.len()
+    }
+
     /// Creates an object.
     ///
     /// # Errors
@@ -239,7 +260,11 @@ impl Store {
         object.meta.deletion = before.meta.deletion;
         object.meta.generate_name.clone_from(&before.meta.generate_name);
         object.meta.resource_version = before.meta.resource_version;
+        if part == Part::Main {
+            self.policies.mutate(&mut object);
+        }
         admission::on_update(&before, &mut object, part, by.manager)?;
+        self.policies.validate(&before, &object)?;
         if *before == object {
             return Ok(before);
         }

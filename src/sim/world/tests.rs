@@ -1,8 +1,10 @@
 //! Whole clusters in virtual time.
 
+mod surge;
+
 use std::collections::BTreeMap;
 
-use super::scenario::{ClusterFault, ControllerVariant, built_in};
+use super::scenario::{ClusterFault, ControllerVariant, FleetFault, built_in};
 use super::*;
 use crate::engine::facts::{ContainerState, DaemonSetCounters, StrategyKind, Taint, TaintEffect};
 use crate::engine::quantity::IntOrPercent;
@@ -133,6 +135,29 @@ fn on_delete_nothing_moves_until_somebody_deletes() {
     let changed: Vec<_> = before.keys().filter(|node| before[*node] != after[*node]).collect();
     assert_eq!(changed, [node]);
     assert_eq!((counters(&world).updated, counters(&world).ready), (1, 20));
+}
+
+#[test]
+fn a_finalizer_keeps_a_pod_that_has_ended() {
+    let mut world = small();
+    let (node, daemon_set) = (Str::from("node-a-01"), Str::from("edge/agent"));
+    let finalizer = Str::from("example.com/hold");
+    let there =
+        |world: &World| world.pods_of("edge", "agent")[&node].iter().map(|pod| pod.pod_fact().unwrap()).collect();
+    let add =
+        ClusterFault::AddFinalizer { daemon_set: daemon_set.clone(), node: node.clone(), finalizer: finalizer.clone() };
+    world.inject(&add.into());
+    let before: Vec<crate::engine::facts::PodFact> = there(&world);
+    assert!(before[0].finalizers.is_empty(), "they are of note once it is to go");
+    world.inject(&ClusterFault::DeletePods { daemon_set: daemon_set.clone(), node: node.clone() }.into());
+    run(&mut world, 2);
+    let kept: Vec<crate::engine::facts::PodFact> = there(&world);
+    assert_eq!((kept.len(), &kept[0].uid, kept[0].deletion_grace_secs), (1, &before[0].uid, Some(0)));
+    assert_eq!(*kept[0].finalizers, *std::slice::from_ref(&finalizer));
+    world.inject(&ClusterFault::RemoveFinalizer { daemon_set, node: node.clone(), finalizer }.into());
+    run(&mut world, 1);
+    let after: Vec<crate::engine::facts::PodFact> = there(&world);
+    assert!(after[0].uid != before[0].uid && after[0].ready && after[0].bound);
 }
 
 #[test]
@@ -356,12 +381,14 @@ fn pods_of_a_node_that_is_gone_for_good_are_collected() {
 #[test]
 fn a_full_disk_refuses_pods_until_there_is_room() {
     let mut world = small();
+    let began = world.store().revision();
     let node: Str = "node-a-02".into();
     world.inject(&FleetFault::DiskFull(node.clone()).into());
     world.inject(&FleetFault::EvictAll(node.clone()).into());
     run(&mut world, 2);
-    let failed = world.store().list(Kind::Event).filter(|event| &*event.event().unwrap().reason == "FailedDaemonPod");
-    assert!((4..12).contains(&failed.count()), "the controller tries again and again, at longer and longer intervals");
+    let made = world.store().changes_since(Kind::Pod, began).unwrap();
+    let made = made.filter(|change| change.kind == store::ChangeKind::Added).count();
+    assert!((4..12).contains(&made), "the controller tries again and again, at longer and longer intervals: {made}");
     assert_eq!(world.serving("edge", "agent"), 19);
     world.inject(&FleetFault::DiskFree(node).into());
     run(&mut world, 4);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crossterm::event::KeyCode;
 use tui_input::Input;
 
+use super::budget::BudgetField;
 use super::tune::{TuneForm, turns};
 
 use crate::engine::Str;
@@ -34,7 +35,7 @@ pub(crate) enum Form {
     Image(Image),
     Canary(Canary),
     Undo(Undo),
-    Adopt(FlipChoice),
+    Adopt(AdoptForm),
     Tune(TuneForm),
     /// Leaving although these are driven from here.
     Quit(Vec<Target>),
@@ -72,6 +73,7 @@ impl Form {
             Self::Pause { .. } => "Pause now",
             Self::Step(_) => "Start step",
             Self::Image(_) => "Set image",
+            Self::Canary(form) if form.input.value().trim().is_empty() => "Lift selector",
             Self::Canary(_) => "Select",
             Self::Undo(_) => "Roll back",
             Self::Adopt(_) => "Adopt",
@@ -104,7 +106,7 @@ impl Form {
             Self::Image(form) => form.command(),
             Self::Canary(form) => form.command(snapshot),
             Self::Undo(form) => form.command(),
-            Self::Adopt(flip) => Ok(Command::Adopt.under(flip.tuning())),
+            Self::Adopt(form) => Ok(Command::Adopt.under(form.flip.tuning().and(form.budget.tuning()?))),
             Self::Tune(form) => form.command(),
             Self::Quit(_) => Err(String::new()),
         }
@@ -118,7 +120,7 @@ impl Form {
             Self::Image(form) => form.key(key),
             Self::Canary(form) => form.key(key, snapshot),
             Self::Undo(form) => form.key(key),
-            Self::Adopt(flip) => flip.key(key),
+            Self::Adopt(form) => form.key(key),
             Self::Tune(form) => form.key(key),
         }
     }
@@ -132,6 +134,8 @@ impl Form {
                 None => return false,
             },
             Self::Image(form) if form.at_flip => return false,
+            Self::Image(form) if form.at_budget => &mut form.budget.input,
+            Self::Adopt(form) if form.budget.asked => &mut form.budget.input,
             Self::Image(form) => &mut form.input,
             Self::Canary(form) => &mut form.input,
             Self::Tune(form) => match form.field() {
@@ -180,6 +184,26 @@ impl FlipChoice {
             OnFlip::Rebrake => OnFlip::Report,
         };
         Handled::Changed
+    }
+}
+
+/// Under what a DaemonSet is adopted.
+#[derive(Debug)]
+pub(crate) struct AdoptForm {
+    pub(crate) flip: FlipChoice,
+    pub(crate) budget: BudgetField,
+}
+
+impl AdoptForm {
+    pub(crate) fn of(snapshot: &Snapshot) -> Self {
+        Self { flip: FlipChoice::of(snapshot), budget: BudgetField::of(snapshot) }
+    }
+
+    fn key(&mut self, key: Key) -> Handled {
+        match self.flip.key(key) {
+            Handled::No if self.budget.asked => field(&mut self.budget.input, key),
+            handled => handled,
+        }
     }
 }
 
@@ -292,8 +316,11 @@ pub(crate) struct Image {
     pub(crate) containers: Vec<(Str, Str)>,
     pub(crate) chosen: usize,
     pub(crate) input: Input,
+    pub(crate) budget: BudgetField,
     pub(crate) flip: FlipChoice,
-    /// The line below the containers is chosen.
+    /// The line with the budget is chosen.
+    pub(crate) at_budget: bool,
+    /// The last line is chosen.
     pub(crate) at_flip: bool,
 }
 
@@ -318,8 +345,9 @@ impl Image {
             None if change.is_empty() => (0, first.to_string()),
             None => (0, change.to_owned()),
         };
-        let flip = FlipChoice::of(snapshot);
-        Ok(Self { containers, chosen, input: Input::new(text), flip, at_flip: false })
+        let (budget, flip) = (BudgetField::of(snapshot), FlipChoice::of(snapshot));
+        let input = Input::new(text);
+        Ok(Self { containers, chosen, input, budget, flip, at_budget: false, at_flip: false })
     }
 
     /// The container, and its image now.
@@ -333,20 +361,29 @@ impl Image {
         if image.as_str() == &**now {
             return Err("the same image as now: change it".into());
         }
-        Ok(Command::SetImage(BTreeMap::from([(container.to_string(), image)])).under(self.flip.tuning()))
+        let tuning = self.flip.tuning().and(self.budget.tuning()?);
+        Ok(Command::SetImage(BTreeMap::from([(container.to_string(), image)])).under(tuning))
     }
 
     fn key(&mut self, key: Key) -> Handled {
         let last = self.containers.len() - 1;
         let chosen = match key.code {
-            KeyCode::Up if std::mem::take(&mut self.at_flip) => return Handled::Yes,
+            KeyCode::Up if std::mem::take(&mut self.at_flip) => {
+                self.at_budget = self.budget.asked;
+                return Handled::Yes;
+            }
+            KeyCode::Up if std::mem::take(&mut self.at_budget) => return Handled::Yes,
             KeyCode::Up => self.chosen.saturating_sub(1),
             KeyCode::Down => (self.chosen + 1).min(last),
             _ if self.at_flip => return self.flip.key(key),
+            _ if self.at_budget => return field(&mut self.budget.input, key),
             _ => return field(&mut self.input, key),
         };
         if chosen == self.chosen {
-            self.at_flip |= key.code == KeyCode::Down;
+            if key.code == KeyCode::Down {
+                let to_budget = self.budget.asked && !self.at_budget && !self.at_flip;
+                (self.at_budget, self.at_flip) = (to_budget, !to_budget);
+            }
             return Handled::Yes;
         }
         self.chosen = chosen;

@@ -21,13 +21,14 @@ pub(crate) enum Setting {
     ProgressDeadline,
     MaxRestarts,
     Soak,
+    SuspectGrace,
     OnFailure,
     OnFlip,
     Finish,
 }
 
 impl Setting {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::MaxUnavailable,
         Self::MaxPulling,
         Self::Strict,
@@ -35,6 +36,7 @@ impl Setting {
         Self::ProgressDeadline,
         Self::MaxRestarts,
         Self::Soak,
+        Self::SuspectGrace,
         Self::OnFailure,
         Self::OnFlip,
         Self::Finish,
@@ -49,6 +51,7 @@ impl Setting {
             Self::ProgressDeadline => "progress-deadline",
             Self::MaxRestarts => "max-restarts",
             Self::Soak => "soak",
+            Self::SuspectGrace => "suspect-grace",
             Self::OnFailure => "on-failure",
             Self::OnFlip => "on-flip",
             Self::Finish => "finish",
@@ -78,6 +81,7 @@ impl Setting {
             Self::ProgressDeadline => Span(gates.progress_deadline_secs).to_string(),
             Self::MaxRestarts => gates.max_restarts.to_string(),
             Self::Soak => Span(gates.soak_secs).to_string(),
+            Self::SuspectGrace => Span(gates.suspect_grace_secs).to_string(),
             Self::OnFailure => gates.on_failure.to_string(),
             Self::OnFlip => on_flip.to_string(),
             Self::Finish => finish.to_string(),
@@ -104,6 +108,7 @@ impl Setting {
                 tuning.max_restarts = Some(number?);
             }
             Self::Soak => tuning.soak_secs = Some(Span::parse(text)?.0),
+            Self::SuspectGrace => tuning.suspect_grace_secs = Some(Span::parse(text)?.0),
             Self::OnFailure => tuning.on_failure = Some(if second { OnFailure::RollBack } else { OnFailure::Halt }),
             Self::OnFlip => tuning.on_flip = Some(if second { OnFlip::Rebrake } else { OnFlip::Report }),
             Self::Finish => tuning.finish = Some(if second { Finish::Keep } else { Finish::Release }),
@@ -139,6 +144,7 @@ impl Setting {
             Self::ProgressDeadline => "to become available, or it failed".to_owned(),
             Self::MaxRestarts => "more than that, and it failed".to_owned(),
             Self::Soak => "ready before it counts as available".to_owned(),
+            Self::SuspectGrace => "down after its update, and it failed".to_owned(),
             Self::OnFailure if second => "go back to where it came from".to_owned(),
             Self::OnFailure => "start nothing more".to_owned(),
             Self::OnFlip => flip_meaning(if second { OnFlip::Rebrake } else { OnFlip::Report }).to_owned(),

@@ -46,14 +46,15 @@ impl Pace {
         [typed, news, self.wake].into_iter().flatten().min()
     }
 
-    pub(super) fn drawn(&mut self, wrote_for: Duration, wake: Option<Instant>) {
-        self.stalled_gap = if wrote_for > STALL {
-            (self.stalled_gap * 2).min(LONGEST_GAP)
-        } else {
-            (self.stalled_gap / 2).max(NEWS_GAP)
-        };
+    pub(super) fn drawn(&mut self, wake: Option<Instant>) {
         self.last_frame = Instant::now();
         (self.typed, self.news, self.wake) = (false, false, wake);
+    }
+
+    /// A frame was written, and that took so long; nothing for one that changed nothing.
+    pub(super) fn wrote(&mut self, took: Duration) {
+        self.stalled_gap =
+            if took > STALL { (self.stalled_gap * 2).min(LONGEST_GAP) } else { (self.stalled_gap / 2).max(NEWS_GAP) };
     }
 }
 
@@ -64,7 +65,7 @@ mod tests {
     #[test]
     fn keys_are_shown_sooner_than_news_and_slow_links_later() {
         let mut pace = Pace::new(true);
-        pace.drawn(Duration::ZERO, None);
+        pace.drawn(None);
         let now = Instant::now();
         assert_eq!(pace.due(now), None, "nothing happened: nothing is due");
         pace.news = true;
@@ -73,12 +74,14 @@ mod tests {
         pace.typed = true;
         assert_eq!(pace.due(now), Some(pace.last_frame + KEY_GAP));
         for _ in 0..9 {
-            pace.drawn(STALL * 2, None);
+            pace.drawn(None);
+            pace.wrote(STALL * 2);
         }
         pace.news = true;
         assert_eq!(pace.due(now), Some(pace.last_frame + LONGEST_GAP));
         for _ in 0..9 {
-            pace.drawn(Duration::ZERO, None);
+            pace.drawn(None);
+            pace.wrote(Duration::ZERO);
         }
         assert_eq!(pace.news_gap(pace.last_key), NEWS_GAP);
     }

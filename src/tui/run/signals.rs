@@ -1,4 +1,6 @@
 //! What reaches a program with a terminal from outside: signals, and panics of its own threads.
+//!
+//! Ctrl-C is a key here, as the terminal is raw: a SIGINT comes from somebody else, and ends the program like SIGTERM.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,6 +9,7 @@ use rustix::process::Signal;
 use tokio::signal::unix::{Signal as Listener, SignalKind, signal};
 use tokio::sync::Notify;
 
+use crate::process::signals::{self, Ending, Listener as Endings};
 use crate::tui::terminal;
 
 /// What panics said on other threads: it must not be written across the screen.
@@ -56,9 +59,7 @@ impl Crashes {
 
 /// The signals that a program with a terminal lives with.
 pub(super) struct Signals {
-    hangup: Listener,
-    terminate: Listener,
-    interrupt: Listener,
+    endings: Endings,
     resize: Listener,
     stop: Listener,
     go_on: Listener,
@@ -68,7 +69,6 @@ pub(super) struct Signals {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Caught {
     End(&'static str),
-    Interrupt,
     Resize,
     Stop,
     GoOn,
@@ -76,10 +76,9 @@ pub(super) enum Caught {
 
 impl Signals {
     pub(super) fn listen() -> io::Result<Self> {
+        signals::at_the_end(terminal::restore);
         Ok(Self {
-            hangup: signal(SignalKind::hangup())?,
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
+            endings: signals::listen()?,
             resize: signal(SignalKind::window_change())?,
             stop: signal(SignalKind::from_raw(Signal::TSTP.as_raw()))?,
             go_on: signal(SignalKind::from_raw(Signal::CONT.as_raw()))?,
@@ -88,9 +87,11 @@ impl Signals {
 
     pub(super) async fn next(&mut self) -> Caught {
         tokio::select! {
-            _ = self.hangup.recv() => Caught::End("SIGHUP"),
-            _ = self.terminate.recv() => Caught::End("SIGTERM"),
-            _ = self.interrupt.recv() => Caught::Interrupt,
+            ending = self.endings.ended() => Caught::End(match ending {
+                Ending::Hangup => "SIGHUP",
+                Ending::Interrupt => "SIGINT",
+                Ending::Terminate => "SIGTERM",
+            }),
             _ = self.resize.recv() => Caught::Resize,
             _ = self.stop.recv() => Caught::Stop,
             _ = self.go_on.recv() => Caught::GoOn,

@@ -12,7 +12,7 @@ use crate::tui::view;
 /// Shows the console as it is. Tells how many bytes that took.
 fn show(screen: &mut Screen<Vec<u8>>, bench: &Bench) -> usize {
     let (frame, drawn) = view::draw(&bench.model);
-    screen.show(frame, drawn.cursor).unwrap().0
+    screen.show(frame, drawn.cursor).unwrap()
 }
 
 #[test]

@@ -16,8 +16,9 @@ use crate::engine::ownership::{Application, Claim, Keeper, Returns, Tool};
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Budgets, Direction, Finish, Gates, Halt, OnFlip, Paused};
 use crate::engine::snapshot::{
-    Blame, BudgetView, Cause, CauseKind, Counts, DriverView, Hold, ImageChange, ImageState, NodeState, NodeView, Phase,
-    PlanView, Presence, Replacer, RevisionView, Snapshot, WatchView,
+    Blame, Blocked, Blocker, BudgetView, Cause, CauseKind, Counts, DistanceView, DriverView, Hold, ImageChange,
+    ImageState, NoStep, NodeState, NodeView, Phase, PlanView, PodWait, Presence, Replacer, RevisionView, SelectionDone,
+    Snapshot, StepAhead, WatchView,
 };
 use crate::engine::time::Timestamp;
 use crate::tui::key::Key;
@@ -45,6 +46,7 @@ pub(super) fn node(name: &str) -> NodeView {
         name: name.into(),
         state: NodeState::Outdated,
         hold: Some(Hold::Next),
+        pod_wait: None,
         cause: None,
         blame: None,
         since: Some(ago(9 * DAY)),
@@ -55,7 +57,11 @@ pub(super) fn node(name: &str) -> NodeView {
         pod: Some(format!("ipc-agent-{}", &name[name.len().saturating_sub(3)..]).into()),
         pod_created_at: Some(ago(9 * DAY)),
         restarts: 0,
+        restarted: None,
+        suspect: None,
         eligible: true,
+        ineligible: None,
+        serves: true,
         selected: true,
         labels: [("kubernetes.io/hostname", name), ("line", "line3"), ("topology.kubernetes.io/zone", "munich")]
             .into_iter()
@@ -120,6 +126,7 @@ pub(super) fn loading() -> Snapshot {
         name: "ipc-agent".into(),
         daemonset: Presence::Loading,
         strategy: StrategyKind::RollingUpdate,
+        surge: None,
         adopted: false,
         original_strategy: None,
         keepers: [].into(),
@@ -129,6 +136,7 @@ pub(super) fn loading() -> Snapshot {
         rights: Vec::new(),
         phase: Phase::Loading,
         direction: Direction::Forward,
+        asked: None,
         started_at: None,
         from: None,
         to: None,
@@ -141,10 +149,16 @@ pub(super) fn loading() -> Snapshot {
         gates: Gates::default(),
         on_flip: OnFlip::Report,
         finish: Finish::Release,
+        comparisons: Vec::new(),
+        blocked: None,
         halt: None,
         alarms: Vec::new(),
         timeline: Arc::default(),
+        unsent: Vec::new(),
+        driver_stopped: None,
         unaudited: Vec::new(),
+        waits: None,
+        distance: DistanceView::default(),
         skew_millis: None,
         node_clocks: NodeClocks::default(),
         nodes: Arc::new([]),
@@ -224,7 +238,15 @@ pub(super) fn running() -> Snapshot {
         revisions: Arc::new([to.clone(), from.clone(), revision("5d8b7c4f9", 13, "v1.8.1", 41, 0)]),
         from: Some(from),
         to: Some(to),
-        counts: Counts { nodes: 120, updated: 31, committed: 35, available: 115, leaked: 0, failed: 1, next: 2 },
+        counts: Counts {
+            nodes: 120,
+            updated: 31,
+            committed: 35,
+            available: 115,
+            failed: 1,
+            next: 2,
+            ..Counts::default()
+        },
         budget: BudgetView {
             max_unavailable: 2,
             max_unavailable_setting: Some(IntOrPercent::Int(2)),
@@ -249,6 +271,12 @@ pub(super) fn running() -> Snapshot {
             allowed: 38,
             selector: Some("line=line3".parse().unwrap()),
             selected: 41,
+            next: Some(Ok(StepAhead {
+                step: IntOrPercent::Percent(50),
+                allowed: 41,
+                frees: Some(3),
+                cut_by_selector: true,
+            })),
         },
         nodes: nodes.into(),
         ..idle()
@@ -265,6 +293,60 @@ pub(super) fn halted() -> Snapshot {
     let halt = Halt { number: 1, at: ago(2 * MINUTE), why: why.clone(), nodes: vec!["ipc-017".into()] };
     let alarms = vec![crate::engine::snapshot::Alarm::Halted { why }];
     Snapshot { phase: Phase::Halted, halt: Some(halt), alarms, ..running() }
+}
+
+/// The canaries are updated, and the selector stands.
+pub(super) fn canary_done() -> Snapshot {
+    let running = running();
+    let selector = "canary=true".parse().unwrap();
+    let done = SelectionDone { selector, selected: 3, updated: 3, moving: 0, lifting_frees: 9 };
+    let plan = PlanView {
+        partition: Some(IntOrPercent::Int(108)),
+        keep: 108,
+        allowed: 12,
+        selector: Some(done.selector.clone()),
+        selected: 3,
+        next: Some(Err(NoStep::SelectionDone(done))),
+        ..running.plan
+    };
+    let nodes = (1..=3).map(|nth| updated(&format!("ipc-{nth:03}"), 9 * MINUTE));
+    let rest = (4..=120).map(|nth| held(&format!("ipc-{nth:03}"), Hold::Selector));
+    Snapshot {
+        phase: Phase::Held,
+        counts: Counts { nodes: 120, updated: 3, committed: 3, available: 120, ..Counts::default() },
+        budget: BudgetView { max_unavailable: 2, max_pulling: 2, ..BudgetView::default() },
+        plan,
+        nodes: rest.chain(nodes).collect(),
+        ..running
+    }
+}
+
+/// The controller does not follow.
+pub(super) fn preparing() -> Snapshot {
+    let blocked = Blocked { by: Blocker::Observed { generation: 5, observed: 4 }, since: ago(14) };
+    let nodes = running().nodes.iter().map(|node| NodeView { hold: Some(Hold::Preparing), ..node.clone() }).collect();
+    Snapshot { phase: Phase::Preparing, blocked: Some(blocked), nodes, ..running() }
+}
+
+/// Nodes on their way, each waiting for something else.
+pub(super) fn waiting() -> Snapshot {
+    let waits = [
+        (
+            NodeState::Terminating,
+            PodWait::Grace { secs: 30, ends_at: noon() + Duration::from_secs(12), finalizers: [].into() },
+        ),
+        (NodeState::Terminating, PodWait::Finalizers(["example.com/hold".into()].into())),
+        (NodeState::Creating, PodWait::Controller { since: Some(ago(14)) }),
+        (NodeState::Creating, PodWait::Container { name: "agent".into(), reason: "ContainerCreating".into() }),
+        (NodeState::Pulling, PodWait::Pull { since: Some(ago(40)) }),
+        (NodeState::Starting, PodWait::Ready { name: "agent".into(), since: Some(ago(75)) }),
+        (NodeState::Soaking, PodWait::Soak { secs: 30, ends_at: noon() + Duration::from_secs(18) }),
+    ];
+    let nodes = waits
+        .into_iter()
+        .enumerate()
+        .map(|(nth, (state, wait))| NodeView { pod_wait: Some(wait), ..target(&format!("ipc-{nth:03}"), state, 40) });
+    Snapshot { nodes: nodes.collect(), ..running() }
 }
 
 /// Another console drives.

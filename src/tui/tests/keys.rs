@@ -82,6 +82,27 @@ fn writes_ask_first_and_are_confirmed_in_proportion() {
 }
 
 #[test]
+fn going_on_past_a_halt_begins_on_cancel() {
+    let halted = || Bench::on(fixtures::halted(), 80, 24).typed("AC").answered(preview(Danger::Serious));
+    assert!(halted().screen().contains("[>Cancel<]  [ Accept and continue ]"), "{}", halted().screen());
+    assert_eq!(done(&halted().typed("<enter>")), []);
+    assert_eq!(done(&halted().typed("<right><enter>")), [Command::Resume]);
+    let paused = Bench::on(fixtures::paused(), 80, 24).typed("AC").answered(preview(Danger::Bounded));
+    assert_eq!(done(&paused.typed("<enter>")), [Command::Resume]);
+}
+
+#[test]
+fn the_selector_is_lifted_where_it_has_nothing_left() {
+    let bench = || Bench::on(fixtures::canary_done(), 80, 24).typed("AN");
+    assert_eq!(asked(&bench()), Some(Command::Select(None)));
+    // It frees many nodes: enter only moves to the buttons.
+    let answered = || bench().answered(preview(Danger::Serious));
+    assert_eq!(done(&answered().typed("<enter><enter>")), []);
+    assert_eq!(done(&answered().typed("<enter><right><enter>")), [Command::Select(None)]);
+    assert_eq!(asked(&on_running().typed("AN")), Some(Command::Select(Some("line=line3".parse().unwrap()))));
+}
+
+#[test]
 fn limits_change_what_was_changed_and_nothing_else() {
     let tune = |tuning: Tuning| vec![Command::Tune(tuning)];
     let five = Tuning { max_unavailable: Some("5".parse().unwrap()), ..Tuning::default() };

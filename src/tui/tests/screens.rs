@@ -7,7 +7,7 @@ use super::story;
 use crate::engine::command::{Danger, Preview};
 use crate::engine::facts::StrategyKind;
 use crate::engine::record::{Direction, Paused};
-use crate::engine::snapshot::{Alarm, Phase, Snapshot};
+use crate::engine::snapshot::{Alarm, Cause, CauseKind, Hold, ImageState, NodeState, NodeView, Phase, Snapshot};
 use crate::tui::theme::Glyphs;
 use crate::tui::update::Msg;
 
@@ -49,6 +49,24 @@ fn watches_and_clocks() {
     assert_snapshot!("watches_stale", Bench::on(fixtures::lagging(), 120, 40).typed(":watches<enter>").screen());
     assert_snapshot!("watches_forbidden", Bench::on(fixtures::forbidden(), 80, 24).typed("w").screen());
     assert_snapshot!("watches_clocks", Bench::on(fixtures::clocks(), 80, 24).typed("w").screen());
+}
+
+#[test]
+fn what_is_waited_for() {
+    at_all_sizes("canary_done", |width, height| Bench::on(fixtures::canary_done(), width, height).typed("A"));
+    at_all_sizes("preparing", |width, height| Bench::on(fixtures::preparing(), width, height));
+    at_all_sizes("waiting", |width, height| Bench::on(fixtures::waiting(), width, height));
+    // Time passes, and what is left of it.
+    let mut later = Bench::on(fixtures::waiting(), 120, 40);
+    later.wait(10);
+    assert_snapshot!("waiting_10s_later", later.screen());
+    assert_snapshot!("waiting_in_full", Bench::on(fixtures::waiting(), 80, 24).typed("j<enter>").screen());
+    let none = "a step moves nothing: canary done, 3 of 3 (canary=true); lift the selector first";
+    let mut refused = Bench::on(fixtures::canary_done(), 80, 24).typed("AS");
+    let why = crate::engine::command::Refusal::NotNow(none.to_owned());
+    refused.tell(Msg::Previewed(refused.model.serial, Err(why.into())));
+    assert_snapshot!("dialog_step_moves_nothing", refused.screen());
+    assert_snapshot!("dialog_lift_selector", Bench::on(fixtures::canary_done(), 80, 24).typed("AN").screen());
 }
 
 #[test]
@@ -154,6 +172,39 @@ fn what_is_set_back() {
     stuck.direction = Direction::Back;
     stuck.alarms.push(Alarm::BudgetUsedUp { used: 5, limit: 2, waiting: 17 });
     at_all_sizes("budget_used_up", |width, height| Bench::on(stuck.clone(), width, height));
+}
+
+#[test]
+fn what_is_refused() {
+    let said =
+        "Error creating: pods \"agent-8x2lq\" is forbidden: exceeded quota: edge, requested: pods=1, used: pods=120";
+    let cause = |kind, said: Option<&str>| Some(Cause { kind, message: said.map(Into::into) });
+    let without_pod = |name: &str, state, cause| NodeView {
+        cause,
+        pod: None,
+        revision: None,
+        revision_number: None,
+        at_target: false,
+        image: ImageState::Unknown,
+        ..fixtures::target(name, state, 65)
+    };
+    let running = fixtures::running();
+    let denied = "pods \"agent-k3v9d\" is forbidden: ValidatingAdmissionPolicy 'keep' denied request: not today";
+    let mut refused = Snapshot { alarms: Vec::new(), ..running.clone() };
+    refused.alarms.push(Alarm::DeletionRefused { node: "ipc-020".into(), count: 2, why: denied.into(), others: true });
+    refused.nodes = [
+        without_pod("ipc-017", NodeState::Failed, cause(CauseKind::QuotaExceeded, Some(said))),
+        without_pod("ipc-018", NodeState::Creating, cause(CauseKind::AdmissionRefused, Some(said))),
+        fixtures::held("ipc-020", Hold::DeletionRefused { why: denied.into() }),
+        fixtures::held("ipc-021", Hold::Unproven { node: "ipc-018".into() }),
+    ]
+    .into();
+    at_all_sizes("refused", |width, height| Bench::on(refused.clone(), width, height));
+    assert_snapshot!("refused_node", Bench::on(refused, 80, 24).typed("<enter><enter>").screen());
+    let mut idle = Snapshot { alarms: Vec::new(), ..running };
+    idle.alarms.push(Alarm::ControllerIdle { since: idle.at, missing: 1, unobserved: false });
+    idle.nodes = [without_pod("ipc-017", NodeState::Creating, cause(CauseKind::ControllerIdle, None))].into();
+    at_all_sizes("idle_controller", |width, height| Bench::on(idle.clone(), width, height));
 }
 
 #[test]

@@ -25,11 +25,13 @@ use tui_input::Input;
 use super::footer::skip_cells;
 use super::{Ink, put, put_box, put_lines};
 use crate::engine::command::{Danger, Preview};
+use crate::engine::guidance::Remedy;
+use crate::engine::quantity::{IntOrPercent, Rounding};
 use crate::engine::snapshot::{RevisionView, Snapshot};
 use crate::engine::words::Versions;
 use crate::tui::dialog::form::StepChoice;
 use crate::tui::dialog::tune::flip_meaning;
-use crate::tui::dialog::{Answer, Canary, Dialog, FlipChoice, Focus, Form, Image, StepForm, Undo};
+use crate::tui::dialog::{Answer, BudgetField, Canary, Dialog, FlipChoice, Focus, Form, Image, StepForm, Undo};
 use crate::tui::model::{RolloutPage, Seen};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, fit_middle, width, wrap};
@@ -104,6 +106,7 @@ pub(super) fn draw(ink: &Ink<'_>, screen: Rect, dialog: &Dialog, buffer: &mut Bu
     let x = screen.width.saturating_sub(box_width) / 2;
     let area = Rect { x, y: bottom - box_height, width: box_width, height: box_height };
     let title = match &dialog.answer {
+        Answer::Preview(preview) if preview.title.starts_with(dialog.form.title()) => preview.title.clone(),
         Answer::Preview(preview) if says_more(&preview.title, &dialog.form) => {
             format!("{}: {}", dialog.form.title(), preview.title)
         }
@@ -159,7 +162,10 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
         Form::Image(form) => fill_image(body, form, focused),
         Form::Canary(form) => fill_canary(body, form, snapshot, focused),
         Form::Undo(form) => fill_undo(body, form, seen),
-        Form::Adopt(flip) => fill_flip(body, *flip, focused),
+        Form::Adopt(form) => {
+            fill_budget(body, &form.budget, focused);
+            fill_flip(body, form.flip, focused);
+        }
         Form::Tune(form) => tune::fill(body, form, snapshot, focused),
     }
     body.gap();
@@ -184,18 +190,20 @@ fn fill_step(body: &mut Body<'_>, form: &StepForm, snapshot: &Snapshot, focused:
     let plan = &snapshot.plan;
     let (nodes, allowed) = (snapshot.counts.nodes, plan.allowed);
     body.say(&format!("Now {allowed} of {nodes} nodes may be updated; {} are.", snapshot.counts.updated), Role::Text);
-    let rung = |index: Option<usize>| index.and_then(|index| plan.steps.get(index)).map(ToString::to_string);
-    let next = rung(Some(plan.step.map_or(0, |step| step + 1)));
-    let before = rung(plan.step.and_then(|step| step.checked_sub(1)));
+    let next = match &plan.next {
+        Some(Ok(ahead)) => format!("{}: {}", ahead.step, Remedy::Step(*ahead)),
+        Some(Err(_)) | None => "none that moves anything".to_owned(),
+    };
+    let total = |step: &&IntOrPercent| step.of(nodes, Rounding::Up).min(nodes);
+    let before = plan.steps.iter().rev().find(|step| total(step) < allowed).map(ToString::to_string);
     for choice in StepChoice::ALL {
         let chosen = form.choice == choice;
         match choice {
             StepChoice::Next => {
-                let to = next.as_deref().unwrap_or("there is none");
-                body.choice(chosen, &format!("next step     {to}"));
+                body.choice(chosen, &format!("next step     {next}"));
             }
             StepChoice::Back => {
-                let to = before.as_deref().unwrap_or("none");
+                let to = before.as_deref().unwrap_or(if allowed > 0 { "0" } else { "none" });
                 body.choice(chosen, &format!("step back     {to} (reverts no node, starts no more)"));
             }
             StepChoice::Updated => number_field(body, chosen, "updated       ", &form.updated, focused),
@@ -224,8 +232,16 @@ fn fill_image(body: &mut Body<'_>, form: &Image, focused: bool) {
         body.choice(index == form.chosen, &format!("{container}   now {image}"));
     }
     body.gap();
-    body.field(ink.span("New image: ", Role::Title), &form.input, focused && !form.at_flip);
+    body.field(ink.span("New image: ", Role::Title), &form.input, focused && !form.at_flip && !form.at_budget);
+    fill_budget(body, &form.budget, focused && form.at_budget);
     fill_flip(body, form.flip, focused && form.at_flip);
+}
+
+/// How many nodes may be down, where that has to be said.
+fn fill_budget(body: &mut Body<'_>, budget: &BudgetField, focused: bool) {
+    if budget.asked {
+        body.field(body.ink.span("Nodes that may be down at once: ", Role::Title), &budget.input, focused);
+    }
 }
 
 /// What happens when somebody sets the strategy back.

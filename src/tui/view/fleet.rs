@@ -159,7 +159,7 @@ impl Columns {
 fn draw_row(ink: &Ink<'_>, area: Rect, columns: &Columns, row: &FleetRow, buffer: &mut Buffer) {
     let (glyph, role) = match &row.state {
         FleetState::Halted(_) => (Glyph::Failed, Role::Bad),
-        FleetState::Degraded(_) => (Glyph::Down, Role::Warn),
+        FleetState::Degraded(_) | FleetState::Misscheduled(_) => (Glyph::Down, Role::Warn),
         FleetState::Paused(_) => (Glyph::Paused, Role::Warn),
         FleetState::Rolling => (Glyph::Moving, Role::Busy),
         FleetState::Held | FleetState::Adopted => (Glyph::Outdated, Role::Text),

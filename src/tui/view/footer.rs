@@ -10,8 +10,9 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 use super::{Ink, Parts, Shape, put, put_rule};
+use crate::engine::snapshot::NoStep;
 use crate::tui::action::{ACTIONS, Action};
-use crate::tui::model::{Overlay, Tone};
+use crate::tui::model::{Model, Overlay, Tone};
 use crate::tui::palette::{Prompt, suggestions};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, width, wrap};
@@ -116,6 +117,7 @@ fn draw_actions(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect) {
     let mut actions: Vec<(&Action, u8)> = Vec::new();
     for action in ACTIONS.iter().filter(|action| action.footer.is_some() && action.in_scope(model)) {
         let rank = match action.available(model) {
+            Ok(()) if moves_nothing(model, action) => 1,
             Ok(()) => 0,
             Err(_) => 1 + u8::from((action.when)(model).is_err()),
         };
@@ -151,12 +153,25 @@ fn draw_actions(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect) {
     buffer.set_line(area.x, area.y, &Line::from(spans), area.width);
 }
 
+/// Whether it would move nothing as things stand: it can be asked for, and says why, but is not what is offered.
+fn moves_nothing(model: &Model, action: &Action) -> bool {
+    let snapshot = model.rollout().and_then(|page| page.snapshot());
+    action.name == "step" && snapshot.is_some_and(|snapshot| matches!(snapshot.plan.next, Some(Err(_))))
+}
+
+/// Whether the selector has nothing left to update, and lifting it is what comes next.
+fn selection_done(model: &Model) -> bool {
+    let next = model.rollout().and_then(|page| page.snapshot()).and_then(|snapshot| snapshot.plan.next.as_ref());
+    matches!(next, Some(Err(NoStep::SelectionDone(_))))
+}
+
 /// What the action is called here and now.
 fn label(ink: &Ink<'_>, action: &Action) -> &'static str {
     let model = ink.model;
     let timeline = model.rollout().is_some_and(|page| page.timeline.is_some());
     match action.name {
         "write" if model.armed_for().is_some() => "read-only",
+        "canary" if selection_done(model) => "lift selector",
         "open" if timeline => "in full",
         "timeline" if timeline => "nodes",
         // Its alias: what else can be done shall not fall off the end for it.

@@ -15,21 +15,29 @@
 //!  v1.8.2 → v1.9.0 running 38/120 down 2/2
 //! ```
 
+use std::time::Duration;
+
+mod unsent;
+
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::{Ink, Shape, flow};
 use crate::engine::event::{WatchHealth, Watched};
 use crate::engine::facts::StrategyKind;
+use crate::engine::guidance::{Guidance, Remedy};
 use crate::engine::image::version_of;
 use crate::engine::ownership::Returns;
 use crate::engine::record::Direction;
-use crate::engine::snapshot::{Alarm, DriverView, Phase, Presence, Snapshot, WatchView};
+use crate::engine::snapshot::{Alarm, DriverView, Phase, Presence, Short, Snapshot, WatchView};
 use crate::engine::time::Timestamp;
 use crate::tui::action::{self, Action};
 use crate::tui::model::{RolloutPage, Seen, Trouble, TroubleKind};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{count, fit, fit_middle, width, wrap};
+
+/// From here on the distance of the API server is a warning.
+const FAR: Duration = Duration::from_secs(1);
 
 /// The lines above the list of a rollout.
 pub(super) fn lines(ink: &Ink<'_>, shape: Shape, area: Rect) -> Vec<Line<'static>> {
@@ -49,6 +57,7 @@ pub(super) fn lines(ink: &Ink<'_>, shape: Shape, area: Rect) -> Vec<Line<'static
         Presence::Present => {}
         Presence::Loading => {
             lines.push(loading(ink, page));
+            lines.extend(standstill(ink, seen, cells));
             lines.extend(unseen(ink, snapshot, cells));
             return lines;
         }
@@ -89,6 +98,11 @@ fn identity(ink: &Ink<'_>, page: &RolloutPage, seen: Option<&Seen>, cells: usize
             right.push(dot());
         }
         right.push(fresh(ink, page, seen, cells));
+        if let Some(round_trip) = seen.snapshot.distance.notable().filter(|_| !narrow) {
+            right.push(dot());
+            let role = if round_trip > FAR { Role::Warn } else { Role::Text };
+            right.push(ink.span(format!("API {}", Short(round_trip)), role));
+        }
     } else {
         right.push(ink.span(if page.stopped { "driver stopped" } else { "connecting" }, Role::Warn));
     }
@@ -137,6 +151,8 @@ fn who(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Span<'static> {
     }
     let words = match &snapshot.driver {
         DriverView::Lost { seen_at, .. } => as_of(ink, seen, *seen_at).driving().to_string(),
+        // Why is told below, where there is room for it.
+        DriverView::Nobody if snapshot.driver_stopped.is_some() => "nobody drives".to_owned(),
         _ => snapshot.driving().to_string(),
     };
     ink.span(fit_middle(&words, cells / 2), role)
@@ -203,7 +219,7 @@ fn loading(ink: &Ink<'_>, page: &RolloutPage) -> Line<'static> {
 fn change(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Line<'static> {
     let snapshot = &*seen.snapshot;
     let mut right = mode(ink, snapshot);
-    right.extend(doing(ink, seen));
+    right.extend(unsent::sign(ink, seen, ", retrying").map_or_else(|| doing(ink, seen), |sign| vec![sign]));
     right.push(Span::raw(" "));
     let right_cells: usize = right.iter().map(|span| width(&span.content)).sum();
     let mut tail = format!("   {}", snapshot.numbers());
@@ -268,6 +284,8 @@ fn doing(ink: &Ink<'_>, seen: &Seen) -> Vec<Span<'static>> {
     let snapshot = &*seen.snapshot;
     let (glyph, role, since) = match &snapshot.phase {
         Phase::Loading => (Glyph::ImageUnknown, Role::Muted, None),
+        Phase::Idle if snapshot.counts.available < snapshot.counts.nodes => (Glyph::Down, Role::Warn, None),
+        Phase::Complete if snapshot.release_waits() => (Glyph::Paused, Role::Warn, None),
         Phase::Idle | Phase::Complete => (Glyph::Updated, Role::Ok, None),
         Phase::Native => (Glyph::Moving, Role::Warn, None),
         Phase::Preparing | Phase::Releasing => (Glyph::Moving, Role::Busy, None),
@@ -278,8 +296,11 @@ fn doing(ink: &Ink<'_>, seen: &Seen) -> Vec<Span<'static>> {
     };
     let words = match &snapshot.phase {
         Phase::Running if snapshot.direction == Direction::Back => "rolling back".to_owned(),
+        // What is asked for is no fact yet.
+        Phase::Preparing if snapshot.asked.is_some() => "asked, not written yet".to_owned(),
         Phase::Paused(_) => "PAUSED".to_owned(),
         Phase::Halted => "HALTED".to_owned(),
+        Phase::Idle | Phase::Complete => snapshot.doing().to_string(),
         phase => phase.to_string(),
     };
     let since = since.map(|since| format!(" {}", ink.age(seen, since))).unwrap_or_default();
@@ -289,11 +310,11 @@ fn doing(ink: &Ink<'_>, seen: &Seen) -> Vec<Span<'static>> {
 /// How many nodes are done, as a bar and in numbers.
 fn progress(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Line<'static> {
     let counts = snapshot.counts;
-    let mut words = format!("{} of {} updated", counts.updated, counts.nodes);
+    let mut words = snapshot.progress();
     if recorded(snapshot) && snapshot.plan.allowed < counts.nodes {
         words.push_str(&format!(", {} allowed", snapshot.plan.allowed));
     }
-    if counts.available < counts.nodes {
+    if counts.available < counts.nodes && snapshot.phase != Phase::Idle {
         words.push_str(&format!(", {} available", counts.available));
     }
     let mut spans = vec![Span::raw(" ")];
@@ -337,31 +358,75 @@ fn budget(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>
         let text = format!("{} updated outside the plan", snapshot.counts.leaked);
         words.push(vec![ink.span(text, Role::Warn)]);
     }
+    if snapshot.counts.misscheduled > 0 {
+        let text = format!("{} misscheduled", snapshot.counts.misscheduled);
+        words.push(vec![ink.span(text, Role::Warn)]);
+    }
     flow(words, "   ", " ", cells)
 }
 
-/// Why nothing moves: who paused and why, or what is to be done next.
-fn standstill(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Option<Line<'static>> {
+/// Why nothing moves: who paused and why, or what is waited for; and the keys that help.
+fn standstill(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Vec<Line<'static>> {
     let snapshot = &*seen.snapshot;
     let driven =
         matches!(snapshot.driver, DriverView::You { .. } | DriverView::Named { .. } | DriverView::Other { .. });
-    let (words, role) = match &snapshot.phase {
-        Phase::Paused(paused) => {
-            let keys = if snapshot.counts.failed > 0 { "   C continues   U rolls back" } else { "   C continues" };
-            // The reason may be long; the way out is always said whole.
-            let room = cells.saturating_sub(2 + width(keys));
-            (format!("{}{keys}", fit(&as_of(ink, seen, paused.at).doing().to_string(), room)), Role::Warn)
+    let said = match &snapshot.phase {
+        _ if snapshot.not_sent().is_some() => Some((unsent::meaning(snapshot), Role::Warn)),
+        Phase::Held | Phase::Running if !driven && snapshot.driver_stopped.is_some() => {
+            Some((unsent::stopped(ink, seen, cells), Role::Warn))
         }
-        Phase::Held if !driven => ("nobody drives, so nothing moves: D drives, S steps".to_owned(), Role::Warn),
-        Phase::Held if snapshot.plan.allowed == 0 => {
-            ("held: no node may be updated yet; S takes the first step, N chooses canaries".to_owned(), Role::Text)
-        }
-        Phase::Held => ("held: every node that may be updated is; S steps on".to_owned(), Role::Text),
-        Phase::Preparing => ("preparing: adopting the DaemonSet, then changing its template".to_owned(), Role::Text),
-        Phase::Running if !driven => ("nobody drives, so nothing moves: D drives".to_owned(), Role::Warn),
-        _ => return None,
+        Phase::Preparing | Phase::Running | Phase::Releasing => snapshot.waits.as_ref().map(|wait| {
+            let at = wait.since().map_or(snapshot.at, |since| ink.instant(seen, since));
+            let words = Snapshot { at, ..Snapshot::clone(snapshot) }.waiting(wait).to_string();
+            (format!("waits: {words}"), Role::Text)
+        }),
+        _ => None,
     };
-    Some(Line::from(vec![Span::raw(" "), ink.span(fit(&words, cells.saturating_sub(2)), role)]))
+    if let Some((words, role)) = said {
+        let room = cells.saturating_sub(2);
+        return vec![Line::from(vec![Span::raw(" "), ink.span(fit(&words, room).into_owned(), role)])];
+    }
+    let since = match (&seen.snapshot.phase, &seen.snapshot.blocked) {
+        (Phase::Paused(paused), _) => Some(paused.at),
+        (_, Some(blocked)) => Some(blocked.since),
+        _ => None,
+    };
+    let guidance = match since {
+        Some(since) => as_of(ink, seen, since).guidance(),
+        None => seen.snapshot.guidance(),
+    };
+    let Some(Guidance { waits, remedies }) = guidance else { return Vec::new() };
+    let warn = matches!(seen.snapshot.phase, Phase::Paused(_)) || remedies.contains(&Remedy::Drive);
+    let role = if warn { Role::Warn } else { Role::Text };
+    let keys: Vec<String> = remedies.iter().map(|remedy| format!("{} {remedy}", key_of(*remedy))).collect();
+    let keys = keys.join("   ");
+    let room = cells.saturating_sub(2);
+    // The reason may be long; the way out is always said whole, where need be on a line of its own.
+    let together = if keys.is_empty() { waits.clone() } else { format!("{waits}   {keys}") };
+    let lines = match width(&together) <= room {
+        true => vec![together],
+        false if keys.is_empty() => vec![waits],
+        false if matches!(seen.snapshot.phase, Phase::Paused(_)) => {
+            vec![format!("{}   {keys}", fit(&waits, room.saturating_sub(width(&keys) + 3)))]
+        }
+        false => vec![waits, keys],
+    };
+    lines
+        .into_iter()
+        .map(|line| Line::from(vec![Span::raw(" "), ink.span(fit(&line, room).into_owned(), role)]))
+        .collect()
+}
+
+/// The key for what an operator can do.
+fn key_of(remedy: Remedy) -> String {
+    let name = match remedy {
+        Remedy::Drive => "drive",
+        Remedy::Step(_) => "step",
+        Remedy::Select | Remedy::LiftSelector { .. } => "canary",
+        Remedy::Resume => "resume",
+        Remedy::Undo => "undo",
+    };
+    action::named(name).map(Action::key).unwrap_or_default()
 }
 
 /// What else manages the DaemonSet and sets back by itself what we changed.
@@ -423,8 +488,17 @@ fn hint(alarm: &Alarm) -> Option<String> {
         }
         Alarm::Halted { .. } => keys(&[("resume", "continue past it"), ("undo", "roll back")]),
         Alarm::TemplateChanged { .. } => keys(&[("resume", "continue with it"), ("undo", "roll back")]),
+        Alarm::ReleaseWaits { .. } => keys(&[("release", "release all the same; it goes on by itself once they fit")]),
         Alarm::RecordUnreadable { .. } => keys(&[("release", "use the rolldeck that wrote it, or release")]),
-        Alarm::Blind { .. } | Alarm::WriteFailing { .. } => None,
+        Alarm::TargetUncertain { .. } => keys(&[("step", "let a node be updated"), ("release", "hand it back")]),
+        Alarm::ForeignRecord => keys(&[("image", "begin a new rollout"), ("release", "drop the old record")]),
+        Alarm::DeletionRefused { .. }
+        | Alarm::ControllerIdle { .. }
+        | Alarm::SiteOutage(_)
+        | Alarm::TooFar { .. }
+        | Alarm::Blind { .. }
+        | Alarm::WriteFailing { .. }
+        | Alarm::BeingDeleted => None,
     }
 }
 
@@ -434,11 +508,14 @@ fn trouble(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, cells: usize) -> Vec<
         let (glyph, role) = match trouble.kind {
             TroubleKind::Failed(_) => (Glyph::Failed, Role::Bad),
             TroubleKind::Suspect => (Glyph::Suspect, Role::Bad),
-            TroubleKind::Struggling(_) => (Glyph::Moving, Role::Warn),
+            TroubleKind::Restarted | TroubleKind::Struggling(_) => (Glyph::Moving, Role::Warn),
         };
         vec![ink.span(format!("{} {}", ink.glyph(glyph), group(ink, page, seen, trouble)), role)]
     });
-    flow(words.collect(), "   ", " ", cells)
+    // Whether updated nodes go down more often than others is what suspects are judged by.
+    let compared =
+        seen.snapshot.comparisons.iter().take(2).map(|compared| vec![ink.span(compared.to_string(), Role::Text)]);
+    flow(words.chain(compared).collect(), "   ", " ", cells)
 }
 
 /// `3 image not found (ipc-017 …, 3m)`.
@@ -447,6 +524,7 @@ fn group(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, trouble: &Trouble) -> S
         TroubleKind::Failed(Some(cause)) | TroubleKind::Struggling(cause) => cause.to_string(),
         TroubleKind::Failed(None) => "failed".to_owned(),
         TroubleKind::Suspect => "went down after update".to_owned(),
+        TroubleKind::Restarted => "restarted since update".to_owned(),
     };
     let node = trouble.example.strip_suffix(page.digest.domain.as_str()).unwrap_or(&trouble.example);
     let more = if trouble.nodes > 1 { " …" } else { "" };
@@ -507,6 +585,7 @@ fn folded(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, cells: usize) -> Line<
     let (counts, budget) = (&snapshot.counts, &snapshot.budget);
     let mut spans = vec![Span::raw(" ")];
     match snapshot.phase {
+        _ if snapshot.not_sent().is_some() => spans.extend(unsent::sign(ink, seen, "")),
         // The words for it would push the numbers off the line.
         Phase::Native => spans.push(ink.span(format!("{} native", ink.glyph(Glyph::Moving)), Role::Warn)),
         _ => spans.extend(doing(ink, seen)),
@@ -517,7 +596,9 @@ fn folded(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, cells: usize) -> Line<
     let used: usize = spans.iter().map(|span| width(&span.content)).sum();
     let room = cells.saturating_sub(used + 1);
     let worst = page.digest.trouble.first().map(|trouble| (group(ink, page, seen, trouble), Role::Bad));
-    let (rest, role) = worst.unwrap_or_else(|| (snapshot.change().to_string(), Role::Text));
+    let waits = snapshot.guidance().filter(|_| !matches!(snapshot.phase, Phase::Paused(_)));
+    let waits = waits.map(|guidance| (guidance.waits.trim_start_matches("held: ").to_owned(), Role::Text));
+    let (rest, role) = worst.or(waits).unwrap_or_else(|| (snapshot.change().to_string(), Role::Text));
     spans.push(Span::raw(" "));
     spans.push(ink.span(fit(&rest, room), role));
     Line::from(spans)

@@ -18,10 +18,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::rollout::{image_sign, sign, state};
+use super::rollout::{image_sign, sign, state, why_at};
 use super::{Ink, put, put_box, put_lines};
 use crate::engine::clocks::ClockOff;
-use crate::engine::snapshot::{Blame, NodeView};
+use crate::engine::snapshot::{Blame, NodeView, Replacer};
 use crate::engine::time::Humane;
 use crate::tui::model::{RolloutPage, Seen};
 use crate::tui::theme::{Glyph, Role};
@@ -85,11 +85,19 @@ fn lines(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, node: &NodeView, cells:
             say("", message, Role::Text);
         }
     }
+    if let Some(wait) = &node.pod_wait {
+        say("Waits", &wait.as_of(why_at(ink, seen, node)).to_string(), Role::Text);
+    }
     if let Some(hold) = &node.hold {
         say("Held by", &hold.to_string(), Role::Text);
     }
     if let Some(blame) = node.blame {
-        say("Down", in_words(blame), Role::Text);
+        let by = page.snapshot().map(|snapshot| snapshot.budget.replaced_by).unwrap_or_default();
+        say("Down", in_words(blame, by), Role::Text);
+    }
+    if let Some(suspect) = node.suspect {
+        let role = if suspect.has_failed() { Role::Bad } else { Role::Warn };
+        say("Suspect", &suspect.words(ink.instant(seen, seen.snapshot.at)).to_string(), role);
     }
     let revision = match (node.revision_number, &node.revision) {
         (Some(number), Some(hash)) => format!("{number} ({hash})"),
@@ -106,6 +114,12 @@ fn lines(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, node: &NodeView, cells:
         let plural = if node.restarts == 1 { "" } else { "s" };
         say("Pod", &format!("{pod}{age}, {} restart{plural}", node.restarts), Role::Text);
     }
+    if let Some(restarted) = node.restarted {
+        let exit = restarted.exit.map(|exit| format!(", last exit {exit}")).unwrap_or_default();
+        let then = if restarted.speaks_against_revision() { "; nothing that serves is taken meanwhile" } else { "" };
+        let times = restarted.times;
+        say("Restarts", &format!("{times}× after it was ready{exit}: watched{then}"), Role::Warn);
+    }
     if let Some(millis) = node.notable_clock() {
         let waits = node.uncounted_until.map(|until| {
             let left = Humane(until.since(ink.instant(seen, seen.snapshot.at)));
@@ -117,7 +131,9 @@ fn lines(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, node: &NodeView, cells:
         say("In line", &format!("place {}", rank + 1), Role::Text);
     }
     if !node.eligible {
-        say("Eligible", "no: its pod should not run here (selector, affinity or taints)", Role::Warn);
+        let why = node.ineligible.as_ref().map_or_else(|| "its node is not there".to_owned(), ToString::to_string);
+        let serves = if node.serves { "serves" } else { "does not serve" };
+        say("Eligible", &format!("no: {why}; its pod {serves}"), Role::Warn);
     }
     if page.snapshot().is_some_and(|snapshot| snapshot.plan.selector.is_some()) {
         say("Canary", if node.selected { "matches the selector" } else { "does not match the selector" }, Role::Text);
@@ -129,8 +145,10 @@ fn lines(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, node: &NodeView, cells:
     lines
 }
 
-fn in_words(blame: Blame) -> &'static str {
+fn in_words(blame: Blame, replaced_by: Replacer) -> &'static str {
     match blame {
+        Blame::Rollout if replaced_by == Replacer::Controller => "by its controller, which replaces pods by itself",
+        Blame::Suspect if replaced_by == Replacer::Controller => "since after its controller had given it a new pod",
         Blame::Rollout => "by the rollout: charged to the budget",
         Blame::Suspect => "since after its update: charged to the budget",
         Blame::Node => "with its node, not by the rollout",

@@ -13,7 +13,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{Ink, Parts, node, put, put_lines, put_rule, timeline};
-use crate::engine::snapshot::{Blame, CauseKind, Hold, ImageState, NodeState, NodeView, Phase, Presence, Why};
+use crate::engine::snapshot::{Blame, CauseKind, ImageState, NodeState, NodeView, Phase, PodWait, Presence, Why};
+use crate::engine::time::Timestamp;
 use crate::tui::model::{Page, RolloutPage, Seen, Sort};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, fit_middle, width, wrap};
@@ -235,13 +236,7 @@ fn cell(
     match column {
         Column::Node => (short_name(page, node).to_owned(), role),
         Column::State => (state(node), role),
-        Column::Why => {
-            let at = match (node.state, node.since) {
-                (NodeState::NodeDown, Some(since)) => ink.instant(seen, since),
-                _ => seen.snapshot.at,
-            };
-            (Why { node, at }.to_string(), role)
-        }
+        Column::Why => (Why { node, at: why_at(ink, seen, node) }.to_string(), role),
         Column::Site => {
             let zone = node.labels.get("topology.kubernetes.io/zone").map(|zone| zone.to_string());
             (zone.unwrap_or_default(), Role::Text)
@@ -264,17 +259,28 @@ fn cell(
     }
 }
 
+/// The instant as of which the words are told that say why a node is where it is.
+pub(super) fn why_at(ink: &Ink<'_>, seen: &Seen, node: &NodeView) -> Timestamp {
+    match (node.state, node.since, node.pod_wait.as_ref().and_then(PodWait::instant)) {
+        (NodeState::NodeDown, Some(since), _) => ink.instant(seen, since),
+        (_, _, Some(until)) if until > seen.snapshot.at => ink.present(seen),
+        (_, _, Some(since)) => ink.instant(seen, since),
+        _ => seen.snapshot.at,
+    }
+}
+
 /// The sign and the look of a node.
 pub(super) fn sign(node: &NodeView) -> (Glyph, Role) {
     match (node.state, node.blame) {
         (NodeState::Failed, _) => (Glyph::Failed, Role::Bad),
         (_, Some(Blame::Suspect)) => (Glyph::Suspect, Role::Bad),
         (NodeState::NodeDown, _) => (Glyph::Down, Role::Warn),
-        (NodeState::Outdated, _) if node.hold == Some(Hold::Next) => (Glyph::Outdated, Role::Text),
+        (NodeState::Outdated, _) if node.is_next() => (Glyph::Outdated, Role::Text),
         (NodeState::Outdated, _) if node.cause.is_some() => (Glyph::Outdated, Role::Warn),
         (NodeState::Outdated, _) => (Glyph::Outdated, Role::Held),
         (NodeState::Updated, _) => (Glyph::Updated, Role::Ok),
         (NodeState::Ineligible, _) => (Glyph::Ineligible, Role::Muted),
+        _ if node.restarted.is_some() => (Glyph::Moving, Role::Warn),
         _ if node.cause.as_ref().is_some_and(|cause| cause.kind != CauseKind::NotReady) => (Glyph::Moving, Role::Warn),
         _ => (Glyph::Moving, Role::Busy),
     }

@@ -83,5 +83,6 @@ fn remarks(snapshot: &Snapshot) -> Vec<String> {
         Some(_) => "Clocks agree: here, the API server's, and the nodes' as far as they are measured.".to_owned(),
         None => "The API server's clock is not known yet.".to_owned(),
     };
-    vec![rule.to_owned(), clocks]
+    let known = snapshot.distance.round_trip.map(|_| format!("The API server {}.", snapshot.distance));
+    [rule.to_owned(), clocks].into_iter().chain(known).collect()
 }

@@ -3,28 +3,30 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::change::goes_back;
+use super::suspects::at_target;
 use super::{Deletion, Down, NodeSeen, Observer, Pod, ROUNDED};
 use crate::engine::Str;
 use crate::engine::facts::PodFact;
 use crate::engine::quantity::Rounding;
-use crate::engine::record::{Direction, EXCEPTIONS_LIMIT, Intent, Record};
+use crate::engine::record::{Intent, ORIGINAL_STRATEGY, Record};
 use crate::engine::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 
 /// A promise, and how it was broken.
-type Broken = Option<(&'static str, String)>;
+pub(super) type Broken = Option<(&'static str, String)>;
 
 /// A deletion at the moment when the API server accepted it; what is known is the state just before it.
-struct Trial<'a> {
-    node: &'a Str,
-    pod: &'a Pod,
-    at: Timestamp,
+pub(super) struct Trial<'a> {
+    pub(super) node: &'a Str,
+    pub(super) pod: &'a Pod,
+    pub(super) at: Timestamp,
     /// The records that were in force within the slack.
-    records: Vec<&'a Record>,
+    pub(super) records: Vec<&'a Record>,
     desired: u32,
     /// The most nodes that may be down by any of the intents.
-    limit: u32,
+    pub(super) limit: u32,
 }
 
 impl<'a> Trial<'a> {
@@ -34,7 +36,7 @@ impl<'a> Trial<'a> {
 
     /// The intents, if all of them go forward.
     fn forward(&self) -> Option<Vec<&'a Intent>> {
-        self.intents().all(|intent| intent.direction == Direction::Forward).then(|| self.intents().collect())
+        self.intents().all(|intent| !goes_back(intent)).then(|| self.intents().collect())
     }
 }
 
@@ -49,7 +51,7 @@ impl Observer {
             }
             let pulls = self.must_pull(&node, &pod, at, world);
             self.pods.insert(deletion.uid.clone(), pod);
-            let broken = self.charges(deletion, &node, at, pulls);
+            let broken = self.charges(deletion, &node, at, pulls, world);
             broken.into_iter().for_each(|(promise, what)| self.accuse(promise, at, what));
             self.given.insert(node, at);
             self.worst_down = self.worst_down.max(self.down(at).len());
@@ -58,7 +60,14 @@ impl Observer {
         }
     }
 
-    fn charges(&self, deletion: &Deletion, node: &Str, at: Timestamp, pulls: Pulls) -> Vec<(&'static str, String)> {
+    fn charges(
+        &self,
+        deletion: &Deletion,
+        node: &Str,
+        at: Timestamp,
+        pulls: Pulls,
+        world: &World,
+    ) -> Vec<(&'static str, String)> {
         let Some(pod) = self.pods.get(&deletion.uid) else { return Vec::new() };
         let records: Vec<&Record> = self.records.at(at).flatten().collect();
         let desired = self.desired.at(at).copied().max().unwrap_or(0);
@@ -68,17 +77,27 @@ impl Observer {
             |intent: &Intent| intent.budgets.max_unavailable.map_or(own, |setting| setting.of(desired, Rounding::Up));
         let limit = records.iter().map(|record| limit(&record.intent)).max().unwrap_or(0);
         let trial = Trial { node, pod, at, records, desired, limit };
+        // Who cannot know yet that a watch stands still does what it shows, and never what nobody asked for.
+        if self.unaware.get(&deletion.by).is_some_and(|until| at < *until) {
+            return [self.check_pause(&trial, deletion), self.check_announced(&trial)].into_iter().flatten().collect();
+        }
         let mut broken = vec![
             self.check_pause(&trial, deletion),
+            self.check_daemon_set(&trial),
+            self.bites.check(deletion, at),
             self.check_ready(&trial),
             self.check_announced(&trial),
             self.check_budget(&trial),
+            self.check_surge(&trial),
             self.check_pulls(&trial, pulls),
         ];
         if let Some(forward) = trial.forward() {
             broken.push(self.check_selection(&trial, &forward));
             broken.push(self.check_partition(&trial, &forward));
             broken.push(self.check_failing(&trial, &forward));
+            broken.push(self.check_absent(&trial, &forward, world));
+            broken.push(self.check_suspects_charged(&trial, &forward));
+            broken.push(self.check_restarts(&trial, &forward));
         }
         broken.into_iter().flatten().collect()
     }
@@ -96,10 +115,7 @@ impl Observer {
     }
 
     fn check_announced(&self, trial: &Trial<'_>) -> Broken {
-        let announced = trial.records.iter().any(|record| {
-            let taken = &record.progress.taken;
-            taken.contains(trial.node) || taken.len() >= EXCEPTIONS_LIMIT
-        });
+        let announced = trial.records.iter().any(|record| record.progress.taken.contains(trial.node));
         (!announced).then(|| ("P7", format!("deleted a pod on {}, and the record does not know it", trial.node)))
     }
 
@@ -109,6 +125,17 @@ impl Observer {
         let over =
             self.serves_for_sure(trial.pod, trial.at) && down.len() > limit as usize && down.contains(trial.node);
         over.then(|| ("P1", format!("{} down with a budget of {limit}: {}", down.len(), listed(&down))))
+    }
+
+    /// P1: of a DaemonSet that surges nothing is taken down, unless somebody has said how many nodes may be.
+    fn check_surge(&self, trial: &Trial<'_>) -> Broken {
+        let saved = self.daemon_set.as_ref()?.annotations.get(ORIGINAL_STRATEGY)?;
+        let saved: serde_json::Value = serde_json::from_str(saved).ok()?;
+        let surge = &saved["rollingUpdate"]["maxSurge"];
+        let surges = saved["type"] == "RollingUpdate" && !surge.is_null() && *surge != 0 && *surge != "0%";
+        let unnamed = trial.intents().all(|intent| intent.budgets.max_unavailable.is_none());
+        (surges && unnamed && self.serves_for_sure(trial.pod, trial.at))
+            .then(|| ("P1", format!("took {} down of a DaemonSet that surges, and nobody named a budget", trial.node)))
     }
 
     fn check_pulls(&self, trial: &Trial<'_>, pulls: Pulls) -> Broken {
@@ -140,7 +167,7 @@ impl Observer {
     }
 
     /// Whether a pod serves, and has for long enough to be known to.
-    fn serves_for_sure(&self, pod: &Pod, at: Timestamp) -> bool {
+    pub(super) fn serves_for_sure(&self, pod: &Pod, at: Timestamp) -> bool {
         pod.ready_since.is_some_and(|since| since + self.slack < at)
     }
 
@@ -152,16 +179,12 @@ impl Observer {
         }
         let threshold = forward.iter().map(|intent| intent.gates.failure_threshold.of(trial.desired, Rounding::Up));
         let threshold = threshold.max()?.max(1) as usize;
-        let at_target = |pod: &Pod| {
-            // At the target of every intent that was in force: one that was just given up proves nothing.
-            let fact = &pod.fact;
-            fact.deletion_at.is_none() && forward.iter().all(|intent| fact.revision == intent.target)
-        };
         let deadline = forward.iter().map(|intent| intent.gates.progress_deadline_secs).max().unwrap_or(0);
         let deadline = Duration::from_secs(deadline.into()) + self.slack + ROUNDED;
         let mut failing = BTreeSet::new();
-        let mut suspect = false;
-        for pod in self.pods.values().filter(|pod| at_target(pod)) {
+        let suspects = self.failed_suspects(trial, forward);
+        let suspect = !suspects.is_empty();
+        for pod in self.pods.values().filter(|pod| at_target(pod, forward)) {
             let Some((name, node)) = pod.fact.node.as_ref().and_then(|name| self.nodes.get_key_value(name)) else {
                 continue;
             };
@@ -169,17 +192,13 @@ impl Observer {
             if !self.may_run_on(name, trial.at) {
                 continue;
             }
-            // Who stood still, or could not see it, counts from when they saw it.
-            let starts_since = pod.never_ready_since.map(|since| since.max(self.blind_until));
-            if node.ready {
-                if known(pod.failing_since, self.slack) || known(starts_since, deadline) {
-                    failing.insert(name.clone());
-                }
-            } else if self.is_suspect(name, pod, trial) {
-                suspect = true;
+            // Who stood still, or could not see it, counts from when they saw it; a node that was away has its time anew.
+            let starts_since = pod.never_ready_since.map(|since| since.max(self.blind_until).max(node.ready_since));
+            if node.ready && (known(pod.failing_since, self.slack) || known(starts_since, deadline)) {
                 failing.insert(name.clone());
             }
         }
+        failing.extend(suspects);
         let promise = if suspect { "P5" } else { "P4" };
         (failing.len() >= threshold).then(|| {
             (promise, format!("replaced a serving pod on {} while it fails on {}", trial.node, listed(&failing)))
@@ -187,14 +206,11 @@ impl Observer {
     }
 
     /// Whether a node fell NotReady after rolldeck gave it the pod that it has, and everybody can know.
-    fn is_suspect(&self, name: &Str, pod: &Pod, trial: &Trial<'_>) -> bool {
+    pub(super) fn is_suspect(&self, name: &Str, pod: &Pod, trial: &Trial<'_>) -> bool {
         let Some(node) = self.nodes.get(name) else { return false };
         let given = self.given.get(name).is_some_and(|given| *given < node.ready_since);
-        let excused = trial
-            .records
-            .iter()
-            .any(|record| record.progress.down_before.contains_key(name) || record.progress.excused.contains(name));
-        given && !excused && pod.never_ready_since.is_none() && node.ready_since + self.slack < trial.at
+        let before = trial.records.iter().any(|record| record.progress.down_before.contains_key(name));
+        given && !before && pod.never_ready_since.is_none() && node.ready_since + self.slack < trial.at
     }
 
     /// Drops those that serve again, for long enough.
@@ -210,14 +226,14 @@ impl Observer {
     }
 
     /// The nodes that are down through rolldeck, as far as everybody can know.
-    fn down(&self, at: Timestamp) -> BTreeSet<Str> {
+    pub(super) fn down(&self, at: Timestamp) -> BTreeSet<Str> {
         let known = |down: &Down| down.fell_at.is_none_or(|fell_at| fell_at + self.slack < at);
         let down = self.taken_down.iter().filter(|(name, down)| self.may_run_on(name, at) && known(down));
         down.map(|(name, _)| name.clone()).collect()
     }
 
     /// Whether the pod may run there, as far as people's own taints go, and everybody can know.
-    fn may_run_on(&self, node: &Str, at: Timestamp) -> bool {
+    pub(super) fn may_run_on(&self, node: &Str, at: Timestamp) -> bool {
         let may = |node: &NodeSeen| self.tolerates() || (!node.tainted && node.tainted_since + self.slack < at);
         self.nodes.get(node).is_some_and(may)
     }
@@ -274,6 +290,6 @@ enum Pulls {
     Already,
 }
 
-fn listed(nodes: &BTreeSet<Str>) -> String {
+pub(super) fn listed(nodes: &BTreeSet<Str>) -> String {
     nodes.iter().map(|node| &**node).collect::<Vec<_>>().join(" ")
 }

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use super::Observer;
 use crate::engine::Str;
-use crate::engine::record::{Change, RECORD, Record};
+use crate::engine::record::{Change, RECORD, RECORD_LIMIT, Record};
 use crate::engine::time::Timestamp;
 use crate::sim::world::object::Object;
 
 /// A driver renews at least so often.
 const ALIVE: Duration = Duration::from_secs(8);
 /// For so long an operator's word may be on its way into the record.
-const WORD: Duration = Duration::from_secs(120);
+pub(super) const WORD: Duration = Duration::from_secs(120);
 
 /// Who pauses with an editor: it knows nothing of what else the record asks for.
 const BY_HAND: &str = "somebody";
@@ -35,9 +35,13 @@ impl Driving {
 impl Observer {
     pub(super) fn lease_is(&mut self, object: &Object, gone: bool, at: Timestamp) {
         self.driver_is(object, gone, at);
+        self.absent.holder_is(self.driver.as_ref().map(|driver| driver.who.clone()), at);
         let text = object.meta.annotations.get(RECORD).filter(|_| !gone);
         if text == self.record_text.as_ref() {
             return;
+        }
+        if let Some(text) = text.filter(|text| text.len() > RECORD_LIMIT) {
+            self.accuse("P7", at, format!("the record takes {} bytes, more than {RECORD_LIMIT}", text.len()));
         }
         let record = text.and_then(|text| Record::parse(text).ok());
         self.record_text = text.cloned();
@@ -49,6 +53,7 @@ impl Observer {
             self.taken_down.clear();
             self.pulling.clear();
         }
+        let released = record.is_none() && text.is_none() && was.is_some_and(|was| was.intent.releasing.is_some());
         if target(was) != target(record.as_ref()) {
             self.given.clear();
         }
@@ -56,6 +61,11 @@ impl Observer {
             self.accuse("P7", at, what);
         }
         self.image_is(record.as_ref(), at);
+        self.change_is(record.as_ref(), at);
+        if released {
+            self.check_tidy(at);
+        }
+        self.bites.record_is(record.as_ref(), at);
         self.records.is(at, record);
     }
 
@@ -82,7 +92,17 @@ impl Observer {
     /// P7: a pause that nobody ended, or a record that nobody released.
     fn lost(&self, was: &Record, record: Option<&Record>, at: Timestamp) -> Option<String> {
         let asked = self.words.iter().any(|(_, asked)| *asked + WORD >= at);
-        if asked || self.ruined_at.is_some_and(|ruined| ruined + WORD >= at) {
+        let of = |record: &Record| record.daemonset_uid.clone().zip(record.progress.started_at);
+        if let (Some((old, began)), Some((new, still))) = (of(was), record.and_then(of))
+            && old != new
+            && began == still
+        {
+            return Some("what was recorded of one DaemonSet goes on with another".to_owned());
+        }
+        // What replaces the record of another DaemonSet loses nothing.
+        let there = self.daemon_set.as_ref().map(|set| &set.uid);
+        let foreign = was.daemonset_uid.is_some() && was.daemonset_uid.as_ref() != there;
+        if asked || foreign || self.ruined_at.is_some_and(|ruined| ruined + WORD >= at) {
             return None;
         }
         let (releasing, paused) = (&was.intent.releasing, &was.intent.paused);

@@ -1,38 +1,68 @@
 //! P10: what a screen shows as fact is one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::{Observer, Pod};
 use crate::engine::Str;
 use crate::engine::event::WatchHealth;
-use crate::engine::snapshot::{NodeState, NodeView, Snapshot};
+use crate::engine::snapshot::{NodeState, NodeView, Presence, Snapshot};
 use crate::engine::time::Timestamp;
 
 impl Observer {
     /// Compares what a console shows with what has been so for longer than the slack. A console that says that a view is not
     /// live claims nothing, and one that was just told the past is given the time to hear the rest.
     pub fn check_shown(&mut self, by: &Str, snapshot: &Snapshot, told_old_at: Option<Timestamp>, now: Timestamp) {
+        // Who says that there is no DaemonSet, or has seen that there is another one, shows pods of that one, or none.
+        if snapshot.daemonset != Presence::Present || self.daemon_set_goes_since.is_some() {
+            self.shown.remove(by);
+            return;
+        }
         self.check_memory(by, snapshot, now);
         let live = snapshot.watches.iter().all(|watch| watch.health == WatchHealth::Live);
         let settled = |since: Timestamp| since + self.slack < now;
         if !live || told_old_at.is_some_and(|at| !settled(at)) || self.daemon_set.is_none() {
             return;
         }
-        let mut wrong = Vec::new();
+        let mut wrong: Vec<String> = self.wrong_target(snapshot, now).into_iter().collect();
         for (name, node) in self.nodes.iter().filter(|(_, node)| settled(node.changed_at)) {
             let shown = snapshot.nodes.iter().find(|shown| shown.name == *name);
             let pods: Vec<&Pod> = self.pods.values().filter(|pod| pod.fact.node.as_ref() == Some(name)).collect();
             match (shown, pods.as_slice()) {
                 (None, []) => {}
                 (None, _) => wrong.push(format!("{name} is not shown")),
-                (Some(shown), pods) => wrong.extend(differs(shown, node.ready, pods)),
+                (Some(shown), pods) => {
+                    wrong.extend(differs(shown, node.ready, pods));
+                    wrong.extend(self.restarts_unseen(shown, pods, snapshot, now));
+                }
             }
         }
         if let Some(what) = wrong.first() {
             self.accuse("P10", now, format!("{by} shows what is not so: {what}"));
         }
+        self.check_intent_shown(by, snapshot, now);
     }
 }
+
+impl Observer {
+    /// A pod that restarted again and again after it had been ready is not shown as updated between its crashes.
+    fn restarts_unseen(&self, shown: &NodeView, pods: &[&Pod], snapshot: &Snapshot, now: Timestamp) -> Option<String> {
+        let [pod] = pods else { return None };
+        let known = pod.restarted.last + self.slack < now && self.blind_until + self.slack < pod.fact.created_at;
+        let lately = now.since(pod.restarted.last) < LATELY;
+        // Consoles date the beginning by their own clock.
+        let began = snapshot.started_at.is_some_and(|began| began + self.clocks < pod.fact.created_at);
+        // A console that saw it go, and come back when its label was put back, begins to count then.
+        let stayed = pod.there_since <= pod.fact.created_at + self.slack;
+        let restarts =
+            pod.restarted.times >= 2 && known && lately && began && stayed && !self.wrong_clocks.contains(&shown.name);
+        (restarts && shown.state == NodeState::Updated)
+            .then(|| format!("{} is shown as updated, and restarted {} times", shown.name, pod.restarted.times))
+    }
+}
+
+/// A restart is remembered for longer than that.
+const LATELY: Duration = Duration::from_secs(300);
 
 /// What a console showed.
 #[derive(Debug)]
@@ -67,7 +97,8 @@ impl Observer {
         let there: BTreeSet<&Str> = self.pods.values().map(|pod| &pod.fact.name).collect();
         let lost_pod = before.pods.iter().find(|(node, pod)| {
             let other = shown.pods.get(*node);
-            self.nodes.contains_key(*node) && there.contains(pod) && other.is_none_or(|other| !there.contains(other))
+            let stayed = self.pods.values().any(|it| it.fact.name == **pod && it.there_since + self.slack < before.at);
+            self.nodes.contains_key(*node) && stayed && other.is_none_or(|other| !there.contains(other))
         });
         let risen = before.down.iter().find(|name| {
             let still = self.nodes.get(*name).is_some_and(|node| !node.ready && node.ready_since <= before.at);

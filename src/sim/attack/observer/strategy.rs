@@ -95,7 +95,8 @@ impl Observer {
         let flipped = self.rolling_since.filter(|since| *since + noticed < now);
         let Some(since) = flipped.filter(|_| self.driver.as_ref().is_some_and(alive)) else { return };
         let unnoticed = self.records.lately().all(|record| record.as_ref().is_some_and(knows_no_flip));
-        if unnoticed {
+        // Under one that is being deleted nothing is done any more, by its controller neither.
+        if unnoticed && !self.is_being_deleted {
             let secs = now.since(since).as_secs();
             self.accuse("P3", now, format!("the strategy was set back {secs} s ago, and the record does not say so"));
         }

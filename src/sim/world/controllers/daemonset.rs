@@ -14,6 +14,7 @@ mod history;
 mod manage;
 mod rolling;
 mod status;
+mod surge;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use std::time::Duration;
 use crate::engine::Str;
 use crate::engine::time::Timestamp;
 
-use super::super::object::{DaemonSet, Object, Pod};
+use super::super::object::{DaemonSet, EventType, Object, Pod};
 use super::super::scenario::ControllerVariant;
 use super::super::store::{Change, Store, Writer};
 use super::Controller;
@@ -41,6 +42,10 @@ const PER_NODE: Duration = Duration::from_micros(50);
 const EXPECTATIONS_LIFE: Duration = Duration::from_secs(300);
 /// At most this many pods are made, and this many deleted, in one sync.
 const BURST: usize = 250;
+/// So many events are recorded about one object at once.
+const EVENT_BURST: u32 = 25;
+/// And one more so often.
+const EVENT_EVERY: Duration = Duration::from_secs(300);
 
 /// The DaemonSet controller.
 #[derive(Debug)]
@@ -52,10 +57,15 @@ pub(in crate::sim::world) struct DaemonSets {
     cache: Cache,
     /// DaemonSets to sync, by uid, and when.
     queue: BTreeMap<Str, Timestamp>,
+    /// Syncs that are wanted later on.
+    later: BTreeMap<Str, Timestamp>,
     expectations: BTreeMap<Str, Expectations>,
     failed_pods: BTreeMap<(Str, Str), BackOff>,
     /// How often in a row the API server refused a set's pods.
     refusals: BTreeMap<Str, u32>,
+    /// Events that may still be recorded about each set, and as of when.
+    event_tokens: BTreeMap<Str, (u32, Timestamp)>,
+    stopped: bool,
     rng: fastrand::Rng,
 }
 
@@ -101,9 +111,12 @@ impl DaemonSets {
             on_the_way: VecDeque::new(),
             cache: Cache::default(),
             queue: BTreeMap::new(),
+            later: BTreeMap::new(),
             expectations: BTreeMap::new(),
             failed_pods: BTreeMap::new(),
             refusals: BTreeMap::new(),
+            event_tokens: BTreeMap::new(),
+            stopped: false,
             rng: fastrand::Rng::with_seed(seed),
         }
     }
@@ -113,15 +126,41 @@ impl DaemonSets {
         self.lag = lag;
     }
 
+    /// It stands still from now on. What changes reaches it when it goes on.
+    pub(in crate::sim::world) fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// It goes on.
+    pub(in crate::sim::world) fn start(&mut self) {
+        self.stopped = false;
+    }
+
+    /// Records an event about a set, unless there were too many: client-go's event correlator lets 25 pass, then one
+    /// every five minutes (`defaultSpamBurst`, `defaultSpamQPS`). The rest is lost.
+    fn record(&mut self, store: &mut Store, set: &Object, event: (EventType, &str, String), now: Timestamp) {
+        let (left, since) = self.event_tokens.entry(set.meta.uid.clone()).or_insert((EVENT_BURST, now));
+        let more = now.since(*since).as_secs() / EVENT_EVERY.as_secs();
+        *left = left.saturating_add(u32::try_from(more).unwrap_or(u32::MAX)).min(EVENT_BURST);
+        *since = *since + EVENT_EVERY * u32::try_from(more).unwrap_or(u32::MAX);
+        if *left > 0 {
+            *left -= 1;
+            super::record(store, COMPONENT, set, event, now);
+        }
+    }
+
     /// Syncs a DaemonSet a moment from now. In a large cluster a sync takes its time, and the next one waits for it.
     fn enqueue(&mut self, uid: &Str, now: Timestamp) {
         let reaction = Duration::from_millis(self.rng.u64(5..=30));
         let takes = PER_NODE * u32::try_from(self.cache.nodes.len()).unwrap_or(u32::MAX);
-        self.enqueue_at(uid, now + reaction.max(takes));
+        let at = now + reaction.max(takes);
+        let due = self.queue.entry(uid.clone()).or_insert(at);
+        *due = (*due).min(at);
     }
 
+    /// Syncs it then, whatever syncs come before; of two such wishes the earlier one holds (`AddAfter`).
     fn enqueue_at(&mut self, uid: &Str, at: Timestamp) {
-        let due = self.queue.entry(uid.clone()).or_insert(at);
+        let due = self.later.entry(uid.clone()).or_insert(at);
         *due = (*due).min(at);
     }
 
@@ -184,12 +223,20 @@ impl Controller for DaemonSets {
     }
 
     fn next_at(&self) -> Option<Timestamp> {
+        if self.stopped {
+            return None;
+        }
         let arrives = self.on_the_way.front().map(|change| change.at + self.lag);
-        self.queue.values().copied().chain(arrives).min()
+        self.queue.values().chain(self.later.values()).copied().chain(arrives).min()
     }
 
     fn run(&mut self, store: &mut Store, now: Timestamp) {
         self.ingest(now);
+        let ripe: Vec<Str> = self.later.iter().filter(|(_, at)| **at <= now).map(|(uid, _)| uid.clone()).collect();
+        for uid in ripe {
+            self.later.remove(&uid);
+            self.queue.insert(uid, now);
+        }
         let due: Vec<Str> = self.queue.iter().filter(|(_, at)| **at <= now).map(|(uid, _)| uid.clone()).collect();
         for uid in due {
             self.queue.remove(&uid);

@@ -9,6 +9,7 @@ use crate::engine::Str;
 use crate::engine::image::repository_of;
 use crate::engine::time::Timestamp;
 
+use super::super::policy::tag_of;
 use super::super::scenario::{Image, PullError, Site};
 use super::Action;
 use super::link::Link;
@@ -104,7 +105,8 @@ impl Env {
     }
 
     pub(super) fn image(&self, name: &str) -> Option<&Known> {
-        self.images.get(name)
+        // A digest names what its tag named when it was written.
+        self.images.get(name).or_else(|| self.images.get(tag_of(name)))
     }
 
     /// A number that was not given out before.

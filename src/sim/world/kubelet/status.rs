@@ -135,6 +135,7 @@ fn container_status(container: &Container, worker: &Worker, initialized: bool, e
             image_present: image_id.is_some(),
             state,
             last_end: container.last_end.clone(),
+            last_exit: container.last_end.is_some().then(|| container.last_exit.map(|exit| exit.code)).flatten(),
             restarts: container.restarts,
             ready,
         },

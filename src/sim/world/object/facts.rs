@@ -1,5 +1,7 @@
 //! What the engine would be told about each object: the same facts that the cluster adapter reads from a real API server.
 
+use std::sync::Arc;
+
 use crate::engine::Str;
 use crate::engine::clocks::clock_skew;
 use crate::engine::facts::{
@@ -9,7 +11,7 @@ use crate::engine::labels::Labels;
 use crate::engine::record::{RECORD, Record};
 
 use super::body::conditions;
-use super::{Condition, LAST_APPLIED, Object};
+use super::{Condition, LAST_APPLIED, Object, TEMPLATE_GENERATION};
 
 /// `kubernetes.io/change-cause`.
 const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
@@ -55,11 +57,14 @@ impl Object {
             name: self.meta.name.clone(),
             resource_version: self.version_text(),
             node: pod.target().cloned(),
+            bound: pod.node.is_some(),
             owner: self.meta.controller().cloned(),
             revision: self.meta.revision_hash().cloned(),
+            template_generation: self.meta.labels.get(TEMPLATE_GENERATION).and_then(|count| count.parse().ok()),
             created_at: self.meta.created_at,
             deletion_at: self.meta.deletion.map(|deletion| deletion.at),
             deletion_grace_secs: self.meta.deletion.map(|deletion| deletion.grace_secs),
+            finalizers: if self.meta.is_deleting() { self.meta.finalizers.clone() } else { Arc::default() },
             phase: status.phase,
             ready: ready.is_some_and(|ready| ready.status == ConditionStatus::True),
             ready_since: ready.map(|ready| ready.since),

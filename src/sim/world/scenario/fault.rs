@@ -12,7 +12,7 @@ use crate::engine::facts::{StrategyKind, Taint};
 use crate::engine::quantity::IntOrPercent;
 
 use super::super::kubelet::NodeSetup;
-use super::{Image, PullError};
+use super::{DaemonSetPlan, Image, PullError};
 
 /// Something that happens.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -125,6 +125,49 @@ pub enum ClusterFault {
         /// Which node.
         node: Str,
     },
+    /// Sets labels of the pods on a node that are a DaemonSet's, or nobody's any more; an empty value removes.
+    LabelPods {
+        /// The DaemonSet, as `namespace/name`.
+        daemon_set: Str,
+        /// Which node.
+        node: Str,
+        /// What.
+        labels: BTreeMap<String, String>,
+    },
+    /// Gives a DaemonSet a finalizer (`example.com/backup`), which holds it when it is deleted, or takes it away.
+    HoldDaemonSet {
+        /// The DaemonSet, as `namespace/name`.
+        daemon_set: Str,
+        /// Whether it has it from now on.
+        held: bool,
+    },
+    /// Deletes a DaemonSet.
+    DeleteDaemonSet {
+        /// The DaemonSet, as `namespace/name`.
+        daemon_set: Str,
+        /// Whether its pods stay (`--cascade=orphan`); else they go after it.
+        orphan: bool,
+    },
+    /// Creates a DaemonSet, where there is none of that name.
+    CreateDaemonSet(Box<DaemonSetPlan>),
+    /// Puts a finalizer on the pods of a DaemonSet on a node: once deleted, they stay until it is taken off.
+    AddFinalizer {
+        /// The DaemonSet, as `namespace/name`.
+        daemon_set: Str,
+        /// Which node.
+        node: Str,
+        /// The finalizer, `example.com/hold`.
+        finalizer: Str,
+    },
+    /// Takes it off again.
+    RemoveFinalizer {
+        /// The DaemonSet, as `namespace/name`.
+        daemon_set: Str,
+        /// Which node.
+        node: Str,
+        /// The finalizer.
+        finalizer: Str,
+    },
     /// Gives a DaemonSet other images: a deploy by somebody else.
     SetImages {
         /// The DaemonSet, as `namespace/name`.
@@ -153,6 +196,50 @@ pub enum ClusterFault {
         /// The namespace.
         namespace: Str,
     },
+    /// DaemonSets whose template has this image are refused from now on: a policy.
+    RefuseTemplates {
+        /// The namespace.
+        namespace: Str,
+        /// Which image; `None` refuses every change of a template.
+        image: Option<Str>,
+        /// What the API server says.
+        why: Str,
+    },
+    /// All templates are admitted again.
+    AdmitTemplates {
+        /// The namespace.
+        namespace: Str,
+    },
+    /// From now on digests are written for the tags in templates, whoever writes the DaemonSet.
+    PinImages {
+        /// The namespace.
+        namespace: Str,
+    },
+    /// Templates are stored as they are written again.
+    UnpinImages {
+        /// The namespace.
+        namespace: Str,
+    },
+    /// Whoever asks, the pods on a node may not be deleted any more: a policy, or a webhook. Kubelets and controllers may.
+    RefuseDeletion {
+        /// The namespace of the pods.
+        namespace: Str,
+        /// The node.
+        node: Str,
+        /// What the API server says.
+        why: Str,
+    },
+    /// They may be deleted again.
+    AdmitDeletion {
+        /// The namespace of the pods.
+        namespace: Str,
+        /// The node.
+        node: Str,
+    },
+    /// The DaemonSet controller stands still.
+    StopController,
+    /// It goes on, with what it has missed.
+    StartController,
     /// The log of changes is cut: open watches that lag behind expire.
     Compact,
 }

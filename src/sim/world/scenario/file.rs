@@ -104,6 +104,7 @@ struct DaemonSetEntry {
     #[serde(default)]
     strategy: StrategyEntry,
     max_unavailable: Option<IntOrPercent>,
+    max_surge: Option<IntOrPercent>,
     #[serde(default)]
     min_ready_seconds: u32,
     revision_history_limit: Option<u32>,
@@ -222,7 +223,12 @@ fn daemon_set(entry: DaemonSetEntry, scenario: &Scenario) -> Result<DaemonSetPla
         images: entry.images,
         history: entry.history,
         strategy: entry.strategy.into(),
-        max_unavailable: entry.max_unavailable.unwrap_or(plain.max_unavailable),
+        max_unavailable: entry.max_unavailable.unwrap_or(match entry.max_surge {
+            // One of the two is 0.
+            Some(_) => IntOrPercent::Int(0),
+            None => plain.max_unavailable,
+        }),
+        max_surge: entry.max_surge.unwrap_or(plain.max_surge),
         min_ready_secs: entry.min_ready_seconds,
         history_limit: entry.revision_history_limit.unwrap_or(plain.history_limit),
         grace_secs: entry.grace_seconds.unwrap_or(plain.grace_secs),

@@ -44,6 +44,23 @@ fn a_fault_that_lasts_is_two_turns() {
 }
 
 #[test]
+fn finalizers_are_put_on_pods_and_taken_off() {
+    let agent = "[[images]]\nname = \"agent:v1\"\nsize = \"1MB\"\n[[daemonsets]]\nnamespace = \"edge\"\nname = \"agent\"\n\
+                 images = { agent = \"agent:v1\" }\n";
+    let fault = |at: &str, verb: &str| {
+        format!(
+            "[[faults]]\nat = \"{at}\"\ndo = \"{verb}\"\ndaemonset = \"edge/agent\"\nnodes = [\"ipc-01\"]\n\
+             finalizer = \"example.com/hold\"\n"
+        )
+    };
+    let text = [HEAD, agent, &fault("1s", "add-finalizer"), &fault("9s", "remove-finalizer")].concat();
+    let scenario = Scenario::parse("test", &text).unwrap();
+    let (daemon_set, node, finalizer) = ("edge/agent".into(), "ipc-01".into(), "example.com/hold".into());
+    assert_eq!(scenario.faults[0].1, ClusterFault::AddFinalizer { daemon_set, node, finalizer }.into());
+    assert!(matches!(scenario.faults[1].1, Fault::Cluster(ClusterFault::RemoveFinalizer { .. })));
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_line() {
     let fault = |rest: &str| format!("{HEAD}\n[[faults]]\nat = \"90s\"\n{rest}");
     for (text, hints) in [

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::engine::Str;
 use crate::engine::time::Timestamp;
 
-use super::super::error::ApiError;
+use super::super::error::{ApiError, Reason};
 use super::super::kind::Kind;
 use super::super::object::{Deletion, Object};
 use super::{ChangeKind, Mode, Store, Writer, ends_gracefully};
@@ -66,7 +66,7 @@ impl Store {
     /// it with grace 0 in the end. A second delete can only shorten the grace. Finalizers hold what would go.
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` when a precondition does not hold.
+    /// `NotFound`; `Conflict` when a precondition does not hold; `Invalid` where a policy does not let pods be deleted.
     pub fn delete(
         &mut self,
         kind: Kind,
@@ -78,6 +78,7 @@ impl Store {
     ) -> Result<Deleted, ApiError> {
         let before = Arc::clone(self.find(kind, namespace, name)?);
         check_preconditions(&before, options)?;
+        self.check_deletable(&before, by)?;
         let mut object = Object::clone(&before);
         hold_for_dependents(&mut object, options.propagation);
         object.meta.deletion = Some(deletion(&before, options, now));
@@ -102,6 +103,24 @@ impl Store {
             self.commit(ChangeKind::Modified, Arc::clone(&object), Some(before), now);
         }
         Ok(Deleted::Terminating(object))
+    }
+}
+
+impl Store {
+    /// A policy says no, to all but the cluster's own components, with 422 as a `ValidatingAdmissionPolicy` does.
+    fn check_deletable(&self, pod: &Object, by: Writer<'_>) -> Result<(), ApiError> {
+        let Some(node) = pod.pod().and_then(|pod| pod.node.clone()) else { return Ok(()) };
+        let own = by.manager.starts_with("kube-") || by.manager == "kubelet";
+        match self.undeletable.get(&(pod.meta.namespace.clone(), node)) {
+            Some(why) if !own && !pod.meta.is_deleting() => {
+                let message = format!("pods \"{}\" is forbidden: {why}", pod.meta.name);
+                Err(ApiError {
+                    about: Some((Kind::Pod, pod.meta.name.clone())),
+                    ..ApiError::new(Reason::Invalid, message)
+                })
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -163,6 +163,7 @@ impl DaemonSets {
         if change.kind == ChangeKind::Deleted {
             self.cache.sets.remove(uid);
             self.queue.remove(uid);
+            self.later.remove(uid);
             self.expectations.remove(uid);
             self.failed_pods.retain(|(owner, _), _| owner != uid);
             return;

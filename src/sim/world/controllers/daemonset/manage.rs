@@ -16,8 +16,8 @@ use super::super::super::object::{
 use super::super::super::scenario::ControllerVariant;
 use super::super::super::store::{DeleteOptions, Store};
 use super::super::eligibility::Verdict;
-use super::super::record;
-use super::{BURST, BY, BackOff, COMPONENT, DaemonSets, Expectations, Sync};
+use super::surge::surplus_of_surge;
+use super::{BURST, BY, BackOff, DaemonSets, Expectations, Sync};
 
 /// How long a sync that failed waits for the next try, at first and at most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1000));
@@ -33,7 +33,15 @@ impl DaemonSets {
             let pods = sync.pods.get(node).map_or(&[][..], Vec::as_slice);
             match verdict {
                 Verdict::Run if pods.is_empty() => wanting.push(node.clone()),
-                Verdict::Run | Verdict::Stay => self.spare(sync, node, pods, &mut condemned, store, now),
+                Verdict::Run | Verdict::Stay => {
+                    let running = self.spare(sync, node, pods, &mut condemned, store, now);
+                    match self.surge(sync) {
+                        Some(_) if running.is_empty() && *verdict == Verdict::Run => wanting.push(node.clone()),
+                        Some(_) => condemned.extend(surplus_of_surge(sync, &running, now)),
+                        // The oldest stays.
+                        None => condemned.extend(running.into_iter().skip(1).cloned()),
+                    }
+                }
                 Verdict::Leave => condemned.extend(pods.iter().filter(|pod| !pod.meta.is_deleting()).cloned()),
             }
         }
@@ -42,16 +50,16 @@ impl DaemonSets {
         self.carry_out(sync, &wanting, &condemned, store, now);
     }
 
-    /// Of several pods on a node the oldest stays; one that failed goes, after its back-off.
-    fn spare(
+    /// The pods of a node that run, oldest first; one that failed goes, after its back-off.
+    fn spare<'a>(
         &mut self,
         sync: &Sync<'_>,
         node: &Str,
-        pods: &[Arc<Object>],
+        pods: &'a [Arc<Object>],
         condemned: &mut Vec<Arc<Object>>,
         store: &mut Store,
         now: Timestamp,
-    ) {
+    ) -> Vec<&'a Arc<Object>> {
         let mut running = Vec::new();
         for object in pods.iter().filter(|pod| !pod.meta.is_deleting()) {
             let phase = object.pod().map(|pod| pod.status.phase).unwrap_or_default();
@@ -64,11 +72,11 @@ impl DaemonSets {
                     "Found failed daemon pod {}/{} on node {node}, will try to kill it",
                     object.meta.namespace, object.meta.name
                 );
-                record(store, COMPONENT, sync.object, (EventType::Warning, "FailedDaemonPod", message), now);
+                self.record(store, sync.object, (EventType::Warning, "FailedDaemonPod", message), now);
                 condemned.push(Arc::clone(object));
             }
         }
-        condemned.extend(running.into_iter().skip(1).cloned());
+        running
     }
 
     /// Whether the back-off of a failing pod on this node is over; if it is, a longer one begins.
@@ -113,11 +121,11 @@ impl DaemonSets {
                     Ok(created) => {
                         expected.creations += 1;
                         let message = format!("Created pod: {}", created.meta.name);
-                        record(store, COMPONENT, sync.object, (EventType::Normal, "SuccessfulCreate", message), now);
+                        self.record(store, sync.object, (EventType::Normal, "SuccessfulCreate", message), now);
                     }
                     Err(refused) => {
                         let message = format!("Error creating: {refused}");
-                        record(store, COMPONENT, sync.object, (EventType::Warning, "FailedCreate", message), now);
+                        self.record(store, sync.object, (EventType::Warning, "FailedCreate", message), now);
                         self.try_again(&sync.object.meta.uid, now);
                         break;
                     }
@@ -132,7 +140,7 @@ impl DaemonSets {
             if store.delete(Kind::Pod, &pod.meta.namespace, &pod.meta.name, &options, now, BY).is_ok() {
                 expected.deletions += 1;
                 let message = format!("Deleted pod: {}", pod.meta.name);
-                record(store, COMPONENT, sync.object, (EventType::Normal, "SuccessfulDelete", message), now);
+                self.record(store, sync.object, (EventType::Normal, "SuccessfulDelete", message), now);
             }
         }
         if wanting.len() > BURST || condemned.len() > BURST {

@@ -27,6 +27,10 @@ impl DaemonSets {
         if sync.set.spec.strategy.kind == StrategyKind::OnDelete {
             return;
         }
+        if let Some(max_surge) = self.surge(sync) {
+            let (wanting, condemned) = self.surge_path(sync, max_surge, now);
+            return self.carry_out(sync, &wanting, &condemned, store, now);
+        }
         let wanted = sync.nodes.iter().filter(|(_, verdict)| *verdict == Verdict::Run);
         let eligible: Vec<Str> = wanted.map(|(node, _)| node.clone()).collect();
         let desired = u32::try_from(eligible.len()).unwrap_or(u32::MAX);
@@ -119,6 +123,6 @@ impl DaemonSets {
     }
 }
 
-fn is_old(pod: &Arc<Object>, sync: &Sync<'_>) -> bool {
+pub(super) fn is_old(pod: &Arc<Object>, sync: &Sync<'_>) -> bool {
     pod.meta.revision_hash() != Some(&sync.history.hash)
 }

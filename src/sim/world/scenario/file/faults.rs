@@ -34,6 +34,7 @@ pub(super) struct FaultEntry {
     link: Option<String>,
     offset: Option<String>,
     image: Option<String>,
+    finalizer: Option<String>,
     error: Option<PullError>,
 }
 
@@ -56,6 +57,8 @@ enum Verb {
     Untaint,
     DeleteNode,
     DeletePods,
+    AddFinalizer,
+    RemoveFinalizer,
     SetImages,
     SetStrategy,
     Link,
@@ -169,6 +172,18 @@ fn cluster_faults(scenario: &Scenario, entry: &FaultEntry) -> Result<Vec<Fault>,
         Verb::DeletePods => {
             let daemon_set = daemon_set()?;
             each(&|node| ClusterFault::DeletePods { daemon_set: daemon_set.clone(), node })
+        }
+        Verb::AddFinalizer | Verb::RemoveFinalizer => {
+            let daemon_set = daemon_set()?;
+            let finalizer = Str::from(needed(entry.finalizer.as_deref(), "finalizer = \"example.com/hold\"")?);
+            let adds = entry.verb == Verb::AddFinalizer;
+            each(&|node| {
+                let (daemon_set, finalizer) = (daemon_set.clone(), finalizer.clone());
+                match adds {
+                    true => ClusterFault::AddFinalizer { daemon_set, node, finalizer },
+                    false => ClusterFault::RemoveFinalizer { daemon_set, node, finalizer },
+                }
+            })
         }
         Verb::SetImages => {
             let images = needed(entry.images.clone(), "images = { container = \"image\" }")?;

@@ -1,0 +1,420 @@
+//! The credentials of one kubeconfig user: where they come from, for how long they are good, and what must never be shown.
+//!
+//! ```text
+//!   token, user and password ────────────────▶ a header that never changes
+//!   tokenFile ──── read again every minute ──▶ a header
+//!   exec plugin ── run once per expiry ──────▶ a header, or a client certificate
+//!   auth-provider (legacy) ──────────────────▶ kube's own layer
+//! ```
+//!
+//! A plugin is run by one task however many requests wait for it, and goes on when they give up. Only the first run, before
+//! anything is drawn, may ask the operator something. What is obtained after a 401 is used once more, never in a loop.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use http::HeaderValue;
+use jiff::Timestamp;
+use kube::config::{AuthInfo, ExecAuthCluster, ExecConfig, ExecInteractiveMode};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::cluster::http::Failure;
+
+/// A plugin that takes longer is stopped. A login in a browser, which the first run may ask for, takes minutes.
+const PLUGIN_TIMEOUT: Duration = Duration::from_secs(30);
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
+/// After a failure the plugin is not run again for so long; who asks meanwhile gets the same failure.
+const FAILED_FOR: Duration = Duration::from_secs(5);
+/// Credentials are renewed this long before they expire.
+const MARGIN: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);
+/// A token file is read again after so long, as client-go does.
+const FILE_GOOD_FOR: Duration = Duration::from_secs(60);
+/// A shorter text in a plugin's environment is a setting, not a secret: `true`, `eu-1`.
+const SECRET_FROM: usize = 8;
+
+/// Texts that must never be shown. It grows: each token that is obtained is added.
+#[derive(Clone, Default)]
+pub(in crate::cluster) struct Hidden(Arc<RwLock<Vec<String>>>);
+
+impl Hidden {
+    pub(super) fn add(&self, secret: impl Into<String>) {
+        let secret = secret.into();
+        let mut known = self.0.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !secret.is_empty() && !known.contains(&secret) {
+            known.push(secret);
+        }
+    }
+
+    /// All of them so far.
+    pub(in crate::cluster) fn all(&self) -> Vec<String> {
+        self.0.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+}
+
+/// What a request is sent with.
+#[derive(Clone, Debug)]
+pub(in crate::cluster) struct Issued {
+    /// `Authorization`, where the credentials are a token.
+    pub(in crate::cluster) header: Option<HeaderValue>,
+    /// Certificate and key in PEM, where they are a client certificate of a plugin.
+    pub(in crate::cluster) certificate: Option<Arc<Certificate>>,
+    /// Counts what was issued: credentials that were refused are not obtained anew twice.
+    generation: u64,
+    expires_at: Option<Timestamp>,
+}
+
+#[cfg(test)]
+impl Issued {
+    /// Nothing: a request goes out without credentials of its own.
+    pub(in crate::cluster) fn nothing() -> Self {
+        Self { header: None, certificate: None, generation: 0, expires_at: None }
+    }
+}
+
+/// A client certificate that a plugin issued.
+#[derive(PartialEq, Eq)]
+pub(in crate::cluster) struct Certificate {
+    pub(in crate::cluster) certificate: String,
+    pub(in crate::cluster) key: String,
+}
+
+impl std::fmt::Debug for Certificate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Certificate(…)")
+    }
+}
+
+/// Where the credentials come from. Cheap to clone.
+#[derive(Clone)]
+pub(in crate::cluster) enum Credential {
+    /// They never change: a token, user and password, a client certificate, or nothing.
+    Fixed(Option<HeaderValue>),
+    /// A token in a file.
+    File(Arc<Mutex<TokenFile>>),
+    /// A credential plugin.
+    Plugin(Arc<Plugin>),
+}
+
+impl Credential {
+    /// What the kubeconfig says. Takes it out of `auth`, so that nothing else obtains it a second time.
+    ///
+    /// # Errors
+    /// When a token cannot stand in a header, or a token file cannot be read.
+    pub(super) fn take(auth: &mut AuthInfo, hidden: &Hidden) -> Result<Self, String> {
+        // Only its own serialization hands out what is secret.
+        let fields = serde_json::to_value(&*auth).unwrap_or_default();
+        let text = |name: &str| fields[name].as_str().map(str::to_owned);
+        if let (Some(user), Some(password)) = (&auth.username, text("password")) {
+            use base64::Engine as _;
+            let value = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
+            hidden.add(value.clone());
+            (auth.username, auth.password) = (None, None);
+            return Ok(Self::Fixed(Some(header("Basic", &value)?)));
+        }
+        if let Some(token) = text("token") {
+            auth.token = None;
+            return Ok(Self::Fixed(Some(bearer(&token)?)));
+        }
+        if let Some(path) = auth.token_file.take() {
+            let mut file = TokenFile { path: path.into(), token: None, hidden: hidden.clone() };
+            file.read()?;
+            return Ok(Self::File(Arc::new(Mutex::new(file))));
+        }
+        if let Some(exec) = auth.exec.take() {
+            return Ok(Self::Plugin(Arc::new(Plugin::new(exec, hidden.clone()))));
+        }
+        Ok(Self::Fixed(None))
+    }
+
+    /// What to send a request with now. Waits `patience` at most for a plugin, which goes on running after that.
+    ///
+    /// # Errors
+    /// [`Failure::Credentials`]: the request was not sent.
+    pub(in crate::cluster) async fn issued(&self, patience: Duration) -> Result<Issued, Failure> {
+        match self {
+            Self::Fixed(header) => {
+                Ok(Issued { header: header.clone(), certificate: None, generation: 0, expires_at: None })
+            }
+            Self::File(file) => file.lock().await.issued().map_err(Failure::Credentials),
+            Self::Plugin(plugin) => plugin.clone().issued(Asks::Nothing, None, patience).await,
+        }
+    }
+
+    /// Credentials to try once more with after `refused` was answered with 401; `None` where there are no others.
+    pub(in crate::cluster) async fn anew(&self, refused: &Issued, patience: Duration) -> Option<Issued> {
+        let fresh = match self {
+            Self::Fixed(_) => return None,
+            Self::File(file) => {
+                let mut file = file.lock().await;
+                file.token = None;
+                file.issued().ok()?
+            }
+            Self::Plugin(plugin) => {
+                plugin.clone().issued(Asks::Nothing, Some(refused.generation), patience).await.ok()?
+            }
+        };
+        let same = fresh.header == refused.header && fresh.certificate == refused.certificate;
+        (!same).then_some(fresh)
+    }
+
+    /// Obtains them for the first time: the one time that a plugin may ask the operator something.
+    ///
+    /// # Errors
+    /// As [`Credential::issued`].
+    pub(super) async fn first(&self) -> Result<Issued, Failure> {
+        use std::io::IsTerminal;
+        match self {
+            Self::Plugin(plugin) if std::io::stdin().is_terminal() => {
+                plugin.clone().issued(Asks::Operator, None, LOGIN_TIMEOUT).await
+            }
+            credential => credential.issued(PLUGIN_TIMEOUT).await,
+        }
+    }
+}
+
+fn header(scheme: &str, value: &str) -> Result<HeaderValue, String> {
+    let mut header = HeaderValue::try_from(format!("{scheme} {value}"))
+        .map_err(|_invalid| "the token has characters that a header cannot carry".to_owned())?;
+    header.set_sensitive(true);
+    Ok(header)
+}
+
+fn bearer(token: &str) -> Result<HeaderValue, String> {
+    header("Bearer", token.trim())
+}
+
+/// A token in a file.
+#[derive(Debug)]
+pub(in crate::cluster) struct TokenFile {
+    path: PathBuf,
+    token: Option<(HeaderValue, Instant)>,
+    hidden: Hidden,
+}
+
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hidden(…)")
+    }
+}
+
+impl TokenFile {
+    fn read(&mut self) -> Result<HeaderValue, String> {
+        let path = self.path.display();
+        let text = std::fs::read_to_string(&self.path).map_err(|error| format!("token file {path}: {error}"))?;
+        let token = text.trim();
+        if token.is_empty() {
+            return Err(format!("token file {path} is empty"));
+        }
+        self.hidden.add(token);
+        let header = bearer(token).map_err(|why| format!("token file {path}: {why}"))?;
+        self.token = Some((header.clone(), Instant::now()));
+        Ok(header)
+    }
+
+    fn issued(&mut self) -> Result<Issued, String> {
+        let fresh = self.token.as_ref().filter(|(_, read_at)| read_at.elapsed() < FILE_GOOD_FOR);
+        let header = match fresh.map(|(header, _)| header.clone()) {
+            Some(header) => header,
+            // A file that is gone leaves the last token in use: some remove it once the process has started.
+            None => match (self.token.as_ref().map(|(header, _)| header.clone()), self.read()) {
+                (_, Ok(header)) | (Some(header), Err(_)) => header,
+                (None, Err(why)) => return Err(why),
+            },
+        };
+        Ok(Issued { header: Some(header), certificate: None, generation: 0, expires_at: None })
+    }
+}
+
+/// Whether a plugin may ask the operator something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Asks {
+    Operator,
+    Nothing,
+}
+
+/// A credential plugin (`client.authentication.k8s.io`), and what it issued last.
+pub(in crate::cluster) struct Plugin {
+    exec: ExecConfig,
+    hidden: Hidden,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    issued: Option<Issued>,
+    generation: u64,
+    failed: Option<(Instant, String)>,
+}
+
+/// What a plugin prints, as far as it is read.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ExecCredential {
+    status: Option<ExecStatus>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct ExecStatus {
+    expiration_timestamp: Option<Timestamp>,
+    token: Option<String>,
+    client_certificate_data: Option<String>,
+    client_key_data: Option<String>,
+}
+
+impl Plugin {
+    fn new(exec: ExecConfig, hidden: Hidden) -> Self {
+        let environment = exec.env.iter().flatten().filter_map(|pair| pair.get("value"));
+        for given in environment.chain(exec.args.iter().flatten()).filter(|text| text.len() >= SECRET_FROM) {
+            hidden.add(given.clone());
+        }
+        Self { exec, hidden, state: Mutex::default() }
+    }
+
+    /// What the plugin is called on this machine, without the directories before it.
+    fn name(&self) -> &str {
+        let command = self.exec.command.as_deref().unwrap_or_default();
+        command.rsplit(['/', '\\']).next().unwrap_or_default()
+    }
+
+    /// What is good now, from the plugin where it has to be: one run for all who wait.
+    async fn issued(self: Arc<Self>, asks: Asks, refused: Option<u64>, patience: Duration) -> Result<Issued, Failure> {
+        let plugin = self.clone();
+        let running = tokio::spawn(async move { plugin.obtain(asks, refused).await });
+        match tokio::time::timeout(patience, running).await {
+            Ok(Ok(done)) => done.map_err(Failure::Credentials),
+            Ok(Err(_stopped)) => Err(Failure::Credentials(format!("credential plugin `{}` was stopped", self.name()))),
+            Err(_) => Err(Failure::Credentials(format!("credential plugin `{}` is still running", self.name()))),
+        }
+    }
+
+    async fn obtain(&self, asks: Asks, refused: Option<u64>) -> Result<Issued, String> {
+        let mut state = self.state.lock().await;
+        let usable = |issued: &&Issued| {
+            let expired = issued.expires_at.is_some_and(|at| at <= Timestamp::now() + MARGIN);
+            !expired && refused.is_none_or(|refused| issued.generation > refused)
+        };
+        if let Some(issued) = state.issued.as_ref().filter(usable) {
+            return Ok(issued.clone());
+        }
+        if let Some((_, why)) = state.failed.as_ref().filter(|(at, _)| at.elapsed() < FAILED_FOR) {
+            return Err(why.clone());
+        }
+        match self.run(asks).await.and_then(|status| self.read(status, state.generation + 1)) {
+            Ok(issued) => {
+                state.generation = issued.generation;
+                state.failed = None;
+                state.issued = Some(issued.clone());
+                Ok(issued)
+            }
+            Err(why) => {
+                let why = format!("credential plugin `{}` {why}", self.name());
+                state.failed = Some((Instant::now(), why.clone()));
+                Err(why)
+            }
+        }
+    }
+
+    fn read(&self, status: ExecStatus, generation: u64) -> Result<Issued, String> {
+        let ExecStatus { expiration_timestamp: expires_at, token, client_certificate_data, client_key_data } = status;
+        let secrets = token.iter().chain(&client_key_data);
+        secrets.for_each(|secret| self.hidden.add(secret.trim()));
+        let certificate = match (client_certificate_data, client_key_data) {
+            (Some(certificate), Some(key)) => Some(Arc::new(Certificate { certificate, key })),
+            (None, None) => None,
+            _ => return Err("gave a client certificate without its key, or a key without its certificate".into()),
+        };
+        let header = token.as_deref().map(bearer).transpose()?;
+        if header.is_none() && certificate.is_none() {
+            return Err("gave neither a token nor a client certificate".into());
+        }
+        Ok(Issued { header, certificate, generation, expires_at })
+    }
+
+    /// Runs the plugin once.
+    async fn run(&self, asks: Asks) -> Result<ExecStatus, String> {
+        let exec = &self.exec;
+        let command = exec.command.as_deref().filter(|command| !command.is_empty());
+        let command = command.ok_or("has no `command` in the kubeconfig")?;
+        let mode = exec.interactive_mode.as_ref();
+        let interactive = asks == Asks::Operator && mode != Some(&ExecInteractiveMode::Never);
+        if mode == Some(&ExecInteractiveMode::Always) && !interactive {
+            return Err("has to ask you something, which it cannot here: log in again outside of rolldeck".into());
+        }
+        let mut process = tokio::process::Command::new(command);
+        process.args(exec.args.iter().flatten()).env("KUBERNETES_EXEC_INFO", self.exec_info(interactive));
+        let pairs = exec.env.iter().flatten().filter_map(|pair| Some((pair.get("name")?, pair.get("value")?)));
+        process.envs(pairs).stdout(Stdio::piped()).kill_on_drop(true);
+        if interactive {
+            process.stdin(Stdio::inherit()).stderr(Stdio::inherit());
+        } else {
+            process.stdin(Stdio::null()).stderr(Stdio::piped());
+        }
+        let child = process.spawn().map_err(|error| match (&exec.install_hint, error.kind()) {
+            (Some(hint), std::io::ErrorKind::NotFound) => {
+                format!("is not installed: {}", hint.lines().find(|line| !line.trim().is_empty()).unwrap_or_default())
+            }
+            _ => format!("cannot be started: {error}"),
+        })?;
+        let bound = if interactive { LOGIN_TIMEOUT } else { PLUGIN_TIMEOUT };
+        let output = tokio::time::timeout(bound, child.wait_with_output()).await;
+        let output = output.map_err(|_late| format!("did not end within {} s", bound.as_secs()))?;
+        let output = output.map_err(|error| format!("cannot be read: {error}"))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let said = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
+            let said = said.map(|line| format!(": {}", self.without_secrets(line))).unwrap_or_default();
+            return Err(format!("failed ({}){said}", output.status));
+        }
+        // What it printed holds the token: not even a part of it is repeated.
+        let credential: ExecCredential = serde_json::from_slice(&output.stdout).map_err(|error| {
+            format!("did not print an ExecCredential (line {}, column {})", error.line(), error.column())
+        })?;
+        credential.status.ok_or_else(|| "printed an ExecCredential without a status".into())
+    }
+
+    fn without_secrets(&self, line: &str) -> String {
+        let clipped: String = line.chars().filter(|c| !c.is_control()).take(300).collect();
+        self.hidden
+            .all()
+            .iter()
+            .filter(|secret| secret.len() >= SECRET_FROM)
+            .fold(clipped, |said, secret| said.replace(secret.as_str(), "[…]"))
+    }
+
+    fn exec_info(&self, interactive: bool) -> String {
+        let exec = &self.exec;
+        let mut spec = json!({"interactive": interactive});
+        if exec.provide_cluster_info
+            && let Some(cluster) = &exec.cluster
+        {
+            spec["cluster"] = cluster_info(cluster);
+        }
+        let version = exec.api_version.as_deref().unwrap_or("client.authentication.k8s.io/v1");
+        json!({"apiVersion": version, "kind": "ExecCredential", "spec": spec}).to_string()
+    }
+}
+
+/// `spec.cluster` in the names of `client.authentication.k8s.io`.
+fn cluster_info(cluster: &ExecAuthCluster) -> serde_json::Value {
+    use base64::Engine as _;
+    let ca = cluster.certificate_authority_data.as_ref();
+    let fields = [
+        ("server", cluster.server.as_ref().map(|server| json!(server))),
+        ("tls-server-name", cluster.tls_server_name.as_ref().map(|name| json!(name))),
+        ("insecure-skip-tls-verify", cluster.insecure_skip_tls_verify.map(|skip| json!(skip))),
+        ("certificate-authority-data", ca.map(|ca| json!(base64::engine::general_purpose::STANDARD.encode(ca)))),
+        ("proxy-url", cluster.proxy_url.as_ref().map(|url| json!(url))),
+        ("config", cluster.config.clone()),
+    ];
+    fields
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}

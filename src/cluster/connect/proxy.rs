@@ -1,0 +1,174 @@
+//! Which proxy the connection goes through, decided as kubectl decides it.
+//!
+//! `proxy-url` of the kubeconfig's cluster wins. Without it `HTTPS_PROXY` counts for an `https` server and `HTTP_PROXY` for an
+//! `http` one, unless `NO_PROXY` names the server; lower case spellings count as well. A server on this machine
+//! (`localhost`, a loopback address) is never reached through a proxy of the environment. `ALL_PROXY` does not count: Go's
+//! `net/http` does not know it.
+//!
+//! Source of the rules: Go's `golang.org/x/net/http/httpproxy` and client-go's `rest.Config.Proxy`.
+
+use std::net::IpAddr;
+
+use http::Uri;
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+
+/// What a proxy can be, in the words of its URL's scheme.
+const SCHEMES: [&str; 4] = ["http", "https", "socks5", "socks5h"];
+
+/// A proxy, and how to speak to it.
+#[derive(Clone, Debug)]
+pub(super) enum Proxy {
+    /// `CONNECT` over plain HTTP.
+    Http(Intercept),
+    /// `CONNECT` over TLS to the proxy.
+    Https(Intercept),
+    /// SOCKS 5. The proxy resolves names, as Go has it for `socks5` too.
+    Socks(Intercept),
+}
+
+/// The proxy settings of a process's environment.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Environment {
+    /// `HTTP_PROXY`.
+    pub(super) http: Option<String>,
+    /// `HTTPS_PROXY`.
+    pub(super) https: Option<String>,
+    /// `NO_PROXY`.
+    pub(super) none: Option<String>,
+}
+
+impl Environment {
+    /// Of this process.
+    pub(super) fn of_process() -> Self {
+        let read = |name: &str| {
+            let values = [name.to_owned(), name.to_lowercase()].into_iter().filter_map(|name| std::env::var(name).ok());
+            values.map(|value| value.trim().to_owned()).find(|value| !value.is_empty())
+        };
+        Self { http: read("HTTP_PROXY"), https: read("HTTPS_PROXY"), none: read("NO_PROXY") }
+    }
+
+    /// The URLs of the proxies that it names.
+    pub(super) fn urls(self) -> impl Iterator<Item = String> {
+        [self.http, self.https].into_iter().flatten()
+    }
+
+    fn for_server(&self, server: &Uri) -> Option<(&'static str, &str)> {
+        match server.scheme_str() {
+            Some("https") => Some(("HTTPS_PROXY", self.https.as_deref()?)),
+            _ => Some(("HTTP_PROXY", self.http.as_deref()?)),
+        }
+    }
+}
+
+/// The proxy through which `server` is reached; `None` for a direct connection.
+///
+/// # Errors
+/// Names the setting that cannot be used, and why. The setting's value is not part of it: it may hold a password.
+pub(super) fn proxy_for(
+    server: &Uri,
+    in_kubeconfig: Option<&str>,
+    environment: &Environment,
+) -> Result<Option<Proxy>, String> {
+    if let Some(url) = in_kubeconfig.map(str::trim).filter(|url| !url.is_empty()) {
+        return read("proxy-url", url).map(Some);
+    }
+    let Some((name, url)) = environment.for_server(server) else { return Ok(None) };
+    let host = server.host().unwrap_or_default();
+    let excluded = || {
+        let matcher = Matcher::builder().all(url.to_owned()).no(environment.none.clone().unwrap_or_default()).build();
+        matcher.intercept(server).is_none()
+    };
+    let read = read(name, url)?;
+    Ok((!is_this_machine(host) && !excluded()).then_some(read))
+}
+
+/// Whether a host is this machine, by its name or its address.
+fn is_this_machine(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn read(setting: &str, url: &str) -> Result<Proxy, String> {
+    let uri = url.parse::<Uri>().map_err(|_unparsable| format!("{setting} is not a URL"))?;
+    let scheme = uri.scheme_str().unwrap_or("http");
+    if !SCHEMES.contains(&scheme) {
+        return Err(format!("{setting} has the scheme `{scheme}`; known are {}", SCHEMES.join(", ")));
+    }
+    // The matcher reads user and password too; it never shows them.
+    let intercept = Matcher::builder().all(url.to_owned()).build().intercept(&Uri::from_static("https://server"));
+    let intercept = intercept.filter(|intercept| intercept.uri().host().is_some_and(|host| !host.is_empty()));
+    let intercept = intercept.ok_or_else(|| format!("{setting} names no host"))?;
+    Ok(match scheme {
+        "https" => Proxy::Https(intercept),
+        "socks5" | "socks5h" => Proxy::Socks(intercept),
+        _ => Proxy::Http(intercept),
+    })
+}
+
+/// Everything in a proxy's URL that must never be shown: user and password, as written and decoded.
+pub(super) fn secrets_of(url: &str) -> Vec<String> {
+    let authority = url.split_once("://").map_or(url, |(_, rest)| rest).split(['/', '?']).next().unwrap_or_default();
+    let Some((userinfo, _)) = authority.rsplit_once('@') else { return Vec::new() };
+    let decoded = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let password = userinfo.split_once(':').map(|(_, password)| password);
+    let written = [Some(userinfo), password].into_iter().flatten();
+    let mut secrets: Vec<String> = written.flat_map(|text| [text.to_owned(), decoded(text)]).collect();
+    secrets.dedup();
+    secrets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment() -> Environment {
+        Environment {
+            http: Some("http://plain.example:3128".into()),
+            https: Some("proxy.example:3128".into()),
+            none: Some("10.0.0.0/8,.internal.example,api.exact.example".into()),
+        }
+    }
+
+    fn through(server: &str, in_kubeconfig: Option<&str>) -> Option<String> {
+        let proxy = proxy_for(&server.parse().unwrap(), in_kubeconfig, &environment()).unwrap()?;
+        let (Proxy::Http(intercept) | Proxy::Https(intercept) | Proxy::Socks(intercept)) = proxy;
+        Some(intercept.uri().host().unwrap_or_default().to_owned())
+    }
+
+    #[test]
+    fn the_environment_counts_as_it_does_for_kubectl() {
+        let some = |host: &str| Some(host.to_owned());
+        for (server, want) in [
+            ("https://api.example:6443", some("proxy.example")),
+            ("http://api.example:8080", some("plain.example")),
+            ("https://10.1.2.3:6443", None),
+            ("https://api.internal.example", None),
+            ("https://api.exact.example", None),
+            ("https://localhost:6443", None),
+            ("http://127.0.0.1:8080", None),
+            ("https://[::1]:6443", None),
+        ] {
+            assert_eq!(through(server, None), want, "{server}");
+        }
+        // What the kubeconfig names counts everywhere, on this machine too.
+        assert_eq!(through("http://127.0.0.1:8080", Some("socks5://jump.example:1080")), some("jump.example"));
+        let none = proxy_for(&"https://api.example".parse().unwrap(), None, &Environment::default());
+        assert!(matches!(none, Ok(None)));
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_said_without_its_password() {
+        for (url, why) in [
+            ("ftp://joe:hunter2@proxy.example", "the scheme `ftp`; known are http, https, socks5, socks5h"),
+            ("http://joe:hunter2@", "proxy-url"),
+        ] {
+            let said = proxy_for(&"https://api.example".parse().unwrap(), Some(url), &environment()).unwrap_err();
+            assert!(said.contains(why) && !said.contains("hunter2"), "{said}");
+        }
+        assert_eq!(
+            secrets_of("http://joe:hunt%40er@proxy.example:3128/"),
+            ["joe:hunt%40er", "joe:hunt@er", "hunt%40er", "hunt@er"]
+        );
+        assert_eq!(secrets_of("http://proxy.example:3128"), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,315 @@
+//! Credentials and proxies against servers of a few lines, with plugins that are shell scripts.
+
+use std::collections::VecDeque;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+
+/// An API server that knows `/version` and accepts some tokens.
+struct Server {
+    address: String,
+    /// The `Authorization` headers that it was sent.
+    asked: Arc<Mutex<Vec<String>>>,
+    accepts: Arc<Mutex<Vec<String>>>,
+}
+
+async fn head(stream: &mut TcpStream) -> String {
+    let (mut text, mut byte) = (Vec::new(), [0; 1]);
+    while !text.ends_with(b"\r\n\r\n") && stream.read(&mut byte).await.unwrap_or(0) == 1 {
+        text.push(byte[0]);
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+impl Server {
+    async fn start(accepts: &[&str]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+        let accepts = Arc::new(Mutex::new(accepts.iter().map(|token| format!("Bearer {token}")).collect::<Vec<_>>()));
+        let (seen, known) = (asked.clone(), accepts.clone());
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let (seen, known) = (seen.clone(), known.clone());
+                tokio::spawn(async move {
+                    loop {
+                        let head = head(&mut stream).await;
+                        if head.is_empty() {
+                            return;
+                        }
+                        let sent =
+                            head.lines().find_map(|line| line.strip_prefix("authorization: ")).unwrap_or_default();
+                        let accepted = known.lock().unwrap().iter().any(|token| token == sent);
+                        seen.lock().unwrap().push(sent.to_owned());
+                        let (status, body) = if accepted {
+                            ("200 OK", r#"{"gitVersion":"v1.36.3"}"#)
+                        } else {
+                            ("401 Unauthorized", r#"{"kind":"Status","message":"Unauthorized","code":401}"#)
+                        };
+                        let answer = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+                        if stream.write_all(answer.as_bytes()).await.is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        Self { address, asked, accepts }
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+/// A kubeconfig with this user, and this in its cluster beside the address.
+fn write_kubeconfig(dir: &Path, server: &str, cluster: &str, user: &str) -> Target {
+    let path = dir.join("config");
+    let text = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: factory\n\
+         clusters: [{{name: c, cluster: {{server: 'http://{server}'{cluster}}}}}]\n\
+         users: [{{name: u, user: {user}}}]\n\
+         contexts: [{{name: factory, context: {{cluster: c, user: u}}}}]\n"
+    );
+    std::fs::write(&path, text).unwrap();
+    Target { kubeconfig: Some(path), ..Target::default() }
+}
+
+/// A plugin that counts its runs in the file `runs` beside it.
+fn plugin(dir: &Path, script: &str) -> PathBuf {
+    let path = dir.join("get-token");
+    let runs = dir.join("runs");
+    std::fs::write(&path, format!("#!/bin/sh\necho run >> {}\n{script}\n", runs.display())).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+fn runs(dir: &Path) -> usize {
+    std::fs::read_to_string(dir.join("runs")).map_or(0, |text| text.lines().count())
+}
+
+fn exec(plugin: &Path) -> String {
+    format!(
+        "{{exec: {{apiVersion: client.authentication.k8s.io/v1, command: '{}', args: ['--role', 'arn-of-the-operator'], \
+         env: [{{name: PASSPHRASE, value: correct-horse}}], interactiveMode: IfAvailable}}}}",
+        plugin.display()
+    )
+}
+
+/// A script that prints a credential whose token is `t` and the number of runs so far.
+fn prints(expires: &str) -> String {
+    format!(
+        r#"n=$(wc -l < "$(dirname "$0")/runs" | tr -d ' ')
+printf '{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{{"token":"token-number-%s"{expires}}}}}' "$n""#
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_runs_once_however_many_requests_there_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&["token-number-1"]).await;
+    let target = write_kubeconfig(dir.path(), &server.address, "", &exec(&plugin(dir.path(), &prints(""))));
+    let cluster = Cluster::connect(&target).await.unwrap();
+    let probes = (0..8).map(|_| {
+        let cluster = cluster.clone();
+        tokio::spawn(async move { cluster.probe().await })
+    });
+    for probe in probes.collect::<Vec<_>>() {
+        assert_eq!(probe.await.unwrap(), Ok("v1.36.3".to_owned()));
+    }
+    assert_eq!(runs(dir.path()), 1);
+    // What it was given, and what it gave, is never to be shown.
+    for secret in ["token-number-1", "correct-horse", "arn-of-the-operator"] {
+        assert!(cluster.credentials().secrets().iter().any(|known| known == secret), "{secret}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_that_are_refused_are_obtained_anew_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&["token-number-1"]).await;
+    let target = write_kubeconfig(dir.path(), &server.address, "", &exec(&plugin(dir.path(), &prints(""))));
+    let cluster = Cluster::connect(&target).await.unwrap();
+    assert_eq!(cluster.probe().await, Ok("v1.36.3".to_owned()));
+    // The server forgets the token before it has expired.
+    *server.accepts.lock().unwrap() = vec!["Bearer token-number-2".into()];
+    assert_eq!(cluster.probe().await, Ok("v1.36.3".to_owned()));
+    assert_eq!(runs(dir.path()), 2);
+    assert_eq!(server.asked().len(), 3, "asked with the first, refused, asked with the second: {:?}", server.asked());
+    // One that is refused whatever it presents is refused, and not asked in a loop.
+    server.accepts.lock().unwrap().clear();
+    assert!(matches!(cluster.probe().await, Err(ConnectError::Unauthorized { .. })));
+    assert_eq!((runs(dir.path()), server.asked().len()), (3, 5));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_are_renewed_before_they_expire() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&["token-number-1", "token-number-2", "token-number-3"]).await;
+    let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(30);
+    let script = prints(&format!(r#","expirationTimestamp":"{soon}""#));
+    let target = write_kubeconfig(dir.path(), &server.address, "", &exec(&plugin(dir.path(), &script)));
+    let cluster = Cluster::connect(&target).await.unwrap();
+    assert_eq!(cluster.probe().await, Ok("v1.36.3".to_owned()));
+    assert_eq!(server.asked(), ["Bearer token-number-2"], "one that expires within a minute is not used");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_plugin_is_named_and_nothing_of_it_leaks() {
+    for (script, says) in [
+        (
+            "echo '{\"token\":\"s3cr3t-of-stdout\"}'; echo 'expired: correct-horse' >&2; exit 3",
+            "failed (exit status: 3): expired: […]",
+        ),
+        ("echo s3cr3t-of-stdout", "did not print an ExecCredential"),
+        ("echo '{}'", "without a status"),
+        ("echo '{\"status\":{}}'", "neither a token nor a client certificate"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let server = Server::start(&[]).await;
+        let target = write_kubeconfig(dir.path(), &server.address, "", &exec(&plugin(dir.path(), script)));
+        let error = Cluster::connect(&target).await.unwrap_err();
+        let said = format!("{error} {:?} {error:?}", error.hints());
+        assert!(said.contains("credential plugin `get-token`") && said.contains(says), "{said}");
+        for secret in ["s3cr3t", "correct-horse", "arn-of-the-operator", "PASSPHRASE"] {
+            assert!(!said.contains(secret), "{secret} in {said}");
+        }
+        assert_eq!(server.asked(), Vec::<String>::new());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refresh_that_fails_or_hangs_is_not_sent_and_never_a_lost_answer() {
+    use crate::engine::effect::EffectErrorKind;
+    for later in ["exit 1", "sleep 30"] {
+        let dir = tempfile::tempdir().unwrap();
+        let server = Server::start(&["token-number-1"]).await;
+        let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(61);
+        let script = format!(
+            "[ -e {0}/later ] && {later}\n{1}",
+            dir.path().display(),
+            prints(&format!(r#","expirationTimestamp":"{soon}""#))
+        );
+        let target = write_kubeconfig(dir.path(), &server.address, "", &exec(&plugin(dir.path(), &script)));
+        let cluster = Cluster::connect(&target).await.unwrap();
+        std::fs::write(dir.path().join("later"), "").unwrap();
+        tokio::time::sleep(Duration::from_millis(1_200)).await;
+        let timeout = Duration::from_millis(1_500);
+        let failure = cluster.http.call(Call::get("/version", timeout)).await.unwrap_err();
+        assert_eq!(failure.kind(), EffectErrorKind::NotSent, "{failure:?}");
+        assert_eq!(server.asked(), Vec::<String>::new());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_file_may_end_with_a_newline_and_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&["first-token"]).await;
+    let token = dir.path().join("token");
+    std::fs::write(&token, "first-token\n").unwrap();
+    let user = format!("{{tokenFile: '{}'}}", token.display());
+    let target = write_kubeconfig(dir.path(), &server.address, "", &user);
+    let cluster = Cluster::connect(&target).await.unwrap();
+    assert_eq!(cluster.probe().await, Ok("v1.36.3".to_owned()));
+    // It rotates: the old one is refused, and the file is read at once.
+    std::fs::write(&token, "second-token\n").unwrap();
+    *server.accepts.lock().unwrap() = vec!["Bearer second-token".into()];
+    assert_eq!(cluster.probe().await, Ok("v1.36.3".to_owned()));
+    assert_eq!(server.asked(), ["Bearer first-token", "Bearer first-token", "Bearer second-token"]);
+}
+
+/// A proxy that takes `CONNECT`, or SOCKS 5, and says what was asked of it.
+async fn proxy(speaks_socks: bool) -> (String, Arc<Mutex<VecDeque<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let asked: Arc<Mutex<VecDeque<String>>> = Arc::default();
+    let seen = asked.clone();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let seen = seen.clone();
+            tokio::spawn(async move {
+                let to = if speaks_socks { socks(&mut stream, &seen).await } else { connect(&mut stream, &seen).await };
+                let mut server = TcpStream::connect(to).await.unwrap();
+                let _ = tokio::io::copy_bidirectional(&mut stream, &mut server).await;
+            });
+        }
+    });
+    (address, asked)
+}
+
+async fn connect(stream: &mut TcpStream, seen: &Mutex<VecDeque<String>>) -> String {
+    let head = head(stream).await;
+    let to = head.split_whitespace().nth(1).unwrap().to_owned();
+    seen.lock().unwrap().push_back(head);
+    stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await.unwrap();
+    to
+}
+
+async fn socks(stream: &mut TcpStream, seen: &Mutex<VecDeque<String>>) -> String {
+    let mut methods = [0; 2];
+    stream.read_exact(&mut methods).await.unwrap();
+    let mut offered = vec![0; methods[1].into()];
+    stream.read_exact(&mut offered).await.unwrap();
+    if offered.contains(&2) {
+        stream.write_all(&[5, 2]).await.unwrap();
+        let mut len = [0; 2];
+        stream.read_exact(&mut len).await.unwrap();
+        let mut user = vec![0; len[1].into()];
+        stream.read_exact(&mut user).await.unwrap();
+        let mut len = [0; 1];
+        stream.read_exact(&mut len).await.unwrap();
+        let mut password = vec![0; len[0].into()];
+        stream.read_exact(&mut password).await.unwrap();
+        let said = format!("{}:{}", String::from_utf8_lossy(&user), String::from_utf8_lossy(&password));
+        seen.lock().unwrap().push_back(said);
+        stream.write_all(&[1, 0]).await.unwrap();
+    } else {
+        stream.write_all(&[5, 0]).await.unwrap();
+    }
+    let mut request = [0; 4];
+    stream.read_exact(&mut request).await.unwrap();
+    assert_eq!(request[3], 1, "an IPv4 address");
+    let mut to = [0; 6];
+    stream.read_exact(&mut to).await.unwrap();
+    stream.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]).await.unwrap();
+    format!("{}.{}.{}.{}:{}", to[0], to[1], to[2], to[3], u16::from_be_bytes([to[4], to[5]]))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_go_through_the_proxy_that_the_kubeconfig_names() {
+    for (scheme, speaks_socks) in [("http", false), ("socks5", true)] {
+        let dir = tempfile::tempdir().unwrap();
+        let server = Server::start(&["t0"]).await;
+        let (through, asked) = proxy(speaks_socks).await;
+        let cluster = format!(", proxy-url: '{scheme}://joe:hunt%40er@{through}'");
+        let target = write_kubeconfig(dir.path(), &server.address, &cluster, "{token: t0}");
+        let cluster = Cluster::connect(&target).await.unwrap();
+        assert_eq!(cluster.probe().await, Ok("v1.36.3".to_owned()), "{scheme}");
+        let asked = asked.lock().unwrap().front().cloned().unwrap();
+        let expected = if speaks_socks { "joe:hunt@er" } else { "Basic am9lOmh1bnRAZXI=" };
+        assert!(asked.contains(expected), "{asked}");
+        assert!(cluster.credentials().secrets().iter().any(|secret| secret == "hunt@er"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proxy_that_cannot_be_used_is_said_without_its_password() {
+    let dir = tempfile::tempdir().unwrap();
+    let target =
+        write_kubeconfig(dir.path(), "127.0.0.1:1", ", proxy-url: 'ftp://joe:hunter2@proxy.example'", "{token: t0}");
+    let error = Cluster::connect(&target).await.unwrap_err();
+    assert!(error.to_string().contains("`ftp`") && !format!("{error:?}").contains("hunter2"), "{error}");
+    let refused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let cluster = format!(", proxy-url: 'http://joe:hunter2@{refused}'");
+    let target = write_kubeconfig(dir.path(), "127.0.0.1:1", &cluster, "{token: t0}");
+    let error = Cluster::connect(&target).await.unwrap().probe().await.unwrap_err();
+    assert!(
+        matches!(error, ConnectError::Unreachable { .. }) && !format!("{error:?}").contains("hunter2"),
+        "{error:?}"
+    );
+}

@@ -1,0 +1,166 @@
+//! When a request leaves: as opposed to waiting for a connection, which far away takes several round trips.
+//!
+//! The body of a request is read when there is a connection to write it to. So that is when it leaves, and when it may be
+//! stopped from leaving: a deletion that had to wait for too long does not reach the API server any more.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::Request;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use kube::client::Body;
+use tokio::sync::watch;
+
+use crate::cluster::clock::Clock;
+use crate::engine::time::Timestamp;
+
+/// Follows one request on its way out. Travels with it as an extension.
+#[derive(Clone, Debug)]
+pub(in crate::cluster) struct Departure(Arc<State>);
+
+#[derive(Debug)]
+struct State {
+    clock: Clock,
+    leave_by: Option<Timestamp>,
+    /// It has come to where it is known when it leaves.
+    tracked: AtomicBool,
+    late: AtomicBool,
+    left_at: watch::Sender<Option<Timestamp>>,
+}
+
+impl Departure {
+    /// Of a request that must not leave after `leave_by`.
+    pub(super) fn new(clock: Clock, leave_by: Option<Timestamp>) -> Self {
+        let (tracked, late) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self(Arc::new(State { clock, leave_by, tracked, late, left_at: watch::Sender::new(None) }))
+    }
+
+    /// Whether it is known when it leaves; not where something else makes the connections.
+    pub(super) fn is_tracked(&self) -> bool {
+        self.0.tracked.load(Ordering::Acquire)
+    }
+
+    /// Whether it was stopped because it was too late.
+    pub(super) fn is_late(&self) -> bool {
+        self.0.late.load(Ordering::Acquire)
+    }
+
+    /// When it left.
+    pub(super) fn left_at(&self) -> Option<Timestamp> {
+        *self.0.left_at.borrow()
+    }
+
+    /// Waits until it has left.
+    pub(super) async fn left(&self) {
+        let mut left_at = self.0.left_at.subscribe();
+        // The sender is ours, so this cannot end before.
+        let _ = left_at.wait_for(Option::is_some).await;
+    }
+
+    /// It is where it will be known when it leaves.
+    pub(super) fn track(&self) {
+        self.0.tracked.store(true, Ordering::Release);
+    }
+
+    /// It is about to leave: says whether it may.
+    pub(super) fn leaves(&self) -> bool {
+        let now = self.0.clock.now();
+        if self.0.leave_by.is_some_and(|leave_by| now > leave_by) {
+            self.0.late.store(true, Ordering::Release);
+            return false;
+        }
+        self.0.left_at.send_if_modified(|left_at| {
+            let first = left_at.is_none();
+            *left_at = left_at.or(Some(now));
+            first
+        });
+        true
+    }
+}
+
+/// A body that tells when it leaves.
+pub(in crate::cluster) struct Tracked {
+    body: Body,
+    departure: Option<Departure>,
+}
+
+/// It must not leave any more.
+#[derive(Debug, thiserror::Error)]
+#[error("too late to be sent")]
+pub(in crate::cluster) struct TooLate;
+
+/// Has the body of `request` tell when it leaves, where somebody wants to know and there is a body.
+pub(in crate::cluster) fn tracked(request: Request<Body>) -> Request<Tracked> {
+    let departure = request.extensions().get::<Departure>().filter(|_| !request.body().is_end_stream()).cloned();
+    departure.iter().for_each(Departure::track);
+    request.map(|body| Tracked { body, departure })
+}
+
+impl HttpBody for Tracked {
+    type Data = Bytes;
+    type Error = Box<dyn std::error::Error + Send + Sync>;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        if let Some(departure) = self.departure.take()
+            && !departure.leaves()
+        {
+            return Poll::Ready(Some(Err(TooLate.into())));
+        }
+        Pin::new(&mut self.body).poll_frame(context).map_err(Into::into)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    fn request(departure: &Departure, body: &str) -> Request<Tracked> {
+        let mut request = Request::new(Body::from(body.as_bytes().to_vec()));
+        request.extensions_mut().insert(departure.clone());
+        tracked(request)
+    }
+
+    #[tokio::test]
+    async fn a_request_leaves_when_its_body_is_read() {
+        let departure = Departure::new(Clock::start(), None);
+        assert!(!departure.is_tracked());
+        let request = request(&departure, "{}");
+        assert!(departure.is_tracked() && departure.left_at().is_none(), "it waits for a connection");
+        assert_eq!(request.into_body().collect().await.unwrap().to_bytes(), "{}");
+        departure.left().await;
+        assert!(departure.left_at().is_some() && !departure.is_late());
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_too_late_does_not_leave() {
+        let clock = Clock::start();
+        let departure = Departure::new(clock, Some(clock.now() - Duration::from_millis(1)));
+        let read = request(&departure, "{}").into_body().collect().await;
+        assert!(read.is_err() && departure.is_late() && departure.left_at().is_none());
+    }
+
+    #[tokio::test]
+    async fn of_a_request_without_a_body_nothing_is_known() {
+        let departure = Departure::new(Clock::start(), None);
+        let _request = request(&departure, "");
+        assert!(!departure.is_tracked());
+    }
+}

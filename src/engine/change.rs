@@ -1,0 +1,257 @@
+//! A change of the template, from when it is asked for until it is made or refused.
+//!
+//! ```text
+//!   asked ──────────▶ patch sent ──▶ answered ───────────────▶ made: target, and `back_to` where it goes back
+//!   (nothing moves)       │              (what the server made of it is our template, whatever admission did)
+//!                         ├──▶ answer lost ──▶ annotation `rolldeck.io/change` tells
+//!                         └──▶ refused ─────▶ the change is dropped, the rollout is paused with the refusal
+//! ```
+//!
+//! Until a change is made the target, the partition, the selector and a halt are what they were: a roll back that cannot
+//! be written must not let the new revision go on without them.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::Str;
+use super::command::Unsettled;
+use super::edit::Edit;
+use super::effect::{DaemonSetPatch, EffectError, EffectErrorKind};
+use super::event::{WatchHealth, Watched};
+use super::facts::DaemonSetFact;
+use super::happening::{Reach, What};
+use super::machine::{Engine, PatchKind, Pending};
+use super::ownership::FIELD_MANAGER;
+use super::record::{CHANGE, Change, ChangeOutcome, Intent, Paused};
+use super::template::Template;
+use super::time::Timestamp;
+
+/// The most of a server's refusal that is kept in a record, in characters.
+const REFUSAL_LIMIT: usize = 600;
+/// Who acts when the driver does something by itself.
+const OURSELVES: &str = "rolldeck";
+
+/// A change that was asked for, told from another one of the same content by its identifier.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct ChangeRequest {
+    pub(crate) change: Change,
+    /// `None`: an older rolldeck wrote it.
+    pub(crate) id: Option<Str>,
+}
+
+/// A change that the API server confirmed, and the template that it answered with.
+#[derive(Clone, Debug)]
+pub(crate) struct WrittenChange {
+    pub(crate) request: ChangeRequest,
+    pub(crate) template: Template,
+}
+
+/// Whose the template in force is, as far as a requested change goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum InForce {
+    /// It is what the API server made of the change.
+    Ours,
+    /// The change was made, and somebody else changed the spec since.
+    Overwritten,
+    /// Nothing says that the change was made.
+    NotMade,
+}
+
+/// The value of [`CHANGE`]: which change, and the generation that its patch leads to.
+///
+/// The patch carries the resource version that it was decided on, so the generation is exact: as long as
+/// `metadata.generation` is not beyond it, nobody changed the spec since.
+pub(crate) fn change_annotation(id: &str, generation: i64) -> String {
+    format!("{id}/{generation}")
+}
+
+fn parse_annotation(text: &str) -> Option<(&str, i64)> {
+    let (id, generation) = text.rsplit_once('/')?;
+    Some((id, generation.parse().ok()?))
+}
+
+/// Whose the template of `daemonset` is, going by its annotation.
+///
+/// A patch that admission turned into what was there before leaves the generation where it was, one below what the
+/// annotation says. Where the generation is what it says, somebody else may have changed the spec after such a patch; then
+/// the template is ours unless `managedFields` name another writer.
+pub(crate) fn annotated(id: &str, daemonset: &DaemonSetFact) -> InForce {
+    let known = daemonset.annotations.get(CHANGE).and_then(|text| parse_annotation(text));
+    let Some((_, leads_to)) = known.filter(|(known, _)| *known == id) else { return InForce::NotMade };
+    let by_others = daemonset.owners.template.as_ref().is_some_and(|manager| **manager != *FIELD_MANAGER);
+    match daemonset.generation {
+        generation if generation == leads_to - 1 => InForce::Ours,
+        generation if generation == leads_to && !by_others => InForce::Ours,
+        _ => InForce::Overwritten,
+    }
+}
+
+impl Intent {
+    /// The change that is still to be made.
+    pub(crate) fn request(&self) -> Option<ChangeRequest> {
+        let id = self.asked.as_ref().map(|asked| asked.id.clone());
+        self.change.clone().map(|change| ChangeRequest { change, id })
+    }
+}
+
+impl Engine {
+    /// An identifier for a change that is asked for now.
+    pub(crate) fn new_change_id(&self, counter: u64, now: Timestamp) -> Str {
+        let mut hash = DefaultHasher::new();
+        (&self.config().identity, counter, now.millis()).hash(&mut hash);
+        format!("{:016x}", hash.finish()).into()
+    }
+
+    /// Follows the template: a change of ours is done, a first target is found, a change of somebody else's pauses.
+    pub(crate) fn follow_template(&mut self, intent: &Intent, now: Timestamp) {
+        if !self.is_adopted() || !self.is_observed() {
+            return;
+        }
+        let Some(current) = self.view.current.clone() else { return };
+        if let Some(request) = intent.request() {
+            self.follow_change(intent, request, current, now);
+        } else if intent.target.is_none() {
+            self.edit(None, Edit::Target { target: current, made: None, acknowledged: 0 });
+        } else if intent.target.as_ref() != Some(&current) && intent.paused.is_none() && intent.releasing.is_none() {
+            self.tell_template_changed_by_others();
+            self.pause(self.template_changed_words(), now);
+        }
+    }
+
+    fn follow_change(&mut self, intent: &Intent, request: ChangeRequest, current: Str, now: Timestamp) {
+        let wanted = self.template_wanted(&request.change);
+        let has = |wanted: &Template| self.view.daemonset.as_ref().is_some_and(|it| it.template == *wanted);
+        let in_force = self.in_force(&request);
+        if in_force == InForce::Ours || wanted.as_ref().is_ok_and(has) {
+            self.written = None;
+            self.tell_template_changed(intent, &current);
+            let halt = self.progress.halt.as_ref().map_or(0, |halt| halt.number);
+            self.edit(None, Edit::Target { target: current, made: Some(request), acknowledged: halt });
+            self.begin(now);
+        } else if in_force == InForce::Overwritten {
+            if self.patching.is_none() {
+                self.tell_template_changed_by_others();
+                self.drop_change(request, self.template_changed_words(), now);
+            }
+        } else if let Err(why) = wanted {
+            // A watch that is still listing may not have told of it yet.
+            if self.patching.is_none() && self.health(Watched::Revisions) == WatchHealth::Live {
+                self.refuse_change(request, &why, "`history` lists what there is to go back to", now);
+            }
+        }
+    }
+
+    /// Whose the template in force is, as far as this change goes: by the answer to our patch, else by the annotation.
+    fn in_force(&self, request: &ChangeRequest) -> InForce {
+        let Some(daemonset) = &self.view.daemonset else { return InForce::NotMade };
+        match (self.written.as_ref().filter(|written| written.request == *request), &request.id) {
+            (Some(written), _) if written.template == daemonset.template => InForce::Ours,
+            (Some(_), _) => InForce::Overwritten,
+            (None, Some(id)) => annotated(id, daemonset),
+            (None, None) => InForce::NotMade,
+        }
+    }
+
+    /// Whether this change has still to be sent.
+    pub(crate) fn is_to_be_sent(&self, request: &ChangeRequest) -> bool {
+        self.in_force(request) == InForce::NotMade
+    }
+
+    /// The annotation of a change that is over is taken away, unless that was refused.
+    pub(crate) fn tidying(&self) -> Option<(PatchKind, DaemonSetPatch)> {
+        let change = self.view.daemonset.as_ref()?.annotations.get(CHANGE)?;
+        (self.untidy.as_ref() != Some(change)).then_some((PatchKind::ForgetChange, DaemonSetPatch::ForgetChange))
+    }
+
+    fn template_changed_words(&self) -> String {
+        let by = self.who_set_the_template();
+        format!("the template was changed{}", by.map(|by| format!(" by {by}")).unwrap_or_default())
+    }
+
+    /// The template that a change asks for.
+    pub(crate) fn template_wanted(&self, change: &Change) -> Result<Template, String> {
+        let daemonset = self.view.daemonset.as_ref().ok_or("the DaemonSet is gone")?;
+        match change {
+            Change::Images(images) => {
+                daemonset.template.with_images(images.iter().map(|(name, image)| (name.as_str(), image.as_str())))
+            }
+            Change::Revision(hash) => self
+                .view
+                .revision(hash)
+                .map(|revision| revision.template.clone())
+                .ok_or_else(|| format!("revision {hash} is not in the history any more")),
+        }
+    }
+
+    /// The API server will not have it, or it cannot be made: nothing of it is done, and the rollout pauses with the reason.
+    pub(crate) fn refuse_change(&mut self, request: ChangeRequest, why: &str, remedy: &str, now: Timestamp) {
+        let what = self.change_words(&request.change);
+        let mut why = self.without_values(why).to_string();
+        if why.chars().count() > REFUSAL_LIMIT {
+            why = why.chars().take(REFUSAL_LIMIT).chain(['…']).collect();
+        }
+        let words =
+            format!("{what} was refused: {why}; nothing was changed: {remedy}, then ask again, or resume without it");
+        self.happened(What::ChangeRefused { why: words.as_str().into() }, Reach::Cluster);
+        self.drop_change(request, words, now);
+    }
+
+    fn drop_change(&mut self, request: ChangeRequest, why: String, now: Timestamp) {
+        self.written = None;
+        let paused = Paused { by: OURSELVES.into(), at: now, why: Some(why.into()) };
+        self.edit(None, Edit::Refuse { request, paused });
+    }
+
+    pub(crate) fn change_words(&self, change: &Change) -> String {
+        match change {
+            Change::Images(images) => {
+                let words: Vec<String> = images.iter().map(|(name, image)| format!("{name}={image}")).collect();
+                format!("the image {}", words.join(" "))
+            }
+            Change::Revision(hash) => match self.view.revision(hash) {
+                Some(revision) => format!("the roll back to revision {}", revision.number),
+                None => format!("the roll back to revision {hash}"),
+            },
+        }
+    }
+
+    // ── The command that waits for it ─────────────────────────────────────────────────────────────────────────────
+
+    /// Takes note of what became of a change, as the record says: it may be gone before anybody looks again.
+    pub(crate) fn note_outcome(&mut self) {
+        let outcome = self.lock.record().and_then(|record| record.intent.outcome.as_ref());
+        let Some(outcome) = outcome.cloned() else { return };
+        for pending in self.pending.iter_mut().filter(|pending| pending.change.as_ref() == Some(&outcome.id)) {
+            pending.outcome = Some(outcome.clone());
+        }
+    }
+
+    /// What became of the change that this command asked for; `None` while it is on its way. Who carries it out does not
+    /// matter.
+    pub(crate) fn change_result(&self, pending: &Pending) -> Option<Result<String, Unsettled>> {
+        let id = pending.change.as_ref()?;
+        match &pending.outcome {
+            Some(ChangeOutcome { refused: None, .. }) => return Some(Ok(pending.says.clone())),
+            Some(ChangeOutcome { refused: Some(why), .. }) => return Some(Err(Unsettled::Refused(why.to_string()))),
+            None => {}
+        }
+        let asked = self.lock.record().and_then(|record| record.intent.asked.as_ref());
+        if asked.is_some_and(|asked| asked.id == *id) {
+            return None;
+        }
+        let words = "called off: somebody asked for something else meanwhile";
+        Some(Err(Unsettled::Failed(words.to_owned())))
+    }
+}
+
+/// What to do about a patch that the API server refused.
+pub(crate) fn remedy(error: &EffectError) -> &'static str {
+    let says = |words: &str| error.message.contains(words);
+    match error.kind {
+        EffectErrorKind::Forbidden if says("Unauthorized") || says("credentials") => "log in to the cluster again",
+        EffectErrorKind::Forbidden if says("cannot patch") => "get a role that may patch daemonsets.apps",
+        _ => "change the policy that refuses it, or choose what it admits",
+    }
+}
+
+#[cfg(test)]
+mod tests;

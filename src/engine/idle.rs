@@ -1,0 +1,52 @@
+//! A controller that does nothing: the DaemonSet's spec is not observed, or pods are missing that nobody creates and nobody
+//! says why.
+//!
+//! The driver writes down since when, so that one who only looks, or has just come, knows it too.
+
+use super::event::{WatchHealth, Watched};
+use super::machine::Engine;
+use super::snapshot::{Alarm, CauseKind};
+use super::time::Timestamp;
+use super::view::IDLE_AFTER;
+
+impl Engine {
+    /// Since when the controller owes something and does nothing, by our clock, once that is long enough.
+    pub(crate) fn idle_since(&self, now: Timestamp) -> Option<Timestamp> {
+        let creation = &self.view.creation;
+        // What cannot be seen may have happened.
+        let seen = [Watched::DaemonSet, Watched::Pods].iter().all(|watched| self.health(*watched) == WatchHealth::Live);
+        let deleting = self.view.daemonset.as_ref().is_none_or(|daemonset| daemonset.deleting);
+        if !seen || deleting || !creation.owes() {
+            return None;
+        }
+        let unobserved = creation.unobserved_since().filter(|since| now.since(*since) >= IDLE_AFTER);
+        let idle = |row: &&super::assess::Row| {
+            row.in_fleet && row.cause.as_ref().is_some_and(|cause| cause.kind == CauseKind::ControllerIdle)
+        };
+        let missing =
+            self.assessment.rows().filter(idle).filter_map(|row| self.view.nodes.get(row.node)?.missing_since);
+        let missing = missing.map(|since| creation.waiting_since(since));
+        let recorded = self.progress.idle_since.filter(|since| creation.waiting_since(*since) == *since);
+        unobserved.into_iter().chain(missing).chain(recorded.filter(|_| !self.lock.holds())).min()
+    }
+
+    /// When that is long enough, if nothing else happens; rows wake by themselves.
+    pub(crate) fn turns_idle_at(&self) -> Option<Timestamp> {
+        self.view.creation.unobserved_since().map(|since| since + IDLE_AFTER)
+    }
+
+    pub(crate) fn idle_alarm(&self, now: Timestamp) -> Option<Alarm> {
+        let since = self.idle_since(now)?;
+        let creation = &self.view.creation;
+        Some(Alarm::ControllerIdle {
+            since,
+            missing: creation.missing(),
+            unobserved: creation.unobserved_since().is_some(),
+        })
+    }
+
+    /// Writes down since when the controller is idle.
+    pub(crate) fn note_idle(&mut self, now: Timestamp) {
+        self.progress.idle_since = self.idle_since(now);
+    }
+}

@@ -1,0 +1,211 @@
+//! How large a record may grow, and what of it goes first where that is not enough.
+//!
+//! ```text
+//! intent     what operators ask for          refused when it is asked for, beyond INTENT_LIMIT
+//! unknown    what a newer rolldeck wrote     kept whole, or the record is not read at all
+//! progress   taken                           whole: a node whose name does not fit is not taken
+//!            down before, acknowledged,      as far as they fit, in this order
+//!            suspects, where it halted, who else
+//!            went down, refused
+//! words      reasons                         clipped
+//! ```
+//!
+//! Nothing that is left out makes anybody take down more: a node that is in progress is always named; one that is named
+//! nowhere is charged to the rollout unless the cluster itself shows that it was down before
+//! ([`Progress::left_out_since`]); a failure that is not acknowledged by name halts again.
+
+use serde::Serialize;
+
+use super::{Intent, Progress, RECORD_LIMIT, Record};
+use crate::engine::Str;
+use crate::engine::time::Timestamp;
+
+/// The most node names in any one list of the record; those in progress are bounded by their bytes alone.
+pub const EXCEPTIONS_LIMIT: usize = 500;
+/// The most that the intent may take, in bytes, after anything that an operator asks for.
+pub(crate) const INTENT_LIMIT: usize = 16 * 1024;
+/// The most that fields of a newer rolldeck may take, in bytes.
+pub(crate) const UNKNOWN_LIMIT: usize = 16 * 1024;
+/// The most that a reason may take, in bytes.
+pub(crate) const REASON_LIMIT: usize = 1024;
+/// Kept free for what changes with every write: marks, clocks, and how they are put together.
+const SPARE: usize = 1024;
+
+/// How many bytes a value takes as JSON.
+pub(crate) fn bytes_of(value: &impl Serialize) -> usize {
+    serde_json::to_string(value).map_or(usize::MAX, |text| text.len())
+}
+
+/// How many bytes a node's name takes in a list: it has no character that JSON escapes.
+pub(crate) fn bytes_of_name(name: &str) -> usize {
+    name.len() + 3
+}
+
+/// A reason as it is recorded: whole, or its beginning.
+pub(crate) fn clipped(reason: &str) -> Str {
+    if reason.len() <= REASON_LIMIT {
+        return reason.into();
+    }
+    let mut end = REASON_LIMIT - '…'.len_utf8();
+    while !reason.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}…", &reason[..end]).into()
+}
+
+impl Record {
+    /// How many bytes are left for the progress, all of it included, beside this intent.
+    pub(crate) fn room_beside(&self, intent: &Intent) -> usize {
+        RECORD_LIMIT.saturating_sub(SPARE + bytes_of(intent) + self.unknown.size())
+    }
+}
+
+impl Progress {
+    /// How many bytes of `room` are left for names of nodes in progress. Other lists make way for them.
+    pub(crate) fn room_for_names(&self, room: usize) -> usize {
+        let lists = Self {
+            down_before: Default::default(),
+            excused: Default::default(),
+            refused: Default::default(),
+            halt: self.halt.clone().map(|mut halt| {
+                halt.nodes.clear();
+                halt
+            }),
+            ..self.clone()
+        };
+        // Names of down nodes make way too, but that they do is to be noted.
+        room.saturating_sub(bytes_of(&lists) + SPARE)
+    }
+
+    /// Whether it can be said at a glance that it takes no more than `room` bytes.
+    fn surely_fits(&self, room: usize) -> bool {
+        const LONGEST_ENTRY: usize = 300;
+        let nodes = self.halt.as_ref().map_or(0, |halt| halt.nodes.len());
+        let others_down: usize = self.others_down.values().map(|fell| 1 + fell.len()).sum();
+        // A refusal has words, too.
+        let entries = self.taken.len()
+            + self.down_before.len()
+            + self.excused.len()
+            + nodes
+            + 4 * self.refused.len()
+            + self.suspects.len()
+            + others_down;
+        entries * LONGEST_ENTRY + 8 * REASON_LIMIT < room
+    }
+
+    /// Leaves out what does not fit into `room` bytes, what is needed least first. Names of nodes in progress stay.
+    ///
+    /// `began_at`: when the rollout began, as [`Progress::left_out_since`] has it.
+    pub(crate) fn fit(&mut self, room: usize, began_at: Timestamp) {
+        while self.excused.len() > EXCEPTIONS_LIMIT {
+            self.excused.pop_last();
+        }
+        if self.surely_fits(room) {
+            return;
+        }
+        let mut over = bytes_of(self).saturating_sub(room);
+        while over > 0
+            && let Some(refused) = self.refused.pop_last()
+        {
+            over = over.saturating_sub(bytes_of(&refused));
+        }
+        // What is compared goes before what tells whose doing it is: without it a suspect fails when it stays down.
+        while over > 0
+            && let Some(site) = self.others_down.pop_last()
+        {
+            over = over.saturating_sub(bytes_of(&site));
+        }
+        if let Some(halt) = &mut self.halt {
+            while over > 0
+                && let Some(name) = halt.nodes.pop()
+            {
+                over = over.saturating_sub(bytes_of_name(&name));
+            }
+        }
+        while over > 0
+            && let Some(name) = self.excused.pop_last()
+        {
+            over = over.saturating_sub(bytes_of_name(&name));
+        }
+        while over > 0
+            && let Some(suspect) = self.suspects.pop_last()
+        {
+            over = over.saturating_sub(bytes_of(&suspect));
+        }
+        while over > 0
+            && let Some((name, since)) = self.down_before.pop_last()
+        {
+            self.left_out_since.get_or_insert(began_at);
+            over = over.saturating_sub(bytes_of_name(&name) + bytes_of(&since) + 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Halt;
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+
+    fn names(prefix: &str, count: usize, len: usize) -> impl Iterator<Item = Str> {
+        let prefix = prefix.to_owned();
+        (0..count).map(move |nth| {
+            let name = format!("{prefix}{nth}");
+            Str::from(format!("{name}{}", "x".repeat(len.saturating_sub(name.len()))))
+        })
+    }
+
+    fn full(taken: usize, len: usize) -> Progress {
+        Progress {
+            started_at: Some(NOW),
+            taken: names("t", taken, len).collect(),
+            down_before: names("d", EXCEPTIONS_LIMIT, len).map(|name| (name, NOW)).collect(),
+            excused: names("e", 2 * EXCEPTIONS_LIMIT, len).collect(),
+            halt: Some(Halt {
+                number: 1,
+                at: NOW,
+                why: clipped(&"\"quoted\" ".repeat(500)),
+                nodes: names("h", EXCEPTIONS_LIMIT, len).collect(),
+            }),
+            ..Progress::default()
+        }
+    }
+
+    #[test]
+    fn whatever_the_names_the_record_fits_and_names_in_progress_stay() {
+        for (taken, len) in [(0, 253), (200, 253), (200, 20), (1_500, 20)] {
+            let mut record = Record { version: 1, progress: full(taken, len), ..Record::default() };
+            let room = record.room_beside(&record.intent);
+            record.progress.fit(room, NOW);
+            let bytes = bytes_of(&record);
+            assert!(bytes <= RECORD_LIMIT, "{taken} taken of {len} bytes: {bytes}");
+            assert_eq!(record.progress.taken.len(), taken);
+            let left = record.progress.down_before.len();
+            assert_eq!(left < EXCEPTIONS_LIMIT, record.progress.left_out_since.is_some(), "{left}");
+            // And one more fits as long as there is room for it.
+            let room_for_names = record.progress.room_for_names(room);
+            let more = names("m", room_for_names / bytes_of_name(&"m".repeat(len)), len);
+            record.progress.taken.extend(more);
+            record.progress.fit(room, NOW);
+            let bytes = bytes_of(&record);
+            assert!(bytes <= RECORD_LIMIT, "{taken} of {len} bytes, and all that there was room for: {bytes}");
+        }
+    }
+
+    #[test]
+    fn what_fits_stays() {
+        let mut progress = full(3, 12);
+        progress.excused = names("e", 5, 12).collect();
+        let before = progress.clone();
+        progress.fit(RECORD_LIMIT / 2, NOW);
+        assert_eq!(progress, before);
+    }
+
+    #[test]
+    fn a_reason_is_clipped_where_a_character_ends() {
+        assert_eq!(&*clipped("lunch"), "lunch");
+        let long = clipped(&"ü".repeat(REASON_LIMIT));
+        assert!(long.len() <= REASON_LIMIT && long.ends_with("ü…"), "{}", long.len());
+    }
+}

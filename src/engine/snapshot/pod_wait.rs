@@ -1,0 +1,244 @@
+//! What something that is under way waits for: a node that moves, or the rollout before any node can.
+//!
+//! Instants, not spans: a snapshot does not change because time passes. The words are told as of an instant.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::Str;
+use crate::engine::time::{Humane, Timestamp};
+use crate::engine::tuning::Span;
+
+/// What a node that moves waits for. All instants are by our own clock, the measured skew taken out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PodWait {
+    /// The deletion of its pod was sent, and the API server has not answered.
+    DeletionAnswer,
+    /// The API server confirmed the deletion then, and the watch has not shown it.
+    DeletionShown {
+        /// When.
+        since: Timestamp,
+    },
+    /// The answer to the deletion was lost then: whether it was done shows in the watch, or it is asked again.
+    DeletionLost {
+        /// When.
+        since: Timestamp,
+    },
+    /// Its pod ends: its processes have until then.
+    Grace {
+        /// How long they were given.
+        secs: u32,
+        /// Until when.
+        ends_at: Timestamp,
+        /// What keeps the object after that, if anything.
+        finalizers: Arc<[Str]>,
+    },
+    /// Its pod has ended, and finalizers keep the object.
+    Finalizers(Arc<[Str]>),
+    /// Its pod's grace was over then, and its kubelet has not reported the end.
+    Kubelet {
+        /// When.
+        since: Timestamp,
+    },
+    /// It has no pod: its controller has not created one.
+    Controller {
+        /// When the last pod went, where we saw that.
+        since: Option<Timestamp>,
+    },
+    /// Its pod is there, and not bound to it.
+    Scheduler {
+        /// When the pod was created.
+        since: Timestamp,
+    },
+    /// Its pod is bound, and its kubelet has reported nothing of it.
+    KubeletReport {
+        /// When the pod was created.
+        since: Timestamp,
+    },
+    /// A container does not run: what its kubelet says of it, `ContainerCreating`, `PodInitializing`.
+    Container {
+        /// The container.
+        name: Str,
+        /// The kubelet's word.
+        reason: Str,
+    },
+    /// An init container runs.
+    Init {
+        /// The container.
+        name: Str,
+        /// Since when, as far as known.
+        since: Option<Timestamp>,
+    },
+    /// An image is pulled.
+    Pull {
+        /// Since when, where an event told.
+        since: Option<Timestamp>,
+    },
+    /// A container runs and is not ready.
+    Ready {
+        /// The container.
+        name: Str,
+        /// Since when it runs, as far as known.
+        since: Option<Timestamp>,
+    },
+    /// Its new pod is up beside the old one, which its controller has not taken away yet.
+    OldPod,
+    /// Its containers run, and its pod does not say that it is ready.
+    PodReady,
+    /// Its pod is ready, and becomes available then if it stays so.
+    Soak {
+        /// How long it has to be ready in all.
+        secs: u32,
+        /// When that is over.
+        ends_at: Timestamp,
+    },
+}
+
+impl PodWait {
+    /// From when on, or until when, the words count: what a screen has to look at to know when they change.
+    pub fn instant(&self) -> Option<Timestamp> {
+        match self {
+            Self::Grace { ends_at: at, .. } | Self::Soak { ends_at: at, .. } => Some(*at),
+            Self::DeletionShown { since }
+            | Self::DeletionLost { since }
+            | Self::Kubelet { since }
+            | Self::Scheduler { since }
+            | Self::KubeletReport { since } => Some(*since),
+            Self::Controller { since }
+            | Self::Init { since, .. }
+            | Self::Pull { since }
+            | Self::Ready { since, .. } => *since,
+            Self::DeletionAnswer | Self::Finalizers(_) | Self::Container { .. } | Self::PodReady | Self::OldPod => None,
+        }
+    }
+
+    /// The words as of `at`.
+    pub fn as_of(&self, at: Timestamp) -> PodWaitAsOf<'_> {
+        PodWaitAsOf { wait: self, at }
+    }
+}
+
+/// The words of a [`PodWait`] as of an instant.
+#[derive(Clone, Copy, Debug)]
+pub struct PodWaitAsOf<'a> {
+    wait: &'a PodWait,
+    at: Timestamp,
+}
+
+impl fmt::Display for PodWaitAsOf<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ago = |since: Timestamp| Humane(self.at.since(since));
+        let lasting = |f: &mut fmt::Formatter<'_>, since: &Option<Timestamp>| match since {
+            Some(since) => write!(f, " for {}", ago(*since)),
+            None => Ok(()),
+        };
+        match self.wait {
+            PodWait::DeletionAnswer => f.write_str("deletion sent, no answer yet"),
+            PodWait::DeletionShown { since } => write!(f, "deleted {} ago, not shown by the watch yet", ago(*since)),
+            PodWait::DeletionLost { since } => write!(f, "answer to its deletion lost {} ago", ago(*since)),
+            PodWait::Grace { secs: given, ends_at, finalizers } => {
+                match ends_at.since(self.at) {
+                    Duration::ZERO => write!(f, "grace {} over", Span(*given))?,
+                    left => write!(f, "grace {}, {} left", Span(*given), Humane(left))?,
+                }
+                if finalizers.is_empty() { Ok(()) } else { write!(f, ", then {}", Finalizers(finalizers)) }
+            }
+            PodWait::Finalizers(finalizers) => write!(f, "kept by {}", Finalizers(finalizers)),
+            PodWait::Kubelet { since } => write!(f, "grace over for {}, its kubelet has not ended it", ago(*since)),
+            PodWait::Controller { since: Some(since) } => {
+                write!(f, "no pod for {}: its controller has created none", ago(*since))
+            }
+            PodWait::Controller { since: None } => f.write_str("no pod: its controller has created none"),
+            PodWait::Scheduler { since } => write!(f, "not scheduled for {}", ago(*since)),
+            PodWait::KubeletReport { since } => write!(f, "its kubelet has not begun it for {}", ago(*since)),
+            PodWait::Container { name, reason } => write!(f, "{reason} ({name})"),
+            PodWait::Init { name, since } => {
+                write!(f, "init container {name} runs")?;
+                lasting(f, since)
+            }
+            PodWait::Pull { since: None } => f.write_str("pulls its image"),
+            PodWait::Pull { since } => {
+                f.write_str("pulls")?;
+                lasting(f, since)
+            }
+            PodWait::Ready { name, since } => {
+                write!(f, "{name} runs")?;
+                lasting(f, since)?;
+                f.write_str(", not ready")
+            }
+            PodWait::OldPod => f.write_str("its old pod is still there"),
+            PodWait::PodReady => f.write_str("its containers are ready, the pod is not"),
+            PodWait::Soak { secs: needed, ends_at } => {
+                let left = ends_at.since(self.at);
+                let so_far = Duration::from_secs((*needed).into()).saturating_sub(left);
+                write!(f, "ready for {} of {}", Humane(so_far), Span(*needed))
+            }
+        }
+    }
+}
+
+/// `finalizer a.example/x`.
+struct Finalizers<'a>(&'a [Str]);
+
+impl fmt::Display for Finalizers<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.len() == 1 { "finalizer " } else { "finalizers " })?;
+        for (nth, finalizer) in self.0.iter().enumerate() {
+            write!(f, "{}{finalizer}", if nth > 0 { ", " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+/// What the whole rollout waits for, before any node can move or before it is over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Blocked {
+    /// What.
+    pub by: Blocker,
+    /// Since when, as far as we saw it, by our own clock.
+    pub since: Timestamp,
+}
+
+/// What stands in the way of the whole rollout while it is being prepared or released.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Blocker {
+    /// Somebody has to drive.
+    Driver,
+    /// `OnDelete` has to be set.
+    Adoption,
+    /// The controller has to follow the last change of the DaemonSet.
+    Observed {
+        /// `metadata.generation`.
+        generation: i64,
+        /// `status.observedGeneration`.
+        observed: i64,
+    },
+    /// The template has to be changed.
+    Template,
+    /// The controller has to record the template as a ControllerRevision.
+    Revision,
+    /// The record has to name the revision.
+    Target,
+    /// The original update strategy has to be restored.
+    Strategy,
+    /// The record has to be dropped.
+    RecordDropped,
+}
+
+impl fmt::Display for Blocker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Driver => f.write_str("for somebody to drive"),
+            Self::Adoption => f.write_str("for OnDelete to be set on the DaemonSet"),
+            Self::Observed { generation, observed } => {
+                write!(f, "for its controller to observe generation {generation} (at {observed})")
+            }
+            Self::Template => f.write_str("for the new template to be written"),
+            Self::Revision => f.write_str("for its controller to record the template as a revision"),
+            Self::Target => f.write_str("for the record to name the new revision"),
+            Self::Strategy => f.write_str("for its original update strategy to be restored"),
+            Self::RecordDropped => f.write_str("for the record to be dropped"),
+        }
+    }
+}

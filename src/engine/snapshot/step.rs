@@ -1,0 +1,93 @@
+//! What the next step of the plan would do, or why there is none: offered, previewed and refused in the same words.
+
+use std::fmt;
+
+use crate::engine::Str;
+use crate::engine::labels::Selector;
+use crate::engine::quantity::IntOrPercent;
+
+/// A step of the plan that can be taken now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StepAhead {
+    /// The step, as the plan has it: so many nodes updated in total.
+    pub step: IntOrPercent,
+    /// How many nodes may be updated in total once it is taken. No more than the selector leaves, where one is set.
+    pub allowed: u32,
+    /// How many nodes more may go at once by it, at least 1; `None` while the new revision is not settled.
+    pub frees: Option<u32>,
+    /// The selector has fewer nodes than the step: the rest of it waits until the selector is lifted.
+    pub cut_by_selector: bool,
+}
+
+/// Why there is no next step.
+#[derive(Clone, PartialEq, Debug)]
+pub enum NoStep {
+    /// Rolling back ignores partition and steps.
+    GoingBack,
+    /// The rollout halted; what failed has to be accepted, or undone, first.
+    Halted {
+        /// What failed.
+        why: Str,
+    },
+    /// Every node may be updated already.
+    Last,
+    /// Every node is at the target, or on its way there.
+    AllUpdated,
+    /// Every node that the selector matches and that can be updated is, or is on its way.
+    SelectionDone(SelectionDone),
+    /// The nodes that are left cannot be updated now: they are down or cordoned.
+    NoneReady {
+        /// How many nodes are left.
+        left: u32,
+    },
+}
+
+/// A selection with nothing left to update.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SelectionDone {
+    /// The selector.
+    pub selector: Selector,
+    /// How many nodes it matches.
+    pub selected: u32,
+    /// How many of them are updated and available.
+    pub updated: u32,
+    /// How many of them are on their way.
+    pub moving: u32,
+    /// How many nodes may go at once when the selector is lifted, under the partition as it is.
+    pub lifting_frees: u32,
+}
+
+impl fmt::Display for SelectionDone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { selector, selected, updated, moving, .. } = self;
+        match (selected - updated.min(selected), moving) {
+            (0, _) if *selected == 0 => write!(f, "no node matches {selector}"),
+            (0, _) => write!(f, "canary done, {updated} of {selected} ({selector})"),
+            (left, 0) => write!(f, "canary: {updated} of {selected} updated, {left} cannot go now ({selector})"),
+            (_, moving) => write!(f, "canary: {updated} of {selected} updated, {moving} on the way ({selector})"),
+        }
+    }
+}
+
+/// What a refused step says, with what helps.
+impl fmt::Display for NoStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::GoingBack => f.write_str("rolling back ignores partition and steps; it updates every node"),
+            Self::Halted { why } => {
+                write!(f, "halted: {why}; `resume` goes on past it, `undo` goes back; nothing was changed")
+            }
+            Self::Last => f.write_str("this is the last step: every node may be updated"),
+            Self::AllUpdated => f.write_str("a step moves nothing: every node is updated, or on its way"),
+            Self::SelectionDone(done) => write!(
+                f,
+                "a step moves nothing: {done}; lift the selector first (`select --clear`), or choose other nodes"
+            ),
+            Self::NoneReady { left } => write!(
+                f,
+                "a step moves nothing: the {left} nodes that are left are down or cordoned; `step --to 100%` lets them \
+                 go once they can"
+            ),
+        }
+    }
+}

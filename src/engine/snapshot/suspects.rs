@@ -1,0 +1,78 @@
+//! Nodes that went down after their update, and sites that went down.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::engine::Str;
+use crate::engine::time::{Humane, Timestamp};
+
+/// How a node stands that went down after its update.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SuspectView {
+    /// It may come back by itself: until then, by our clock.
+    Waits {
+        /// When it counts as failed.
+        until: Timestamp,
+    },
+    /// Others of its site, not updated, went down with it and still are.
+    Outage,
+    /// Failed: it stayed down past the grace.
+    Stays,
+    /// Failed: it went down again after it had come back.
+    Again,
+    /// Failed: updated nodes of its site go down clearly more often than others.
+    Compared,
+}
+
+impl SuspectView {
+    /// Whether it counts as failed.
+    pub fn has_failed(self) -> bool {
+        matches!(self, Self::Stays | Self::Again | Self::Compared)
+    }
+
+    /// How it stands, as of `now`: `failed in 4m`, `site outage`, `failed: it went down again`.
+    pub fn words(self, now: Timestamp) -> SuspectWords {
+        SuspectWords { view: self, now }
+    }
+}
+
+/// See [`SuspectView::words`].
+#[derive(Clone, Copy, Debug)]
+pub struct SuspectWords {
+    view: SuspectView,
+    now: Timestamp,
+}
+
+impl fmt::Display for SuspectWords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.view {
+            SuspectView::Waits { until } => write!(f, "counts as failed in {}", Humane(until.since(self.now))),
+            SuspectView::Outage => f.write_str("with others of its site"),
+            SuspectView::Stays => f.write_str("failed: it stays down"),
+            SuspectView::Again => f.write_str("failed: it went down again"),
+            SuspectView::Compared => f.write_str("failed: updated nodes go down more often"),
+        }
+    }
+}
+
+/// A site that is down at large: updated nodes and others together.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SiteOutage {
+    /// The site; empty where the whole fleet is one.
+    pub site: Str,
+    /// How many of its nodes went down together and still are.
+    pub down: u32,
+    /// How many nodes it has.
+    pub nodes: u32,
+}
+
+/// `5 of 30 nodes of hall-a are down`.
+impl fmt::Display for SiteOutage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { site, down, nodes } = self;
+        let of = if site.is_empty() { String::new() } else { format!(" of {site}") };
+        write!(f, "{down} of {nodes} nodes{of} are down")
+    }
+}

@@ -1,0 +1,157 @@
+//! What a rollout waits for that is neither a limit nor a person: answers, proofs, the rate.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::engine::Str;
+use crate::engine::time::Timestamp;
+
+/// How far away the API server is. Both are rounded up: to hundredths of a second, from a second on to tenths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DistanceView {
+    /// How long it takes to answer; `None` before that is measured.
+    pub round_trip: Option<Duration>,
+    /// How long a pause from elsewhere takes to bite, with the round trip as it is; `None` where this console does not drive.
+    pub pause_within: Option<Duration>,
+}
+
+impl DistanceView {
+    /// From here on it is worth a place on the screen.
+    const NOTABLE: Duration = Duration::from_millis(200);
+
+    /// The round trip, where it is long enough to matter.
+    pub fn notable(&self) -> Option<Duration> {
+        self.round_trip.filter(|round_trip| *round_trip >= Self::NOTABLE)
+    }
+}
+
+impl fmt::Display for DistanceView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.round_trip {
+            Some(round_trip) => write!(f, "answers in {}", Short(round_trip))?,
+            None => f.write_str("not measured yet")?,
+        }
+        match self.pause_within {
+            Some(within) => write!(f, "; a pause from elsewhere bites within {}", Short(within)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A short span: `620 ms`, `1.4 s`.
+#[derive(Clone, Copy, Debug)]
+pub struct Short(pub Duration);
+
+impl fmt::Display for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_millis() {
+            millis @ 0..1_000 => write!(f, "{millis} ms"),
+            millis => write!(f, "{}.{} s", millis / 1_000, millis % 1_000 / 100),
+        }
+    }
+}
+
+/// What is next in line, or was asked for, waits for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "for", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Wait {
+    /// A renewal of the lease, which has not come through for so long that we may not act.
+    Lease {
+        /// Since when.
+        since: Timestamp,
+    },
+    /// A write of the Lease that proves that nobody paused meanwhile.
+    Proof {
+        /// When it was sent.
+        since: Timestamp,
+    },
+    /// The record is being written.
+    Record {
+        /// Since when.
+        since: Timestamp,
+    },
+    /// The API server's answer.
+    Answer {
+        /// To what.
+        to: Str,
+        /// When that was sent.
+        since: Timestamp,
+    },
+    /// A deletion that was confirmed, and that the watch has not shown.
+    Seen {
+        /// When it was confirmed.
+        since: Timestamp,
+    },
+    /// A deletion whose answer was lost: its pod goes, or it is tried again.
+    Lost {
+        /// When it is.
+        until: Timestamp,
+    },
+    /// The rate at which pods are deleted.
+    Rate {
+        /// Deletions a second.
+        per_sec: u32,
+        /// How many nodes wait for it.
+        waiting: u32,
+        /// When the last of them goes.
+        until: Timestamp,
+    },
+    /// A write that failed is tried again.
+    Retry {
+        /// When.
+        until: Timestamp,
+    },
+    /// A watch was down, and what was missed may still be on its way.
+    Watch {
+        /// Since when.
+        since: Timestamp,
+    },
+    /// The lease is being handed over, or given back.
+    Handover {
+        /// To whom.
+        to: Option<Str>,
+    },
+}
+
+impl Wait {
+    /// Since when it waits, where that is what matters.
+    pub fn since(&self) -> Option<Timestamp> {
+        match self {
+            Self::Lease { since }
+            | Self::Proof { since }
+            | Self::Record { since }
+            | Self::Answer { since, .. }
+            | Self::Seen { since }
+            | Self::Watch { since } => Some(*since),
+            Self::Lost { .. } | Self::Rate { .. } | Self::Retry { .. } | Self::Handover { .. } => None,
+        }
+    }
+
+    /// Until when it waits, where that is known.
+    pub fn until(&self) -> Option<Timestamp> {
+        match self {
+            Self::Lost { until } | Self::Rate { until, .. } | Self::Retry { until } => Some(*until),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lease { .. } => f.write_str("the lease is not renewed"),
+            Self::Proof { .. } => f.write_str("the lease is renewed first"),
+            Self::Record { .. } => f.write_str("the record is being written"),
+            Self::Answer { to, .. } => write!(f, "no answer to {to} yet"),
+            Self::Seen { .. } => f.write_str("deleted, not seen yet"),
+            Self::Lost { .. } => f.write_str("the answer to its deletion was lost"),
+            Self::Rate { per_sec, .. } => write!(f, "rate: {per_sec} deletions/s"),
+            Self::Retry { .. } => f.write_str("a deletion failed, tried again soon"),
+            Self::Watch { .. } => f.write_str("a watch is just back"),
+            Self::Handover { to: Some(to) } => write!(f, "handing over to {to}"),
+            Self::Handover { to: None } => f.write_str("giving the lease back"),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! A driver that stops by itself because its process cannot go on says so in the record, for whoever looks next.
+
+use super::Role;
+use super::lock::Want;
+use super::machine::Engine;
+use super::record::DriverStopped;
+use super::record::size::clipped;
+use super::time::Timestamp;
+
+impl Engine {
+    /// Nothing more is started from here on; the lease goes back with the reason as soon as it can be written. Whoever does
+    /// not hold it has nothing to say: whoever does goes on.
+    pub(crate) fn stop_driving(&mut self, why: &str, now: Timestamp) {
+        self.lock.want = Want::No;
+        if self.lock.holds() {
+            self.progress.driver_stopped = Some(DriverStopped { by: self.actor(), at: now, why: clipped(why) });
+        }
+    }
+
+    /// Somebody drives again: why the last driver stopped is past. A one-shot command that holds the lease for its own
+    /// write does not drive.
+    pub(crate) fn forget_who_stopped(&mut self) {
+        if self.config().role == Role::Driver && self.lock.want != Want::No {
+            self.progress.driver_stopped = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::command::{Command, Takeover};
+    use crate::engine::lab::{Console, Lab};
+    use crate::engine::snapshot::DriverView;
+
+    #[test]
+    fn the_record_says_why_a_driver_stopped_until_somebody_drives_again() {
+        let mut lab = Lab::rolling(20, 2);
+        let mut joe = Console::open(&lab, "joe");
+        joe.set_image(&mut lab, "agent:v2");
+        joe.partition(&mut lab, 0);
+        joe.run_for(&mut lab, 3);
+        let why = "nobody took its output".to_owned();
+        joe.ask(&mut lab, Command::StopDriving { why }).unwrap();
+        let deleted = lab.deleted.len();
+        joe.run_for(&mut lab, 60);
+        assert_eq!(lab.deleted.len(), deleted, "nothing more is started");
+        let mut ada = Console::open(&lab, "ada");
+        let snapshot = ada.snapshot(&lab);
+        assert_eq!(snapshot.driver, DriverView::Nobody);
+        let words = snapshot.driving().to_string();
+        assert_eq!(words, "nobody drives: joe@bastion stopped 1m ago: nobody took its output");
+        ada.ask(&mut lab, Command::Drive(Takeover::IfFree)).unwrap();
+        let snapshot = Console::open(&lab, "eve").snapshot(&lab);
+        assert!(snapshot.driver_stopped.is_none(), "{:?}", snapshot.driver_stopped);
+    }
+}

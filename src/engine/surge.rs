@@ -1,0 +1,87 @@
+//! DaemonSets that surge (`maxSurge`): their controller makes a second, new pod on a node before it takes the old one away,
+//! so that no node is ever down. `OnDelete` cannot surge (kubernetes-facts §1.4, §2.3): under it each node is down while
+//! its pod is replaced. So nothing of such a DaemonSet is taken down before an operator has said how many nodes may be.
+
+use super::command::{Command, Refusal};
+use super::facts::{DaemonSetFact, StrategyKind, UpdateStrategy};
+use super::machine::Engine;
+use super::quantity::{IntOrPercent, Rounding};
+use super::record::{Intent, ORIGINAL_STRATEGY};
+
+/// The surge of a DaemonSet as its owner wrote it: by its strategy, or while it is adopted by the one that was saved.
+/// `None` where it does not surge.
+pub(crate) fn surge_of(daemonset: &DaemonSetFact) -> Option<IntOrPercent> {
+    match daemonset.strategy.kind {
+        StrategyKind::RollingUpdate => surge_in(&daemonset.strategy),
+        StrategyKind::OnDelete => {
+            let saved = serde_json::from_str(daemonset.annotations.get(ORIGINAL_STRATEGY)?).ok()?;
+            surge_in(&UpdateStrategy::from_json(saved))
+        }
+    }
+}
+
+fn surge_in(strategy: &UpdateStrategy) -> Option<IntOrPercent> {
+    let surges = strategy.kind == StrategyKind::RollingUpdate;
+    strategy.max_surge.filter(|surge| surges && surge.of(1, Rounding::Up) > 0)
+}
+
+/// Whether the DaemonSet surges, and no operator has said how many nodes may be down instead.
+pub(crate) fn lacks_budget(daemonset: &DaemonSetFact, intent: &Intent) -> bool {
+    intent.budgets.max_unavailable.is_none() && surge_of(daemonset).is_some()
+}
+
+impl Engine {
+    /// The DaemonSet's surge.
+    pub(crate) fn surge(&self) -> Option<IntOrPercent> {
+        self.view.daemonset.as_ref().and_then(surge_of)
+    }
+
+    /// Refuses what would begin to take down nodes of a DaemonSet that surges, as long as nobody has said how many may be.
+    /// Setting `OnDelete` again, and the brake, are not refused.
+    pub(crate) fn check_surge(&self, command: &Command) -> Result<(), Refusal> {
+        let Some(surge) = self.surge() else { return Ok(()) };
+        let begins = match command.deed() {
+            Command::Adopt => !self.takes_back(command.deed()),
+            Command::SetImage(_) | Command::Step(_) | Command::Resume | Command::Undo { .. } | Command::Drive(_) => {
+                true
+            }
+            _ => false,
+        };
+        let mut intent = self.intent();
+        command.tuning().apply_to(&mut intent);
+        if !begins || intent.budgets.max_unavailable.is_some() {
+            return Ok(());
+        }
+        let remedy = if self.is_recorded() {
+            "`tune` with max-unavailable"
+        } else {
+            "max-unavailable, which `adopt`, `set-image` and `drive` take too"
+        };
+        Err(Refusal::NotNow(format!(
+            "this DaemonSet surges (maxSurge {surge}): its controller never takes a node down. Under OnDelete each node is \
+             down while its pod is replaced: say first how many may be at once, with {remedy}"
+        )))
+    }
+
+    /// What is lost, for whoever is about to take over or to let nodes go; `None` where it does not surge.
+    pub(crate) fn surge_in_words(&self, command: &Command, max_unavailable: u32) -> Option<String> {
+        let surge = self.surge()?;
+        match command {
+            Command::Adopt | Command::SetImage(_) | Command::Undo { .. } | Command::Step(_) | Command::Resume => {
+                Some(format!(
+                    "It surges (maxSurge {surge}), which OnDelete cannot: each node is down while its pod is replaced, at \
+                     most {max_unavailable} at a time."
+                ))
+            }
+            Command::Pause { .. } if self.strategy() == StrategyKind::RollingUpdate => Some(
+                "It surges: where a node has an old and a new pod, its controller then keeps the older one and deletes the \
+                 other."
+                    .into(),
+            ),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! Going on past a halt, and what is refused until somebody did.
+
+use super::*;
+
+/// Twenty nodes on their way to an image that is not there.
+fn halted() -> (Lab, Console) {
+    let mut lab = Lab::rolling(20, 2);
+    lab.broken.push("agent:bad".into());
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:bad");
+    console.ask(&mut lab, Command::Select(Some("zone=canary".parse().unwrap()))).unwrap();
+    console.partition(&mut lab, 10);
+    console.run_for(&mut lab, 60);
+    assert_eq!(console.snapshot(&lab).phase, Phase::Halted);
+    (lab, console)
+}
+
+#[test]
+fn nothing_more_is_let_go_while_it_is_halted() {
+    let (mut lab, mut console) = halted();
+    let allowed = console.snapshot(&lab).plan.allowed;
+    let remedy = "`resume` goes on past it, `undo` goes back";
+    for command in [
+        Command::Step(Step::Next),
+        Command::Step(Step::Updated(IntOrPercent::Percent(100))),
+        Command::Step(Step::Partition(IntOrPercent::Int(0))),
+        Command::Select(None),
+    ] {
+        let refused = console.ask(&mut lab, command.clone()).unwrap_err();
+        assert!(refused.starts_with("halted: image not found on "), "{command:?}: {refused}");
+        assert!(refused.contains(remedy), "{command:?}: {refused}");
+    }
+    assert_eq!(console.snapshot(&lab).plan.allowed, allowed);
+    // What only holds more is not refused.
+    console.ask(&mut lab, Command::Step(Step::Back)).unwrap();
+    console.ask(&mut lab, Command::Select(Some("zone=none".parse().unwrap()))).unwrap();
+}
+
+#[test]
+fn going_on_says_which_failures_are_accepted_and_asks() {
+    let (mut lab, mut console) = halted();
+    let failed: Vec<String> = console.snapshot(&lab).halt.unwrap().nodes.iter().map(ToString::to_string).collect();
+    let preview = console.engine.preview(&Command::Resume, lab.now).unwrap();
+    assert_eq!((preview.danger, &*preview.title), (Danger::Serious, "Resume past the halt"));
+    for node in &failed {
+        assert!(preview.effects.contains(&format!("{node}: image not found")), "{:?}", preview.effects);
+    }
+    let said = console.ask(&mut lab, Command::Resume).unwrap();
+    assert!(said.contains("accepted: image not found on n"), "{said}");
+    assert_ne!(console.snapshot(&lab).phase, Phase::Halted);
+
+    // A pause alone is no more than a key.
+    let mut lab = Lab::rolling(20, 2);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.ask(&mut lab, Command::Pause { why: None }).unwrap();
+    assert_eq!(console.engine.preview(&Command::Resume, lab.now).unwrap().danger, Danger::Bounded);
+}
+
+#[test]
+fn of_many_failures_a_few_are_named_and_all_are_counted() {
+    let mut lab = Lab::rolling(20, 10);
+    lab.broken.push("agent:bad".into());
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:bad");
+    console.partition(&mut lab, 0);
+    console.run_for(&mut lab, 60);
+    let failed = console.snapshot(&lab).halt.unwrap().nodes.len();
+    assert!(failed > 5, "{failed}");
+    let preview = console.engine.preview(&Command::Resume, lab.now).unwrap();
+    let text = preview.effects.join("\n");
+    assert!(text.starts_with(&format!("It goes on past the halt, and accepts these {failed} failures:")), "{text}");
+    assert_eq!(text.matches(": image not found").count(), 5, "{text}");
+    assert!(text.contains(&format!("and {} more", failed - 5)), "{text}");
+}

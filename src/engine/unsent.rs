@@ -1,0 +1,242 @@
+//! What was asked for here and has not reached the cluster: an intention, not a fact.
+//!
+//! Nothing is started from here while anything of it is on its way; but whoever else drives, or the native controller, does
+//! not know of it. So screens show what the cluster has, and beside it what is not there yet, since when.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+use super::command::Command;
+use super::edit::Edit;
+use super::machine::Engine;
+use super::time::Timestamp;
+use super::{Str, command};
+
+/// A write is on its way for this long before it is said to be not sent: within that it is answered on any link that can be
+/// driven over.
+const LATE: Duration = Duration::from_secs(2);
+
+/// Something that was asked for here, or that the driver here decided, and that the cluster does not have yet.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Unsent {
+    /// What.
+    pub what: UnsentKind,
+    /// Since when, by the clock that the engine is handed.
+    pub since: Timestamp,
+    /// It takes longer than writes take (2 s): something keeps it from being saved. It is tried again and again.
+    pub late: bool,
+    /// What the last try met, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<Str>,
+}
+
+/// What kind of intention.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+pub enum UnsentKind {
+    /// Start nothing more.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Go back to an earlier revision.
+    RollBack,
+    /// New images.
+    Image,
+    /// Another partition.
+    Step,
+    /// Another node selector.
+    Selector,
+    /// Budgets, gates, what a flip does, the end.
+    Settings,
+    /// Take over from the native controller.
+    Adoption,
+    /// Hand back to it.
+    Release,
+    /// The present driver is asked to hand over.
+    Takeover,
+}
+
+impl fmt::Display for UnsentKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::RollBack => "roll back",
+            Self::Image => "image",
+            Self::Step => "step",
+            Self::Selector => "selector",
+            Self::Settings => "settings",
+            Self::Adoption => "adoption",
+            Self::Release => "release",
+            Self::Takeover => "takeover",
+        })
+    }
+}
+
+impl Serialize for UnsentKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl UnsentKind {
+    fn of_command(command: &Command) -> Option<Self> {
+        match command.deed() {
+            Command::Pause { .. } => Some(Self::Pause),
+            Command::Resume => Some(Self::Resume),
+            Command::Undo { .. } => Some(Self::RollBack),
+            Command::SetImage(_) => Some(Self::Image),
+            Command::Step(_) => Some(Self::Step),
+            Command::Select(_) => Some(Self::Selector),
+            Command::Tune(_) | Command::Tuned { .. } => Some(Self::Settings),
+            Command::Adopt => Some(Self::Adoption),
+            Command::Release(_) => Some(Self::Release),
+            Command::Drive(command::Takeover::Ask) => Some(Self::Takeover),
+            Command::Drive(command::Takeover::IfFree) | Command::StandDown | Command::StopDriving { .. } => None,
+        }
+    }
+
+    /// What a driver decided by itself; the rest only puts down what the cluster shows anyway.
+    fn of_edit(edit: &Edit) -> Option<Self> {
+        match edit {
+            Edit::Hold(_) => Some(Self::Pause),
+            Edit::GoBack { .. } => Some(Self::RollBack),
+            Edit::Complete { .. } => Some(Self::Release),
+            Edit::Handover(_) => Some(Self::Takeover),
+            _ => None,
+        }
+    }
+}
+
+impl Engine {
+    /// What is on its way to the cluster, oldest first.
+    pub(crate) fn unsent(&self, now: Timestamp) -> Vec<Unsent> {
+        let late = |since: Timestamp| now.since(since) >= LATE;
+        let asked = self.pending.iter().filter_map(|pending| {
+            let what = UnsentKind::of_command(&pending.command)?;
+            let unsaved = self.edits.iter().any(|unsaved| unsaved.command == Some(pending.id));
+            // A pause that brakes is none before `OnDelete` is set, and that is what it is asked for.
+            let brakes = what == UnsentKind::Pause && self.brake;
+            let why = self.lease_failure.as_ref().filter(|_| unsaved);
+            let why = why.or(self.write_failure.as_ref().filter(|_| brakes)).cloned();
+            let since = pending.asked_at;
+            (unsaved || brakes).then(|| Unsent { what, since, late: late(since), why })
+        });
+        let decided = self.edits.iter().filter(|unsaved| unsaved.command.is_none()).filter_map(|unsaved| {
+            let (what, since) = (UnsentKind::of_edit(&unsaved.edit)?, unsaved.made_at);
+            Some(Unsent { what, since, late: late(since), why: self.lease_failure.clone() })
+        });
+        asked.chain(decided).collect()
+    }
+
+    /// Whether something keeps what was asked for from being saved: until it is, nothing is started.
+    pub(crate) fn is_late_with_edits(&self, now: Timestamp) -> bool {
+        self.edits.iter().any(|unsaved| now.since(unsaved.made_at) >= LATE)
+    }
+
+    /// When something becomes late that is not saved by then.
+    pub(crate) fn unsent_changes_at(&self) -> impl Iterator<Item = Timestamp> + '_ {
+        let edits = self.edits.iter().map(|unsaved| unsaved.made_at + LATE);
+        edits.chain(self.pending.iter().map(|pending| pending.asked_at + LATE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::command::Step;
+    use crate::engine::effect::{Effect, EffectError, EffectErrorKind};
+    use crate::engine::lab::{Console, Lab};
+    use crate::engine::quantity::IntOrPercent;
+    use crate::engine::snapshot::{Hold, Phase};
+
+    const REFUSED: &str = "writing the lease: connection refused";
+
+    /// Lets time pass while writes of that kind do not arrive.
+    fn cut_off(console: &mut Console, lab: &mut Lab, secs: u64, lost: fn(&Effect) -> bool) {
+        for _ in 0..secs {
+            console.hear(lab);
+            for (id, effect) in console.engine.decide(lab.now) {
+                let refused = EffectError { kind: EffectErrorKind::NotSent, message: REFUSED.into() };
+                let outcome = if lost(&effect) { Err(refused) } else { lab.apply(effect) };
+                console.engine.outcome(id, outcome, lab.now);
+            }
+            lab.reconcile();
+            lab.wait(1);
+        }
+    }
+
+    fn driving(lab: &mut Lab) -> Console {
+        let mut console = Console::open(lab, "ops");
+        console.set_image(lab, "agent:v2");
+        console.partition(lab, 10);
+        console.run_for(lab, 3);
+        console
+    }
+
+    #[test]
+    fn a_pause_that_is_not_saved_is_no_pause_and_yet_nothing_starts_here() {
+        let mut lab = Lab::rolling(20, 2);
+        let mut console = driving(&mut lab);
+        console.engine.command(Command::Pause { why: None }, lab.now).unwrap();
+        let before = lab.deleted.len();
+        cut_off(&mut console, &mut lab, 1, |_| true);
+        let snapshot = console.snapshot(&lab);
+        assert!(matches!(snapshot.unsent.as_slice(), [Unsent { what: UnsentKind::Pause, late: false, .. }]));
+        assert_eq!(snapshot.not_sent(), None, "it may arrive yet");
+        cut_off(&mut console, &mut lab, 47, |_| true);
+        let snapshot = console.snapshot(&lab);
+        assert!(!matches!(snapshot.phase, Phase::Paused(_)), "{:?}", snapshot.phase);
+        let words = snapshot.doing().to_string();
+        assert!(words.ends_with("; pause NOT SENT 48s, retrying"), "{words}");
+        assert_eq!(snapshot.not_sent().and_then(|unsent| unsent.why.as_deref()), Some(REFUSED));
+        let holds: Vec<_> = snapshot.nodes.iter().filter_map(|node| node.hold.clone()).collect();
+        assert!(holds.contains(&Hold::NotSent), "{holds:?}");
+        assert!(holds.iter().all(|hold| matches!(hold, Hold::NotSent | Hold::Partition { .. })), "{holds:?}");
+        assert_eq!(lab.deleted.len(), before, "nothing is started from here");
+        console.run_for(&mut lab, 10);
+        let snapshot = console.snapshot(&lab);
+        assert!(matches!(snapshot.phase, Phase::Paused(_)) && snapshot.unsent.is_empty(), "{:?}", snapshot.phase);
+        assert_eq!(lab.deleted.len(), before);
+    }
+
+    #[test]
+    fn a_brake_is_no_pause_before_its_controller_is_stopped() {
+        let mut lab = Lab::rolling(20, 2);
+        lab.set_template(crate::engine::lab::template("agent:v2"));
+        lab.reconcile();
+        let mut console = Console::open(&lab, "ops");
+        console.engine.command(Command::Pause { why: None }, lab.now).unwrap();
+        cut_off(&mut console, &mut lab, 5, |effect| matches!(effect, Effect::PatchDaemonSet { .. }));
+        let snapshot = console.snapshot(&lab);
+        assert!(lab.lease.as_ref().unwrap().record.as_ref().unwrap().is_some(), "the record has it");
+        assert_eq!(snapshot.phase, Phase::Native, "and its controller does not know of it");
+        assert_eq!(snapshot.not_sent().map(|unsent| unsent.what), Some(UnsentKind::Pause));
+        console.run_for(&mut lab, 40);
+        let snapshot = console.snapshot(&lab);
+        assert!(matches!(snapshot.phase, Phase::Paused(_)) && snapshot.not_sent().is_none(), "{:?}", snapshot.phase);
+    }
+
+    #[test]
+    fn plan_numbers_are_those_that_are_saved() {
+        let mut lab = Lab::rolling(20, 2);
+        let mut driver = driving(&mut lab);
+        driver.run_for(&mut lab, 30);
+        let mut watcher = Console::open(&lab, "eve");
+        for console in [&mut driver, &mut watcher] {
+            let before = console.snapshot(&lab).plan;
+            console.engine.command(Command::Step(Step::Partition(IntOrPercent::Int(0))), lab.now).unwrap();
+            cut_off(console, &mut lab, 4, |_| true);
+            let snapshot = console.snapshot(&lab);
+            assert_eq!((snapshot.plan.keep, snapshot.plan.allowed), (before.keep, before.allowed));
+            assert_eq!(snapshot.not_sent().map(|unsent| unsent.what), Some(UnsentKind::Step));
+        }
+        let held: Vec<_> = watcher.snapshot(&lab).nodes.iter().filter_map(|node| node.hold.clone()).collect();
+        assert!(
+            held.iter().all(|hold| matches!(hold, Hold::Partition { .. })),
+            "whoever drives goes by the old plan: {held:?}"
+        );
+    }
+}

@@ -1,0 +1,288 @@
+//! What is known of the controller that creates the pods: since when a node's pod is missing, what the controller said of
+//! pods that it could not create, and when it last did anything.
+//!
+//! ```text
+//!   FailedCreate event ─▶ refusal, in force until ─┬─ a pod of the DaemonSet is created after it
+//!                                                  └─ a pod goes missing when none was, a good while after it
+//! ```
+//!
+//! An event of a DaemonSet names no node: while it is in force it is about every node whose pod is missing. It need not
+//! come again while the refusal lasts: the controller tries again after up to 1,000 s, its client drops all but 25
+//! events about one object and one more every 5 minutes, and the API server forgets an event after an hour.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::{NodeIx, Touched, View};
+use crate::engine::Str;
+use crate::engine::event::{WatchHealth, Watched};
+use crate::engine::facts::{ClusterEvent, ConditionStatus, DaemonSetFact};
+use crate::engine::snapshot::CauseKind;
+use crate::engine::time::Timestamp;
+
+/// A controller that has not acted for so long on what it has to act on is taken for idle. A sync of 5,000 nodes takes a
+/// quarter of a second.
+pub(crate) const IDLE_AFTER: Duration = Duration::from_secs(40);
+/// As many events are kept that came before the DaemonSet.
+const EARLY: usize = 64;
+/// What the DaemonSet controller gives as the reason of its events.
+const ITS_REASONS: [&str; 6] =
+    ["FailedCreate", "SuccessfulCreate", "FailedDelete", "SuccessfulDelete", "FailedDaemonPod", "SucceededDaemonPod"];
+/// A refusal that was said so long before the first pod went missing is about other pods, gone or created since.
+const AROUND: Duration = Duration::from_secs(10);
+
+/// What is known of the controller that creates the pods.
+#[derive(Debug, Default)]
+pub(crate) struct Creation {
+    /// What it said when it could not create pods, until pods are created again.
+    refusal: Option<Refusal>,
+    /// When the newest pod of the DaemonSet was created, by the API server's clock.
+    newest_pod_at: Option<Timestamp>,
+    /// When the controller last did anything for this DaemonSet, by our clock, as far as known.
+    acted_at: Option<Timestamp>,
+    /// Since when the spec is as it is and the controller has not observed it, by our clock.
+    unobserved_since: Option<Timestamp>,
+    /// Nodes whose pod is missing.
+    missing: BTreeSet<NodeIx>,
+    /// Which pods are missing was looked at before: what goes missing from then on, we saw.
+    looked: bool,
+    /// What was said before the DaemonSet was seen that it may be about.
+    early: Vec<ClusterEvent>,
+}
+
+/// The controller could not create pods.
+#[derive(Clone, Debug)]
+pub(crate) struct Refusal {
+    /// What kind of refusal.
+    pub(crate) kind: CauseKind,
+    /// What it said, word by word.
+    pub(crate) message: Str,
+    /// When it said so last, by the cluster's clock.
+    at: Timestamp,
+    /// The same by our clock, as far as the skew is known.
+    said_at: Timestamp,
+    /// Since when pods are refused without one being created, by our clock, as far as we saw.
+    pub(crate) since: Timestamp,
+}
+
+impl Creation {
+    /// The refusal that is in force.
+    pub(crate) fn refusal(&self) -> Option<&Refusal> {
+        self.refusal.as_ref()
+    }
+
+    /// Since when nothing has come of the controller although something had to, by our clock: `since` is when that began.
+    pub(crate) fn waiting_since(&self, since: Timestamp) -> Timestamp {
+        self.acted_at.map_or(since, |acted_at| acted_at.max(since))
+    }
+
+    /// Since when the controller owes us that it has observed the spec and does nothing, by our clock.
+    pub(crate) fn unobserved_since(&self) -> Option<Timestamp> {
+        self.unobserved_since.map(|since| self.waiting_since(since))
+    }
+
+    /// How many nodes miss their pod.
+    pub(crate) fn missing(&self) -> u32 {
+        u32::try_from(self.missing.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether the controller has something to do for this DaemonSet and has not said that it cannot.
+    pub(crate) fn owes(&self) -> bool {
+        self.unobserved_since.is_some() || (!self.missing.is_empty() && self.refusal.is_none())
+    }
+
+    /// Takes in an event about the DaemonSet, of which the controller is the source.
+    fn says(&mut self, event: &ClusterEvent, said_at: Timestamp, now: Timestamp) {
+        self.acts(said_at);
+        if &*event.reason != "FailedCreate" || self.newest_pod_at.is_some_and(|created_at| created_at > event.at) {
+            return;
+        }
+        if self.refusal.as_ref().is_some_and(|known| known.at > event.at) {
+            return;
+        }
+        let since = self.refusal.as_ref().map_or(now, |known| known.since);
+        let (kind, message) = (refusal_kind(&event.message), event.message.clone());
+        self.refusal = Some(Refusal { kind, message, at: event.at, said_at, since });
+    }
+
+    fn acts(&mut self, at: Timestamp) {
+        self.acted_at = Some(self.acted_at.map_or(at, |known| known.max(at)));
+    }
+}
+
+impl View {
+    /// Takes in an event that is about the DaemonSet, or may be.
+    pub(super) fn controller_says(&mut self, event: &ClusterEvent, now: Timestamp) {
+        if event.told.is_some() || !ITS_REASONS.contains(&&*event.reason) {
+            return;
+        }
+        if self.daemonset.is_none() {
+            if self.creation.early.len() < EARLY {
+                self.creation.early.push(event.clone());
+            }
+            return;
+        }
+        let said_at = self.our_time(event.at).min(now);
+        self.creation.says(event, said_at, now);
+        self.touch_missing();
+    }
+
+    /// Takes in a DaemonSet that was not there before: what is known already may be about it.
+    pub(super) fn controller_begins(&mut self, now: Timestamp) {
+        let early = std::mem::take(&mut self.creation.early);
+        self.creation = Creation::default();
+        let Some(uid) = self.daemonset.as_ref().map(|daemonset| daemonset.uid.clone()) else { return };
+        let own = self.pods.iter().flatten().filter(|pod| pod.fact.owner.as_ref() == Some(&uid));
+        if let Some(created_at) = own.map(|pod| pod.fact.created_at).max() {
+            self.pod_was_created(created_at, now);
+        }
+        early.iter().filter(|event| event.object == uid).for_each(|event| self.controller_says(event, now));
+    }
+
+    /// Takes in when a pod of the DaemonSet was created.
+    pub(super) fn pod_was_created(&mut self, created_at: Timestamp, now: Timestamp) {
+        let our_time = self.our_time(created_at).min(now);
+        self.creation.acts(our_time);
+        self.creation.newest_pod_at = self.creation.newest_pod_at.max(Some(created_at));
+        if self.creation.refusal.as_ref().is_some_and(|refusal| created_at > refusal.at) {
+            self.creation.refusal = None;
+        }
+        self.touch_missing();
+    }
+
+    /// Takes in what the controller wrote into the DaemonSet since it was as `before`, and what it has not followed yet.
+    pub(super) fn controller_wrote(&mut self, before: Option<&DaemonSetFact>, now: Timestamp) {
+        let Some(fact) = &self.daemonset else { return };
+        let wrote = |before: &DaemonSetFact| {
+            before.counters != fact.counters || before.observed_generation != fact.observed_generation
+        };
+        let wrote = before.is_some_and(wrote);
+        let same_spec = before.is_some_and(|before| before.generation == fact.generation);
+        let template_changed = before.is_some_and(|before| before.template != fact.template);
+        let since = self.creation.unobserved_since.filter(|_| same_spec).unwrap_or(now);
+        self.creation.unobserved_since = (fact.observed_generation < fact.generation).then_some(since);
+        if wrote {
+            self.creation.acts(now);
+            self.touch_missing();
+        }
+        if template_changed {
+            // It was said of pods of another template.
+            self.forget_old_refusal(now);
+        }
+    }
+
+    /// Brings up to date since when pods are missing, of nodes that something happened to.
+    pub(crate) fn follow_missing(&mut self, touched: &mut Touched, now: Timestamp) {
+        let live = matches!(self.health(Watched::Pods), WatchHealth::Live);
+        let none_before = self.creation.missing.is_empty();
+        let nodes: Vec<NodeIx> = if touched.all { (0..self.nodes.len()).collect() } else { touched.nodes.clone() };
+        for ix in nodes {
+            let known = self.nodes[ix].missing_since;
+            // What cannot be seen is as it was.
+            let missing = self.misses_pod(ix) && (live || known.is_some());
+            self.nodes[ix].missing_since = missing.then(|| known.unwrap_or(now));
+            if missing {
+                self.creation.missing.insert(ix)
+            } else {
+                self.creation.missing.remove(&ix)
+            };
+        }
+        let nodes_live = matches!(self.health(Watched::Nodes), WatchHealth::Live);
+        let looked = std::mem::replace(&mut self.creation.looked, live && nodes_live);
+        if looked && none_before && !self.creation.missing.is_empty() {
+            self.forget_old_refusal(now);
+        }
+        // What was touched while this was looked at is touched now.
+        for ix in std::mem::take(&mut self.touched.nodes) {
+            self.nodes[ix].touched = false;
+            if !touched.all {
+                touched.nodes.push(ix);
+            }
+        }
+    }
+
+    /// Whether the controller has a pod to create on a node: it is to run one, is Ready, and has none, not even one that
+    /// is still going.
+    fn misses_pod(&self, ix: NodeIx) -> bool {
+        let entry = &self.nodes[ix];
+        let up = entry.fact.as_ref().is_some_and(|fact| fact.ready == ConditionStatus::True);
+        let kept = self.daemonset.as_ref().is_some_and(|daemonset| !daemonset.deleting);
+        kept && up && entry.eligibility.should_run && self.pods_on(ix).next().is_none()
+    }
+
+    fn forget_old_refusal(&mut self, now: Timestamp) {
+        if self.creation.refusal.take_if(|refusal| refusal.said_at + AROUND < now).is_some() {
+            self.touch_missing();
+        }
+    }
+
+    /// Has the nodes assessed again whose pod is missing.
+    pub(super) fn touch_missing(&mut self) {
+        let missing: Vec<NodeIx> = self.creation.missing.iter().copied().collect();
+        missing.into_iter().for_each(|ix| self.touch(Some(ix)));
+    }
+}
+
+/// Sorts what the controller says of a pod that it could not create by the API server's words: `Error creating: ` and the
+/// message of a `Status`. What is not known by its words is refused all the same.
+fn refusal_kind(message: &str) -> CauseKind {
+    let lower = message.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    if says(&["validatingadmissionpolicy", "mutatingadmissionpolicy", "admission webhook", "denied the request"]) {
+        CauseKind::AdmissionRefused
+    } else if says(&["exceeded quota", "failed quota", "insufficient quota", "for quota"]) {
+        CauseKind::QuotaExceeded
+    } else if says(&["forbidden", "violates podsecurity", "cannot create resource", "unauthorized"]) {
+        CauseKind::CreationForbidden
+    } else if says(&[" is invalid"]) {
+        CauseKind::PodInvalid
+    } else {
+        CauseKind::NotCreated
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_called_what_the_api_server_means() {
+        for (said, kind) in [
+            (
+                "Error creating: pods \"agent-8x2lq\" is forbidden: ValidatingAdmissionPolicy 'no-pods' with binding \
+                 'no-pods' denied request: no pods today",
+                CauseKind::AdmissionRefused,
+            ),
+            (
+                "(combined from similar events): Error creating: admission webhook \"pods.example.com\" denied the \
+                 request: unsigned image",
+                CauseKind::AdmissionRefused,
+            ),
+            (
+                "Error creating: pods \"agent-8x2lq\" is forbidden: exceeded quota: edge, requested: pods=1, used: \
+                 pods=8, limited: pods=8",
+                CauseKind::QuotaExceeded,
+            ),
+            (
+                "Error creating: pods \"agent-8x2lq\" is forbidden: violates PodSecurity \"restricted:latest\": \
+                 privileged",
+                CauseKind::CreationForbidden,
+            ),
+            (
+                "Error creating: pods \"agent-\" is forbidden: error looking up service account edge/agent: \
+                 serviceaccount \"agent\" not found",
+                CauseKind::CreationForbidden,
+            ),
+            (
+                "Error creating: Pod \"agent-8x2lq\" is invalid: spec.containers[0].image: Required value",
+                CauseKind::PodInvalid,
+            ),
+            (
+                "Error creating: Internal error occurred: failed calling webhook \"pods.example.com\": connection refused",
+                CauseKind::NotCreated,
+            ),
+        ] {
+            assert_eq!(refusal_kind(said), kind, "{said}");
+        }
+    }
+}

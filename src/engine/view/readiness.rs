@@ -1,0 +1,70 @@
+//! When nodes went down and came back.
+
+use super::{NodeEntry, Seen, View};
+use crate::engine::clocks::by_server;
+use crate::engine::event::{WatchHealth, Watched};
+use crate::engine::facts::{ConditionStatus, NodeFact};
+use crate::engine::time::Timestamp;
+
+/// What was seen of a node's going down: `Ready` is not `True`, whether its kubelet says so or nobody hears of it, or its
+/// object is gone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Readiness {
+    /// Whether it is down; `None` before it was seen.
+    down: Option<bool>,
+    /// When it went down last, and what the cluster says of that.
+    fell: Option<(Seen, Option<Timestamp>)>,
+    /// When it was seen to come back after that, by our clock.
+    back_at: Option<Timestamp>,
+}
+
+impl Readiness {
+    pub(super) fn node_is(&mut self, fact: &NodeFact, seen: Seen, now: Timestamp) {
+        let down = fact.ready != ConditionStatus::True;
+        match self.down.replace(down) {
+            Some(was) if was == down => {}
+            Some(true) => self.back_at = Some(now),
+            // A node that joins is not up yet: it did not go down.
+            None if !down || matches!(seen, Seen::Happen(_)) => {}
+            _ => {
+                // What the kubelet says is dated by its clock, what the controller says by the server's.
+                let clock = fact.clock_skew_millis.filter(|_| fact.ready == ConditionStatus::False);
+                let said = fact.ready_since.map(|at| by_server(at, clock));
+                (self.fell, self.back_at) = (Some((seen, said)), None);
+            }
+        }
+    }
+
+    pub(super) fn node_is_gone(&mut self, seen: Seen) {
+        if self.down.replace(true) == Some(false) {
+            (self.fell, self.back_at) = (Some((seen, None)), None);
+        }
+    }
+}
+
+impl NodeEntry {
+    /// When it went down last, as far as known, by our clock.
+    pub(crate) fn fell_at(&self, now: Timestamp, server_now: Timestamp) -> Option<Timestamp> {
+        self.readiness.fell.map(|(seen, said)| now - seen.elapsed(said, now, server_now))
+    }
+
+    /// When it was seen to come back after that.
+    pub(crate) fn back_at(&self) -> Option<Timestamp> {
+        self.readiness.back_at
+    }
+}
+
+impl View {
+    /// How what is told of a kind now is known: seen to happen, or found by a list.
+    pub(super) fn seen_now(&self, watched: Watched, now: Timestamp) -> Seen {
+        let live = matches!(self.health(watched), WatchHealth::Live);
+        if live { Seen::Happen(now) } else { Seen::Already(now, self.skew_millis) }
+    }
+
+    /// Nodes are watched from the first time that their watch is open.
+    pub(super) fn nodes_are_seen(&mut self, watched: Watched, health: &WatchHealth, now: Timestamp) {
+        if watched == Watched::Nodes && *health == WatchHealth::Live && self.nodes_seen_since == Timestamp::default() {
+            self.nodes_seen_since = now;
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! A writer of its own for each stream: what is sent to it is written in order, and nobody waits for that unless they ask to.
+//!
+//! Who sends bounds the queue: the console sends a frame only when the one before it was written in full, the command line
+//! waits for [`Writer::room`] before it tells more. A stream that took not a byte for [`STUCK_AFTER`] is stuck.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use tokio::sync::Notify;
+use tokio::time::sleep_until;
+
+/// A stream that has bytes to write and takes none for this long is stuck: whoever drives through it stops driving.
+pub(crate) const STUCK_AFTER: Duration = Duration::from_secs(10);
+/// At most this much is handed to the system at once: each piece that is taken shows that the stream is not stuck.
+const PIECE: usize = 4096;
+/// Who has more to tell waits while more than this is not written yet.
+const ROOM: usize = 64 * 1024;
+
+/// Writes to one stream on a thread of its own. Cheap to clone; the thread ends when the last clone is dropped and all is
+/// written.
+#[derive(Clone, Debug)]
+pub(crate) struct Writer {
+    shared: Arc<Shared>,
+    _alive: Arc<Alive>,
+}
+
+/// What the thread and its users share.
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// Wakes the thread.
+    sent: Condvar,
+    /// Wakes whoever waits on a thread until all is written.
+    written: Condvar,
+    /// Wakes whoever waits in a task: something was written, something new is waiting, or the stream failed.
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queue: VecDeque<Vec<u8>>,
+    /// Bytes that are not written yet.
+    waiting: usize,
+    /// Since when the stream took nothing, while something waits.
+    idle_since: Option<Instant>,
+    /// How long the last bytes waited, from when they were sent to an empty queue.
+    took: Duration,
+    begun_at: Option<Instant>,
+    failed: Option<io::ErrorKind>,
+    closed: bool,
+}
+
+/// Tells the thread that nobody will send any more.
+#[derive(Debug)]
+struct Alive(Arc<Shared>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.lock().closed = true;
+        self.0.sent.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Writer {
+    /// Starts writing to `stream`.
+    ///
+    /// # Errors
+    /// When there is no thread to be had.
+    pub(crate) fn start(stream: impl Into<OwnedFd>) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            sent: Condvar::new(),
+            written: Condvar::new(),
+            changed: Notify::new(),
+        });
+        let (stream, thread) = (File::from(stream.into()), shared.clone());
+        std::thread::Builder::new().name("output".into()).spawn(move || thread.write_all_to(&stream))?;
+        let alive = Arc::new(Alive(shared.clone()));
+        Ok(Self { shared, _alive: alive })
+    }
+
+    /// Has `bytes` written after all that was sent before. Returns at once.
+    ///
+    /// # Errors
+    /// When the stream has failed.
+    pub(crate) fn send(&self, bytes: Vec<u8>) -> io::Result<()> {
+        let mut state = self.shared.lock();
+        if let Some(failed) = state.failed {
+            return Err(failed.into());
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        if state.waiting == 0 {
+            let now = Some(Instant::now());
+            (state.idle_since, state.begun_at) = (now, now);
+        }
+        state.waiting += bytes.len();
+        state.queue.push_back(bytes);
+        drop(state);
+        self.shared.sent.notify_one();
+        self.shared.changed.notify_waiters();
+        Ok(())
+    }
+
+    /// Whether all that was sent is written.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.shared.lock().waiting == 0
+    }
+
+    /// Why the stream takes nothing any more.
+    pub(crate) fn failure(&self) -> Option<io::Error> {
+        self.shared.lock().failed.map(io::Error::from)
+    }
+
+    /// How long what was sent last to an idle writer took to be written.
+    pub(crate) fn took(&self) -> Duration {
+        self.shared.lock().took
+    }
+
+    /// Since when the stream takes nothing although something waits.
+    pub(crate) fn idle_since(&self) -> Option<Instant> {
+        self.shared.lock().idle_since
+    }
+
+    /// Waits until all is written, or the stream has failed.
+    pub(crate) async fn drained(&self) {
+        self.until(|state| state.waiting == 0).await;
+    }
+
+    /// Waits until there is room for more, or the stream has failed.
+    pub(crate) async fn room(&self) {
+        self.until(|state| state.waiting <= ROOM).await;
+    }
+
+    /// Waits until the stream has failed.
+    pub(crate) async fn failed(&self) {
+        self.until(|_| false).await;
+    }
+
+    /// Waits until the stream is stuck; returns since when. Never returns for one that has failed.
+    pub(crate) async fn stuck(&self) -> Instant {
+        loop {
+            let changed = self.shared.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            let since = self.idle_since();
+            if let Some(since) = since
+                && since.elapsed() >= STUCK_AFTER
+            {
+                return since;
+            }
+            match since {
+                // Time alone makes it stuck; whatever is written meanwhile is seen then.
+                Some(since) => sleep_until((since + STUCK_AFTER).into()).await,
+                None => changed.await,
+            }
+        }
+    }
+
+    async fn until(&self, holds: impl Fn(&State) -> bool) {
+        loop {
+            let changed = self.shared.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            let done = {
+                let state = self.shared.lock();
+                holds(&state) || state.failed.is_some()
+            };
+            if done {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Waits on this thread until all is written or the stream has failed, for at most `patience`. Whether all is written.
+    pub(crate) fn drain(&self, patience: Duration) -> bool {
+        let state = self.shared.lock();
+        let waits = |state: &mut State| state.waiting > 0 && state.failed.is_none();
+        let waited = self.shared.written.wait_timeout_while(state, patience, waits);
+        waited.unwrap_or_else(PoisonError::into_inner).0.waiting == 0
+    }
+}
+
+impl Shared {
+    /// The thread.
+    fn write_all_to(&self, stream: &File) {
+        loop {
+            let mut state = self.lock();
+            let bytes = loop {
+                match state.queue.pop_front() {
+                    Some(bytes) => break bytes,
+                    None if state.closed => return,
+                    None => state = self.sent.wait(state).unwrap_or_else(PoisonError::into_inner),
+                }
+            };
+            drop(state);
+            if let Err(error) = self.write(stream, &bytes) {
+                self.fail(&error);
+                return;
+            }
+        }
+    }
+
+    /// Writes `bytes`, however long that takes.
+    fn write(&self, stream: &File, bytes: &[u8]) -> io::Result<()> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let piece = &rest[..rest.len().min(PIECE)];
+            match rustix::io::write(stream, piece) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    rest = &rest[written..];
+                    self.took_bytes(written);
+                }
+                Err(Errno::INTR) => {}
+                // Somebody who shares the stream does not want to wait for it.
+                Err(Errno::AGAIN) => wait_for(stream)?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn took_bytes(&self, written: usize) {
+        let mut state = self.lock();
+        state.waiting -= written;
+        let now = Instant::now();
+        if state.waiting == 0 {
+            state.took = state.begun_at.take().map(|begun| now - begun).unwrap_or_default();
+            state.idle_since = None;
+        } else {
+            state.idle_since = Some(now);
+        }
+        drop(state);
+        self.written.notify_all();
+        self.changed.notify_waiters();
+    }
+
+    fn fail(&self, error: &io::Error) {
+        let mut state = self.lock();
+        state.failed = Some(error.kind());
+        state.queue.clear();
+        (state.waiting, state.idle_since, state.begun_at) = (0, None, None);
+        drop(state);
+        self.written.notify_all();
+        self.changed.notify_waiters();
+    }
+}
+
+fn wait_for(stream: &File) -> io::Result<()> {
+    let fd = stream.as_fd();
+    match poll(&mut [PollFd::new(&fd, PollFlags::OUT)], None) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    /// A pipe that takes 4 KiB before somebody reads.
+    fn pipe() -> (File, Writer) {
+        let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
+        #[cfg(target_os = "linux")]
+        rustix::pipe::fcntl_setpipe_size(&writer, 4096).unwrap();
+        (File::from(reader), Writer::start(writer).unwrap())
+    }
+
+    #[tokio::test]
+    async fn what_is_sent_is_written_in_order_and_nobody_waits() {
+        let (mut reader, writer) = pipe();
+        let text: Vec<u8> = (0..200_000_u32).flat_map(|nth| nth.to_string().into_bytes()).collect();
+        text.chunks(1_000).for_each(|piece| writer.send(piece.to_vec()).unwrap());
+        assert!(!writer.is_idle() && writer.idle_since().is_some(), "nobody reads");
+        let read = std::thread::spawn(move || {
+            let mut read = Vec::new();
+            reader.read_to_end(&mut read).unwrap();
+            read
+        });
+        writer.drained().await;
+        assert!(writer.is_idle() && writer.idle_since().is_none());
+        drop(writer);
+        assert!(read.join().unwrap() == text);
+    }
+
+    #[tokio::test]
+    async fn there_is_room_again_once_somebody_reads() {
+        let (mut reader, writer) = pipe();
+        writer.send(vec![b'.'; ROOM + 8192]).unwrap();
+        let waited = tokio::time::timeout(Duration::from_millis(50), writer.room()).await;
+        assert!(waited.is_err(), "nobody reads");
+        assert!(!writer.drain(Duration::from_millis(50)));
+        std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
+        writer.room().await;
+        assert!(writer.drain(Duration::from_secs(30)));
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_is_gone_is_a_failure_for_whoever_waits_and_whoever_sends() {
+        let (reader, writer) = pipe();
+        drop(reader);
+        writer.send(b"to nobody".to_vec()).unwrap();
+        writer.failed().await;
+        assert_eq!(writer.failure().unwrap().kind(), io::ErrorKind::BrokenPipe);
+        assert_eq!(writer.send(b"more".to_vec()).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        writer.drained().await;
+    }
+
+    #[tokio::test]
+    async fn a_stream_is_stuck_when_it_takes_nothing_not_when_it_is_slow() {
+        let (mut reader, writer) = pipe();
+        writer.send(vec![b'.'; 3 * 4096]).unwrap();
+        let filled = writer.idle_since().unwrap();
+        let slowly = std::thread::spawn(move || {
+            let mut page = [0; 4096];
+            std::thread::sleep(Duration::from_millis(50));
+            reader.read_exact(&mut page).unwrap();
+            reader
+        });
+        let _reader = slowly.join().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while writer.idle_since().unwrap() <= filled + Duration::from_millis(50) {
+            assert!(Instant::now() < deadline, "what was read made room");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let stuck = tokio::time::timeout(Duration::from_millis(50), writer.stuck()).await;
+        assert!(stuck.is_err(), "it took something a moment ago");
+    }
+}

@@ -1,0 +1,117 @@
+//! The signals that end a process: told to whoever wants to leave in order, and carried out whatever they do.
+//!
+//! ```text
+//!  first signal ──▶ told to all who listen ──▶ they stand down and return ──▶ the process ends
+//!              └──▶ 4.5 s later, if it has not: it is ended
+//!  second signal ──▶ it is ended at once
+//! ```
+//!
+//! A thread of its own waits for them: it needs no runtime, no lock that is held while something is written, no output.
+
+use std::io;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tokio::sync::watch;
+
+/// How long leaving in order may take. Who leaves has 5 s; what is left is for the end itself.
+pub(crate) const LEAVE_WITHIN: Duration = Duration::from_millis(4_500);
+
+static ENDING: OnceLock<watch::Receiver<Option<Ending>>> = OnceLock::new();
+static LAST: OnceLock<fn()> = OnceLock::new();
+
+/// A signal that ends the process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ending {
+    /// SIGHUP: the terminal is gone.
+    Hangup,
+    /// SIGINT: ctrl-c, where the terminal does not make it a key.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+}
+
+impl Ending {
+    fn of(signal: i32) -> Option<Self> {
+        match signal {
+            SIGHUP => Some(Self::Hangup),
+            SIGINT => Some(Self::Interrupt),
+            SIGTERM => Some(Self::Terminate),
+            _ => None,
+        }
+    }
+
+    /// The exit code that tells of it: a lost terminal is told as an interrupt.
+    pub(crate) fn code(self) -> i32 {
+        match self {
+            Self::Hangup | Self::Interrupt => 130,
+            Self::Terminate => 143,
+        }
+    }
+}
+
+/// Waits for the signals, in as many places as one likes.
+#[derive(Clone, Debug)]
+pub(crate) struct Listener(watch::Receiver<Option<Ending>>);
+
+impl Listener {
+    /// Waits for the first signal; returns at once when it came already. The second is not told: it ends the process.
+    pub(crate) async fn ended(&mut self) -> Ending {
+        match self.0.wait_for(Option::is_some).await.map(|ending| *ending) {
+            Ok(Some(ending)) => ending,
+            // The thread never ends.
+            Ok(None) | Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+/// Takes the signals from now on, for good: until somebody listens they end the process as always.
+///
+/// # Errors
+/// When there is no thread to be had, or the system refuses.
+pub(crate) fn listen() -> io::Result<Listener> {
+    if let Some(listening) = listening() {
+        return Ok(listening);
+    }
+    let (told, ending) = watch::channel(None);
+    if ENDING.set(ending).is_ok() {
+        let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+        std::thread::Builder::new().name("signals".into()).spawn(move || {
+            for ending in signals.forever().filter_map(Ending::of) {
+                if told.borrow().is_some() {
+                    end(ending);
+                }
+                told.send_replace(Some(ending));
+                // Without a thread for it nobody would end it: then at once.
+                let late = std::thread::Builder::new().name("leave".into()).spawn(move || {
+                    std::thread::sleep(LEAVE_WITHIN);
+                    end(ending);
+                });
+                if late.is_err() {
+                    end(ending);
+                }
+            }
+        })?;
+    }
+    listening().ok_or_else(|| io::Error::other("nobody listens to signals"))
+}
+
+/// The signals, if somebody listens to them already.
+pub(crate) fn listening() -> Option<Listener> {
+    ENDING.get().cloned().map(Listener)
+}
+
+/// Has `last` done before the process is ended here: something that takes less than half a second.
+pub(crate) fn at_the_end(last: fn()) {
+    let _ = LAST.set(last);
+}
+
+/// Ends the process: no destructor, no buffer that is written, nothing that could wait.
+fn end(ending: Ending) -> ! {
+    if let Some(last) = LAST.get() {
+        last();
+    }
+    signal_hook::low_level::exit(ending.code())
+}

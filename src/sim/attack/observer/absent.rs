@@ -1,0 +1,147 @@
+//! P4: no serving pod is replaced while another node's pod is refused, or missing for long. P8: what waits says why, and
+//! waits for nothing that it could do.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::judge::{Broken, Trial};
+use super::{Observer, ROUNDED};
+use crate::engine::Str;
+use crate::engine::event::WatchHealth;
+use crate::engine::record::Intent;
+use crate::engine::snapshot::{Alarm, CauseKind, Hold, NodeState, Phase, Snapshot};
+use crate::engine::time::Timestamp;
+use crate::sim::world::World;
+use crate::sim::world::kind::Kind;
+use crate::sim::world::object::Body;
+
+/// A refused pod has failed by then: what a missing image is given.
+const REFUSED: Duration = Duration::from_secs(5);
+/// A pod that is missing for so long is trouble, whatever is known of it.
+const MISSING: Duration = Duration::from_secs(60);
+/// As long as nothing need be said of a pod that is missing.
+const UNEXPLAINED: Duration = Duration::from_secs(30);
+/// Who is next, and sees all it needs, goes within that time: a deletion whose answer was lost is waited for 30 s.
+const NEXT: Duration = Duration::from_secs(100);
+
+/// By console: nodes that it shows in some way, since when without a break.
+type Shown = BTreeMap<Str, BTreeMap<Str, Timestamp>>;
+
+/// What is known of pods that are missing, and of whoever has to see it.
+#[derive(Debug, Default)]
+pub(super) struct Absent {
+    /// When the newest pod was created.
+    newest_pod_at: Timestamp,
+    template_since: Timestamp,
+    /// Who holds the lease, and since when.
+    holder: Option<(Str, Timestamp)>,
+    /// By console: nodes that it shows as next, since when without a break.
+    next: Shown,
+    /// By console: nodes that it shows as being created and refused, since when without a break.
+    refused: Shown,
+}
+
+impl Absent {
+    pub(super) fn pod_was_created(&mut self, at: Timestamp) {
+        self.newest_pod_at = self.newest_pod_at.max(at);
+    }
+
+    pub(super) fn template_changed(&mut self, at: Timestamp) {
+        self.template_since = at;
+    }
+
+    pub(super) fn holder_is(&mut self, holder: Option<Str>, at: Timestamp) {
+        self.holder = holder.map(|holder| match self.holder.take() {
+            Some((known, since)) if known == holder => (known, since),
+            _ => (holder, at),
+        });
+    }
+}
+
+impl Observer {
+    /// P4: the nodes whose pod was refused or missing for so long that whoever drives must have known.
+    pub(super) fn check_absent(&self, trial: &Trial<'_>, forward: &[&Intent], world: &World) -> Broken {
+        let untouched = forward.iter().all(|intent| intent.acknowledged_halt == 0 && intent.target.is_some());
+        if !untouched || !self.serves_for_sure(trial.pod, trial.at) {
+            return None;
+        }
+        let looks_since = self.absent.holder.as_ref().map_or(trial.at, |(_, since)| *since).max(self.blind_until);
+        let nodes = self.nodes.iter().filter(|(name, node)| {
+            node.ready
+                && self.may_run_on(name, trial.at)
+                && !self.pods.values().any(|pod| pod.fact.node.as_ref() == Some(*name))
+        });
+        for (name, node) in nodes {
+            let since = node.changed_at.max(node.tainted_since).max(self.absent.template_since).max(looks_since);
+            let absent_for = trial.at.since(since + self.slack + ROUNDED);
+            if absent_for > MISSING {
+                let what =
+                    format!("replaced a serving pod on {} while {name} misses its own for {absent_for:?}", trial.node);
+                return Some(("P4", what));
+            }
+            let refused = self.refused_since(world, since).map(|at| trial.at.since(at + self.slack + ROUNDED));
+            if refused.is_some_and(|refused_for| refused_for > REFUSED) {
+                return Some((
+                    "P4",
+                    format!("replaced a serving pod on {} while one is refused on {name}", trial.node),
+                ));
+            }
+        }
+        None
+    }
+
+    /// When the controller first said, from `since` on, that it could not create a pod, if none was created after that.
+    fn refused_since(&self, world: &World, since: Timestamp) -> Option<Timestamp> {
+        let said = world.store().list_in(Kind::Event, &self.namespace).filter_map(|object| match &object.body {
+            Body::Event(event) if &*event.reason == "FailedCreate" => Some(event.last_at),
+            _ => None,
+        });
+        let created_at = self.absent.newest_pod_at + ROUNDED;
+        said.filter(|at| *at >= since && *at > created_at).min()
+    }
+
+    /// P8: what a console shows of nodes that wait.
+    pub fn check_waits(&mut self, by: &Str, snapshot: &Snapshot, world: &World, now: Timestamp) {
+        let live = snapshot.watches.iter().all(|watch| watch.health == WatchHealth::Live);
+        let unexplained = snapshot.nodes.iter().find(|node| {
+            let missing = node.state == NodeState::Creating && node.pod.is_none() && node.cause.is_none();
+            missing && node.age(snapshot.at).is_some_and(|age| age > UNEXPLAINED)
+        });
+        if let Some(node) = unexplained.filter(|_| live) {
+            self.accuse("P8", now, format!("{by} does not say why {} has no pod", node.name));
+        }
+        let refused = snapshot.nodes.iter().filter(|node| {
+            let kind = node.cause.as_ref().map(|cause| cause.kind);
+            let known = [CauseKind::AdmissionRefused, CauseKind::QuotaExceeded, CauseKind::CreationForbidden];
+            live && node.state == NodeState::Creating && kind.is_some_and(|kind| known.contains(&kind))
+        });
+        let shown = self.absent.refused.entry(by.clone()).or_default();
+        let refused: BTreeMap<Str, Timestamp> =
+            refused.map(|node| (node.name.clone(), shown.get(&node.name).copied().unwrap_or(now))).collect();
+        let too_long =
+            |since: Timestamp| now.since(since) > REFUSED + self.slack + ROUNDED && since >= self.blind_until;
+        let uncounted = refused.iter().find(|(_, since)| too_long(**since)).map(|(name, _)| name.clone());
+        *shown = refused;
+        if let Some(name) = uncounted {
+            self.accuse(
+                "P4",
+                now,
+                format!("{by} shows for long that the pod on {name} is refused, and does not count it"),
+            );
+        }
+        // Where no pod may be deleted, everything waits for that; where the network fails, for its answers.
+        let may_go = live && snapshot.driver.is_you() && snapshot.phase == Phase::Running && self.is_fine;
+        let blind = snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::Blind { .. }));
+        let shown = self.absent.next.entry(by.clone()).or_default();
+        if !may_go || blind || world.store().undeletable() > 2 {
+            shown.clear();
+            return;
+        }
+        let next = snapshot.nodes.iter().filter(|node| node.hold == Some(Hold::Next));
+        *shown = next.map(|node| (node.name.clone(), shown.get(&node.name).copied().unwrap_or(now))).collect();
+        let stuck = shown.iter().find(|(_, since)| now.since(**since) > NEXT).map(|(name, _)| name.clone());
+        if let Some(name) = stuck {
+            self.accuse("P8", now, format!("{by} shows {name} as next for {NEXT:?}, and nothing happens"));
+        }
+    }
+}

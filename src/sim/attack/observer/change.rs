@@ -1,0 +1,91 @@
+//! What becomes of a change of the template that somebody asked for: until it is made nothing else changes, and nothing of
+//! ours is left on the DaemonSet when the rollout is over.
+
+use super::Observer;
+use super::record::WORD;
+use crate::engine::Str;
+use crate::engine::command::Command;
+use crate::engine::record::{CHANGE, Change, Intent, Record};
+use crate::engine::snapshot::{Phase, Snapshot};
+use crate::engine::template::Template;
+use crate::engine::time::Timestamp;
+
+/// Whether partition, selector and threshold do not bind: only while the target is what was gone back to.
+pub(super) fn goes_back(intent: &Intent) -> bool {
+    intent.back_to.is_some() && intent.back_to == intent.target
+}
+
+/// A roll back that is asked for.
+#[derive(Debug)]
+pub(super) struct AskedBack {
+    to: Str,
+    /// The template when it was first asked for.
+    template: Option<Template>,
+}
+
+impl Observer {
+    /// P2, P3: a change that was given up leaves the rollout paused; going back is to what was asked back to.
+    pub(super) fn change_is(&mut self, record: Option<&Record>, at: Timestamp) {
+        // One that is of another DaemonSet is replaced, not changed.
+        let of = |of: &Record| of.daemonset_uid.clone();
+        let same = |was: &&Record| of(was).is_none() || record.is_none_or(|record| of(record) == of(was));
+        let was = self.records.now().and_then(Option::as_ref).filter(same).map(|record| record.intent.clone());
+        let template = self.daemon_set.as_ref().map(|fact| fact.template.clone());
+        let intent = record.map(|record| &record.intent);
+        if let (Some(was), Some(intent)) = (&was, intent) {
+            let refused = intent.outcome.as_ref().is_some_and(|outcome| outcome.refused.is_some());
+            let given_up = was.change.is_some() && intent.change.is_none() && (refused || intent.target.is_none());
+            if given_up && intent.paused.is_none() && intent.releasing.is_none() {
+                self.accuse("P3", at, "a change was given up, and the rollout goes on".to_owned());
+            }
+        }
+        let goes_back_now = intent.filter(|intent| goes_back(intent)).and_then(|intent| intent.target.clone());
+        let went_back = was.as_ref().filter(|was| goes_back(was)).and_then(|was| was.target.clone());
+        if let Some(target) = goes_back_now.filter(|target| Some(target) != went_back.as_ref()) {
+            // What admission made of the template that was asked for is another revision, also where it is there already.
+            let pinned = template.iter().flat_map(Template::images).any(|image| image.contains('@'));
+            let fits = match &self.asked_back {
+                Some(asked) => asked.to == target || asked.template != template || pinned,
+                // What is there already is asked for and made in one write.
+                None => self.undo_asked_at.is_some_and(|asked_at| asked_at + WORD >= at),
+            };
+            if !fits {
+                self.accuse("P2", at, format!("goes back to {target}, and nobody asked for that"));
+            }
+        }
+        let change = intent.and_then(|intent| intent.change.as_ref());
+        if was.and_then(|was| was.change).as_ref() != change {
+            self.asked_back = match change {
+                Some(Change::Revision(to)) => Some(AskedBack { to: to.clone(), template }),
+                _ => None,
+            };
+        }
+    }
+
+    /// P10: what is shown as rolled out, or as there, is the template's own revision.
+    pub(super) fn wrong_target(&self, snapshot: &Snapshot, now: Timestamp) -> Option<String> {
+        let claims = matches!(snapshot.phase, Phase::Complete | Phase::Running | Phase::Held | Phase::Idle);
+        let template = &self.daemon_set.as_ref()?.template;
+        if !claims || self.template_since + self.slack >= now {
+            return None;
+        }
+        let shown: Vec<&Str> = snapshot.to.as_ref()?.images.iter().map(|(_, image)| image).collect();
+        let is: Vec<&Str> = template.containers().iter().map(|container| &container.image).collect();
+        (shown != is).then(|| format!("{} with {shown:?}, and the template has {is:?}", snapshot.phase))
+    }
+
+    /// Takes note that somebody asks to go back.
+    pub(super) fn undo_is_asked(&mut self, command: &Command, now: Timestamp) {
+        if matches!(command.deed(), Command::Undo { .. }) {
+            self.undo_asked_at = Some(now);
+        }
+    }
+
+    /// P9: when the record goes with its release, nothing of ours is left on the DaemonSet.
+    pub(super) fn check_tidy(&mut self, at: Timestamp) {
+        let annotations = self.daemon_set.as_ref().map(|fact| &fact.annotations);
+        if let Some(change) = annotations.and_then(|annotations| annotations.get(CHANGE)).cloned() {
+            self.accuse("P9", at, format!("released, and annotation {CHANGE} is left behind: {change}"));
+        }
+    }
+}

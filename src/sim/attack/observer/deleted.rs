@@ -1,0 +1,55 @@
+//! A DaemonSet that is deleted, and made anew: what was recorded of the one says nothing about the other.
+
+use std::collections::BTreeSet;
+
+use super::Observer;
+use super::judge::{Broken, Trial};
+use crate::engine::Str;
+use crate::engine::time::Timestamp;
+use crate::sim::world::object::Object;
+
+impl Observer {
+    /// Takes in whether the DaemonSet is being deleted, or is gone, or another one is there.
+    pub(super) fn daemon_set_goes(&mut self, object: &Object, gone: bool, at: Timestamp) {
+        let another = self.daemon_set.as_ref().is_some_and(|known| known.uid != object.meta.uid);
+        if gone || another {
+            // Its Lease goes with it, and with that what was known; its pods are nobody's, or go too.
+            self.ruined_at = Some(at);
+            self.taken_down.clear();
+            self.pulling.clear();
+            self.given.clear();
+        }
+        if another {
+            // Those that still go are the old one's; those that stayed are told of again when the new one takes them over.
+            let uids: Vec<Str> = self.pods.keys().cloned().collect();
+            uids.iter().for_each(|uid| self.pod_gone(uid, at));
+        }
+        let goes = gone || object.meta.is_deleting();
+        self.daemon_set_goes_since = goes.then(|| self.daemon_set_goes_since.unwrap_or(at));
+    }
+
+    /// Whether a pod is one of the DaemonSet's: it has its labels, and belongs to it.
+    pub(super) fn is_ours(&self, pod: &Object) -> bool {
+        self.daemon_set.as_ref().is_none_or(|set| {
+            set.selector.matches(&pod.meta.labels) && pod.meta.controller().is_some_and(|owner| *owner == set.uid)
+        })
+    }
+
+    /// P7: nothing is taken from under a DaemonSet that is being deleted or gone, nor on the word of a record that is of
+    /// another one.
+    pub(super) fn check_daemon_set(&self, trial: &Trial<'_>) -> Broken {
+        let node = trial.node;
+        if self.daemon_set_goes_since.is_some_and(|since| since + self.slack < trial.at) {
+            return Some(("P7", format!("deleted a pod on {node}, and the DaemonSet that would replace it is going")));
+        }
+        let there = self.daemon_set.as_ref().map(|set| &set.uid);
+        let named: BTreeSet<&Str> = trial.records.iter().filter_map(|record| record.daemonset_uid.as_ref()).collect();
+        let foreign = !named.is_empty() && named.iter().all(|uid| Some(*uid) != there);
+        foreign.then(|| ("P7", format!("deleted a pod on {node} by a record that is of another DaemonSet")))
+    }
+
+    /// Takes note that until then a console may believe a watch that stands still.
+    pub fn unaware(&mut self, console: &Str, until: Timestamp) {
+        self.unaware.insert(console.clone(), until);
+    }
+}

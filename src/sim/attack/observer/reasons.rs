@@ -1,0 +1,50 @@
+//! P8: whoever waits says for what, and what is offered to an operator does something.
+
+use super::Observer;
+use crate::engine::Str;
+use crate::engine::guidance::Remedy;
+use crate::engine::snapshot::{NodeState, NodeView, Phase, Snapshot, Why};
+use crate::engine::time::Timestamp;
+
+impl Observer {
+    /// Looks for a node, or a rollout, that waits and does not say for what.
+    pub fn check_reasons(&mut self, by: &Str, snapshot: &Snapshot, now: Timestamp) {
+        for node in snapshot.nodes.iter().filter(|node| waits(node)) {
+            let failed = node.state == NodeState::Failed && node.cause.is_some();
+            let held = node.hold.is_some() || node.at_target || failed || is_on_its_way(node.state);
+            let why = Why { node, at: snapshot.at }.to_string();
+            if !held || why.is_empty() {
+                self.accuse("P8", now, format!("{by}: {} is {} and does not say why", node.name, node.state));
+                return;
+            }
+        }
+        if let Some(what) = rollout_in_silence(snapshot) {
+            self.accuse("P8", now, format!("{by}: {what}"));
+        }
+    }
+}
+
+/// Whether a node is not where it is to be.
+fn waits(node: &NodeView) -> bool {
+    !matches!(node.state, NodeState::Updated | NodeState::Ineligible)
+}
+
+fn is_on_its_way(state: NodeState) -> bool {
+    matches!(
+        state,
+        NodeState::Terminating | NodeState::Creating | NodeState::Pulling | NodeState::Starting | NodeState::Soaking
+    )
+}
+
+fn rollout_in_silence(snapshot: &Snapshot) -> Option<String> {
+    let guidance = snapshot.guidance();
+    if matches!(snapshot.phase, Phase::Preparing | Phase::Releasing) && snapshot.blocked.is_none() {
+        return Some(format!("it is {} and does not say what it waits for", snapshot.phase));
+    }
+    if snapshot.phase == Phase::Held && guidance.is_none() {
+        return Some("it is held and does not say why".to_owned());
+    }
+    let idle = |remedy: &&Remedy| matches!(remedy, Remedy::Step(ahead) if ahead.frees == Some(0));
+    let offered = guidance.as_ref().and_then(|guidance| guidance.remedies.iter().find(idle));
+    offered.map(|remedy| format!("it offers a step that moves nothing: {remedy:?}"))
+}

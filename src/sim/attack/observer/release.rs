@@ -1,0 +1,55 @@
+//! P9: what rolldeck hands back without being asked costs no serving pod.
+
+use super::{Observer, Pod};
+use crate::engine::Str;
+use crate::engine::facts::StrategyKind;
+use crate::engine::record::ORIGINAL_STRATEGY;
+use crate::engine::time::Timestamp;
+use crate::sim::world::object::Object;
+use crate::sim::world::store::Change;
+
+/// Who a release is by that no operator asked for.
+const BY_ITSELF: &str = "rolldeck";
+
+impl Observer {
+    /// A controller that rolls removes old pods from nodes that should not run them, and makes none there. Everybody could
+    /// know of these for longer than the slack: that the node is tainted, and that its pod serves.
+    pub(super) fn check_release(&mut self, change: &Change) {
+        let saved = |object: &Object| object.meta.annotations.get(ORIGINAL_STRATEGY).is_some();
+        let handed_back = change.before.as_deref().is_some_and(saved) && !saved(&change.object);
+        let rolling =
+            change.object.daemon_set_fact().is_some_and(|fact| fact.strategy.kind == StrategyKind::RollingUpdate);
+        if !handed_back || !rolling || !self.is_unasked() || self.tolerates() {
+            return;
+        }
+        let lost: Vec<Str> = self
+            .pods
+            .values()
+            .filter(|pod| self.would_be_lost(pod, change.at))
+            .filter_map(|pod| pod.fact.node.clone())
+            .collect();
+        if !lost.is_empty() {
+            let what = format!("handed back by itself, which costs the serving pods on {}", lost.join(" "));
+            self.accuse("P9", change.at, what);
+        }
+    }
+
+    /// Whether no record of late says that an operator asked for it.
+    fn is_unasked(&self) -> bool {
+        let mut by = self.records.lately().flatten().filter_map(|record| record.intent.releasing.as_ref()).peekable();
+        by.peek().is_some() && by.all(|by| *by.by == *BY_ITSELF)
+    }
+
+    fn would_be_lost(&self, pod: &Pod, at: Timestamp) -> bool {
+        let target = self.records.now().and_then(|record| record.as_ref()?.intent.target.as_ref());
+        let known = |since: Timestamp| since + self.slack < at;
+        let node = pod.fact.node.as_ref().and_then(|node| self.nodes.get(node));
+        let tainted =
+            node.is_some_and(|node| node.tainted && known(node.tainted_since) && node.ready && known(node.ready_since));
+        tainted
+            && target.is_some()
+            && pod.fact.deletion_at.is_none()
+            && pod.fact.revision.as_ref() != target
+            && pod.ready_since.is_some_and(known)
+    }
+}

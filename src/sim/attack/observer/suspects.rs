@@ -1,0 +1,256 @@
+//! P5: nodes that went down after they got the new pod, and pods that restart.
+//!
+//! It judges by a rule of its own that is stricter with its evidence than the engine: only what everybody could see all the
+//! time, and only where no other node went down at about the same time.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::judge::{Broken, Trial, listed};
+use super::{Observer, Pod, ROUNDED};
+use crate::engine::Str;
+use crate::engine::facts::PodFact;
+use crate::engine::record::Intent;
+use crate::engine::site::site_of;
+use crate::engine::time::Timestamp;
+
+/// For so long what went down and came back is remembered.
+const WINDOW: Duration = Duration::from_secs(600);
+/// Nodes that go down within this of each other may have gone down together.
+const TOGETHER: Duration = Duration::from_secs(120);
+/// For so long nobody can tell one that went down alone from the first of many.
+const SETTLE: Duration = Duration::from_secs(30);
+/// The chance below which updated nodes that went down are no accident.
+const NO_ACCIDENT: f64 = 0.01;
+/// A container that runs for so long after a restart is not in a crash loop.
+const STEADY: Duration = Duration::from_secs(600);
+
+/// A node was not Ready.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Down {
+    pub(super) fell_at: Timestamp,
+    /// When its condition last changed while it was down: somebody who comes later knows only that.
+    pub(super) said_at: Timestamp,
+    pub(super) back_at: Option<Timestamp>,
+}
+
+/// What happened to a pod's containers after it had been ready.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Restarted {
+    pub(super) times: u32,
+    pub(super) last: Timestamp,
+    total: u32,
+    ready_since: Option<Timestamp>,
+}
+
+impl Restarted {
+    /// Of a pod as it is now: restarts count where it had been ready for longer than news may take.
+    pub(super) fn next(before: Option<Self>, fact: &PodFact, at: Timestamp, slack: Duration) -> Self {
+        let total = fact.containers.iter().map(|container| container.restarts).sum();
+        let mut now = before.unwrap_or(Self { total, ..Self::default() });
+        let was_ready = now.ready_since.is_some_and(|since| since + slack + ROUNDED < at);
+        if total > now.total && (was_ready || now.times > 0) {
+            now.times += total - now.total;
+            now.last = at;
+        }
+        now.total = total;
+        // Once it was ready for everybody to see, that stays so.
+        now.ready_since = now.ready_since.or(fact.ready.then_some(at)).filter(|_| fact.ready || was_ready);
+        now
+    }
+}
+
+impl Observer {
+    /// Takes in whether a node is Ready.
+    pub(super) fn node_goes(&mut self, node: &Str, ready: bool, changed: bool, at: Timestamp) {
+        let downs = self.downs.entry(node.clone()).or_default();
+        match (downs.last_mut().filter(|down| down.back_at.is_none()), ready) {
+            (None, false) => downs.push(Down { fell_at: at, said_at: at, back_at: None }),
+            (Some(down), false) if changed => down.said_at = at,
+            (Some(down), true) => down.back_at = Some(at),
+            _ => {}
+        }
+        downs.retain(|down| down.back_at.is_none_or(|back_at| back_at + WINDOW + WINDOW > at));
+    }
+
+    /// P5: a suspect's slot in the budget was given to another.
+    pub(super) fn check_suspects_charged(&self, trial: &Trial<'_>, forward: &[&Intent]) -> Broken {
+        if !self.serves_for_sure(trial.pod, trial.at) {
+            return None;
+        }
+        let mut down = self.down(trial.at);
+        down.insert(trial.node.clone());
+        let suspects: BTreeSet<Str> = self.suspects(trial, forward).into_iter().map(|(name, _)| name.clone()).collect();
+        let charged: BTreeSet<Str> = down.union(&suspects).cloned().collect();
+        (!suspects.is_empty() && charged.len() > trial.limit as usize).then(|| {
+            let what = format!("{} charged with a budget of {}", charged.len(), trial.limit);
+            ("P5", format!("{what}: {}, of which {} went down after their update", listed(&charged), listed(&suspects)))
+        })
+    }
+
+    /// The suspects that have failed, as far as everybody can know.
+    pub(super) fn failed_suspects(&self, trial: &Trial<'_>, forward: &[&Intent]) -> BTreeSet<Str> {
+        let suspects = self.suspects(trial, forward);
+        let excused = |name: &Str| trial.records.iter().any(|record| record.progress.excused.contains(name));
+        let grace = forward.iter().map(|intent| intent.gates.suspect_grace_secs).max().unwrap_or(0);
+        let grace = Duration::from_secs(grace.into()) + self.slack + ROUNDED;
+        let stays = |name: &Str| {
+            let down = self.last_down(name);
+            down.is_some_and(|down| down.said_at.max(self.blind_until) + grace < trial.at)
+                && self.went_down_alone(name, trial.at)
+        };
+        let mut failed: BTreeSet<Str> = suspects
+            .iter()
+            .filter(|(name, _)| !excused(name) && !self.wrong_clocks.contains(*name) && stays(name))
+            .map(|(name, _)| (*name).clone())
+            .collect();
+        failed.extend(self.fell_again(trial, forward));
+        failed.extend(self.more_than_others(trial, forward));
+        failed
+    }
+
+    /// Nodes that are not Ready, and fell after rolldeck gave them the pod at the target that they have.
+    fn suspects(&self, trial: &Trial<'_>, forward: &[&Intent]) -> Vec<(&Str, &Pod)> {
+        let pods = self.pods.values().filter(|pod| at_target(pod, forward));
+        let named = pods.filter_map(|pod| Some((self.nodes.get_key_value(pod.fact.node.as_ref()?)?, pod)));
+        let suspects = named.filter(|((name, node), pod)| {
+            !node.ready && self.may_run_on(name, trial.at) && self.is_suspect(name, pod, trial)
+        });
+        suspects.map(|((name, _), pod)| (name, pod)).collect()
+    }
+
+    /// Updated nodes that went down twice, each time alone, and all that under the eyes of one driver.
+    fn fell_again(&self, trial: &Trial<'_>, forward: &[&Intent]) -> BTreeSet<Str> {
+        let again = self.updated(forward).filter(|(name, _)| {
+            let downs = self.downs.get(*name).map(Vec::as_slice).unwrap_or_default();
+            let [.., first, second] = downs else { return false };
+            let close = first
+                .back_at
+                .is_some_and(|back_at| second.fell_at < back_at + WINDOW.saturating_sub(self.slack + ROUNDED));
+            // A blink that is shorter than news may take is none for everybody.
+            let seen = first.back_at.is_some_and(|back_at| {
+                first.fell_at + self.slack + ROUNDED < back_at && back_at + self.slack + ROUNDED < second.fell_at
+            });
+            let known = second.fell_at + SETTLE + self.slack + ROUNDED < trial.at && second.back_at.is_none();
+            close
+                && seen
+                && known
+                && self.was_watched(first.fell_at, forward)
+                && self.alone_at(name, first.fell_at)
+                && self.alone_at(name, second.fell_at)
+        });
+        again.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Updated nodes of a site, where so many of them went down, and no other, that it is no accident.
+    fn more_than_others(&self, trial: &Trial<'_>, forward: &[&Intent]) -> BTreeSet<Str> {
+        let since = trial.at - WINDOW + self.slack + ROUNDED;
+        let settled = SETTLE + self.slack + ROUNDED;
+        let fell = |name: &Str| {
+            let down = self.last_down(name)?;
+            (down.fell_at > since).then_some(down)
+        };
+        let mut failed = BTreeSet::new();
+        let sites: BTreeSet<Str> = self.nodes.values().map(|node| site_of(&node.labels)).collect();
+        for site in sites {
+            let there = |name: &&Str| self.nodes.get(*name).is_some_and(|node| site_of(&node.labels) == site);
+            let updated: BTreeSet<&Str> = self.updated(forward).map(|(name, _)| name).filter(there).collect();
+            let others: Vec<&Str> = self.nodes.keys().filter(there).filter(|name| !updated.contains(name)).collect();
+            let down: BTreeSet<Str> = updated
+                .iter()
+                .filter(|name| {
+                    let known =
+                        |down: &Down| down.fell_at + settled < trial.at && self.was_watched(down.fell_at, forward);
+                    fell(name).is_some_and(known)
+                })
+                .map(|name| (*name).clone())
+                .collect();
+            let well = |name: &&Str| self.downs.get(*name).is_none_or(Vec::is_empty);
+            if down.len() < 2 || others.is_empty() || !others.iter().all(well) || self.gone_at.is_some() {
+                continue;
+            }
+            // All of those that went down are among the updated ones: so likely is that, if any node might have.
+            let among = |of: usize| (0..down.len()).map(|nth| (of.saturating_sub(nth)) as f64).product::<f64>();
+            if among(updated.len()) / among(updated.len() + others.len()) <= NO_ACCIDENT {
+                failed.extend(down);
+            }
+        }
+        failed
+    }
+
+    /// Nodes whose pod at the target was given to them by rolldeck, and was ready.
+    fn updated<'a>(&'a self, forward: &'a [&'a Intent]) -> impl Iterator<Item = (&'a Str, &'a Pod)> {
+        let pods = self.pods.values().filter(|pod| at_target(pod, forward) && pod.never_ready_since.is_none());
+        pods.filter_map(|pod| {
+            let name = pod.fact.node.as_ref()?;
+            let given = self.given.get(name)?;
+            let since = self
+                .downs
+                .get(name)
+                .into_iter()
+                .flatten()
+                .all(|down| *given < down.fell_at && pod.fact.created_at < down.fell_at);
+            since.then_some((name, pod))
+        })
+    }
+
+    /// Whether one driver, which saw everything, has driven since before then, towards what is the target now.
+    fn was_watched(&self, at: Timestamp, forward: &[&Intent]) -> bool {
+        let driven = self.driver.as_ref().is_some_and(|driver| driver.since + self.slack + ROUNDED < at);
+        let blind = self.blind_until + self.slack + ROUNDED >= at;
+        driven && !blind && self.ruined_at.is_none() && forward.iter().all(|intent| intent.acknowledged_halt == 0)
+    }
+
+    fn last_down(&self, name: &Str) -> Option<&Down> {
+        self.downs.get(name)?.last()
+    }
+
+    /// Whether no other node went down at about the time when this one did last, as far as that matters by now.
+    fn went_down_alone(&self, name: &Str, at: Timestamp) -> bool {
+        self.last_down(name).is_some_and(|down| {
+            down.fell_at <= at && self.alone_at(name, down.fell_at) && self.alone_at(name, down.said_at)
+        })
+    }
+
+    fn alone_at(&self, name: &Str, at: Timestamp) -> bool {
+        let near = TOGETHER + self.slack + ROUNDED + ROUNDED;
+        let with = |down: &Down| {
+            // Whoever comes later dates it by its last change.
+            [down.fell_at, down.said_at].iter().any(|fell| fell.since(at).max(at.since(*fell)) <= near)
+        };
+        self.downs.iter().all(|(other, downs)| other == name || !downs.iter().any(with))
+    }
+
+    /// P4: a serving pod is replaced although one at the target restarts again and again.
+    pub(super) fn check_restarts(&self, trial: &Trial<'_>, forward: &[&Intent]) -> Broken {
+        if !self.serves_for_sure(trial.pod, trial.at) || self.ruined_at.is_some() {
+            return None;
+        }
+        let allowed = forward.iter().map(|intent| intent.gates.max_restarts).min()?;
+        let restarts = self.pods.values().find(|pod| {
+            let node = pod.fact.node.as_ref().and_then(|name| self.nodes.get_key_value(name));
+            let up = node.is_some_and(|(name, node)| {
+                node.ready && self.may_run_on(name, trial.at) && !self.wrong_clocks.contains(name)
+            });
+            let Restarted { times, last, total, .. } = pod.restarted;
+            // More of them are a failure, which is judged by the threshold.
+            let watched = times >= 2 && total <= allowed && trial.at.since(last) + self.slack + ROUNDED < STEADY;
+            let known = last + self.slack < trial.at && self.blind_until < pod.changed_at.min(last);
+            let began = trial.records.iter().all(|record| {
+                record
+                    .progress
+                    .started_at
+                    .is_some_and(|began| began + self.slack + ROUNDED + self.clocks < pod.fact.created_at)
+            });
+            up && at_target(pod, forward) && watched && known && began
+        })?;
+        let node = restarts.fact.node.as_deref().unwrap_or("?");
+        let times = restarts.restarted.times;
+        Some(("P4", format!("replaced a serving pod on {}, and that of {node} restarted {times} times", trial.node)))
+    }
+}
+
+/// At the target of every intent that was in force: one that was just given up proves nothing.
+pub(super) fn at_target(pod: &Pod, forward: &[&Intent]) -> bool {
+    pod.fact.deletion_at.is_none() && forward.iter().all(|intent| pod.fact.revision == intent.target)
+}

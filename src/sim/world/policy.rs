@@ -1,0 +1,85 @@
+//! Admission policies on DaemonSets: one that refuses images in templates (a ValidatingAdmissionPolicy, a webhook), and one
+//! that writes digests for tags (a MutatingAdmissionPolicy, as image policies do).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::engine::Str;
+
+use super::error::{ApiError, Reason};
+use super::kind::Kind;
+use super::object::{Body, Object};
+
+/// The policies that are in force, by namespace.
+#[derive(Debug, Default)]
+pub(super) struct Policies {
+    /// Which image no template may have (`None`: no template may change), and what is said of it.
+    refused: BTreeMap<Str, (Option<Str>, Str)>,
+    pinned: BTreeSet<Str>,
+}
+
+impl Policies {
+    pub(super) fn refuse(&mut self, namespace: &Str, image: Option<Str>, why: &Str) {
+        self.refused.insert(namespace.clone(), (image, why.clone()));
+    }
+
+    pub(super) fn admit(&mut self, namespace: &Str) {
+        self.refused.remove(namespace);
+    }
+
+    pub(super) fn pin(&mut self, namespace: &Str) {
+        self.pinned.insert(namespace.clone());
+    }
+
+    pub(super) fn unpin(&mut self, namespace: &Str) {
+        self.pinned.remove(namespace);
+    }
+
+    /// Rewrites what is written, whoever writes it: also a template that nobody meant to change.
+    pub(super) fn mutate(&self, object: &mut Object) {
+        if !self.pinned.contains(&object.meta.namespace) {
+            return;
+        }
+        let Body::DaemonSet(set) = &mut object.body else { return };
+        let tagged = |image: &str| !image.is_empty() && !image.contains('@');
+        let containers = set.spec.template.containers().iter().filter(|container| tagged(&container.image));
+        let pinned: Vec<(Str, String)> =
+            containers.map(|container| (container.name.clone(), with_digest(&container.image))).collect();
+        let pairs = pinned.iter().map(|(name, image)| (&**name, image.as_str()));
+        if !pinned.is_empty()
+            && let Ok(template) = set.spec.template.with_images(pairs)
+        {
+            Arc::make_mut(&mut set.spec).template = template;
+        }
+    }
+
+    /// Judges what is about to be stored.
+    pub(super) fn validate(&self, before: &Object, after: &Object) -> Result<(), ApiError> {
+        let Some((image, why)) = self.refused.get(&after.meta.namespace) else { return Ok(()) };
+        let (Body::DaemonSet(old), Body::DaemonSet(new)) = (&before.body, &after.body) else { return Ok(()) };
+        if old.spec.template == new.spec.template {
+            return Ok(());
+        }
+        match image {
+            None => Err(ApiError::forbidden(Kind::DaemonSet, &after.meta.name, why)),
+            Some(image) if new.spec.template.images().iter().any(|has| tag_of(has) == &**image) => {
+                let name = &after.meta.name;
+                Err(ApiError::new(Reason::Invalid, format!("daemonsets.apps \"{name}\" is forbidden: {why}")))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// An image by its tag, with the digest that it has here: `agent:v2@sha256:…`.
+pub fn with_digest(image: &str) -> String {
+    let digest = image
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |digest, byte| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    format!("{image}@sha256:{digest:064x}")
+}
+
+/// An image without its digest.
+pub fn tag_of(image: &str) -> &str {
+    image.split_once('@').map_or(image, |(tag, _)| tag)
+}

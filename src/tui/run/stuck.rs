@@ -1,0 +1,81 @@
+//! A terminal that takes no bytes: a stalled SSH, a window that holds its output.
+//!
+//! ```text
+//!  takes nothing for 2 s ──▶ ctrl-c leaves at once: nobody could see a question
+//!               for 10 s ──▶ stops driving, says why in the record and the audit log, goes on to look on
+//!  takes bytes again ─────▶ the newest frame, what happened, and how to drive again
+//! ```
+
+use std::time::{Duration, Instant};
+
+use super::{Console, Next};
+use crate::engine::command::Command;
+use crate::engine::snapshot::DriverView;
+use crate::engine::time::Humane;
+use crate::tui::model::{RolloutPage, Target, Tone};
+use crate::tui::update::Msg;
+
+/// From when on what is asked on the screen is not seen.
+const BLIND_AFTER: Duration = Duration::from_secs(2);
+
+/// The terminal is stuck.
+#[derive(Debug)]
+pub(super) struct Stuck {
+    since: Instant,
+    /// What was driven from here until then.
+    stopped: Vec<Target>,
+}
+
+impl Console {
+    /// Whether nobody can have seen the last frame.
+    pub(super) fn is_blind(&self) -> bool {
+        self.output.idle_since().is_some_and(|since| since.elapsed() >= BLIND_AFTER)
+    }
+
+    /// The terminal takes nothing: what is driven from here is not looked at, so it is not driven any more.
+    pub(super) fn is_stuck(&mut self, since: Instant) -> Next {
+        let stopped: Vec<Target> =
+            self.model.rollouts.iter().filter(|page| drives(page)).map(|page| page.target.clone()).collect();
+        for target in &stopped {
+            let to = target.clone();
+            let why = "its terminal took no output".to_owned();
+            self.ask(target, |rollout, answers| async move {
+                let done = rollout.command(Command::StopDriving { why }).await;
+                // Whoever waits for it is told in the message about the terminal.
+                if done.is_err() {
+                    let _ = answers.send(Msg::Done(to, done)).await;
+                }
+            });
+        }
+        self.stuck = Some(Stuck { since, stopped });
+        Next::Wait
+    }
+
+    /// Takes in that the frame is written, if it is.
+    pub(super) fn note_written(&mut self) {
+        if !self.writing || !self.output.is_idle() {
+            return;
+        }
+        self.writing = false;
+        self.pace.wrote(self.output.took());
+        if let Some(Stuck { since, stopped }) = self.stuck.take()
+            && !stopped.is_empty()
+        {
+            let names: Vec<&str> = stopped.iter().map(|target| &*target.name).collect();
+            let stood = Humane(since.elapsed());
+            let text = format!(
+                "the terminal took no output for {stood}: stopped driving {}; D drives again",
+                names.join(", ")
+            );
+            self.pace.typed = true;
+            // Saying something has no effect on the outside.
+            let _ = self.take_in(Msg::Said(Tone::Refused, text));
+        }
+    }
+}
+
+/// Whether it is driven from here, or about to be.
+fn drives(page: &RolloutPage) -> bool {
+    let driver = page.snapshot().map(|snapshot| &snapshot.driver);
+    !page.stopped && matches!(driver, Some(DriverView::You { .. } | DriverView::Waiting { .. }))
+}

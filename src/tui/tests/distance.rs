@@ -1,0 +1,58 @@
+//! What a screen shows of the distance to the API server, and of waits that are neither limits nor people.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use insta::assert_snapshot;
+
+use super::fixtures::{self, Bench, ago, noon};
+use crate::engine::snapshot::{Alarm, DistanceView, Hold, NodeState, NodeView, Snapshot, Wait};
+
+fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// A rollout that is driven from so far away.
+fn far(round_trip: u64, pause_within: u64) -> Snapshot {
+    let distance = DistanceView { round_trip: Some(millis(round_trip)), pause_within: Some(millis(pause_within)) };
+    Snapshot { distance, ..fixtures::running() }
+}
+
+/// The same, with what is outdated and not held by the partition held by this.
+fn held(snapshot: Snapshot, hold: &Hold) -> Snapshot {
+    let hold = |node: &NodeView| match (node.state, &node.hold) {
+        (NodeState::Outdated, Some(Hold::Budget { .. } | Hold::PullLimit { .. })) => {
+            NodeView { hold: Some(hold.clone()), ..node.clone() }
+        }
+        _ => node.clone(),
+    };
+    Snapshot { nodes: snapshot.nodes.iter().map(hold).collect::<Arc<[_]>>(), ..snapshot }
+}
+
+fn waiting(snapshot: Snapshot, wait: Wait) -> Snapshot {
+    let snapshot = held(snapshot, &Hold::Waits(wait.clone()));
+    Snapshot { waits: Some(wait), ..snapshot }
+}
+
+#[test]
+fn a_rollout_from_far_away_says_how_far_and_what_it_waits_for() {
+    let snapshot = || waiting(far(620, 2_300), Wait::Proof { since: ago(12) });
+    assert_snapshot!("far_80x24", Bench::on(snapshot(), 80, 24).screen());
+    assert_snapshot!("far_120x40", Bench::on(snapshot(), 120, 40).screen());
+    assert_snapshot!("far_watches", Bench::on(snapshot(), 80, 24).typed("w").screen());
+}
+
+#[test]
+fn what_waits_for_the_rate_says_until_when() {
+    let rate = Wait::Rate { per_sec: 20, waiting: 110, until: noon() + millis(5_500) };
+    assert_snapshot!("rate_80x24", Bench::on(waiting(far(20, 1_020), rate), 80, 24).screen());
+}
+
+#[test]
+fn too_far_away_is_an_alarm() {
+    let round_trip = millis(2_600);
+    let mut snapshot = held(far(2_600, 6_100), &Hold::TooFar { round_trip });
+    snapshot.alarms = vec![Alarm::TooFar { round_trip }];
+    assert_snapshot!("too_far_80x24", Bench::on(snapshot.clone(), 80, 24).screen());
+    assert_snapshot!("too_far_40x12", Bench::on(snapshot, 40, 12).screen());
+}

@@ -1,0 +1,86 @@
+//! What is shown of nodes that should not run the pod any more, of a DaemonSet that nobody rolls out, and of one that
+//! surges.
+
+use insta::assert_snapshot;
+
+use super::fixtures::{self, Bench, MINUTE};
+use crate::engine::command::{Command, Early};
+use crate::engine::eligibility::Ineligible;
+use crate::engine::facts::{Taint, TaintEffect};
+use crate::engine::quantity::IntOrPercent;
+use crate::engine::snapshot::{Alarm, Blame, BudgetView, Counts, NodeState, NodeView, Phase, Replacer, Snapshot};
+use crate::tui::update::Effect;
+
+fn tainted(name: &str, serves: bool) -> NodeView {
+    let taint = Taint { key: "m".into(), value: "x".into(), effect: TaintEffect::NoSchedule };
+    NodeView {
+        state: NodeState::Ineligible,
+        hold: None,
+        eligible: false,
+        ineligible: Some(Ineligible::Taint(taint)),
+        serves,
+        ..fixtures::node(name)
+    }
+}
+
+/// Every node is updated, and three more have an old pod that they should not run.
+fn waiting() -> Snapshot {
+    let mut nodes: Vec<NodeView> = (1..=117).map(|nth| fixtures::updated(&format!("ipc-{nth:03}"), MINUTE)).collect();
+    nodes.extend([tainted("ipc-118", true), tainted("ipc-119", true), tainted("ipc-120", false)]);
+    let alarm = Alarm::ReleaseWaits {
+        pods: "2 serving pods".into(),
+        nodes: "ipc-118, ipc-119 (taint m=x:NoSchedule not tolerated)".into(),
+    };
+    let mut snapshot =
+        Snapshot { phase: Phase::Complete, alarms: vec![alarm], nodes: nodes.into(), ..fixtures::running() };
+    snapshot.counts = Counts {
+        nodes: 117,
+        updated: 117,
+        committed: 117,
+        available: 117,
+        misscheduled: 3,
+        removed_by_release: 2,
+        ..Counts::default()
+    };
+    snapshot.budget = BudgetView { max_unavailable: 2, max_pulling: 2, ..BudgetView::default() };
+    (snapshot.plan.keep, snapshot.plan.allowed, snapshot.plan.selector) = (0, 117, None);
+    snapshot
+}
+
+#[test]
+fn a_release_that_waits_says_for_what() {
+    assert_snapshot!("waiting_80x24", Bench::on(waiting(), 80, 24).screen());
+    assert_snapshot!("waiting_120x40", Bench::on(waiting(), 120, 40).screen());
+    assert_snapshot!("not_eligible", Bench::on(waiting(), 80, 24).typed("G<enter>").screen());
+}
+
+#[test]
+fn a_release_that_would_cost_serving_pods_is_early_and_asks() {
+    let bench = Bench::on(waiting(), 80, 24).typed("AR");
+    let asks = |effect: &Effect| matches!(effect, Effect::Ask { command: Command::Release(Early::Accept), .. });
+    assert!(bench.effects.iter().any(asks));
+}
+
+#[test]
+fn nobody_rolls_out_and_three_nodes_are_down() {
+    let down = |name: &str| NodeView {
+        state: NodeState::NodeDown,
+        blame: Some(Blame::Node),
+        since: Some(fixtures::ago(2 * MINUTE)),
+        serves: false,
+        ..fixtures::updated(name, MINUTE)
+    };
+    let mut nodes = vec![down("ipc-007"), down("ipc-008"), down("ipc-009")];
+    nodes.extend((10..=126).map(|nth| fixtures::updated(&format!("ipc-{nth:03}"), MINUTE)));
+    let mut idle = Snapshot { nodes: nodes.into(), ..fixtures::idle() };
+    (idle.counts.updated, idle.counts.available) = (117, 117);
+    (idle.budget.node, idle.budget.replaced_by) = (3, Replacer::Controller);
+    assert_snapshot!("idle_down", Bench::on(idle, 80, 24).screen());
+}
+
+#[test]
+fn one_that_surges_asks_for_a_budget() {
+    let surging = || Snapshot { surge: Some(IntOrPercent::Int(1)), ..fixtures::idle() };
+    assert_snapshot!("surge_adopt", Bench::on(surging(), 80, 24).typed("AO").screen());
+    assert_snapshot!("surge_image", Bench::on(surging(), 80, 24).typed("AI<down>2").screen());
+}

@@ -1,0 +1,81 @@
+//! What was asked for and has not reached the cluster is no fact; a success does not stay under what went wrong after it.
+
+use std::time::Duration;
+
+use insta::assert_snapshot;
+
+use super::fixtures::{self, Bench, ago, running, the_target};
+use crate::engine::record::DriverStopped;
+use crate::engine::snapshot::{Alarm, DriverView, Phase, Snapshot};
+use crate::engine::unsent::{Unsent, UnsentKind};
+use crate::tui::model::Tone;
+use crate::tui::update::Msg;
+
+fn unsent(what: UnsentKind, secs: u64) -> Vec<Unsent> {
+    vec![Unsent { what, since: ago(secs), late: secs >= 2, why: Some("writing the lease: connection refused".into()) }]
+}
+
+fn with(what: UnsentKind, secs: u64) -> Snapshot {
+    let failing = Alarm::WriteFailing { why: "writing the lease: connection refused".into() };
+    Snapshot { unsent: unsent(what, secs), alarms: vec![failing], ..running() }
+}
+
+#[test]
+fn a_pause_that_is_not_sent() {
+    for (width, height) in [(40, 12), (80, 24), (120, 40)] {
+        let bench = Bench::on(with(UnsentKind::Pause, 48), width, height);
+        assert_snapshot!(format!("pause_not_sent_{width}x{height}"), bench.screen());
+    }
+    assert!(!Bench::on(with(UnsentKind::Pause, 48), 80, 24).screen().contains("PAUSED"));
+    let on_its_way = Bench::on(with(UnsentKind::Pause, 1), 80, 24).screen();
+    assert!(!on_its_way.contains("NOT SENT"), "it may arrive yet:\n{on_its_way}");
+}
+
+#[test]
+fn whoever_goes_on_is_named() {
+    let others = DriverView::Other { holder: "ada@bastion-2/1f".into(), seen_at: ago(1) };
+    let observed = Snapshot { driver: others, ..with(UnsentKind::Pause, 48) };
+    let screen = Bench::on(observed, 80, 24).screen();
+    assert!(screen.contains("ada@bastion-2 does not know of it, and goes on until it is saved"), "{screen}");
+    let native = Snapshot { unsent: unsent(UnsentKind::Pause, 48), ..fixtures::cascade() };
+    let screen = Bench::on(native, 80, 24).screen();
+    assert!(screen.contains("its controller goes on replacing pods until OnDelete is set"), "{screen}");
+    let step = Bench::on(with(UnsentKind::Step, 12), 80, 24).screen();
+    assert!(step.contains("STEP NOT SENT"), "{step}");
+}
+
+#[test]
+fn its_age_is_told_as_it_grows() {
+    let mut bench = Bench::on(with(UnsentKind::Pause, 48), 80, 24);
+    bench.wait(60);
+    assert!(bench.screen().contains("PAUSE NOT SENT 1m"), "{}", bench.screen());
+}
+
+#[test]
+fn why_the_last_driver_stopped() {
+    let why = "its terminal took no output".into();
+    let stopped = DriverStopped { by: "ada@bastion-2".into(), at: ago(180), why };
+    let left = Snapshot { driver: DriverView::Nobody, driver_stopped: Some(stopped), phase: Phase::Held, ..running() };
+    assert_snapshot!("driver_stopped_80x24", Bench::on(left, 80, 24).screen());
+}
+
+#[test]
+fn a_success_gives_way_to_a_newer_alarm() {
+    let halted = || Snapshot { alarms: vec![Alarm::Halted { why: "image not found on 1 node".into() }], ..running() };
+    let mut bench = Bench::on(running(), 80, 24);
+    let done = || Msg::Done(the_target(), Ok("60 of 120 nodes may be updated".into()));
+    bench.tell(done());
+    bench.see(running());
+    assert!(bench.screen().contains("60 of 120 nodes may be updated"), "nothing went wrong since");
+    bench.see(halted());
+    assert_snapshot!("success_gave_way_80x24", bench.screen());
+    assert!(!bench.screen().contains("60 of 120 nodes may be updated"));
+    bench.tell(done());
+    bench.see(halted());
+    assert!(bench.screen().contains("60 of 120 nodes may be updated"), "it is newer than the alarm");
+    bench.tell(Msg::Said(Tone::Refused, "somebody else drives".into()));
+    bench.now += Duration::from_secs(1);
+    let more = Snapshot { alarms: [halted().alarms, vec![Alarm::Blind { why: "pods".into() }]].concat(), ..running() };
+    bench.see(more);
+    assert!(bench.screen().contains("somebody else drives"), "a refusal is no success");
+}

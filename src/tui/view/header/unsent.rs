@@ -1,0 +1,46 @@
+//! What was asked for here and has not reached the cluster, and why nobody drives any more.
+
+use ratatui::text::Span;
+
+use super::super::Ink;
+use crate::engine::facts::StrategyKind;
+use crate::engine::person_of;
+use crate::engine::snapshot::{DriverView, Snapshot};
+use crate::engine::unsent::UnsentKind;
+use crate::tui::action::{self, Action};
+use crate::tui::model::Seen;
+use crate::tui::theme::{Glyph, Role};
+use crate::tui::words::{fit, width};
+
+/// `PAUSE NOT SENT 48s, retrying`, in the place of what the rollout does; the line below says what that means.
+pub(super) fn sign(ink: &Ink<'_>, seen: &Seen, and: &str) -> Option<Span<'static>> {
+    let unsent = seen.snapshot.not_sent()?;
+    let what = unsent.what.to_string().to_uppercase();
+    let age = ink.age(seen, unsent.since);
+    Some(ink.span(format!("{} {what} NOT SENT {age}{and}", ink.glyph(Glyph::Alarm)), Role::Bad))
+}
+
+/// What does not happen because of that, and what does all the same.
+pub(super) fn meaning(snapshot: &Snapshot) -> String {
+    let pause = snapshot.not_sent().is_some_and(|unsent| unsent.what == UnsentKind::Pause);
+    match &snapshot.driver {
+        _ if pause && snapshot.strategy == StrategyKind::RollingUpdate => {
+            "its controller goes on replacing pods until OnDelete is set".to_owned()
+        }
+        DriverView::Other { holder, .. } | DriverView::Named { holder, .. } => {
+            format!("{} does not know of it, and goes on until it is saved", person_of(holder))
+        }
+        _ if pause => "nothing is started from here; whoever drives next does not know of it yet".to_owned(),
+        _ => "nothing is started from here until it is saved; the numbers are the saved ones".to_owned(),
+    }
+}
+
+/// Why the last driver stopped by itself, and the key to drive again.
+pub(super) fn stopped(ink: &Ink<'_>, seen: &Seen, cells: usize) -> String {
+    let Some(stopped) = &seen.snapshot.driver_stopped else { return String::new() };
+    let key = action::named("drive").map(Action::key).unwrap_or_default();
+    let keys = format!("   {key} drives");
+    let room = cells.saturating_sub(2 + width(&keys));
+    let words = format!("{} stopped driving {} ago: {}", stopped.by, ink.age(seen, stopped.at), stopped.why);
+    format!("{}{keys}", fit(&words, room))
+}

@@ -1,0 +1,63 @@
+//! A DaemonSet that nobody rolls out, three of whose nodes lose the network: nothing is being rolled out, and nobody is
+//! suspect. The list of all DaemonSets and the rollout itself say the same.
+
+use std::time::Duration;
+
+use rolldeck::sim::world::scenario::FleetFault;
+use serde_json::{Value, json};
+
+use super::yard::{DS, NODES, Yard};
+use crate::support::control_plane::eventually;
+use crate::support::program::text;
+
+const SOON: Duration = Duration::from_secs(60);
+
+/// What a lifecycle controller writes once the node's lease has been silent for long enough.
+fn lose(yard: &Yard, node: &str) {
+    yard.hollow.fault(FleetFault::Cut(node.into()));
+    let path = format!("/api/v1/nodes/{node}");
+    let conditions = yard.sandbox.admin().get(&path).ok()["status"]["conditions"].clone();
+    let lost = |condition: &Value| {
+        let mut condition = condition.clone();
+        if condition["type"] == "Ready" {
+            condition["status"] = "Unknown".into();
+            condition["reason"] = "NodeStatusUnknown".into();
+        }
+        condition
+    };
+    let conditions: Vec<Value> = conditions.as_array().into_iter().flatten().map(lost).collect();
+    yard.sandbox.admin().patch(&format!("{path}/status"), &json!({"status": {"conditions": conditions}})).ok();
+}
+
+#[test]
+fn nobody_is_suspect_where_nobody_rolls_out() {
+    let Some(yard) = Yard::new("idle-down") else { return };
+    let operator = yard.operator();
+    let lost = &yard.nodes[..3];
+    lost.iter().for_each(|node| lose(&yard, node));
+    yard.until("their pods are not ready", |witness| witness.unavailable() == 3);
+    let status = eventually("the three are seen", SOON, || {
+        let status = operator.status(DS);
+        (status.nodes(|node| node["state"] == "node down").len() == 3).then_some(status)
+    });
+    assert_eq!(status.0["phase"], "idle");
+    let counts = &status.0["counts"];
+    assert_eq!([&counts["nodes"], &counts["available"], &counts["failed"]], [&json!(NODES), &json!(17), &json!(0)]);
+    let budget = &status.0["budget"];
+    assert_eq!(
+        [&budget["charged"], &budget["suspect"], &budget["node"]],
+        [&json!(0), &json!(0), &json!(3)],
+        "{budget}"
+    );
+    assert_eq!(status.nodes(|node| node["blame"] == "node"), lost);
+    let said = text(&operator.run(&["status", DS]));
+    assert!(said.contains("idle, 3 nodes down, 17 of 20 available"), "{said}");
+    assert!(said.contains("down 0 of 2 + 3 down by themselves"), "{said}");
+    assert!(!said.contains("suspect"), "{said}");
+
+    let row = || operator.json(&["status", "-o", "json"])["items"][0].clone();
+    eventually("the list says that three are down", SOON, || {
+        let state = row()["state"].as_str().unwrap_or_default().to_owned();
+        ["3 unavailable", "3 misscheduled"].contains(&state.as_str()).then_some(())
+    });
+}

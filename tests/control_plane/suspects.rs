@@ -1,0 +1,116 @@
+//! Nodes that lose the network after their update, with Kubernetes' own controllers: one that blinks halts nothing, and one
+//! that stays away does.
+//!
+//! The kubelets' clock runs ten times as fast as the real one, and the control plane is as impatient with silent nodes.
+//! Controllers and rolldeck live in real time.
+
+use std::time::{Duration, Instant};
+
+use rolldeck::engine::facts::StrategyKind;
+use rolldeck::sim::hollow::{Hollow, Options as HollowOptions, Workloads};
+use rolldeck::sim::world::scenario::Scenario;
+
+use super::yard::{BUDGET, DS, GOOD, NODES, SOON, SPEED, operator, scenario};
+use crate::support::control_plane::{ControlPlane, Options, Witness, eventually};
+use crate::support::program::Operator;
+
+const NAMESPACE: &str = "suspects";
+/// How long a node may be silent, by the kubelets' clock.
+const NODE_GRACE: Duration = Duration::from_secs(50);
+
+struct Stage {
+    plane: ControlPlane,
+    hollow: Hollow,
+    witness: Witness,
+    operator: Operator,
+}
+
+/// Twenty nodes that run v1, on a control plane of their own.
+fn stage() -> Option<Stage> {
+    let node_monitor_grace = NODE_GRACE.div_f64(SPEED);
+    let plane = ControlPlane::start_with(&Options { node_monitor_grace, ..Options::default() }).ok()?;
+    let scenario: Scenario = {
+        let mut scenario = scenario(StrategyKind::RollingUpdate);
+        scenario.daemon_sets[0].namespace = NAMESPACE.into();
+        scenario
+    };
+    let options = HollowOptions { speed: SPEED, workloads: Workloads::Create, ..HollowOptions::default() };
+    let hollow = Hollow::start(&plane.target(), &scenario, options).expect("hollow nodes");
+    plane.until_exists(&format!("/api/v1/namespaces/{NAMESPACE}"));
+    let nodes: Vec<String> = scenario.nodes.iter().map(|node| node.name.to_string()).collect();
+    let witness = Witness::watch(&plane, NAMESPACE, "agent", &nodes);
+    witness.until("everything runs at the beginning", SOON, |witness| witness.unavailable() == 0);
+    let operator = operator(&plane, NAMESPACE);
+    Some(Stage { plane, hollow, witness, operator })
+}
+
+impl Stage {
+    /// Takes a node off the network for so long in real time.
+    fn cut(&self, node: &str, lasts: Duration) {
+        self.hollow.cut(node, lasts.mul_f64(SPEED));
+    }
+
+    /// Waits until the controllers have noticed that a node is away, or back.
+    fn until_ready(&self, node: &str, ready: bool) {
+        eventually(&format!("{node} is Ready: {ready}"), SOON, || {
+            let object = self.plane.admin().get(&format!("/api/v1/nodes/{node}")).ok();
+            let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let status = conditions.iter().find(|condition| condition["type"] == "Ready")?["status"].clone();
+            ((status == "True") == ready).then_some(())
+        });
+    }
+}
+
+#[test]
+fn an_updated_node_that_blinks_halts_nothing_and_one_that_stays_away_does() {
+    let Some(stage) = stage() else { return };
+    let began = Instant::now();
+    let mut driver = stage.operator.drive(DS, &["--image", &format!("agent={}", GOOD[1]), "--to", "50%"]);
+    let half = |witness: &Witness| witness.serving(":v2").len() == NODES / 2;
+    stage.witness.until("half of them serve v2", SOON, half);
+
+    // One by itself.
+    let updated = stage.witness.serving(":v2").first().cloned().expect("one");
+    stage.cut(&updated, Duration::from_secs(20));
+    stage.until_ready(&updated, false);
+    let status = stage.operator.status(DS).0;
+    assert_eq!((&status["phase"], &status["counts"]["failed"]), (&"running".into(), &0.into()), "{status}");
+    assert_eq!(status["budget"]["suspect"], 1, "charged at once: {}", status["budget"]);
+    assert_eq!(status["comparisons"][0]["text"], "1 of 10 updated, 0 of 10 others went down in 10m (hall)");
+    stage.operator.ok(&["step", DS, "--to", "70%", "--yes"]);
+    stage.until_ready(&updated, true);
+    stage.witness.until("the rest of the step serves v2", SOON, |witness| witness.serving(":v2").len() == 14);
+
+    // One updated and two old ones together: their site's outage.
+    let updated = stage.witness.serving(":v2").last().cloned().expect("another");
+    let old: Vec<String> = stage.witness.serving(":v1").into_iter().take(2).collect();
+    let cut_at = Instant::now();
+    [&updated, &old[0], &old[1]].into_iter().for_each(|node| stage.cut(node, Duration::from_secs(25)));
+    [&updated, &old[0], &old[1]].into_iter().for_each(|node| stage.until_ready(node, false));
+    let status = stage.operator.status(DS).0;
+    assert_eq!(status["alarms"][0]["type"], "siteOutage", "{status}");
+    stage.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
+    std::thread::sleep(Duration::from_secs(5));
+    assert_eq!(stage.witness.serving(":v2").len(), 13, "nothing is taken where the site is down");
+    assert!(cut_at.elapsed() < Duration::from_secs(25), "it came too late to prove anything");
+    assert_eq!(driver.end().code(), Some(0), "it ends by itself: {}", driver.seen());
+    assert_eq!(stage.witness.serving(":v2").len(), NODES);
+    assert!(!driver.seen().contains("halted"), "{}", driver.seen());
+    println!("blinks: the rollout took {} s, halts: 0", began.elapsed().as_secs());
+
+    // And one that stays away for longer than it may.
+    let flags = ["--image", &format!("agent={}", GOOD[2]), "--to", "50%", "--suspect-grace", "10s"];
+    let mut driver = stage.operator.drive(DS, &flags);
+    stage.witness.until("half of them serve v3", SOON, |witness| witness.serving(":v3").len() == NODES / 2);
+    let updated = stage.witness.serving(":v3").first().cloned().expect("one");
+    stage.cut(&updated, Duration::from_secs(120));
+    stage.until_ready(&updated, false);
+    let down_at = Instant::now();
+    assert_eq!(driver.end().code(), Some(4), "it halts: {}", driver.seen());
+    println!("stays away: halted {} s after it was noticed", down_at.elapsed().as_secs());
+    assert!(down_at.elapsed() > Duration::from_secs(8), "{:?}", down_at.elapsed());
+    let why = "node stays down after its update (1 of 10 updated, 0 of 10 others went down in 10m (hall)) on 1 node";
+    assert!(driver.seen().contains(why), "{}", driver.seen());
+    assert!(driver.seen().contains(&updated), "{}", driver.seen());
+    assert!(stage.witness.worst_toll_since(began).lost <= BUDGET);
+}

@@ -1,0 +1,210 @@
+//! Templates that a real cluster refuses, rewrites, or whose revision does not come: twenty nodes, a budget of two.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::command_line::{DS, Fleet, IMAGE, SOON, V1, V2, fleet, grants};
+use crate::support::control_plane::{WatchFilter, eventually};
+use crate::support::program::{Operator, text};
+
+const POLICIES: &str = "/apis/admissionregistration.k8s.io";
+const NEW: usize = 4;
+
+/// The new image is on four nodes, held at partition 16; a policy refuses the old template.
+#[test]
+fn a_refused_undo_changes_nothing_and_says_so() {
+    fleet("refused-undo", |fleet, operator| {
+        operator.ok(&["set-image", DS, IMAGE, "--yes"]);
+        operator.ok(&["drive", DS, "--partition", "16", "--until", "held", "--timeout", "120s"]);
+        assert_eq!(fleet.deletions(), NEW);
+        let policy = Policy::refusing(fleet, V1);
+
+        // Nobody drives: the command itself tries.
+        let undo = operator.run(&["undo", DS, "--yes", "--timeout", "60s"]);
+        refused(&undo);
+        let status = operator.json(&["status", DS, "-o", "json"]);
+        assert_eq!(status["phase"], "paused", "{status}");
+
+        // Somebody else drives, and carries it out.
+        operator.ok(&["resume", DS]);
+        let mut drive = operator.drive(DS, &[]);
+        drive.until("this console drives");
+        let undo = operator.run(&["undo", DS, "--yes", "--timeout", "60s"]);
+        refused(&undo);
+        drive.until("was refused");
+        std::thread::sleep(Duration::from_secs(20));
+        assert_eq!(fleet.deletions(), NEW, "the new image went no further");
+        let daemon_set = fleet.daemon_set();
+        assert_eq!(daemon_set["spec"]["updateStrategy"]["type"], "OnDelete", "it is not released");
+        assert_eq!(daemon_set["spec"]["template"]["spec"]["containers"][0]["image"], V2);
+
+        // Whoever goes on goes on under the partition.
+        operator.ok(&["resume", DS]);
+        std::thread::sleep(Duration::from_secs(10));
+        assert_eq!(fleet.deletions(), NEW, "the partition stays on");
+
+        drop(policy);
+        eventually("the old template is admitted", SOON, || admits(fleet, V1).then_some(()));
+        operator.ok(&["undo", DS, "--yes", "--timeout", "60s"]);
+        assert_eq!(drive.end().code(), Some(0), "{}", drive.seen());
+        assert!(fleet.pods().values().all(|pod| pod.image == V1));
+        nothing_is_left(fleet);
+    });
+}
+
+fn refused(undo: &std::process::Output) {
+    let said = text(undo);
+    assert_eq!(undo.status.code(), Some(6), "{said}");
+    assert!(said.contains("denied request: revision 1 is withdrawn"), "{said}");
+    assert!(said.contains("nothing was changed") && said.contains("change the policy"), "{said}");
+}
+
+/// Admission writes a digest for every tag, whoever writes the DaemonSet.
+#[test]
+fn an_image_that_admission_rewrites_is_rolled_out_and_back() {
+    fleet("digests", |fleet, operator| {
+        let _policy = Policy::pinning(fleet);
+        operator.ok(&["set-image", DS, IMAGE, "--yes", "--timeout", "60s"]);
+        operator.ok(&["drive", DS, "--to", "25%", "--until", "held", "--timeout", "120s"]);
+        let on_v2 = |fleet: &Fleet<'_>| fleet.pods().values().filter(|pod| pod.image == pinned(V2)).count();
+        assert_eq!(on_v2(fleet), 5);
+        assert!(fleet.daemon_set()["metadata"]["annotations"]["rolldeck.io/change"].is_null());
+        operator.ok(&["undo", DS, "--to-revision", "1", "--yes", "--timeout", "60s"]);
+        operator.ok(&["drive", DS, "--timeout", "180s"]);
+        assert!(fleet.pods().values().all(|pod| pod.image.starts_with(V1)), "{:?}", fleet.pods());
+        nothing_is_left(fleet);
+
+        // The same as one line, as a script has it.
+        let flags = ["--image", IMAGE, "--to", "100%", "--yes", "--timeout", "180s"];
+        operator.ok(&[&["drive", DS], &flags[..]].concat());
+        assert_eq!(on_v2(fleet), 20);
+        nothing_is_left(fleet);
+    });
+}
+
+/// The watch of revisions lets only bookmarks through from before the template changes.
+#[test]
+fn a_revision_that_does_not_come_is_not_made_up() {
+    fleet("bookmarks", |fleet, _| {
+        let user = fleet.user("bob", &grants(fleet.namespace()));
+        let filter = WatchFilter::start(fleet.plane(), "/controllerrevisions");
+        let operator = Operator::new(filter.kubeconfig(&user), fleet.namespace());
+        operator.ok(&["adopt", DS]);
+        let mut drive = operator.drive(DS, &[]);
+        drive.until("this console drives");
+        filter.hold();
+        // Somebody else asks for it, and sees all; whoever drives does not.
+        let others = Operator::new(user.kubeconfig(), fleet.namespace());
+        let asked = others.run(&["set-image", DS, IMAGE, "--yes", "--timeout", "8s"]);
+        assert_eq!(asked.status.code(), Some(3), "{}", text(&asked));
+        assert!(text(&asked).contains("not carried out yet"), "{}", text(&asked));
+        others.ok(&["step", DS, "--to", "100%"]);
+        drive.until("does not come");
+        std::thread::sleep(Duration::from_secs(15));
+        assert_eq!(fleet.deletions(), 0, "nothing is replaced on a guess");
+        let seen = drive.seen();
+        assert!(!seen.contains("20 of 20") && !seen.contains("complete") && !seen.contains("changed by"), "{seen}");
+        assert_eq!(fleet.daemon_set()["spec"]["updateStrategy"]["type"], "OnDelete", "it is not released");
+        drop(drive);
+        // Whoever sees it goes on.
+        others.ok(&["drive", DS, "--take-over", "--timeout", "180s"]);
+        assert_eq!(fleet.deletions(), 20);
+        nothing_is_left(fleet);
+    });
+}
+
+/// P9: released as it was found.
+fn nothing_is_left(fleet: &Fleet<'_>) {
+    let daemon_set = fleet.daemon_set();
+    assert_eq!(daemon_set["spec"]["updateStrategy"]["type"], "RollingUpdate");
+    for name in ["rolldeck.io/change", "rolldeck.io/original-update-strategy"] {
+        assert!(daemon_set["metadata"]["annotations"][name].is_null(), "{name} is left behind");
+    }
+}
+
+/// An admission policy of the whole cluster, bound to one namespace; taken away when dropped.
+struct Policy<'a> {
+    fleet: &'a Fleet<'a>,
+    paths: Vec<String>,
+}
+
+impl Drop for Policy<'_> {
+    fn drop(&mut self) {
+        for path in &self.paths {
+            let _ = self.fleet.plane().admin().request(reqwest::Method::DELETE, path, None);
+        }
+    }
+}
+
+impl<'a> Policy<'a> {
+    /// Refuses DaemonSets with this image.
+    fn refusing(fleet: &'a Fleet<'a>, image: &str) -> Self {
+        let validations = json!([{
+            "expression": format!("!object.spec.template.spec.containers.exists(it, it.image == '{image}')"),
+            "message": "revision 1 is withdrawn",
+        }]);
+        let policy = Self::install(fleet, "v1", "validating", json!({"validations": validations}));
+        eventually("the policy is in force", SOON, || (!admits(fleet, image)).then_some(()));
+        policy
+    }
+
+    /// Writes digests for tags.
+    fn pinning(fleet: &'a Fleet<'a>) -> Self {
+        let image = "object.spec.template.spec.containers[0].image";
+        let expression = format!(
+            "[JSONPatch{{op: 'replace', path: '/spec/template/spec/containers/0/image', value: {image} + '{DIGEST}'}}]"
+        );
+        let spec = json!({
+            "matchConditions": [{"name": "tagged", "expression": format!("!{image}.contains('@')")}],
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
+            "reinvocationPolicy": "Never",
+        });
+        let policy = Self::install(fleet, "v1", "mutating", spec);
+        eventually("the policy is in force", SOON, || {
+            let answer = dry_run(fleet, "registry.test/agent:probe");
+            (answer.body["spec"]["template"]["spec"]["containers"][0]["image"] == pinned("registry.test/agent:probe"))
+                .then_some(())
+        });
+        policy
+    }
+
+    fn install(fleet: &'a Fleet<'a>, version: &str, kind: &str, mut spec: Value) -> Self {
+        let name = fleet.namespace();
+        spec["failurePolicy"] = json!("Fail");
+        spec["matchConstraints"] = json!({"resourceRules": [{
+            "apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["daemonsets"],
+        }]});
+        let mut binding = json!({
+            "policyName": name,
+            "matchResources": {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}},
+        });
+        if kind == "validating" {
+            binding["validationActions"] = json!(["Deny"]);
+        }
+        let admin = fleet.plane().admin();
+        let policies = format!("{POLICIES}/{version}/{kind}admissionpolicies");
+        let bindings = format!("{POLICIES}/{version}/{kind}admissionpolicybindings");
+        admin.post(&policies, &json!({"metadata": {"name": name}, "spec": spec})).ok();
+        admin.post(&bindings, &json!({"metadata": {"name": name}, "spec": binding})).ok();
+        Self { fleet, paths: vec![format!("{bindings}/{name}"), format!("{policies}/{name}")] }
+    }
+}
+
+const DIGEST: &str = "@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+
+fn pinned(image: &str) -> String {
+    format!("{image}{DIGEST}")
+}
+
+fn dry_run(fleet: &Fleet<'_>, image: &str) -> crate::support::control_plane::Answer {
+    let mut template = fleet.daemon_set()["spec"]["template"].clone();
+    template["spec"]["containers"][0]["image"] = json!(image);
+    let path = format!("{}?dryRun=All", fleet.daemon_set_path());
+    fleet.plane().admin().patch(&path, &json!({"spec": {"template": template}}))
+}
+
+/// Whether the API server would take a template with this image.
+fn admits(fleet: &Fleet<'_>, image: &str) -> bool {
+    dry_run(fleet, image).status == 200
+}

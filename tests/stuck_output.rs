@@ -1,0 +1,142 @@
+//! The brake can always be pulled: output that nobody takes holds up neither signals nor, for long, the cluster.
+
+#![cfg(all(feature = "console", target_os = "linux"))]
+#![allow(clippy::unwrap_used, reason = "a test that cannot run the program has failed")]
+
+#[cfg(test)]
+mod support {
+    pub(crate) mod practice;
+    pub(crate) mod program;
+    pub(crate) mod pty;
+    pub(crate) mod unread;
+}
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use support::practice::{Practice, SOON};
+use support::pty::PtyTerminal;
+use support::unread::{GONE_WITHIN, Unread};
+
+const DS: &str = "ds/agent";
+const ROLLOUT: [&str; 6] = ["--image", "agent=registry.example/agent:v2", "--to", "100%", "--max-unavailable", "1"];
+
+#[test]
+fn a_signal_ends_a_drive_whose_output_is_stuck() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 130)] {
+        let practice = Practice::start();
+        let mut drive = Unread::drive(&practice, DS, &ROLLOUT);
+        drive.until_stuck();
+        drive.signal(signal);
+        let signalled = Instant::now();
+        assert_eq!(drive.gone().code(), Some(code), "{signal:?}");
+        assert!(signalled.elapsed() < GONE_WITHIN, "{signal:?}: it took {:?}", signalled.elapsed());
+        let (before, after) = drive.until_given_back();
+        assert!((1..19).contains(&before), "it came too late to prove anything: {before}");
+        assert_eq!(after, 0, "{signal:?}: deleted after the lease was given back");
+        let status = practice.status(DS).0;
+        assert_eq!(status["driver"]["state"], "nobody", "{status}");
+    }
+}
+
+#[test]
+fn a_drive_whose_output_is_stuck_stops_driving_and_says_why() {
+    let practice = Practice::start();
+    let mut drive = Unread::drive(&practice, DS, &ROLLOUT);
+    drive.until_stuck();
+    drive.until_told("stopDriving");
+    let (before, after) = drive.until_given_back();
+    assert!((1..19).contains(&before), "it came too late to prove anything: {before}");
+    assert_eq!(after, 0, "deleted after it stopped driving");
+    let status = practice.status(DS).0;
+    assert_eq!(status["driverStopped"]["why"], "nobody took its output", "the record says so: {status}");
+    assert!(practice.ok_or_not(&["status", DS]).contains("nobody took its output"));
+    std::thread::sleep(Duration::from_secs(5));
+    assert!(drive.is_there(), "it waits for somebody who reads");
+    assert_eq!(drive.deletions(), before, "nothing is started meanwhile");
+    let (said, status) = drive.read();
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(said.contains("driving was stopped, and nothing was started since"), "{said}");
+    assert!(said.contains("Error: nobody took the output for "), "{said}");
+    let lines = said.lines().filter(|line| line.starts_with('{'));
+    assert!(lines.into_iter().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{said}");
+    // The reason is past as soon as somebody drives.
+    practice.ok(&["drive", DS, "--max-unavailable", "5", "--timeout", "120s"]);
+    assert!(practice.status(DS).0.get("driverStopped").is_none());
+}
+
+/// A console that drives a rollout, and a terminal that takes nothing any more.
+fn hung_console(practice: &Practice, paints: u32) -> PtyTerminal {
+    practice.ok(&["set-image", DS, "agent=registry.example/agent:v2", "--yes"]);
+    practice.ok(&["tune", DS, "--max-unavailable", "1"]);
+    practice.ok(&["step", DS, "--to", "100%"]);
+    let mut console = PtyTerminal::open(practice, &[DS], (100, 40));
+    console.until("nobody drives");
+    console.write("A");
+    console.until("ARMED");
+    console.write("D");
+    console.until("The rollout moves while this console is open");
+    console.write("\r");
+    console.until("you drive");
+    console.until("1 of 20 updated");
+    console.hang(paints);
+    console
+}
+
+fn audit_index(practice: &Practice, what: &str) -> Option<usize> {
+    practice.audit().iter().position(|line| line["what"] == what)
+}
+
+#[track_caller]
+fn assert_nothing_deleted_after_the_lease_was_given_back(practice: &Practice) {
+    let given_back = practice.audit().iter().rposition(|line| line["what"] == "leaseGivenBack").unwrap();
+    let deleted = practice.audit().iter().rposition(|line| line["what"] == "deletePod" && line["result"] == "sent");
+    assert!(deleted.unwrap() < given_back, "{:#?}", practice.audit());
+}
+
+#[test]
+fn a_console_whose_terminal_hangs_ends_on_a_signal() {
+    for (signal, code) in [(Some(Signal::TERM), 143), (Some(Signal::INT), 130), (Some(Signal::HUP), 130), (None, 0)] {
+        let practice = Practice::start();
+        // A signal is to come while it still drives; a key only when it is sure that nobody can see a question.
+        let mut console = hung_console(&practice, if signal.is_some() { 30 } else { 100 });
+        std::thread::sleep(Duration::from_secs(3));
+        match signal {
+            Some(signal) => console.signal(signal),
+            None => console.write("\u{3}"),
+        }
+        let asked = Instant::now();
+        let status = console.gone();
+        assert!(asked.elapsed() < GONE_WITHIN, "{signal:?}: it took {:?}", asked.elapsed());
+        assert_eq!(status.code(), Some(code), "{signal:?}");
+        assert_nothing_deleted_after_the_lease_was_given_back(&practice);
+    }
+}
+
+#[test]
+fn a_console_whose_terminal_hangs_stops_driving_and_offers_to_drive_again() {
+    let practice = Practice::start();
+    let mut console = hung_console(&practice, 30);
+    let patience = Instant::now() + SOON;
+    while audit_index(&practice, "stopDriving").is_none() || audit_index(&practice, "leaseGivenBack").is_none() {
+        assert!(Instant::now() < patience, "{:#?}", practice.audit().last());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_nothing_deleted_after_the_lease_was_given_back(&practice);
+    let deleted = practice.audit().len();
+    std::thread::sleep(Duration::from_secs(5));
+    assert_eq!(practice.audit().len(), deleted, "it only looks on");
+    assert!(console.is_there());
+    console.go_on();
+    console.until("stopped driving agent; D drives again");
+    console.until("stopped driving");
+    assert!(console.screen().contains("its terminal took no output"), "{}", console.screen());
+    console.write("D");
+    console.until("The rollout moves while this console is open");
+    console.write("\r");
+    console.until("you drive");
+    console.until("20 of 20 updated");
+    console.until("its controller drives");
+    console.write("q");
+    assert_eq!(console.gone().code(), Some(0));
+}
