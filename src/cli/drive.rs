@@ -32,6 +32,7 @@ use crate::engine::record::Finish;
 use crate::engine::snapshot::{Alarm, DriverView, NodeState, Phase, Presence, Snapshot};
 use crate::engine::time::Humane;
 use crate::engine::tuning::Tuning;
+use crate::engine::unsent::UnsentKind;
 use crate::process::signals::{self, Listener};
 
 /// How long standing down may take after a signal: the process is ended after [`signals::LEAVE_WITHIN`].
@@ -369,6 +370,8 @@ impl Course {
             _ => {}
         }
         match &snapshot.phase {
+            // `--on-failure rollback`: the roll back that this halt asks for is not recorded yet.
+            Phase::Halted if snapshot.unsent.iter().any(|unsent| unsent.what == UnsentKind::RollBack) => None,
             Phase::Halted => Some(Ok(Exit::Halted)),
             Phase::Idle => Some(Ok(Exit::Done)),
             Phase::Complete if snapshot.finish == Finish::Keep => Some(Ok(Exit::Done)),

@@ -126,7 +126,6 @@ fn pods_that_a_policy_denies_halt_the_rollout_and_nothing_more_is_taken() {
 }
 
 #[test]
-#[ignore = "not seen to pass yet: the driver ends before it says that it rolls back"]
 fn a_full_quota_rolls_back_where_that_is_asked_for() {
     let Some(yard) = Yard::new("quota") else { return };
     let (operator, admin) = (yard.operator(), yard.sandbox.admin());
