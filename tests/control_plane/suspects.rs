@@ -62,7 +62,7 @@ impl Stage {
 }
 
 #[test]
-#[ignore = "not seen to pass yet: its witness counts more nodes lost than the budget"]
+#[ignore = "not seen to pass yet: corrected, and not run since"]
 fn an_updated_node_that_blinks_halts_nothing_and_one_that_stays_away_does() {
     let Some(stage) = stage() else { return };
     let began = Instant::now();
@@ -82,7 +82,8 @@ fn an_updated_node_that_blinks_halts_nothing_and_one_that_stays_away_does() {
     stage.until_ready(&updated, true);
     stage.witness.until("the rest of the step serves v2", SOON, |witness| witness.serving(":v2").len() == 14);
 
-    // One updated and two old ones together: their site's outage.
+    assert!(stage.witness.worst_since(began) <= BUDGET);
+    // One updated and two old ones together: their site's outage. These three are more than the budget, without our doing.
     let updated = stage.witness.serving(":v2").last().cloned().expect("another");
     let old: Vec<String> = stage.witness.serving(":v1").into_iter().take(2).collect();
     let cut_at = Instant::now();
@@ -93,13 +94,16 @@ fn an_updated_node_that_blinks_halts_nothing_and_one_that_stays_away_does() {
     stage.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
     std::thread::sleep(Duration::from_secs(5));
     assert_eq!(stage.witness.serving(":v2").len(), 13, "nothing is taken where the site is down");
+    assert_eq!(stage.witness.deletes_since(cut_at).len(), 0, "nothing is deleted where the site is down");
     assert!(cut_at.elapsed() < Duration::from_secs(25), "it came too late to prove anything");
     assert_eq!(driver.end().code(), Some(0), "it ends by itself: {}", driver.seen());
     assert_eq!(stage.witness.serving(":v2").len(), NODES);
     assert!(!driver.seen().contains("halted"), "{}", driver.seen());
+    assert_eq!(stage.witness.worst_since(began), 3, "the three that were cut, and none beside them");
     println!("blinks: the rollout took {} s, halts: 0", began.elapsed().as_secs());
 
     // And one that stays away for longer than it may.
+    let began = Instant::now();
     let flags = ["--image", &format!("agent={}", GOOD[2]), "--to", "50%", "--suspect-grace", "10s"];
     let mut driver = stage.operator.drive(DS, &flags);
     stage.witness.until("half of them serve v3", SOON, |witness| witness.serving(":v3").len() == NODES / 2);
@@ -113,5 +117,5 @@ fn an_updated_node_that_blinks_halts_nothing_and_one_that_stays_away_does() {
     let why = "node stays down after its update (1 of 10 updated, 0 of 10 others went down in 10m (hall)) on 1 node";
     assert!(driver.seen().contains(why), "{}", driver.seen());
     assert!(driver.seen().contains(&updated), "{}", driver.seen());
-    assert!(stage.witness.worst_toll_since(began).lost <= BUDGET);
+    assert!(stage.witness.worst_since(began) <= BUDGET);
 }
