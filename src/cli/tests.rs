@@ -155,7 +155,7 @@ async fn how_far_away_the_api_server_is_and_what_is_waited_for() {
 async fn what_else_manages_it_is_said_before_anything_is_adopted() {
     let script = Script::of(script::under_argo_cd()).previews(Danger::Bounded);
     assert_snapshot!(script.run("status ds/agent").await.text, @r#"
-    edge/agent on prod-eu: idle, 120 of 120 updated
+    edge/agent on prod-eu: idle, 120 of 120 available
       change   v1.9.0, rev 15
       driver   its controller drives
       budget   down 0 of 12, pulling 0 of 12

@@ -366,7 +366,10 @@ mod tests {
             record.intent.partition = IntOrPercent::Int(18);
             record.progress.taken.insert("n1".into());
         });
-        let back = record(|record| record.intent.back_to.clone_from(&record.intent.target));
+        let back = record(|record| {
+            record.intent.target = Some("rev-1".into());
+            record.intent.back_to = Some("rev-1".into());
+        });
         for (story, daemonset, record, want) in [
             ("native, idle", native(20, 20), None, "up to date"),
             ("native, rolling", native(5, 19), None, "rolling out"),

@@ -38,10 +38,13 @@ impl Engine {
                     (_, false) => container_wait(&fact.containers, ours),
                 })
             }
-            (NodeState::Soaking, Some(_)) => {
+            (NodeState::Soaking, Some(_)) => match row.available_at {
+                Some((secs, ends_at)) => Some(PodWait::Soak { secs, ends_at }),
                 // A surging controller takes the old pod away once this one is available.
-                Some(row.available_at.map_or(PodWait::OldPod, |(secs, ends_at)| PodWait::Soak { secs, ends_at }))
-            }
+                None if row.old || row.other_goes => Some(PodWait::OldPod),
+                // It is watched because it restarted, which is told of it in any case.
+                None => None,
+            },
             _ => None,
         }
     }

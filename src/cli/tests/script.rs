@@ -380,7 +380,7 @@ pub(super) fn under_argo_cd() -> Snapshot {
 /// The same, held, with nobody who drives.
 pub(super) fn held_by_nobody() -> Snapshot {
     let nodes = [node("ipc-020", NodeState::Outdated), node("ipc-001", NodeState::Updated)];
-    let counts = Counts { nodes: 120, updated: 38, ..Counts::default() };
+    let counts = Counts { nodes: 120, updated: 38, available: 120, ..Counts::default() };
     Snapshot { phase: Phase::Held, driver: DriverView::Nobody, nodes: nodes.into(), counts, ..rollout() }
 }
 
