@@ -285,13 +285,13 @@ impl Engine {
         if let Event::Heard(watched, _) = event {
             // That a watch is alive changes nothing, but for one that is not believed, or has to prove something.
             let believed = self.health(watched) == WatchHealth::Live;
-            self.view.sight.hear(&event, now);
+            self.hear(&event, now);
             let still = self.health(watched) == WatchHealth::Live;
             self.dirty |= !believed || !still || !self.deletions.is_empty();
             return;
         }
         self.dirty = true;
-        self.view.sight.hear(&event, now);
+        self.hear(&event, now);
         match event {
             Event::Lease(fact) => self.lease_is(*fact, Lock::observe, now),
             Event::LeaseGone => self.lock.observe_absent(),

@@ -33,7 +33,8 @@ pub(crate) const SILENT: Duration = Duration::from_secs(90);
 /// A watch that has not shown a confirmed write of ours for so long lags. They come within milliseconds; a server under
 /// load may take seconds.
 pub(crate) const OWED: Duration = Duration::from_secs(10);
-/// What was missed comes within so long after a watch that was down is open again.
+/// What was missed comes within so long after a watch that was down is open again, and after the first word of one that
+/// lagged: it comes one by one, and each but the last shows how things were.
 const CATCHES_UP: Duration = Duration::from_secs(2);
 /// How many writes are waited for at once: renewals of a Lease that does not show any.
 const MOST_OWED: usize = 8;
@@ -57,7 +58,7 @@ pub(crate) struct Sight([Watching; Watched::ALL.len()], Versions);
 struct Watching {
     /// What it says of itself.
     reported: WatchHealth,
-    /// When it was open again after it had been down.
+    /// When it was open again after it had been down, or was last heard while it lagged.
     back_at: Option<Timestamp>,
     heard_at: Option<Timestamp>,
     /// It has given a sign of life although it had nothing to tell: so it will again, and its silence means something.
@@ -97,7 +98,7 @@ impl Sight {
     }
 
     /// Takes in that `event` came by its watch.
-    pub(crate) fn hear(&mut self, event: &Event, now: Timestamp) {
+    fn hear(&mut self, event: &Event, now: Timestamp) {
         let Some(watched) = event.watched() else { return };
         self.1.hear(watched, event, now);
         let watching = &mut self.0[watched as usize];
@@ -180,6 +181,16 @@ impl Watching {
 }
 
 impl Engine {
+    /// Takes in that `event` came by its watch. A watch that lagged has to catch up from there on.
+    pub(crate) fn hear(&mut self, event: &Event, now: Timestamp) {
+        let lagging = |watched: &Watched| matches!(self.health(*watched), WatchHealth::Lagging { .. });
+        let lagged = event.watched().filter(lagging);
+        self.view.sight.hear(event, now);
+        if let Some(watched) = lagged {
+            self.view.sight.0[watched as usize].back_at = Some(now);
+        }
+    }
+
     /// Whether a list of that version, now complete, shows that what it is about, of which there is one, is not there.
     pub(crate) fn is_gone_by(&self, watched: Watched, version: Option<u64>) -> bool {
         let known = match watched {

@@ -77,6 +77,29 @@ fn a_watch_whose_bookmarks_do_not_advance_stands_still() {
     }
 }
 
+/// A server that served its cache for minutes sends all that was missed at once, one by one: after a fall of the node comes
+/// that it was back, and only then that it fell again.
+#[test]
+fn nothing_is_replaced_while_a_watch_that_lagged_tells_what_was_missed() {
+    let mut lab = Lab::rolling(2, 1);
+    let mut console = driving(&mut lab);
+    lab.wait(95);
+    beat(&mut console, &lab, &all_but(Watched::Nodes));
+    assert_eq!(lagging(&mut console, &lab, Watched::Nodes).as_deref(), Some(SILENCE));
+    // It is heard again, and shows both nodes Ready, as they were a while ago.
+    beat(&mut console, &lab, &[Watched::Nodes]);
+    assert_eq!(lagging(&mut console, &lab, Watched::Nodes), None);
+    step(&mut console, &mut lab).unwrap();
+    assert_eq!(lab.at("hash1"), 2, "the rest of what was missed may still come");
+    lab.set_node_ready("n1", false);
+    lab.set_node_ready("n2", false);
+    console.run_for(&mut lab, 5);
+    assert_eq!(lab.at("hash1"), 2, "nothing is replaced on nodes that are down");
+    lab.set_node_ready("n1", true);
+    console.run_for(&mut lab, 60);
+    assert_eq!(lab.at("hash1"), 1);
+}
+
 /// What etcd and kubelets give: a quiet kind is told every ten minutes how far it has come, and then not at once.
 #[test]
 fn a_quiet_watch_that_is_told_how_far_it_has_come_now_and_then_is_believed() {
@@ -199,6 +222,9 @@ fn a_deletion_that_does_not_come_back_blinds_within_ten_seconds() {
     console.unmute(&lab, Watched::Pods);
     console.run(&mut lab);
     assert_eq!(lagging(&mut console, &lab, Watched::Pods), None);
+    assert_eq!(lab.deleted.len(), 4, "the rest of what was missed may still come");
+    lab.wait(2);
+    console.run(&mut lab);
     assert_eq!((lab.deleted.len(), lab.worst_down), (8, 4), "it goes on, within the budget");
 }
 

@@ -82,7 +82,8 @@ impl Versions {
         let mut passed: Vec<Timestamp> = others
             .filter_map(|other| {
                 let trail = &self.0[other as usize].trail;
-                trail.iter().find(|(_, version)| *version > newest).map(|(at, _)| *at)
+                let passed = trail.partition_point(|(_, version)| *version <= newest);
+                trail.get(passed).map(|(at, _)| *at)
             })
             .collect();
         passed.sort_unstable();

@@ -140,8 +140,8 @@ pub struct Observer {
     template_since: Timestamp,
     /// The roll back that is asked for.
     asked_back: Option<change::AskedBack>,
-    /// When somebody last asked to go back.
-    undo_asked_at: Option<Timestamp>,
+    /// When somebody last asked to go back, and to the revision with which number.
+    undo_asked: Option<(Timestamp, Option<i64>)>,
     /// When somebody last ruined or deleted the record.
     ruined_at: Option<Timestamp>,
     /// What is known of pods that are missing.
@@ -247,7 +247,7 @@ impl Observer {
             misses_versions: false,
             template_since: now,
             asked_back: None,
-            undo_asked_at: None,
+            undo_asked: None,
             ruined_at: None,
             absent: Absent::default(),
             is_fine: true,

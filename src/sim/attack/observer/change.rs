@@ -44,11 +44,14 @@ impl Observer {
         if let Some(target) = goes_back_now.filter(|target| Some(target) != went_back.as_ref()) {
             // What admission made of the template that was asked for is another revision, also where it is there already.
             let pinned = template.iter().flat_map(Template::images).any(|image| image.contains('@'));
-            let fits = match &self.asked_back {
-                Some(asked) => asked.to == target || asked.template != template || pinned,
-                // What is there already is asked for and made in one write.
-                None => self.undo_asked_at.is_some_and(|asked_at| asked_at + WORD >= at),
-            };
+            // What is there already is asked for and made in one write: nothing is recorded between. One that names its
+            // revision also takes the place of another that is still to be made.
+            let at_once = self.undo_asked.as_ref().is_some_and(|(asked_at, revision)| {
+                *asked_at + WORD >= at && (revision.is_some() || self.asked_back.is_none())
+            });
+            let recorded = self.asked_back.as_ref();
+            let fits =
+                at_once || recorded.is_some_and(|asked| asked.to == target || asked.template != template || pinned);
             if !fits {
                 self.accuse("P2", at, format!("goes back to {target}, and nobody asked for that"));
             }
@@ -76,8 +79,8 @@ impl Observer {
 
     /// Takes note that somebody asks to go back.
     pub(super) fn undo_is_asked(&mut self, command: &Command, now: Timestamp) {
-        if matches!(command.deed(), Command::Undo { .. }) {
-            self.undo_asked_at = Some(now);
+        if let Command::Undo { to } = command.deed() {
+            self.undo_asked = Some((now, *to));
         }
     }
 
