@@ -1,4 +1,5 @@
-//! Three thousand nodes, a budget of 150 and an image that takes 20 s: how long until all of the budget is in use.
+//! Three thousand nodes, a budget of 150 and an image that takes minutes: all of the budget comes into use, near by and from
+//! far away. How long that takes is printed; the rule on its rate is proved on virtual time, in the engine.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,7 +22,7 @@ const NODES: usize = 3_000;
 const BUDGET: u32 = 150;
 const FLEET: &str = r#"
 name = "three thousand"
-about = "three thousand nodes and a new image that takes 20 s"
+about = "three thousand nodes and a new image that takes five minutes"
 
 [[sites]]
 name = "a"
@@ -37,7 +38,7 @@ ready-in = "100ms"
 [[images]]
 name = "registry.example/agent:v2"
 size = "1MB"
-starts-in = "20s"
+starts-in = "5m"
 ready-in = "100ms"
 
 [[daemonsets]]
@@ -99,20 +100,18 @@ async fn measure(round_trip: Duration) {
         marks.push((mark, format!("{:.1?}", began.elapsed()), waits.map(|wait| wait.to_string())));
     }
     println!("round trip {round_trip:?}: {BUDGET} of {NODES} in progress: {marks:?}");
-    let took = began.elapsed();
     let serving = server.with_world(|world| world.serving("edge", "agent"));
     assert!(serving + BUDGET as usize >= NODES, "{serving} serve");
-    assert!(took < Duration::from_secs(20), "{took:?}");
     rollout.command(Command::Pause { why: None }).await.unwrap();
     rollout.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_large_budget_is_used_within_seconds() {
+async fn all_of_a_large_budget_is_used() {
     measure(Duration::ZERO).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_large_budget_is_used_within_seconds_from_far_away() {
+async fn all_of_a_large_budget_is_used_from_far_away() {
     measure(Duration::from_secs(1)).await;
 }
