@@ -45,7 +45,6 @@ async fn on<T: Send + 'static>(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "not seen to pass yet: nodes without a pod are not held while the DaemonSet is being deleted"]
 async fn a_rollout_does_not_go_on_with_another_daemonset_of_the_same_name() {
     let Some((sandbox, kubelet)) = agent("orphaned", 4).await else { return };
     let session = session(sandbox.admin()).await;
