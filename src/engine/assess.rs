@@ -390,13 +390,7 @@ impl<'a> Assessor<'a> {
     }
 
     /// Why the pod at the target counts as failed, if it does.
-    fn failure_of(
-        &mut self,
-        pod: &PodEntry,
-        available: bool,
-        clock: Option<i64>,
-        entry: &NodeEntry,
-    ) -> Option<Cause> {
+    fn failure_of(&mut self, pod: &PodEntry, available: bool, clock: Option<i64>, entry: &NodeEntry) -> Option<Cause> {
         let gates = &self.question.intent.gates;
         if let Some(trouble) = &pod.trouble
             && let Some(grace) = trouble.cause.kind.grace()

@@ -55,7 +55,11 @@ fn nodes_without_a_pod_are_held_while_their_daemonset_is_being_deleted() {
         assert_eq!((&node.hold, &node.pod_wait), (&Some(Hold::BeingDeleted), &None), "{node:?}");
         assert_eq!(console.state(&lab, &node.name), (NodeState::Creating, "its DaemonSet is being deleted".into()));
     }
-    assert!(!snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::ControllerIdle { .. })), "{:?}", snapshot.alarms);
+    assert!(
+        !snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::ControllerIdle { .. })),
+        "{:?}",
+        snapshot.alarms
+    );
 }
 
 #[test]
