@@ -83,6 +83,33 @@ fn an_image_that_admission_rewrites_is_rolled_out_and_back() {
     });
 }
 
+/// Admission that begins to rewrite templates in the middle of a rollout does so with the next write, whatever that is for.
+/// Where it is the release, the controller would be handed a template that no pod has, together with `RollingUpdate`.
+#[test]
+fn a_release_that_admission_would_turn_into_a_rollout_is_not_made() {
+    fleet("rewritten-release", |fleet, operator| {
+        operator.ok(&["drive", DS, "--image", IMAGE, "--to", "100%", "--keep", "--yes", "--timeout", "120s"]);
+        let before = fleet.pods();
+        let policy = Policy::pinning(fleet);
+        let released = operator.run(&["release", DS, "--yes", "--timeout", "30s"]);
+        let said = text(&released);
+        assert!(!released.status.success(), "{said}");
+        assert!(said.contains(&format!("admission would change its template with it (agent: {V2} → {})", pinned(V2))));
+        std::thread::sleep(Duration::from_secs(5));
+        assert_eq!(fleet.pods(), before, "no pod is replaced");
+        assert_eq!(fleet.daemon_set()["spec"]["updateStrategy"]["type"], "OnDelete");
+
+        // What the policy asks for is rolled out like everything else, and released then.
+        let image = format!("agent={}", pinned(V2));
+        let flags = ["--image", &image, "--to", "100%", "--finish", "release", "--yes", "--timeout", "180s"];
+        operator.ok(&[&["drive", DS], &flags[..]].concat());
+        assert!(fleet.pods().values().all(|pod| pod.image == pinned(V2)), "{:?}", fleet.pods());
+        assert!(fleet.most_down() <= 2, "{} were down at once", fleet.most_down());
+        nothing_is_left(fleet);
+        drop(policy);
+    });
+}
+
 /// A rollout to v2 is held when somebody asks for another image instead. From before that, the driver's watch of revisions
 /// lets only bookmarks through.
 #[test]
