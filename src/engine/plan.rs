@@ -229,8 +229,8 @@ impl Plan {
                 (None, _) => line.admit(row),
             };
             plan.holds[row.node] = Some(match (hold, obstacles.standstill) {
-                // With no rollout there is no partition that could hold anything.
-                (_, Standstill::Held(held @ (Hold::Native | Hold::NoRollout))) => held.clone(),
+                // There no partition could hold anything.
+                (_, Standstill::Held(held @ (Hold::Native | Hold::NoRollout | Hold::BeingDeleted))) => held.clone(),
                 (hold @ Hold::Partition { .. }, _) => hold,
                 (_, Standstill::Held(held)) => held.clone(),
                 (hold, Standstill::None) => {

@@ -45,6 +45,8 @@ fn nodes_without_a_pod_are_held_while_their_daemonset_is_being_deleted() {
     console.partition(&mut lab, 3);
     console.run_for(&mut lab, 10);
     lab.begin_deletion();
+    let held = console.snapshot(&lab).nodes.iter().filter(|node| node.hold == Some(Hold::BeingDeleted)).count();
+    assert_eq!(held, 3, "those that the partition would keep, too");
     for nth in 1..=4 {
         lab.change_pod(&format!("n{nth}"), |pod| pod.owner = None);
     }
