@@ -141,6 +141,7 @@ pub(crate) enum OnCluster {
     /// Drive the rollout without a console, until it ends, halts or is interrupted
     ///
     /// Replaces pods within the budget, as far as partition and selector allow, and prints one sentence per change.
+    /// Where nothing is to be rolled out it ends at once; a DaemonSet that is adopted stays adopted.
     /// Ctrl-C stands down: what is in flight ends, nothing more is taken down, and another console can carry on.
     /// It never waits for whoever reads its output; when nobody has for 10 s, it stops driving and the record says why.
     #[command(after_help = DRIVE_EXIT_CODES)]

@@ -369,7 +369,7 @@ impl Refusal {
 pub(super) fn with_query(path: &str, query: &[(&str, &str)]) -> String {
     let mut uri = String::from(path);
     for (nth, (key, value)) in query.iter().enumerate() {
-        uri.push(if nth == 0 { '?' } else { '&' });
+        uri.push(if nth == 0 && !path.contains('?') { '?' } else { '&' });
         uri.push_str(key);
         uri.push('=');
         for byte in value.bytes() {

@@ -65,7 +65,7 @@ impl Workload for Native {
                 content_type: "application/merge-patch+json",
                 body: json!({"metadata": {"resourceVersion": resource_version, "annotations": {CHANGE: null}}}),
             },
-            DaemonSetPatch::Release { original } => {
+            DaemonSetPatch::Release { original, .. } => {
                 let mut steps = vec![test, json!({"op": "replace", "path": "/spec/updateStrategy", "value": original})];
                 // Removing what is not there would fail the whole patch.
                 let known = known.filter(|known| &*known.resource_version == resource_version);
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn releasing_replaces_the_strategy_as_a_whole() {
         let original = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}});
-        let release = DaemonSetPatch::Release { original: original.clone() };
+        let release = DaemonSetPatch::Release { original: original.clone(), expected_template: None };
         let patch = Native.patch("7", &release, None);
         assert_eq!(
             patch.body,
@@ -137,7 +137,7 @@ mod tests {
     fn a_release_leaves_nothing_of_ours() {
         let annotations = [(ORIGINAL_STRATEGY, "{}"), (CHANGE, "00c0ffee/8")].into_iter().collect();
         let known = DaemonSetFact { resource_version: "7".into(), annotations, ..DaemonSetFact::default() };
-        let release = DaemonSetPatch::Release { original: json!({"type": "RollingUpdate"}) };
+        let release = DaemonSetPatch::Release { original: json!({"type": "RollingUpdate"}), expected_template: None };
         let body = Native.patch("7", &release, Some(&known)).body;
         let removed: Vec<_> = body.as_array().unwrap()[2..].iter().map(|step| step["path"].as_str().unwrap()).collect();
         let path = |name: &str| format!("/metadata/annotations/rolldeck.io~1{name}");

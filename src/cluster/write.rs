@@ -17,6 +17,7 @@ use super::http::{Call, Failure, Http, with_query};
 use super::lean::{Interner, PodWire, lease_fact, lease_object, set_owner};
 use super::recorder::{self, Recorder};
 use super::subjects::{Shared, SharedWorkload};
+use super::workload::PatchRequest;
 use crate::engine::Str;
 use crate::engine::effect::{
     DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome, WRITE_TIMEOUT,
@@ -25,6 +26,7 @@ use crate::engine::event::Event;
 use crate::engine::facts::{DaemonSetFact, LeaseFact};
 use crate::engine::ownership::FIELD_MANAGER;
 use crate::engine::record::{CHANGE, lease_name};
+use crate::engine::template::Template;
 use crate::engine::time::Timestamp;
 
 /// How long a change of the DaemonSet may wait for a connection, where somebody else may have asked for another by the time
@@ -127,7 +129,22 @@ impl Writer {
                 Some(self.http.clock().now() + PATCH_LEAVES_WITHIN)
             }
         };
-        let answer = self.send(Method::PATCH, (&path, request.content_type), &request.body, leave_by).await;
+        let permitted = match patch {
+            DaemonSetPatch::Release { expected_template: Some(template), .. } => {
+                match self.dry_run(&path, &request, template, leave_by).await {
+                    // Nothing was done, whatever became of the question.
+                    Err(failure) if failure.kind().may_have_happened() => {
+                        return Executed::only(Err(unsent(&what, &failure)));
+                    }
+                    answer => answer,
+                }
+            }
+            _ => Ok(()),
+        };
+        let answer = match permitted {
+            Ok(()) => self.send(Method::PATCH, (&path, request.content_type), &request.body, leave_by).await,
+            Err(failure) => Err(failure),
+        };
         let failure = match answer.and_then(|body| self.daemonset(&body)) {
             Ok(fact) => return Executed::only(Ok(Done::DaemonSet(Box::new(fact)))),
             Err(failure) => failure,
@@ -146,6 +163,30 @@ impl Writer {
             error.kind = EffectErrorKind::Conflict;
         }
         Executed { outcome: Err(error), seen: vec![Event::DaemonSet(Box::new(fresh))] }
+    }
+
+    /// Asks the API server what would become of a patch (`dryRun=All`), and fails if admission would not leave the template
+    /// as it is. Where a webhook cannot be asked, nobody knows.
+    async fn dry_run(
+        &self,
+        path: &str,
+        request: &PatchRequest,
+        template: &Template,
+        leave_by: Option<Timestamp>,
+    ) -> Result<(), Failure> {
+        let path = with_query(path, &[("dryRun", "All")]);
+        let body = match self.send(Method::PATCH, (&path, request.content_type), &request.body, leave_by).await {
+            Err(Failure::Refused { code: 400, message, .. }) if message.contains("does not support dry run") => {
+                return Ok(());
+            }
+            answer => answer?,
+        };
+        let fact = self.workload.fact(read(&body)?).map_err(Failure::Malformed)?;
+        if fact.template == *template {
+            Ok(())
+        } else {
+            Err(Failure::MutatedByAdmission(differences(template, &fact.template)))
+        }
     }
 
     async fn create_lease(&self, write: &LeaseWrite) -> Executed {
@@ -260,6 +301,19 @@ impl Writer {
         let body = body.to_string().into_bytes();
         self.http.call(Call { method, path, content_type, body, timeout: WRITE_TIMEOUT, leave_by }).await
     }
+}
+
+/// The images that differ, or that something else does.
+fn differences(from: &Template, to: &Template) -> String {
+    let image = |of: &Template, name: &str| {
+        of.containers().iter().find(|container| &*container.name == name).map(|container| container.image.clone())
+    };
+    let changed = to.containers().iter().filter_map(|container| {
+        let had = image(from, &container.name)?;
+        (had != container.image).then(|| format!("{}: {had} → {}", container.name, container.image))
+    });
+    let changed: Vec<String> = changed.collect();
+    if changed.is_empty() { "not its images".to_owned() } else { changed.join(", ") }
 }
 
 fn read(body: &[u8]) -> Result<Value, Failure> {

@@ -209,7 +209,7 @@ impl<'a> Assessor<'a> {
         let shown_at_target = at_target || pods.coming.is_some();
         let shown_available = available && pods.coming.is_none();
         let failed = match shown.live.filter(|_| shown_at_target && !down) {
-            Some(pod) => self.failure_of(pod, shown_available, clock, entry.back_at()),
+            Some(pod) => self.failure_of(pod, shown_available, clock, entry),
             None => None,
         };
         let uncounted_until = pods.live.filter(|_| available).and_then(|pod| self.uncounted_until(pod, clock));
@@ -390,20 +390,14 @@ impl<'a> Assessor<'a> {
     }
 
     /// Why the pod at the target counts as failed, if it does.
-    fn failure_of(
-        &mut self,
-        pod: &PodEntry,
-        available: bool,
-        clock: Option<i64>,
-        back_at: Option<Timestamp>,
-    ) -> Option<Cause> {
+    fn failure_of(&mut self, pod: &PodEntry, available: bool, clock: Option<i64>, entry: &NodeEntry) -> Option<Cause> {
         let gates = &self.question.intent.gates;
         if let Some(trouble) = &pod.trouble
             && let Some(grace) = trouble.cause.kind.grace()
         {
             let elapsed = self.question.now.since(trouble.since);
             self.wake_after(grace, elapsed);
-            if elapsed >= grace {
+            if elapsed >= grace || self.question.progress.has_failed(&entry.name) {
                 return Some(trouble.cause.clone());
             }
         }
@@ -420,7 +414,7 @@ impl<'a> Assessor<'a> {
         if available {
             return None;
         }
-        let elapsed = self.expected_for(pod, back_at, clock);
+        let elapsed = self.expected_for(pod, entry.back_at(), clock);
         self.wake_after(deadline, elapsed);
         (elapsed >= deadline).then(|| {
             let message = pod.trouble.as_ref().map(|trouble| match &trouble.cause.message {

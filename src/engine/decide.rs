@@ -353,7 +353,9 @@ impl Engine {
             // Whoever set it back meanwhile is to have it as they set it.
             let rolling = daemonset.strategy.kind == StrategyKind::RollingUpdate;
             let original = if rolling { daemonset.strategy.raw.clone() } else { saved };
-            return Some((PatchKind::Release, DaemonSetPatch::Release { original }));
+            let rolls = original["type"].as_str() != Some("OnDelete");
+            let expected_template = rolls.then(|| daemonset.template.clone());
+            return Some((PatchKind::Release, DaemonSetPatch::Release { original, expected_template }));
         }
         if !self.is_adopted() {
             // Whoever set it back is answered by what is decided over a flip, and not where it is about to be handed back

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::Str;
 use super::facts::{DaemonSetFact, LeaseFact};
 use super::record::Record;
+use super::template::Template;
 use super::time::Timestamp;
 
 /// How long the answer to a write is waited for, counted from when it left. With the time for which the holder of the lease
@@ -73,10 +74,16 @@ pub enum DaemonSetPatch {
     },
     /// Drop annotation [`super::record::CHANGE`].
     ForgetChange,
-    /// Replace `spec.updateStrategy` by this and drop our annotations.
+    /// Replace `spec.updateStrategy` by this and drop our annotations, if admission leaves the template as it is.
+    ///
+    /// A policy that came into force since the template was written rewrites it with whatever write comes next. Together with
+    /// `RollingUpdate` that is a rollout of the whole fleet by its controller, which nobody asked for: then it is
+    /// [`EffectErrorKind::Invalid`], and nothing is done.
     Release {
         /// `spec.updateStrategy` as it was.
         original: Value,
+        /// `spec.template` as it is and has to stay, where `original` lets the controller replace pods.
+        expected_template: Option<Template>,
     },
 }
 

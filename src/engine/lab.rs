@@ -436,7 +436,11 @@ impl Lab {
                         self.set_annotation(CHANGE, None);
                         self.touch_metadata();
                     }
-                    DaemonSetPatch::Release { original } => {
+                    DaemonSetPatch::Release { expected_template: Some(it), .. } if self.admitted(&it) != it => {
+                        let message = "admission would change the template".into();
+                        return Err(EffectError { kind: EffectErrorKind::Invalid, message });
+                    }
+                    DaemonSetPatch::Release { original, .. } => {
                         self.set_original(None);
                         self.set_annotation(CHANGE, None);
                         self.set_strategy(original);

@@ -120,6 +120,17 @@ pub(crate) enum Standstill {
     Held(Hold),
 }
 
+impl Standstill {
+    /// What holds a node that has no pod: its controller makes one, whatever stands in the way of the rollout, unless the
+    /// DaemonSet is being deleted.
+    fn hold_without_pod(&self) -> Option<Hold> {
+        match self {
+            Self::Held(held @ Hold::BeingDeleted) => Some(held.clone()),
+            _ => None,
+        }
+    }
+}
+
 /// What stands in the way besides limits.
 pub(crate) struct Obstacles<'a> {
     /// Of the whole rollout.
@@ -170,6 +181,9 @@ impl Plan {
             match structural_hold(row, intent) {
                 Some(hold) => plan.holds[row.node] = Some(hold),
                 None if row.replaceable => candidates.push(row),
+                None if row.in_fleet && row.pod.is_none() => {
+                    plan.holds[row.node] = obstacles.standstill.hold_without_pod();
+                }
                 None => {}
             }
         }
@@ -215,8 +229,8 @@ impl Plan {
                 (None, _) => line.admit(row),
             };
             plan.holds[row.node] = Some(match (hold, obstacles.standstill) {
-                // With no rollout there is no partition that could hold anything.
-                (_, Standstill::Held(held @ (Hold::Native | Hold::NoRollout))) => held.clone(),
+                // There no partition could hold anything.
+                (_, Standstill::Held(held @ (Hold::Native | Hold::NoRollout | Hold::BeingDeleted))) => held.clone(),
                 (hold @ Hold::Partition { .. }, _) => hold,
                 (_, Standstill::Held(held)) => held.clone(),
                 (hold, Standstill::None) => {

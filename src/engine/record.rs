@@ -471,6 +471,12 @@ impl Progress {
     pub(crate) fn halted_on(&self) -> &[Str] {
         self.halt.as_ref().map_or(&[], |halt| &halt.nodes)
     }
+
+    /// Whether the driver that halted saw this node fail, resumed past or not. The grace of its trouble was over then,
+    /// which an engine that was started later cannot have seen.
+    pub(crate) fn has_failed(&self, node: &Str) -> bool {
+        self.halted_on().contains(node) || self.excused.contains(node)
+    }
 }
 
 /// A pod that the API server refuses to delete.

@@ -23,6 +23,8 @@ impl Engine {
                 Some(Deletion::Unknown(since)) => PodWait::DeletionLost { since: *since },
                 None => self.ends(&pod.fact),
             }),
+            // Nothing makes one: what holds the node says so.
+            (NodeState::Creating, None) if self.is_being_deleted() => None,
             (NodeState::Creating, None) => {
                 let since = self.view.nodes.get(row.node).and_then(|node| node.missing_since);
                 Some(PodWait::Controller { since })

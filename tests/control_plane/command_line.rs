@@ -258,7 +258,7 @@ impl Fleet<'_> {
         self.left.lock().unwrap().clone()
     }
 
-    fn most_down(&self) -> usize {
+    pub(super) fn most_down(&self) -> usize {
         self.most_down.load(Ordering::Relaxed)
     }
 

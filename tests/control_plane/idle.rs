@@ -3,40 +3,24 @@
 
 use std::time::Duration;
 
-use rolldeck::sim::world::scenario::FleetFault;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::yard::{DS, NODES, Yard};
+use super::suspects::stage;
+use super::yard::{DS, NODES};
 use crate::support::control_plane::eventually;
 use crate::support::program::text;
 
 const SOON: Duration = Duration::from_secs(60);
-
-/// What a lifecycle controller writes once the node's lease has been silent for long enough.
-fn lose(yard: &Yard, node: &str) {
-    yard.hollow.fault(FleetFault::Cut(node.into()));
-    let path = format!("/api/v1/nodes/{node}");
-    let conditions = yard.sandbox.admin().get(&path).ok()["status"]["conditions"].clone();
-    let lost = |condition: &Value| {
-        let mut condition = condition.clone();
-        if condition["type"] == "Ready" {
-            condition["status"] = "Unknown".into();
-            condition["reason"] = "NodeStatusUnknown".into();
-        }
-        condition
-    };
-    let conditions: Vec<Value> = conditions.as_array().into_iter().flatten().map(lost).collect();
-    yard.sandbox.admin().patch(&format!("{path}/status"), &json!({"status": {"conditions": conditions}})).ok();
-}
+/// Longer than the test takes.
+const FOR_GOOD: Duration = Duration::from_secs(3600);
 
 #[test]
-#[ignore = "not seen to pass yet: without a node lifecycle controller the pods of lost nodes stay ready"]
 fn nobody_is_suspect_where_nobody_rolls_out() {
-    let Some(yard) = Yard::new("idle-down") else { return };
-    let operator = yard.operator();
-    let lost = &yard.nodes[..3];
-    lost.iter().for_each(|node| lose(&yard, node));
-    yard.until("their pods are not ready", |witness| witness.unavailable() == 3);
+    let Some(stage) = stage("idle-down") else { return };
+    let operator = &stage.operator;
+    let lost = &stage.nodes[..3];
+    lost.iter().for_each(|node| stage.cut(node, FOR_GOOD));
+    stage.witness.until("their pods are not ready", SOON, |witness| witness.unavailable() == 3);
     let status = eventually("the three are seen", SOON, || {
         let status = operator.status(DS);
         (status.nodes(|node| node["state"] == "node down").len() == 3).then_some(status)

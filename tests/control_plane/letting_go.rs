@@ -64,7 +64,6 @@ fn steps_under_a_selector_raise_nothing_that_lifting_it_would_set_free() {
 }
 
 #[test]
-#[ignore = "not seen to pass yet: after the driver has ended no node is failed, though the halt names one"]
 fn going_on_past_a_halt_has_to_be_meant() {
     let Some(yard) = Yard::new("past-a-halt") else { return };
     let operator = yard.operator();

@@ -53,7 +53,7 @@ fn a_surge_in_progress_is_shown_right_and_the_brake_works_on_it() {
     let began = Instant::now();
     yard.deploy(MISSING);
     yard.until("a second pod fails beside one that serves", |witness| {
-        witness.pods().values().any(|pod| pod.pull_failed) || !witness.deletes_since(began).is_empty()
+        !witness.pull_failed().is_empty() || !witness.deletes_since(began).is_empty()
     });
     let status = operator.status(DS);
     assert_eq!(status.0["phase"], "rolled by its controller");

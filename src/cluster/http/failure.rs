@@ -40,6 +40,12 @@ pub(crate) enum Failure {
     /// The connection broke before the answer was complete.
     #[error("the connection broke: {0}")]
     Broken(String),
+    /// A dry run shows that admission would change more than was asked for: the write was not sent.
+    #[error(
+        "admission would change its template with it ({0}), and its controller would roll that out by itself; roll it out \
+         first, or change the policy"
+    )]
+    MutatedByAdmission(String),
     /// The answer, or the question, makes no sense.
     #[error("{0}")]
     Malformed(String),
@@ -98,6 +104,7 @@ impl Failure {
                 (400..500, _) => EffectErrorKind::Invalid,
                 _ => EffectErrorKind::Unknown,
             },
+            Self::MutatedByAdmission(_) => EffectErrorKind::Invalid,
             Self::TooLate => EffectErrorKind::TooLate,
             Self::Connect(_) | Self::Tls(_) | Self::Credentials(_) => EffectErrorKind::NotSent,
             Self::Timeout(_) | Self::Broken(_) | Self::Malformed(_) => EffectErrorKind::Unknown,

@@ -164,3 +164,53 @@ async fn replacing_a_lease_keeps_what_others_put_on_it() {
     assert_eq!(lines.len(), 2);
     assert!(lines[1].starts_with("GET "), "nothing is written over what changed");
 }
+
+fn with_image(version: &str, image: &str) -> Value {
+    let mut object = daemonset(version);
+    object["spec"] = json!({"template": {"spec": {"containers": [{"name": "agent", "image": image}]}}});
+    object
+}
+
+fn release(image: &str) -> Effect {
+    let template = with_image("7", image)["spec"]["template"].clone();
+    let expected_template = Some(Template::from_json(template));
+    let original = json!({"type": "RollingUpdate"});
+    Effect::PatchDaemonSet {
+        resource_version: "7".into(),
+        patch: DaemonSetPatch::Release { original, expected_template },
+    }
+}
+
+#[tokio::test]
+async fn a_release_is_not_sent_where_its_dry_run_shows_another_template() {
+    let says =
+        vec![Says::Json(200, with_image("7", "agent:v2@sha256:aa")), Says::Json(200, with_image("7", "agent:v2"))];
+    let (writer, server) = writer(says).await;
+    let executed = writer.execute(&release("agent:v2")).await;
+    assert_eq!(kind(&executed), EffectErrorKind::Invalid);
+    let why = executed.outcome.unwrap_err().message;
+    assert!(why.contains("agent: agent:v2 → agent:v2@sha256:aa"), "{why}");
+    let path = "/apis/apps/v1/namespaces/edge/daemonsets/agent";
+    let asked: Vec<String> = server.asked().into_iter().map(|asked| asked.line).collect();
+    assert_eq!(asked, [format!("PATCH {path}?dryRun=All&fieldManager=rolldeck"), format!("GET {path}")]);
+}
+
+#[tokio::test]
+async fn a_release_is_sent_where_its_dry_run_changes_nothing_or_is_not_supported() {
+    let refuses = status(400, "admission webhook \"a.example\" does not support dry run");
+    for dry_run in [Says::Json(200, with_image("7", "agent:v2")), Says::Json(400, refuses)] {
+        let (writer, server) = writer(vec![dry_run, Says::Json(200, with_image("8", "agent:v2"))]).await;
+        let executed = writer.execute(&release("agent:v2")).await;
+        assert!(matches!(executed.outcome, Ok(Done::DaemonSet(_))), "{executed:?}");
+        let asked = server.asked();
+        assert_eq!(asked.len(), 2);
+        assert!(asked[0].line.contains("?dryRun=All&") && !asked[1].line.contains("dryRun"));
+        assert_eq!(asked[0].body, asked[1].body);
+    }
+}
+
+#[tokio::test]
+async fn a_dry_run_without_an_answer_has_done_nothing() {
+    let (writer, _server) = writer(vec![Says::HangsUp]).await;
+    assert_eq!(kind(&writer.execute(&release("agent:v2")).await), EffectErrorKind::NotSent);
+}

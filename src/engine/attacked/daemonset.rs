@@ -53,7 +53,7 @@ fn a_release_leaves_alone_what_somebody_set_back_meanwhile() {
     for _ in 0..10 {
         console.hear(&lab);
         for (id, effect) in console.engine.decide(lab.now) {
-            if let Effect::PatchDaemonSet { patch: DaemonSetPatch::Release { original }, .. } = &effect {
+            if let Effect::PatchDaemonSet { patch: DaemonSetPatch::Release { original, .. }, .. } = &effect {
                 released = Some(original.clone());
             }
             let outcome = lab.apply(effect);

@@ -167,3 +167,38 @@ fn a_node_that_is_down_holds_the_release_as_before() {
         ]
     );
 }
+
+/// A policy that came into force since the template was written would rewrite it with the release, and the controller would
+/// roll that out by itself.
+#[test]
+fn a_release_is_not_made_where_admission_would_change_the_template_with_it() {
+    let mut lab = Lab::rolling(6, 2);
+    let original = lab.daemonset.strategy.raw.clone();
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    lab.pins_images = true;
+    console.partition(&mut lab, 0);
+    console.run_for(&mut lab, 60);
+    let snapshot = console.snapshot(&lab);
+    assert_eq!((lab.at("hash2"), is_released(&lab)), (6, false));
+    assert_eq!(snapshot.phase, Phase::Releasing);
+    let failing = |alarm: &Alarm| matches!(alarm, Alarm::WriteFailing { why } if why.contains("admission"));
+    assert!(snapshot.alarms.iter().any(failing), "{:?}", snapshot.alarms);
+    let taken = lab.deleted.len();
+
+    // What it makes of the template is rolled out first, as every other change is.
+    let pinned = format!("agent:v2@sha256:{:064x}", "agent:v2".len());
+    let images = [("agent".to_owned(), pinned.parse().unwrap())].into();
+    console.engine.command(Command::SetImage(images), lab.now).unwrap();
+    console.run_for(&mut lab, 60);
+    assert_eq!(
+        (&*lab.daemonset.template.images()[0], lab.deleted.len()),
+        (&*pinned, taken),
+        "not before its first step"
+    );
+    console.partition(&mut lab, 0);
+    console.run_for(&mut lab, 60);
+    assert_eq!((lab.deleted.len(), lab.worst_down), (taken + 6, 2));
+    assert!(is_released(&lab));
+    assert_eq!(lab.daemonset.strategy.raw, original);
+}

@@ -57,6 +57,38 @@ fn going_on_says_which_failures_are_accepted_and_asks() {
     assert_eq!(console.engine.preview(&Command::Resume, lab.now).unwrap().danger, Danger::Bounded);
 }
 
+/// How long a pod has been in trouble is seen only by watching it. A console that is opened later takes it from the record.
+#[test]
+fn a_node_that_halted_the_rollout_is_failed_for_whoever_looks_later() {
+    let (mut lab, mut console) = halted();
+    let named = console.snapshot(&lab).halt.unwrap().nodes;
+    assert!(!named.is_empty());
+    let failed = |lab: &Lab, role: Role| {
+        let snapshot = Console::open_as(lab, "eve", role).snapshot(lab);
+        let failed = snapshot.nodes.iter().filter(|node| node.state == NodeState::Failed);
+        let failed: Vec<_> = failed.map(|node| (node.name.clone(), node.cause.clone().unwrap().to_string())).collect();
+        assert_eq!(usize::try_from(snapshot.counts.failed).unwrap(), failed.len());
+        failed
+    };
+    let expected: Vec<_> = named.iter().map(|node| (node.clone(), "image not found".to_owned())).collect();
+    for role in [Role::Errand, Role::Driver] {
+        assert_eq!(failed(&lab, role), expected);
+    }
+    // Resumed past, it is failed all the same.
+    console.ask(&mut lab, Command::Resume).unwrap();
+    console.run_for(&mut lab, 2);
+    assert_eq!(failed(&lab, Role::Errand), expected);
+    // Once its image is there it is not.
+    for node in &named {
+        lab.change_pod(node, |pod| {
+            pod.containers[0].state = ContainerState::Running { since: None };
+            pod.containers[0].image_present = true;
+        });
+        lab.set_ready(node, true);
+    }
+    assert_eq!(failed(&lab, Role::Errand), []);
+}
+
 #[test]
 fn of_many_failures_a_few_are_named_and_all_are_counted() {
     let mut lab = Lab::rolling(20, 10);

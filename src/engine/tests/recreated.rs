@@ -36,6 +36,34 @@ fn nothing_is_taken_from_under_a_daemonset_that_is_being_deleted() {
     console.ask(&mut lab, Command::Pause { why: None }).unwrap();
 }
 
+/// `--cascade=orphan`, held by a finalizer: the pods run on without an owner, and their nodes have none of the DaemonSet's.
+#[test]
+fn nodes_without_a_pod_are_held_while_their_daemonset_is_being_deleted() {
+    let mut lab = Lab::rolling(4, 2);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.partition(&mut lab, 3);
+    console.run_for(&mut lab, 10);
+    lab.begin_deletion();
+    let held = console.snapshot(&lab).nodes.iter().filter(|node| node.hold == Some(Hold::BeingDeleted)).count();
+    assert_eq!(held, 3, "those that the partition would keep, too");
+    for nth in 1..=4 {
+        lab.change_pod(&format!("n{nth}"), |pod| pod.owner = None);
+    }
+    console.run_for(&mut lab, 120);
+    let snapshot = console.snapshot(&lab);
+    assert_eq!(snapshot.nodes.len(), 4);
+    for node in snapshot.nodes.iter() {
+        assert_eq!((&node.hold, &node.pod_wait), (&Some(Hold::BeingDeleted), &None), "{node:?}");
+        assert_eq!(console.state(&lab, &node.name), (NodeState::Creating, "its DaemonSet is being deleted".into()));
+    }
+    assert!(
+        !snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::ControllerIdle { .. })),
+        "{:?}",
+        snapshot.alarms
+    );
+}
+
 #[test]
 fn a_record_says_nothing_about_another_daemonset_of_the_same_name() {
     let mut lab = Lab::rolling(6, 2);

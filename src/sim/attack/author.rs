@@ -13,7 +13,7 @@ use crate::sim::world::World;
 use crate::sim::world::error::{ApiError, Reason};
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::{Body, Lease, Object, Owner};
-use crate::sim::world::store::{DeleteOptions, Part, Writer};
+use crate::sim::world::store::{DeleteOptions, Mode, Part, Writer};
 
 /// By this name its writes are known in the world.
 pub const MANAGER: &str = "rolldeck";
@@ -109,11 +109,20 @@ impl Author {
 
     fn patch(&self, version: &str, patch: &DaemonSetPatch, world: &mut World) -> (Outcome, Option<Event>) {
         let key = (Kind::DaemonSet, &*self.namespace, &*self.name);
-        let written = world.modify(key, Part::Main, Writer::named(MANAGER), |object| {
-            object.meta.resource_version = version.parse().unwrap_or(u64::MAX);
-            change_daemon_set(object, patch);
-        });
-        match written {
+        let mut write = |mode| {
+            world.modify(key, Part::Main, Writer { mode, ..Writer::named(MANAGER) }, |object| {
+                object.meta.resource_version = version.parse().unwrap_or(u64::MAX);
+                change_daemon_set(object, patch);
+            })
+        };
+        if let DaemonSetPatch::Release { expected_template: Some(expected), .. } = patch
+            && let Ok(answer) = write(Mode::DryRun)
+            && answer.daemon_set().is_some_and(|daemon_set| daemon_set.spec.template != *expected)
+        {
+            let message = "admission would change the template".into();
+            return (Err(EffectError { kind: EffectErrorKind::Invalid, message }), None);
+        }
+        match write(Mode::Commit) {
             Ok(object) => {
                 let fact = object.daemon_set_fact().unwrap_or_default();
                 (Ok(Done::DaemonSet(Box::new(fact))), None)
@@ -195,7 +204,7 @@ fn change_daemon_set(object: &mut Object, patch: &DaemonSetPatch) {
             raw["type"] = "OnDelete".into();
             spec.strategy = UpdateStrategy::from_json(raw);
         }
-        DaemonSetPatch::Release { original } => spec.strategy = UpdateStrategy::from_json(original.clone()),
+        DaemonSetPatch::Release { original, .. } => spec.strategy = UpdateStrategy::from_json(original.clone()),
         DaemonSetPatch::Template { template, .. } => spec.template = Template::from_json(template.clone()),
         DaemonSetPatch::ForgetChange => {}
     }

@@ -73,15 +73,23 @@ impl Witness {
         log
     }
 
-    /// The pods that are there and not about to end, by node.
+    /// The pods that are there and not about to end, by node; of several on one node, one.
     pub(crate) fn pods(&self) -> BTreeMap<String, Seen> {
         self.ledger(|ledger| ledger.staying().map(|pod| (pod.node.clone(), pod.clone())).collect())
     }
 
-    /// The nodes whose pod has an image that ends like this, and is ready.
+    /// The nodes with a pod whose image ends like this, and that is ready.
     pub(crate) fn serving(&self, image: &str) -> BTreeSet<String> {
-        let serves = |pod: &&Seen| pod.ready && pod.image.ends_with(image);
-        self.pods().values().filter(serves).map(|pod| pod.node.clone()).collect()
+        self.nodes_with(|pod| pod.ready && pod.image.ends_with(image))
+    }
+
+    /// The nodes with a pod whose image could not be pulled.
+    pub(crate) fn pull_failed(&self) -> BTreeSet<String> {
+        self.nodes_with(|pod| pod.pull_failed)
+    }
+
+    fn nodes_with(&self, test: impl Fn(&Seen) -> bool) -> BTreeSet<String> {
+        self.ledger(|ledger| ledger.staying().filter(|pod| test(pod)).map(|pod| pod.node.clone()).collect())
     }
 
     /// On how many nodes nobody serves now.
