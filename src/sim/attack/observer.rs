@@ -38,7 +38,7 @@ mod strategy;
 mod suspects;
 mod waits;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
@@ -93,6 +93,8 @@ pub struct Observer {
     began_at: Timestamp,
     cursors: [u64; 4],
     pods: HashMap<Str, Pod>,
+    /// Names of pods that went within the slack, and when, oldest first.
+    gone_pods: VecDeque<(Timestamp, Str)>,
     nodes: BTreeMap<Str, NodeSeen>,
     /// By node: when it was not Ready, lately, oldest first.
     downs: BTreeMap<Str, Vec<suspects::Down>>,
@@ -220,6 +222,7 @@ impl Observer {
             began_at: now,
             cursors: [world.store().revision(); 4],
             pods: HashMap::new(),
+            gone_pods: VecDeque::new(),
             nodes: BTreeMap::new(),
             downs: BTreeMap::new(),
             conditions: BTreeMap::new(),
@@ -548,6 +551,12 @@ impl Observer {
 
     fn pod_gone(&mut self, uid: &Str, at: Timestamp) {
         let gone = self.pods.remove(uid);
+        if let Some(pod) = &gone {
+            while self.gone_pods.front().is_some_and(|(gone_at, _)| *gone_at + self.slack < at) {
+                self.gone_pods.pop_front();
+            }
+            self.gone_pods.push_back((at, pod.fact.name.clone()));
+        }
         if let Some(seen) = gone.and_then(|pod| self.nodes.get_mut(&pod.fact.node?)) {
             seen.changed_at = at;
         }

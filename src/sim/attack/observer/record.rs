@@ -53,7 +53,10 @@ impl Observer {
             self.taken_down.clear();
             self.pulling.clear();
         }
-        let released = record.is_none() && text.is_none() && was.is_some_and(|was| was.intent.releasing.is_some());
+        // No rolldeck deletes a Lease: one that goes was deleted by hand or with its DaemonSet, and nobody said by that that
+        // its release is done.
+        let released =
+            !gone && record.is_none() && text.is_none() && was.is_some_and(|was| was.intent.releasing.is_some());
         if target(was) != target(record.as_ref()) {
             self.given.clear();
         }
