@@ -42,3 +42,43 @@ pub(super) fn surge_stands_still(world: &World, (namespace, name): (&str, &str))
             && available_at(newest).is_some_and(|at| at + LOOKS < world.now())
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::quantity::IntOrPercent;
+    use crate::sim::world::scenario::{ClusterFault, FleetFault, built_in};
+
+    const AGENT: (&str, &str) = ("edge", "agent");
+
+    /// One node whose clock is 200 s ahead; its DaemonSet surges, and gets this image.
+    fn surging_to(version: &str) -> World {
+        let mut scenario = built_in("small").unwrap();
+        scenario.nodes.truncate(1);
+        let plan = &mut scenario.daemon_sets[0];
+        (plan.max_unavailable, plan.max_surge) = (IntOrPercent::Int(0), IntOrPercent::Int(1));
+        plan.min_ready_secs = 4;
+        let node = scenario.nodes[0].name.clone();
+        let mut world = World::new(&scenario, 1);
+        world.inject(&FleetFault::Clock { node, offset_millis: 200_000 }.into());
+        let images = [("agent".to_owned(), format!("registry.example/agent:{version}"))].into();
+        world.inject(&ClusterFault::SetImages { daemon_set: "edge/agent".into(), images }.into());
+        world
+    }
+
+    #[test]
+    fn it_stands_still_only_once_the_new_pod_has_been_available_for_long() {
+        let mut world = surging_to("v2");
+        world.advance_by(Duration::from_secs(180));
+        assert!(!surge_stands_still(&world, AGENT), "by the node's clock it is not available yet");
+        world.advance_by(Duration::from_secs(600));
+        assert!(surge_stands_still(&world, AGENT), "nobody looks again");
+    }
+
+    #[test]
+    fn a_new_pod_that_does_not_become_ready_is_waited_for() {
+        let mut world = surging_to("missing");
+        world.advance_by(Duration::from_secs(3600));
+        assert!(!surge_stands_still(&world, AGENT));
+    }
+}
