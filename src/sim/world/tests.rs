@@ -599,6 +599,56 @@ fn whoever_holds_a_daemonset_tries_again_until_it_may_let_it_go() {
     assert_eq!(world.store().count(Kind::DaemonSet), 0);
 }
 
+/// `ClaimPods` goes on with what it claimed: nothing is made beside a pod that was just adopted.
+#[test]
+fn a_daemonset_that_is_made_anew_makes_no_pods_beside_those_that_it_adopts() {
+    let mut world = small();
+    let plan = built_in("small").unwrap().daemon_sets[0].clone();
+    let before = pods(&world);
+    let orphan = DeleteOptions { propagation: store::Propagation::Orphan, ..DeleteOptions::default() };
+    world.delete(AGENT, &orphan, BY).unwrap();
+    run(&mut world, 1);
+    world.inject(&ClusterFault::CreateDaemonSet(Box::new(plan)).into());
+    let mut most = 0;
+    world.advance_until(MINUTE, |world| {
+        most = most.max(world.store().count(Kind::Pod));
+        false
+    });
+    assert_eq!((most, pods(&world)), (before.len(), before));
+}
+
+/// Its label is taken away after it has failed, while the controller stands still: it is let go, and the node gets a new one.
+#[test]
+fn a_failed_pod_that_is_let_go_is_replaced() {
+    let mut world = small();
+    let node = pods(&world).keys().next().unwrap().clone();
+    world.inject(&ClusterFault::StopController.into());
+    world.inject(&FleetFault::EvictAll(node.clone()).into());
+    run(&mut world, 1);
+    let labels = [("app".to_owned(), String::new())].into();
+    let unlabel = ClusterFault::LabelPods { daemon_set: "edge/agent".into(), node: node.clone(), labels };
+    world.inject(&unlabel.into());
+    world.inject(&ClusterFault::StartController.into());
+    run(&mut world, 2);
+    assert!(world.pods_of("edge", "agent").contains_key(&node));
+    assert_eq!(counters(&world).available, 20);
+}
+
+/// Orphaned dependents are let go in the end, although a policy refused that at first.
+#[test]
+fn the_collector_tries_again_what_a_policy_refuses() {
+    let mut world = small();
+    let refuse = ClusterFault::RefuseTemplates { namespace: "edge".into(), image: None, why: "not now".into() };
+    world.inject(&refuse.into());
+    world.inject(&ClusterFault::PinImages { namespace: "edge".into() }.into());
+    world.inject(&ClusterFault::DeleteDaemonSet { daemon_set: "edge/agent".into(), orphan: true }.into());
+    run(&mut world, 1);
+    assert_eq!(world.store().count(Kind::DaemonSet), 1);
+    world.inject(&ClusterFault::AdmitTemplates { namespace: "edge".into() }.into());
+    run(&mut world, 1);
+    assert_eq!(world.store().count(Kind::DaemonSet), 0);
+}
+
 #[test]
 fn a_controller_with_a_stale_view_never_makes_two_pods_for_a_node() {
     let mut world = small();

@@ -14,7 +14,8 @@ use super::super::super::store::{Part, Store};
 use super::{BY, DaemonSets};
 
 impl DaemonSets {
-    /// Adopts and releases pods. What it writes reaches the cache later, and wakes another sync.
+    /// Adopts and releases pods. The sync that does it goes on with what it claimed (`ClaimPods`): it makes no pod beside one
+    /// that it has just adopted, and does not delete one that it has just let go. What it writes wakes another sync later.
     pub(super) fn claim(&mut self, object: &Arc<Object>, set: &DaemonSet, store: &mut Store, now: Timestamp) {
         let (uid, selector) = (&object.meta.uid, &set.spec.selector);
         let in_reach = |pod: &&Arc<Object>| pod.meta.namespace == object.meta.namespace && !pod.meta.is_deleting();
@@ -24,12 +25,19 @@ impl DaemonSets {
         let strays: Vec<Arc<Object>> = owned.filter(|pod| !selector.matches(&pod.meta.labels)).cloned().collect();
         if !adopted.is_empty() && is_alive(object, store) {
             for pod in &adopted {
-                set_owners(pod, pod.meta.owners.iter().cloned().chain([object.as_controller()]).collect(), store, now);
+                let owners = pod.meta.owners.iter().cloned().chain([object.as_controller()]).collect();
+                if let Some(ours) = set_owners(pod, owners, store, now) {
+                    self.cache.orphans.remove(&ours.meta.uid);
+                    self.cache.pods.entry(uid.clone()).or_default().insert(ours.meta.uid.clone(), ours);
+                }
             }
         }
         for pod in &strays {
             let others = pod.meta.owners.iter().filter(|owner| owner.uid != *uid).cloned();
             set_owners(pod, others.collect(), store, now);
+            if let Some(pods) = self.cache.pods.get_mut(uid) {
+                pods.remove(&pod.meta.uid);
+            }
         }
     }
 
@@ -80,8 +88,8 @@ fn is_alive(set: &Object, store: &Store) -> bool {
 }
 
 /// A pod that changed meanwhile is left alone; its change wakes another sync.
-fn set_owners(pod: &Object, owners: Arc<[Owner]>, store: &mut Store, now: Timestamp) {
+fn set_owners(pod: &Object, owners: Arc<[Owner]>, store: &mut Store, now: Timestamp) -> Option<Arc<Object>> {
     let mut object = pod.clone();
     object.meta.owners = owners;
-    let _ = store.update(object, Part::Main, now, BY);
+    store.update(object, Part::Main, now, BY).ok()
 }
