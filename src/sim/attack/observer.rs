@@ -128,6 +128,8 @@ pub struct Observer {
     heard_at: Timestamp,
     /// How often an image was asked for and has not been recorded yet; below 0 where it was written too often.
     images_asked: BTreeMap<BTreeMap<String, ImageRef>, i32>,
+    /// When the record last asked for an image that it had not asked for before.
+    image_written_at: Timestamp,
     /// How long a driver may take to have a flip of the strategy in the record.
     flip_takes: Duration,
     /// Until when some console did not see everything.
@@ -243,6 +245,7 @@ impl Observer {
             words: Vec::new(),
             heard_at: now,
             images_asked: BTreeMap::new(),
+            image_written_at: Timestamp::default(),
             flip_takes: strategy::NOTICED,
             blind_until: now,
             wordless: waits::Wordless::new(),
