@@ -261,6 +261,7 @@ impl Engine {
             && !self.catches_up()
             && self.deletions.is_empty()
             && self.assessment.rows().filter(|row| row.in_fleet).all(Row::is_settled)
+            && !self.is_crowded()
     }
 
     fn saved_progress_began(&self) -> bool {

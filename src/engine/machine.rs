@@ -148,6 +148,13 @@ pub(crate) enum Deletion {
     Unknown(Timestamp),
 }
 
+impl Deletion {
+    /// Whether nobody has said yet what came of it.
+    pub(crate) fn is_unanswered(self) -> bool {
+        matches!(self, Self::Sent | Self::Unknown(_))
+    }
+}
+
 /// A DaemonSet patch that was sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Patching {
@@ -309,7 +316,8 @@ impl Engine {
             }
             Event::PodGone(uid, version) => {
                 self.view.observe(Event::PodGone(uid.clone(), version), now);
-                if !self.view.has_pod(&uid) {
+                // One that may still take effect counts: the pod may only have lost its label, and be back before that.
+                if !self.view.has_pod(&uid) && !self.is_unanswered(&uid) {
                     self.deletions.remove(&uid);
                 }
             }
@@ -317,7 +325,7 @@ impl Engine {
                 self.view.observe(event, now);
                 // What a listing does not name is gone, whoever deleted it.
                 let view = &self.view;
-                self.deletions.retain(|uid, _| view.has_pod(uid));
+                self.deletions.retain(|uid, deletion| view.has_pod(uid) || deletion.is_unanswered());
             }
             Event::Cluster(fact) if fact.told.is_some() => self.hear_of(&fact),
             Event::RoundTrip(took) => self.sending.distance.reported(took),

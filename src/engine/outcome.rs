@@ -93,7 +93,7 @@ impl Engine {
         for uid in lost {
             self.deletions.remove(&uid);
             self.view.touch_pod(&uid);
-            if let Some((node, error)) = self.unanswered.remove(&uid) {
+            if let Some((node, error)) = self.unanswered.remove(&uid).filter(|_| self.view.has_pod(&uid)) {
                 self.deletion_refused(&node, &uid, &error, Answer::Lost, now);
             }
         }
@@ -108,7 +108,10 @@ impl Engine {
                 self.write_failure = None;
                 self.refusals.succeeded(self.view.node(node));
                 if still_seen {
-                    self.deletions.insert(uid.clone(), Deletion::Confirmed(now));
+                    // Of a pod that is out of our sight no watch tells the end: it counts for a while, in case it comes back.
+                    let seen = self.view.has_pod(uid);
+                    self.deletions
+                        .insert(uid.clone(), if seen { Deletion::Confirmed(now) } else { Deletion::Unknown(now) });
                 }
             }
             Err(error) if error.kind.may_have_happened() => {
@@ -119,8 +122,10 @@ impl Engine {
             }
             // It is gone, whoever did it: the watch owes us that, and until then it counts.
             Err(error) if error.kind == EffectErrorKind::NotFound => {
-                if still_seen {
+                if still_seen && self.view.has_pod(uid) {
                     self.deletions.insert(uid.clone(), Deletion::Confirmed(now));
+                } else {
+                    self.deletions.remove(uid);
                 }
             }
             // It waits for the next proof, as it did for the last.

@@ -127,7 +127,8 @@ impl Engine {
                 Phase::Preparing
             };
         }
-        if settled || (nothing_to_do && intent.change.is_none()) {
+        let crowded = self.is_crowded();
+        if (settled && !crowded) || (nothing_to_do && intent.change.is_none()) {
             let began = self.progress.started_at.is_some();
             return match began {
                 true if !self.view.current_is_certain() => Phase::Preparing,
@@ -135,7 +136,8 @@ impl Engine {
                 false => Phase::Idle,
             };
         }
-        let moving = rows().any(|row| row.in_fleet && (is_moving(row.state) || self.judgement.may_come_back(row.node)));
+        let comes = |row: &Row| is_moving(row.state) || self.judgement.may_come_back(row.node);
+        let moving = crowded || rows().any(|row| row.in_fleet && comes(row));
         let in_line = self.plan.in_line > 0;
         let somebody_drives = !matches!(self.standstill(intent, now), Standstill::Held(Hold::NobodyDrives));
         if moving || (in_line && somebody_drives) { Phase::Running } else { Phase::Held }

@@ -189,8 +189,8 @@ impl Engine {
         }
     }
 
-    fn is_unanswered(&self, uid: &Str) -> bool {
-        matches!(self.deletions.get(uid), Some(Deletion::Sent | Deletion::Unknown(_)))
+    pub(crate) fn is_unanswered(&self, uid: &Str) -> bool {
+        self.deletions.get(uid).is_some_and(|deletion| deletion.is_unanswered())
     }
 
     /// What a node waits for whose deletion was sent and is not seen.

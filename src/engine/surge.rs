@@ -37,14 +37,14 @@ impl Engine {
     }
 
     /// Refuses what would begin to take down nodes of a DaemonSet that surges, as long as nobody has said how many may be.
-    /// Setting `OnDelete` again, and the brake, are not refused.
+    /// Setting `OnDelete` again, and the brake, are not refused, nor is driving what is only to be released: that takes nothing
+    /// down.
     pub(crate) fn check_surge(&self, command: &Command) -> Result<(), Refusal> {
         let Some(surge) = self.surge() else { return Ok(()) };
         let begins = match command.deed() {
             Command::Adopt => !self.takes_back(command.deed()),
-            Command::SetImage(_) | Command::Step(_) | Command::Resume | Command::Undo { .. } | Command::Drive(_) => {
-                true
-            }
+            Command::SetImage(_) | Command::Step(_) | Command::Resume | Command::Undo { .. } => true,
+            Command::Drive(_) => self.intent().releasing.is_none(),
             _ => false,
         };
         let mut intent = self.intent();
@@ -61,6 +61,12 @@ impl Engine {
             "this DaemonSet surges (maxSurge {surge}): its controller never takes a node down. Under OnDelete each node is \
              down while its pod is replaced: say first how many may be at once, with {remedy}"
         )))
+    }
+
+    /// Whether a node of the fleet has several live pods under `OnDelete`, as a surge that was stopped leaves them. Its
+    /// controller keeps the oldest and deletes the others, be they at the target or not: nothing is settled until it has.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.strategy() == StrategyKind::OnDelete && self.assessment.rows().any(|row| row.in_fleet && row.crowded)
     }
 
     /// What is lost, for whoever is about to take over or to let nodes go; `None` where it does not surge.

@@ -19,6 +19,7 @@ pub mod observer;
 pub mod run;
 pub mod shrink;
 mod story;
+mod surge;
 pub mod tally;
 mod tamper;
 mod watches;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::engine::command::{Command, Step, Takeover};
+use crate::engine::command::{Command, Early, Step, Takeover};
 use crate::engine::facts::StrategyKind;
 use crate::engine::lab::{Console, Lab, template};
 use crate::engine::quantity::IntOrPercent;
@@ -125,4 +125,50 @@ fn a_node_with_two_pods_is_left_to_its_controller_first() {
     console.ask(&mut lab, Command::Adopt.under(budget(1))).unwrap();
     console.partition(&mut lab, 0);
     assert!(!lab.deleted.iter().any(|node| &**node == "n1"), "{:?}", lab.deleted);
+}
+
+/// Whoever drove it is gone, and the budget was taken back: a release takes nothing down, so it needs none.
+#[test]
+fn a_release_is_driven_to_its_end_without_a_budget() {
+    let mut lab = surging(3);
+    let original = lab.daemonset.strategy.raw.clone();
+    let mut gone = Console::open(&lab, "ops");
+    gone.ask(&mut lab, set_image().under(budget(1))).unwrap();
+    gone.ask(&mut lab, Command::Tune(Tuning { max_unavailable: Some(Limit::Default), ..Tuning::default() })).unwrap();
+    let mut console = Console::open(&lab, "eve");
+    console.hear(&lab);
+    let said = console.ask(&mut lab, Command::Release(Early::Accept)).unwrap();
+    assert!(said.contains("carries it out"), "{said}");
+    let refused = console.ask(&mut lab, Command::Step(Step::Next)).unwrap_err();
+    assert!(refused.contains("say first how many"), "{refused}");
+    console.run_for(&mut lab, 60);
+    assert_eq!(console.snapshot(&lab).phase, Phase::Releasing);
+    console.ask(&mut lab, Command::Drive(Takeover::Ask)).unwrap();
+    console.run_for(&mut lab, 5);
+    assert_eq!(lab.daemonset.strategy.raw, original);
+    assert_eq!(lab.lease.as_ref().and_then(|lease| lease.record.clone().unwrap()), None);
+}
+
+/// A surge was stopped half way: of two pods its controller keeps the older one, which is not at the target.
+#[test]
+fn it_is_not_complete_as_long_as_a_node_has_an_old_pod_beside_the_new_one() {
+    let mut lab = surging(2);
+    let original = lab.daemonset.strategy.raw.clone();
+    let mut console = Console::open(&lab, "ops");
+    console.ask(&mut lab, set_image().under(budget(1))).unwrap();
+    let old: Vec<_> = lab.pods.values().map(|pod| (pod.node.clone(), pod.uid.clone())).collect();
+    for (node, uid) in &old {
+        lab.create_pod(node.as_ref().unwrap());
+        if node.as_deref() != Some("n1") {
+            lab.take_pod(uid);
+        }
+    }
+    console.run_for(&mut lab, 30);
+    assert_eq!(lab.at("hash2"), 2);
+    assert_eq!(lab.daemonset.strategy.kind, StrategyKind::OnDelete);
+    assert_eq!(console.snapshot(&lab).phase, Phase::Running);
+    let (_, beside) = old.iter().find(|(node, _)| node.as_deref() == Some("n1")).unwrap();
+    lab.take_pod(beside);
+    console.run_for(&mut lab, 30);
+    assert_eq!(lab.daemonset.strategy.raw, original);
 }

@@ -1,6 +1,7 @@
 //! A pod whose label is taken away and put back: on the watch it is deleted, and added again.
 
 use super::*;
+use crate::engine::effect::{Done, Effect};
 use crate::engine::facts::PodFact;
 
 /// The pod on a node as it is, at this version.
@@ -63,4 +64,40 @@ fn a_deletion_on_its_way_counts_until_its_own_pod_is_gone() {
     assert_eq!(console.snapshot(&lab).budget.charged, 1);
     console.engine.observe(Event::PodGone(uid, Some(100)), lab.now);
     assert_eq!(console.snapshot(&lab).budget.charged, 1, "it went at 100, and came back since");
+}
+
+/// A pod loses its label, and has it again, while the deletion of it is on its way: it is still about to go.
+#[test]
+fn a_deletion_on_its_way_counts_although_its_pod_was_out_of_sight() {
+    for answered_before_it_is_back in [false, true] {
+        let mut lab = Lab::rolling(3, 1);
+        let mut console = Console::open(&lab, "ops");
+        console.set_image(&mut lab, "agent:v2");
+        console.hear(&lab);
+        console.engine.command(Command::Step(Step::Partition(IntOrPercent::Int(0))), lab.now).unwrap();
+        let sent = loop {
+            let effects = console.engine.decide(lab.now);
+            assert!(!effects.is_empty(), "nothing goes");
+            for (id, effect) in effects.iter().filter(|(_, effect)| !matches!(effect, Effect::DeletePod { .. })) {
+                let outcome = lab.apply(effect.clone());
+                console.engine.outcome(*id, outcome, lab.now);
+            }
+            lab.reconcile();
+            console.hear(&lab);
+            if let Some((id, _)) = effects.iter().find(|(_, effect)| matches!(effect, Effect::DeletePod { .. })) {
+                break *id;
+            }
+        };
+        let taken = console.engine.deletions.keys().next().unwrap().clone();
+        let pod = lab.pods[&taken].clone();
+        let back = PodFact { resource_version: "9104".into(), ..pod };
+        console.engine.observe(Event::PodGone(taken, Some(9100)), lab.now);
+        if answered_before_it_is_back {
+            console.engine.outcome(sent, Ok(Done::PodDeleted), lab.now);
+        }
+        console.engine.observe(Event::Pod(Box::new(back)), lab.now);
+        assert_eq!(console.snapshot(&lab).budget.charged, 1);
+        let more = console.engine.decide(lab.now);
+        assert!(!more.iter().any(|(_, effect)| matches!(effect, Effect::DeletePod { .. })), "{more:?}");
+    }
 }

@@ -21,7 +21,8 @@
 //!
 //! - whoever deletes or garbles the record throws away what it knew: who is down then is nobody's doing any more;
 //! - `minReadySeconds` is not asked of nodes whose clock is wrong: a console that comes later has only the kubelet's word;
-//! - a node that somebody tainted, so that the pod may not run there, is not down through rolldeck.
+//! - a node that somebody tainted, so that the pod may not run there, is not down through rolldeck;
+//! - what was handed back is its own controller's to end, also where that forgets a surge half way (`attack/surge.rs`).
 
 mod absent;
 mod bites;
@@ -38,7 +39,7 @@ mod strategy;
 mod suspects;
 mod waits;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
@@ -93,6 +94,8 @@ pub struct Observer {
     began_at: Timestamp,
     cursors: [u64; 4],
     pods: HashMap<Str, Pod>,
+    /// Names of pods that went within the slack, and when, oldest first.
+    gone_pods: VecDeque<(Timestamp, Str)>,
     nodes: BTreeMap<Str, NodeSeen>,
     /// By node: when it was not Ready, lately, oldest first.
     downs: BTreeMap<Str, Vec<suspects::Down>>,
@@ -126,6 +129,8 @@ pub struct Observer {
     heard_at: Timestamp,
     /// How often an image was asked for and has not been recorded yet; below 0 where it was written too often.
     images_asked: BTreeMap<BTreeMap<String, ImageRef>, i32>,
+    /// When the record last asked for an image that it had not asked for before.
+    image_written_at: Timestamp,
     /// How long a driver may take to have a flip of the strategy in the record.
     flip_takes: Duration,
     /// Until when some console did not see everything.
@@ -220,6 +225,7 @@ impl Observer {
             began_at: now,
             cursors: [world.store().revision(); 4],
             pods: HashMap::new(),
+            gone_pods: VecDeque::new(),
             nodes: BTreeMap::new(),
             downs: BTreeMap::new(),
             conditions: BTreeMap::new(),
@@ -240,6 +246,7 @@ impl Observer {
             words: Vec::new(),
             heard_at: now,
             images_asked: BTreeMap::new(),
+            image_written_at: Timestamp::default(),
             flip_takes: strategy::NOTICED,
             blind_until: now,
             wordless: waits::Wordless::new(),
@@ -548,6 +555,12 @@ impl Observer {
 
     fn pod_gone(&mut self, uid: &Str, at: Timestamp) {
         let gone = self.pods.remove(uid);
+        if let Some(pod) = &gone {
+            while self.gone_pods.front().is_some_and(|(gone_at, _)| *gone_at + self.slack < at) {
+                self.gone_pods.pop_front();
+            }
+            self.gone_pods.push_back((at, pod.fact.name.clone()));
+        }
         if let Some(seen) = gone.and_then(|pod| self.nodes.get_mut(&pod.fact.node?)) {
             seen.changed_at = at;
         }

@@ -11,6 +11,7 @@ use super::faults::{FaultKind, Faults, of_world};
 use super::network::{Network, Weather};
 use super::observer::{Observer, Violation};
 use super::story::story_of;
+use super::surge::surge_stands_still;
 use super::tamper::tamper;
 use crate::engine::command::{Command, CommandId, Refusal, Takeover};
 use crate::engine::rate::RateLimit;
@@ -470,7 +471,8 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Nothing is recorded, the strategy is the operators' own, every node serves the current revision.
+    /// Nothing is recorded, the strategy is the operators' own, every node serves the current revision, unless its own
+    /// controller stands still on the way there.
     fn is_over(&self) -> bool {
         let store = self.world.store();
         let Some(daemon_set) = store.get(Kind::DaemonSet, DAEMON_SET.0, DAEMON_SET.1) else { return true };
@@ -481,8 +483,8 @@ impl<'a> Stage<'a> {
         !recorded
             && fact.annotations.get(ORIGINAL_STRATEGY).is_none()
             && fact.observed_generation >= fact.generation
-            && counters.updated == counters.desired
-            && counters.available == counters.desired
+            && ((counters.updated == counters.desired && counters.available == counters.desired)
+                || surge_stands_still(&self.world, DAEMON_SET))
     }
 
     /// What an operator who wants to go home does.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::engine::Str;
 use crate::engine::facts::UpdateStrategy;
@@ -9,7 +10,7 @@ use crate::engine::time::Timestamp;
 
 use super::World;
 use super::admission::strategy_json;
-use super::error::ApiError;
+use super::error::{ApiError, Reason};
 use super::kind::Kind;
 use super::kubelet::{Action, LEASE_NAMESPACE, LEASE_SECS, PodSeen};
 use super::object::{Body, Condition, DaemonSetSpec, EventBody, Lease, Node, Object, Owner, PodStatus};
@@ -18,6 +19,8 @@ use super::store::{DEFAULT_LOG, DeleteOptions, Part, Propagation, Writer};
 
 /// A finalizer that somebody gives a DaemonSet.
 const HOLD: &str = "example.com/backup";
+/// When they try again to take it off.
+const HOLD_RETRY: Duration = Duration::from_secs(10);
 const KUBELET: Writer<'static> = Writer::named("kubelet");
 const SOMEBODY: Writer<'static> = Writer::named("kubectl");
 const DEPLOY: Writer<'static> = Writer::named("argocd-controller");
@@ -169,10 +172,15 @@ impl World {
             ClusterFault::HoldDaemonSet { daemon_set, held } => {
                 let Some((namespace, name)) = daemon_set.split_once('/') else { return };
                 let at = (Kind::DaemonSet, namespace, name);
-                let _ = self.store.modify(at, Part::Main, self.now, SOMEBODY, |object| {
+                let done = self.store.modify(at, Part::Main, self.now, SOMEBODY, |object| {
                     let others = object.meta.finalizers.iter().filter(|finalizer| &***finalizer != HOLD).cloned();
                     object.meta.finalizers = others.chain(held.then(|| HOLD.into())).collect();
                 });
+                // Whoever owns a finalizer goes on trying to take it off, as controllers do: what a policy makes of the
+                // template may be refused in that write too.
+                if !held && done.is_err_and(|refused| refused.reason != Reason::NotFound) {
+                    self.inject_at(self.now + HOLD_RETRY, fault.clone());
+                }
             }
             ClusterFault::DeleteDaemonSet { daemon_set, orphan } => {
                 let Some((namespace, name)) = daemon_set.split_once('/') else { return };

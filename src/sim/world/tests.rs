@@ -2,9 +2,9 @@
 
 mod surge;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::scenario::{ClusterFault, ControllerVariant, FleetFault, built_in};
+use super::scenario::{ClusterFault, ControllerVariant, DaemonSetPlan, FleetFault, built_in};
 use super::*;
 use crate::engine::facts::{ContainerState, DaemonSetCounters, StrategyKind, Taint, TaintEffect};
 use crate::engine::quantity::IntOrPercent;
@@ -552,6 +552,101 @@ fn a_deleted_daemonset_takes_everything_with_it() {
     world.delete(AGENT, &orphan, BY).unwrap();
     run(&mut world, 1);
     assert_eq!((world.store().count(Kind::Pod), world.store().count(Kind::DaemonSet)), (20, 0));
+}
+
+#[test]
+fn a_daemonset_that_is_made_anew_adopts_the_revisions_of_the_one_before_it() {
+    let mut world = small();
+    let plan = built_in("small").unwrap().daemon_sets[0].clone();
+    set_image(&mut world, "v2");
+    run(&mut world, 20);
+    let before = revisions(&world);
+    let orphan = DeleteOptions { propagation: store::Propagation::Orphan, ..DeleteOptions::default() };
+    world.delete(AGENT, &orphan, BY).unwrap();
+    run(&mut world, 1);
+    let owners = |world: &World| -> BTreeSet<Option<Str>> {
+        world.store().list(Kind::ControllerRevision).map(|object| object.meta.controller().cloned()).collect()
+    };
+    assert_eq!((revisions(&world), owners(&world)), (before.clone(), [None].into()));
+    let images = image("v2");
+    world.inject(&ClusterFault::CreateDaemonSet(Box::new(DaemonSetPlan { images, ..plan })).into());
+    run(&mut world, 1);
+    let set = world.store().find(AGENT.0, AGENT.1, AGENT.2).unwrap().meta.uid.clone();
+    assert_eq!((revisions(&world), owners(&world)), (before.clone(), [Some(set)].into()));
+    set_image(&mut world, "v3");
+    run(&mut world, 1);
+    let newest = before.last().unwrap().0;
+    assert_eq!(revisions(&world).last().unwrap().0, newest + 1, "it goes on counting");
+}
+
+/// A policy writes a digest into whatever is written, and another one refuses that: also the write that takes off a finalizer.
+#[test]
+fn whoever_holds_a_daemonset_tries_again_until_it_may_let_it_go() {
+    let mut world = small();
+    let hold = |held| ClusterFault::HoldDaemonSet { daemon_set: "edge/agent".into(), held };
+    world.inject(&hold(true).into());
+    world.inject(&ClusterFault::DeleteDaemonSet { daemon_set: "edge/agent".into(), orphan: true }.into());
+    let set = world.store().find(AGENT.0, AGENT.1, AGENT.2).unwrap().clone();
+    let image = set.daemon_set().unwrap().spec.template.images().first().cloned();
+    let refuse = ClusterFault::RefuseTemplates { namespace: "edge".into(), image, why: "not this image".into() };
+    world.inject(&refuse.into());
+    world.inject(&ClusterFault::PinImages { namespace: "edge".into() }.into());
+    world.inject(&hold(false).into());
+    run(&mut world, 1);
+    assert_eq!(world.store().count(Kind::DaemonSet), 1);
+    world.inject(&ClusterFault::AdmitTemplates { namespace: "edge".into() }.into());
+    run(&mut world, 1);
+    assert_eq!(world.store().count(Kind::DaemonSet), 0);
+}
+
+/// `ClaimPods` goes on with what it claimed: nothing is made beside a pod that was just adopted.
+#[test]
+fn a_daemonset_that_is_made_anew_makes_no_pods_beside_those_that_it_adopts() {
+    let mut world = small();
+    let plan = built_in("small").unwrap().daemon_sets[0].clone();
+    let before = pods(&world);
+    let orphan = DeleteOptions { propagation: store::Propagation::Orphan, ..DeleteOptions::default() };
+    world.delete(AGENT, &orphan, BY).unwrap();
+    run(&mut world, 1);
+    world.inject(&ClusterFault::CreateDaemonSet(Box::new(plan)).into());
+    let mut most = 0;
+    world.advance_until(MINUTE, |world| {
+        most = most.max(world.store().count(Kind::Pod));
+        false
+    });
+    assert_eq!((most, pods(&world)), (before.len(), before));
+}
+
+/// Its label is taken away after it has failed, while the controller stands still: it is let go, and the node gets a new one.
+#[test]
+fn a_failed_pod_that_is_let_go_is_replaced() {
+    let mut world = small();
+    let node = pods(&world).keys().next().unwrap().clone();
+    world.inject(&ClusterFault::StopController.into());
+    world.inject(&FleetFault::EvictAll(node.clone()).into());
+    run(&mut world, 1);
+    let labels = [("app".to_owned(), String::new())].into();
+    let unlabel = ClusterFault::LabelPods { daemon_set: "edge/agent".into(), node: node.clone(), labels };
+    world.inject(&unlabel.into());
+    world.inject(&ClusterFault::StartController.into());
+    run(&mut world, 2);
+    assert!(world.pods_of("edge", "agent").contains_key(&node));
+    assert_eq!(counters(&world).available, 20);
+}
+
+/// Orphaned dependents are let go in the end, although a policy refused that at first.
+#[test]
+fn the_collector_tries_again_what_a_policy_refuses() {
+    let mut world = small();
+    let refuse = ClusterFault::RefuseTemplates { namespace: "edge".into(), image: None, why: "not now".into() };
+    world.inject(&refuse.into());
+    world.inject(&ClusterFault::PinImages { namespace: "edge".into() }.into());
+    world.inject(&ClusterFault::DeleteDaemonSet { daemon_set: "edge/agent".into(), orphan: true }.into());
+    run(&mut world, 1);
+    assert_eq!(world.store().count(Kind::DaemonSet), 1);
+    world.inject(&ClusterFault::AdmitTemplates { namespace: "edge".into() }.into());
+    run(&mut world, 1);
+    assert_eq!(world.store().count(Kind::DaemonSet), 0);
 }
 
 #[test]

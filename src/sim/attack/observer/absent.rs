@@ -118,8 +118,11 @@ impl Observer {
         let shown = self.absent.refused.entry(by.clone()).or_default();
         let refused: BTreeMap<Str, Timestamp> =
             refused.map(|node| (node.name.clone(), shown.get(&node.name).copied().unwrap_or(now))).collect();
-        let too_long =
-            |since: Timestamp| now.since(since) > REFUSED + self.slack + ROUNDED && since >= self.blind_until;
+        // What is refused of one template may be admitted of the next: with the template the grace begins anew.
+        let template_since = self.absent.template_since;
+        let too_long = |since: Timestamp| {
+            now.since(since.max(template_since)) > REFUSED + self.slack + ROUNDED && since >= self.blind_until
+        };
         let uncounted = refused.iter().find(|(_, since)| too_long(**since)).map(|(name, _)| name.clone());
         *shown = refused;
         if let Some(name) = uncounted {

@@ -53,7 +53,10 @@ impl Observer {
             self.taken_down.clear();
             self.pulling.clear();
         }
-        let released = record.is_none() && text.is_none() && was.is_some_and(|was| was.intent.releasing.is_some());
+        // No rolldeck deletes a Lease: one that goes was deleted by hand or with its DaemonSet, and nobody said by that that
+        // its release is done.
+        let released =
+            !gone && record.is_none() && text.is_none() && was.is_some_and(|was| was.intent.releasing.is_some());
         if target(was) != target(record.as_ref()) {
             self.given.clear();
         }
@@ -76,11 +79,14 @@ impl Observer {
             Change::Revision(_) => None,
         };
         let before = images(self.records.now().and_then(Option::as_ref));
-        if self.misses_versions && record.is_none() {
-            // With the record goes what would tell them that they wrote it.
+        // A record that goes before an answer is back, or without being seen, takes with it what would tell that it was
+        // written: the write is on its way again by then.
+        let unknown = self.misses_versions || (!self.is_fine && self.image_written_at + self.slack >= at);
+        if unknown && record.is_none() {
             self.images_asked.values_mut().for_each(|left| *left = (*left).max(1));
         }
         if let Some(images) = images(record).filter(|now| before.as_ref() != Some(now)) {
+            self.image_written_at = at;
             let left = self.images_asked.entry(images).or_default();
             *left -= 1;
             if *left < 0 {

@@ -94,7 +94,11 @@ impl Observer {
     }
 
     fn forgotten(&self, before: &Shown, shown: &Shown) -> Option<String> {
+        // A console may show a pod whose end it cannot know of yet.
+        let lately = |(gone_at, _): &&(Timestamp, Str)| *gone_at + self.slack >= shown.at;
         let there: BTreeSet<&Str> = self.pods.values().map(|pod| &pod.fact.name).collect();
+        let there: BTreeSet<&Str> =
+            there.into_iter().chain(self.gone_pods.iter().filter(lately).map(|(_, name)| name)).collect();
         let lost_pod = before.pods.iter().find(|(node, pod)| {
             let other = shown.pods.get(*node);
             let stayed = self.pods.values().any(|it| it.fact.name == **pod && it.there_since + self.slack < before.at);

@@ -33,7 +33,10 @@ impl Observer {
         let before = change.before.as_deref();
         let was = || before.and_then(Object::daemon_set_fact).map(|before| before.strategy.raw);
         let under_a_rollout = || {
-            let progress = |record: &Option<Record>| record.as_ref().map(|record| record.progress.clone());
+            // What is recorded of another DaemonSet of that name is no rollout of this one.
+            let is_ours = |record: &&Record| record.daemonset_uid.as_ref().is_none_or(|uid| *uid == fact.uid);
+            let progress =
+                |record: &Option<Record>| record.as_ref().filter(is_ours).map(|record| record.progress.clone());
             self.records.lately().all(|record| progress(record).is_some_and(|past| past.adopted || past.flipped))
         };
         let is_left_alone = |fact: &DaemonSetFact| {

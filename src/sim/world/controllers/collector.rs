@@ -17,6 +17,8 @@ const BY: Writer<'static> = Writer::named("kube-controller-manager");
 const PERIOD: Duration = Duration::from_secs(20);
 /// How long a node must have been gone before its pods go.
 const QUARANTINE: Duration = Duration::from_secs(40);
+/// When a finalizer that may not be taken off is tried again.
+const REFUSED_AGAIN: Duration = Duration::from_secs(5);
 /// How long events are kept.
 const EVENT_LIFE: Duration = Duration::from_secs(3600);
 
@@ -91,10 +93,15 @@ impl Collector {
                 self.held.insert(key);
                 continue;
             }
-            let _ = store.modify((key.0, &key.1, &key.2), Part::Main, now, BY, |object| {
+            let let_go = store.modify((key.0, &key.1, &key.2), Part::Main, now, BY, |object| {
                 let kept = object.meta.finalizers.iter().filter(|present| &***present != finalizer);
                 object.meta.finalizers = kept.cloned().collect();
             });
+            // Refused by a policy: it goes back into the queue (`attemptToOrphanWorker`, `AddRateLimited`).
+            if let_go.is_err() {
+                self.held.insert(key);
+                self.due_at = Some(now + REFUSED_AGAIN);
+            }
         }
     }
 

@@ -61,6 +61,27 @@ fn pods_on_nodes_that_should_not_run_them_go_once_enough_serve_elsewhere() {
     assert_eq!(Counters::of(&world).updated, nodes - 1);
 }
 
+/// What is adopted while it is ready was not made ready just now: the wish to look again when its `minReadySeconds` are over
+/// would take the place of the one that the new pod needs.
+#[test]
+fn pods_that_are_adopted_do_not_keep_the_controller_from_the_new_one() {
+    let mut scenario = built_in("small").unwrap();
+    scenario.nodes.truncate(1);
+    let plan = &mut scenario.daemon_sets[0];
+    (plan.max_unavailable, plan.max_surge) = (IntOrPercent::Int(0), IntOrPercent::Int(1));
+    plan.min_ready_secs = 20;
+    let plan = plan.clone();
+    let mut world = World::new(&scenario, 1);
+    let orphan = DeleteOptions { propagation: store::Propagation::Orphan, ..DeleteOptions::default() };
+    world.delete(AGENT, &orphan, BY).unwrap();
+    run(&mut world, 1);
+    let changed = DaemonSetPlan { grace_secs: plan.grace_secs + 1, ..plan };
+    world.inject(&ClusterFault::CreateDaemonSet(Box::new(changed)).into());
+    run(&mut world, 20);
+    let Counters { updated, available } = Counters::of(&world);
+    assert_eq!((updated, available, doubled(&world)), (1, 1, 0));
+}
+
 /// What its controller counts.
 struct Counters {
     updated: usize,

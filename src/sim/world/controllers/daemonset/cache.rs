@@ -29,6 +29,8 @@ pub(super) struct Cache {
     pub(super) orphans: BTreeMap<Str, Arc<Object>>,
     /// By the uid of their controller, and their name.
     pub(super) revisions: BTreeMap<Str, BTreeMap<Str, Arc<Object>>>,
+    /// Revisions that nobody controls, by uid.
+    pub(super) orphan_revisions: BTreeMap<Str, Arc<Object>>,
 }
 
 impl Cache {
@@ -116,10 +118,10 @@ impl DaemonSets {
             return;
         };
         let pods = self.cache.pods.entry(owner.clone()).or_default();
-        let before = match change.kind {
-            ChangeKind::Deleted => pods.remove(&meta.uid),
-            _ => pods.insert(meta.uid.clone(), Arc::clone(&change.object)),
-        };
+        match change.kind {
+            ChangeKind::Deleted => drop(pods.remove(&meta.uid)),
+            _ => drop(pods.insert(meta.uid.clone(), Arc::clone(&change.object))),
+        }
         if let Some(expected) = self.expectations.get_mut(&owner) {
             if change.kind == ChangeKind::Added {
                 expected.creations = expected.creations.saturating_sub(1);
@@ -134,7 +136,10 @@ impl DaemonSets {
         let Some(set) = self.cache.sets.get(&owner) else { return };
         let min_ready = set.daemon_set().map_or(0, |set| set.spec.min_ready_secs);
         let is_ready = |object: &Arc<Object>| object.pod().is_some_and(|pod| pod.ready().is_some());
-        let turned_ready = is_ready(&change.object) && !before.as_ref().is_some_and(is_ready);
+        // A pod that is adopted while it is ready did not become ready: of two wishes the queue keeps the earlier one, and
+        // the pod that becomes ready next would not be looked at again.
+        let was_unready = change.before.as_ref().is_some_and(|before| !is_ready(before));
+        let turned_ready = was_unready && is_ready(&change.object);
         if turned_ready && min_ready > 0 {
             // One second more: Kubernetes compares whole seconds.
             self.enqueue_at(&owner, now + Duration::from_secs(u64::from(min_ready) + 1));
@@ -174,7 +179,18 @@ impl DaemonSets {
 
     fn revision_changed(&mut self, change: &Change, now: Timestamp) {
         let meta = &change.object.meta;
-        let Some(owner) = meta.controller().cloned() else { return };
+        let former = change.before.as_ref().and_then(|before| before.meta.controller());
+        if let Some(revisions) = former.and_then(|former| self.cache.revisions.get_mut(former)) {
+            revisions.remove(&meta.name);
+        }
+        self.cache.orphan_revisions.remove(&meta.uid);
+        let Some(owner) = meta.controller().cloned() else {
+            if change.kind != ChangeKind::Deleted {
+                self.cache.orphan_revisions.insert(meta.uid.clone(), Arc::clone(&change.object));
+                self.orphan_changed(&change.object, now);
+            }
+            return;
+        };
         let revisions = self.cache.revisions.entry(owner.clone()).or_default();
         match change.kind {
             ChangeKind::Deleted => revisions.remove(&meta.name),

@@ -1,4 +1,6 @@
-//! Which pods are a DaemonSet's: those it controls. Matching orphans are adopted; what stops matching is let go.
+//! Which pods are a DaemonSet's: those it controls. Matching orphans are adopted; what stops matching is let go. Revisions
+//! that nobody controls are adopted in the same way (`ClaimControllerRevisions`), so that one DaemonSet that is made anew
+//! goes on counting where the one before it stopped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +14,8 @@ use super::super::super::store::{Part, Store};
 use super::{BY, DaemonSets};
 
 impl DaemonSets {
-    /// Adopts and releases pods. What it writes reaches the cache later, and wakes another sync.
+    /// Adopts and releases pods. The sync that does it goes on with what it claimed (`ClaimPods`): it makes no pod beside one
+    /// that it has just adopted, and does not delete one that it has just let go. What it writes wakes another sync later.
     pub(super) fn claim(&mut self, object: &Arc<Object>, set: &DaemonSet, store: &mut Store, now: Timestamp) {
         let (uid, selector) = (&object.meta.uid, &set.spec.selector);
         let in_reach = |pod: &&Arc<Object>| pod.meta.namespace == object.meta.namespace && !pod.meta.is_deleting();
@@ -20,27 +23,55 @@ impl DaemonSets {
         let adopted: Vec<Arc<Object>> = orphans.cloned().collect();
         let owned = self.cache.pods.get(uid).into_iter().flat_map(BTreeMap::values).filter(in_reach);
         let strays: Vec<Arc<Object>> = owned.filter(|pod| !selector.matches(&pod.meta.labels)).cloned().collect();
-        // Like Kubernetes, make sure by a live read that it is still there before anything is adopted.
-        let alive = || {
-            let live = store.get(Kind::DaemonSet, &object.meta.namespace, &object.meta.name);
-            live.is_some_and(|live| live.meta.uid == *uid && !live.meta.is_deleting())
-        };
-        if !adopted.is_empty() && alive() {
+        if !adopted.is_empty() && is_alive(object, store) {
             for pod in &adopted {
-                set_owners(pod, pod.meta.owners.iter().cloned().chain([object.as_controller()]).collect(), store, now);
+                let owners = pod.meta.owners.iter().cloned().chain([object.as_controller()]).collect();
+                if let Some(ours) = set_owners(pod, owners, store, now) {
+                    self.cache.orphans.remove(&ours.meta.uid);
+                    self.cache.pods.entry(uid.clone()).or_default().insert(ours.meta.uid.clone(), ours);
+                }
             }
         }
         for pod in &strays {
             let others = pod.meta.owners.iter().filter(|owner| owner.uid != *uid).cloned();
             set_owners(pod, others.collect(), store, now);
+            if let Some(pods) = self.cache.pods.get_mut(uid) {
+                pods.remove(&pod.meta.uid);
+            }
         }
     }
 
-    /// Wakes the DaemonSets that would adopt this pod.
-    pub(super) fn orphan_changed(&mut self, pod: &Arc<Object>, now: Timestamp) {
+    /// The DaemonSet's revisions, those among them that it adopts now.
+    pub(super) fn claim_revisions(
+        &self,
+        object: &Arc<Object>,
+        set: &DaemonSet,
+        store: &mut Store,
+        now: Timestamp,
+    ) -> Vec<Arc<Object>> {
+        let known = self.cache.revisions.get(&object.meta.uid);
+        let mut all: Vec<Arc<Object>> = known.into_iter().flat_map(|known| known.values().cloned()).collect();
+        let matches = |revision: &&Arc<Object>| {
+            revision.meta.namespace == object.meta.namespace
+                && !revision.meta.is_deleting()
+                && set.spec.selector.matches(&revision.meta.labels)
+        };
+        let orphans: Vec<&Arc<Object>> = self.cache.orphan_revisions.values().filter(matches).collect();
+        if !orphans.is_empty() && is_alive(object, store) {
+            for orphan in orphans {
+                let mut adopted = Object::clone(orphan);
+                adopted.meta.owners = orphan.meta.owners.iter().cloned().chain([object.as_controller()]).collect();
+                all.extend(store.update(adopted, Part::Main, now, BY));
+            }
+        }
+        all
+    }
+
+    /// Wakes the DaemonSets that would adopt this pod or revision.
+    pub(super) fn orphan_changed(&mut self, orphan: &Arc<Object>, now: Timestamp) {
         let wants = |set: &Arc<Object>| {
-            set.meta.namespace == pod.meta.namespace
-                && set.daemon_set().is_some_and(|set| set.spec.selector.matches(&pod.meta.labels))
+            set.meta.namespace == orphan.meta.namespace
+                && set.daemon_set().is_some_and(|set| set.spec.selector.matches(&orphan.meta.labels))
         };
         let woken: Vec<Str> =
             self.cache.sets.iter().filter(|(_, set)| wants(set)).map(|(uid, _)| uid.clone()).collect();
@@ -50,9 +81,15 @@ impl DaemonSets {
     }
 }
 
+/// Like Kubernetes, make sure by a live read that a DaemonSet is still there before anything is adopted.
+fn is_alive(set: &Object, store: &Store) -> bool {
+    let live = store.get(Kind::DaemonSet, &set.meta.namespace, &set.meta.name);
+    live.is_some_and(|live| live.meta.uid == set.meta.uid && !live.meta.is_deleting())
+}
+
 /// A pod that changed meanwhile is left alone; its change wakes another sync.
-fn set_owners(pod: &Object, owners: Arc<[Owner]>, store: &mut Store, now: Timestamp) {
+fn set_owners(pod: &Object, owners: Arc<[Owner]>, store: &mut Store, now: Timestamp) -> Option<Arc<Object>> {
     let mut object = pod.clone();
     object.meta.owners = owners;
-    let _ = store.update(object, Part::Main, now, BY);
+    store.update(object, Part::Main, now, BY).ok()
 }

@@ -33,8 +33,7 @@ impl DaemonSets {
         store: &mut Store,
         now: Timestamp,
     ) -> Option<History> {
-        let known = self.cache.revisions.get(&object.meta.uid);
-        let all: Vec<Arc<Object>> = known.into_iter().flat_map(|known| known.values().cloned()).collect();
+        let all = self.claim_revisions(object, set, store, now);
         let same = |revision: &Arc<Object>| revision.revision().is_some_and(|body| body.template == set.spec.template);
         let number = |revision: &Arc<Object>| revision.revision().map_or(0, |body| body.number);
         let current = all.iter().filter(|revision| same(revision)).max_by_key(|revision| number(revision)).cloned();
