@@ -205,17 +205,31 @@ impl Engine {
             }
             return;
         }
+        // Paused means paused: going back waits for whoever goes on.
+        let goes_back = intent.gates.on_failure == OnFailure::RollBack && intent.paused.is_none();
+        let before = self.revision_before(intent);
+        let why = match before {
+            None if goes_back => {
+                format!("{why}; it leads to where it came from, so that there is nothing to roll back to")
+            }
+            _ => why,
+        };
         let number = self.progress.halt.as_ref().map_or(0, |halt| halt.number).max(intent.acknowledged_halt) + 1;
         self.tell_halted(number, &why, &nodes);
         self.progress.halt = Some(Halt { number, at: now, why: why.into(), nodes });
-        // Paused means paused: going back waits for whoever goes on.
-        if intent.gates.on_failure == OnFailure::RollBack
-            && intent.paused.is_none()
-            && let Some(from) = self.progress.origin.clone().or_else(|| self.majority_revision(intent.target.as_ref()))
-        {
+        if let Some(from) = before.filter(|_| goes_back) {
             self.happened(What::RollingBack { to: from.clone() }, Reach::Cluster);
             let id = self.new_change_id(self.next_edit, now);
             self.edit(None, Edit::GoBack { to: from, failed: intent.target.clone(), id });
+        }
+    }
+
+    /// The revision that the rollout came from: that is gone back to. None where the rollout leads back to it by itself: the
+    /// revision that fails is no way back, and of any other nobody knows that it is good.
+    fn revision_before(&self, intent: &Intent) -> Option<Str> {
+        match &self.progress.origin {
+            Some(origin) => Some(origin.clone()).filter(|origin| Some(origin) != intent.target.as_ref()),
+            None => self.majority_revision(intent.target.as_ref()),
         }
     }
 

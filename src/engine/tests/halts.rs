@@ -1,6 +1,7 @@
 //! Going on past a halt, and what is refused until somebody did.
 
 use super::*;
+use crate::engine::record::{Direction, Gates, OnFailure};
 
 /// Twenty nodes on their way to an image that is not there.
 fn halted() -> (Lab, Console) {
@@ -104,4 +105,26 @@ fn of_many_failures_a_few_are_named_and_all_are_counted() {
     assert!(text.starts_with(&format!("It goes on past the halt, and accepts these {failed} failures:")), "{text}");
     assert_eq!(text.matches(": image not found").count(), 5, "{text}");
     assert!(text.contains(&format!("and {} more", failed - 5)), "{text}");
+}
+
+/// It went to v2, and goes to v1 again, where it came from; by now v1 cannot be pulled any more.
+#[test]
+fn what_fails_is_not_gone_back_to() {
+    let mut lab = Lab::rolling(6, 2);
+    let mut console = Console::open(&lab, "ops");
+    console.set_image(&mut lab, "agent:v2");
+    console.partition(&mut lab, 3);
+    console.run_for(&mut lab, 60);
+    assert_eq!((lab.at("hash1"), lab.at("hash2")), (3, 3));
+    let gates = Gates { on_failure: OnFailure::RollBack, ..Gates::default() };
+    let to_v1 = Command::SetImage([("agent".to_owned(), "agent:v1".parse().unwrap())].into());
+    console.ask(&mut lab, to_v1.under(Tuning::from(gates))).unwrap();
+    lab.broken.push("agent:v1".into());
+    console.partition(&mut lab, 0);
+    console.run_for(&mut lab, 120);
+    let snapshot = console.snapshot(&lab);
+    assert_eq!((snapshot.phase, snapshot.direction), (Phase::Halted, Direction::Forward));
+    let why = snapshot.halt.unwrap().why;
+    assert!(why.ends_with("so that there is nothing to roll back to"), "{why}");
+    assert!(lab.at("hash2") >= 1, "the other nodes keep what they have");
 }

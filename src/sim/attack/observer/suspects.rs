@@ -151,11 +151,15 @@ impl Observer {
             (down.fell_at > since).then_some(down)
         };
         let mut failed = BTreeSet::new();
+        let at_target_pods = self.pods.values().filter(|pod| at_target(pod, forward));
+        let at_target_nodes: BTreeSet<&Str> = at_target_pods.filter_map(|pod| pod.fact.node.as_ref()).collect();
         let sites: BTreeSet<Str> = self.nodes.values().map(|node| site_of(&node.labels)).collect();
         for site in sites {
             let there = |name: &&Str| self.nodes.get(*name).is_some_and(|node| site_of(&node.labels) == site);
             let updated: BTreeSet<&Str> = self.updated(forward).map(|(name, _)| name).filter(there).collect();
-            let others: Vec<&Str> = self.nodes.keys().filter(there).filter(|name| !updated.contains(name)).collect();
+            // Its own controller may have put the new pod on others: those count as updated, and as well.
+            let new: BTreeSet<&Str> = at_target_nodes.iter().copied().filter(there).chain(updated.clone()).collect();
+            let others: Vec<&Str> = self.nodes.keys().filter(there).filter(|name| !new.contains(name)).collect();
             let down: BTreeSet<Str> = updated
                 .iter()
                 .filter(|name| {
@@ -171,7 +175,7 @@ impl Observer {
             }
             // All of those that went down are among the updated ones: so likely is that, if any node might have.
             let among = |of: usize| (0..down.len()).map(|nth| (of.saturating_sub(nth)) as f64).product::<f64>();
-            if among(updated.len()) / among(updated.len() + others.len()) <= NO_ACCIDENT {
+            if among(new.len()) / among(new.len() + others.len()) <= NO_ACCIDENT {
                 failed.extend(down);
             }
         }
