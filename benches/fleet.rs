@@ -83,7 +83,7 @@ fn client(kubeconfig: PathBuf) {
     let snapshot = runtime.block_on(async {
         let access = Access { kubeconfig: Some(kubeconfig), ..Access::default() };
         let session = ClusterSession::open(&access).await.expect("the kubeconfig is good");
-        let rollout = session.open("edge", "agent", Role::Errand);
+        let rollout = session.open("edge", "agent", Role::OneShot);
         let mut snapshots = rollout.snapshots.clone();
         let complete = |snapshot: &Arc<Snapshot>| snapshot.phase != Phase::Loading;
         let snapshot = snapshots.wait_for(complete).await.expect("the driver lives").clone();

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! args ──▶ run ─┬─▶ Console                         main opens it
-//!               ├─▶ status, history     look        (Role::Errand, asks for nothing)
-//!               ├─▶ adopt … release     errand      (Role::Errand: preview, confirm, command, advice)
+//!               ├─▶ status, history     look        (Role::CommandResult, asks for nothing)
+//!               ├─▶ adopt … release     one-shot command      (Role::CommandResult: preview, confirm, command, advice)
 //!               ├─▶ drive               drive       (Role::Driver: until the rollout ends)
 //!               └─▶ log                 audit       (this account's log, no cluster)
 //! ```
@@ -13,19 +13,19 @@
 
 mod args;
 mod audit;
+mod change_feed;
 mod demo;
 mod drive;
-mod errand;
 mod error;
 mod json;
 mod load;
+mod one_shot;
 mod output;
 mod simulate;
 mod status;
-mod story;
+mod suggested_commands;
 #[cfg(test)]
 mod tests;
-mod way_out;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -39,7 +39,7 @@ use crate::driver::practice::Practice;
 use crate::driver::{Access, AccessError, AuditLog, ClusterSession, Session};
 use crate::process::signals;
 use args::{Cli, Command, DaemonSetName, Global, LogTo, Look, OnCluster, OutputFormat, StatusArgs};
-use output::{Letters, Output, Streams};
+use output::{Charset, Output, Streams};
 
 pub use error::{CliError, Exit};
 
@@ -53,11 +53,11 @@ pub enum Next {
     /// Leave.
     Exit(Exit),
     /// Open the console.
-    Console(Console),
+    Console(ConsoleRequest),
 }
 
 /// A console to open.
-pub struct Console {
+pub struct ConsoleRequest {
     /// On which cluster.
     pub session: Arc<dyn Session>,
     /// In which namespace, when one was named: otherwise the fleet is that of all namespaces.
@@ -70,7 +70,7 @@ pub struct Console {
     pub practice: Option<Practice>,
 }
 
-impl std::fmt::Debug for Console {
+impl std::fmt::Debug for ConsoleRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { session: _, namespace, daemonset, style, practice } = self;
         f.debug_struct("Console")
@@ -134,8 +134,8 @@ fn command_called(program: Option<&OsString>) -> clap::Command {
 /// See [`CliError`]; it is not reported yet.
 pub async fn run(invocation: Invocation) -> Result<Next, CliError> {
     let global = &invocation.0.global;
-    let letters = if global.ascii { Letters::Ascii } else { Letters::Unicode };
-    let output = Output::stdout(global.output, letters)?;
+    let charset = if global.ascii { Charset::Ascii } else { Charset::Unicode };
+    let output = Output::stdout(global.output, charset)?;
     let streams = output.streams();
     let connect = async |access| Ok(Arc::new(ClusterSession::open(&access).await?) as Arc<dyn Session>);
     let end = run_to(invocation, connect, output).await;
@@ -186,7 +186,7 @@ where
                 let daemonset = name.map(|DaemonSetName(name)| (namespace, name));
                 let style = Style { theme: look.theme, ascii: global.ascii };
                 let namespace = global.namespace;
-                return Ok(Next::Console(Console { session, namespace, daemonset, style, practice: None }));
+                return Ok(Next::Console(ConsoleRequest { session, namespace, daemonset, style, practice: None }));
             }
             let watch = name.is_some();
             let status = OnCluster::Status(StatusArgs { name, watch, nodes: false, timeout: None });
@@ -222,9 +222,9 @@ async fn carry_out(
         },
         OnCluster::History(args) => status::history(session, namespace, &args, output).await,
         OnCluster::Drive(args) => drive::run(session, namespace, &args, output).await,
-        OnCluster::Errand(errand) => {
-            let (DaemonSetName(name), how, ask) = errand.into_parts();
-            errand::run(session, namespace, &name, ask, &how, output).await
+        OnCluster::CommandResult(one_shot) => {
+            let (DaemonSetName(name), how, ask) = one_shot.into_parts();
+            one_shot::run(session, namespace, &name, ask, &how, output).await
         }
     }
 }

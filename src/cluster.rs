@@ -22,8 +22,8 @@ mod connect;
 mod feed;
 mod fleet;
 mod http;
-mod lean;
 mod native;
+mod partial;
 mod recorder;
 mod rights;
 #[cfg(test)]
@@ -34,10 +34,10 @@ mod workload;
 mod write;
 
 pub use clock::Clock;
-pub use connect::{Cluster, ConnectError, Credentials, Target};
+pub use connect::{Cluster, ClusterTarget, ConnectError, Credentials};
 pub use feed::{Attachment, Feed};
 pub use fleet::{Fleet, FleetEvent};
 pub use http::{Traffic, TrafficCount};
-pub use lean::LeanDaemonSet;
+pub use partial::PartialDaemonSet;
 pub use recorder::{Note, Recorder};
 pub use write::{Executed, Writer};

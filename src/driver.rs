@@ -5,13 +5,13 @@
 
 pub mod access;
 pub mod audit;
+mod audit_sink;
 mod fleet;
 pub mod handle;
 pub mod practice;
 mod run;
 mod session;
 pub mod simulate;
-mod trail;
 
 pub use crate::cluster::Clock;
 pub use access::{Access, AccessError};

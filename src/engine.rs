@@ -16,7 +16,6 @@ mod accept;
 mod allowance;
 mod assess;
 mod change;
-mod chronicle;
 pub mod clocks;
 pub mod command;
 mod decide;
@@ -26,10 +25,9 @@ mod edit;
 pub mod effect;
 pub mod eligibility;
 pub mod event;
+mod event_log;
 pub mod facts;
-mod flip;
 pub mod guidance;
-pub mod happening;
 mod idle;
 pub mod image;
 pub mod labels;
@@ -48,12 +46,13 @@ mod refused;
 mod release;
 mod report;
 mod restarts;
+pub mod rollout_event;
 mod room;
 mod sending;
-mod sight;
 pub mod site;
 pub mod snapshot;
 mod stopped;
+mod strategy_drift;
 mod surge;
 pub mod suspects;
 pub mod template;
@@ -62,6 +61,7 @@ pub mod tuning;
 pub mod unsent;
 mod view;
 mod waits;
+mod watch_health;
 pub mod words;
 
 /// A string that is shared rather than copied.
@@ -97,7 +97,7 @@ pub enum Role {
     /// It stays, and may replace pods while it holds the lease.
     Driver,
     /// It carries out one command and leaves: it may adopt, change the template and release, but never replaces a pod.
-    Errand,
+    OneShot,
 }
 
 /// Lease timing, as client-go's leader election has it.
@@ -119,8 +119,8 @@ impl Default for Timing {
 }
 
 #[cfg(test)]
-mod attacked;
+pub(crate) mod fake_cluster;
 #[cfg(test)]
-pub(crate) mod lab;
+mod regressions;
 #[cfg(test)]
 mod tests;

@@ -28,8 +28,8 @@ fn main() -> ExitCode {
 }
 
 /// Opens the console, and keeps what it stands on until it is closed.
-async fn open(console: cli::Console) -> Result<cli::Exit, cli::CliError> {
-    let cli::Console { session, namespace, daemonset, style, practice } = console;
+async fn open(console: cli::ConsoleRequest) -> Result<cli::Exit, cli::CliError> {
+    let cli::ConsoleRequest { session, namespace, daemonset, style, practice } = console;
     let start = match daemonset {
         Some((namespace, name)) => tui::Start::Rollout { namespace, name },
         None => tui::Start::Fleet { namespace },

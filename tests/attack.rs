@@ -13,9 +13,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rolldeck::sim::attack::case::{Act, Case, Trip};
-use rolldeck::sim::attack::run::{Story, play, run};
-use rolldeck::sim::attack::tally::Tally;
+use rolldeck::sim::attack::case::{Act, Case, CrashPoint};
+use rolldeck::sim::attack::run::{StoryMode, play, run};
+use rolldeck::sim::attack::statistics::Statistics;
 
 /// How many rollouts the test tries from its own fixed beginning.
 const RUNS: u64 = 60;
@@ -35,25 +35,25 @@ fn open_seeds() -> Vec<u64> {
 }
 
 /// Plays `count` cases on all cores; `stop` once a promise is broken, if that is all that is asked.
-fn attack(count: u64, case: impl Fn(u64) -> Case + Sync, stop: Stop) -> Tally {
-    let (next, tally) = (AtomicU64::new(0), Mutex::new(Tally::default()));
+fn attack(count: u64, case: impl Fn(u64) -> Case + Sync, stop: Stop) -> Statistics {
+    let (next, statistics) = (AtomicU64::new(0), Mutex::new(Statistics::default()));
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 loop {
                     let nth = next.fetch_add(1, Ordering::Relaxed);
-                    if nth >= count || (stop == Stop::AtTheFirst && !tally.lock().unwrap().broken.is_empty()) {
+                    if nth >= count || (stop == Stop::AtTheFirst && !statistics.lock().unwrap().broken.is_empty()) {
                         return;
                     }
-                    let report = play(&case(nth), Story::Dropped);
-                    tally.lock().unwrap().add(&report);
+                    let report = play(&case(nth), StoryMode::Dropped);
+                    statistics.lock().unwrap().add(&report);
                 }
             });
         }
     });
-    let mut tally = tally.into_inner().unwrap();
-    tally.broken.sort();
-    tally
+    let mut statistics = statistics.into_inner().unwrap();
+    statistics.broken.sort();
+    statistics
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,16 +67,22 @@ fn the_promises_hold() {
     let (first, runs) = (from_env("ROLLDECK_SEED", 1), from_env("ROLLDECK_RUNS", RUNS));
     let stop = if from_env("ROLLDECK_UNTIL_BROKEN", 0) > 0 { Stop::AtTheFirst } else { Stop::AtTheEnd };
     let began = std::time::Instant::now();
-    let tally = attack(runs, |nth| Case::random(first + nth), stop);
-    println!("{tally}");
+    let statistics = attack(runs, |nth| Case::random(first + nth), stop);
+    println!("{statistics}");
     println!("from seed {first} in {:.1?}", began.elapsed());
     let open = open_seeds();
     let (known, new): (Vec<u64>, Vec<u64>) =
-        tally.broken.iter().map(|(seed, _)| *seed).partition(|seed| open.contains(seed));
+        statistics.broken.iter().map(|(seed, _)| *seed).partition(|seed| open.contains(seed));
     println!("{} of them are known and open (tests/attack/open.txt): {known:?}", known.len());
-    assert!(new.is_empty(), "{} of {} runs broke a promise that is not on the list: {new:?}", new.len(), tally.runs);
-    if tally.runs >= 5_000 {
-        let absent: Vec<_> = tally.faults.by_kind().filter(|(_, count)| *count == 0).map(|(kind, _)| kind).collect();
+    assert!(
+        new.is_empty(),
+        "{} of {} runs broke a promise that is not on the list: {new:?}",
+        new.len(),
+        statistics.runs
+    );
+    if statistics.runs >= 5_000 {
+        let absent: Vec<_> =
+            statistics.faults.by_kind().filter(|(_, count)| *count == 0).map(|(kind, _)| kind).collect();
         assert!(absent.is_empty(), "these faults were never injected: {absent:?}");
     }
 }
@@ -93,20 +99,20 @@ fn a_driver_may_be_killed_between_any_two_writes() {
     let seeds = from_env("ROLLDECK_RUNS", RUNS).div_ceil(1000);
     let first = from_env("ROLLDECK_SEED", 1);
     let writes = 40;
-    let tally = attack(
+    let statistics = attack(
         seeds * writes * 2,
         |nth| {
             let mut case = quiet(first + nth / (writes * 2));
             let again = Duration::from_secs(3);
-            let trip = if nth % 2 == 0 { Trip::KillBefore { again } } else { Trip::KillAfter { again } };
+            let trip = if nth % 2 == 0 { CrashPoint::KillBefore { again } } else { CrashPoint::KillAfter { again } };
             let write = u32::try_from(nth / 2 % writes).unwrap();
-            case.acts.insert(1, (Duration::ZERO, Act::Trip(0, write, trip)));
+            case.acts.insert(1, (Duration::ZERO, Act::Crash(0, write, trip)));
             case
         },
         Stop::AtTheEnd,
     );
-    println!("{tally}");
-    assert!(tally.broken.is_empty(), "{} of {} runs broke a promise", tally.broken.len(), tally.runs);
+    println!("{statistics}");
+    assert!(statistics.broken.is_empty(), "{} of {} runs broke a promise", statistics.broken.len(), statistics.runs);
 }
 
 #[test]
@@ -118,7 +124,7 @@ fn what_was_found_once_is_not_found_again() {
     for file in files {
         let case = Case::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
         assert!(!case.found.is_empty(), "{} does not say what it found", file.display());
-        let report = play(&case, Story::Dropped);
+        let report = play(&case, StoryMode::Dropped);
         assert!(report.violations.is_empty(), "{} ({}): {:?}", file.display(), case.found, report.violations);
     }
 }
@@ -135,7 +141,7 @@ fn tells_the_story_of_a_seed() {
         case = rolldeck::sim::attack::shrink::shrink(&case).expect("a seed that breaks a promise");
     }
     println!("{}", case.to_text());
-    let report = play(&case, Story::Kept);
+    let report = play(&case, StoryMode::Kept);
     report.story.iter().for_each(|line| println!("{line}"));
     report.violations.iter().for_each(|violation| println!("{violation}"));
 }

@@ -157,11 +157,11 @@ fn the_brake_works_without_adopting_first() {
 }
 
 #[test]
-fn a_strategy_that_is_set_back_is_rebraked_as_it_was_chosen() {
+fn a_strategy_that_is_set_back_is_enforced_as_it_was_chosen() {
     let practice = Practice::start();
-    practice.ok(&["adopt", DS, "--on-flip", "rebrake", "--max-unavailable", "3"]);
+    practice.ok(&["adopt", DS, "--on-drift", "enforce", "--max-unavailable", "3"]);
     let status = practice.status(DS).0;
-    assert_eq!((&status["onFlip"], &status["budget"]["maxUnavailable"]), (&"rebrake".into(), &3.into()), "{status}");
+    assert_eq!((&status["onDrift"], &status["budget"]["maxUnavailable"]), (&"enforce".into(), &3.into()), "{status}");
 
     let mut drive = practice.drive(DS, &["--image", V2, "--to", "100%"]);
     drive.until("updated, 1 of 20");
@@ -170,14 +170,14 @@ fn a_strategy_that_is_set_back_is_rebraked_as_it_was_chosen() {
         "the update strategy was changed back by argocd-controller of Argo CD once lately: OnDelete is set again",
     );
     let status = practice.status(DS).0;
-    assert_eq!((&status["strategy"], &status["alarms"][0]["type"]), (&"OnDelete".into(), &"rebraked".into()));
+    assert_eq!((&status["strategy"], &status["alarms"][0]["type"]), (&"OnDelete".into(), &"onDeleteEnforced".into()));
     let holding = status["alarms"][0]["holding"].as_str().unwrap_or_default();
     assert!(holding.contains("automated sync"), "{status}");
 
-    let told = practice.ok(&["tune", DS, "--on-flip", "report"]);
-    assert!(told.contains("on flip rebrake → report"), "{told}");
+    let told = practice.ok(&["tune", DS, "--on-drift", "report"]);
+    assert!(told.contains("on drift enforce → report"), "{told}");
     practice.set_strategy_back();
-    drive.until("changed back by argocd-controller of Argo CD, once after it was re-braked");
+    drive.until("changed back by argocd-controller of Argo CD, once after OnDelete was set again");
     drive.until("paused by rolldeck");
     let status = practice.run(&["status", DS]);
     assert!(text(&status).contains("next     rolldeck adopt"), "{}", text(&status));

@@ -17,6 +17,7 @@ mod control_plane {
     mod differential;
     mod distance;
     mod driving;
+    mod fixture;
     mod gitops;
     mod hollow;
     mod idle;
@@ -32,5 +33,4 @@ mod control_plane {
     mod surge;
     mod suspects;
     mod templates;
-    mod yard;
 }

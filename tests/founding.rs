@@ -31,7 +31,7 @@ use rolldeck::engine::time::Timestamp;
 use rolldeck::sim::world::scenario::{ControllerVariant, built_in};
 
 use support::figures::{Figures, MINUTES, NODES, table};
-use support::stage::{Stage, V1, V2};
+use support::stage::{TerminalFixture, V1, V2};
 
 const VARIANTS: [(&str, ControllerVariant); 2] =
     [("the controller of 1.20", ControllerVariant::V1_20), ("the current controller", ControllerVariant::Current)];
@@ -61,8 +61,8 @@ impl Driver {
     }
 }
 
-fn cascade(variant: ControllerVariant, seed: u64) -> Stage {
-    let stage = Stage::new(&built_in("cascade").unwrap().with_controller(variant), seed);
+fn cascade(variant: ControllerVariant, seed: u64) -> TerminalFixture {
+    let stage = TerminalFixture::new(&built_in("cascade").unwrap().with_controller(variant), seed);
     assert_eq!(stage.serving(V1), NODES, "everything runs at the beginning");
     stage
 }
@@ -115,14 +115,14 @@ fn play(driver: Driver, variant: ControllerVariant) -> Figures {
 }
 
 /// rolldeck gives the DaemonSet v2 and lets all nodes go.
-fn roll_out(stage: &mut Stage) {
+fn roll_out(stage: &mut TerminalFixture) {
     assert!(stage.run_until(10, |stage| !matches!(stage.phase(0), Phase::Loading)));
     stage.set_image(0, V2);
     stage.partition(0, 0);
 }
 
 /// Presses the brake, a while after the console showed that the DaemonSet loses nodes.
-fn brake(stage: &mut Stage, alarmed_at: &mut Option<Timestamp>) {
+fn brake(stage: &mut TerminalFixture, alarmed_at: &mut Option<Timestamp>) {
     let shown = stage.shown(0);
     let alarmed = shown.alarms.iter().any(|alarm| matches!(alarm, Alarm::Cascade { .. }));
     match alarmed_at {
@@ -135,7 +135,7 @@ fn brake(stage: &mut Stage, alarmed_at: &mut Option<Timestamp>) {
     }
 }
 
-fn has_stopped(driver: Driver, stage: &mut Stage) -> bool {
+fn has_stopped(driver: Driver, stage: &mut TerminalFixture) -> bool {
     match driver {
         Driver::Controller => false,
         Driver::Braked => stage.strategy().contains("OnDelete"),
@@ -144,7 +144,7 @@ fn has_stopped(driver: Driver, stage: &mut Stage) -> bool {
 }
 
 /// What a halted rollout says: why, where, and since when; and what it says of each node.
-fn says_why_where_and_since_when(stage: &mut Stage, stopped_after: Option<Duration>) {
+fn says_why_where_and_since_when(stage: &mut TerminalFixture, stopped_after: Option<Duration>) {
     let (began, shown) = (stage.world.began_at(), stage.shown(0));
     assert_eq!(shown.phase, Phase::Halted);
     let halt = shown.halt.clone().unwrap();
@@ -243,12 +243,12 @@ fn an_image_that_crashes_is_found_out_by_min_ready_seconds() {
             scenario.daemon_sets[0].min_ready_secs = min_ready;
             let v2 = scenario.images.iter_mut().find(|image| *image.name == *V2).unwrap();
             (v2.error, v2.crashes_after) = (None, Some(Duration::from_secs(3)));
-            let mut native = Stage::new(&scenario, SEED);
+            let mut native = TerminalFixture::new(&scenario, SEED);
             native.deploy(V2);
             native.run_for(600);
             assert_eq!((native.worst.lost, native.at(V2)), (NODES, NODES), "{name}, minReadySeconds {min_ready}");
 
-            let mut stage = Stage::new(&scenario, SEED);
+            let mut stage = TerminalFixture::new(&scenario, SEED);
             stage.open("ops");
             roll_out(&mut stage);
             stage.run_for(600);

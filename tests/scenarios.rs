@@ -18,11 +18,11 @@ use rolldeck::engine::record::Finish;
 use rolldeck::engine::snapshot::{DriverView, Phase};
 use rolldeck::sim::world::scenario::built_in;
 
-use support::stage::{Stage, V1, V2};
+use support::stage::{TerminalFixture, V1, V2};
 
 /// Twenty nodes on good links, and a console.
-fn small() -> Stage {
-    let mut stage = Stage::new(&built_in("small").unwrap(), 7);
+fn small() -> TerminalFixture {
+    let mut stage = TerminalFixture::new(&built_in("small").unwrap(), 7);
     stage.open("ops");
     stage.run_for(2);
     stage
@@ -157,7 +157,7 @@ fn g_a_second_console_observes_and_takes_over_after_asking() {
 #[test]
 fn the_factory_ends_by_itself_though_nodes_blink() {
     const AGENT: (&str, &str) = ("factory", "agent");
-    let mut stage = Stage::of(&built_in("factory").unwrap(), AGENT, 7);
+    let mut stage = TerminalFixture::of(&built_in("factory").unwrap(), AGENT, 7);
     stage.open("ops");
     stage.run_for(2);
     stage.set_image(0, "registry.factory.example/agent:v2");

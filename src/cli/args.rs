@@ -137,7 +137,7 @@ pub(crate) enum OnCluster {
     /// List a DaemonSet's revisions, newest first
     History(HistoryArgs),
     #[command(flatten)]
-    Errand(Errand),
+    CommandResult(OneShot),
     /// Drive the rollout without a console, until it ends, halts or is interrupted
     ///
     /// Replaces pods within the budget, as far as partition and selector allow, and prints one sentence per change.
@@ -150,7 +150,7 @@ pub(crate) enum OnCluster {
 
 /// One-shot writes.
 #[derive(Subcommand, Clone, Debug)]
-pub(crate) enum Errand {
+pub(crate) enum OneShot {
     /// Take over pod replacement from the DaemonSet's controller; moves no pod
     ///
     /// Sets `OnDelete` and saves the original update strategy, which `release` restores.
@@ -173,14 +173,14 @@ pub(crate) enum Errand {
     /// Go on after a pause or a halt
     ///
     /// Past a halt it says which failures that accepts, and asks; where nobody can be asked, it needs `--yes`.
-    Resume(ErrandArgs),
+    Resume(OneShotArgs),
     /// Roll back to the revision before, or to a given one
     Undo(UndoArgs),
     /// Hand the DaemonSet back to its controller, its update strategy as it was
     Release(ReleaseArgs),
 }
 
-impl Errand {
+impl OneShot {
     /// On which DaemonSet, how, and what is asked of the engine.
     pub(crate) fn into_parts(self) -> (DaemonSetName, How, Ask) {
         match self {
@@ -216,7 +216,7 @@ impl Errand {
 const TUNE_EXAMPLES: &str = "\
 Examples:
   rolldeck tune ds/agent --max-unavailable 10%   let more nodes be down at once
-  rolldeck tune ds/agent --on-flip rebrake       when Argo CD sets the strategy back: OnDelete again
+  rolldeck tune ds/agent --on-drift enforce      when Argo CD sets the strategy back: OnDelete again
   rolldeck tune ds/agent --soak 1m               a new pod counts after a minute";
 
 const DRIVE_EXIT_CODES: &str = "\
@@ -225,7 +225,7 @@ Exit codes: 0 complete (or held, with `--until held`), 3 out of time or handed b
 
 /// What every one-shot write takes.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct ErrandArgs {
+pub(crate) struct OneShotArgs {
     /// The DaemonSet: `ds/NAME`, or just NAME
     #[arg(value_name = "ds/NAME")]
     pub(crate) name: DaemonSetName,
@@ -258,7 +258,9 @@ pub(crate) struct TuneArgs {
 impl Cli {
     /// Whether it is a `tune` that names nothing to change.
     pub(crate) fn tunes_nothing(&self) -> bool {
-        let Some(Command::OnCluster(OnCluster::Errand(Errand::Tune(args)))) = &self.command else { return false };
+        let Some(Command::OnCluster(OnCluster::CommandResult(OneShot::Tune(args)))) = &self.command else {
+            return false;
+        };
         args.tuning.tuning().is_empty()
     }
 }
@@ -532,14 +534,14 @@ mod tests {
     #[test]
     fn what_is_typed_is_what_is_said_of_it() {
         let line = "rolldeck tune agent --max-unavailable 25% --max-pulling default --strict=false --failure-threshold 3 \
-                    --progress-deadline 15m --max-restarts 0 --soak 90s --on-failure rollback --on-flip rebrake --finish keep";
+                    --progress-deadline 15m --max-restarts 0 --soak 90s --on-failure rollback --on-drift enforce --finish keep";
         let cli = Cli::try_parse_from(line.split_whitespace()).unwrap();
-        let Some(Command::OnCluster(OnCluster::Errand(errand))) = cli.command else { panic!("{cli:?}") };
-        let Ask::Tune(tuning) = errand.into_parts().2 else { panic!("not a tune") };
+        let Some(Command::OnCluster(OnCluster::CommandResult(one_shot))) = cli.command else { panic!("{cli:?}") };
+        let Ask::Tune(tuning) = one_shot.into_parts().2 else { panic!("not a tune") };
         assert_eq!(
             tuning.to_string(),
             "max-unavailable=25% max-pulling=default strict=false failure-threshold=3 progress-deadline=15m \
-             max-restarts=0 soak=90s on-failure=rollback on-flip=rebrake finish=keep"
+             max-restarts=0 soak=90s on-failure=rollback on-drift=enforce finish=keep"
         );
     }
 

@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::args::{DaemonSetName, Global, LogArgs, LogTo, OutputFormat};
-use super::errand::CLOSE_WITHIN;
 use super::error::{CliError, Exit};
+use super::one_shot::CLOSE_WITHIN;
 use super::output::{Output, Streams};
 use crate::driver::audit::{self, AuditLog, Filter, Line};
 use crate::driver::{Clock, Rollout};
@@ -95,7 +95,7 @@ impl Warnings {
 mod tests {
     use std::time::Duration;
 
-    use super::super::output::Letters;
+    use super::super::output::Charset;
     use super::super::output::tests::Kept;
     use super::*;
 
@@ -120,7 +120,7 @@ mod tests {
         std::fs::write(&path, LOG).unwrap();
         let global = Global { audit_log: Some(LogTo(AuditLog::File(path))), ..global };
         let kept = Kept::default();
-        run(args, &global, &mut kept.output(format, Letters::Unicode)).unwrap();
+        run(args, &global, &mut kept.output(format, Charset::Unicode)).unwrap();
         kept.text()
     }
 
@@ -150,7 +150,7 @@ mod tests {
     fn without_a_log_that_is_said() {
         let global = Global { audit_log: Some("none".parse().unwrap()), ..Global::default() };
         let kept = Kept::default();
-        let error = run(&LogArgs::default(), &global, &mut kept.output(OutputFormat::Text, Letters::Unicode));
+        let error = run(&LogArgs::default(), &global, &mut kept.output(OutputFormat::Text, Charset::Unicode));
         assert!(error.unwrap_err().to_string().contains("--audit-log FILE"));
     }
 }

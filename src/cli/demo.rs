@@ -7,17 +7,19 @@ use super::args::{DaemonSetName, DemoArgs, Global, OnCluster, StatusArgs};
 use super::drive::Interrupts;
 use super::error::CliError;
 use super::output::Output;
-use super::{Console, Next, Style, carry_out, wants_console};
+use super::{ConsoleRequest, Next, Style, carry_out, wants_console};
 use crate::driver::Session;
-use crate::driver::practice::{Ground, Play, Practice};
+use crate::driver::practice::{Practice, PracticeCluster, PracticeOptions};
 
 /// The seed when none is given: every newcomer practises on the same factory.
 const SEED: u64 = 1;
 
 /// Starts a practice cluster, and says what is left to do.
 pub(crate) async fn run(args: DemoArgs, global: &Global, output: &mut Output) -> Result<Next, CliError> {
-    let ground = args.nodes.map_or(Ground::Scenario(args.scenario), Ground::Fleet);
-    let practice = Practice::start(&Play { ground, speed: args.speed, seed: args.seed.unwrap_or(SEED) }).await?;
+    let ground = args.nodes.map_or(PracticeCluster::Scenario(args.scenario), PracticeCluster::Fleet);
+    let practice =
+        Practice::start(&PracticeOptions { cluster: ground, speed: args.speed, seed: args.seed.unwrap_or(SEED) })
+            .await?;
     if args.serve {
         return serve(&practice, args.write_kubeconfig.as_deref(), output).await;
     }
@@ -31,7 +33,7 @@ pub(crate) async fn run(args: DemoArgs, global: &Global, output: &mut Output) ->
         return carry_out(&session, &global, OnCluster::Status(status), output).await.map(Next::Exit);
     }
     let daemonset = namespace.zip(name).map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
-    Ok(Next::Console(Console {
+    Ok(Next::Console(ConsoleRequest {
         session: Arc::new(session) as Arc<dyn Session>,
         namespace: None,
         daemonset,

@@ -1,7 +1,7 @@
 //! `drive`: a driver without a console. The same engine, the same words; one sentence per change.
 //!
 //! ```text
-//! open as Errand → edits (image, budgets, selector, partition) → close → open as Driver → Drive
+//! open as CommandResult → edits (image, budgets, selector, partition) → close → open as Driver → Drive
 //!                → tell changes ─┬─ complete, or held with --until held      0
 //!                                ├─ halted                                   4
 //!                                ├─ lease taken over, or not free            7
@@ -10,7 +10,7 @@
 //!                                └─ SIGINT, SIGTERM, SIGHUP: stand down      130, 143
 //! ```
 //!
-//! Edits are settled by an errand, before a driver is opened at all: nothing can move under half of what was said.
+//! Edits are settled by an one-shot command, before a driver is opened at all: nothing can move under half of what was said.
 //! Whatever the end, we stand down before we leave; if that fails too, the lease runs out and nothing was lost. Output is
 //! never waited for where something is driven; one that is stuck is waited for only once nothing is any more.
 
@@ -19,18 +19,18 @@ use std::time::{Duration, Instant};
 
 use super::args::{ContainerImage, DriveArgs, OutputFormat, Until, by_container};
 use super::audit::Warnings;
-use super::errand::{self, CLOSE_WITHIN, Consent};
+use super::change_feed::{ChangeFeed, FeedEntry, Topic};
 use super::error::{CliError, Exit, Kind};
 use super::load::{self, Place};
+use super::one_shot::{self, CLOSE_WITHIN, Consent};
 use super::output::{Output, Streams};
 use super::status::{deleted, out_of_time, standing, tell};
-use super::story::{Change, Story, Topic};
 use crate::driver::{Rollout, Session};
 use crate::engine::Role;
 use crate::engine::command::{Command, Step, Takeover};
 use crate::engine::record::Finish;
 use crate::engine::snapshot::{Alarm, DriverView, NodeState, Phase, Presence, Snapshot};
-use crate::engine::time::Humane;
+use crate::engine::time::ShortDuration;
 use crate::engine::tuning::Tuning;
 use crate::engine::unsent::UnsentKind;
 use crate::process::signals::{self, Listener};
@@ -56,7 +56,7 @@ pub(crate) async fn run(
         output,
         streams: streams.clone(),
         open: None,
-        story: Story::default(),
+        story: ChangeFeed::default(),
         warnings: Warnings::default(),
     };
     let end = tokio::select! {
@@ -130,14 +130,14 @@ struct Drive<'a> {
     streams: Streams,
     /// What is open now, to be stood down whatever happens.
     open: Option<Rollout>,
-    story: Story,
+    story: ChangeFeed,
     warnings: Warnings,
 }
 
 impl Drive<'_> {
     async fn whole(&mut self) -> Result<Exit, CliError> {
         let edits_first = asks_for_edits(self.args);
-        let (rollout, snapshot) = self.open(if edits_first { Role::Errand } else { Role::Driver }).await?;
+        let (rollout, snapshot) = self.open(if edits_first { Role::OneShot } else { Role::Driver }).await?;
         self.tell(&snapshot)?;
         let snapshot = if self.args.take_over { snapshot } else { self.proof_of_life(&rollout).await? };
         if let (DriverView::Other { holder, .. }, false) = (&snapshot.driver, self.args.take_over) {
@@ -153,7 +153,7 @@ impl Drive<'_> {
         }
         for command in edits(self.args) {
             // Started again after it was killed, the same command line carries on.
-            let command = match command.deed() {
+            let command = match command.inner() {
                 Command::SetImage(_) if had => Command::Tune(command.tuning()),
                 _ => command,
             };
@@ -205,7 +205,7 @@ impl Drive<'_> {
 
     /// Gives the lease back, tells what that changed, and closes.
     async fn stand_down(&mut self) {
-        self.give_up(Command::StandDown).await;
+        self.give_up(Command::StopDriving).await;
     }
 
     async fn give_up(&mut self, command: Command) {
@@ -224,13 +224,13 @@ impl Drive<'_> {
         let drove =
             self.open.as_ref().is_some_and(|rollout| matches!(rollout.snapshot().driver, DriverView::You { .. }));
         let why = "nobody took its output".to_owned();
-        self.give_up(Command::StopDriving { why }).await;
+        self.give_up(Command::GiveUpDriving { why }).await;
         let streams = self.streams.clone();
         tokio::select! {
             () = streams.drained() => {}
             exit = interrupted.next() => return Ok(exit),
         }
-        let stood = Humane(since.elapsed());
+        let stood = ShortDuration(since.elapsed());
         let then = if drove { ": driving was stopped, and nothing was started since" } else { "" };
         let said = format!("nobody took the output for {stood}{then}");
         self.say(Topic::Command, said.clone())?;
@@ -249,10 +249,10 @@ impl Drive<'_> {
     async fn settle(&mut self, rollout: &Rollout, command: Command) -> Result<(), CliError> {
         let preview = rollout.preview(command.clone()).await?;
         let consent = Consent::from_flag(self.args.yes);
-        if self.output.format() == OutputFormat::Text && errand::asks(&preview, consent) {
-            errand::show(&preview, self.output)?;
+        if self.output.format() == OutputFormat::Text && one_shot::asks(&preview, consent) {
+            one_shot::show(&preview, self.output)?;
         }
-        errand::confirm(&preview, &rollout.snapshot(), consent).await?;
+        one_shot::confirm(&preview, &rollout.snapshot(), consent).await?;
         let settled = self.telling(rollout, rollout.command(command)).await??;
         self.say(Topic::Command, settled)
     }
@@ -297,7 +297,7 @@ impl Drive<'_> {
 
     fn say(&mut self, topic: Topic, text: String) -> Result<(), CliError> {
         let at = self.open.as_ref().map(|rollout| rollout.snapshot().at).unwrap_or_default();
-        let change = Change { at, topic, text };
+        let change = FeedEntry { at, topic, text };
         match self.output.format() {
             OutputFormat::Text => self.output.line(change.line())?,
             OutputFormat::Json => self.output.json(&change.json())?,
@@ -388,7 +388,7 @@ impl Course {
 
 /// Whether somebody changed the update strategy back under the rollout.
 fn is_set_back(snapshot: &Snapshot) -> bool {
-    snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::StrategyFlipped { .. }))
+    snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::StrategyDrifted { .. }))
 }
 
 /// Whether no node is on its way.

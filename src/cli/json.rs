@@ -5,23 +5,23 @@
 //! ```text
 //! status ds/x    Status         drive, status --watch    one Change a line, then one Status
 //! status         Fleet          history                  History
-//! set-image …    Errand
+//! set-image …    CommandResult
 //! ```
 
 use serde::Serialize;
 
 use super::audit::unwritten;
-use super::way_out::{WayOut, ways_out};
+use super::suggested_commands::{SuggestedCommand, suggested_commands};
 use crate::driver::{Fleet, FleetRow};
 use crate::engine::Str;
 use crate::engine::clocks::NodeClocks;
 use crate::engine::command::{Danger, Preview};
 use crate::engine::event::WatchHealth;
 use crate::engine::facts::{DaemonSetCounters, StrategyKind};
-use crate::engine::happening::{Happening, Tone};
-use crate::engine::ownership::{Keeper, Returns};
+use crate::engine::ownership::{GitOpsOwner, Returns};
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{Budgets, DriverStopped, Finish, Gates, Halt, OnFlip, Paused};
+use crate::engine::record::{Budgets, DriverStopped, Finish, Gates, Halt, OnDrift, Paused};
+use crate::engine::rollout_event::{RolloutEvent, Severity};
 use crate::engine::snapshot::{
     Alarm, Blame, BudgetView, Counts, DriverView, NoStep, NodeView, Phase, RestartsView, RevisionView, Snapshot,
     StepAhead, SuspectView, Wait, WatchView, Why,
@@ -85,7 +85,7 @@ pub(crate) struct Status<'a> {
     budget: BudgetView,
     budgets: Budgets,
     gates: &'a Gates,
-    on_flip: OnFlip,
+    on_drift: OnDrift,
     finish: Finish,
     plan: Plan<'a>,
     /// What stands in the way of the whole rollout, in words; absent where it moves or is over.
@@ -113,7 +113,7 @@ pub(crate) struct Status<'a> {
     /// What of the audit trail is not written, and why.
     unaudited: Vec<Str>,
     /// What can be done about what stands in the way.
-    next: Vec<WayOut>,
+    next: Vec<SuggestedCommand>,
     #[serde(skip_serializing_if = "Option::is_none")]
     nodes: Option<Vec<Node<'a>>>,
 }
@@ -150,7 +150,7 @@ impl<'a> Status<'a> {
             max_surge: snapshot.surge,
             adopted: snapshot.adopted,
             original_strategy: snapshot.original_strategy.as_deref(),
-            managed_by: snapshot.keepers.iter().map(ManagedBy::new).collect(),
+            managed_by: snapshot.gitops_owners.iter().map(ManagedBy::new).collect(),
             driver: Driver::new(&snapshot.driver),
             from: snapshot.from.as_ref().map(Revision::new),
             to: snapshot.to.as_ref().map(Revision::new),
@@ -159,7 +159,7 @@ impl<'a> Status<'a> {
             budget: snapshot.budget,
             budgets: snapshot.budgets,
             gates: &snapshot.gates,
-            on_flip: snapshot.on_flip,
+            on_drift: snapshot.on_drift,
             finish: snapshot.finish,
             plan: Plan::new(snapshot),
             blocker: snapshot.guidance().map(|guidance| guidance.waits),
@@ -173,7 +173,7 @@ impl<'a> Status<'a> {
             waits: snapshot.waits.as_ref().map(Waits::new),
             timeline: snapshot.timeline.iter().map(TimelineLine::new).collect(),
             unaudited: unwritten(snapshot),
-            next: ways_out(context, snapshot),
+            next: suggested_commands(context, snapshot),
             nodes,
         }
     }
@@ -205,14 +205,14 @@ struct TimelineLine<'a> {
     /// The same as the reason of its Event: `RolloutPaused`.
     reason: &'a str,
     /// `normal` or `warning`.
-    tone: Tone,
+    tone: Severity,
     words: String,
 }
 
 impl<'a> TimelineLine<'a> {
-    fn new(happening: &'a Happening) -> Self {
-        let Happening { at, by, .. } = happening;
-        let (reason, tone, words) = (happening.reason(), happening.tone(), happening.to_string());
+    fn new(rollout_event: &'a RolloutEvent) -> Self {
+        let RolloutEvent { at, by, .. } = rollout_event;
+        let (reason, tone, words) = (rollout_event.reason(), rollout_event.severity(), rollout_event.to_string());
         Self { time: *at, by: by.as_deref(), reason, tone, words }
     }
 }
@@ -240,14 +240,14 @@ struct ManagedBy<'a> {
 }
 
 impl<'a> ManagedBy<'a> {
-    fn new(keeper: &'a Keeper) -> Self {
+    fn new(gitops_owner: &'a GitOpsOwner) -> Self {
         Self {
-            tool: keeper.tool.to_string(),
-            application: keeper.application.as_ref().map(ToString::to_string),
-            returns: keeper.returns,
-            expects: keeper.expects(),
-            holding: keeper.holding(),
-            evidence: &keeper.evidence,
+            tool: gitops_owner.tool.to_string(),
+            application: gitops_owner.application.as_ref().map(ToString::to_string),
+            returns: gitops_owner.returns,
+            expects: gitops_owner.expects(),
+            holding: gitops_owner.holding(),
+            evidence: &gitops_owner.evidence,
         }
     }
 }
@@ -401,8 +401,8 @@ impl AlarmLine {
     fn new(alarm: &Alarm) -> Self {
         let kind = match alarm {
             Alarm::Cascade { .. } => "cascade",
-            Alarm::StrategyFlipped { .. } => "strategyFlipped",
-            Alarm::Rebraked { .. } => "rebraked",
+            Alarm::StrategyDrifted { .. } => "strategyDrifted",
+            Alarm::OnDeleteEnforced { .. } => "onDeleteEnforced",
             Alarm::TemplateChanged { .. } => "templateChanged",
             Alarm::TargetUncertain { .. } => "targetUncertain",
             Alarm::BudgetUsedUp { .. } => "budgetUsedUp",
@@ -609,7 +609,7 @@ impl<'a> History<'a> {
 /// What a one-shot write would do, or did: `settled` is absent after `--dry-run`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Errand<'a> {
+pub(crate) struct CommandResult<'a> {
     #[serde(flatten)]
     pub(crate) meta: TypeMeta,
     pub(crate) namespace: &'a str,

@@ -18,7 +18,7 @@ pub(crate) struct Output {
     to: Box<dyn Write + Send>,
     streams: Streams,
     format: OutputFormat,
-    letters: Letters,
+    charset: Charset,
 }
 
 /// The streams of this process, written without waiting; none where answers go elsewhere, as in tests.
@@ -97,7 +97,7 @@ impl Write for Writer {
 
 /// Which characters the reader's terminal has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Letters {
+pub(crate) enum Charset {
     /// All of them.
     Unicode,
     /// Only ASCII.
@@ -109,15 +109,15 @@ impl Output {
     ///
     /// # Errors
     /// When there is no thread or no file descriptor to be had.
-    pub(crate) fn stdout(format: OutputFormat, letters: Letters) -> io::Result<Self> {
+    pub(crate) fn stdout(format: OutputFormat, charset: Charset) -> io::Result<Self> {
         let answers = Writer::start(io::stdout().as_fd().try_clone_to_owned()?)?;
         let complaints = Writer::start(io::stderr().as_fd().try_clone_to_owned()?)?;
         let streams = Streams { answers: Some(answers.clone()), complaints: Some(complaints) };
-        Ok(Self { streams, ..Self::to(Box::new(answers), format, letters) })
+        Ok(Self { streams, ..Self::to(Box::new(answers), format, charset) })
     }
 
-    pub(crate) fn to(to: Box<dyn Write + Send>, format: OutputFormat, letters: Letters) -> Self {
-        Self { to, streams: Streams::default(), format, letters }
+    pub(crate) fn to(to: Box<dyn Write + Send>, format: OutputFormat, charset: Charset) -> Self {
+        Self { to, streams: Streams::default(), format, charset }
     }
 
     /// The streams behind it.
@@ -131,7 +131,7 @@ impl Output {
 
     /// Writes one line of text, at once.
     pub(crate) fn line(&mut self, line: impl AsRef<str>) -> io::Result<()> {
-        let mut line = printable(line.as_ref(), self.letters).into_owned();
+        let mut line = printable(line.as_ref(), self.charset).into_owned();
         line.push('\n');
         self.raw(line.as_bytes())
     }
@@ -169,8 +169,8 @@ impl Output {
 
 /// `line` as a terminal may have it. What a cluster says is not ours: control characters in it become `?`, and in ASCII
 /// so does every letter but the few that we draw with, which are spelt.
-pub(crate) fn printable(line: &str, letters: Letters) -> Cow<'_, str> {
-    let fits = |c: char| !c.is_control() && (letters == Letters::Unicode || c.is_ascii());
+pub(crate) fn printable(line: &str, charset: Charset) -> Cow<'_, str> {
+    let fits = |c: char| !c.is_control() && (charset == Charset::Unicode || c.is_ascii());
     if line.chars().all(fits) {
         return Cow::Borrowed(line);
     }
@@ -198,8 +198,8 @@ pub(crate) mod tests {
     pub(crate) struct Kept(Arc<Mutex<Vec<u8>>>);
 
     impl Kept {
-        pub(crate) fn output(&self, format: OutputFormat, letters: Letters) -> Output {
-            Output::to(Box::new(self.clone()), format, letters)
+        pub(crate) fn output(&self, format: OutputFormat, charset: Charset) -> Output {
+            Output::to(Box::new(self.clone()), format, charset)
         }
 
         pub(crate) fn text(&self) -> String {
@@ -221,7 +221,7 @@ pub(crate) mod tests {
     fn columns_line_up_and_rows_do_not_trail() {
         let kept = Kept::default();
         let row = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
-        kept.output(OutputFormat::Text, Letters::Unicode)
+        kept.output(OutputFormat::Text, Charset::Unicode)
             .table(&[row(&["NODE", "STATE"]), row(&["ü1", "up"]), row(&["a", ""])])
             .unwrap();
         assert_eq!(kept.text(), "NODE  STATE\nü1    up\na\n");
@@ -229,11 +229,11 @@ pub(crate) mod tests {
 
     #[test]
     fn ascii_spells_arrows_and_owns_up_to_the_rest() {
-        assert_eq!(printable("v1 → v2 · 3… é", Letters::Ascii), "v1 -> v2 - 3... ?");
+        assert_eq!(printable("v1 → v2 · 3… é", Charset::Ascii), "v1 -> v2 - 3... ?");
     }
 
     #[test]
     fn what_a_cluster_says_cannot_steer_the_terminal() {
-        assert_eq!(printable("\u{1b}[2J→ gone", Letters::Unicode), "?[2J→ gone");
+        assert_eq!(printable("\u{1b}[2J→ gone", Charset::Unicode), "?[2J→ gone");
     }
 }

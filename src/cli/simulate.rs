@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::args::{OutputFormat, SimulateArgs};
 use super::error::{CliError, Exit};
 use super::output::Output;
-use crate::driver::simulate::{Case, Simulation, Tally, shrunk, story};
+use crate::driver::simulate::{Case, Simulation, Statistics, shrunk, story};
 
 /// What `-o json` prints.
 #[derive(Serialize)]
@@ -29,7 +29,7 @@ struct Answer {
 
 /// What `-o json` prints of one case.
 #[derive(Serialize)]
-struct Told<'a> {
+struct CaseReport<'a> {
     kind: &'static str,
     story: &'a [String],
     violations: &'a [String],
@@ -49,18 +49,18 @@ pub(crate) async fn run(args: SimulateArgs, output: &mut Output) -> Result<Exit,
     }
     let simulation = Simulation { seed, runs: args.runs };
     let began = Instant::now();
-    let tally = blocking(move || simulation.run()).await?;
+    let statistics = blocking(move || simulation.run()).await?;
     let seconds = began.elapsed().as_secs_f64();
-    let exit = if tally.broken.is_empty() { Exit::Done } else { Exit::Halted };
+    let exit = if statistics.broken.is_empty() { Exit::Done } else { Exit::Halted };
     match output.format() {
-        OutputFormat::Json => output.json(&answer(seed, seconds, tally))?,
-        OutputFormat::Text => print(seed, seconds, &tally, output)?,
+        OutputFormat::Json => output.json(&answer(seed, seconds, statistics))?,
+        OutputFormat::Text => print(seed, seconds, &statistics, output)?,
     }
     Ok(exit)
 }
 
-fn print(seed: u64, seconds: f64, tally: &Tally, output: &mut Output) -> Result<(), CliError> {
-    for line in tally.to_string().lines() {
+fn print(seed: u64, seconds: f64, statistics: &Statistics, output: &mut Output) -> Result<(), CliError> {
+    for line in statistics.to_string().lines() {
         output.line(line)?;
     }
     output.line(format!("from seed {seed} in {seconds:.1} s"))?;
@@ -85,7 +85,9 @@ async fn one(args: &SimulateArgs, seed: u64, output: &mut Output) -> Result<Exit
     }
     let (lines, violations) = blocking(move || story(&case)).await?;
     match output.format() {
-        OutputFormat::Json => output.json(&Told { kind: "SimulatedCase", story: &lines, violations: &violations })?,
+        OutputFormat::Json => {
+            output.json(&CaseReport { kind: "SimulatedCase", story: &lines, violations: &violations })?;
+        }
         OutputFormat::Text => {
             let told = lines.iter().filter(|_| args.story);
             for line in told.chain(&violations) {
@@ -109,17 +111,17 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     tokio::task::spawn_blocking(work).await.map_err(|error| CliError::failed(format!("simulating: {error}")))
 }
 
-fn answer(seed: u64, seconds: f64, tally: Tally) -> Answer {
+fn answer(seed: u64, seconds: f64, statistics: Statistics) -> Answer {
     Answer {
         kind: "Simulation",
         seed,
-        rollouts: tally.runs,
-        deletions: tally.deletions,
-        faults: tally.faults.total(),
-        faults_by_kind: tally.faults.by_kind().map(|(kind, count)| (kind.words(), count)).collect(),
-        cluster_seconds: tally.took.as_secs(),
-        worst_down: tally.worst_down,
+        rollouts: statistics.runs,
+        deletions: statistics.deletions,
+        faults: statistics.faults.total(),
+        faults_by_kind: statistics.faults.by_kind().map(|(kind, count)| (kind.words(), count)).collect(),
+        cluster_seconds: statistics.took.as_secs(),
+        worst_down: statistics.worst_down,
         seconds,
-        violations: tally.broken.into_iter().map(|(seed, what)| Broken { seed, what }).collect(),
+        violations: statistics.broken.into_iter().map(|(seed, what)| Broken { seed, what }).collect(),
     }
 }

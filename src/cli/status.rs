@@ -17,19 +17,19 @@ use std::time::Duration;
 
 use super::args::{HistoryArgs, OutputFormat, StatusArgs};
 use super::audit::unwritten;
+use super::change_feed::ChangeFeed;
 use super::error::{CliError, Exit, Kind};
 use super::json::{self, Nodes};
 use super::load::{self, Place};
 use super::output::Output;
-use super::story::Story;
-use super::way_out::{ways_out, whole};
+use super::suggested_commands::{suggested_commands, whole};
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::Role;
 use crate::engine::event::{WatchHealth, Watched};
 use crate::engine::snapshot::{
     DriverView, NodeState, NodeView, Phase, Presence, RevisionView, Snapshot, SuspectView, Why,
 };
-use crate::engine::time::{Humane, Timestamp};
+use crate::engine::time::{ShortDuration, Timestamp};
 
 /// How long a look may take when nothing else is said.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -48,7 +48,7 @@ pub(crate) async fn rollout(
     args: &StatusArgs,
     output: &mut Output,
 ) -> Result<Exit, CliError> {
-    let rollout = session.open(namespace, name, Role::Errand);
+    let rollout = session.open(namespace, name, Role::OneShot);
     let place = Place { context: session.context(), namespace: Some(namespace) };
     let snapshot = load::rollout(&rollout, place, args.timeout.unwrap_or(PATIENCE)).await?;
     if args.watch {
@@ -94,7 +94,7 @@ pub(crate) fn out_of_time(snapshot: &Snapshot, patience: Duration) -> CliError {
 /// Follows a rollout until it is over: complete, halted, or the DaemonSet gone.
 async fn follow(rollout: &Rollout, output: &mut Output) -> Result<Exit, CliError> {
     let mut snapshots = rollout.snapshots.clone();
-    let mut story = Story::default();
+    let mut story = ChangeFeed::default();
     let streams = output.streams();
     loop {
         // What changes while the output is slow is told in one.
@@ -113,7 +113,11 @@ async fn follow(rollout: &Rollout, output: &mut Output) -> Result<Exit, CliError
 }
 
 /// Prints what changed.
-pub(crate) fn tell(story: &mut Story, snapshot: &std::sync::Arc<Snapshot>, output: &mut Output) -> std::io::Result<()> {
+pub(crate) fn tell(
+    story: &mut ChangeFeed,
+    snapshot: &std::sync::Arc<Snapshot>,
+    output: &mut Output,
+) -> std::io::Result<()> {
     for change in story.tell(snapshot) {
         match output.format() {
             OutputFormat::Text => output.line(change.line())?,
@@ -168,9 +172,9 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     if let Some(original) = &snapshot.original_strategy {
         say("strategy", format!("OnDelete (ours), was {original}"));
     }
-    for keeper in snapshot.keepers.iter() {
-        say("managed", format!("by {keeper}, which {}", keeper.expects()));
-        if let Some(holding) = keeper.holding().filter(|_| keeper.interferes()) {
+    for gitops_owner in snapshot.gitops_owners.iter() {
+        say("managed", format!("by {gitops_owner}, which {}", gitops_owner.expects()));
+        if let Some(holding) = gitops_owner.holding().filter(|_| gitops_owner.interferes()) {
             say("", format!("to hold it: {holding}"));
         }
     }
@@ -182,10 +186,10 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
         say("clocks", snapshot.clocks().to_string());
     }
     let earlier = snapshot.timeline.len().saturating_sub(RECENT);
-    for (nth, happening) in snapshot.timeline.iter().skip(earlier).enumerate() {
-        let ago = Humane(snapshot.at.since(happening.at));
-        let by = happening.by.as_deref().map(|by| format!("{by}: ")).unwrap_or_default();
-        say(if nth == 0 { "recent" } else { "" }, format!("{ago} ago  {by}{happening}"));
+    for (nth, rollout_event) in snapshot.timeline.iter().skip(earlier).enumerate() {
+        let ago = ShortDuration(snapshot.at.since(rollout_event.at));
+        let by = rollout_event.by.as_deref().map(|by| format!("{by}: ")).unwrap_or_default();
+        say(if nth == 0 { "recent" } else { "" }, format!("{ago} ago  {by}{rollout_event}"));
     }
     for unwritten in unwritten(snapshot) {
         say("audit", unwritten.to_string());
@@ -193,7 +197,7 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     for line in trouble(snapshot).into_iter().chain(misscheduled(snapshot)) {
         say(line.0, line.1);
     }
-    for way in ways_out(context, snapshot) {
+    for way in suggested_commands(context, snapshot) {
         say("next", way.line());
     }
     lines
@@ -274,7 +278,7 @@ fn node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
 }
 
 fn age(since: Option<Timestamp>, at: Timestamp) -> String {
-    since.map_or_else(|| "?".to_owned(), |since| Humane(at.since(since)).to_string())
+    since.map_or_else(|| "?".to_owned(), |since| ShortDuration(at.since(since)).to_string())
 }
 
 /// Lists all DaemonSets that we may see, in one namespace or in all.
@@ -323,7 +327,7 @@ pub(crate) async fn history(
     args: &HistoryArgs,
     output: &mut Output,
 ) -> Result<Exit, CliError> {
-    let rollout = session.open(namespace, &args.name.0, Role::Errand);
+    let rollout = session.open(namespace, &args.name.0, Role::OneShot);
     let place = Place { context: session.context(), namespace: Some(namespace) };
     let snapshot = load::rollout(&rollout, place, args.timeout).await?;
     match output.format() {

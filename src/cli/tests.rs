@@ -63,7 +63,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_asked() {
         ("tune ds/agent --max-unavailable 150%", "neither a count (`3`) nor a percentage"),
         ("tune ds/agent --max-unavailable all", "or `default`"),
         ("tune ds/agent --soak 10", "write `30s`"),
-        ("tune ds/agent --on-flip fight", "possible values: report, rebrake"),
+        ("tune ds/agent --on-drift fight", "possible values: report, enforce"),
         ("tune ds/agent --strict=perhaps", "possible values: true, false"),
         ("drive ds/agent --keep --finish release", "cannot be used with"),
         ("demo --speed 0", "not a factor"),
@@ -84,7 +84,7 @@ async fn status_answers_the_four_questions() {
       driver   ops@bastion-2/4711 drives
       budget   down 2 of 2: 1 ours, 1 suspect + 3 not ours, pulling 2 of 2
       plan     step 2 of 3: 60 may be updated, partition 60
-      gates    halts at 1 failed: not available in 10m, more than 2 restarts or its node down for 5m; a flip is reported
+      gates    halts at 1 failed: not available in 10m, more than 2 restarts or its node down for 5m; strategy drift is reported
       strategy OnDelete (ours), was RollingUpdate 10%
       view     live
       failed   1 image not found: ipc-017
@@ -187,9 +187,9 @@ async fn what_else_manages_it_is_said_before_anything_is_adopted() {
       }
     ]
     "#);
-    let errand: serde_json::Value =
+    let one_shot: serde_json::Value =
         serde_json::from_str(&script.run("adopt ds/agent --dry-run -o json").await.text).unwrap();
-    assert_eq!(errand["preview"]["warnings"][0], script::argo_cd().warning());
+    assert_eq!(one_shot["preview"]["warnings"][0], script::argo_cd().warning());
 }
 
 #[tokio::test]
@@ -357,12 +357,12 @@ async fn a_drive_tells_its_changes_and_ends_with_the_rollout() {
         asked.as_slice(),
         [Command::Tuned { .. }, Command::Step(_), Command::Drive(Takeover::IfFree), ..]
     ));
-    assert_eq!(asked.last(), Some(&Command::StandDown));
+    assert_eq!(asked.last(), Some(&Command::StopDriving));
 }
 
 #[tokio::test]
 async fn a_drive_does_not_leave_when_its_strategy_is_set_back() {
-    let flipped = |alarm: Alarm, phase: Phase| {
+    let drifted = |alarm: Alarm, phase: Phase| {
         let mut snapshot = script::driving();
         (snapshot.alarms, snapshot.phase) = (vec![alarm], phase);
         snapshot
@@ -372,10 +372,10 @@ async fn a_drive_does_not_leave_when_its_strategy_is_set_back() {
     let mut idle = script::driving();
     idle.phase = Phase::Idle;
     let script = Script::of(script::held_by_nobody())
-        .then(flipped(Alarm::StrategyFlipped { by: by(), rebraked: 0, holding: holding() }, Phase::Native))
-        .then(flipped(Alarm::Rebraked { by: by(), times: 1, holding: holding() }, Phase::Running))
+        .then(drifted(Alarm::StrategyDrifted { by: by(), enforced: 0, holding: holding() }, Phase::Native))
+        .then(drifted(Alarm::OnDeleteEnforced { by: by(), times: 1, holding: holding() }, Phase::Running))
         .then(idle);
-    let told = script.run("drive ds/agent --on-flip rebrake").await;
+    let told = script.run("drive ds/agent --on-drift enforce").await;
     assert_eq!(told.code, 0, "{}", told.error);
     let tail: Vec<&str> = told.text.lines().skip(6).collect();
     assert_snapshot!(tail.join("\n"), @r#"
@@ -396,7 +396,7 @@ async fn a_drive_that_was_killed_is_carried_on_by_the_same_command_line() {
     let script = Script::of(script::held_by_nobody()).then(idle);
     let told = script.run("drive ds/agent --image agent=registry.example/agent:v1.9.0").await;
     assert_eq!(told.code, 0, "{}", told.error);
-    assert_eq!(script.asked(), [Command::Drive(Takeover::IfFree), Command::StandDown]);
+    assert_eq!(script.asked(), [Command::Drive(Takeover::IfFree), Command::StopDriving]);
 }
 
 #[tokio::test]
@@ -433,7 +433,7 @@ async fn a_drive_leaves_when_its_step_is_done() {
     held.phase = Phase::Held;
     let script = Script::of(script::held_by_nobody()).then(script::driving()).then(held);
     let told = script.run("drive ds/agent --until held").await;
-    assert_eq!((told.code, script.asked().last()), (0, Some(&Command::StandDown)));
+    assert_eq!((told.code, script.asked().last()), (0, Some(&Command::StopDriving)));
 }
 
 #[tokio::test]
@@ -475,7 +475,7 @@ async fn a_drive_waits_until_it_shows_whether_the_driver_is_alive() {
 async fn a_drive_that_runs_out_of_time_stands_down() {
     let script = Script::of(script::held_by_nobody()).then(script::driving());
     let told = script.run("drive ds/agent --timeout 5m").await;
-    assert_eq!((told.code, script.asked().last()), (3, Some(&Command::StandDown)));
+    assert_eq!((told.code, script.asked().last()), (3, Some(&Command::StopDriving)));
 }
 
 #[tokio::test]

@@ -33,7 +33,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Which cluster, and as whom.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Target {
+pub struct ClusterTarget {
     /// A kubeconfig file; `None` looks where kubectl looks: `$KUBECONFIG`, `~/.kube/config`, then the pod that we run in.
     pub kubeconfig: Option<PathBuf>,
     /// A context of it; `None` takes the current one.
@@ -120,7 +120,7 @@ impl Cluster {
     ///
     /// # Errors
     /// See [`ConnectError`].
-    pub async fn connect(target: &Target) -> Result<Self, ConnectError> {
+    pub async fn connect(target: &ClusterTarget) -> Result<Self, ConnectError> {
         // Another provider that was installed before does as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let Loaded { mut config, context, user, proxy: in_kubeconfig } = load(target).await?;
@@ -232,7 +232,7 @@ struct Loaded {
     proxy: Option<String>,
 }
 
-async fn load(target: &Target) -> Result<Loaded, ConnectError> {
+async fn load(target: &ClusterTarget) -> Result<Loaded, ConnectError> {
     let files = files(target.kubeconfig.as_deref());
     let present: Vec<&PathBuf> = files.iter().filter(|path| target.kubeconfig.is_some() || path.exists()).collect();
     if present.is_empty() {
@@ -328,12 +328,12 @@ mod kubeconfig_tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config");
         std::fs::write(&path, serde_json::to_string(&kubeconfig()).unwrap()).unwrap();
-        let target = Target { kubeconfig: Some(path.clone()), ..Target::default() };
+        let target = ClusterTarget { kubeconfig: Some(path.clone()), ..ClusterTarget::default() };
         let cluster = Cluster::connect(&target).await.unwrap();
         assert_eq!((cluster.context(), cluster.default_namespace()), ("factory", "edge"));
         assert_eq!(cluster.server(), "https://127.0.0.1:6443");
 
-        let target = Target { context: Some("broken".into()), ..target };
+        let target = ClusterTarget { context: Some("broken".into()), ..target };
         let error = Cluster::connect(&target).await.unwrap_err().to_string();
         assert!(error.contains("`broken`") && error.contains("gone"), "{error}");
     }
@@ -341,13 +341,13 @@ mod kubeconfig_tests {
     #[tokio::test]
     async fn says_which_file_is_missing_or_cannot_be_read() {
         let dir = tempfile::tempdir().unwrap();
-        let target = Target { kubeconfig: Some(dir.path().join("nowhere")), ..Target::default() };
+        let target = ClusterTarget { kubeconfig: Some(dir.path().join("nowhere")), ..ClusterTarget::default() };
         let error = Cluster::connect(&target).await.unwrap_err().to_string();
         assert!(error.contains("nowhere") && error.contains("No such file"), "{error}");
 
         let path = dir.path().join("bad");
         std::fs::write(&path, "contexts: {").unwrap();
-        let target = Target { kubeconfig: Some(path), ..Target::default() };
+        let target = ClusterTarget { kubeconfig: Some(path), ..ClusterTarget::default() };
         let error = Cluster::connect(&target).await.unwrap_err();
         assert!(matches!(&error, ConnectError::Invalid { path, .. } if path.ends_with("bad")), "{error:?}");
     }
@@ -360,7 +360,7 @@ mod kubeconfig_tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config");
         std::fs::write(&path, serde_json::to_string(&kubeconfig).unwrap()).unwrap();
-        let target = Target { kubeconfig: Some(path), ..Target::default() };
+        let target = ClusterTarget { kubeconfig: Some(path), ..ClusterTarget::default() };
         let cluster = Cluster::connect(&target).await.unwrap();
         let error = cluster.probe().await.unwrap_err();
         assert!(matches!(error, ConnectError::Unreachable { .. }), "{error:?}");

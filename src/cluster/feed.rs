@@ -51,7 +51,7 @@ impl Drop for Feed {
 
 /// What every watch of a rollout needs.
 #[derive(Clone)]
-struct Scope {
+struct WatchContext {
     http: Http,
     workload: SharedWorkload,
     shared: Arc<Shared>,
@@ -68,7 +68,7 @@ pub(super) fn attach(
     out: mpsc::Sender<Event>,
 ) -> Attachment {
     let shared = Shared::new();
-    let scope = Scope { http, workload, shared, namespace: namespace.into(), name: name.into(), out };
+    let scope = WatchContext { http, workload, shared, namespace: namespace.into(), name: name.into(), out };
     let writer = Writer::new(
         scope.http.clone(),
         scope.workload.clone(),
@@ -79,7 +79,7 @@ pub(super) fn attach(
     Attachment { feed: Feed(tokio::spawn(scope.run())), writer }
 }
 
-impl Scope {
+impl WatchContext {
     async fn run(self) {
         let mut tasks = JoinSet::new();
         tasks.spawn(self.clone().kept(Watched::DaemonSet, Self::daemonset));

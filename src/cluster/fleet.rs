@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::http::Http;
-use super::lean::{FleetWire, LeanDaemonSet, lease_fact, text};
+use super::partial::{FleetWire, PartialDaemonSet, lease_fact, text};
 use super::watch::{Source, Subject, watch as follow};
 use super::workload::Workload;
 use crate::engine::Str;
@@ -22,7 +22,7 @@ pub enum FleetEvent {
     /// The listing of the DaemonSets is complete.
     DaemonSetsListed,
     /// A DaemonSet is like this now.
-    DaemonSet(Box<LeanDaemonSet>),
+    DaemonSet(Box<PartialDaemonSet>),
     /// The DaemonSet is gone: namespace and name.
     DaemonSetGone(Str, Str),
     /// How well DaemonSets can be seen.
@@ -58,7 +58,7 @@ pub(super) fn watch(
     fallback: &Arc<str>,
     out: mpsc::Sender<FleetEvent>,
 ) -> Fleet {
-    let scope = |namespace: Option<&str>| Scope {
+    let scope = |namespace: Option<&str>| FleetContext {
         daemonsets: Source { path: workload.collection(namespace), labels: None, fields: None },
         leases: Source {
             path: match namespace {
@@ -75,13 +75,13 @@ pub(super) fn watch(
 
 /// Where the watches of a fleet look.
 #[derive(Clone)]
-struct Scope {
+struct FleetContext {
     daemonsets: Source,
     leases: Source,
 }
 
 /// Watches `wide`; when that is forbidden, `narrow`.
-async fn run(http: Http, wide: Scope, narrow: Option<(Str, Scope)>, out: mpsc::Sender<FleetEvent>) {
+async fn run(http: Http, wide: FleetContext, narrow: Option<(Str, FleetContext)>, out: mpsc::Sender<FleetEvent>) {
     let (refused, mut refusals) = mpsc::channel::<Str>(1);
     let mut tasks = JoinSet::new();
     let narrowing = narrow.as_ref().map(|_| refused.clone());
@@ -119,7 +119,7 @@ impl Subject for DaemonSets {
     }
 
     fn applied(&mut self, wire: FleetWire<'_>) -> Result<Option<FleetEvent>, String> {
-        Ok(Some(FleetEvent::DaemonSet(Box::new(wire.lean()))))
+        Ok(Some(FleetEvent::DaemonSet(Box::new(wire.partial()))))
     }
 
     fn deleted(&mut self, wire: FleetWire<'_>) -> Option<FleetEvent> {

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::lean::daemonset_fact;
+use super::partial::daemonset_fact;
 use super::workload::{PatchRequest, Workload};
 use crate::engine::effect::DaemonSetPatch;
 use crate::engine::facts::DaemonSetFact;

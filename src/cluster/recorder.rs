@@ -23,7 +23,7 @@ use super::http::{Call, Failure, Http, with_query};
 use super::subjects::{Shared, SharedWorkload};
 use crate::engine::Str;
 use crate::engine::effect::EffectErrorKind;
-use crate::engine::happening::Tone;
+use crate::engine::rollout_event::Severity;
 use crate::engine::time::Timestamp;
 
 /// `source.component`: what `kubectl describe` shows under "From", and what our own are selected by.
@@ -50,7 +50,7 @@ pub struct Note {
     /// When it happened, by the clock of this process.
     pub at: Timestamp,
     /// Whether it is bad news.
-    pub tone: Tone,
+    pub tone: Severity,
     /// Short, stable, CamelCase.
     pub reason: String,
     /// Who did what. Cut short where it is too long.
@@ -96,7 +96,7 @@ impl Recorder {
 }
 
 /// What the Events of one rollout have in common.
-pub(super) struct Scope {
+pub(super) struct RecorderContext {
     pub(super) http: Http,
     pub(super) workload: SharedWorkload,
     pub(super) shared: Arc<Shared>,
@@ -107,11 +107,11 @@ pub(super) struct Scope {
 }
 
 /// Starts a recorder.
-pub(super) fn spawn(scope: Scope) -> Recorder {
+pub(super) fn spawn(scope: RecorderContext) -> Recorder {
     let (queue, jobs) = mpsc::channel(WAITING);
     let (said, complaint) = watch::channel(None);
     let dropped = Arc::new(AtomicU32::new(0));
-    let clerk = Clerk {
+    let clerk = RecorderTask {
         scope,
         said,
         dropped: dropped.clone(),
@@ -145,8 +145,8 @@ impl Tokens {
     }
 }
 
-struct Clerk {
-    scope: Scope,
+struct RecorderTask {
+    scope: RecorderContext,
     said: watch::Sender<Option<Str>>,
     dropped: Arc<AtomicU32>,
     tokens: Tokens,
@@ -155,7 +155,7 @@ struct Clerk {
     unique: RandomState,
 }
 
-impl Clerk {
+impl RecorderTask {
     async fn work(mut self, mut jobs: mpsc::Receiver<Job>) {
         while let Some(job) = jobs.recv().await {
             match job {
@@ -235,7 +235,7 @@ impl Clerk {
     }
 
     fn event(&mut self, note: &Note) -> Option<Value> {
-        let Scope { workload, shared, namespace, name, identity, http, .. } = &self.scope;
+        let RecorderContext { workload, shared, namespace, name, identity, http, .. } = &self.scope;
         let uid = shared.daemonset.borrow().as_ref().map(|daemonset| daemonset.uid.clone())?;
         let (api_version, kind) = workload.api_kind();
         // Everybody reads it by the API server's clock. Microseconds tell the order of what happened within one millisecond.
@@ -262,7 +262,7 @@ impl Clerk {
             "involvedObject": {
                 "apiVersion": api_version, "kind": kind, "namespace": &**namespace, "name": &**name, "uid": &*uid,
             },
-            "type": match note.tone { Tone::Normal => "Normal", Tone::Warning => "Warning" },
+            "type": match note.tone { Severity::Normal => "Normal", Severity::Warning => "Warning" },
             "reason": note.reason,
             "message": format!("{says}{rest}"),
             "action": note.reason.strip_prefix("Rollout").unwrap_or(&note.reason),
@@ -296,7 +296,7 @@ mod tests {
     fn note(says: &str) -> Note {
         Note {
             at: Timestamp::from_millis(1_800_000_000_123),
-            tone: Tone::Warning,
+            tone: Severity::Warning,
             reason: "RolloutHalted".to_owned(),
             says: says.to_owned(),
             from: " (driven by ada@bastion)".to_owned(),
@@ -307,7 +307,7 @@ mod tests {
         let server = Scripted::new(script).await;
         let shared = Shared::new();
         shared.daemonset_is(&DaemonSetFact { uid: "u1".into(), ..DaemonSetFact::default() });
-        let scope = Scope {
+        let scope = RecorderContext {
             http: server.http.clone(),
             workload: Arc::new(Native),
             shared,

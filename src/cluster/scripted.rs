@@ -24,7 +24,7 @@ pub(super) enum Says {
 
 /// One request as it came.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Asked {
+pub(super) struct ScriptedRequest {
     /// `GET /api/v1/pods?limit=500`.
     pub(super) line: String,
     pub(super) content_type: String,
@@ -34,7 +34,7 @@ pub(super) struct Asked {
 /// The server.
 pub(super) struct Scripted {
     pub(super) http: Http,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<ScriptedRequest>>>,
     _server: tokio::task::JoinSet<()>,
 }
 
@@ -52,7 +52,7 @@ impl Scripted {
         Self { http: Http::new(transport, Clock::start()), asked, _server: server }
     }
 
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub(super) fn asked(&self) -> Vec<ScriptedRequest> {
         self.asked.lock().unwrap().clone()
     }
 
@@ -63,7 +63,7 @@ impl Scripted {
     }
 }
 
-async fn serve(listener: TcpListener, script: Vec<Says>, asked: Arc<Mutex<Vec<Asked>>>) {
+async fn serve(listener: TcpListener, script: Vec<Says>, asked: Arc<Mutex<Vec<ScriptedRequest>>>) {
     let mut open = Vec::new();
     for says in script {
         let (mut stream, _) = listener.accept().await.unwrap();
@@ -94,7 +94,7 @@ async fn serve(listener: TcpListener, script: Vec<Says>, asked: Arc<Mutex<Vec<As
     std::future::pending::<()>().await;
 }
 
-async fn read(stream: &mut TcpStream) -> Asked {
+async fn read(stream: &mut TcpStream) -> ScriptedRequest {
     let mut buffer = Vec::new();
     let head_end = loop {
         if let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -111,7 +111,7 @@ async fn read(stream: &mut TcpStream) -> Asked {
     while buffer.len() < head_end + length {
         assert!(stream.read_buf(&mut buffer).await.unwrap() > 0, "the client hung up");
     }
-    Asked {
+    ScriptedRequest {
         line: head.lines().next().unwrap_or_default().trim_end_matches(" HTTP/1.1").to_owned(),
         content_type: header("content-type").unwrap_or_default(),
         body: serde_json::from_slice(&buffer[head_end..]).unwrap_or(Value::Null),

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 pub(super) use many::{ClusterEvents, Nodes, Pods};
 pub(super) use one::{Leases, Revisions, TheDaemonSet};
 
-use super::lean::Wanted;
+use super::partial::Wanted;
 use super::workload::Workload;
 use crate::engine::Str;
 use crate::engine::facts::DaemonSetFact;

@@ -14,7 +14,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::http::{Call, Failure, Http, with_query};
-use super::lean::{Interner, PodWire, lease_fact, lease_object, set_owner};
+use super::partial::{Interner, PodWire, lease_fact, lease_object, set_owner};
 use super::recorder::{self, Recorder};
 use super::subjects::{Shared, SharedWorkload};
 use super::workload::PatchRequest;
@@ -72,7 +72,7 @@ impl Writer {
     /// Starts to write Events about the same DaemonSet, in the name of `identity`.
     pub fn recorder(&self, identity: Str) -> Recorder {
         let Self { http, workload, shared, namespace, name, .. } = self.clone();
-        recorder::spawn(recorder::Scope { http, workload, shared, namespace, name, identity })
+        recorder::spawn(recorder::RecorderContext { http, workload, shared, namespace, name, identity })
     }
 
     /// Makes the write that `effect` asks for.

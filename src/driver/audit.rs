@@ -25,11 +25,11 @@ use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
 use self::file::Lines;
-pub(crate) use self::origin::{Access, Origin, Place};
+pub(crate) use self::origin::{AuditedCluster, Origin, Place};
 pub use self::read::{Filter, Line, LogError, read};
 pub(crate) use self::scrub::Secrets;
 use crate::engine::Str;
-use crate::engine::happening::{Happening, Reach, Upshot};
+use crate::engine::rollout_event::{EventOutcome, RolloutEvent, Visibility};
 use crate::engine::time::Timestamp;
 
 /// As many lines may wait for a slow disk.
@@ -69,7 +69,7 @@ struct Entry<'a> {
     time: Timestamp,
     identity: &'a str,
     from: &'a Place,
-    cluster: &'a Access,
+    cluster: &'a AuditedCluster,
     version: &'static str,
     namespace: &'a str,
     name: &'a str,
@@ -79,7 +79,7 @@ struct Entry<'a> {
     what: String,
     #[serde(skip_serializing_if = "Value::is_null")]
     args: Value,
-    result: Upshot,
+    result: EventOutcome,
     /// Ties `asked` to what came of it, together with `identity`.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<u64>,
@@ -104,27 +104,27 @@ pub(super) struct Subject {
 
 impl Subject {
     /// The line for what happened.
-    pub(super) fn line(&self, happening: &Happening) -> Vec<u8> {
-        let (what, mut args) = named(&happening.what);
+    pub(super) fn line(&self, rollout_event: &RolloutEvent) -> Vec<u8> {
+        let (what, mut args) = named(&rollout_event.kind);
         scrub_value(&mut args, &self.secrets);
-        let done = matches!(happening.result, Upshot::Asked | Upshot::Sent | Upshot::Done);
-        let why = happening.said.as_deref().filter(|_| !done);
+        let done = matches!(rollout_event.outcome, EventOutcome::Asked | EventOutcome::Sent | EventOutcome::Done);
+        let why = rollout_event.said.as_deref().filter(|_| !done);
         let entry = Entry {
-            time: happening.at,
+            time: rollout_event.at,
             identity: &self.identity,
             from: &self.origin.from,
             cluster: &self.origin.cluster,
             version: env!("CARGO_PKG_VERSION"),
             namespace: &self.namespace,
             name: &self.name,
-            by: happening.by.as_deref(),
+            by: rollout_event.by.as_deref(),
             what,
             args,
-            result: happening.result,
-            command: happening.command.map(|id| id.0),
+            result: rollout_event.outcome,
+            command: rollout_event.command.map(|id| id.0),
             why: why.map(|why| self.secrets.scrub(why).into_owned()),
-            detail: happening.reach == Reach::Log,
-            words: self.secrets.scrub(&happening.to_string()).into_owned(),
+            detail: rollout_event.visibility == Visibility::Log,
+            words: self.secrets.scrub(&rollout_event.to_string()).into_owned(),
         };
         let mut line = serde_json::to_vec(&entry).unwrap_or_default();
         line.push(b'\n');
@@ -194,9 +194,9 @@ impl Log {
         let counted = Arc::downgrade(&lost);
         let name = path.display().to_string();
         let thread = std::thread::Builder::new().name("audit log".to_owned());
-        let clerk =
-            Clerk { lines: Lines::new(path, file::LIMIT), name: name.clone(), said: said.clone(), lost: counted };
-        if let Err(error) = thread.spawn(move || clerk.work(&jobs)) {
+        let writer_task =
+            WriterTask { lines: Lines::new(path, file::LIMIT), name: name.clone(), said: said.clone(), lost: counted };
+        if let Err(error) = thread.spawn(move || writer_task.work(&jobs)) {
             said.send_replace(Some(complaint_of(&name, &error)));
         }
         Self { queue, lost, complaint }
@@ -224,14 +224,14 @@ impl Log {
 }
 
 /// Who writes.
-struct Clerk {
+struct WriterTask {
     lines: Lines,
     name: String,
     said: watch::Sender<Option<Str>>,
     lost: Weak<AtomicU64>,
 }
 
-impl Clerk {
+impl WriterTask {
     fn work(mut self, jobs: &Receiver<Job>) {
         while let Ok(job) = jobs.recv() {
             match job {

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::handle::{DrivenBy, Fleet, FleetRow, FleetState};
 use super::session::Identity;
-use crate::cluster::{Clock, Cluster, FleetEvent, LeanDaemonSet};
+use crate::cluster::{Clock, Cluster, FleetEvent, PartialDaemonSet};
 use crate::engine::Str;
 use crate::engine::event::WatchHealth;
 use crate::engine::facts::{DaemonSetCounters, LeaseFact, StrategyKind};
@@ -19,7 +19,7 @@ use crate::engine::time::Timestamp;
 
 /// How many events may wait.
 const EVENTS: usize = 256;
-/// While things keep happening, at least this much time lies between two views.
+/// While things keep rollout event, at least this much time lies between two views.
 const GAP: Duration = Duration::from_millis(100);
 /// A lease is good for at least so long, whatever it says of itself.
 const LEASE: Duration = Duration::from_secs(15);
@@ -38,7 +38,7 @@ pub(super) fn spawn(cluster: &Cluster, namespace: Option<&str>, us: Identity) ->
 }
 
 async fn run(mut events: mpsc::Receiver<FleetEvent>, views: &watch::Sender<Arc<Fleet>>, clock: Clock, us: Identity) {
-    let mut known = Known::default();
+    let mut known = KnownFleet::default();
     let mut next_view_at = Instant::now();
     let mut due = false;
     loop {
@@ -80,13 +80,13 @@ type Key = (Str, Str);
 
 /// What is known of a fleet.
 #[derive(Default, Debug)]
-struct Known {
+struct KnownFleet {
     health: WatchHealth,
     leases_health: WatchHealth,
     /// Set when only one namespace can be seen: which, and what the server said.
     only: Option<(Str, Str)>,
-    daemonsets: Listed<LeanDaemonSet>,
-    leases: Listed<SeenLease>,
+    daemonsets: Listed<PartialDaemonSet>,
+    leases: Listed<ObservedLease>,
 }
 
 /// Things by namespace and name, each with the listing that named it last: what a complete listing did not name is gone.
@@ -130,14 +130,14 @@ impl<T> Listed<T> {
 
 /// A Lease, and since when it says what it says, by our clock.
 #[derive(Debug)]
-struct SeenLease {
+struct ObservedLease {
     fact: LeaseFact,
     changed_at: Timestamp,
     /// Its holder took or renewed it before our eyes.
     seen_alive: bool,
 }
 
-impl SeenLease {
+impl ObservedLease {
     /// When it runs out unless it is renewed. Only its changes count, never the times written in it.
     fn runs_out_at(&self) -> Timestamp {
         self.changed_at + LEASE.max(Duration::from_secs(self.fact.duration_secs.into()))
@@ -148,13 +148,13 @@ impl SeenLease {
     }
 
     /// Its record, unless that is of an earlier DaemonSet of that name.
-    fn record_of(&self, daemonset: &LeanDaemonSet) -> Option<&Record> {
+    fn record_of(&self, daemonset: &PartialDaemonSet) -> Option<&Record> {
         let record = self.fact.record.as_ref().ok()?.as_ref()?;
         record.daemonset_uid.as_ref().is_none_or(|uid| *uid == daemonset.uid).then_some(record)
     }
 }
 
-impl Known {
+impl KnownFleet {
     fn observe(&mut self, event: FleetEvent, now: Timestamp) {
         match event {
             FleetEvent::DaemonSetsListing => self.daemonsets.listing(),
@@ -182,7 +182,7 @@ impl Known {
             // One that is new since all were listed was made before our eyes.
             None => (now, self.leases_health == WatchHealth::Live),
         };
-        self.leases.insert(key, SeenLease { fact, changed_at, seen_alive });
+        self.leases.insert(key, ObservedLease { fact, changed_at, seen_alive });
     }
 
     fn next_expiry(&self, now: Timestamp) -> Option<Timestamp> {
@@ -201,7 +201,7 @@ impl Known {
         Fleet { health, leases: self.leases_health.clone(), rows }
     }
 
-    fn row(&self, daemonset: &LeanDaemonSet, now: Timestamp, us: &Identity) -> FleetRow {
+    fn row(&self, daemonset: &PartialDaemonSet, now: Timestamp, us: &Identity) -> FleetRow {
         let key = (daemonset.namespace.clone(), Str::from(lease_name(&daemonset.name)));
         let lease = self.leases.get(&key);
         let driven = lease.is_some_and(|lease| lease.driver(now).is_some());
@@ -215,7 +215,7 @@ impl Known {
         }
     }
 
-    fn driven_by(&self, daemonset: &LeanDaemonSet, lease: Option<&SeenLease>, us: &Identity) -> DrivenBy {
+    fn driven_by(&self, daemonset: &PartialDaemonSet, lease: Option<&ObservedLease>, us: &Identity) -> DrivenBy {
         match lease.and_then(|lease| Some((lease.fact.holder.as_ref()?, lease.seen_alive))) {
             Some((driver, _)) if us.is_us(driver) => DrivenBy::You,
             Some((driver, true)) => DrivenBy::Other(driver.clone()),
@@ -227,7 +227,7 @@ impl Known {
     }
 }
 
-fn strategy_words(daemonset: &LeanDaemonSet) -> String {
+fn strategy_words(daemonset: &PartialDaemonSet) -> String {
     let none = [IntOrPercent::Int(0), IntOrPercent::Percent(0)];
     match (daemonset.strategy, daemonset.max_surge.filter(|surge| !none.contains(surge)), daemonset.max_unavailable) {
         (StrategyKind::OnDelete, _, _) if daemonset.adopted => "OnDelete (ours)".to_owned(),
@@ -240,7 +240,7 @@ fn strategy_words(daemonset: &LeanDaemonSet) -> String {
 
 /// A DaemonSet's state, from what its controller counts and what its record says. It says the same as the rollout itself
 /// does, as far as counters tell: a pod that is missing or not available is outdated in neither.
-fn state(daemonset: &LeanDaemonSet, record: Option<&Record>, driven: bool) -> FleetState {
+fn state(daemonset: &PartialDaemonSet, record: Option<&Record>, driven: bool) -> FleetState {
     let DaemonSetCounters { desired, current, updated, available, misscheduled, .. } = daemonset.counters;
     let unavailable = desired.saturating_sub(available);
     // A node without a pod is not among `updated` either; what is missing is not what is old.
@@ -274,7 +274,7 @@ fn state(daemonset: &LeanDaemonSet, record: Option<&Record>, driven: bool) -> Fl
     let may_move = outdated.saturating_sub(unavailable) > keep
         && driven
         && (intent.selector.is_none() || intent.direction() == Direction::Back);
-    let moves = !record.progress.taken.is_empty() || intent.change.is_some();
+    let moves = !record.progress.in_progress.is_empty() || intent.change.is_some();
     match outdated {
         _ if may_move || moves => FleetState::Rolling,
         0 => at_rest(FleetState::Adopted),
@@ -289,8 +289,8 @@ mod tests {
     use super::*;
     use crate::engine::record::{Halt, Paused};
 
-    fn daemonset(updated: u32, available: u32) -> LeanDaemonSet {
-        LeanDaemonSet {
+    fn daemonset(updated: u32, available: u32) -> PartialDaemonSet {
+        PartialDaemonSet {
             namespace: "edge".into(),
             name: "agent".into(),
             uid: "uid".into(),
@@ -303,8 +303,8 @@ mod tests {
         }
     }
 
-    fn native(updated: u32, available: u32) -> LeanDaemonSet {
-        LeanDaemonSet { strategy: StrategyKind::RollingUpdate, adopted: false, ..daemonset(updated, available) }
+    fn native(updated: u32, available: u32) -> PartialDaemonSet {
+        PartialDaemonSet { strategy: StrategyKind::RollingUpdate, adopted: false, ..daemonset(updated, available) }
     }
 
     fn record(change: impl FnOnce(&mut Record)) -> Record {
@@ -334,7 +334,7 @@ mod tests {
                 record.daemonset_uid = uid.map(Str::from);
                 record.intent.paused = Some(Paused { by: "ada".into(), at, why: None });
             });
-            SeenLease {
+            ObservedLease {
                 fact: LeaseFact { record: Ok(Some(record)), ..lease(None, 0) },
                 changed_at: at,
                 seen_alive: false,
@@ -364,7 +364,7 @@ mod tests {
         let stepped = record(|record| record.intent.partition = IntOrPercent::Int(18));
         let moving = record(|record| {
             record.intent.partition = IntOrPercent::Int(18);
-            record.progress.taken.insert("n1".into());
+            record.progress.in_progress.insert("n1".into());
         });
         let back = record(|record| {
             record.intent.target = Some("rev-1".into());
@@ -393,12 +393,12 @@ mod tests {
     fn a_driver_that_stops_renewing_is_nobody_after_its_lease() {
         let us = Identity::for_tests("ada@host/1");
         let at = |secs: u64| Timestamp::default() + Duration::from_secs(secs);
-        let mut known = Known { leases_health: WatchHealth::Live, ..Known::default() };
+        let mut known = KnownFleet { leases_health: WatchHealth::Live, ..KnownFleet::default() };
         known.observe(FleetEvent::DaemonSet(Box::new(daemonset(2, 20))), at(0));
-        let tell = |known: &mut Known, lease: LeaseFact, now: Timestamp| {
+        let tell = |known: &mut KnownFleet, lease: LeaseFact, now: Timestamp| {
             known.observe(FleetEvent::Lease("edge".into(), "rolldeck-agent".into(), Box::new(lease)), now);
         };
-        let driver = |known: &Known, now: Timestamp| known.view(now, &us).rows[0].driven_by.clone();
+        let driver = |known: &KnownFleet, now: Timestamp| known.view(now, &us).rows[0].driven_by.clone();
         known.leases_health = WatchHealth::Loading;
         tell(&mut known, lease(Some("eve@there/9"), 1), at(0));
         known.leases_health = WatchHealth::Live;
@@ -419,7 +419,7 @@ mod tests {
     #[test]
     fn what_a_listing_does_not_name_is_gone() {
         let us = Identity::for_tests("ada@host/1");
-        let mut known = Known::default();
+        let mut known = KnownFleet::default();
         let now = Timestamp::default();
         known.observe(FleetEvent::DaemonSetsListing, now);
         known.observe(FleetEvent::DaemonSet(Box::new(daemonset(20, 20))), now);
@@ -433,7 +433,7 @@ mod tests {
 
     #[test]
     fn one_namespace_instead_of_all_is_said() {
-        let mut known = Known { health: WatchHealth::Live, ..Known::default() };
+        let mut known = KnownFleet { health: WatchHealth::Live, ..KnownFleet::default() };
         known.observe(FleetEvent::OnlyNamespace("edge".into(), "cannot list".into()), Timestamp::default());
         let view = known.view(Timestamp::default(), &Identity::for_tests("ada@host/1"));
         assert!(matches!(view.health, WatchHealth::Forbidden { why } if why.contains("only namespace edge")));

@@ -15,7 +15,7 @@ use crate::sim::world::scenario::{self, DaemonSetPlan, Image, Scenario, Scenario
 
 /// What is practised on.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Ground {
+pub enum PracticeCluster {
     /// A scenario: the name of a built-in one, or a TOML file.
     Scenario(String),
     /// A generated fleet of so many nodes, a hundred to a site, with one DaemonSet.
@@ -24,9 +24,9 @@ pub enum Ground {
 
 /// How it is played.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Play {
+pub struct PracticeOptions {
     /// What is practised on.
-    pub ground: Ground,
+    pub cluster: PracticeCluster,
     /// How much faster than real time it runs.
     pub speed: f64,
     /// The same seed plays the same.
@@ -45,10 +45,10 @@ impl Practice {
     ///
     /// # Errors
     /// When there is no such scenario, it cannot be read, or nothing can be listened on.
-    pub async fn start(play: &Play) -> Result<Self, AccessError> {
-        let mut scenario = match &play.ground {
-            Ground::Scenario(named) => read(named)?,
-            Ground::Fleet(nodes) => fleet(*nodes),
+    pub async fn start(play: &PracticeOptions) -> Result<Self, AccessError> {
+        let mut scenario = match &play.cluster {
+            PracticeCluster::Scenario(named) => read(named)?,
+            PracticeCluster::Fleet(nodes) => fleet(*nodes),
         };
         // Its clock is ours, so that ages on a screen mean something.
         scenario.start = now();
@@ -155,7 +155,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn what_is_logged_in_practice_says_so() {
-        let play = Play { ground: Ground::Fleet(3), speed: 20.0, seed: 1 };
+        let play = PracticeOptions { cluster: PracticeCluster::Fleet(3), speed: 20.0, seed: 1 };
         let practice = Practice::start(&play).await.unwrap();
         let (namespace, name) = practice.daemonset().unwrap();
         let dir = tempfile::tempdir().unwrap();

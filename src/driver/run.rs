@@ -24,8 +24,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
+use super::audit_sink::Trail;
 use super::handle::{CommandError, Request, Rollout};
-use super::trail::Trail;
 use crate::cluster::{Clock, Executed, Writer};
 use crate::engine::command::{Command, CommandId, Notice};
 use crate::engine::effect::{Effect, EffectError, EffectErrorKind, EffectId};
@@ -50,24 +50,24 @@ const LEAVING: Duration = Duration::from_secs(8);
 const FAR: Duration = Duration::from_secs(3_600);
 
 /// What makes a driver's writes.
-pub(super) trait Hands: Clone + Send + 'static {
+pub(super) trait EffectExecutor: Clone + Send + 'static {
     /// Makes one write.
     fn execute(&self, effect: Effect) -> impl Future<Output = Executed> + Send;
 }
 
-impl Hands for Writer {
+impl EffectExecutor for Writer {
     async fn execute(&self, effect: Effect) -> Executed {
         Writer::execute(self, &effect).await
     }
 }
 
 /// Starts a driver. `feed` is kept for as long as it runs.
-pub(super) fn spawn<H: Hands, F: Send + 'static>(
+pub(super) fn spawn<H: EffectExecutor, F: Send + 'static>(
     config: Config,
     clock: Clock,
     events: mpsc::Receiver<Event>,
-    hands: H,
-    trail: Trail,
+    executor: H,
+    audit_sink: Trail,
     feed: F,
 ) -> Rollout {
     let mut engine = Engine::new(config);
@@ -79,15 +79,15 @@ pub(super) fn spawn<H: Hands, F: Send + 'static>(
     let driver = Driver {
         engine,
         clock,
-        hands,
-        trail,
+        executor,
+        audit_sink,
         events,
         requests: asked,
         effects: JoinSet::new(),
         snapshots: snapshots.clone(),
         waiting: HashMap::new(),
-        decide: Pace::new(now, DECIDE_GAP),
-        publish: Pace::new(now, PUBLISH_GAP),
+        decide: Throttle::new(now, DECIDE_GAP),
+        publish: Throttle::new(now, PUBLISH_GAP),
         leaving: None,
     };
     tokio::spawn(async move {
@@ -115,22 +115,22 @@ fn stopped(last: &Snapshot, fault: &(dyn std::any::Any + Send)) -> Snapshot {
 struct Driver<H> {
     engine: Engine,
     clock: Clock,
-    hands: H,
-    trail: Trail,
+    executor: H,
+    audit_sink: Trail,
     events: mpsc::Receiver<Event>,
     requests: mpsc::Receiver<Request>,
     effects: JoinSet<(EffectId, Executed)>,
     snapshots: Arc<watch::Sender<Arc<Snapshot>>>,
     waiting: HashMap<CommandId, oneshot::Sender<Result<String, CommandError>>>,
-    decide: Pace,
-    publish: Pace,
+    decide: Throttle,
+    publish: Throttle,
     /// Set once every front end is gone: until then it may tidy up.
     leaving: Option<Instant>,
 }
 
 /// Something that is due now and then, at a distance that follows from what it costs.
 #[derive(Debug)]
-struct Pace {
+struct Throttle {
     due: bool,
     least: Duration,
     next_at: Instant,
@@ -143,7 +143,7 @@ enum Urgency {
     InTurn,
 }
 
-impl Pace {
+impl Throttle {
     fn new(now: Instant, least: Duration) -> Self {
         Self { due: true, least, next_at: now }
     }
@@ -171,7 +171,7 @@ impl Pace {
     }
 }
 
-impl<H: Hands> Driver<H> {
+impl<H: EffectExecutor> Driver<H> {
     async fn run(mut self) {
         loop {
             if self.decide.is_its_turn() {
@@ -182,7 +182,7 @@ impl<H: Hands> Driver<H> {
             }
             self.settle();
             if self.is_over() {
-                self.trail.finish().await;
+                self.audit_sink.finish().await;
                 // What could not be told is known only now.
                 self.publish_now();
                 return;
@@ -209,7 +209,7 @@ impl<H: Hands> Driver<H> {
                 self.publish.wanted(Urgency::InTurn);
             }
             Some(event) = self.events.recv() => self.event(event),
-            () = self.trail.another_complaint() => self.publish.wanted(Urgency::InTurn),
+            () = self.audit_sink.another_complaint() => self.publish.wanted(Urgency::InTurn),
         }
     }
 
@@ -279,9 +279,9 @@ impl<H: Hands> Driver<H> {
     }
 
     fn execute(&mut self, id: EffectId, effect: Effect) {
-        let hands = self.hands.clone();
+        let executor = self.executor.clone();
         self.effects.spawn(async move {
-            let done = AssertUnwindSafe(hands.execute(effect)).catch_unwind().await;
+            let done = AssertUnwindSafe(executor.execute(effect)).catch_unwind().await;
             let executed = done.unwrap_or_else(|_fault| {
                 let message = "a write stopped by a fault in rolldeck; please report it".into();
                 Executed { outcome: Err(EffectError { kind: EffectErrorKind::Unknown, message }), seen: Vec::new() }
@@ -292,7 +292,7 @@ impl<H: Hands> Driver<H> {
 
     fn publish_now(&mut self) {
         let began = Instant::now();
-        let unaudited = self.trail.complaints();
+        let unaudited = self.audit_sink.complaints();
         let snapshot = Snapshot { unaudited, ..self.engine.snapshot(self.clock.now()) };
         self.snapshots.send_if_modified(|last| {
             let news = !last.shows_the_same_as(&snapshot);
@@ -317,7 +317,7 @@ impl<H: Hands> Driver<H> {
                         let _ = answer.send(result.map_err(CommandError::from));
                     }
                 }
-                Notice::Happened(happening) => self.trail.tell(&happening),
+                Notice::Happened(rollout_event) => self.audit_sink.tell(&rollout_event),
             }
         }
     }
@@ -326,7 +326,7 @@ impl<H: Hands> Driver<H> {
     fn leave(&mut self) {
         self.leaving = Some(Instant::now() + LEAVING);
         // Where nothing is loaded it is refused, and then there is nothing to give back either.
-        let _ = self.engine.command(Command::StandDown, self.clock.now());
+        let _ = self.engine.command(Command::StopDriving, self.clock.now());
         self.decide.wanted(Urgency::Now);
     }
 

@@ -7,10 +7,10 @@ use tokio::sync::{mpsc, watch};
 
 use super::access::{Access, AccessError};
 use super::audit::{self, Log, Origin, Place, Secrets, Subject};
+use super::audit_sink::Trail;
 use super::handle::{Fleet, Rollout, Session};
-use super::trail::Trail;
 use super::{fleet, run};
-use crate::cluster::{Attachment, Cluster, ConnectError, Target, TrafficCount};
+use crate::cluster::{Attachment, Cluster, ClusterTarget, ConnectError, TrafficCount};
 use crate::engine::rate::RateLimit;
 use crate::engine::{Config, Role, Str, Timing};
 
@@ -34,7 +34,7 @@ impl ClusterSession {
     /// See [`AccessError`].
     pub async fn open(access: &Access) -> Result<Self, AccessError> {
         let Access { kubeconfig, context, namespace, impersonate, audit } = access.clone();
-        let target = Target { kubeconfig, context, namespace, as_user: impersonate, as_groups: Vec::new() };
+        let target = ClusterTarget { kubeconfig, context, namespace, as_user: impersonate, as_groups: Vec::new() };
         let cluster = Cluster::connect(&target).await?;
         let runtime = tokio::runtime::Handle::current();
         let origin = Arc::new(origin_on(&cluster));
@@ -100,8 +100,8 @@ impl Session for ClusterSession {
             name: config.name.clone(),
             identity: config.identity.clone(),
         };
-        let trail = Trail::new(subject, self.log.clone(), writer.recorder(config.identity.clone()));
-        run::spawn(config, self.cluster.clock(), events, writer, trail, feed)
+        let audit_sink = Trail::new(subject, self.log.clone(), writer.recorder(config.identity.clone()));
+        run::spawn(config, self.cluster.clock(), events, writer, audit_sink, feed)
     }
 
     fn fleet(&self, namespace: Option<&str>) -> watch::Receiver<Arc<Fleet>> {
@@ -118,7 +118,7 @@ fn origin_on(cluster: &Cluster) -> Origin {
     let server = server.split('/').next().and_then(|server| server.rsplit('@').next()).unwrap_or_default();
     Origin {
         from: Place::here(),
-        cluster: audit::Access {
+        cluster: audit::AuditedCluster {
             context: cluster.context().into(),
             server: server.into(),
             user: credentials.user.as_deref().map(Into::into),

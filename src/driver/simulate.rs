@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::sim::attack::run::{Story, play, run};
+use crate::sim::attack::run::{StoryMode, play, run};
 use crate::sim::attack::shrink::shrink;
 
 pub use crate::sim::attack::case::Case;
-pub use crate::sim::attack::tally::Tally;
+pub use crate::sim::attack::statistics::Statistics;
 
 /// So many runs from one seed on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,10 +20,10 @@ pub struct Simulation {
 
 impl Simulation {
     /// Runs it; blocks until it is done.
-    pub fn run(self) -> Tally {
+    pub fn run(self) -> Statistics {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let next = AtomicU64::new(0);
-        let tally = Mutex::new(Tally::default());
+        let statistics = Mutex::new(Statistics::default());
         std::thread::scope(|scope| {
             for _ in 0..cores {
                 scope.spawn(|| {
@@ -33,20 +33,20 @@ impl Simulation {
                             return;
                         }
                         let report = run(self.seed.wrapping_add(nth));
-                        tally.lock().unwrap_or_else(PoisonError::into_inner).add(&report);
+                        statistics.lock().unwrap_or_else(PoisonError::into_inner).add(&report);
                     }
                 });
             }
         });
-        let mut tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
-        tally.broken.sort();
-        tally
+        let mut statistics = statistics.into_inner().unwrap_or_else(PoisonError::into_inner);
+        statistics.broken.sort();
+        statistics
     }
 }
 
 /// What happens in the run of one case, a line each, and what it breaks.
 pub fn story(case: &Case) -> (Vec<String>, Vec<String>) {
-    let report = play(case, Story::Kept);
+    let report = play(case, StoryMode::Kept);
     (report.story, report.violations.iter().map(ToString::to_string).collect())
 }
 

@@ -17,7 +17,7 @@ use super::record::{Direction, Intent, Progress};
 use super::restarts::watched_state;
 use super::snapshot::{Blame, Cause, CauseKind, ImageState, NodeState, RestartsView};
 use super::time::Timestamp;
-use super::view::{NodeEntry, NodeIx, PodEntry, PodIx, Seen, Touched, View};
+use super::view::{NodeEntry, NodeIx, ObservedAt, PodEntry, PodIx, Touched, View};
 
 /// What an assessment is made of, beside the view.
 pub(crate) struct Question<'a> {
@@ -229,7 +229,7 @@ impl<'a> Assessor<'a> {
         let image = self.image(entry, shown.live, shown_at_target, replaced);
         let unreplaced = absence.as_ref().is_some_and(|absence| absence.trouble);
         let cause = failed.or(absence.and_then(|absence| absence.cause)).or_else(|| self.cause(fact, down, &shown));
-        let excused = self.question.progress.excused.contains(&entry.name);
+        let acknowledged_failures = self.question.progress.acknowledged_failures.contains(&entry.name);
         let selected = self
             .question
             .intent
@@ -267,15 +267,15 @@ impl<'a> Assessor<'a> {
                 && pods.going.is_none(),
             committed: in_fleet && (shown_at_target || replaced || pods.going.is_some()),
             pulls: self.pulls(in_fleet, blame, shown_at_target, replaced, image, shown.live),
-            failure: !excused && state == NodeState::Failed,
-            unreplaced: !excused && unreplaced,
+            failure: !acknowledged_failures && state == NodeState::Failed,
+            unreplaced: !acknowledged_failures && unreplaced,
             updated: put_there || blame == Some(Blame::Suspect),
             is_down: down,
             fell_at: entry.fell_at(self.question.now, self.server_now),
             back_at: entry.back_at(),
             restarted,
             image,
-            bytes_to_name: match self.question.progress.taken.contains(&entry.name) {
+            bytes_to_name: match self.question.progress.in_progress.contains(&entry.name) {
                 true => 0,
                 false => bytes_of_name(&entry.name),
             },
@@ -360,10 +360,10 @@ impl<'a> Assessor<'a> {
 
     /// For how long it has been ready. What its kubelet dated by a clock that nobody has measured is believed with care
     /// where we put the pod there: no node is called updated because its clock is wrong.
-    fn ready_for(&self, pod: &PodEntry, seen: Seen, at_target: bool, clock: Option<i64>) -> Duration {
+    fn ready_for(&self, pod: &PodEntry, seen: ObservedAt, at_target: bool, clock: Option<i64>) -> Duration {
         let said = pod.fact.ready_since.map(|at| by_server(at, clock).max(pod.fact.created_at));
         match seen {
-            Seen::Already(at, _) if at_target && clock.is_none() => {
+            ObservedAt::Already(at, _) if at_target && clock.is_none() => {
                 let said = seen.elapsed(said, self.question.now, self.server_now);
                 said.saturating_sub(UNMEASURED).max(self.question.now.since(at))
             }
@@ -501,14 +501,14 @@ impl<'a> Assessor<'a> {
         if progress.down_before.contains_key(name) || self.was_down_before(name, node, at_target, pod) {
             return Blame::PreExisting;
         }
-        let taken = progress.taken.contains(name);
+        let in_progress = progress.in_progress.contains(name);
         match (down, replaced) {
             (_, true) => Blame::Rollout,
-            (true, false) if put_there || (taken && at_target) => Blame::Suspect,
-            (true, false) if taken => Blame::Rollout,
+            (true, false) if put_there || (in_progress && at_target) => Blame::Suspect,
+            (true, false) if in_progress => Blame::Rollout,
             (true, false) => Blame::Node,
             // What the rollout took down stays its doing until it is well, whatever the target is by now.
-            (false, false) if at_target || put_there || taken => Blame::Rollout,
+            (false, false) if at_target || put_there || in_progress => Blame::Rollout,
             (false, false) => Blame::PreExisting,
         }
     }
@@ -520,7 +520,9 @@ impl<'a> Assessor<'a> {
     /// made by the rollout.
     fn was_down_before(&self, name: &Str, node: Option<&NodeFact>, at_target: bool, pod: Option<&PodEntry>) -> bool {
         let progress = self.question.progress;
-        let Some(began_at) = progress.left_out_since.filter(|_| !progress.taken.contains(name)) else { return false };
+        let Some(began_at) = progress.left_out_since.filter(|_| !progress.in_progress.contains(name)) else {
+            return false;
+        };
         let going = pod.is_some_and(|pod| (self.question.deleting)(&pod.fact.uid));
         let not_ready_since = node.and_then(|fact| match fact.ready {
             ConditionStatus::True => None,

@@ -18,10 +18,10 @@ use super::edit::Edit;
 use super::effect::{DaemonSetPatch, EffectError, EffectErrorKind};
 use super::event::{WatchHealth, Watched};
 use super::facts::DaemonSetFact;
-use super::happening::{Reach, What};
 use super::machine::{Engine, PatchKind, Pending};
 use super::ownership::FIELD_MANAGER;
 use super::record::{CHANGE, Change, ChangeOutcome, Intent, Paused};
+use super::rollout_event::{RolloutEventKind, Visibility};
 use super::template::Template;
 use super::time::Timestamp;
 
@@ -191,7 +191,7 @@ impl Engine {
         }
         let words =
             format!("{what} was refused: {why}; nothing was changed: {remedy}, then ask again, or resume without it");
-        self.happened(What::ChangeRefused { why: words.as_str().into() }, Reach::Cluster);
+        self.happened(RolloutEventKind::ChangeRefused { why: words.as_str().into() }, Visibility::Cluster);
         self.drop_change(request, words, now);
     }
 

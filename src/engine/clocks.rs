@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use super::Str;
 use super::snapshot::{NodeView, Snapshot};
-use super::time::{Humane, Timestamp};
+use super::time::{ShortDuration, Timestamp};
 
 /// Two clocks cannot be told apart below this: instants are written in whole seconds, and a write takes its time.
 const GRAIN_MILLIS: i64 = 3_000;
@@ -86,7 +86,7 @@ pub struct ClockOff(pub i64);
 
 impl fmt::Display for ClockOff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let span = Humane(Duration::from_millis(self.0.unsigned_abs()));
+        let span = ShortDuration(Duration::from_millis(self.0.unsigned_abs()));
         write!(f, "{span} {}", if self.0 < 0 { "behind" } else { "ahead" })
     }
 }

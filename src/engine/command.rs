@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Str;
 use super::event::Right;
-use super::happening::Happening;
 use super::image::ImageRef;
 use super::labels::Selector;
 use super::quantity::IntOrPercent;
+use super::rollout_event::RolloutEvent;
 use super::tuning::Tuning;
 
 /// Tells one command from another; never used twice by one engine.
@@ -43,7 +43,7 @@ pub enum Command {
     },
     /// Hand the DaemonSet back to its controller: original strategy restored, record dropped.
     Release(Early),
-    /// Change budgets and gates, what a flip does, or what happens at the end.
+    /// Change budgets and gates, what a drift does, or what happens at the end.
     Tune(Tuning),
     /// Do this, under these budgets and gates from its first write on.
     Tuned {
@@ -55,9 +55,9 @@ pub enum Command {
     /// Become the driver of this rollout.
     Drive(Takeover),
     /// Stop driving: finish what is in flight, give the lease back. Others carry on where it stood.
-    StandDown,
+    StopDriving,
     /// Stop driving because this process cannot go on with it. The record says why, until somebody drives again.
-    StopDriving {
+    GiveUpDriving {
         /// Why, in our words.
         why: String,
     },
@@ -80,9 +80,9 @@ impl Command {
     }
 
     /// What is done, whatever it is done under.
-    pub fn deed(&self) -> &Self {
+    pub fn inner(&self) -> &Self {
         match self {
-            Self::Tuned { command, .. } => command.deed(),
+            Self::Tuned { command, .. } => command.inner(),
             command => command,
         }
     }
@@ -200,5 +200,5 @@ pub enum Notice {
         result: Result<String, Unsettled>,
     },
     /// Something happened that belongs in the audit trail.
-    Happened(Box<Happening>),
+    Happened(Box<RolloutEvent>),
 }

@@ -11,15 +11,15 @@ use super::edit::Edit;
 use super::effect::{DaemonSetPatch, Effect, EffectId};
 use super::event::{WatchHealth, Watched};
 use super::facts::StrategyKind;
-use super::happening::{Reach, What};
-use super::lock::{InFlight, Known, Want};
+use super::lock::{InFlight, KnownLease, Want};
 use super::machine::{Engine, Needs, PatchKind};
-use super::plan::Standstill;
+use super::plan::RolloutHold;
 use super::quantity::Rounding;
 use super::record::size::clipped;
 use super::record::{
     By, Direction, EXCEPTIONS_LIMIT, Finish, Halt, Intent, ORIGINAL_STRATEGY, OnFailure, Paused, Progress,
 };
+use super::rollout_event::{RolloutEventKind, Visibility};
 use super::snapshot::{NodeState, Presence};
 use super::time::Timestamp;
 use super::view::NodeIx;
@@ -50,7 +50,7 @@ impl Engine {
             return;
         }
         for pending in &mut self.pending {
-            if matches!(pending.command.deed(), Command::Pause { .. }) {
+            if matches!(pending.command.inner(), Command::Pause { .. }) {
                 pending.needs = Needs::Adopted;
                 self.brake = true;
             }
@@ -69,7 +69,7 @@ impl Engine {
 
     /// Brings the record up to what was observed. Only the holder does.
     fn steer(&mut self, now: Timestamp) {
-        if self.config().role == Role::Errand && self.pending.is_empty() {
+        if self.config().role == Role::OneShot && self.pending.is_empty() {
             self.lock.want = Want::No;
         }
         if self.lock.want == Want::Ask {
@@ -125,7 +125,7 @@ impl Engine {
     /// The rollout begins now: earlier halts are past. Where it is the first under this record, what is down already is
     /// not our doing; later ones inherit that, and what the ones before took down stays ours.
     pub(crate) fn begin(&mut self, now: Timestamp) {
-        self.progress.excused.clear();
+        self.progress.acknowledged_failures.clear();
         self.progress.halt = None;
         self.progress.suspects.clear();
         self.progress.others_down.clear();
@@ -148,7 +148,10 @@ impl Engine {
     /// Drops exceptions that are none any more.
     fn keep_exceptions(&mut self) {
         let progress = &self.progress;
-        if progress.down_before.is_empty() && progress.excused.is_empty() && progress.taken.is_empty() {
+        if progress.down_before.is_empty()
+            && progress.acknowledged_failures.is_empty()
+            && progress.in_progress.is_empty()
+        {
             return;
         }
         let there: std::collections::BTreeSet<Str> =
@@ -160,11 +163,11 @@ impl Engine {
             ix.is_some_and(|ix| view.nodes[ix].fact.is_some() || view.pods_on(ix).next().is_some())
         };
         // A node that is gone takes its name with it: where one of that name comes again, its pod is of this template.
-        self.progress.taken.retain(|name| !there.contains(name) && (!sees_nodes || exists(name)));
+        self.progress.in_progress.retain(|name| !there.contains(name) && (!sees_nodes || exists(name)));
         let well: std::collections::BTreeSet<Str> =
             self.assessment.rows().filter(|row| row.available).map(|row| self.name(row)).collect();
         self.progress.down_before.retain(|name, _| !well.contains(name));
-        self.progress.excused.retain(|name| !well.contains(name));
+        self.progress.acknowledged_failures.retain(|name| !well.contains(name));
     }
 
     /// Halts, or goes back, when too many nodes failed at the new revision.
@@ -178,7 +181,7 @@ impl Engine {
                 let accepted = &halt.nodes;
                 self.progress.suspects.retain(|name, _| !accepted.contains(name));
             }
-            self.progress.excused.extend(halt.nodes.iter().cloned());
+            self.progress.acknowledged_failures.extend(halt.nodes.iter().cloned());
             if let Some(halt) = &mut self.progress.halt {
                 halt.nodes.clear();
             }
@@ -186,9 +189,12 @@ impl Engine {
         if intent.direction() == Direction::Back || intent.target.is_none() || intent.change.is_some() {
             return;
         }
-        let excused = &self.progress.excused;
-        let failed: Vec<_> =
-            self.assessment.rows().filter(|row| self.has_failed(row) && !excused.contains(&self.name(row))).collect();
+        let acknowledged_failures = &self.progress.acknowledged_failures;
+        let failed: Vec<_> = self
+            .assessment
+            .rows()
+            .filter(|row| self.has_failed(row) && !acknowledged_failures.contains(&self.name(row)))
+            .collect();
         let threshold = intent.gates.failure_threshold.of(self.assessment.desired, Rounding::Up).max(1);
         let halted = self.is_halted(intent);
         // What a halt says of its nodes is what they are now, as long as any of them has failed.
@@ -218,7 +224,7 @@ impl Engine {
         self.tell_halted(number, &why, &nodes);
         self.progress.halt = Some(Halt { number, at: now, why: why.into(), nodes });
         if let Some(from) = before.filter(|_| goes_back) {
-            self.happened(What::RollingBack { to: from.clone() }, Reach::Cluster);
+            self.happened(RolloutEventKind::RollingBack { to: from.clone() }, Visibility::Cluster);
             let id = self.new_change_id(self.next_edit, now);
             self.edit(None, Edit::GoBack { to: from, failed: intent.target.clone(), id });
         }
@@ -302,15 +308,15 @@ impl Engine {
         } else {
             self.lock.keep_holder(self.record())
         };
-        self.fence = false;
-        let mark = self.mark();
+        self.needs_proof = false;
+        let mark = self.write_id();
         let id = self.send_lease();
         let resource_version = self.lock.resource_version();
         let against = resource_version.clone();
         let edits_before = self.next_edit;
         let good_for = self.sending.distance.proof_age();
         self.lock.in_flight =
-            Some(InFlight { id, sent_at: now, write: write.clone(), against, edits_before, mark, good_for });
+            Some(InFlight { id, sent_at: now, write: write.clone(), against, edits_before, write_id: mark, good_for });
         Some((id, Effect::WriteLease { resource_version, lease: Box::new(write) }))
     }
 
@@ -324,7 +330,7 @@ impl Engine {
             (Some(saved), Some(intent)) => saved.intent != *intent || saved.progress != self.progress,
             (saved, intent) => saved.is_some() != intent.is_some(),
         };
-        (news || self.fence || self.lock.renewal_due(now)).then(|| self.lock.hold(self.record(), now))
+        (news || self.needs_proof || self.lock.renewal_due(now)).then(|| self.lock.hold(self.record(), now))
     }
 
     // ── The DaemonSet ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -373,7 +379,7 @@ impl Engine {
             return Some((PatchKind::Release, DaemonSetPatch::Release { original, expected_template }));
         }
         if !self.is_adopted() {
-            // Whoever set it back is answered by what is decided over a flip, and not where it is about to be handed back
+            // Whoever set it back is answered by what is decided over a drift, and not where it is about to be handed back
             // anyway; but where `OnDelete` is set by hand, only its original is missing.
             let fought = self.progress.adopted && daemonset.strategy.kind == StrategyKind::RollingUpdate;
             return (!fought).then(|| (PatchKind::Adopt, self.adoption()));
@@ -396,8 +402,9 @@ impl Engine {
     /// set since; as long as nobody knows whether it is, nothing is forgotten.
     fn adoption(&self) -> DaemonSetPatch {
         let daemonset = self.view.daemonset.as_ref();
-        let began = |progress: &Progress| progress.adopted || progress.flipped;
-        let recorded = self.lock.known == Known::Nothing || self.lock.record().is_some_and(|it| began(&it.progress));
+        let began = |progress: &Progress| progress.adopted || progress.drifted;
+        let recorded =
+            self.lock.known == KnownLease::Nothing || self.lock.record().is_some_and(|it| began(&it.progress));
         let ours = recorded || began(&self.progress) || self.strategy() == StrategyKind::OnDelete;
         let saved = daemonset.filter(|_| ours).and_then(|daemonset| daemonset.annotations.get(ORIGINAL_STRATEGY));
         let original = saved.map_or_else(
@@ -439,7 +446,7 @@ impl Engine {
             && intent.handover.is_none()
             && now >= self.delete_retry.at
             && !self.catches_up()
-            && self.standstill(intent, now) == Standstill::None
+            && self.rollout_hold(intent, now) == RolloutHold::None
     }
 
     // ── The commands ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -489,7 +496,7 @@ impl Engine {
             Needs::Adopted | Needs::Released => elsewhere(),
             Needs::Driving(_) if self.lock.holds() => Some(ours()),
             Needs::Driving(Takeover::IfFree | Takeover::Ask) => None,
-            Needs::StoodDown => (!self.lock.holds() && self.lock.in_flight.is_none()).then(ours),
+            Needs::DriverStopped => (!self.lock.holds() && self.lock.in_flight.is_none()).then(ours),
         }
     }
 

@@ -45,7 +45,7 @@ pub(crate) enum Edit {
     Release(By),
     /// Ask the holder to hand over the lease.
     Handover(By),
-    /// Change budgets, gates, what a flip does, or the end.
+    /// Change budgets, gates, what a drift does, or the end.
     Tune(Tuning),
     /// By itself: what was to be released is, so the record goes.
     End,

@@ -375,18 +375,18 @@ pub struct ClusterEvent {
     /// How often it happened.
     pub count: u32,
     /// Set when a rolldeck wrote it, about what somebody did or what a rollout did by itself.
-    pub told: Option<Box<Told>>,
+    pub reported_by: Option<Box<ReportedBy>>,
 }
 
 /// An event that a rolldeck wrote.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Told {
+pub struct ReportedBy {
     /// The event's name.
     pub event: Str,
     /// The process that wrote it, as a Lease would name it.
     pub identity: Str,
     /// Its type.
-    pub tone: super::happening::Tone,
+    pub severity: super::rollout_event::Severity,
 }
 
 /// The Lease that carries a rollout's lock and record (design §4).

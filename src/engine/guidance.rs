@@ -16,7 +16,7 @@ use std::fmt;
 
 use super::event::WatchHealth;
 use super::snapshot::{DriverView, Hold, NoStep, NodeView, Phase, Snapshot, StepAhead};
-use super::time::Humane;
+use super::time::ShortDuration;
 
 /// How many nodes are named.
 const NAMED: usize = 3;
@@ -89,7 +89,7 @@ impl Snapshot {
                 let phase = &self.phase;
                 let waits = match &self.blocked {
                     Some(blocked) => {
-                        let lasts = Humane(self.at.since(blocked.since));
+                        let lasts = ShortDuration(self.at.since(blocked.since));
                         format!("{phase} for {lasts}: waits {}", blocked.by)
                     }
                     None => phase.to_string(),

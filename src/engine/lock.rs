@@ -32,7 +32,7 @@ pub(crate) enum Want {
 
 /// What is known of the lease object.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Known {
+pub(crate) enum KnownLease {
     /// Nothing yet.
     Nothing,
     /// There is none.
@@ -52,7 +52,7 @@ pub(crate) struct InFlight {
     /// It carries every edit with a serial below this.
     pub(crate) edits_before: u64,
     /// What tells it from others in the record, if it carries any.
-    pub(crate) mark: Option<Str>,
+    pub(crate) write_id: Option<Str>,
     /// How old it may be as a proof of the record: what was in force when it was sent.
     pub(crate) good_for: Duration,
 }
@@ -60,7 +60,7 @@ pub(crate) struct InFlight {
 impl InFlight {
     /// Whether this record came of it.
     fn is_in(&self, record: &Record) -> bool {
-        self.mark.as_ref().is_some_and(|mark| record.marks.contains(mark))
+        self.write_id.as_ref().is_some_and(|mark| record.write_ids.contains(mark))
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Lock {
     pub(crate) identity: Str,
     pub(crate) timing: Timing,
     pub(crate) want: Want,
-    pub(crate) known: Known,
+    pub(crate) known: KnownLease,
     /// `metadata.uid` of the DaemonSet that was seen last, be it gone by now: a record of another one is none of it.
     pub(crate) daemonset: Option<Str>,
     /// The uid of the last one that was gone.
@@ -98,7 +98,7 @@ impl Lock {
             identity,
             timing,
             want: Want::No,
-            known: Known::Nothing,
+            known: KnownLease::Nothing,
             daemonset: None,
             gone: None,
             in_flight: None,
@@ -114,7 +114,7 @@ impl Lock {
 
     /// Takes in the lease as observed.
     pub(crate) fn observe(&mut self, fact: LeaseFact, now: Timestamp) {
-        if let Known::Present(known) = &self.known {
+        if let KnownLease::Present(known) = &self.known {
             if known.uid == fact.uid && is_older(&fact.resource_version, &known.resource_version) {
                 return;
             }
@@ -127,12 +127,12 @@ impl Lock {
             }
         } else {
             // One that we saw missing was made before our eyes.
-            (self.changed_at, self.seen_alive) = (now, self.known == Known::Absent);
+            (self.changed_at, self.seen_alive) = (now, self.known == KnownLease::Absent);
         }
         if self.outdated.as_ref().is_some_and(|(outdated, _)| outdated.as_ref() != Some(&fact.resource_version)) {
             self.outdated = None;
         }
-        self.known = Known::Present(Box::new(fact));
+        self.known = KnownLease::Present(Box::new(fact));
         if !self.holds() {
             (self.renewed_at, self.proof) = (None, None);
         }
@@ -142,8 +142,7 @@ impl Lock {
     /// brought back by a late one, as its watch would not say again what became of it.
     pub(crate) fn learn(&mut self, fact: LeaseFact, now: Timestamp) {
         let gone = self.gone.as_ref() == Some(&fact.uid);
-        let old =
-            matches!(&self.known, Known::Present(known) if is_older(&fact.resource_version, &known.resource_version));
+        let old = matches!(&self.known, KnownLease::Present(known) if is_older(&fact.resource_version, &known.resource_version));
         if !gone && !old {
             self.observe(fact, now);
         }
@@ -152,7 +151,7 @@ impl Lock {
     /// The answer to a write was lost.
     pub(crate) fn lose(&mut self, write: InFlight) {
         // The record keeps no more marks.
-        if self.lost.len() == Record::MARKS {
+        if self.lost.len() == Record::WRITE_IDS {
             self.lost.remove(0);
         }
         self.lost.push(write);
@@ -183,10 +182,10 @@ impl Lock {
 
     /// Takes in that there is no lease.
     pub(crate) fn observe_absent(&mut self) {
-        if let Known::Present(fact) = &self.known {
+        if let KnownLease::Present(fact) = &self.known {
             self.gone = Some(fact.uid.clone());
         }
-        self.known = Known::Absent;
+        self.known = KnownLease::Absent;
         (self.renewed_at, self.proof) = (None, None);
         self.outdated = None;
         self.lost.clear();
@@ -204,8 +203,8 @@ impl Lock {
 
     fn any_record(&self) -> Option<&Record> {
         match &self.known {
-            Known::Present(fact) => fact.record.as_ref().ok()?.as_ref(),
-            Known::Nothing | Known::Absent => None,
+            KnownLease::Present(fact) => fact.record.as_ref().ok()?.as_ref(),
+            KnownLease::Nothing | KnownLease::Absent => None,
         }
     }
 
@@ -216,16 +215,16 @@ impl Lock {
     /// Why the record cannot be read.
     pub(crate) fn record_error(&self) -> Option<&Str> {
         match &self.known {
-            Known::Present(fact) => fact.record.as_ref().err(),
-            Known::Nothing | Known::Absent => None,
+            KnownLease::Present(fact) => fact.record.as_ref().err(),
+            KnownLease::Nothing | KnownLease::Absent => None,
         }
     }
 
     /// Who holds the lease by its own word, whether alive or not.
     pub(crate) fn holder(&self) -> Option<&Str> {
         match &self.known {
-            Known::Present(fact) => fact.holder.as_ref(),
-            Known::Nothing | Known::Absent => None,
+            KnownLease::Present(fact) => fact.holder.as_ref(),
+            KnownLease::Nothing | KnownLease::Absent => None,
         }
     }
 
@@ -254,8 +253,8 @@ impl Lock {
     /// When the present holder's lease runs out, if it is not renewed.
     pub(crate) fn runs_out_at(&self) -> Timestamp {
         let named = match &self.known {
-            Known::Present(fact) => Duration::from_secs(fact.duration_secs.into()),
-            Known::Nothing | Known::Absent => Duration::ZERO,
+            KnownLease::Present(fact) => Duration::from_secs(fact.duration_secs.into()),
+            KnownLease::Nothing | KnownLease::Absent => Duration::ZERO,
         };
         self.changed_at + named.max(self.timing.lease)
     }
@@ -268,9 +267,9 @@ impl Lock {
     /// Whether we could take the lease now: it is absent, free, or has run out.
     pub(crate) fn is_free(&self, now: Timestamp) -> bool {
         match &self.known {
-            Known::Nothing => false,
-            Known::Absent => true,
-            Known::Present(_) => !self.holds() && self.living_other(now).is_none(),
+            KnownLease::Nothing => false,
+            KnownLease::Absent => true,
+            KnownLease::Present(_) => !self.holds() && self.living_other(now).is_none(),
         }
     }
 
@@ -282,13 +281,13 @@ impl Lock {
     /// Whether a write may be sent now.
     pub(crate) fn can_write(&self, now: Timestamp) -> bool {
         let patient = self.outdated.as_ref().is_some_and(|(_, until)| now < *until);
-        self.in_flight.is_none() && now >= self.retry_at && !patient && self.known != Known::Nothing
+        self.in_flight.is_none() && now >= self.retry_at && !patient && self.known != KnownLease::Nothing
     }
 
     /// The lease as it would be written to keep its holder and change only the record.
     pub(crate) fn keep_holder(&self, record: Option<Record>) -> LeaseWrite {
         match &self.known {
-            Known::Present(fact) => LeaseWrite {
+            KnownLease::Present(fact) => LeaseWrite {
                 holder: fact.holder.clone(),
                 duration_secs: fact.duration_secs,
                 acquired_at: fact.acquired_at,
@@ -296,7 +295,7 @@ impl Lock {
                 transitions: fact.transitions,
                 record,
             },
-            Known::Nothing | Known::Absent => LeaseWrite {
+            KnownLease::Nothing | KnownLease::Absent => LeaseWrite {
                 holder: None,
                 duration_secs: 1,
                 acquired_at: None,
@@ -311,7 +310,7 @@ impl Lock {
     pub(crate) fn hold(&self, record: Option<Record>, now: Timestamp) -> LeaseWrite {
         let mut write = self.keep_holder(record);
         if write.holder.as_ref() != Some(&self.identity) {
-            write.transitions += u32::from(!matches!(self.known, Known::Absent));
+            write.transitions += u32::from(!matches!(self.known, KnownLease::Absent));
             write.acquired_at = Some(now);
             write.holder = Some(self.identity.clone());
         }
@@ -328,8 +327,8 @@ impl Lock {
     /// The resource version to write against; `None` creates.
     pub(crate) fn resource_version(&self) -> Option<Str> {
         match &self.known {
-            Known::Present(fact) => Some(fact.resource_version.clone()),
-            Known::Nothing | Known::Absent => None,
+            KnownLease::Present(fact) => Some(fact.resource_version.clone()),
+            KnownLease::Nothing | KnownLease::Absent => None,
         }
     }
 
@@ -349,7 +348,7 @@ impl Lock {
     ///
     /// Every write of the lease is a compare-and-swap on the whole object, so a success proves that the record is what we
     /// think it is. Deletions are sent only behind such a proof.
-    pub(crate) fn is_fenced(&self, now: Timestamp) -> bool {
+    pub(crate) fn awaits_proof(&self, now: Timestamp) -> bool {
         self.may_act(now) && self.proof.is_some_and(|proof| now <= proof.decides_until())
     }
 
@@ -378,7 +377,7 @@ impl Lock {
     pub(crate) fn view(&self, now: Timestamp) -> DriverView {
         let waiting = self.want != Want::No;
         match (&self.known, self.holder()) {
-            (Known::Nothing, _) => DriverView::Unknown,
+            (KnownLease::Nothing, _) => DriverView::Unknown,
             (_, Some(holder)) if *holder == self.identity => {
                 DriverView::You { renewed_at: self.renewed_at.unwrap_or(self.changed_at) }
             }
@@ -386,7 +385,7 @@ impl Lock {
             (_, Some(holder)) if now < self.runs_out_at() && self.seen_alive => {
                 DriverView::Other { holder: holder.clone(), seen_at: self.changed_at }
             }
-            (Known::Present(fact), Some(holder)) if now < self.runs_out_at() => {
+            (KnownLease::Present(fact), Some(holder)) if now < self.runs_out_at() => {
                 DriverView::Named { holder: holder.clone(), renewed_at: fact.renewed_at }
             }
             (_, holder) if waiting => DriverView::Waiting { holder: holder.cloned() },
@@ -468,7 +467,7 @@ mod tests {
         lock.observe(lease(Some("me"), 1, 0), at(100));
         lock.observe_absent();
         lock.learn(lease(Some("me"), 2, 0), at(101));
-        assert_eq!(lock.known, Known::Absent);
+        assert_eq!(lock.known, KnownLease::Absent);
         lock.learn(LeaseFact { uid: "another".into(), ..lease(Some("me"), 3, 0) }, at(102));
         assert!(lock.holds());
         lock.observe_absent();

@@ -6,19 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::assess::{Assessment, Question, Row};
 use super::change::{ChangeRequest, WrittenChange};
-use super::chronicle::Chronicle;
 use super::command::{Command, CommandId, Notice, Preview, Refusal, Takeover};
 use super::edit::Edit;
 use super::effect::{Effect, EffectError, EffectId};
 use super::event::{Event, WatchHealth, Watched};
+use super::event_log::EventLog;
 use super::facts::{DaemonSetFact, LeaseFact, StrategyKind};
-use super::happening::Upshot;
 use super::labels::Selector;
 use super::lock::{Lock, Want};
 use super::outcome::{LOST_ANSWER, Retry};
-use super::plan::{Limits, NodeLookup, Obstacles, Plan, Standstill, budget};
+use super::plan::{Limits, NodeLookup, Obstacles, Plan, RolloutHold, budget};
 use super::record::{By, ChangeOutcome, Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
 use super::refused::Refusals;
+use super::rollout_event::EventOutcome;
 use super::sending::Sending;
 use super::snapshot::{Blocker, BudgetView, Replacer, Snapshot};
 use super::suspects::Judgement;
@@ -61,7 +61,7 @@ pub struct Engine {
     /// The annotation of a change that is over and that the API server did not let us remove.
     pub(crate) untidy: Option<Str>,
     /// Deletions wait for a write of the lease that proves the record.
-    pub(crate) fence: bool,
+    pub(crate) needs_proof: bool,
     /// How fast and how far away deletions are sent, and what they wait for.
     pub(crate) sending: Sending,
     /// The write that fails, in words.
@@ -82,10 +82,10 @@ pub struct Engine {
     /// The last assessment holds until then, if nothing happens.
     fresh_until: Option<Timestamp>,
     /// What the last assessment was based on, beside the facts.
-    basis: Option<Basis>,
+    inputs: Option<Inputs>,
     pub(crate) now: Timestamp,
     notices: Vec<Notice>,
-    pub(crate) chronicle: Chronicle,
+    pub(crate) event_log: EventLog,
     next_effect: u64,
     next_command: u64,
     pub(crate) next_edit: u64,
@@ -134,7 +134,7 @@ pub(crate) enum Needs {
     /// We hold the lease.
     Driving(Takeover),
     /// We do not hold it any more.
-    StoodDown,
+    DriverStopped,
 }
 
 /// A deletion that was sent.
@@ -184,21 +184,21 @@ pub(crate) enum Sent {
 
 /// What an assessment of all nodes depends on, beside what was observed of each.
 #[derive(Debug, PartialEq)]
-struct Basis {
+struct Inputs {
     target: Option<Str>,
     direction: Direction,
     selector: Option<Selector>,
     gates: Gates,
     down_before: BTreeMap<Str, Timestamp>,
     left_out_since: Option<Timestamp>,
-    excused: BTreeSet<Str>,
+    acknowledged_failures: BTreeSet<Str>,
     halted_on: Vec<Str>,
-    taken: BTreeSet<Str>,
+    in_progress: BTreeSet<Str>,
     origin: Option<Str>,
     started_at: Option<Timestamp>,
 }
 
-impl Basis {
+impl Inputs {
     /// Whether this is what an assessment would depend on now.
     fn is_of(&self, target: Option<&Str>, intent: &Intent, progress: &Progress) -> bool {
         self.target.as_ref() == target
@@ -207,9 +207,9 @@ impl Basis {
             && self.gates == intent.gates
             && self.down_before == progress.down_before
             && self.left_out_since == progress.left_out_since
-            && self.excused == progress.excused
+            && self.acknowledged_failures == progress.acknowledged_failures
             && self.halted_on == progress.halted_on()
-            && self.taken == progress.taken
+            && self.in_progress == progress.in_progress
             && self.origin == progress.origin
             && self.started_at == progress.started_at
     }
@@ -222,9 +222,9 @@ impl Basis {
             gates: intent.gates.clone(),
             down_before: progress.down_before.clone(),
             left_out_since: progress.left_out_since,
-            excused: progress.excused.clone(),
+            acknowledged_failures: progress.acknowledged_failures.clone(),
             halted_on: progress.halted_on().to_vec(),
-            taken: progress.taken.clone(),
+            in_progress: progress.in_progress.clone(),
             origin: progress.origin.clone(),
             started_at: progress.started_at,
         }
@@ -252,7 +252,7 @@ impl Engine {
             brake_unseen: false,
             written: None,
             untidy: None,
-            fence: false,
+            needs_proof: false,
             sending: Sending::new(config.rate),
             write_failure: None,
             lease_failure: None,
@@ -264,10 +264,10 @@ impl Engine {
             blocked_since: None,
             dirty: true,
             fresh_until: None,
-            basis: None,
+            inputs: None,
             now: Timestamp::default(),
             notices: Vec::new(),
-            chronicle: Chronicle::default(),
+            event_log: EventLog::default(),
             next_effect: 0,
             next_command: 0,
             next_edit: 0,
@@ -327,7 +327,7 @@ impl Engine {
                 let view = &self.view;
                 self.deletions.retain(|uid, deletion| view.has_pod(uid) || deletion.is_unanswered());
             }
-            Event::Cluster(fact) if fact.told.is_some() => self.hear_of(&fact),
+            Event::Cluster(fact) if fact.reported_by.is_some() => self.hear_of(&fact),
             Event::RoundTrip(took) => self.sending.distance.reported(took),
             other => self.view.observe(other, now),
         }
@@ -378,11 +378,11 @@ impl Engine {
         self.brake_unseen |= resolved.brake && !self.sees_daemonset();
         match &command {
             Command::Drive(Takeover::Ask) => self.lock.want = Want::Ask,
-            Command::StandDown => self.lock.want = Want::No,
-            Command::StopDriving { why } => self.stop_driving(why, now),
+            Command::StopDriving => self.lock.want = Want::No,
+            Command::GiveUpDriving { why } => self.stop_driving(why, now),
             // Who waits for a change carries it out where whoever drives is gone before they did.
             _ if self.takes_lease(resolved.drive, resolved.needs)
-                && (self.lock.living_other(now).is_none() || self.config.role == Role::Errand) =>
+                && (self.lock.living_other(now).is_none() || self.config.role == Role::OneShot) =>
             {
                 self.lock.want = Want::IfFree;
             }
@@ -394,11 +394,11 @@ impl Engine {
         Ok(id)
     }
 
-    /// An errand takes the lease only for what it has to write to the DaemonSet itself.
+    /// An one-shot command takes the lease only for what it has to write to the DaemonSet itself.
     fn takes_lease(&self, drive: bool, needs: Needs) -> bool {
         match self.config.role {
             Role::Driver => drive,
-            Role::Errand => drive && matches!(needs, Needs::Adopted | Needs::Changed | Needs::Released),
+            Role::OneShot => drive && matches!(needs, Needs::Adopted | Needs::Changed | Needs::Released),
         }
     }
 
@@ -409,8 +409,8 @@ impl Engine {
     pub fn preview(&mut self, command: &Command, now: Timestamp) -> Result<Preview, Refusal> {
         self.refresh(now);
         let preview = self.preview_of(command, now);
-        // An errand previews what it is about to do: one that is refused then was tried.
-        if let (Err(refusal), Role::Errand) = (&preview, self.config.role) {
+        // An one-shot command previews what it is about to do: one that is refused then was tried.
+        if let (Err(refusal), Role::OneShot) = (&preview, self.config.role) {
             self.tell_refused(command, &refusal.to_string());
         }
         preview
@@ -443,7 +443,7 @@ impl Engine {
             Deletion::Unknown(at) => Some(*at + LOST_ANSWER),
             Deletion::Sent | Deletion::Confirmed(_) => None,
         });
-        let seen = [self.view.guesses_current_at(), self.sight_changes_at(), self.turns_idle_at()];
+        let seen = [self.view.guesses_current_at(), self.watch_health_changes_at(), self.turns_idle_at()];
         [self.assessment.changes_at, self.judgement.changes_at, Some(patience)]
             .into_iter()
             .chain(seen)
@@ -453,7 +453,7 @@ impl Engine {
             .chain(self.node_retry.values().copied())
             .chain(self.refusals.turns_at(self.now))
             .chain(lost)
-            .chain(self.progress.flips.changes_at())
+            .chain(self.progress.drifts.changes_at())
             .chain(self.sending_changes_at())
             .chain(self.unsent_changes_at())
             .filter(|at| *at > self.now)
@@ -463,7 +463,7 @@ impl Engine {
     /// Everything a front end shows. An engine that knows nothing yet says so.
     pub fn snapshot(&mut self, now: Timestamp) -> Snapshot {
         self.refresh(now);
-        let timeline = self.chronicle.shown();
+        let timeline = self.event_log.shown();
         Snapshot { timeline, ..self.report(now) }
     }
 
@@ -494,9 +494,9 @@ impl Engine {
         let mut touched = self.view.take_touched();
         self.view.follow_missing(&mut touched, now);
         self.note_vanished();
-        if !self.basis.as_ref().is_some_and(|basis| basis.is_of(target.as_ref(), &intent, &self.progress)) {
+        if !self.inputs.as_ref().is_some_and(|basis| basis.is_of(target.as_ref(), &intent, &self.progress)) {
             touched.all = true;
-            self.basis = Some(Basis::of(target.as_ref(), &intent, &self.progress));
+            self.inputs = Some(Inputs::of(target.as_ref(), &intent, &self.progress));
         }
         let mut under_way = self.is_under_way();
         loop {
@@ -518,9 +518,9 @@ impl Engine {
         if self.strategy() == StrategyKind::RollingUpdate && self.lock.record().is_none() {
             self.budget.replaced_by = Replacer::Controller;
         }
-        let standstill = self.standstill(&intent, now);
+        let standstill = self.rollout_hold(&intent, now);
         let refused = |row: &Row| self.refused_deletion(row, now);
-        let obstacles = Obstacles { standstill: &standstill, refused: &refused };
+        let obstacles = Obstacles { rollout_hold: &standstill, refused: &refused };
         let nodes = NodeLookup { name: &|row| self.name(row), outage: &|row| self.outage_of(row) };
         self.plan =
             Plan::of(&self.assessment, &limits, &self.budget, &intent, &obstacles, self.natural_ranks(), &nodes);
@@ -539,16 +539,16 @@ impl Engine {
     pub(crate) fn record(&self) -> Option<Record> {
         let intent = self.recorded_intent()?.into_owned();
         let saved = self.lock.record().cloned().unwrap_or_default();
-        let mut marks = saved.marks.clone();
-        marks.extend(self.mark());
-        marks.drain(..marks.len().saturating_sub(Record::MARKS));
+        let mut marks = saved.write_ids.clone();
+        marks.extend(self.write_id());
+        marks.drain(..marks.len().saturating_sub(Record::WRITE_IDS));
         let daemonset_uid = self.lock.daemonset.clone().or_else(|| saved.daemonset_uid.clone());
         let progress = self.progress.clone();
-        Some(Record { version: Record::VERSION, daemonset_uid, intent, progress, marks, ..saved })
+        Some(Record { version: Record::VERSION, daemonset_uid, intent, progress, write_ids: marks, ..saved })
     }
 
     /// What tells the next write of the lease from all others, if it carries any edit.
-    pub(crate) fn mark(&self) -> Option<Str> {
+    pub(crate) fn write_id(&self) -> Option<Str> {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut mark = DefaultHasher::new();
         (&self.config.identity, self.next_effect).hash(&mut mark);
@@ -648,12 +648,12 @@ impl Engine {
         self.deletions.insert(uid.clone(), Deletion::Sent);
         self.view.touch_pod(uid);
         self.sending.sent.insert(uid.clone(), self.now);
-        self.tell_delete(node, pod, uid, Upshot::Sent, None);
+        self.tell_delete(node, pod, uid, EventOutcome::Sent, None);
         self.send(Sent::Delete { uid: uid.clone(), node: node.clone(), pod: pod.clone() })
     }
 
     pub(crate) fn send_patch(&mut self, kind: PatchKind, resource_version: Str) -> EffectId {
-        self.tell_patch(kind, Upshot::Sent, None);
+        self.tell_patch(kind, EventOutcome::Sent, None);
         let id = self.send(Sent::DaemonSet);
         self.conflicted = None;
         let request = self.lock.record().and_then(|record| record.intent.request());
@@ -677,7 +677,7 @@ impl Engine {
         self.effects.values().any(|sent| matches!(sent, Sent::Delete { .. }))
     }
 
-    pub(crate) fn standstill(&self, intent: &Intent, now: Timestamp) -> Standstill {
+    pub(crate) fn rollout_hold(&self, intent: &Intent, now: Timestamp) -> RolloutHold {
         use super::snapshot::Hold;
         let recorded = self.assessed_intent().is_some();
         let held = match self.strategy() {
@@ -693,7 +693,7 @@ impl Engine {
             _ if !self.lock.holds() && self.lock.living_other(now).is_none() => Some(Hold::NobodyDrives),
             _ => self.too_far_to_drive(),
         };
-        held.map_or(Standstill::None, Standstill::Held)
+        held.map_or(RolloutHold::None, RolloutHold::Held)
     }
 
     /// Adopted, template as it is to be, and its revision recorded.

@@ -8,13 +8,13 @@ use super::command::{Command, Danger, Early, Preview, Refusal, Takeover};
 use super::edit::Edit;
 use super::event::{Permission, Right, WatchHealth, Watched};
 use super::facts::StrategyKind;
-use super::flip::{FIGHT, ROUNDS};
 use super::machine::{Engine, Needs};
-use super::ownership::{Claim, Keeper};
-use super::plan::{Limits, NodeLookup, Obstacles, Plan, Standstill};
-use super::record::{By, Change, Intent, OnFlip, Paused, lease_name};
+use super::ownership::{GitOpsOwner, StrategyOwnership};
+use super::plan::{Limits, NodeLookup, Obstacles, Plan, RolloutHold};
+use super::record::{By, Change, Intent, OnDrift, Paused, lease_name};
 use super::snapshot::{Hold, Presence};
-use super::time::{Humane, Timestamp};
+use super::strategy_drift::{FIGHT, ROUNDS};
+use super::time::{ShortDuration, Timestamp};
 use super::tuning::Tuning;
 use super::view::NodeIx;
 use super::{Role, Str};
@@ -71,13 +71,13 @@ impl Engine {
                 Ok(resolved)
             }
             Command::Drive(takeover) => self.resolve_drive(*takeover, by, now),
-            Command::StopDriving { why } => {
+            Command::GiveUpDriving { why } => {
                 let says = format!("stopped driving: {why}; whoever drives next carries on");
-                Ok(Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::StoodDown, says, Danger::Bounded) })
+                Ok(Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::DriverStopped, says, Danger::Bounded) })
             }
-            Command::StandDown => {
+            Command::StopDriving => {
                 let says = "no longer driving; whoever drives next carries on".to_owned();
-                Ok(Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::StoodDown, says, Danger::Bounded) })
+                Ok(Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::DriverStopped, says, Danger::Bounded) })
             }
         }
     }
@@ -92,7 +92,7 @@ impl Engine {
 
     fn resolve_tune(&self, tuning: &Tuning) -> Result<Resolved, Refusal> {
         // Who stays may set limits before there is anything to limit. Who leaves would leave a record of nothing.
-        if self.config().role == Role::Errand && !self.is_recorded() {
+        if self.config().role == Role::OneShot && !self.is_recorded() {
             return Err(Refusal::NotNow(
                 "no rollout is recorded, so there is nothing to tune: `adopt`, `set-image` and `drive --image` take the \
                  same flags"
@@ -139,7 +139,7 @@ impl Engine {
             }
             Presence::Present => {}
         }
-        if matches!(command.deed(), Command::Pause { .. } | Command::StandDown | Command::StopDriving { .. }) {
+        if matches!(command.inner(), Command::Pause { .. } | Command::StopDriving | Command::GiveUpDriving { .. }) {
             return Ok(());
         }
         if let Some(why) = self.lock.record_error() {
@@ -158,8 +158,8 @@ impl Engine {
 
     fn check_rights(&self, command: &Command) -> Result<(), Refusal> {
         let lease = if self.lock.resource_version().is_some() { Right::UpdateLease } else { Right::CreateLease };
-        let rights: &[Right] = match command.deed() {
-            Command::StandDown | Command::StopDriving { .. } => &[],
+        let rights: &[Right] = match command.inner() {
+            Command::StopDriving | Command::GiveUpDriving { .. } => &[],
             // The brake must work even where the record cannot be written.
             Command::Pause { .. } if self.pause_brakes() => &[Right::PatchDaemonSet],
             Command::Adopt | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_) => {
@@ -262,7 +262,7 @@ impl Engine {
     pub(crate) fn preview_of(&self, command: &Command, now: Timestamp) -> Result<Preview, Refusal> {
         let resolved = self.resolve(command, now)?;
         let tuning = command.tuning();
-        let command = command.deed();
+        let command = command.inner();
         let mut intent = self.recorded_intent();
         resolved.edits.iter().for_each(|edit| edit.apply(&mut intent));
         let mut intent = intent.map(Cow::into_owned).unwrap_or_default();
@@ -311,7 +311,7 @@ impl Engine {
         let unlimited = Limits { max_unavailable: u32::MAX, max_pulling: u32::MAX, ..limits };
         let budget = super::plan::budget(&assessment, &unlimited, true);
         let natural = self.natural_ranks();
-        let obstacles = Obstacles { standstill: &Standstill::None, refused: &|_| None };
+        let obstacles = Obstacles { rollout_hold: &RolloutHold::None, refused: &|_| None };
         let nodes = NodeLookup { name: &|row| self.name(row), outage: &|_| None };
         let plan = Plan::of(&assessment, &unlimited, &budget, intent, &obstacles, natural, &nodes);
         let goes = |node: &&NodeIx| !matches!(plan.hold(**node), Some(Hold::Partition { .. }));
@@ -390,7 +390,7 @@ impl Engine {
                 }
                 _ => "The rollout moves while this console is open.".to_owned(),
             }],
-            Command::StandDown | Command::StopDriving { .. } => {
+            Command::StopDriving | Command::GiveUpDriving { .. } => {
                 vec!["Nothing more is replaced until somebody drives again.".into()]
             }
         }
@@ -409,12 +409,12 @@ impl Engine {
         if tuning.max_unavailable.is_some() && limits.max_unavailable >= desired.max(2) {
             lines.push(format!("Every one of the {desired} nodes may be down at once."));
         }
-        match tuning.on_flip {
-            Some(OnFlip::Rebrake) => lines.push(format!(
+        match tuning.on_drift {
+            Some(OnDrift::EnforceOnDelete) => lines.push(format!(
                 "If the update strategy is changed back, OnDelete is set again at once, {ROUNDS} times in {} at most.",
-                Humane(FIGHT)
+                ShortDuration(FIGHT)
             )),
-            Some(OnFlip::Report) => {
+            Some(OnDrift::Report) => {
                 lines.push("If the update strategy is changed back, the rollout pauses and says who it was.".into());
             }
             None => {}
@@ -426,16 +426,23 @@ impl Engine {
     /// whose source does not name the update strategy will leave that alone.
     fn warnings(&self, command: &Command) -> Vec<String> {
         let brakes = self.pause_brakes();
-        let keepers = self.view.keepers.iter().filter(|keeper| keeper.interferes());
+        let gitops_owners = self.view.gitops_owners.iter().filter(|gitops_owner| gitops_owner.interferes());
         match command {
-            Command::Adopt => keepers.filter(|keeper| keeper.strategy != Claim::No).map(Keeper::warning).collect(),
-            Command::Pause { .. } if brakes => {
-                keepers.filter(|keeper| keeper.strategy != Claim::No).map(Keeper::warning).collect()
-            }
-            Command::SetImage(_) | Command::Undo { .. } => keepers.map(Keeper::warning).collect(),
-            Command::Release(_) => keepers
-                .map(|keeper| {
-                    format!("{keeper} {}. What was rolled out belongs in its source first.", keeper.expects())
+            Command::Adopt => gitops_owners
+                .filter(|gitops_owner| gitops_owner.strategy != StrategyOwnership::No)
+                .map(GitOpsOwner::warning)
+                .collect(),
+            Command::Pause { .. } if brakes => gitops_owners
+                .filter(|gitops_owner| gitops_owner.strategy != StrategyOwnership::No)
+                .map(GitOpsOwner::warning)
+                .collect(),
+            Command::SetImage(_) | Command::Undo { .. } => gitops_owners.map(GitOpsOwner::warning).collect(),
+            Command::Release(_) => gitops_owners
+                .map(|gitops_owner| {
+                    format!(
+                        "{gitops_owner} {}. What was rolled out belongs in its source first.",
+                        gitops_owner.expects()
+                    )
                 })
                 .collect(),
             _ => Vec::new(),
@@ -485,6 +492,6 @@ fn title_of(command: &Command, limits: &Limits) -> String {
         Command::Release(Early::Accept) => "Release early".into(),
         Command::Tune(_) | Command::Tuned { .. } => "Change budgets and gates".into(),
         Command::Drive(_) => "Drive".into(),
-        Command::StandDown | Command::StopDriving { .. } => "Stop driving".into(),
+        Command::StopDriving | Command::GiveUpDriving { .. } => "Stop driving".into(),
     }
 }

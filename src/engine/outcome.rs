@@ -10,11 +10,11 @@ use super::change::{WrittenChange, remedy};
 use super::command::Unsettled;
 use super::effect::{Done, EffectError, EffectErrorKind, EffectId, Outcome};
 use super::event::{Event, WatchHealth, Watched};
-use super::happening::Upshot;
 use super::lock::InFlight;
 use super::machine::{Deletion, Engine, Needs, PatchKind, Patching, Pending, Sent};
 use super::record::CHANGE;
 use super::refused::Answer;
+use super::rollout_event::EventOutcome;
 use super::time::Timestamp;
 
 /// How long after an answer was lost a pod that is still there, untouched, is taken as not deleted after all.
@@ -54,9 +54,9 @@ impl Retry {
 }
 
 /// What came of a write, for the audit trail.
-fn told(outcome: &Outcome) -> (Upshot, Option<Str>) {
+fn told(outcome: &Outcome) -> (EventOutcome, Option<Str>) {
     match outcome {
-        Ok(_) => (Upshot::Done, None),
+        Ok(_) => (EventOutcome::Done, None),
         Err(error) => (error.kind.into(), Some(error.message.clone())),
     }
 }
@@ -85,7 +85,7 @@ impl Engine {
         let lost = |(uid, deletion): (&Str, &Deletion)| match deletion {
             Deletion::Unknown(at) => {
                 let settled = *at + LOST_ANSWER;
-                (live && now >= settled && self.view.sight.heard_since(Watched::Pods, settled)).then(|| uid.clone())
+                (live && now >= settled && self.view.watches.heard_since(Watched::Pods, settled)).then(|| uid.clone())
             }
             Deletion::Sent | Deletion::Confirmed(_) => None,
         };
@@ -186,7 +186,7 @@ impl Engine {
                     PatchKind::ForgetChange | PatchKind::Release => {}
                 }
                 if let Done::DaemonSet(fact) = done {
-                    self.view.sight.expect(Watched::DaemonSet, &fact.resource_version, now);
+                    self.view.watches.expect(Watched::DaemonSet, &fact.resource_version, now);
                     self.view.observe(Event::DaemonSet(fact), now);
                 }
             }
@@ -256,7 +256,7 @@ impl Engine {
         match outcome {
             Ok(done) => {
                 if let Done::Lease(fact) = done {
-                    self.view.sight.expect(Watched::Lease, &fact.resource_version, now);
+                    self.view.watches.expect(Watched::Lease, &fact.resource_version, now);
                     self.lock.learn(*fact, now);
                     self.note_outcome();
                 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! annotations, labels ──┐
-//! managedFields ────────┼──▶ keepers: which tool, for which application, how we know,
+//! managedFields ────────┼──▶ gitops_owners: which tool, for which application, how we know,
 //! ownerReferences ──────┘             what it sets back and when, how to hold it meanwhile
 //! ```
 //!
@@ -22,7 +22,7 @@ pub const FIELD_MANAGER: &str = "rolldeck";
 
 /// Something else that manages the DaemonSet.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Keeper {
+pub struct GitOpsOwner {
     /// Which tool.
     pub tool: Tool,
     /// What the tool calls the thing that the DaemonSet is part of, where that is told.
@@ -30,7 +30,7 @@ pub struct Keeper {
     /// How we know: `annotation argocd.argoproj.io/tracking-id`, `field manager helm`, …
     pub evidence: Vec<String>,
     /// Whether it sets the update strategy too, or the template only.
-    pub strategy: Claim,
+    pub strategy: StrategyOwnership,
     /// When it sets back what differs.
     pub returns: Returns,
 }
@@ -75,7 +75,7 @@ pub struct Application {
 
 /// Whether a tool's own source names a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Claim {
+pub enum StrategyOwnership {
     /// It does, and so it will be set back.
     Yes,
     /// It does not, and so it stays as it is.
@@ -99,9 +99,9 @@ pub enum Returns {
 }
 
 /// What manages this DaemonSet, besides us: those that act by themselves first.
-pub fn keepers(daemonset: &DaemonSetFact) -> Vec<Keeper> {
-    let signs = Signs(daemonset);
-    let mut keepers: Vec<Keeper> = [
+pub fn find_gitops_owners(daemonset: &DaemonSetFact) -> Vec<GitOpsOwner> {
+    let signs = Evidence(daemonset);
+    let mut gitops_owners: Vec<GitOpsOwner> = [
         signs.operator(),
         signs.argo_cd(),
         signs.flux_kustomization(),
@@ -114,15 +114,15 @@ pub fn keepers(daemonset: &DaemonSetFact) -> Vec<Keeper> {
     .into_iter()
     .flatten()
     .collect();
-    let known: Vec<String> = keepers.iter().flat_map(|keeper| keeper.evidence.clone()).collect();
-    keepers.extend(signs.strangers(&known));
-    keepers.sort_by_key(|keeper| match keeper.returns {
+    let known: Vec<String> = gitops_owners.iter().flat_map(|gitops_owner| gitops_owner.evidence.clone()).collect();
+    gitops_owners.extend(signs.other_managers(&known));
+    gitops_owners.sort_by_key(|gitops_owner| match gitops_owner.returns {
         Returns::ByItself => 0,
         Returns::WhenTold => 1,
         Returns::Unknown => 2,
         Returns::Never => 3,
     });
-    keepers
+    gitops_owners
 }
 
 /// The field managers of tools that go by well-known names.
@@ -133,11 +133,13 @@ const HELM: &[&str] = &["helm"];
 const TERRAFORM: &[&str] = &["Terraform", "HashiCorp"];
 const KUBECTL_APPLY: &[&str] = &["kubectl-client-side-apply", "kubectl"];
 
-/// Who writes under this field manager: one of `keepers`, or what the name alone tells, once nothing else of theirs is left
+/// Who writes under this field manager: one of `gitops_owners`, or what the name alone tells, once nothing else of theirs is left
 /// on the object.
-pub fn keeper_of(manager: &str, keepers: &[Keeper]) -> Option<Keeper> {
-    if let Some(keeper) = keepers.iter().find(|keeper| keeper.evidence.contains(&manager_sign(manager))) {
-        return Some(keeper.clone()).filter(|keeper| !matches!(keeper.tool, Tool::Other { .. }));
+pub fn gitops_owner_of(manager: &str, gitops_owners: &[GitOpsOwner]) -> Option<GitOpsOwner> {
+    if let Some(gitops_owner) =
+        gitops_owners.iter().find(|gitops_owner| gitops_owner.evidence.contains(&manager_evidence(manager)))
+    {
+        return Some(gitops_owner.clone()).filter(|gitops_owner| !matches!(gitops_owner.tool, Tool::Other { .. }));
     }
     let known = [
         (Tool::ArgoCd, ARGO_CD, Returns::ByItself),
@@ -148,32 +150,32 @@ pub fn keeper_of(manager: &str, keepers: &[Keeper]) -> Option<Keeper> {
         (Tool::KubectlApply, KUBECTL_APPLY, Returns::WhenTold),
     ];
     let (tool, _, returns) = known.into_iter().find(|(_, names, _)| names.contains(&manager))?;
-    let named = keepers.iter().find(|keeper| keeper.tool == tool).cloned();
-    Some(named.unwrap_or_else(|| Keeper {
+    let named = gitops_owners.iter().find(|gitops_owner| gitops_owner.tool == tool).cloned();
+    Some(named.unwrap_or_else(|| GitOpsOwner {
         tool,
         application: None,
-        evidence: vec![manager_sign(manager)],
-        strategy: Claim::Unknown,
+        evidence: vec![manager_evidence(manager)],
+        strategy: StrategyOwnership::Unknown,
         returns,
     }))
 }
 
 /// Who wrote under this field manager, for people: `argocd-controller of Argo CD (application payments)`.
-pub fn writer_words(manager: &str, keepers: &[Keeper]) -> String {
-    match keeper_of(manager, keepers) {
-        Some(keeper) => format!("{manager} of {keeper}"),
+pub fn writer_words(manager: &str, gitops_owners: &[GitOpsOwner]) -> String {
+    match gitops_owner_of(manager, gitops_owners) {
+        Some(gitops_owner) => format!("{manager} of {gitops_owner}"),
         None => manager.to_owned(),
     }
 }
 
-fn manager_sign(manager: &str) -> String {
+fn manager_evidence(manager: &str) -> String {
     format!("field manager {manager}")
 }
 
 /// What tools leave on a DaemonSet.
-struct Signs<'a>(&'a DaemonSetFact);
+struct Evidence<'a>(&'a DaemonSetFact);
 
-impl Signs<'_> {
+impl Evidence<'_> {
     fn label(&self, key: &str) -> Option<&Str> {
         self.0.labels.get(key).filter(|value| !value.is_empty())
     }
@@ -183,7 +185,7 @@ impl Signs<'_> {
     }
 
     /// Either: tools let people choose.
-    fn mark(&self, key: &str) -> Option<&Str> {
+    fn label_or_annotation(&self, key: &str) -> Option<&Str> {
         self.annotation(key).or_else(|| self.label(key))
     }
 
@@ -201,44 +203,44 @@ impl Signs<'_> {
         self.managers()
             .into_iter()
             .filter(|manager| names.contains(&&***manager))
-            .map(|name| manager_sign(name))
+            .map(|name| manager_evidence(name))
             .collect()
     }
 
     /// Whether the source of who writes under these names has the update strategy in it.
-    fn claim(&self, names: &[&str]) -> Claim {
+    fn strategy_ownership(&self, names: &[&str]) -> StrategyOwnership {
         let owners = &self.0.owners;
         let own = || owners.writers.iter().filter(|writer| names.contains(&&*writer.manager));
         if own().any(|writer| writer.fields.strategy) {
-            return Claim::Yes;
+            return StrategyOwnership::Yes;
         }
-        let names_it = |fields: &Fields| if fields.strategy { Claim::Yes } else { Claim::No };
+        let names_it = |fields: &Fields| if fields.strategy { StrategyOwnership::Yes } else { StrategyOwnership::No };
         match own().map(|writer| writer.operation).max_by_key(|operation| *operation == WriteOperation::Apply) {
             // Adopting takes the field from whoever applied it: from then on its absence tells nothing.
-            Some(WriteOperation::Apply) if self.0.annotations.get(ORIGINAL_STRATEGY).is_none() => Claim::No,
-            Some(WriteOperation::Update) => owners.applied.as_ref().map_or(Claim::Unknown, names_it),
-            _ => Claim::Unknown,
+            Some(WriteOperation::Apply) if self.0.annotations.get(ORIGINAL_STRATEGY).is_none() => StrategyOwnership::No,
+            Some(WriteOperation::Update) => owners.applied.as_ref().map_or(StrategyOwnership::Unknown, names_it),
+            _ => StrategyOwnership::Unknown,
         }
     }
 
-    fn of_managers(&self, tool: Tool, names: &[&str]) -> Option<Keeper> {
+    fn of_managers(&self, tool: Tool, names: &[&str]) -> Option<GitOpsOwner> {
         let evidence = self.managers_among(names);
-        (!evidence.is_empty()).then(|| Keeper {
+        (!evidence.is_empty()).then(|| GitOpsOwner {
             tool,
             application: None,
             evidence,
-            strategy: self.claim(names),
+            strategy: self.strategy_ownership(names),
             returns: Returns::WhenTold,
         })
     }
 
-    fn operator(&self) -> Option<Keeper> {
+    fn operator(&self) -> Option<GitOpsOwner> {
         let owner = self.0.controller.as_ref()?;
-        Some(Keeper {
+        Some(GitOpsOwner {
             tool: Tool::Operator { kind: owner.kind.clone() },
             application: Some(Application { namespace: None, name: owner.name.clone() }),
             evidence: vec![format!("controlled by {} {}", owner.kind, owner.name)],
-            strategy: Claim::Unknown,
+            strategy: StrategyOwnership::Unknown,
             returns: Returns::ByItself,
         })
     }
@@ -254,7 +256,7 @@ impl Signs<'_> {
         (called == &**own && (in_namespace.is_empty() || in_namespace == &**namespace)).then(|| argo_application(name))
     }
 
-    fn argo_cd(&self) -> Option<Keeper> {
+    fn argo_cd(&self) -> Option<GitOpsOwner> {
         let tracked = self.tracking_id();
         let instance = self.label("argocd.argoproj.io/instance");
         let managers = self.managers_among(ARGO_CD);
@@ -269,14 +271,16 @@ impl Signs<'_> {
         let instance = instance.or_else(|| self.label("app.kubernetes.io/instance"));
         let application = tracked.or_else(|| instance.map(|name| argo_application(name)));
         // It applies from the client's side as kubectl does, under a name of its own or kubectl's.
-        let strategy = match self.claim(ARGO_CD) {
-            Claim::Unknown => self.0.owners.applied.map_or(Claim::Unknown, |fields| match fields.strategy {
-                true => Claim::Yes,
-                false => Claim::No,
-            }),
+        let strategy = match self.strategy_ownership(ARGO_CD) {
+            StrategyOwnership::Unknown => {
+                self.0.owners.applied.map_or(StrategyOwnership::Unknown, |fields| match fields.strategy {
+                    true => StrategyOwnership::Yes,
+                    false => StrategyOwnership::No,
+                })
+            }
             claim => claim,
         };
-        Some(Keeper { tool: Tool::ArgoCd, application, evidence, strategy, returns: Returns::ByItself })
+        Some(GitOpsOwner { tool: Tool::ArgoCd, application, evidence, strategy, returns: Returns::ByItself })
     }
 
     /// The application that a pair of Flux's labels names.
@@ -287,7 +291,7 @@ impl Signs<'_> {
         Some(Application { namespace: self.label(&format!("{prefix}/namespace")).cloned(), name })
     }
 
-    fn flux_kustomization(&self) -> Option<Keeper> {
+    fn flux_kustomization(&self) -> Option<GitOpsOwner> {
         let mut evidence = Vec::new();
         let application = self.flux_labels("kustomize.toolkit.fluxcd.io", &mut evidence);
         evidence.extend(self.managers_among(FLUX_KUSTOMIZATION));
@@ -295,37 +299,38 @@ impl Signs<'_> {
             return None;
         }
         let is = |key: &str, values: &[&str]| {
-            self.mark(key).is_some_and(|value| values.iter().any(|known| value.eq_ignore_ascii_case(known)))
+            self.label_or_annotation(key)
+                .is_some_and(|value| values.iter().any(|known| value.eq_ignore_ascii_case(known)))
         };
         let held = is("kustomize.toolkit.fluxcd.io/reconcile", &["disabled"])
             || is("kustomize.toolkit.fluxcd.io/ssa", &["Ignore", "IfNotPresent"]);
         let returns = if held { Returns::Never } else { Returns::ByItself };
-        Some(Keeper {
+        Some(GitOpsOwner {
             tool: Tool::FluxKustomization,
             application,
             evidence,
-            strategy: self.claim(FLUX_KUSTOMIZATION),
+            strategy: self.strategy_ownership(FLUX_KUSTOMIZATION),
             returns,
         })
     }
 
-    fn flux_helm_release(&self) -> Option<Keeper> {
+    fn flux_helm_release(&self) -> Option<GitOpsOwner> {
         let mut evidence = Vec::new();
         let application = self.flux_labels("helm.toolkit.fluxcd.io", &mut evidence);
         evidence.extend(self.managers_among(FLUX_HELM_RELEASE));
-        (!evidence.is_empty()).then(|| Keeper {
+        (!evidence.is_empty()).then(|| GitOpsOwner {
             tool: Tool::FluxHelmRelease,
             application,
             evidence,
-            strategy: self.claim(FLUX_HELM_RELEASE),
-            returns: match self.mark("helm.toolkit.fluxcd.io/driftDetection") {
+            strategy: self.strategy_ownership(FLUX_HELM_RELEASE),
+            returns: match self.label_or_annotation("helm.toolkit.fluxcd.io/driftDetection") {
                 Some(value) if value.eq_ignore_ascii_case("disabled") => Returns::WhenTold,
                 _ => Returns::ByItself,
             },
         })
     }
 
-    fn rancher(&self) -> Option<Keeper> {
+    fn rancher(&self) -> Option<GitOpsOwner> {
         // Fleet's agent, and the add-on controller of k3s and RKE2.
         let ours = |name: &&&Str| matches!(&****name, "fleetagent" | "fleet-agent") || name.starts_with("deploy@");
         let mut evidence = Vec::new();
@@ -333,20 +338,20 @@ impl Signs<'_> {
         let id = self.annotation("objectset.rio.cattle.io/id");
         evidence.extend(owner.map(|_| "annotation objectset.rio.cattle.io/owner-name".to_owned()));
         evidence.extend(id.map(|_| "annotation objectset.rio.cattle.io/id".to_owned()));
-        evidence.extend(self.managers().iter().filter(ours).map(|name| manager_sign(name)));
-        (!evidence.is_empty()).then(|| Keeper {
+        evidence.extend(self.managers().iter().filter(ours).map(|name| manager_evidence(name)));
+        (!evidence.is_empty()).then(|| GitOpsOwner {
             tool: Tool::Rancher,
             application: owner.or(id).map(|name| Application {
                 namespace: self.annotation("objectset.rio.cattle.io/owner-namespace").cloned(),
                 name: name.clone(),
             }),
             evidence,
-            strategy: Claim::Unknown,
+            strategy: StrategyOwnership::Unknown,
             returns: Returns::ByItself,
         })
     }
 
-    fn helm(&self) -> Option<Keeper> {
+    fn helm(&self) -> Option<GitOpsOwner> {
         // Flux and Fleet install through Helm: then the release is theirs.
         if self.flux_helm_release().is_some() || self.rancher().is_some() {
             return None;
@@ -356,30 +361,30 @@ impl Signs<'_> {
         evidence.extend(release.map(|_| "annotation meta.helm.sh/release-name".to_owned()));
         evidence.extend(self.managers_among(HELM));
         // Charts write the label `managed-by: Helm` whoever renders them: by itself it tells nothing.
-        (!evidence.is_empty()).then(|| Keeper {
+        (!evidence.is_empty()).then(|| GitOpsOwner {
             tool: Tool::Helm,
             application: release.map(|name| Application {
                 namespace: self.annotation("meta.helm.sh/release-namespace").cloned(),
                 name: name.clone(),
             }),
             evidence,
-            strategy: self.claim(HELM),
+            strategy: self.strategy_ownership(HELM),
             returns: Returns::WhenTold,
         })
     }
 
     /// Who else wrote these fields, but for us, people at kubectl, and the controllers of Kubernetes itself.
-    fn strangers(&self, known: &[String]) -> Vec<Keeper> {
+    fn other_managers(&self, known: &[String]) -> Vec<GitOpsOwner> {
         let by_hand =
             |name: &str| name.starts_with("kubectl-") || name == FIELD_MANAGER || name == "kube-controller-manager";
-        let strangers =
-            self.managers().into_iter().filter(|name| !by_hand(name) && !known.contains(&manager_sign(name)));
-        strangers
-            .map(|name| Keeper {
+        let other_managers =
+            self.managers().into_iter().filter(|name| !by_hand(name) && !known.contains(&manager_evidence(name)));
+        other_managers
+            .map(|name| GitOpsOwner {
                 tool: Tool::Other { manager: name.clone() },
                 application: None,
-                evidence: vec![manager_sign(name)],
-                strategy: self.claim(&[&**name]),
+                evidence: vec![manager_evidence(name)],
+                strategy: self.strategy_ownership(&[&**name]),
                 returns: Returns::Unknown,
             })
             .collect()
@@ -394,7 +399,7 @@ fn argo_application(name: &str) -> Application {
     }
 }
 
-impl Keeper {
+impl GitOpsOwner {
     /// Whether an operator should hear of it before changing anything: it sets back what a rollout changes, or may.
     pub fn interferes(&self) -> bool {
         match self.returns {
@@ -407,9 +412,9 @@ impl Keeper {
     /// What is to be expected of it: `sets template and update strategy back at its next sync, …`.
     pub fn expects(&self) -> String {
         let what = match self.strategy {
-            Claim::Yes => "template and update strategy",
-            Claim::No => "the template, not the update strategy,",
-            Claim::Unknown => "the template, and the update strategy if it names one,",
+            StrategyOwnership::Yes => "template and update strategy",
+            StrategyOwnership::No => "the template, not the update strategy,",
+            StrategyOwnership::Unknown => "the template, and the update strategy if it names one,",
         };
         match (&self.tool, self.returns) {
             (_, Returns::Never) => "is told to leave this DaemonSet alone".to_owned(),
@@ -485,7 +490,7 @@ impl Keeper {
 }
 
 /// The tool and its application: `Argo CD (application payments)`.
-impl fmt::Display for Keeper {
+impl fmt::Display for GitOpsOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(application) = &self.application else { return write!(f, "{}", self.tool) };
         match &self.tool {

@@ -136,7 +136,7 @@ mod tests {
 
     use crate::engine::command::{Command, Danger};
     use crate::engine::facts::TaintEffect;
-    use crate::engine::lab::{Console, Lab};
+    use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
     use crate::engine::template::Template;
 
     fn template(image: &str, placement: serde_json::Value) -> Template {
@@ -146,22 +146,22 @@ mod tests {
     }
 
     /// Revision 1 is placed as said, revision 2 everywhere.
-    fn moved(placement: serde_json::Value) -> (Lab, Console) {
-        let mut lab = Lab::rolling(0, 1);
-        lab.daemonset.template = template("agent:v1", placement);
-        lab.revisions.clear();
-        lab.reconcile();
-        lab.set_template(template("agent:v2", json!({})));
-        lab.reconcile();
-        lab.add_nodes((1..=8).map(|nth| format!("n{nth}").into()));
-        let console = Console::open(&lab, "ops");
-        (lab, console)
+    fn moved(placement: serde_json::Value) -> (FakeCluster, FakeConsole) {
+        let mut fake = FakeCluster::rolling(0, 1);
+        fake.daemonset.template = template("agent:v1", placement);
+        fake.revisions.clear();
+        fake.reconcile();
+        fake.set_template(template("agent:v2", json!({})));
+        fake.reconcile();
+        fake.add_nodes((1..=8).map(|nth| format!("n{nth}").into()));
+        let console = FakeConsole::open(&fake, "ops");
+        (fake, console)
     }
 
     #[test]
     fn going_back_to_another_placement_is_previewed_with_that_placement() {
-        let (mut lab, mut console) = moved(json!({"nodeSelector": {"zone": "canary"}}));
-        let preview = console.engine.preview(&Command::Undo { to: None }, lab.now).unwrap();
+        let (mut fake, mut console) = moved(json!({"nodeSelector": {"zone": "canary"}}));
+        let preview = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
         let nodes: Vec<&str> = preview.nodes.iter().map(|node| &**node).collect();
         assert_eq!(nodes, ["n1", "n2", "n3"], "it replaces pods only where that revision runs");
         assert_eq!(preview.danger, Danger::Beyond);
@@ -171,11 +171,11 @@ mod tests {
 
         // Nodes on which it cannot run now, and could then.
         let (tolerant, mut console) = moved(json!({"tolerations": [{"operator": "Exists"}]}));
-        lab = tolerant;
-        lab.set_taints("n7", &[("m", "x", TaintEffect::NoExecute)]);
-        lab.remove_pod("n7");
-        console.hear(&lab);
-        let preview = console.engine.preview(&Command::Undo { to: None }, lab.now).unwrap();
+        fake = tolerant;
+        fake.set_taints("n7", &[("m", "x", TaintEffect::NoExecute)]);
+        fake.remove_pod("n7");
+        console.hear(&fake);
+        let preview = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
         assert_eq!((preview.nodes.len(), preview.danger), (7, Danger::Serious));
         let said = "That revision runs on 1 node more: its controller makes the pods there at once: n7.";
         assert!(preview.effects.iter().any(|line| line == said), "{:?}", preview.effects);
@@ -183,20 +183,20 @@ mod tests {
 
     #[test]
     fn the_same_placement_says_nothing() {
-        let (lab, mut console) = moved(json!({}));
-        let preview = console.engine.preview(&Command::Undo { to: None }, lab.now).unwrap();
+        let (fake, mut console) = moved(json!({}));
+        let preview = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
         assert_eq!((preview.nodes.len(), preview.danger), (8, Danger::Serious));
         assert!(!preview.effects.iter().any(|line| line.contains("That revision")), "{:?}", preview.effects);
     }
 
     #[test]
     fn a_pod_that_may_stay_is_not_counted_among_those_that_are_updated() {
-        let (mut lab, mut console) = moved(json!({}));
-        lab.set_template(template("agent:v3", json!({"tolerations": [{"operator": "Exists"}]})));
-        lab.reconcile();
-        lab.set_taints("n2", &[("m", "x", TaintEffect::NoSchedule)]);
-        console.hear(&lab);
-        let preview = console.engine.preview(&Command::Undo { to: Some(1) }, lab.now).unwrap();
+        let (mut fake, mut console) = moved(json!({}));
+        fake.set_template(template("agent:v3", json!({"tolerations": [{"operator": "Exists"}]})));
+        fake.reconcile();
+        fake.set_taints("n2", &[("m", "x", TaintEffect::NoSchedule)]);
+        console.hear(&fake);
+        let preview = console.engine.preview(&Command::Undo { to: Some(1) }, fake.now).unwrap();
         assert_eq!(preview.nodes.len(), 7);
         let said = "On 1 node its pod may stay as it is, and is not updated: n2 (taint m=x:NoSchedule not tolerated).";
         assert!(preview.effects.iter().any(|line| line == said), "{:?}", preview.effects);

@@ -113,14 +113,14 @@ pub(crate) struct Plan {
 
 /// What stands in the way of the whole rollout, as against one node.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Standstill {
+pub(crate) enum RolloutHold {
     /// Nothing: it moves.
     None,
     /// Everything that could move is held by this.
     Held(Hold),
 }
 
-impl Standstill {
+impl RolloutHold {
     /// What holds a node that has no pod: its controller makes one, whatever stands in the way of the rollout, unless the
     /// DaemonSet is being deleted.
     fn hold_without_pod(&self) -> Option<Hold> {
@@ -134,7 +134,7 @@ impl Standstill {
 /// What stands in the way besides limits.
 pub(crate) struct Obstacles<'a> {
     /// Of the whole rollout.
-    pub(crate) standstill: &'a Standstill,
+    pub(crate) rollout_hold: &'a RolloutHold,
     /// Of a node whose pod the API server refused to delete.
     pub(crate) refused: &'a dyn Fn(&Row) -> Option<Refused>,
 }
@@ -182,7 +182,7 @@ impl Plan {
                 Some(hold) => plan.holds[row.node] = Some(hold),
                 None if row.replaceable => candidates.push(row),
                 None if row.in_fleet && row.pod.is_none() => {
-                    plan.holds[row.node] = obstacles.standstill.hold_without_pod();
+                    plan.holds[row.node] = obstacles.rollout_hold.hold_without_pod();
                 }
                 None => {}
             }
@@ -228,12 +228,12 @@ impl Plan {
                 }
                 (None, _) => line.admit(row),
             };
-            plan.holds[row.node] = Some(match (hold, obstacles.standstill) {
+            plan.holds[row.node] = Some(match (hold, obstacles.rollout_hold) {
                 // There no partition could hold anything.
-                (_, Standstill::Held(held @ (Hold::Native | Hold::NoRollout | Hold::BeingDeleted))) => held.clone(),
+                (_, RolloutHold::Held(held @ (Hold::Native | Hold::NoRollout | Hold::BeingDeleted))) => held.clone(),
                 (hold @ Hold::Partition { .. }, _) => hold,
-                (_, Standstill::Held(held)) => held.clone(),
-                (hold, Standstill::None) => {
+                (_, RolloutHold::Held(held)) => held.clone(),
+                (hold, RolloutHold::None) => {
                     if hold == Hold::Next {
                         plan.next.push(row.node);
                     }

@@ -63,8 +63,8 @@ impl Tokens {
 
     /// So many were sent at `now`.
     pub(crate) fn take(&mut self, count: usize, now: Timestamp) {
-        let taken = u64::try_from(count).unwrap_or(u64::MAX).saturating_mul(WHOLE);
-        self.left = self.left_at(now).saturating_sub(taken);
+        let in_progress = u64::try_from(count).unwrap_or(u64::MAX).saturating_mul(WHOLE);
+        self.left = self.left_at(now).saturating_sub(in_progress);
         self.at = Some(self.at.map_or(now, |at| at.max(now)));
     }
 

@@ -63,7 +63,7 @@ pub struct Record {
     /// Marks of the last writes that carried what was asked or decided, oldest first, at most [`Record::MARKS`]. Whoever
     /// lost the answer to one finds here that it arrived, whatever others made of the record since.
     #[serde(default)]
-    pub marks: Vec<Str>,
+    pub write_ids: Vec<Str>,
     /// What a newer rolldeck wrote beside all that.
     #[serde(skip)]
     pub unknown: UnknownFields,
@@ -79,7 +79,7 @@ struct KnownFields<'a> {
     intent: &'a Intent,
     progress: &'a Progress,
     #[serde(skip_serializing_if = "<[Str]>::is_empty")]
-    marks: &'a [Str],
+    write_ids: &'a [Str],
 }
 
 impl Serialize for Record {
@@ -98,7 +98,7 @@ impl Record {
     /// The version that this code writes.
     pub const VERSION: u32 = 1;
     /// How many marks are kept.
-    pub const MARKS: usize = 8;
+    pub const WRITE_IDS: usize = 8;
 
     /// Reads a record.
     ///
@@ -134,8 +134,8 @@ impl Record {
     }
 
     fn known_fields(&self) -> KnownFields<'_> {
-        let Self { version, daemonset_uid, intent, progress, marks, unknown: _ } = self;
-        KnownFields { version: *version, daemonset_uid: daemonset_uid.as_ref(), intent, progress, marks }
+        let Self { version, daemonset_uid, intent, progress, write_ids, unknown: _ } = self;
+        KnownFields { version: *version, daemonset_uid: daemonset_uid.as_ref(), intent, progress, write_ids }
     }
 }
 
@@ -184,8 +184,7 @@ pub struct Intent {
     /// Halts up to this number have been seen by an operator, who resumed.
     pub acknowledged_halt: u32,
     /// What happens when somebody changes the strategy back while the rollout runs.
-    #[serde(rename = "rebrake", with = "rebrakes")]
-    pub on_flip: OnFlip,
+    pub on_drift: OnDrift,
 }
 
 impl Default for Intent {
@@ -211,7 +210,7 @@ impl Default for Intent {
             releasing: None,
             handover: None,
             acknowledged_halt: 0,
-            on_flip: OnFlip::Report,
+            on_drift: OnDrift::Report,
         }
     }
 }
@@ -352,29 +351,15 @@ pub enum OnFailure {
 }
 
 /// What happens when somebody changes the strategy back while the rollout runs.
-///
-/// In a record it is the boolean `rebrake`, as it always was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum OnFlip {
+pub enum OnDrift {
     /// The rollout pauses, and says who did it.
     #[default]
     Report,
     /// `OnDelete` is set again at once, unless that goes on and on.
-    Rebrake,
-}
-
-mod rebrakes {
-    use super::{Deserialize, OnFlip};
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-    pub(super) fn serialize<S: serde::Serializer>(on_flip: &OnFlip, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bool(*on_flip == OnFlip::Rebrake)
-    }
-
-    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<OnFlip, D::Error> {
-        Ok(if bool::deserialize(deserializer)? { OnFlip::Rebrake } else { OnFlip::Report })
-    }
+    #[serde(rename = "enforce")]
+    EnforceOnDelete,
 }
 
 /// What happens when every node is at the target.
@@ -398,14 +383,14 @@ pub struct Progress {
     /// Hash of the revision that most nodes had when the rollout began: what is at another one, the rollout put there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Str>,
-    /// The DaemonSet was seen adopted: a strategy that is not `OnDelete` from then on was flipped by somebody else.
+    /// The DaemonSet was seen adopted: a strategy that is not `OnDelete` from then on was drifted by somebody else.
     pub adopted: bool,
-    /// It was flipped, and what was chosen for that is done; cleared when it is adopted again.
+    /// It was drifted, and what was chosen for that is done; cleared when it is adopted again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub flipped: bool,
-    /// Flips that were answered by adopting again.
-    #[serde(skip_serializing_if = "Flips::is_empty")]
-    pub flips: Flips,
+    pub drifted: bool,
+    /// Drifts that were answered by adopting again.
+    #[serde(skip_serializing_if = "StrategyDrifts::is_empty")]
+    pub drifts: StrategyDrifts,
     /// Nodes that were down before we began, with since when.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub down_before: BTreeMap<Str, Timestamp>,
@@ -416,7 +401,7 @@ pub struct Progress {
     /// Nodes whose pod the driver deleted, or was about to, that have not been seen well at the target since. Written
     /// before the deletion is sent, so that whoever drives next knows whose doing it is.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub taken: BTreeSet<Str>,
+    pub in_progress: BTreeSet<Str>,
     /// Nodes whose pod the API server refuses to delete, as many as there is room for.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<Str, RefusedDeletion>,
@@ -428,7 +413,7 @@ pub struct Progress {
     pub halt: Option<Halt>,
     /// Nodes whose failure an operator resumed past: they do not halt again until their pod is another one.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub excused: BTreeSet<Str>,
+    pub acknowledged_failures: BTreeSet<Str>,
     /// Nodes that went down after their update: those that are, and those that were lately. At most [`SUSPECTS_LIMIT`].
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub suspects: BTreeMap<Str, WentDown>,
@@ -475,7 +460,7 @@ impl Progress {
     /// Whether the driver that halted saw this node fail, resumed past or not. The grace of its trouble was over then,
     /// which an engine that was started later cannot have seen.
     pub(crate) fn has_failed(&self, node: &Str) -> bool {
-        self.halted_on().contains(node) || self.excused.contains(node)
+        self.halted_on().contains(node) || self.acknowledged_failures.contains(node)
     }
 }
 
@@ -503,10 +488,10 @@ pub struct DriverStopped {
     pub why: Str,
 }
 
-/// Flips of the strategy that were answered by adopting again.
+/// Drifts of the strategy that were answered by adopting again.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Flips {
+pub struct StrategyDrifts {
     /// When, of those that are one fight; no more than it takes to give up.
     pub lately: Vec<Timestamp>,
     /// Who it was the last time, as `managedFields` names them.
@@ -514,7 +499,7 @@ pub struct Flips {
     pub by: Option<Str>,
 }
 
-impl Flips {
+impl StrategyDrifts {
     fn is_empty(&self) -> bool {
         self.lately.is_empty()
     }
@@ -543,11 +528,11 @@ impl fmt::Display for OnFailure {
     }
 }
 
-impl fmt::Display for OnFlip {
+impl fmt::Display for OnDrift {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Report => "report",
-            Self::Rebrake => "rebrake",
+            Self::EnforceOnDelete => "enforce",
         })
     }
 }
@@ -575,7 +560,7 @@ mod tests {
                 partition: IntOrPercent::Int(18),
                 ..Intent::default()
             },
-            marks: vec!["00c0ffee".into()],
+            write_ids: vec!["00c0ffee".into()],
             ..Record::default()
         };
         let text = serde_json::to_string(&record).unwrap();
@@ -589,16 +574,6 @@ mod tests {
         let why = Record::parse(r#"{"version":2,"intent":{}}"#).unwrap_err();
         assert!(why.contains("version 2"), "{why}");
         assert!(Record::parse("{").is_err());
-    }
-
-    #[test]
-    fn what_a_flip_does_is_read_from_older_records_and_written_for_older_readers() {
-        for (text, want) in [("true", OnFlip::Rebrake), ("false", OnFlip::Report)] {
-            let record = Record::parse(&format!(r#"{{"version":1,"intent":{{"rebrake":{text}}}}}"#)).unwrap();
-            assert_eq!(record.intent.on_flip, want);
-            let written = serde_json::to_string(&record).unwrap();
-            assert!(written.contains(&format!(r#""rebrake":{text}"#)), "{written}");
-        }
     }
 
     #[test]

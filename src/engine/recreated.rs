@@ -29,7 +29,7 @@ impl Engine {
         self.written = None;
         self.conflicted = None;
         self.lock.want = Want::No;
-        let outlives = |command: &Command| matches!(command.deed(), Command::Pause { .. } | Command::StandDown);
+        let outlives = |command: &Command| matches!(command.inner(), Command::Pause { .. } | Command::StopDriving);
         self.fail_pending(
             |pending| !outlives(&pending.command),
             "the DaemonSet was deleted and made anew meanwhile: nothing was asked of this one",

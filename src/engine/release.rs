@@ -25,7 +25,7 @@ use super::machine::{Engine, Needs};
 use super::operate::Resolved;
 use super::record::{By, Finish, Intent};
 use super::snapshot::Alarm;
-use super::time::Humane;
+use super::time::ShortDuration;
 use super::view::NodeIx;
 
 /// A pod that stopped serving less than this long ago may serve again.
@@ -233,8 +233,8 @@ fn counted(pods: &[OldPod]) -> String {
     match (pods.len(), serve) {
         (1, true) => "1 serving pod".to_owned(),
         (count, true) => format!("{count} serving pods"),
-        (1, false) => format!("1 pod that served within {}", Humane(LATELY)),
-        (count, false) => format!("{count} pods that serve or did within {}", Humane(LATELY)),
+        (1, false) => format!("1 pod that served within {}", ShortDuration(LATELY)),
+        (count, false) => format!("{count} pods that serve or did within {}", ShortDuration(LATELY)),
     }
 }
 

@@ -8,9 +8,9 @@ use super::assess::Row;
 use super::clocks::NodeClocks;
 use super::event::{Right, Watched};
 use super::facts::StrategyKind;
-use super::lock::Known;
+use super::lock::KnownLease;
 use super::machine::Engine;
-use super::plan::{Limits, Standstill};
+use super::plan::{Limits, RolloutHold};
 use super::quantity::Rounding;
 use super::record::Intent;
 use super::snapshot::{
@@ -45,9 +45,9 @@ impl Engine {
             surge: self.surge(),
             adopted: self.is_adopted(),
             original_strategy: daemonset.and_then(Self::original_strategy).map(|saved| strategy_words(&saved).into()),
-            keepers: self.view.keepers.clone(),
+            gitops_owners: self.view.gitops_owners.clone(),
             counters: daemonset.map(|daemonset| daemonset.counters).unwrap_or_default(),
-            driver: if self.lock.known == Known::Nothing { DriverView::Unknown } else { self.lock.view(now) },
+            driver: if self.lock.known == KnownLease::Nothing { DriverView::Unknown } else { self.lock.view(now) },
             watches: self.watch_views(),
             rights: self.rights(),
             direction: intent.direction(),
@@ -62,7 +62,7 @@ impl Engine {
             plan: self.plan_view(&intent, &limits),
             budgets: intent.budgets,
             gates: intent.gates.clone(),
-            on_flip: intent.on_flip,
+            on_drift: intent.on_drift,
             finish: intent.finish,
             comparisons: self.judgement.comparisons.clone(),
             blocked: self.blocked(&intent, now),
@@ -139,7 +139,7 @@ impl Engine {
         let comes = |row: &Row| is_moving(row.state) || self.judgement.may_come_back(row.node);
         let moving = crowded || rows().any(|row| row.in_fleet && comes(row));
         let in_line = self.plan.in_line > 0;
-        let somebody_drives = !matches!(self.standstill(intent, now), Standstill::Held(Hold::NobodyDrives));
+        let somebody_drives = !matches!(self.rollout_hold(intent, now), RolloutHold::Held(Hold::NobodyDrives));
         if moving || (in_line && somebody_drives) { Phase::Running } else { Phase::Held }
     }
 
@@ -172,9 +172,9 @@ impl Engine {
 
     fn plan_view(&self, intent: &Intent, limits: &Limits) -> PlanView {
         let fleet = self.assessment.fleet;
-        let step = intent.steps.iter().rposition(|rung| {
-            let rung = rung.of(fleet, Rounding::Up).min(fleet);
-            rung > 0 && rung <= limits.allowed
+        let step = intent.steps.iter().rposition(|step| {
+            let step = step.of(fleet, Rounding::Up).min(fleet);
+            step > 0 && step <= limits.allowed
         });
         let selected = self.assessment.rows().filter(|row| row.in_fleet && row.selected).count();
         PlanView {
@@ -245,7 +245,7 @@ impl Engine {
                 replaced_unready: self.view.replaced_unready,
             });
         }
-        alarms.extend(self.flip_alarm(intent, now).filter(|_| recorded));
+        alarms.extend(self.drift_alarm(intent, now).filter(|_| recorded));
         if let Some(why) = self.lock.record_error() {
             alarms.push(Alarm::RecordUnreadable { why: why.clone() });
         }

@@ -18,7 +18,7 @@ use super::facts::{ContainerState, PodFact};
 use super::machine::Engine;
 use super::snapshot::{NodeState, RestartsView};
 use super::time::Timestamp;
-use super::view::{PodEntry, Seen};
+use super::view::{ObservedAt, PodEntry};
 
 /// For how long a pod is watched after a restart. Kubelets forget a container's crashes after it ran for 10 minutes, twice
 /// their longest back-off: until then the next crash belongs to the same crash loop.
@@ -34,12 +34,12 @@ pub(crate) struct Restarts {
     /// How often it restarted after that. Where it had restarted before we saw it: each time.
     since_ready: u32,
     /// When it restarted last.
-    last: Option<(Seen, Option<Timestamp>)>,
+    last: Option<(ObservedAt, Option<Timestamp>)>,
 }
 
 impl Restarts {
     /// Of a pod as it is now, of which this was known `before`.
-    pub(crate) fn next(before: Option<&PodEntry>, fact: &PodFact, seen: Seen) -> Self {
+    pub(crate) fn next(before: Option<&PodEntry>, fact: &PodFact, seen: ObservedAt) -> Self {
         let total = total(fact);
         let Some(before) = before else {
             let last = (total > 0).then(|| (seen, started_at(fact)));

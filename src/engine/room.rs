@@ -20,7 +20,7 @@ const FEW: usize = 64;
 impl Engine {
     /// How many bytes of the record are left for names of nodes in progress, if so many may be at once.
     pub(crate) fn room_for_names(&self, intent: &Intent, max_unavailable: u32) -> usize {
-        let few = self.progress.taken.len() + max_unavailable as usize <= FEW && bytes_of(intent) <= INTENT_LIMIT;
+        let few = self.progress.in_progress.len() + max_unavailable as usize <= FEW && bytes_of(intent) <= INTENT_LIMIT;
         if few {
             return usize::MAX;
         }

@@ -59,7 +59,7 @@ impl Engine {
         let (named, unnamed): (Vec<_>, Vec<_>) = next.into_iter().partition(|(_, name)| self.is_announced(name));
         let mut waiting = named.into_iter();
         let mut effects = Vec::new();
-        if let Some(not_after) = self.lock.proof_is_good_until().filter(|_| self.lock.is_fenced(now)) {
+        if let Some(not_after) = self.lock.proof_is_good_until().filter(|_| self.lock.awaits_proof(now)) {
             let tokens = self.sending.tokens.available(now);
             for (ix, node) in waiting.by_ref().take(tokens) {
                 let pod = self.assessment.row(ix).and_then(|row| row.pod).and_then(|pod| self.view.pod(pod));
@@ -80,8 +80,8 @@ impl Engine {
         }
         // Whatever it was before, from here on it is our doing, also for whoever drives next.
         self.progress.down_before.retain(|down, _| !unnamed.iter().any(|(_, name)| name == down));
-        self.fence |= !unnamed.is_empty() || self.proof_ends_soon(now);
-        self.progress.taken.extend(unnamed.into_iter().map(|(_, name)| name));
+        self.needs_proof |= !unnamed.is_empty() || self.proof_ends_soon(now);
+        self.progress.in_progress.extend(unnamed.into_iter().map(|(_, name)| name));
         self.fit_progress(now);
         effects.extend(self.write_lease(now));
         effects
@@ -96,8 +96,8 @@ impl Engine {
     /// Whether the saved record names this node as taken, and not as down before.
     fn is_announced(&self, node: &Str) -> bool {
         let Some(record) = self.lock.record() else { return false };
-        let (taken, before) = (&record.progress.taken, &record.progress.down_before);
-        taken.contains(node) && !before.contains_key(node)
+        let (in_progress, before) = (&record.progress.in_progress, &record.progress.down_before);
+        in_progress.contains(node) && !before.contains_key(node)
     }
 
     /// Takes note of whether anything waits, before it is decided what may leave.

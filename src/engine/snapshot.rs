@@ -24,11 +24,11 @@ use super::clocks::NodeClocks;
 use super::eligibility::Ineligible;
 use super::event::{Permission, Right, WatchHealth, Watched};
 use super::facts::{DaemonSetCounters, StrategyKind};
-use super::happening::Happening;
 use super::labels::{Labels, Selector};
-use super::ownership::Keeper;
+use super::ownership::GitOpsOwner;
 use super::quantity::IntOrPercent;
-use super::record::{Budgets, Direction, DriverStopped, Finish, Gates, Halt, OnFlip, Paused};
+use super::record::{Budgets, Direction, DriverStopped, Finish, Gates, Halt, OnDrift, Paused};
+use super::rollout_event::RolloutEvent;
 use super::suspects::Comparison;
 use super::time::Timestamp;
 use super::unsent::Unsent;
@@ -53,7 +53,7 @@ pub struct Snapshot {
     /// The original strategy as it was saved, in words, while adopted.
     pub original_strategy: Option<Str>,
     /// What else manages the DaemonSet: what acts by itself first.
-    pub keepers: Arc<[Keeper]>,
+    pub gitops_owners: Arc<[GitOpsOwner]>,
     /// What the DaemonSet controller itself counts.
     pub counters: DaemonSetCounters,
     /// Who drives.
@@ -89,7 +89,7 @@ pub struct Snapshot {
     /// The gates in force.
     pub gates: Gates,
     /// What happens when somebody changes the strategy back.
-    pub on_flip: OnFlip,
+    pub on_drift: OnDrift,
     /// What happens when every node is at the target.
     pub finish: Finish,
     /// What it waits for while it is prepared or released.
@@ -105,7 +105,7 @@ pub struct Snapshot {
     /// Why the last driver stopped by itself, until somebody drives again.
     pub driver_stopped: Option<DriverStopped>,
     /// What happened lately, newest last; only what people decide by.
-    pub timeline: Arc<[Happening]>,
+    pub timeline: Arc<[RolloutEvent]>,
     /// What of the audit trail is not written, and why; told by whoever writes it.
     pub unaudited: Vec<Str>,
     /// What is next in line waits for, or what was asked for; `None` where nothing does, or not for long.
@@ -333,17 +333,17 @@ pub enum Alarm {
         /// Old pods seen replaced while unready.
         replaced_unready: u32,
     },
-    /// Somebody flipped the strategy back while the rollout runs: the native controller is replacing pods.
-    StrategyFlipped {
+    /// Somebody drifted the strategy back while the rollout runs: the native controller is replacing pods.
+    StrategyDrifted {
         /// Who, if managedFields tell, with the tool behind the name.
         by: Option<Str>,
-        /// How often it was re-braked lately.
-        rebraked: u32,
+        /// How often `OnDelete` was set again lately.
+        enforced: u32,
         /// How to hold them, where that is known.
         holding: Option<Str>,
     },
-    /// Somebody flips the strategy back, and it was set again at once.
-    Rebraked {
+    /// Somebody drifts the strategy back, and it was set again at once.
+    OnDeleteEnforced {
         /// Who, if managedFields tell, with the tool behind the name.
         by: Option<Str>,
         /// How often lately.
@@ -722,8 +722,8 @@ impl Alarm {
     /// How to hold whoever is behind it, where that is known.
     pub fn holding(&self) -> Option<&str> {
         match self {
-            Self::StrategyFlipped { holding, .. }
-            | Self::Rebraked { holding, .. }
+            Self::StrategyDrifted { holding, .. }
+            | Self::OnDeleteEnforced { holding, .. }
             | Self::TemplateChanged { holding, .. } => holding.as_deref(),
             _ => None,
         }

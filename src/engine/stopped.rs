@@ -29,28 +29,28 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use crate::engine::command::{Command, Takeover};
-    use crate::engine::lab::{Console, Lab};
+    use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
     use crate::engine::snapshot::DriverView;
 
     #[test]
     fn the_record_says_why_a_driver_stopped_until_somebody_drives_again() {
-        let mut lab = Lab::rolling(20, 2);
-        let mut joe = Console::open(&lab, "joe");
-        joe.set_image(&mut lab, "agent:v2");
-        joe.partition(&mut lab, 0);
-        joe.run_for(&mut lab, 3);
+        let mut fake = FakeCluster::rolling(20, 2);
+        let mut joe = FakeConsole::open(&fake, "joe");
+        joe.set_image(&mut fake, "agent:v2");
+        joe.partition(&mut fake, 0);
+        joe.run_for(&mut fake, 3);
         let why = "nobody took its output".to_owned();
-        joe.ask(&mut lab, Command::StopDriving { why }).unwrap();
-        let deleted = lab.deleted.len();
-        joe.run_for(&mut lab, 60);
-        assert_eq!(lab.deleted.len(), deleted, "nothing more is started");
-        let mut ada = Console::open(&lab, "ada");
-        let snapshot = ada.snapshot(&lab);
+        joe.ask(&mut fake, Command::GiveUpDriving { why }).unwrap();
+        let deleted = fake.deleted.len();
+        joe.run_for(&mut fake, 60);
+        assert_eq!(fake.deleted.len(), deleted, "nothing more is started");
+        let mut ada = FakeConsole::open(&fake, "ada");
+        let snapshot = ada.snapshot(&fake);
         assert_eq!(snapshot.driver, DriverView::Nobody);
         let words = snapshot.driving().to_string();
         assert_eq!(words, "nobody drives: joe@bastion stopped 1m ago: nobody took its output");
-        ada.ask(&mut lab, Command::Drive(Takeover::IfFree)).unwrap();
-        let snapshot = Console::open(&lab, "eve").snapshot(&lab);
+        ada.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+        let snapshot = FakeConsole::open(&fake, "eve").snapshot(&fake);
         assert!(snapshot.driver_stopped.is_none(), "{:?}", snapshot.driver_stopped);
     }
 }

@@ -41,8 +41,8 @@ impl Engine {
     /// down.
     pub(crate) fn check_surge(&self, command: &Command) -> Result<(), Refusal> {
         let Some(surge) = self.surge() else { return Ok(()) };
-        let begins = match command.deed() {
-            Command::Adopt => !self.takes_back(command.deed()),
+        let begins = match command.inner() {
+            Command::Adopt => !self.takes_back(command.inner()),
             Command::SetImage(_) | Command::Step(_) | Command::Resume | Command::Undo { .. } => true,
             Command::Drive(_) => self.intent().releasing.is_none(),
             _ => false,

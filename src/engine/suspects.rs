@@ -95,7 +95,7 @@ impl Engine {
                 .or_else(|| Some(our(noted?.fell_at))),
             back_at,
             falls: noted.map_or(0, |noted| noted.falls),
-            excused: self.progress.excused.contains(&entry.name),
+            acknowledged_failures: self.progress.acknowledged_failures.contains(&entry.name),
         }
     }
 
@@ -113,7 +113,7 @@ impl Engine {
             fell_at: entry.fell_at(self.now, self.view.server_time(self.now)),
             back_at: None,
             falls: 0,
-            excused: false,
+            acknowledged_failures: false,
         })
     }
 
@@ -145,7 +145,9 @@ impl Engine {
         for node in &mut nodes {
             let name = self.view.nodes[node.node].name.clone();
             let known = noted.remove(&name);
-            let Some(fell_at) = node.fell_at.filter(|_| node.fell_updated() && !node.excused) else { continue };
+            let Some(fell_at) = node.fell_at.filter(|_| node.fell_updated() && !node.acknowledged_failures) else {
+                continue;
+            };
             let with_others = others
                 .iter()
                 .any(|(site, at)| *site == node.site && at.since(fell_at).max(fell_at.since(*at)) <= TOGETHER);

@@ -15,7 +15,7 @@ use super::Role;
 use super::command::{Command, Danger, Early, Step, Takeover};
 use super::event::{Event, Permission, Right, WatchHealth, Watched};
 use super::facts::ContainerState;
-use super::lab::{Console, Lab, template};
+use super::fake_cluster::{FakeCluster, FakeConsole, template};
 use super::quantity::IntOrPercent;
 use super::record::ORIGINAL_STRATEGY;
 use super::snapshot::{Alarm, Blame, DriverView, Hold, NodeState, Phase};
@@ -23,413 +23,413 @@ use super::tuning::Tuning;
 
 #[test]
 fn a_rollout_goes_step_by_step_and_hands_back() {
-    let mut lab = Lab::rolling(20, 2);
-    let original = lab.daemonset.strategy.raw.clone();
-    let mut console = Console::open(&lab, "ops");
-    assert_eq!(console.snapshot(&lab).phase, Phase::Idle);
-    console.set_image(&mut lab, "agent:v2");
-    console.run_for(&mut lab, 10);
-    assert_eq!(lab.at("hash2"), 0, "nothing moves before the first step");
-    assert_eq!(console.snapshot(&lab).phase, Phase::Held);
+    let mut fake = FakeCluster::rolling(20, 2);
+    let original = fake.daemonset.strategy.raw.clone();
+    let mut console = FakeConsole::open(&fake, "ops");
+    assert_eq!(console.snapshot(&fake).phase, Phase::Idle);
+    console.set_image(&mut fake, "agent:v2");
+    console.run_for(&mut fake, 10);
+    assert_eq!(fake.at("hash2"), 0, "nothing moves before the first step");
+    assert_eq!(console.snapshot(&fake).phase, Phase::Held);
     for keep in [18, 10] {
-        console.partition(&mut lab, keep);
-        console.run_for(&mut lab, 30);
-        assert_eq!(lab.at("hash1"), keep as usize);
-        assert_eq!(console.snapshot(&lab).phase, Phase::Held);
+        console.partition(&mut fake, keep);
+        console.run_for(&mut fake, 30);
+        assert_eq!(fake.at("hash1"), keep as usize);
+        assert_eq!(console.snapshot(&fake).phase, Phase::Held);
     }
-    console.partition(&mut lab, 0);
-    console.run_for(&mut lab, 30);
-    assert_eq!(lab.at("hash2"), 20);
-    assert_eq!(lab.worst_down, 2, "the budget was used, and never exceeded");
-    assert_eq!(lab.daemonset.strategy.raw.to_string(), original.to_string(), "handed back as it was");
-    assert_eq!(lab.daemonset.annotations.get(ORIGINAL_STRATEGY), None);
-    let lease = lab.lease.as_ref().unwrap();
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 30);
+    assert_eq!(fake.at("hash2"), 20);
+    assert_eq!(fake.worst_down, 2, "the budget was used, and never exceeded");
+    assert_eq!(fake.daemonset.strategy.raw.to_string(), original.to_string(), "handed back as it was");
+    assert_eq!(fake.daemonset.annotations.get(ORIGINAL_STRATEGY), None);
+    let lease = fake.lease.as_ref().unwrap();
     assert_eq!((&lease.holder, &lease.record), (&None, &Ok(None)));
-    assert_eq!(console.snapshot(&lab).phase, Phase::Idle);
+    assert_eq!(console.snapshot(&fake).phase, Phase::Idle);
 }
 
 #[test]
 fn nodes_go_in_natural_order() {
-    let mut lab = Lab::rolling(12, 1);
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
-    console.partition(&mut lab, 0);
-    console.run_for(&mut lab, 30);
-    let names: Vec<&str> = lab.deleted.iter().map(|name| &**name).collect();
+    let mut fake = FakeCluster::rolling(12, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 30);
+    let names: Vec<&str> = fake.deleted.iter().map(|name| &**name).collect();
     assert_eq!(names, ["n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9", "n10", "n11", "n12"]);
 }
 
 #[test]
 fn only_selected_nodes_change() {
-    let mut lab = Lab::rolling(20, 2);
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
-    console.ask(&mut lab, Command::Select(Some("zone=canary".parse().unwrap()))).unwrap();
-    console.partition(&mut lab, 0);
-    console.run_for(&mut lab, 30);
-    assert_eq!(lab.deleted.len(), 3);
-    assert_eq!(console.state(&lab, "n9"), (NodeState::Outdated, "not in selector".into()));
-    console.ask(&mut lab, Command::Select(None)).unwrap();
-    console.run_for(&mut lab, 30);
-    assert_eq!(lab.at("hash2"), 20);
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Select(Some("zone=canary".parse().unwrap()))).unwrap();
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 30);
+    assert_eq!(fake.deleted.len(), 3);
+    assert_eq!(console.state(&fake, "n9"), (NodeState::Outdated, "not in selector".into()));
+    console.ask(&mut fake, Command::Select(None)).unwrap();
+    console.run_for(&mut fake, 30);
+    assert_eq!(fake.at("hash2"), 20);
 }
 
 #[test]
 fn paused_means_paused_whoever_said_it() {
-    let mut lab = Lab::rolling(20, 2);
-    let mut driver = Console::open(&lab, "ops");
-    driver.set_image(&mut lab, "agent:v2");
-    driver.partition(&mut lab, 0);
-    driver.run_for(&mut lab, 3);
-    let mut watcher = Console::open(&lab, "eve");
-    assert!(matches!(watcher.snapshot(&lab).driver, DriverView::Named { .. }), "it has not seen it renew yet");
-    watcher.ask(&mut lab, Command::Pause { why: Some("link down".into()) }).unwrap();
-    let deleted = lab.deleted.len();
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut driver = FakeConsole::open(&fake, "ops");
+    driver.set_image(&mut fake, "agent:v2");
+    driver.partition(&mut fake, 0);
+    driver.run_for(&mut fake, 3);
+    let mut watcher = FakeConsole::open(&fake, "eve");
+    assert!(matches!(watcher.snapshot(&fake).driver, DriverView::Named { .. }), "it has not seen it renew yet");
+    watcher.ask(&mut fake, Command::Pause { why: Some("link down".into()) }).unwrap();
+    let deleted = fake.deleted.len();
     // The driver has not heard of it: its next deletion is fenced by a write that must conflict.
     driver.deaf = true;
-    lab.wait(1);
-    lab.kubelets();
-    driver.run(&mut lab);
+    fake.wait(1);
+    fake.kubelets();
+    driver.run(&mut fake);
     driver.deaf = false;
-    driver.run_for(&mut lab, 30);
-    assert_eq!(lab.deleted.len(), deleted);
-    let Phase::Paused(paused) = driver.snapshot(&lab).phase else { panic!("not paused") };
+    driver.run_for(&mut fake, 30);
+    assert_eq!(fake.deleted.len(), deleted);
+    let Phase::Paused(paused) = driver.snapshot(&fake).phase else { panic!("not paused") };
     assert_eq!((&*paused.by, paused.why.as_deref()), ("eve@bastion", Some("link down")));
-    driver.ask(&mut lab, Command::Resume).unwrap();
-    driver.run_for(&mut lab, 30);
-    assert_eq!(lab.at("hash2"), 20);
+    driver.ask(&mut fake, Command::Resume).unwrap();
+    driver.run_for(&mut fake, 30);
+    assert_eq!(fake.at("hash2"), 20);
 }
 
 #[test]
 fn a_killed_driver_is_succeeded_after_its_lease() {
-    let mut lab = Lab::rolling(20, 2);
-    let mut first = Console::open(&lab, "ops");
-    first.set_image(&mut lab, "agent:v2");
-    first.partition(&mut lab, 0);
-    first.run_for(&mut lab, 3);
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut first = FakeConsole::open(&fake, "ops");
+    first.set_image(&mut fake, "agent:v2");
+    first.partition(&mut fake, 0);
+    first.run_for(&mut fake, 3);
     drop(first);
-    let deleted = lab.deleted.len();
-    let mut second = Console::open(&lab, "eve");
-    second.ask(&mut lab, Command::Drive(Takeover::Ask)).unwrap_err();
-    second.run_for(&mut lab, 14);
-    assert_eq!(lab.deleted.len(), deleted, "the lease has not run out");
-    second.run_for(&mut lab, 40);
-    assert_eq!(lab.at("hash2"), 20);
-    assert!(lab.worst_down <= 2, "{}", lab.worst_down);
+    let deleted = fake.deleted.len();
+    let mut second = FakeConsole::open(&fake, "eve");
+    second.ask(&mut fake, Command::Drive(Takeover::Ask)).unwrap_err();
+    second.run_for(&mut fake, 14);
+    assert_eq!(fake.deleted.len(), deleted, "the lease has not run out");
+    second.run_for(&mut fake, 40);
+    assert_eq!(fake.at("hash2"), 20);
+    assert!(fake.worst_down <= 2, "{}", fake.worst_down);
 }
 
 #[test]
 fn a_living_driver_hands_over_when_asked() {
-    let mut lab = Lab::rolling(20, 2);
-    let mut first = Console::open(&lab, "ops");
-    first.set_image(&mut lab, "agent:v2");
-    first.partition(&mut lab, 10);
-    first.run_for(&mut lab, 20);
-    let mut second = Console::open(&lab, "eve");
-    let refused = second.ask(&mut lab, Command::Drive(Takeover::IfFree)).unwrap_err();
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut first = FakeConsole::open(&fake, "ops");
+    first.set_image(&mut fake, "agent:v2");
+    first.partition(&mut fake, 10);
+    first.run_for(&mut fake, 20);
+    let mut second = FakeConsole::open(&fake, "eve");
+    let refused = second.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap_err();
     assert!(refused.contains("ops@bastion"), "{refused}");
-    let _waits = second.ask(&mut lab, Command::Drive(Takeover::Ask));
-    first.run(&mut lab);
-    second.run(&mut lab);
-    first.run(&mut lab);
-    assert!(second.snapshot(&lab).driver.is_you());
-    assert!(matches!(first.snapshot(&lab).driver, DriverView::Other { .. }));
-    second.partition(&mut lab, 0);
+    let _waits = second.ask(&mut fake, Command::Drive(Takeover::Ask));
+    first.run(&mut fake);
+    second.run(&mut fake);
+    first.run(&mut fake);
+    assert!(second.snapshot(&fake).driver.is_you());
+    assert!(matches!(first.snapshot(&fake).driver, DriverView::Other { .. }));
+    second.partition(&mut fake, 0);
     for _ in 0..30 {
-        first.run(&mut lab);
-        second.run_for(&mut lab, 1);
+        first.run(&mut fake);
+        second.run_for(&mut fake, 1);
     }
-    assert_eq!(lab.at("hash2"), 20);
-    assert!(lab.worst_down <= 2);
+    assert_eq!(fake.at("hash2"), 20);
+    assert!(fake.worst_down <= 2);
 }
 
 #[test]
 fn rolling_back_keeps_the_pods_that_never_left() {
-    let mut lab = Lab::rolling(20, 2);
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
-    console.partition(&mut lab, 12);
-    console.run_for(&mut lab, 30);
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 12);
+    console.run_for(&mut fake, 30);
     let untouched: Vec<_> =
-        lab.pods.values().filter(|pod| pod.revision.as_deref() == Some("hash1")).map(|pod| pod.uid.clone()).collect();
+        fake.pods.values().filter(|pod| pod.revision.as_deref() == Some("hash1")).map(|pod| pod.uid.clone()).collect();
     assert_eq!(untouched.len(), 12);
-    let preview = console.engine.preview(&Command::Undo { to: None }, lab.now).unwrap();
+    let preview = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
     assert_eq!((preview.nodes.len(), preview.danger), (8, Danger::Serious));
-    console.ask(&mut lab, Command::Undo { to: None }).unwrap();
-    console.run_for(&mut lab, 30);
-    assert_eq!(lab.at("hash1"), 20);
-    assert!(untouched.iter().all(|uid| lab.pods.contains_key(uid)));
-    assert_eq!(lab.daemonset.strategy.raw["type"], "RollingUpdate", "and it is handed back");
-    assert!(lab.worst_down <= 2);
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 30);
+    assert_eq!(fake.at("hash1"), 20);
+    assert!(untouched.iter().all(|uid| fake.pods.contains_key(uid)));
+    assert_eq!(fake.daemonset.strategy.raw["type"], "RollingUpdate", "and it is handed back");
+    assert!(fake.worst_down <= 2);
 }
 
 #[test]
 fn a_bad_image_halts_at_the_first_node_and_undo_heals_it() {
-    let mut lab = Lab::rolling(20, 2);
-    lab.broken.push("agent:bad".into());
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:bad");
-    console.partition(&mut lab, 0);
-    console.run_for(&mut lab, 60);
-    assert!(lab.deleted.len() <= 2, "{:?}", lab.deleted);
-    let snapshot = console.snapshot(&lab);
+    let mut fake = FakeCluster::rolling(20, 2);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 60);
+    assert!(fake.deleted.len() <= 2, "{:?}", fake.deleted);
+    let snapshot = console.snapshot(&fake);
     assert_eq!(snapshot.phase, Phase::Halted);
     assert!(snapshot.halt.unwrap().why.contains("image not found"), "says what");
     assert!(matches!(snapshot.alarms.as_slice(), [Alarm::Halted { .. }]));
     assert_eq!(snapshot.nodes[0].state, NodeState::Failed);
-    assert_eq!(console.state(&lab, "n9").1, "halted");
+    assert_eq!(console.state(&fake, "n9").1, "halted");
     // Old pods that lose readiness are not replaced: this is what takes fleets down.
     for node in ["n5", "n6", "n7", "n8", "n9", "n10"] {
-        lab.set_ready(node, false);
+        fake.set_ready(node, false);
     }
-    console.run_for(&mut lab, 10);
-    assert!(lab.deleted.len() <= 2);
+    console.run_for(&mut fake, 10);
+    assert!(fake.deleted.len() <= 2);
     for node in ["n5", "n6", "n7", "n8", "n9", "n10"] {
-        lab.set_ready(node, true);
+        fake.set_ready(node, true);
     }
-    let bad = lab.at("hash2");
-    console.ask(&mut lab, Command::Undo { to: None }).unwrap();
-    console.run_for(&mut lab, 30);
-    assert_eq!((lab.at("hash1"), lab.down()), (20, 0));
-    assert_eq!(lab.deleted.len(), 2 * bad, "only the broken ones were replaced");
+    let bad = fake.at("hash2");
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 30);
+    assert_eq!((fake.at("hash1"), fake.down()), (20, 0));
+    assert_eq!(fake.deleted.len(), 2 * bad, "only the broken ones were replaced");
 }
 
 #[test]
 fn a_halt_says_what_is_so_while_any_of_its_nodes_has_failed() {
-    let mut lab = Lab::rolling(10, 2);
-    lab.broken.push("agent:bad".into());
-    let mut console = Console::open(&lab, "ops");
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
     let two = Tuning { failure_threshold: Some(IntOrPercent::Int(2)), ..Tuning::default() };
-    console.ask(&mut lab, Command::Tune(two)).unwrap();
-    console.set_image(&mut lab, "agent:bad");
-    console.partition(&mut lab, 0);
-    console.run_for(&mut lab, 60);
-    let said = |console: &mut Console, lab: &Lab| {
-        let halt = console.snapshot(lab).halt.unwrap();
+    console.ask(&mut fake, Command::Tune(two)).unwrap();
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 60);
+    let said = |console: &mut FakeConsole, fake: &FakeCluster| {
+        let halt = console.snapshot(fake).halt.unwrap();
         (halt.why.to_string(), halt.nodes.len())
     };
-    assert_eq!(said(&mut console, &lab), ("image not found on 2 nodes".into(), 2));
-    lab.change_pod("n1", |pod| {
+    assert_eq!(said(&mut console, &fake), ("image not found on 2 nodes".into(), 2));
+    fake.change_pod("n1", |pod| {
         pod.containers[0].state = ContainerState::Running { since: None };
         pod.containers[0].image_present = true;
     });
-    lab.set_ready("n1", true);
-    console.run_for(&mut lab, 5);
-    assert_eq!(said(&mut console, &lab), ("image not found on 1 node".into(), 1));
-    assert_eq!(console.snapshot(&lab).counts.failed, 1);
+    fake.set_ready("n1", true);
+    console.run_for(&mut fake, 5);
+    assert_eq!(said(&mut console, &fake), ("image not found on 1 node".into(), 1));
+    assert_eq!(console.snapshot(&fake).counts.failed, 1);
 }
 
 #[test]
 fn a_node_that_goes_down_after_its_update_is_suspect_and_halts_if_it_stays_down() {
-    let mut lab = Lab::rolling(10, 2);
-    let mut console = Console::open(&lab, "ops");
-    lab.set_node_ready("n9", false);
-    console.set_image(&mut lab, "agent:v2");
-    console.partition(&mut lab, 8);
-    console.run_for(&mut lab, 10);
-    assert_eq!(lab.at("hash2"), 2);
-    lab.set_node_ready("n1", false);
-    console.run_for(&mut lab, 301);
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    fake.set_node_ready("n9", false);
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 8);
+    console.run_for(&mut fake, 10);
+    assert_eq!(fake.at("hash2"), 2);
+    fake.set_node_ready("n1", false);
+    console.run_for(&mut fake, 301);
     let all = Command::Step(Step::Partition(IntOrPercent::Int(0)));
-    let refused = console.ask(&mut lab, all).unwrap_err();
+    let refused = console.ask(&mut fake, all).unwrap_err();
     assert!(refused.contains("halted: node stays down after its update"), "{refused}");
-    console.run_for(&mut lab, 30);
-    let snapshot = console.snapshot(&lab);
+    console.run_for(&mut fake, 30);
+    let snapshot = console.snapshot(&fake);
     assert_eq!(snapshot.phase, Phase::Halted);
-    assert_eq!(lab.at("hash2"), 2, "nothing more was started");
+    assert_eq!(fake.at("hash2"), 2, "nothing more was started");
     let blame = |name: &str| snapshot.nodes.iter().find(|node| &*node.name == name).unwrap().blame;
     assert_eq!((blame("n1"), blame("n9")), (Some(Blame::Suspect), Some(Blame::PreExisting)));
     assert_eq!((snapshot.budget.charged, snapshot.budget.suspect, snapshot.budget.pre_existing), (1, 1, 1));
-    console.ask(&mut lab, Command::Resume).unwrap();
-    console.partition(&mut lab, 0);
-    console.run_for(&mut lab, 30);
-    assert_eq!(lab.at("hash2"), 9, "the operator accepted it; the node that is down waits");
-    assert_eq!(console.state(&lab, "n9").0, NodeState::NodeDown);
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 30);
+    assert_eq!(fake.at("hash2"), 9, "the operator accepted it; the node that is down waits");
+    assert_eq!(console.state(&fake, "n9").0, NodeState::NodeDown);
 }
 
 #[test]
 fn pause_is_the_emergency_brake_of_a_native_rollout() {
-    let mut lab = Lab::rolling(10, 2);
-    lab.set_template(template("agent:v2"));
-    lab.reconcile();
-    let mut console = Console::open_as(&lab, "ops", Role::Errand);
-    assert_eq!(console.snapshot(&lab).phase, Phase::Native);
-    assert_eq!(console.state(&lab, "n1").1, "its controller decides");
-    let said = console.ask(&mut lab, Command::Pause { why: None }).unwrap();
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.set_template(template("agent:v2"));
+    fake.reconcile();
+    let mut console = FakeConsole::open_as(&fake, "ops", Role::OneShot);
+    assert_eq!(console.snapshot(&fake).phase, Phase::Native);
+    assert_eq!(console.state(&fake, "n1").1, "its controller decides");
+    let said = console.ask(&mut fake, Command::Pause { why: None }).unwrap();
     assert!(said.contains("OnDelete"), "{said}");
-    assert_eq!(lab.daemonset.strategy.raw["type"], "OnDelete");
-    assert_eq!(lab.daemonset.strategy.raw["rollingUpdate"]["maxUnavailable"], 2, "the budget stays for whoever comes");
-    assert!(matches!(console.snapshot(&lab).phase, Phase::Paused(_)));
+    assert_eq!(fake.daemonset.strategy.raw["type"], "OnDelete");
+    assert_eq!(fake.daemonset.strategy.raw["rollingUpdate"]["maxUnavailable"], 2, "the budget stays for whoever comes");
+    assert!(matches!(console.snapshot(&fake).phase, Phase::Paused(_)));
 }
 
 #[test]
 fn an_effect_that_is_not_seen_yet_counts() {
-    let mut lab = Lab::rolling(20, 2);
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
-    console.partition(&mut lab, 0);
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 0);
     console.deaf = true;
     for _ in 0..5 {
-        console.run(&mut lab);
-        lab.wait(1);
+        console.run(&mut fake);
+        fake.wait(1);
     }
-    assert_eq!(lab.deleted.len(), 2, "two were sent, none was seen");
+    assert_eq!(fake.deleted.len(), 2, "two were sent, none was seen");
 }
 
 #[test]
 fn a_blind_driver_starts_nothing() {
-    let mut lab = Lab::rolling(20, 2);
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
-    let down = WatchHealth::Down { since: lab.now, why: "connection refused".into() };
-    console.engine.observe(Event::Watch(Watched::Nodes, down), lab.now);
-    let refused = console.ask(&mut lab, Command::Step(Step::Next)).unwrap_err();
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    let down = WatchHealth::Down { since: fake.now, why: "connection refused".into() };
+    console.engine.observe(Event::Watch(Watched::Nodes, down), fake.now);
+    let refused = console.ask(&mut fake, Command::Step(Step::Next)).unwrap_err();
     assert!(refused.contains("nodes not seen for 0s (connection refused)"), "{refused}");
     // Somebody who sees well asks for it.
-    let mut other = Console::open(&lab, "eve");
-    other.partition(&mut lab, 0);
-    console.run_for(&mut lab, 10);
-    assert_eq!(lab.deleted.len(), 0);
-    assert!(matches!(console.snapshot(&lab).alarms.as_slice(), [Alarm::Blind { .. }]));
-    console.engine.observe(Event::Watch(Watched::Nodes, WatchHealth::Live), lab.now);
-    console.run(&mut lab);
-    assert_eq!(lab.deleted.len(), 0, "what was missed may be on its way");
-    lab.wait(2);
-    console.run(&mut lab);
-    assert_eq!(lab.deleted.len(), 2);
+    let mut other = FakeConsole::open(&fake, "eve");
+    other.partition(&mut fake, 0);
+    console.run_for(&mut fake, 10);
+    assert_eq!(fake.deleted.len(), 0);
+    assert!(matches!(console.snapshot(&fake).alarms.as_slice(), [Alarm::Blind { .. }]));
+    console.engine.observe(Event::Watch(Watched::Nodes, WatchHealth::Live), fake.now);
+    console.run(&mut fake);
+    assert_eq!(fake.deleted.len(), 0, "what was missed may be on its way");
+    fake.wait(2);
+    console.run(&mut fake);
+    assert_eq!(fake.deleted.len(), 2);
 }
 
 #[test]
 fn a_deploy_in_the_middle_pauses() {
-    let mut lab = Lab::rolling(20, 2);
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
-    console.partition(&mut lab, 10);
-    console.run_for(&mut lab, 20);
-    lab.daemonset.owners.template = Some("argocd-controller".into());
-    lab.set_template(template("agent:v3"));
-    lab.reconcile();
-    console.partition(&mut lab, 0);
-    console.run_for(&mut lab, 10);
-    assert_eq!(lab.at("hash2") + lab.at("hash1"), 20, "nothing was started");
-    let snapshot = console.snapshot(&lab);
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 10);
+    console.run_for(&mut fake, 20);
+    fake.daemonset.owners.template = Some("argocd-controller".into());
+    fake.set_template(template("agent:v3"));
+    fake.reconcile();
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 10);
+    assert_eq!(fake.at("hash2") + fake.at("hash1"), 20, "nothing was started");
+    let snapshot = console.snapshot(&fake);
     let Phase::Paused(paused) = &snapshot.phase else { panic!("{:?}", snapshot.phase) };
     assert!(paused.why.as_deref().unwrap().contains("argocd-controller"));
-    console.ask(&mut lab, Command::Resume).unwrap();
-    console.run_for(&mut lab, 40);
-    assert_eq!(lab.at("hash3"), 20, "accepted, it is what is rolled out");
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.run_for(&mut fake, 40);
+    assert_eq!(fake.at("hash3"), 20, "accepted, it is what is rolled out");
 }
 
 #[test]
-fn a_strategy_flipped_back_is_said_and_not_fought_over() {
-    let mut lab = Lab::rolling(20, 2);
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
-    console.partition(&mut lab, 10);
-    console.run_for(&mut lab, 5);
-    lab.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}));
-    lab.reconcile();
-    let deleted = lab.deleted.len();
-    console.run_for(&mut lab, 10);
-    assert_eq!(lab.deleted.len(), deleted);
-    assert!(matches!(console.snapshot(&lab).alarms.as_slice(), [Alarm::StrategyFlipped { .. }]));
-    console.ask(&mut lab, Command::Pause { why: None }).unwrap();
-    assert_eq!(lab.daemonset.strategy.raw["type"], "OnDelete", "the brake works at any time");
-    console.ask(&mut lab, Command::Resume).unwrap();
-    console.run_for(&mut lab, 30);
-    assert_eq!(lab.at("hash2"), 10);
+fn a_strategy_drifted_back_is_said_and_not_fought_over() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 10);
+    console.run_for(&mut fake, 5);
+    fake.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}));
+    fake.reconcile();
+    let deleted = fake.deleted.len();
+    console.run_for(&mut fake, 10);
+    assert_eq!(fake.deleted.len(), deleted);
+    assert!(matches!(console.snapshot(&fake).alarms.as_slice(), [Alarm::StrategyDrifted { .. }]));
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    assert_eq!(fake.daemonset.strategy.raw["type"], "OnDelete", "the brake works at any time");
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.run_for(&mut fake, 30);
+    assert_eq!(fake.at("hash2"), 10);
 }
 
 #[test]
 fn releasing_early_must_be_meant() {
-    let mut lab = Lab::rolling(20, 2);
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
-    console.partition(&mut lab, 15);
-    console.run_for(&mut lab, 20);
-    let refused = console.ask(&mut lab, Command::Release(Early::Refuse)).unwrap_err();
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 15);
+    console.run_for(&mut fake, 20);
+    let refused = console.ask(&mut fake, Command::Release(Early::Refuse)).unwrap_err();
     assert!(refused.contains("15 pods"), "{refused}");
-    let preview = console.engine.preview(&Command::Release(Early::Accept), lab.now).unwrap();
+    let preview = console.engine.preview(&Command::Release(Early::Accept), fake.now).unwrap();
     assert_eq!(preview.danger, Danger::Beyond);
-    console.ask(&mut lab, Command::Release(Early::Accept)).unwrap();
-    assert_eq!(lab.daemonset.strategy.raw["type"], "RollingUpdate");
+    console.ask(&mut fake, Command::Release(Early::Accept)).unwrap();
+    assert_eq!(fake.daemonset.strategy.raw["type"], "RollingUpdate");
 }
 
 #[test]
 fn adopting_alone_moves_and_ends_nothing() {
-    let mut lab = Lab::rolling(5, 1);
-    let mut console = Console::open(&lab, "ops");
-    console.ask(&mut lab, Command::Adopt).unwrap();
-    console.run_for(&mut lab, 20);
-    assert_eq!(lab.daemonset.strategy.raw["type"], "OnDelete");
-    assert_eq!((lab.deleted.len(), console.snapshot(&lab).phase), (0, Phase::Idle));
+    let mut fake = FakeCluster::rolling(5, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    console.run_for(&mut fake, 20);
+    assert_eq!(fake.daemonset.strategy.raw["type"], "OnDelete");
+    assert_eq!((fake.deleted.len(), console.snapshot(&fake).phase), (0, Phase::Idle));
 }
 
 #[test]
 fn steps_climb_the_ladder_and_back_reverts_nothing() {
-    let mut lab = Lab::rolling(20, 2);
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
-    console.keep(&mut lab);
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.keep(&mut fake);
     let mut climbed = Vec::new();
-    while console.ask(&mut lab, Command::Step(Step::Next)).is_ok() {
-        console.run_for(&mut lab, 30);
-        climbed.push(lab.at("hash2"));
+    while console.ask(&mut fake, Command::Step(Step::Next)).is_ok() {
+        console.run_for(&mut fake, 30);
+        climbed.push(fake.at("hash2"));
     }
     assert_eq!(climbed, [1, 2, 10, 20]);
-    console.ask(&mut lab, Command::Step(Step::Back)).unwrap();
-    console.run_for(&mut lab, 5);
-    assert_eq!((lab.at("hash2"), console.snapshot(&lab).plan.keep), (20, 10));
-    assert_eq!(console.snapshot(&lab).phase, Phase::Complete, "and kept, as was asked");
+    console.ask(&mut fake, Command::Step(Step::Back)).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!((fake.at("hash2"), console.snapshot(&fake).plan.keep), (20, 10));
+    assert_eq!(console.snapshot(&fake).phase, Phase::Complete, "and kept, as was asked");
 }
 
 #[test]
 fn a_preview_is_what_happens() {
-    let mut lab = Lab::rolling(20, 2);
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
     let step = Command::Step(Step::Updated(IntOrPercent::Percent(25)));
-    let preview = console.engine.preview(&step, lab.now).unwrap();
-    console.ask(&mut lab, step).unwrap();
-    console.run_for(&mut lab, 30);
-    assert_eq!(preview.nodes.as_ref(), lab.deleted.as_slice());
+    let preview = console.engine.preview(&step, fake.now).unwrap();
+    console.ask(&mut fake, step).unwrap();
+    console.run_for(&mut fake, 30);
+    assert_eq!(preview.nodes.as_ref(), fake.deleted.as_slice());
 }
 
 #[test]
 fn what_is_not_permitted_is_refused_before_it_is_tried() {
-    let mut lab = Lab::rolling(5, 1);
-    let mut console = Console::open(&lab, "ops");
-    console.engine.observe(Event::Rights(vec![(Right::PatchDaemonSet, Permission::Denied)]), lab.now);
-    let refused = console.ask(&mut lab, Command::Adopt).unwrap_err();
+    let mut fake = FakeCluster::rolling(5, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.engine.observe(Event::Rights(vec![(Right::PatchDaemonSet, Permission::Denied)]), fake.now);
+    let refused = console.ask(&mut fake, Command::Adopt).unwrap_err();
     assert!(refused.contains("daemonsets.apps"), "{refused}");
 }
 
 #[test]
 fn a_new_pod_that_keeps_restarting_fails() {
-    let mut lab = Lab::rolling(10, 2);
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
-    console.partition(&mut lab, 9);
-    console.run_for(&mut lab, 5);
-    lab.change_pod("n1", |pod| {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 9);
+    console.run_for(&mut fake, 5);
+    fake.change_pod("n1", |pod| {
         pod.ready = false;
         pod.containers[0].restarts = 3;
         pod.containers[0].state = ContainerState::Waiting { reason: "CrashLoopBackOff".into(), message: None };
     });
-    console.partition(&mut lab, 0);
-    console.run_for(&mut lab, 5);
-    assert_eq!((lab.at("hash2"), console.state(&lab, "n1").0), (1, NodeState::Failed));
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 5);
+    assert_eq!((fake.at("hash2"), console.state(&fake, "n1").0), (1, NodeState::Failed));
 }
 
 #[test]
 fn every_node_that_does_not_move_says_why() {
-    let mut lab = Lab::rolling(20, 2);
-    lab.slow = true;
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
-    console.partition(&mut lab, 10);
-    console.run_for(&mut lab, 3);
-    let snapshot = console.snapshot(&lab);
+    let mut fake = FakeCluster::rolling(20, 2);
+    fake.slow = true;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 10);
+    console.run_for(&mut fake, 3);
+    let snapshot = console.snapshot(&fake);
     for node in snapshot.nodes.iter().filter(|node| node.state == NodeState::Outdated) {
         assert!(node.hold.is_some(), "{} does not say why", node.name);
     }
@@ -440,39 +440,39 @@ fn every_node_that_does_not_move_says_why() {
 
 #[test]
 fn a_pull_that_is_tried_again_is_still_a_failure() {
-    let mut lab = Lab::rolling(10, 2);
-    lab.broken.push("agent:bad".into());
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:bad");
-    console.partition(&mut lab, 9);
-    console.run_for(&mut lab, 20);
-    assert_eq!(console.state(&lab, "n1").0, NodeState::Failed);
-    lab.change_pod("n1", |pod| {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 9);
+    console.run_for(&mut fake, 20);
+    assert_eq!(console.state(&fake, "n1").0, NodeState::Failed);
+    fake.change_pod("n1", |pod| {
         pod.containers[0].state = ContainerState::Waiting { reason: "ContainerCreating".into(), message: None };
     });
-    let (state, why) = console.state(&lab, "n1");
+    let (state, why) = console.state(&fake, "n1");
     assert_eq!((state, why.as_str()), (NodeState::Failed, "image not found"));
 }
 
 /// A node that flaps tries a pull while it is cut off. That the image is not there was known, and stays known.
 #[test]
 fn what_the_registry_has_said_stands_though_a_later_pull_does_not_reach_it() {
-    let mut lab = Lab::rolling(10, 2);
-    lab.broken.push("agent:bad".into());
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:bad");
-    console.partition(&mut lab, 9);
-    console.run_for(&mut lab, 20);
-    let pulls = |lab: &mut Lab, message: &str| {
-        lab.change_pod("n1", |pod| {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 9);
+    console.run_for(&mut fake, 20);
+    let pulls = |fake: &mut FakeCluster, message: &str| {
+        fake.change_pod("n1", |pod| {
             let (reason, message) = ("ImagePullBackOff".into(), Some(message.into()));
             pod.containers[0].state = ContainerState::Waiting { reason, message };
         });
     };
-    pulls(&mut lab, "ErrImagePull: dial tcp: i/o timeout");
-    let (state, why) = console.state(&lab, "n1");
+    pulls(&mut fake, "ErrImagePull: dial tcp: i/o timeout");
+    let (state, why) = console.state(&fake, "n1");
     assert_eq!((state, why.as_str()), (NodeState::Failed, "image not found"));
-    pulls(&mut lab, "ErrImagePull: unauthorized");
-    let (state, why) = console.state(&lab, "n1");
+    pulls(&mut fake, "ErrImagePull: unauthorized");
+    let (state, why) = console.state(&fake, "n1");
     assert_eq!((state, why.as_str()), (NodeState::Failed, "image access denied"), "another answer is news");
 }

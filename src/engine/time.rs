@@ -98,9 +98,9 @@ impl<'de> Deserialize<'de> for Timestamp {
 ///
 /// Above a minute the seconds are left out, so that a screen full of ages does not change every second.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Humane(pub Duration);
+pub struct ShortDuration(pub Duration);
 
-impl fmt::Display for Humane {
+impl fmt::Display for ShortDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let secs = self.0.as_secs();
         let (value, unit) = match secs {
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn humane_durations_keep_one_unit() {
         for (secs, want) in [(0, "0s"), (59, "59s"), (61, "1m"), (3_599, "59m"), (7_200, "2h"), (172_800, "2d")] {
-            assert_eq!(Humane(Duration::from_secs(secs)).to_string(), want);
+            assert_eq!(ShortDuration(Duration::from_secs(secs)).to_string(), want);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::quantity::{IntOrPercent, Rounding};
-use super::record::{Budgets, Finish, Gates, Intent, OnFailure, OnFlip};
+use super::record::{Budgets, Finish, Gates, Intent, OnDrift, OnFailure};
 
 /// What is to be changed; `None` stays as it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub struct Tuning {
     pub on_failure: Option<OnFailure>,
     /// What a strategy that is changed back does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on_flip: Option<OnFlip>,
+    pub on_drift: Option<OnDrift>,
     /// What happens when every node is at the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<Finish>,
@@ -176,7 +176,7 @@ impl Tuning {
             soak_secs: other.soak_secs.or(self.soak_secs),
             suspect_grace_secs: other.suspect_grace_secs.or(self.suspect_grace_secs),
             on_failure: other.on_failure.or(self.on_failure),
-            on_flip: other.on_flip.or(self.on_flip),
+            on_drift: other.on_drift.or(self.on_drift),
             finish: other.finish.or(self.finish),
         }
     }
@@ -193,7 +193,7 @@ impl Tuning {
         set(&mut gates.soak_secs, self.soak_secs);
         set(&mut gates.suspect_grace_secs, self.suspect_grace_secs);
         set(&mut gates.on_failure, self.on_failure);
-        set(&mut intent.on_flip, self.on_flip);
+        set(&mut intent.on_drift, self.on_drift);
         set(&mut intent.finish, self.finish);
     }
 
@@ -242,7 +242,7 @@ impl Tuning {
                 ("soak", Span(gates.soak_secs).to_string()),
                 ("suspect grace", Span(gates.suspect_grace_secs).to_string()),
                 ("on failure", gates.on_failure.to_string()),
-                ("on flip", intent.on_flip.to_string()),
+                ("on drift", intent.on_drift.to_string()),
                 ("finish", intent.finish.to_string()),
             ]
         };
@@ -257,7 +257,7 @@ fn set<T>(field: &mut T, value: Option<T>) {
     }
 }
 
-/// As it would be typed: `maxUnavailable=5 onFlip=rebrake`.
+/// As it would be typed: `maxUnavailable=5 onDrift=enforce`.
 impl fmt::Display for Tuning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lead = "";
@@ -278,7 +278,7 @@ impl fmt::Display for Tuning {
         say("soak", self.soak_secs.map(|secs| Span(secs).to_string()))?;
         say("suspect-grace", self.suspect_grace_secs.map(|secs| Span(secs).to_string()))?;
         say("on-failure", self.on_failure.map(|then| then.to_string()))?;
-        say("on-flip", self.on_flip.map(|then| then.to_string()))?;
+        say("on-drift", self.on_drift.map(|then| then.to_string()))?;
         say("finish", self.finish.map(|finish| finish.to_string()))
     }
 }
@@ -325,19 +325,19 @@ mod tests {
     #[test]
     fn only_what_is_named_changes() {
         let first = Tuning { max_unavailable: Some("5".parse().unwrap()), ..Tuning::default() };
-        let second = Tuning { on_flip: Some(OnFlip::Rebrake), soak_secs: Some(90), ..Tuning::default() };
+        let second = Tuning { on_drift: Some(OnDrift::EnforceOnDelete), soak_secs: Some(90), ..Tuning::default() };
         let mut intent = Intent::default();
         first.apply_to(&mut intent);
         second.apply_to(&mut intent);
         assert_eq!(intent.budgets.max_unavailable, Some(IntOrPercent::Int(5)), "the second left it alone");
         assert_eq!(
             first.and(second).changes(&Intent::default()),
-            ["max unavailable default → 5", "soak 0s → 90s", "on flip report → rebrake"]
+            ["max unavailable default → 5", "soak 0s → 90s", "on drift report → enforce"]
         );
         let back = Tuning { max_unavailable: Some(Limit::Default), ..Tuning::default() };
         assert_eq!(back.changes(&intent), ["max unavailable 5 → default"]);
         assert_eq!(back.changes(&Intent::default()), Vec::<String>::new());
-        assert_eq!(first.and(second).to_string(), "max-unavailable=5 soak=90s on-flip=rebrake");
+        assert_eq!(first.and(second).to_string(), "max-unavailable=5 soak=90s on-drift=enforce");
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub enum UnsentKind {
     Step,
     /// Another node selector.
     Selector,
-    /// Budgets, gates, what a flip does, the end.
+    /// Budgets, gates, what a drift does, the end.
     Settings,
     /// Take over from the native controller.
     Adoption,
@@ -83,7 +83,7 @@ impl Serialize for UnsentKind {
 
 impl UnsentKind {
     fn of_command(command: &Command) -> Option<Self> {
-        match command.deed() {
+        match command.inner() {
             Command::Pause { .. } => Some(Self::Pause),
             Command::Resume => Some(Self::Resume),
             Command::Undo { .. } => Some(Self::RollBack),
@@ -94,7 +94,7 @@ impl UnsentKind {
             Command::Adopt => Some(Self::Adoption),
             Command::Release(_) => Some(Self::Release),
             Command::Drive(command::Takeover::Ask) => Some(Self::Takeover),
-            Command::Drive(command::Takeover::IfFree) | Command::StandDown | Command::StopDriving { .. } => None,
+            Command::Drive(command::Takeover::IfFree) | Command::StopDriving | Command::GiveUpDriving { .. } => None,
         }
     }
 
@@ -148,46 +148,46 @@ mod tests {
     use super::*;
     use crate::engine::command::Step;
     use crate::engine::effect::{Effect, EffectError, EffectErrorKind};
-    use crate::engine::lab::{Console, Lab};
+    use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
     use crate::engine::quantity::IntOrPercent;
     use crate::engine::snapshot::{Hold, Phase};
 
     const REFUSED: &str = "writing the lease: connection refused";
 
     /// Lets time pass while writes of that kind do not arrive.
-    fn cut_off(console: &mut Console, lab: &mut Lab, secs: u64, lost: fn(&Effect) -> bool) {
+    fn cut_off(console: &mut FakeConsole, fake: &mut FakeCluster, secs: u64, lost: fn(&Effect) -> bool) {
         for _ in 0..secs {
-            console.hear(lab);
-            for (id, effect) in console.engine.decide(lab.now) {
+            console.hear(fake);
+            for (id, effect) in console.engine.decide(fake.now) {
                 let refused = EffectError { kind: EffectErrorKind::NotSent, message: REFUSED.into() };
-                let outcome = if lost(&effect) { Err(refused) } else { lab.apply(effect) };
-                console.engine.outcome(id, outcome, lab.now);
+                let outcome = if lost(&effect) { Err(refused) } else { fake.apply(effect) };
+                console.engine.outcome(id, outcome, fake.now);
             }
-            lab.reconcile();
-            lab.wait(1);
+            fake.reconcile();
+            fake.wait(1);
         }
     }
 
-    fn driving(lab: &mut Lab) -> Console {
-        let mut console = Console::open(lab, "ops");
-        console.set_image(lab, "agent:v2");
-        console.partition(lab, 10);
-        console.run_for(lab, 3);
+    fn driving(fake: &mut FakeCluster) -> FakeConsole {
+        let mut console = FakeConsole::open(fake, "ops");
+        console.set_image(fake, "agent:v2");
+        console.partition(fake, 10);
+        console.run_for(fake, 3);
         console
     }
 
     #[test]
     fn a_pause_that_is_not_saved_is_no_pause_and_yet_nothing_starts_here() {
-        let mut lab = Lab::rolling(20, 2);
-        let mut console = driving(&mut lab);
-        console.engine.command(Command::Pause { why: None }, lab.now).unwrap();
-        let before = lab.deleted.len();
-        cut_off(&mut console, &mut lab, 1, |_| true);
-        let snapshot = console.snapshot(&lab);
+        let mut fake = FakeCluster::rolling(20, 2);
+        let mut console = driving(&mut fake);
+        console.engine.command(Command::Pause { why: None }, fake.now).unwrap();
+        let before = fake.deleted.len();
+        cut_off(&mut console, &mut fake, 1, |_| true);
+        let snapshot = console.snapshot(&fake);
         assert!(matches!(snapshot.unsent.as_slice(), [Unsent { what: UnsentKind::Pause, late: false, .. }]));
         assert_eq!(snapshot.not_sent(), None, "it may arrive yet");
-        cut_off(&mut console, &mut lab, 47, |_| true);
-        let snapshot = console.snapshot(&lab);
+        cut_off(&mut console, &mut fake, 47, |_| true);
+        let snapshot = console.snapshot(&fake);
         assert!(!matches!(snapshot.phase, Phase::Paused(_)), "{:?}", snapshot.phase);
         let words = snapshot.doing().to_string();
         assert!(words.ends_with("; pause NOT SENT 48s, retrying"), "{words}");
@@ -195,45 +195,45 @@ mod tests {
         let holds: Vec<_> = snapshot.nodes.iter().filter_map(|node| node.hold.clone()).collect();
         assert!(holds.contains(&Hold::NotSent), "{holds:?}");
         assert!(holds.iter().all(|hold| matches!(hold, Hold::NotSent | Hold::Partition { .. })), "{holds:?}");
-        assert_eq!(lab.deleted.len(), before, "nothing is started from here");
-        console.run_for(&mut lab, 10);
-        let snapshot = console.snapshot(&lab);
+        assert_eq!(fake.deleted.len(), before, "nothing is started from here");
+        console.run_for(&mut fake, 10);
+        let snapshot = console.snapshot(&fake);
         assert!(matches!(snapshot.phase, Phase::Paused(_)) && snapshot.unsent.is_empty(), "{:?}", snapshot.phase);
-        assert_eq!(lab.deleted.len(), before);
+        assert_eq!(fake.deleted.len(), before);
     }
 
     #[test]
     fn a_brake_is_no_pause_before_its_controller_is_stopped() {
-        let mut lab = Lab::rolling(20, 2);
-        lab.set_template(crate::engine::lab::template("agent:v2"));
-        lab.reconcile();
-        let mut console = Console::open(&lab, "ops");
-        console.engine.command(Command::Pause { why: None }, lab.now).unwrap();
-        cut_off(&mut console, &mut lab, 5, |effect| matches!(effect, Effect::PatchDaemonSet { .. }));
-        let snapshot = console.snapshot(&lab);
-        assert!(lab.lease.as_ref().unwrap().record.as_ref().unwrap().is_some(), "the record has it");
+        let mut fake = FakeCluster::rolling(20, 2);
+        fake.set_template(crate::engine::fake_cluster::template("agent:v2"));
+        fake.reconcile();
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.engine.command(Command::Pause { why: None }, fake.now).unwrap();
+        cut_off(&mut console, &mut fake, 5, |effect| matches!(effect, Effect::PatchDaemonSet { .. }));
+        let snapshot = console.snapshot(&fake);
+        assert!(fake.lease.as_ref().unwrap().record.as_ref().unwrap().is_some(), "the record has it");
         assert_eq!(snapshot.phase, Phase::Native, "and its controller does not know of it");
         assert_eq!(snapshot.not_sent().map(|unsent| unsent.what), Some(UnsentKind::Pause));
-        console.run_for(&mut lab, 40);
-        let snapshot = console.snapshot(&lab);
+        console.run_for(&mut fake, 40);
+        let snapshot = console.snapshot(&fake);
         assert!(matches!(snapshot.phase, Phase::Paused(_)) && snapshot.not_sent().is_none(), "{:?}", snapshot.phase);
     }
 
     #[test]
     fn plan_numbers_are_those_that_are_saved() {
-        let mut lab = Lab::rolling(20, 2);
-        let mut driver = driving(&mut lab);
-        driver.run_for(&mut lab, 30);
-        let mut watcher = Console::open(&lab, "eve");
+        let mut fake = FakeCluster::rolling(20, 2);
+        let mut driver = driving(&mut fake);
+        driver.run_for(&mut fake, 30);
+        let mut watcher = FakeConsole::open(&fake, "eve");
         for console in [&mut driver, &mut watcher] {
-            let before = console.snapshot(&lab).plan;
-            console.engine.command(Command::Step(Step::Partition(IntOrPercent::Int(0))), lab.now).unwrap();
-            cut_off(console, &mut lab, 4, |_| true);
-            let snapshot = console.snapshot(&lab);
+            let before = console.snapshot(&fake).plan;
+            console.engine.command(Command::Step(Step::Partition(IntOrPercent::Int(0))), fake.now).unwrap();
+            cut_off(console, &mut fake, 4, |_| true);
+            let snapshot = console.snapshot(&fake);
             assert_eq!((snapshot.plan.keep, snapshot.plan.allowed), (before.keep, before.allowed));
             assert_eq!(snapshot.not_sent().map(|unsent| unsent.what), Some(UnsentKind::Step));
         }
-        let held: Vec<_> = watcher.snapshot(&lab).nodes.iter().filter_map(|node| node.hold.clone()).collect();
+        let held: Vec<_> = watcher.snapshot(&fake).nodes.iter().filter_map(|node| node.hold.clone()).collect();
         assert!(
             held.iter().all(|hold| matches!(hold, Hold::Partition { .. })),
             "whoever drives goes by the old plan: {held:?}"

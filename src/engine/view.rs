@@ -11,11 +11,11 @@ use super::eligibility::{Eligibility, eligibility};
 use super::event::{Event, Permission, Right, WatchHealth, Watched};
 use super::facts::{DaemonSetFact, NodeFact, RevisionFact};
 use super::image::normalized;
-use super::ownership::{Keeper, keepers};
-use super::sight::Sight;
+use super::ownership::{GitOpsOwner, find_gitops_owners};
 use super::site::site_of;
 use super::snapshot::Presence;
 use super::time::Timestamp;
+use super::watch_health::WatchStates;
 
 mod creation;
 mod current;
@@ -25,7 +25,7 @@ mod readiness;
 
 pub(crate) use creation::{Creation, IDLE_AFTER};
 pub(crate) use listing::is_behind;
-pub(crate) use pods::{PodEntry, PullNote, Seen};
+pub(crate) use pods::{ObservedAt, PodEntry, PullNote};
 use readiness::Readiness;
 
 /// How many uids of gone pods are remembered.
@@ -65,7 +65,7 @@ pub(crate) struct View {
     pub(crate) presence: Presence,
     pub(crate) daemonset: Option<DaemonSetFact>,
     /// What else manages the DaemonSet.
-    pub(crate) keepers: Arc<[Keeper]>,
+    pub(crate) gitops_owners: Arc<[GitOpsOwner]>,
     pub(crate) revisions: Vec<RevisionFact>,
     /// Hash of the revision that holds the DaemonSet's present template, once it is recorded.
     pub(crate) current: Option<Str>,
@@ -98,7 +98,7 @@ pub(crate) struct View {
     /// Pods that are gone, by uid, each with the resource version as of which it is, where that was told as a number.
     gone: HashMap<Str, Option<u64>>,
     pulls: HashMap<Str, PullNote>,
-    pub(crate) sight: Sight,
+    pub(crate) watches: WatchStates,
     listed_revisions: HashSet<Str>,
     /// What the target needs, as its template has it, and as runtimes report it.
     wanted_images: Vec<Str>,
@@ -120,7 +120,7 @@ impl Default for View {
         Self {
             presence: Presence::Loading,
             daemonset: None,
-            keepers: Arc::new([]),
+            gitops_owners: Arc::new([]),
             revisions: Vec::new(),
             current: None,
             current_is_guess: false,
@@ -144,7 +144,7 @@ impl Default for View {
             tombstones: VecDeque::new(),
             gone: HashMap::new(),
             pulls: HashMap::new(),
-            sight: Sight::default(),
+            watches: WatchStates::default(),
             listed_revisions: HashSet::new(),
             wanted_images: Vec::new(),
             confirmed_for: Vec::new(),
@@ -192,7 +192,7 @@ impl View {
             Event::Listed(watched, version) => self.end_listing(watched, version, now),
             Event::Watch(watched, health) => {
                 self.nodes_are_seen(watched, &health, now);
-                self.touched.all |= self.sight.report(watched, health, now);
+                self.touched.all |= self.watches.report(watched, health, now);
             }
             Event::Rights(rights) => self.rights = rights,
             Event::RoundTrip(_) => {}
@@ -206,7 +206,7 @@ impl View {
 
     /// What a watch says of itself; whether it is to be believed, [`super::sight`] knows.
     pub(crate) fn health(&self, watched: Watched) -> &WatchHealth {
-        self.sight.reported(watched)
+        self.watches.reported(watched)
     }
 
     /// Whether we may, as far as known.
@@ -314,7 +314,7 @@ impl View {
                 entry.eligibility = judge(entry.fact.as_ref(), &fact);
             }
         }
-        self.keepers = keepers(&fact).into();
+        self.gitops_owners = find_gitops_owners(&fact).into();
         let uid = fact.uid.clone();
         let before = self.daemonset.replace(fact).filter(|before| before.uid == uid);
         if before.is_none() {

@@ -16,12 +16,12 @@ use super::event::WatchHealth;
 use super::facts::StrategyKind;
 use super::image::version_of;
 use super::person_of;
-use super::record::{Direction, Finish, OnFailure, OnFlip};
+use super::record::{Direction, Finish, OnDrift, OnFailure};
 use super::snapshot::{
     Blame, BudgetView, DriverView, ImageChange, NodeState, Phase, PlanView, Replacer, RevisionView, Snapshot, Wait,
     WatchView,
 };
-use super::time::{Humane, Timestamp};
+use super::time::{ShortDuration, Timestamp};
 use super::tuning::Span;
 
 impl Snapshot {
@@ -36,8 +36,8 @@ impl Snapshot {
     }
 
     /// What is being changed, as briefly as it can be told apart: `v1.8.2 → v1.9.0`.
-    pub fn change(&self) -> Change<'_> {
-        Change(self)
+    pub fn change(&self) -> ChangeWords<'_> {
+        ChangeWords(self)
     }
 
     /// The numbers of the two revisions: `rev 14 → 15`.
@@ -87,13 +87,13 @@ impl fmt::Display for Doing<'_> {
         let Self(snapshot) = self;
         match &snapshot.phase {
             Phase::Paused(paused) => {
-                write!(f, "paused by {} {} ago", paused.by, Humane(snapshot.at.since(paused.at)))?;
+                write!(f, "paused by {} {} ago", paused.by, ShortDuration(snapshot.at.since(paused.at)))?;
                 if let Some(why) = &paused.why {
                     write!(f, ": {why}")?;
                 }
             }
             Phase::Halted => match &snapshot.halt {
-                Some(halt) => write!(f, "halted {} ago: {}", Humane(snapshot.at.since(halt.at)), halt.why)?,
+                Some(halt) => write!(f, "halted {} ago: {}", ShortDuration(snapshot.at.since(halt.at)), halt.why)?,
                 None => f.write_str("halted")?,
             },
             Phase::Running if snapshot.direction == Direction::Back => f.write_str("rolling back")?,
@@ -120,7 +120,7 @@ impl fmt::Display for Doing<'_> {
         }
         match snapshot.not_sent() {
             Some(unsent) => {
-                write!(f, "; {} NOT SENT {}, retrying", unsent.what, Humane(snapshot.at.since(unsent.since)))
+                write!(f, "; {} NOT SENT {}, retrying", unsent.what, ShortDuration(snapshot.at.since(unsent.since)))
             }
             None => Ok(()),
         }
@@ -139,9 +139,9 @@ impl fmt::Display for Waiting<'_> {
             write!(f, ", {waiting} {}", if *waiting == 1 { "waits" } else { "wait" })?;
         }
         match (wait.since(), wait.until()) {
-            (Some(since), _) => write!(f, ", for {}", Humane(now.since(since))),
+            (Some(since), _) => write!(f, ", for {}", ShortDuration(now.since(since))),
             // The second that has begun counts.
-            (_, Some(until)) => write!(f, ", {} left", Humane(until.since(*now) + Duration::from_millis(999))),
+            (_, Some(until)) => write!(f, ", {} left", ShortDuration(until.since(*now) + Duration::from_millis(999))),
             (None, None) => Ok(()),
         }
     }
@@ -154,7 +154,7 @@ pub struct Driving<'a>(&'a Snapshot);
 impl fmt::Display for Driving<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(snapshot) = self;
-        let ago = |at: &Timestamp| Humane(snapshot.at.since(*at));
+        let ago = |at: &Timestamp| ShortDuration(snapshot.at.since(*at));
         match &snapshot.driver {
             DriverView::Unknown => f.write_str("who drives is not known"),
             DriverView::Nobody if snapshot.strategy == StrategyKind::RollingUpdate => {
@@ -187,9 +187,9 @@ impl fmt::Display for Driving<'_> {
 
 /// See [`Snapshot::change`].
 #[derive(Clone, Copy, Debug)]
-pub struct Change<'a>(&'a Snapshot);
+pub struct ChangeWords<'a>(&'a Snapshot);
 
-impl fmt::Display for Change<'_> {
+impl fmt::Display for ChangeWords<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(snapshot) = self;
         let changes = &snapshot.image_changes;
@@ -269,7 +269,7 @@ pub struct Gating<'a>(&'a Snapshot);
 
 impl fmt::Display for Gating<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(Snapshot { gates, on_flip, finish, .. }) = self;
+        let Self(Snapshot { gates, on_drift, finish, .. }) = self;
         let then = match gates.on_failure {
             OnFailure::Halt => "halts",
             OnFailure::RollBack => "rolls back",
@@ -281,9 +281,9 @@ impl fmt::Display for Gating<'_> {
         if gates.soak_secs > 0 {
             write!(f, "; soaks {}", Span(gates.soak_secs))?;
         }
-        f.write_str(match on_flip {
-            OnFlip::Report => "; a flip is reported",
-            OnFlip::Rebrake => "; a flip is re-braked",
+        f.write_str(match on_drift {
+            OnDrift::Report => "; strategy drift is reported",
+            OnDrift::EnforceOnDelete => "; OnDelete is enforced",
         })?;
         match finish {
             Finish::Release => Ok(()),
@@ -306,10 +306,10 @@ impl fmt::Display for Freshness<'_> {
                 WatchHealth::Live => continue,
                 WatchHealth::Loading => write!(f, "{comma}{watched} loading")?,
                 WatchHealth::Down { since, why } => {
-                    write!(f, "{comma}{watched} not seen for {}: {why}", Humane(snapshot.at.since(*since)))?;
+                    write!(f, "{comma}{watched} not seen for {}: {why}", ShortDuration(snapshot.at.since(*since)))?;
                 }
                 WatchHealth::Lagging { since, why } => {
-                    write!(f, "{comma}{watched} as of {} ago: {why}", Humane(snapshot.at.since(*since)))?;
+                    write!(f, "{comma}{watched} as of {} ago: {why}", ShortDuration(snapshot.at.since(*since)))?;
                 }
                 WatchHealth::Forbidden { .. } => write!(f, "{comma}{watched} n/a (forbidden)")?,
             }

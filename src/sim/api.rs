@@ -13,7 +13,6 @@
 //! made from typed objects straight into bytes, piece by piece, so that 15,000 nodes cost no second copy of the world.
 
 mod access;
-mod book;
 mod defaults;
 mod discovery;
 mod faults;
@@ -21,6 +20,7 @@ mod fieldset;
 mod http;
 mod json;
 mod managed;
+mod managed_fields;
 mod openapi;
 mod parse;
 mod patch;

@@ -6,20 +6,20 @@
 //!                       └──▶ observer ──▶ violations
 //! ```
 
-pub mod author;
+pub mod api_client;
 pub mod case;
-mod closing;
 pub mod console;
-mod errand;
 pub mod faults;
 pub mod file;
-mod maker;
+mod finish;
+mod generator;
+mod lease_edits;
 pub mod network;
 pub mod observer;
+mod one_shot;
 pub mod run;
 pub mod shrink;
+pub mod statistics;
 mod story;
 mod surge;
-pub mod tally;
-mod tamper;
 mod watches;

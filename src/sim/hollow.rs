@@ -39,11 +39,11 @@ use crate::sim::world::scenario::{Fault, FleetFault, Scenario};
 
 use client::Client;
 use clock::Clock;
-use stage::Stage;
+use stage::HollowWorld;
 
 /// The API server that hollow nodes belong to.
 #[derive(Clone)]
-pub struct Target {
+pub struct ApiEndpoint {
     /// Its address: `https://127.0.0.1:6443`.
     pub url: String,
     /// The bearer token of somebody who may act as every kubelet; empty sends none.
@@ -52,7 +52,7 @@ pub struct Target {
     pub authority: Option<String>,
 }
 
-impl fmt::Debug for Target {
+impl fmt::Debug for ApiEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Target").field("url", &self.url).finish_non_exhaustive()
     }
@@ -115,14 +115,14 @@ pub struct Hollow {
 /// What the handle and the stage share.
 #[derive(Debug, Default)]
 struct Shared {
-    asked: Mutex<Vec<Asked>>,
+    asked: Mutex<Vec<HollowRequest>>,
     bell: Notify,
     refusals: Mutex<VecDeque<String>>,
 }
 
 /// What is asked of the stage.
 #[derive(Debug)]
-enum Asked {
+enum HollowRequest {
     /// The scenario's own faults begin.
     Play,
     /// This happens after so long, by the kubelets' clock.
@@ -149,18 +149,18 @@ impl Hollow {
     ///
     /// # Errors
     /// When there is no client or no thread to be had.
-    pub fn start(target: &Target, scenario: &Scenario, options: Options) -> Result<Self, HollowError> {
+    pub fn start(target: &ApiEndpoint, scenario: &Scenario, options: Options) -> Result<Self, HollowError> {
         let client = Arc::new(Client::new(target)?);
         let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("hollow").enable_all().build()?;
         let shared = Arc::new(Shared::default());
         let clock = Clock::new(options.speed);
-        runtime.spawn(Stage::run(client, scenario.clone(), options, clock, Arc::clone(&shared)));
+        runtime.spawn(HollowWorld::run(client, scenario.clone(), options, clock, Arc::clone(&shared)));
         Ok(Self { runtime: Some(runtime), shared })
     }
 
     /// Lets the scenario's faults happen, counted from now.
     pub fn play(&self) {
-        self.ask(Asked::Play);
+        self.ask(HollowRequest::Play);
     }
 
     /// Makes something happen now.
@@ -170,7 +170,7 @@ impl Hollow {
 
     /// Makes something happen after so long, by the kubelets' clock.
     pub fn fault_after(&self, after: Duration, fault: impl Into<Fault>) {
-        self.ask(Asked::Fault(after, Box::new(fault.into())));
+        self.ask(HollowRequest::Fault(after, Box::new(fault.into())));
     }
 
     /// Takes a node off the network for so long, by the kubelets' clock.
@@ -190,7 +190,7 @@ impl Hollow {
         self.shared.refusals.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
-    fn ask(&self, asked: Asked) {
+    fn ask(&self, asked: HollowRequest) {
         self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
         self.shared.bell.notify_one();
     }

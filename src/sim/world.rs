@@ -46,7 +46,7 @@ use kind::Kind;
 use kubelet::{Fleet, NodeSetup, PodSeen};
 use object::{Condition, Object, conditions};
 use scenario::{Fault, FleetFault, Scenario};
-use store::{Change, ChangeKind, DeleteOptions, Deleted, Part, Store, Writer};
+use store::{ChangeKind, DeleteOptions, Deleted, Part, Store, StoreChange, Writer};
 
 /// A simulated cluster.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub struct World {
     collector: Collector,
     faults: VecDeque<(Timestamp, Fault)>,
     /// An empty buffer for changes that are to be told, kept for its room.
-    told: Vec<Change>,
+    told: Vec<StoreChange>,
 }
 
 /// Who acts at an instant, in the order in which they do.
@@ -294,7 +294,7 @@ impl World {
         }
     }
 
-    fn tell(&mut self, change: &Change) {
+    fn tell(&mut self, change: &StoreChange) {
         let now = self.now;
         self.daemon_sets.observe(change, now);
         self.scheduler.observe(change, now);

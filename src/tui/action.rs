@@ -26,7 +26,7 @@ pub(crate) struct Action {
     /// One line for the help.
     pub(crate) help: &'static str,
     pub(crate) group: Group,
-    pub(crate) scope: Scope,
+    pub(crate) scope: ActionScope,
     pub(crate) guard: Guard,
     /// What the API server must permit.
     pub(crate) needs: &'static [Right],
@@ -55,7 +55,7 @@ impl Group {
 
 /// Where an action makes sense.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Scope {
+pub(crate) enum ActionScope {
     Anywhere,
     Rollout,
 }
@@ -74,8 +74,8 @@ pub(crate) enum Guard {
 impl Action {
     pub(crate) fn in_scope(&self, model: &Model) -> bool {
         match self.scope {
-            Scope::Anywhere => true,
-            Scope::Rollout => model.page != Page::Fleet,
+            ActionScope::Anywhere => true,
+            ActionScope::Rollout => model.page != Page::Fleet,
         }
     }
 
@@ -193,7 +193,7 @@ const BASE: Action = Action {
     label: "",
     help: "",
     group: Group::Look,
-    scope: Scope::Anywhere,
+    scope: ActionScope::Anywhere,
     guard: Guard::Read,
     needs: &[],
     argument: None,
@@ -204,7 +204,7 @@ const BASE: Action = Action {
 
 const MOVE: Action = Action { group: Group::Move, ..BASE };
 const CHANGE: Action =
-    Action { group: Group::Change, scope: Scope::Rollout, guard: Guard::Write(Danger::Bounded), ..BASE };
+    Action { group: Group::Change, scope: ActionScope::Rollout, guard: Guard::Write(Danger::Bounded), ..BASE };
 const CONSOLE: Action = Action { group: Group::Console, ..BASE };
 
 /// Everything, in the order of the help.
@@ -228,7 +228,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         keys: &[char('A')],
         label: "arm",
         help: "allow writes for 10 minutes; again: back to read-only",
-        scope: Scope::Anywhere,
+        scope: ActionScope::Anywhere,
         guard: Guard::Read,
         footer: Some(1),
         run: run::arm,
@@ -354,7 +354,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         aliases: &["set", "limits", "budget"],
         keys: &[char('L')],
         label: "limits",
-        help: "budgets and gates: how many may be down, when it has failed, what a flip does",
+        help: "budgets and gates: how many may be down, when it has failed, what strategy drift does",
         needs: &[Right::UpdateLease],
         argument: Some("max-unavailable=5 …"),
         footer: Some(7),
@@ -366,7 +366,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         name: "readonly",
         label: "read-only",
         help: "no more writes until armed again",
-        scope: Scope::Anywhere,
+        scope: ActionScope::Anywhere,
         guard: Guard::Read,
         run: run::read_only,
         ..CHANGE
@@ -403,7 +403,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         keys: &[char('s')],
         label: "sort",
         help: "sort by the next column: trouble, name, state, revision, restarts, age",
-        scope: Scope::Rollout,
+        scope: ActionScope::Rollout,
         argument: Some("column"),
         footer: Some(12),
         when: run::nodes_shown,
@@ -415,7 +415,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         keys: &[char('f')],
         label: "freeze",
         help: "keep the list as it is while you read; the lines above stay live",
-        scope: Scope::Rollout,
+        scope: ActionScope::Rollout,
         when: run::nodes_shown,
         run: run::freeze,
         ..BASE
@@ -425,7 +425,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         keys: &[char('w')],
         label: "watches",
         help: "how old the view is, watch by watch, and whose clock is off",
-        scope: Scope::Rollout,
+        scope: ActionScope::Rollout,
         run: run::watches,
         ..BASE
     },
@@ -435,7 +435,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         keys: &[char('T')],
         label: "timeline",
         help: "what happened lately: who did what, here and in other consoles; again: the nodes",
-        scope: Scope::Rollout,
+        scope: ActionScope::Rollout,
         argument: Some("text or !text"),
         footer: Some(14),
         run: run::timeline,

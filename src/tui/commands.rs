@@ -9,7 +9,9 @@ use crate::engine::snapshot::{DriverView, NoStep, Phase};
 
 use super::dialog::{AdoptForm, Canary, Dialog, Form, Image, StepForm, TuneForm, Undo};
 use super::list::Move;
-use super::model::{ARMED_FOR, Access, FleetPage, Model, Overlay, Page, RolloutPage, Sort, Target, Tone};
+use super::model::{
+    ARMED_FOR, DaemonSetRef, FleetPage, Model, Overlay, Page, RolloutPage, Sort, StatusTone, WriteAccess,
+};
 use super::palette::Prompt;
 use super::theme::Glyphs;
 use super::timeline::Timeline;
@@ -23,7 +25,7 @@ fn move_by(model: &mut Model, movement: Move) -> Effects {
     match &model.page {
         Page::Fleet => {
             if let Some(page) = &mut model.fleet {
-                let targets: Vec<Target> = (0..page.rows.len()).filter_map(|row| page.target(row)).collect();
+                let targets: Vec<DaemonSetRef> = (0..page.rows.len()).filter_map(|row| page.target(row)).collect();
                 page.list.go(movement, targets.len(), height, |row| targets[row].clone());
             }
         }
@@ -101,7 +103,7 @@ pub(crate) fn open(model: &mut Model, _: &str) -> Effects {
 }
 
 /// Shows the rollout of `target`, and asks for it unless it is there already.
-pub(crate) fn open_rollout(model: &mut Model, target: Target) -> Effects {
+pub(crate) fn open_rollout(model: &mut Model, target: DaemonSetRef) -> Effects {
     let mut effects = leave_rollout(model);
     let known = model.rollouts.iter().position(|page| page.target == target);
     if known.is_some_and(|at| model.rollouts[at].stopped) {
@@ -184,12 +186,12 @@ pub(crate) fn fleet(model: &mut Model, namespace: &str) -> Effects {
 
 pub(crate) fn go_to(model: &mut Model, name: &str) -> Effects {
     if name.is_empty() {
-        model.say(Tone::Refused, "which one? :ds namespace/name");
+        model.say(StatusTone::Refused, "which one? :ds namespace/name");
         return Vec::new();
     }
     let name = name.trim_start_matches("ds/");
     let (namespace, name) = name.split_once('/').unwrap_or((&model.default_namespace, name));
-    let target = Target { namespace: namespace.into(), name: name.into() };
+    let target = DaemonSetRef { namespace: namespace.into(), name: name.into() };
     open_rollout(model, target)
 }
 
@@ -205,7 +207,7 @@ pub(crate) fn filter(model: &mut Model, text: &str) -> Effects {
         let prompt = Prompt::with(current.map_or("", |filter| filter.text()));
         model.overlay = Overlay::Filter(prompt);
     } else if let Err(why) = super::update::set_filter(model, text) {
-        model.say(Tone::Refused, why);
+        model.say(StatusTone::Refused, why);
     }
     Vec::new()
 }
@@ -218,7 +220,7 @@ pub(crate) fn sort(model: &mut Model, name: &str) -> Effects {
         (_, Some(sort)) => page.sort = sort,
         (name, None) => {
             let known: Vec<&str> = Sort::ALL.iter().map(|(_, name)| *name).collect();
-            model.say(Tone::Refused, format!("cannot sort by `{name}`; there are {}", known.join(", ")));
+            model.say(StatusTone::Refused, format!("cannot sort by `{name}`; there are {}", known.join(", ")));
             return Vec::new();
         }
     }
@@ -230,8 +232,8 @@ pub(crate) fn sort(model: &mut Model, name: &str) -> Effects {
 pub(crate) fn timeline(model: &mut Model, filter: &str) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
     let open = page.timeline.is_none() || !filter.is_empty();
-    let happenings = page.snapshot().map(|snapshot| snapshot.timeline.clone()).unwrap_or_default();
-    page.timeline = open.then(|| Timeline::of(happenings));
+    let rollout_events = page.snapshot().map(|snapshot| snapshot.timeline.clone()).unwrap_or_default();
+    page.timeline = open.then(|| Timeline::of(rollout_events));
     if filter.is_empty() {
         return Vec::new();
     }
@@ -264,14 +266,14 @@ pub(crate) fn arm(model: &mut Model, _: &str) -> Effects {
     if model.armed_for().is_some() {
         return read_only(model, "");
     }
-    model.access = Access::Armed { until: model.now + ARMED_FOR };
-    model.say(Tone::Plain, "armed for 10 minutes: capital letters write, after a preview (A: read-only)");
+    model.access = WriteAccess::Armed { until: model.now + ARMED_FOR };
+    model.say(StatusTone::Plain, "armed for 10 minutes: capital letters write, after a preview (A: read-only)");
     Vec::new()
 }
 
 pub(crate) fn read_only(model: &mut Model, _: &str) -> Effects {
-    model.access = Access::ReadOnly;
-    model.say(Tone::Plain, "read-only: nothing here can change the cluster (P still pauses)");
+    model.access = WriteAccess::ReadOnly;
+    model.say(StatusTone::Plain, "read-only: nothing here can change the cluster (P still pauses)");
     Vec::new()
 }
 
@@ -388,11 +390,11 @@ pub(crate) fn drive(model: &mut Model, _: &str) -> Effects {
 }
 
 pub(crate) fn stand_down(model: &mut Model, _: &str) -> Effects {
-    dialog(model, Form::Plain { title: "Stand down", command: Command::StandDown })
+    dialog(model, Form::Plain { title: "Stand down", command: Command::StopDriving })
 }
 
 fn refuse(model: &mut Model, why: String) -> Effects {
-    model.say(Tone::Refused, why);
+    model.say(StatusTone::Refused, why);
     Vec::new()
 }
 
@@ -420,7 +422,7 @@ pub(crate) fn theme(model: &mut Model, name: &str) -> Effects {
         return refuse(model, why);
     }
     let name = model.theme().name.clone();
-    model.say(Tone::Plain, format!("theme {name}"));
+    model.say(StatusTone::Plain, format!("theme {name}"));
     Vec::new()
 }
 
@@ -442,7 +444,7 @@ pub(crate) fn suspend(_: &mut Model, _: &str) -> Effects {
 }
 
 pub(crate) fn quit(model: &mut Model, _: &str) -> Effects {
-    let driven: Vec<Target> = model.driven().map(|page| page.target.clone()).collect();
+    let driven: Vec<DaemonSetRef> = model.driven().map(|page| page.target.clone()).collect();
     match driven.first() {
         None => vec![Effect::Quit(Vec::new())],
         Some(first) => {

@@ -18,10 +18,10 @@ use tui_input::Input;
 
 pub(crate) use self::budget::BudgetField;
 use self::form::Handled;
-pub(crate) use self::form::{AdoptForm, Canary, FlipChoice, Form, Image, StepForm, Undo};
+pub(crate) use self::form::{AdoptForm, Canary, DriftChoice, Form, Image, StepForm, Undo};
 pub(crate) use self::tune::TuneForm;
 use super::key::Key;
-use super::model::Target;
+use super::model::DaemonSetRef;
 use super::palette::edit;
 use crate::engine::Str;
 use crate::engine::command::{Command, Danger, Preview};
@@ -30,7 +30,7 @@ use crate::engine::snapshot::Snapshot;
 /// A dialog.
 #[derive(Debug)]
 pub(crate) struct Dialog {
-    pub(crate) target: Target,
+    pub(crate) target: DaemonSetRef,
     pub(crate) form: Form,
     pub(crate) answer: Answer,
     pub(crate) focus: Focus,
@@ -78,7 +78,7 @@ pub(crate) enum Outcome {
 }
 
 impl Dialog {
-    pub(crate) fn new(target: Target, form: Form) -> Self {
+    pub(crate) fn new(target: DaemonSetRef, form: Form) -> Self {
         let focus = if form.has_fields() { Focus::Form } else { Focus::Cancel };
         Self {
             target,
@@ -93,7 +93,7 @@ impl Dialog {
     }
 
     /// Asks whether to quit although rollouts then stop moving.
-    pub(crate) fn quit(target: Target, driven: Vec<Target>) -> Self {
+    pub(crate) fn quit(target: DaemonSetRef, driven: Vec<DaemonSetRef>) -> Self {
         Self::new(target, Form::Quit(driven))
     }
 

@@ -2,13 +2,13 @@
 
 use std::mem::discriminant;
 
-use super::model::{Model, Target, Tone};
+use super::model::{DaemonSetRef, Model, StatusTone};
 use crate::engine::snapshot::Snapshot;
 
 /// Takes the message away if it tells of a success and `snapshot` is the first to show that something went wrong since.
 /// To be asked before the page takes the snapshot in.
-pub(super) fn give_way(model: &mut Model, target: &Target, snapshot: &Snapshot) {
-    let success = model.status.as_ref().is_some_and(|status| status.tone == Tone::Good);
+pub(super) fn give_way(model: &mut Model, target: &DaemonSetRef, snapshot: &Snapshot) {
+    let success = model.status.as_ref().is_some_and(|status| status.tone == StatusTone::Good);
     let page = model.rollout().filter(|page| page.target == *target);
     if success && page.is_some_and(|page| is_worse(page.snapshot().map(|known| &**known), snapshot)) {
         model.status = None;

@@ -28,13 +28,13 @@ pub(crate) const GRID_MILLIS: i64 = 5_000;
 
 /// A DaemonSet.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub(crate) struct Target {
+pub(crate) struct DaemonSetRef {
     pub(crate) namespace: Str,
     pub(crate) name: Str,
 }
 
 /// An instant by the console's own clock: how long it has been running.
-pub(crate) type Mono = Duration;
+pub(crate) type Uptime = Duration;
 
 /// Everything.
 #[derive(Debug)]
@@ -42,10 +42,10 @@ pub(crate) struct Model {
     pub(crate) context: Str,
     pub(crate) default_namespace: Str,
     pub(crate) size: Size,
-    pub(crate) now: Mono,
+    pub(crate) now: Uptime,
     pub(crate) themes: Themes,
     pub(crate) glyphs: Glyphs,
-    pub(crate) access: Access,
+    pub(crate) access: WriteAccess,
     pub(crate) page: Page,
     pub(crate) fleet: Option<FleetPage>,
     /// The rollout that is open, and others that we drive in the background.
@@ -60,16 +60,16 @@ pub(crate) struct Model {
 
 /// Whether writes are possible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Access {
+pub(crate) enum WriteAccess {
     ReadOnly,
-    Armed { until: Mono },
+    Armed { until: Uptime },
 }
 
 /// What is on screen.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Page {
     Fleet,
-    Rollout(Target),
+    Rollout(DaemonSetRef),
 }
 
 /// What lies over the page and has the keyboard.
@@ -96,13 +96,13 @@ pub(crate) enum Overlay {
 /// What came of the last thing that was done; it stays until the next.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Status {
-    pub(crate) tone: Tone,
+    pub(crate) tone: StatusTone,
     pub(crate) text: String,
 }
 
 /// How good the news is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Tone {
+pub(crate) enum StatusTone {
     Good,
     Busy,
     Plain,
@@ -115,7 +115,7 @@ pub(crate) struct FleetPage {
     /// The one namespace that is shown, or all.
     pub(crate) namespace: Option<Str>,
     pub(crate) fleet: Arc<Fleet>,
-    pub(crate) list: List<Target>,
+    pub(crate) list: List<DaemonSetRef>,
     pub(crate) filter: Filter,
     /// The rows that pass the filter, as indices.
     pub(crate) rows: Vec<usize>,
@@ -127,9 +127,9 @@ impl FleetPage {
         Self { namespace, fleet, list: List::default(), filter: Filter::default(), rows: Vec::new() }
     }
 
-    pub(crate) fn target(&self, row: usize) -> Option<Target> {
+    pub(crate) fn target(&self, row: usize) -> Option<DaemonSetRef> {
         let row = self.fleet.rows.get(*self.rows.get(row)?)?;
-        Some(Target { namespace: row.namespace.clone(), name: row.name.clone() })
+        Some(DaemonSetRef { namespace: row.namespace.clone(), name: row.name.clone() })
     }
 
     /// Recomputes which rows are shown: worst first, then by name.
@@ -150,11 +150,11 @@ impl FleetPage {
 /// One rollout.
 #[derive(Debug)]
 pub(crate) struct RolloutPage {
-    pub(crate) target: Target,
+    pub(crate) target: DaemonSetRef,
     /// What the driver last said.
-    pub(crate) live: Option<Seen>,
+    pub(crate) live: Option<ShownSnapshot>,
     /// What the list shows while it is frozen.
-    pub(crate) frozen: Option<Seen>,
+    pub(crate) frozen: Option<ShownSnapshot>,
     /// The driver has ended by itself.
     pub(crate) stopped: bool,
     pub(crate) list: List<Str>,
@@ -163,7 +163,7 @@ pub(crate) struct RolloutPage {
     /// The nodes that pass the filter, in order, as indices.
     pub(crate) rows: Vec<u32>,
     /// What was worked out once for the live snapshot.
-    pub(crate) digest: Digest,
+    pub(crate) digest: TroubleSummary,
     /// What happened lately, while that is looked at instead of the nodes.
     pub(crate) timeline: Option<Timeline>,
     /// What of the audit trail is not written, as far as it was said.
@@ -172,20 +172,20 @@ pub(crate) struct RolloutPage {
 
 /// A snapshot, and when it came.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct ShownSnapshot {
     pub(crate) snapshot: Arc<Snapshot>,
-    pub(crate) at: Mono,
+    pub(crate) at: Uptime,
 }
 
-impl Seen {
+impl ShownSnapshot {
     /// The snapshot's clock as of `now`, on a coarse grid.
-    pub(crate) fn clock(&self, now: Mono) -> Timestamp {
+    pub(crate) fn clock(&self, now: Uptime) -> Timestamp {
         let exact = self.snapshot.at + now.saturating_sub(self.at);
         Timestamp::from_millis(exact.millis().div_euclid(GRID_MILLIS) * GRID_MILLIS)
     }
 
     /// When [`Seen::clock`] next tells another time, by the console's clock.
-    pub(crate) fn next_tick(&self, now: Mono) -> Mono {
+    pub(crate) fn next_tick(&self, now: Uptime) -> Uptime {
         let exact = self.snapshot.at + now.saturating_sub(self.at);
         let left = GRID_MILLIS - exact.millis().rem_euclid(GRID_MILLIS);
         now + Duration::from_millis(u64::try_from(left).unwrap_or(1))
@@ -227,7 +227,7 @@ impl Sort {
 
 /// What a snapshot comes to, for the lines above the list.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(crate) struct Digest {
+pub(crate) struct TroubleSummary {
     /// What is wrong, grouped by cause, worst first.
     pub(crate) trouble: Vec<Trouble>,
     /// The domain that all nodes share, which the list leaves out.
@@ -259,7 +259,7 @@ pub(crate) enum TroubleKind {
     Struggling(CauseKind),
 }
 
-impl Digest {
+impl TroubleSummary {
     fn of(snapshot: &Snapshot) -> Self {
         let domain = common_domain(snapshot.nodes.iter().map(|node| &*node.name));
         let short = |node: &NodeView| super::words::width(node.name.strip_suffix(&domain).unwrap_or(&node.name));
@@ -313,7 +313,7 @@ impl TroubleKind {
 }
 
 impl RolloutPage {
-    pub(crate) fn new(target: Target) -> Self {
+    pub(crate) fn new(target: DaemonSetRef) -> Self {
         Self {
             target,
             live: None,
@@ -323,14 +323,14 @@ impl RolloutPage {
             filter: Filter::default(),
             sort: Sort::default(),
             rows: Vec::new(),
-            digest: Digest::default(),
+            digest: TroubleSummary::default(),
             timeline: None,
             unaudited: Vec::new(),
         }
     }
 
     /// What the list shows.
-    pub(crate) fn shown(&self) -> Option<&Seen> {
+    pub(crate) fn shown(&self) -> Option<&ShownSnapshot> {
         self.frozen.as_ref().or(self.live.as_ref())
     }
 
@@ -345,8 +345,8 @@ impl RolloutPage {
     }
 
     /// Takes in a new snapshot.
-    pub(crate) fn see(&mut self, seen: Seen) {
-        self.digest = Digest::of(&seen.snapshot);
+    pub(crate) fn see(&mut self, seen: ShownSnapshot) {
+        self.digest = TroubleSummary::of(&seen.snapshot);
         if let Some(timeline) = &mut self.timeline {
             timeline.see(&seen.snapshot.timeline);
         }
@@ -358,7 +358,7 @@ impl RolloutPage {
 
     /// Recomputes which nodes are shown, in which order.
     pub(crate) fn arrange(&mut self) {
-        let Some(Seen { snapshot, .. }) = self.shown() else { return };
+        let Some(ShownSnapshot { snapshot, .. }) = self.shown() else { return };
         let snapshot = snapshot.clone();
         let passes = |node: &NodeView| self.filter.passes(Some(&node.labels), || node_words(node, snapshot.at));
         // Of a DaemonSet that is gone nothing is left to show.
@@ -420,8 +420,8 @@ impl Model {
     /// How long writes stay possible.
     pub(crate) fn armed_for(&self) -> Option<Duration> {
         match self.access {
-            Access::Armed { until } => until.checked_sub(self.now).filter(|left| !left.is_zero()),
-            Access::ReadOnly => None,
+            WriteAccess::Armed { until } => until.checked_sub(self.now).filter(|left| !left.is_zero()),
+            WriteAccess::ReadOnly => None,
         }
     }
 
@@ -430,7 +430,7 @@ impl Model {
         self.rollouts.iter().filter(|page| page.driven_by_us())
     }
 
-    pub(crate) fn say(&mut self, tone: Tone, text: impl Into<String>) {
+    pub(crate) fn say(&mut self, tone: StatusTone, text: impl Into<String>) {
         self.status = Some(Status { tone, text: text.into() });
     }
 

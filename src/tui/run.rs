@@ -9,9 +9,9 @@
 //! waits for the terminal: one that takes no bytes holds up what it shows, and after a while the driving ([`stuck`]).
 
 mod environment;
-mod pace;
 mod signals;
 mod stuck;
+mod throttle;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -22,12 +22,12 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{sleep, sleep_until, timeout};
 
 use self::environment::{Environment, model};
-use self::pace::Pace;
 use self::signals::{Caught, Crashes, Signals};
+use self::throttle::FrameThrottle;
 use super::input::decode::Input;
 use super::input::{Event, Reader};
 use super::key::Key;
-use super::model::{Model, Mono, Overlay, Target, Tone};
+use super::model::{DaemonSetRef, Model, Overlay, StatusTone, Uptime};
 use super::terminal::{self, SYNCHRONIZED, Screen, TerminalError, Tty};
 use super::theme::{Depth, Glyphs};
 use super::update::{Effect, Msg, update};
@@ -128,7 +128,7 @@ pub async fn run(session: Arc<dyn Session>, start: Start, options: Options) -> R
     tty.enter()?;
     let reader =
         Reader::start(tty.input()?).map_err(|error| Error::Terminal(format!("cannot read the terminal: {error}")))?;
-    let mut console = Console::new(session, model, tty.writer(), crashes.clone(), environment.over_ssh);
+    let mut console = ConsoleLoop::new(session, model, tty.writer(), crashes.clone(), environment.over_ssh);
     let ended = console.run(&mut tty, reader, signals, start).await;
     let farewell = console.farewell();
     terminal::restore();
@@ -156,11 +156,11 @@ impl Drop for Restored {
 enum Next {
     Wait,
     Suspend,
-    Quit(Vec<Target>),
+    Quit(Vec<DaemonSetRef>),
     End(Error),
 }
 
-struct Console {
+struct ConsoleLoop {
     session: Arc<dyn Session>,
     model: Model,
     screen: Screen<Writer>,
@@ -169,19 +169,19 @@ struct Console {
     writing: bool,
     /// Set while the terminal takes nothing.
     stuck: Option<stuck::Stuck>,
-    rollouts: HashMap<Target, Rollout>,
+    rollouts: HashMap<DaemonSetRef, Rollout>,
     fleet: Option<watch::Receiver<Arc<Fleet>>>,
     /// Woken when a snapshot, a fleet or a crash is new.
     news: Arc<Notify>,
     crashes: Crashes,
     crashes_told: usize,
     answers: (mpsc::Sender<Msg>, mpsc::Receiver<Msg>),
-    pace: Pace,
+    throttle: FrameThrottle,
     resize_at: Option<Instant>,
     started: Instant,
 }
 
-impl Console {
+impl ConsoleLoop {
     fn new(session: Arc<dyn Session>, model: Model, output: Writer, crashes: Crashes, over_ssh: bool) -> Self {
         Self {
             session,
@@ -196,13 +196,13 @@ impl Console {
             crashes,
             crashes_told: 0,
             answers: mpsc::channel(ANSWERS),
-            pace: Pace::new(over_ssh),
+            throttle: FrameThrottle::new(over_ssh),
             resize_at: None,
             started: Instant::now(),
         }
     }
 
-    fn now(&self) -> Mono {
+    fn now(&self) -> Uptime {
         self.started.elapsed()
     }
 
@@ -217,7 +217,7 @@ impl Console {
         let effects = match start {
             Start::Fleet { namespace } => commands::fleet(&mut self.model, namespace.as_deref().unwrap_or_default()),
             Start::Rollout { namespace, name } => {
-                let target = Target { namespace: namespace.into(), name: name.into() };
+                let target = DaemonSetRef { namespace: namespace.into(), name: name.into() };
                 commands::open_rollout(&mut self.model, target)
             }
         };
@@ -251,7 +251,7 @@ impl Console {
         let now = Instant::now();
         self.note_written();
         // While a frame is on its way, what happens is for the next one.
-        let frame = self.pace.due(now).filter(|_| !self.writing);
+        let frame = self.throttle.due(now).filter(|_| !self.writing);
         let due = [frame, self.resize_at].into_iter().flatten().min();
         let output = self.output.clone();
         let timer = async {
@@ -280,11 +280,11 @@ impl Console {
                 next
             }
             Some(answer) = self.answers.1.recv() => {
-                self.pace.typed = true;
+                self.throttle.typed = true;
                 self.take_in(answer)
             }
             () = self.news.notified() => {
-                self.pace.news = true;
+                self.throttle.news = true;
                 Next::Wait
             }
             () = timer => Next::Wait,
@@ -315,8 +315,8 @@ impl Console {
     }
 
     fn touched(&mut self) {
-        self.pace.typed = true;
-        self.pace.last_key = Instant::now();
+        self.throttle.typed = true;
+        self.throttle.last_key = Instant::now();
     }
 
     fn on_signal(&mut self, caught: Caught) -> Next {
@@ -340,17 +340,17 @@ impl Console {
         if self.resize_at.is_some_and(|at| at <= now) {
             self.resize_at = None;
             self.screen.forget();
-            self.pace.typed = true;
+            self.throttle.typed = true;
             let _ = self.take_in(Msg::Resize(tty.size()));
         }
         if self.writing {
             // It is shown with the next frame; when it came is known only now.
-            return Ok(if self.pace.news { self.take_news() } else { Next::Wait });
+            return Ok(if self.throttle.news { self.take_news() } else { Next::Wait });
         }
-        if self.pace.due(now).is_none_or(|due| due > now) {
+        if self.throttle.due(now).is_none_or(|due| due > now) {
             return Ok(Next::Wait);
         }
-        let next = if self.pace.news { self.take_news() } else { self.take_in(Msg::Tick) };
+        let next = if self.throttle.news { self.take_news() } else { self.take_in(Msg::Tick) };
         self.draw()?;
         Ok(next)
     }
@@ -377,7 +377,7 @@ impl Console {
         if crashes > self.crashes_told {
             self.crashes_told = crashes;
             let text = self.crashes.last().unwrap_or_default();
-            news.push(Msg::Said(Tone::Refused, format!("internal error, please report it: {text}")));
+            news.push(Msg::Said(StatusTone::Refused, format!("internal error, please report it: {text}")));
         }
         for msg in news {
             match self.take_in(msg) {
@@ -427,7 +427,7 @@ impl Console {
         next
     }
 
-    fn open(&mut self, target: Target) {
+    fn open(&mut self, target: DaemonSetRef) {
         let mut rollout = self.session.open(&target.namespace, &target.name, Role::Driver);
         rollout.snapshots.mark_changed();
         self.announce(rollout.snapshots.clone());
@@ -449,7 +449,7 @@ impl Console {
     }
 
     /// Puts a question to a rollout's driver; the loop does not wait for the answer.
-    fn ask<F>(&self, target: &Target, question: impl FnOnce(Rollout, mpsc::Sender<Msg>) -> F)
+    fn ask<F>(&self, target: &DaemonSetRef, question: impl FnOnce(Rollout, mpsc::Sender<Msg>) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -461,7 +461,7 @@ impl Console {
     fn on_suspend_key(&mut self) -> Next {
         if !terminal::under_job_control() {
             let text = "there is no shell with job control to go back to; q quits";
-            return self.take_in(Msg::Said(Tone::Refused, text.into()));
+            return self.take_in(Msg::Said(StatusTone::Refused, text.into()));
         }
         // As the terminal itself would: the whole group stops. We catch it too, and stop as on any SIGTSTP.
         match rustix::process::kill_current_process_group(rustix::process::Signal::TSTP) {
@@ -476,7 +476,7 @@ impl Console {
             driving.then_some("rolldeck is stopped: nothing is updated until it continues (fg), or another drives");
         tty.suspend(farewell)?;
         self.screen.forget();
-        self.pace.typed = true;
+        self.throttle.typed = true;
         self.resize_at = Some(Instant::now());
         Ok(())
     }
@@ -487,28 +487,28 @@ impl Console {
         }
         let (frame, drawn) = view::draw(&self.model);
         let bytes = self.screen.show(frame, drawn.cursor).map_err(|_gone| Error::Gone)?;
-        self.pace.drawn(drawn.wake.map(|at| self.started + at));
+        self.throttle.drawn(drawn.wake.map(|at| self.started + at));
         self.writing = bytes > 0;
         if bytes == 0 {
-            self.pace.wrote(Duration::ZERO);
+            self.throttle.wrote(Duration::ZERO);
         }
         Ok(())
     }
 
     /// Gives the leases back before leaving; a ctrl-c ends the waiting.
-    async fn stand_down(&mut self, driven: Vec<Target>, reader: &mut Reader, at_most: Duration) {
+    async fn stand_down(&mut self, driven: Vec<DaemonSetRef>, reader: &mut Reader, at_most: Duration) {
         if driven.is_empty() {
             self.rollouts.clear();
             return;
         }
         self.model.overlay = Overlay::None;
-        self.model.say(Tone::Busy, "standing down: giving the lease back … (ctrl-c: leave at once)");
+        self.model.say(StatusTone::Busy, "standing down: giving the lease back … (ctrl-c: leave at once)");
         let _ = self.draw();
         let all: Vec<Rollout> = driven.iter().filter_map(|target| self.rollouts.get(target).cloned()).collect();
         self.rollouts.clear();
         let given_back = async {
             for rollout in all {
-                let _ = rollout.command(Command::StandDown).await;
+                let _ = rollout.command(Command::StopDriving).await;
                 rollout.close().await;
             }
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::filter::Filter;
 use super::list::{List, Move};
 use crate::engine::Str;
-use crate::engine::happening::Happening;
+use crate::engine::rollout_event::RolloutEvent;
 use crate::engine::time::Timestamp;
 
 /// The timeline of one rollout, while it is looked at.
@@ -13,34 +13,35 @@ use crate::engine::time::Timestamp;
 pub(crate) struct Timeline {
     pub(crate) list: List<Moment>,
     pub(crate) filter: Filter,
-    happenings: Arc<[Happening]>,
+    rollout_events: Arc<[RolloutEvent]>,
     /// Those that pass the filter, newest first, as indices.
     rows: Vec<usize>,
 }
 
-/// What tells one happening from another for as long as it is shown.
+/// What tells one rollout event from another for as long as it is shown.
 pub(crate) type Moment = (Timestamp, String);
 
 impl Timeline {
-    pub(crate) fn of(happenings: Arc<[Happening]>) -> Self {
-        let mut timeline = Self { happenings, ..Self::default() };
+    pub(crate) fn of(rollout_events: Arc<[RolloutEvent]>) -> Self {
+        let mut timeline = Self { rollout_events, ..Self::default() };
         timeline.arrange();
         timeline
     }
 
     /// Takes in what a new snapshot tells.
-    pub(crate) fn see(&mut self, happenings: &Arc<[Happening]>) {
-        if !Arc::ptr_eq(&self.happenings, happenings) {
-            self.happenings = happenings.clone();
+    pub(crate) fn see(&mut self, rollout_events: &Arc<[RolloutEvent]>) {
+        if !Arc::ptr_eq(&self.rollout_events, rollout_events) {
+            self.rollout_events = rollout_events.clone();
             self.arrange();
         }
     }
 
     /// Recomputes which are shown.
     pub(crate) fn arrange(&mut self) {
-        let words = |happening: &Happening| format!("{} {happening} {}", who(happening), happening.reason());
-        let passes = |index: &usize| self.filter.passes(None, || words(&self.happenings[*index]));
-        self.rows = (0..self.happenings.len()).rev().filter(passes).collect();
+        let words =
+            |rollout_event: &RolloutEvent| format!("{} {rollout_event} {}", who(rollout_event), rollout_event.reason());
+        let passes = |index: &usize| self.filter.passes(None, || words(&self.rollout_events[*index]));
+        self.rows = (0..self.rollout_events.len()).rev().filter(passes).collect();
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -49,15 +50,15 @@ impl Timeline {
 
     /// How many there are, whether they pass the filter or not.
     pub(crate) fn all(&self) -> usize {
-        self.happenings.len()
+        self.rollout_events.len()
     }
 
-    pub(crate) fn row(&self, row: usize) -> Option<&Happening> {
-        self.happenings.get(*self.rows.get(row)?)
+    pub(crate) fn row(&self, row: usize) -> Option<&RolloutEvent> {
+        self.rollout_events.get(*self.rows.get(row)?)
     }
 
     /// The one that is selected, or else the newest.
-    pub(crate) fn selected(&self) -> Option<&Happening> {
+    pub(crate) fn selected(&self) -> Option<&RolloutEvent> {
         self.row(self.list.cursor().unwrap_or(0))
     }
 
@@ -76,11 +77,11 @@ impl Timeline {
     }
 
     fn moment(&self, row: usize) -> Moment {
-        self.row(row).map(|happening| (happening.at, happening.to_string())).unwrap_or_default()
+        self.row(row).map(|rollout_event| (rollout_event.at, rollout_event.to_string())).unwrap_or_default()
     }
 }
 
 /// Who did it.
-pub(crate) fn who(happening: &Happening) -> Str {
-    happening.by.clone().unwrap_or_else(|| "by itself".into())
+pub(crate) fn who(rollout_event: &RolloutEvent) -> Str {
+    rollout_event.by.clone().unwrap_or_else(|| "by itself".into())
 }

@@ -11,7 +11,7 @@ use super::dialog::{Answer, Form, Outcome};
 use super::filter::Filter;
 use super::key::Key;
 use super::message;
-use super::model::{Access, Model, Mono, Overlay, Page, Seen, Target, Tone};
+use super::model::{DaemonSetRef, Model, Overlay, Page, ShownSnapshot, StatusTone, Uptime, WriteAccess};
 use super::palette::{self, Recall};
 use super::view;
 use super::words::meant;
@@ -28,16 +28,16 @@ pub(crate) enum Msg {
     Paste(String),
     Resize(Size),
     /// The driver of a rollout has something new to show.
-    Snapshot(Target, Arc<Snapshot>),
+    Snapshot(DaemonSetRef, Arc<Snapshot>),
     /// The driver of a rollout has ended.
-    Stopped(Target),
+    Stopped(DaemonSetRef),
     Fleet(Arc<Fleet>),
     /// What a command would do.
     Previewed(u64, Result<Preview, CommandError>),
     /// What came of a command.
-    Done(Target, Result<String, CommandError>),
+    Done(DaemonSetRef, Result<String, CommandError>),
     /// Something outside wants to be told.
-    Said(Tone, String),
+    Said(StatusTone, String),
     /// Time has passed.
     Tick,
 }
@@ -46,29 +46,29 @@ pub(crate) enum Msg {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Effect {
     /// Open a rollout.
-    Open(Target),
+    Open(DaemonSetRef),
     /// Let go of a rollout.
-    Close(Target),
+    Close(DaemonSetRef),
     /// Watch all DaemonSets of this namespace, or of all.
     Fleet(Option<Box<str>>),
     /// What would this do?
-    Ask { target: Target, serial: u64, command: Command },
+    Ask { target: DaemonSetRef, serial: u64, command: Command },
     /// Do this.
-    Do { target: Target, command: Command },
+    Do { target: DaemonSetRef, command: Command },
     /// Paint everything again.
     Repaint,
     /// Back to the shell, for a while.
     Suspend,
     /// End, after standing down from these.
-    Quit(Vec<Target>),
+    Quit(Vec<DaemonSetRef>),
 }
 
 /// Takes in what happened at `now`.
-pub(crate) fn update(model: &mut Model, msg: Msg, now: Mono) -> Vec<Effect> {
+pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<Effect> {
     model.now = now;
-    if matches!(model.access, Access::Armed { until } if until <= now) {
-        model.access = Access::ReadOnly;
-        model.say(Tone::Plain, "read-only again: 10 minutes are over; A arms");
+    if matches!(model.access, WriteAccess::Armed { until } if until <= now) {
+        model.access = WriteAccess::ReadOnly;
+        model.say(StatusTone::Plain, "read-only again: 10 minutes are over; A arms");
     }
     let effects = match msg {
         Msg::Key(key) => on_key(model, key),
@@ -80,7 +80,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Mono) -> Vec<Effect> {
         Msg::Snapshot(target, snapshot) => {
             message::give_way(model, &target, &snapshot);
             if let Some(page) = model.rollouts.iter_mut().find(|page| page.target == target) {
-                page.see(Seen { snapshot, at: now });
+                page.see(ShownSnapshot { snapshot, at: now });
             }
             ask_again(model, &target)
         }
@@ -105,8 +105,8 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Mono) -> Vec<Effect> {
         }
         Msg::Done(target, result) => {
             match result {
-                Ok(what) => model.say(Tone::Good, format!("{}: {what}", target.name)),
-                Err(error) => model.say(Tone::Refused, format!("{}: {}", target.name, in_words(&error))),
+                Ok(what) => model.say(StatusTone::Good, format!("{}: {what}", target.name)),
+                Err(error) => model.say(StatusTone::Refused, format!("{}: {}", target.name, in_words(&error))),
             }
             Vec::new()
         }
@@ -123,7 +123,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Mono) -> Vec<Effect> {
 
 /// Says once what of the audit trail is not written, without taking the place of what is being waited for.
 fn complain(model: &mut Model) {
-    if model.status.as_ref().is_some_and(|status| status.tone == Tone::Busy) {
+    if model.status.as_ref().is_some_and(|status| status.tone == StatusTone::Busy) {
         return;
     }
     let Some(page) = model.rollout_mut() else { return };
@@ -133,7 +133,7 @@ fn complain(model: &mut Model) {
     for complaint in news {
         match &mut model.status {
             Some(status) => status.text.push_str(&format!(" ({complaint})")),
-            None => model.say(Tone::Refused, &*complaint),
+            None => model.say(StatusTone::Refused, &*complaint),
         }
     }
 }
@@ -143,9 +143,10 @@ fn settle(model: &mut Model) {
     let height = view::list_height(model);
     if let Some(page) = &mut model.fleet {
         let mut list = std::mem::take(&mut page.list);
-        let position = |target: &Target| (0..page.rows.len()).find(|row| page.target(*row).as_ref() == Some(target));
+        let position =
+            |target: &DaemonSetRef| (0..page.rows.len()).find(|row| page.target(*row).as_ref() == Some(target));
         // Every row has a target; were one missing, the selection would go to the first.
-        let fallback = Target { namespace: "".into(), name: "".into() };
+        let fallback = DaemonSetRef { namespace: "".into(), name: "".into() };
         list.follow(page.rows.len(), height, position, |row| page.target(row).unwrap_or(fallback.clone()));
         page.list = list;
     }
@@ -214,7 +215,7 @@ fn dispatch(model: &mut Model, key: Key) -> Vec<Effect> {
         Some(action) => run(model, action, ""),
         None => {
             if key.text().is_some_and(|c| c.is_ascii_uppercase()) {
-                model.say(Tone::Refused, format!("{key} does nothing here; ? lists what does"));
+                model.say(StatusTone::Refused, format!("{key} does nothing here; ? lists what does"));
             }
             Vec::new()
         }
@@ -231,7 +232,7 @@ fn run(model: &mut Model, action: &action::Action, argument: &str) -> Vec<Effect
             (action.run)(model, argument)
         }
         Err(why) => {
-            model.say(Tone::Refused, why);
+            model.say(StatusTone::Refused, why);
             Vec::new()
         }
     }
@@ -301,7 +302,7 @@ fn run_line(model: &mut Model, line: &str) -> Vec<Effect> {
         None => {
             let names = action::ACTIONS.iter().flat_map(|action| action.aliases.iter().chain([&action.name]));
             let guess = meant(name, names.copied()).map(|name| format!(": did you mean :{name}?")).unwrap_or_default();
-            model.say(Tone::Refused, format!("there is no command `{name}`{guess}  (? lists all)"));
+            model.say(StatusTone::Refused, format!("there is no command `{name}`{guess}  (? lists all)"));
             Vec::new()
         }
     }
@@ -404,7 +405,7 @@ pub(crate) fn ask(model: &mut Model) -> Vec<Effect> {
 }
 
 /// Asks again what would have been refused, now that something has changed: what was still loading is there by now.
-fn ask_again(model: &mut Model, target: &Target) -> Vec<Effect> {
+fn ask_again(model: &mut Model, target: &DaemonSetRef) -> Vec<Effect> {
     let page = model.rollouts.iter().find(|page| page.target == *target);
     let command = match (&model.overlay, page.and_then(|page| page.snapshot())) {
         (Overlay::Dialog(dialog), Some(snapshot)) if dialog.target == *target && dialog.may_be_asked_again() => {
@@ -437,17 +438,17 @@ fn go(model: &mut Model) -> Vec<Effect> {
     };
     model.overlay = Overlay::None;
     if !armed && guard(&command) != Guard::Safety {
-        model.say(Tone::Refused, "read-only again since this was opened: nothing was done; A arms");
+        model.say(StatusTone::Refused, "read-only again since this was opened: nothing was done; A arms");
         return Vec::new();
     }
-    model.say(Tone::Busy, format!("asked: {title} …"));
+    model.say(StatusTone::Busy, format!("asked: {title} …"));
     vec![Effect::Do { target, command }]
 }
 
 /// What stands before a command: the same as before the action that it came from.
 fn guard(command: &Command) -> Guard {
     match command {
-        Command::Pause { .. } | Command::StandDown | Command::StopDriving { .. } => Guard::Safety,
+        Command::Pause { .. } | Command::StopDriving | Command::GiveUpDriving { .. } => Guard::Safety,
         _ => Guard::Write(crate::engine::command::Danger::Bounded),
     }
 }

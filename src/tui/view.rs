@@ -34,11 +34,11 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget as _;
 
-use super::model::{GRID_MILLIS, Model, Mono, Overlay, Page, Seen};
+use super::model::{GRID_MILLIS, Model, Overlay, Page, ShownSnapshot, Uptime};
 use super::terminal;
 use super::theme::{Glyph, Glyphs, Role};
 use super::words::{fit, width};
-use crate::engine::time::{Humane, Timestamp};
+use crate::engine::time::{ShortDuration, Timestamp};
 
 /// What a drawing comes to, beside its cells.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -46,45 +46,45 @@ pub(crate) struct Drawn {
     /// Where text is being typed.
     pub(crate) cursor: Option<Position>,
     /// When time alone would change the picture.
-    pub(crate) wake: Option<Mono>,
+    pub(crate) wake: Option<Uptime>,
 }
 
 /// Draws everything.
 pub(crate) fn draw(model: &Model) -> (Buffer, Drawn) {
     let area = terminal::area(model.size);
     let mut buffer = Buffer::empty(area);
-    let ink = Ink::new(model);
+    let ctx = RenderContext::new(model);
     let cursor = match Shape::of(model) {
         Shape::Nothing => None,
         Shape::Sentence => {
-            rollout::sentence(&ink, area, &mut buffer);
+            rollout::sentence(&ctx, area, &mut buffer);
             None
         }
-        _ => page(&ink, area, &mut buffer),
+        _ => page(&ctx, area, &mut buffer),
     };
     if model.glyphs == Glyphs::Ascii {
         to_ascii(&mut buffer);
     }
     let cursor = cursor.filter(|at| area.contains(*at));
-    (buffer, Drawn { cursor, wake: ink.wake.get() })
+    (buffer, Drawn { cursor, wake: ctx.wake.get() })
 }
 
-fn page(ink: &Ink<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position> {
-    let model = ink.model;
-    let parts = Parts::of(ink, area);
+fn page(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position> {
+    let model = ctx.model;
+    let parts = Parts::of(ctx, area);
     match &model.page {
-        Page::Fleet => fleet::draw(ink, &parts, buffer),
-        Page::Rollout(_) => rollout::draw(ink, &parts, buffer),
+        Page::Fleet => fleet::draw(ctx, &parts, buffer),
+        Page::Rollout(_) => rollout::draw(ctx, &parts, buffer),
     }
-    let cursor = footer::draw(ink, &parts, buffer);
+    let cursor = footer::draw(ctx, &parts, buffer);
     match &model.overlay {
-        Overlay::Help { top } => help::draw(ink, area, *top, buffer),
+        Overlay::Help { top } => help::draw(ctx, area, *top, buffer),
         Overlay::Details { top } => match model.rollout().and_then(|page| Some((page, page.timeline.as_ref()?))) {
-            Some(timeline) => timeline::draw_over(ink, area, timeline, *top, buffer),
-            None => node::draw_over(ink, area, *top, buffer),
+            Some(timeline) => timeline::draw_over(ctx, area, timeline, *top, buffer),
+            None => node::draw_over(ctx, area, *top, buffer),
         },
-        Overlay::Watches { top } => watches::draw(ink, area, *top, buffer),
-        Overlay::Dialog(dialog) => return dialog::draw(ink, area, dialog, buffer),
+        Overlay::Watches { top } => watches::draw(ctx, area, *top, buffer),
+        Overlay::Dialog(dialog) => return dialog::draw(ctx, area, dialog, buffer),
         Overlay::None | Overlay::Palette(_) | Overlay::Filter(_) => {}
     }
     cursor
@@ -127,12 +127,12 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(ink: &Ink<'_>, area: Rect) -> Self {
-        let model = ink.model;
+    fn of(ctx: &RenderContext<'_>, area: Rect) -> Self {
+        let model = ctx.model;
         let shape = Shape::of(model);
         let lines = match &model.page {
-            Page::Fleet => fleet::header(ink, area.width),
-            Page::Rollout(_) => header::lines(ink, shape, area),
+            Page::Fleet => fleet::header(ctx, area.width),
+            Page::Rollout(_) => header::lines(ctx, shape, area),
         };
         // Whatever there is to say, the list keeps some rows.
         let most = area.height.saturating_sub(if shape == Shape::Folded { 6 } else { 8 });
@@ -140,7 +140,7 @@ impl Parts {
         let row = |y: u16, height: u16| Rect { x: area.x, y, width: area.width, height }.intersection(area);
         let rule = row(area.y + height, u16::from(shape > Shape::Folded));
         let list_top = rule.bottom().max(area.y + height);
-        let said = footer::status_height(ink, shape, area.width);
+        let said = footer::status_height(ctx, shape, area.width);
         let mut list = row(list_top, area.height.saturating_sub(list_top - area.y + 1 + said));
         let side = (shape == Shape::Wide && matches!(model.page, Page::Rollout(_))).then(|| {
             let width = (area.width / 3).min(60);
@@ -163,17 +163,17 @@ impl Parts {
 pub(crate) fn list_height(model: &Model) -> usize {
     match Shape::of(model) {
         Shape::Nothing | Shape::Sentence => 0,
-        _ => usize::from(Parts::of(&Ink::new(model), terminal::area(model.size)).rows().height),
+        _ => usize::from(Parts::of(&RenderContext::new(model), terminal::area(model.size)).rows().height),
     }
 }
 
 /// What drawing needs: the model, its theme, and a note of when time will change the picture.
-struct Ink<'a> {
+struct RenderContext<'a> {
     model: &'a Model,
-    wake: Cell<Option<Mono>>,
+    wake: Cell<Option<Uptime>>,
 }
 
-impl<'a> Ink<'a> {
+impl<'a> RenderContext<'a> {
     fn new(model: &'a Model) -> Self {
         Self { model, wake: Cell::new(None) }
     }
@@ -191,7 +191,7 @@ impl<'a> Ink<'a> {
     }
 
     /// Notes that the picture changes at `at`.
-    fn wake_at(&self, at: Mono) {
+    fn wake_at(&self, at: Uptime) {
         let earlier = self.wake.get().is_none_or(|known| at < known);
         if earlier {
             self.wake.set(Some(at));
@@ -200,7 +200,7 @@ impl<'a> Ink<'a> {
 
     /// How long ago `since` was, coarse: in steps of five seconds below a minute, then whole minutes that all change
     /// together.
-    fn elapsed(&self, seen: &Seen, since: Timestamp) -> Duration {
+    fn elapsed(&self, seen: &ShownSnapshot, since: Timestamp) -> Duration {
         const MINUTE: i64 = 60_000;
         let clock = seen.clock(self.model.now);
         let next = seen.next_tick(self.model.now);
@@ -216,18 +216,18 @@ impl<'a> Ink<'a> {
     }
 
     /// The same in words.
-    fn age(&self, seen: &Seen, since: Timestamp) -> String {
-        Humane(self.elapsed(seen, since)).to_string()
+    fn age(&self, seen: &ShownSnapshot, since: Timestamp) -> String {
+        ShortDuration(self.elapsed(seen, since)).to_string()
     }
 
     /// The present instant, in steps of five seconds: for words that tell how long is left.
-    fn present(&self, seen: &Seen) -> Timestamp {
+    fn present(&self, seen: &ShownSnapshot) -> Timestamp {
         self.wake_at(seen.next_tick(self.model.now));
         seen.clock(self.model.now)
     }
 
     /// The instant from which `since` lies as far back as is shown: for words that tell an age themselves.
-    fn instant(&self, seen: &Seen, since: Timestamp) -> Timestamp {
+    fn instant(&self, seen: &ShownSnapshot, since: Timestamp) -> Timestamp {
         since + self.elapsed(seen, since)
     }
 }
@@ -247,35 +247,35 @@ fn put_lines(buffer: &mut Buffer, area: Rect, lines: &[Line<'_>]) {
 }
 
 /// Writes a rule across `area`, with words in it.
-fn put_rule(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect, words: &str) {
+fn put_rule(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect, words: &str) {
     if area.is_empty() {
         return;
     }
-    let rule = ink.glyph(Glyph::Rule).repeat(usize::from(area.width));
-    put(buffer, area.x, area.y, &rule, usize::from(area.width), ink.style(Role::Frame));
+    let rule = ctx.glyph(Glyph::Rule).repeat(usize::from(area.width));
+    put(buffer, area.x, area.y, &rule, usize::from(area.width), ctx.style(Role::Frame));
     if !words.is_empty() {
         let room = usize::from(area.width.saturating_sub(4));
         let words = format!(" {} ", fit(words, room.saturating_sub(2)));
-        put(buffer, area.x + 2, area.y, &words, room, ink.style(Role::Muted));
+        put(buffer, area.x + 2, area.y, &words, room, ctx.style(Role::Muted));
     }
 }
 
 /// A box over everything in it, with a title; what is left inside.
-fn put_box(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect, title: &str) -> Rect {
+fn put_box(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect, title: &str) -> Rect {
     let area = area.intersection(buffer.area);
     ratatui::widgets::Clear.render(area, buffer);
     if area.width < 4 || area.height < 3 {
         return Rect::default();
     }
-    let frame = ink.style(Role::Frame);
-    let across = ink.glyph(Glyph::Rule).repeat(usize::from(area.width) - 2);
+    let frame = ctx.style(Role::Frame);
+    let across = ctx.glyph(Glyph::Rule).repeat(usize::from(area.width) - 2);
     let (right, bottom) = (area.right() - 1, area.bottom() - 1);
     for y in [area.y, bottom] {
         put(buffer, area.x + 1, y, &across, usize::from(area.width) - 2, frame);
     }
     for y in area.y + 1..bottom {
-        put(buffer, area.x, y, ink.glyph(Glyph::Side), 1, frame);
-        put(buffer, right, y, ink.glyph(Glyph::Side), 1, frame);
+        put(buffer, area.x, y, ctx.glyph(Glyph::Side), 1, frame);
+        put(buffer, right, y, ctx.glyph(Glyph::Side), 1, frame);
     }
     for (x, y, corner) in [
         (area.x, area.y, Glyph::CornerTopLeft),
@@ -283,10 +283,10 @@ fn put_box(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect, title: &str) -> Rect 
         (area.x, bottom, Glyph::CornerBottomLeft),
         (right, bottom, Glyph::CornerBottomRight),
     ] {
-        put(buffer, x, y, ink.glyph(corner), 1, frame);
+        put(buffer, x, y, ctx.glyph(corner), 1, frame);
     }
     let room = usize::from(area.width).saturating_sub(4);
-    put(buffer, area.x + 1, area.y, &format!(" {} ", fit(title, room.saturating_sub(2))), room, ink.style(Role::Title));
+    put(buffer, area.x + 1, area.y, &format!(" {} ", fit(title, room.saturating_sub(2))), room, ctx.style(Role::Title));
     Rect { x: area.x + 2, y: area.y + 1, width: area.width - 4, height: area.height - 2 }
 }
 

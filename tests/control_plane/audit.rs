@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::yard::{DS, GOOD, MISSING, SOON, Yard};
+use super::fixture::{DS, GOOD, MISSING, RolloutFixture, SOON};
 use crate::support::control_plane::{Grant, eventually};
 use crate::support::program::{Operator, text};
 use crate::support::terminal::Terminal;
@@ -21,8 +21,8 @@ enum Events {
 }
 
 /// Somebody with the rights of `deploy/rbac.yaml`, or with all but one of them; and their token.
-fn operator(yard: &Yard, name: &str, events: Events) -> (Operator, String) {
-    let namespace = yard.sandbox.namespace();
+fn operator(fixture: &RolloutFixture, name: &str, events: Events) -> (Operator, String) {
+    let namespace = fixture.sandbox.namespace();
     let mut grants = vec![
         Grant::within(namespace, "get,list,watch", READS),
         Grant::within(namespace, "patch", "daemonsets.apps"),
@@ -33,21 +33,21 @@ fn operator(yard: &Yard, name: &str, events: Events) -> (Operator, String) {
     if events == Events::Allowed {
         grants.push(Grant::within(namespace, "create", "events"));
     }
-    let user = yard.sandbox.user(name, &grants);
+    let user = fixture.sandbox.user(name, &grants);
     (Operator::new(user.kubeconfig(), namespace), user.token().to_owned())
 }
 
 /// An admission policy that refuses an image, and quotes the environment when it does; gone when dropped.
 struct Denial<'a> {
-    yard: &'a Yard,
+    fixture: &'a RolloutFixture,
     name: String,
 }
 
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 
 impl<'a> Denial<'a> {
-    fn of_missing_images(yard: &'a Yard) -> Self {
-        let namespace = yard.sandbox.namespace();
+    fn of_missing_images(fixture: &'a RolloutFixture) -> Self {
+        let namespace = fixture.sandbox.namespace();
         let name = format!("agent-env-{namespace}");
         let policy = json!({
             "metadata": {"name": name},
@@ -65,26 +65,26 @@ impl<'a> Denial<'a> {
             },
         });
         let binding = json!({"metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]}});
-        let admin = yard.sandbox.admin();
+        let admin = fixture.sandbox.admin();
         admin.post(&format!("{ADMISSION}/validatingadmissionpolicies"), &policy).ok();
         admin.post(&format!("{ADMISSION}/validatingadmissionpolicybindings"), &binding).ok();
-        Self { yard, name }
+        Self { fixture, name }
     }
 }
 
 impl Drop for Denial<'_> {
     fn drop(&mut self) {
         for kind in ["validatingadmissionpolicybindings", "validatingadmissionpolicies"] {
-            self.yard.sandbox.admin().delete(&format!("{ADMISSION}/{kind}/{}", self.name));
+            self.fixture.sandbox.admin().delete(&format!("{ADMISSION}/{kind}/{}", self.name));
         }
     }
 }
 
 /// The Events of rolldecks about the DaemonSet, as the API server selects them.
-fn told(yard: &Yard) -> Vec<Value> {
+fn told(fixture: &RolloutFixture) -> Vec<Value> {
     let query = "fieldSelector=involvedObject.kind%3DDaemonSet%2CinvolvedObject.name%3Dagent%2Csource%3Drolldeck";
-    let path = format!("{}?{query}", yard.sandbox.path("events", ""));
-    let list = yard.sandbox.admin().get(&path).ok();
+    let path = format!("{}?{query}", fixture.sandbox.path("events", ""));
+    let list = fixture.sandbox.admin().get(&path).ok();
     let mut events: Vec<Value> = list["items"].as_array().cloned().unwrap_or_default();
     events.sort_by_key(|event| event["eventTime"].as_str().unwrap_or_default().to_owned());
     events
@@ -96,8 +96,8 @@ fn reasons(events: &[Value]) -> Vec<&str> {
 
 #[test]
 fn kubectl_describe_tells_who_did_what_and_from_where() {
-    let Some(yard) = Yard::new("audit") else { return };
-    let (operator, _) = operator(&yard, "alice", Events::Allowed);
+    let Some(fixture) = RolloutFixture::new("audit") else { return };
+    let (operator, _) = operator(&fixture, "alice", Events::Allowed);
     let image = format!("agent={}", GOOD[1]);
     let mut ssh = operator.command(&["set-image", DS, &image, "--yes"]);
     let output = ssh.env("SSH_CONNECTION", "10.1.2.3 50022 10.0.0.1 22").output().unwrap();
@@ -109,7 +109,7 @@ fn kubectl_describe_tells_who_did_what_and_from_where() {
     operator.ok(&["drive", DS, "--to", "100%", "--timeout", "120s"]);
 
     let events = eventually("the last of it is told", SOON, || {
-        let events = told(&yard);
+        let events = told(&fixture);
         reasons(&events).contains(&"RolloutReleased").then_some(events)
     });
     assert_eq!(
@@ -141,15 +141,15 @@ fn kubectl_describe_tells_who_did_what_and_from_where() {
     assert!(message("RolloutComplete").starts_with("complete: all 20 nodes are at the target (driven by tester@"));
     assert!(events.iter().all(|event| event["type"] == "Normal"), "nothing was wrong");
 
-    let described = yard.sandbox.admin().kubectl_ok(["describe", "-n", yard.sandbox.namespace(), DS]);
+    let described = fixture.sandbox.admin().kubectl_ok(["describe", "-n", fixture.sandbox.namespace(), DS]);
     assert!(described.contains("RolloutComplete") && described.contains("rolldeck"), "{described}");
     println!("{}", described.split("Events:").nth(1).unwrap_or_default());
 }
 
 #[test]
 fn the_log_has_every_pod_and_only_its_owner_reads_it() {
-    let Some(yard) = Yard::new("log") else { return };
-    let (operator, _) = operator(&yard, "alice", Events::Allowed);
+    let Some(fixture) = RolloutFixture::new("log") else { return };
+    let (operator, _) = operator(&fixture, "alice", Events::Allowed);
     operator.ok(&["drive", DS, "--image", &format!("agent={}", GOOD[1]), "--to", "3", "--until", "held", "--yes"]);
     let log = operator.audit();
     let deleted = |result: &str| -> BTreeSet<String> {
@@ -158,7 +158,7 @@ fn the_log_has_every_pod_and_only_its_owner_reads_it() {
     };
     assert_eq!((deleted("sent").len(), deleted("sent")), (3, deleted("done")));
     for line in &log {
-        assert_eq!((&line["namespace"], &line["name"]), (&json!(yard.sandbox.namespace()), &json!("agent")));
+        assert_eq!((&line["namespace"], &line["name"]), (&json!(fixture.sandbox.namespace()), &json!("agent")));
         assert!(line["identity"].as_str().unwrap().starts_with("tester@"), "{line}");
         assert_eq!(line["cluster"]["context"], "test");
         assert!(line["time"].as_str().is_some_and(|time| time.len() == 24 && time.ends_with('Z')), "{line}");
@@ -177,16 +177,16 @@ fn the_log_has_every_pod_and_only_its_owner_reads_it() {
 
 #[test]
 fn an_interrupted_driver_tells_that_it_left() {
-    let Some(yard) = Yard::new("interrupted") else { return };
-    let (operator, _) = operator(&yard, "alice", Events::Allowed);
+    let Some(fixture) = RolloutFixture::new("interrupted") else { return };
+    let (operator, _) = operator(&fixture, "alice", Events::Allowed);
     let mut drive = operator.drive(DS, &["--image", &format!("agent={}", GOOD[1]), "--to", "5"]);
     drive.until_updated(2);
     drive.signal(Signal::INT);
     assert_eq!(drive.end().code(), Some(130), "{}", drive.seen());
     // Whoever has ended has told everything.
-    assert_eq!(reasons(&told(&yard)).last(), Some(&"RolloutDriverLeft"));
+    assert_eq!(reasons(&told(&fixture)).last(), Some(&"RolloutDriverLeft"));
     let log = operator.audit();
-    let stop: Vec<_> = log.iter().filter(|line| line["what"] == "standDown").map(|line| &line["result"]).collect();
+    let stop: Vec<_> = log.iter().filter(|line| line["what"] == "stopDriving").map(|line| &line["result"]).collect();
     assert_eq!(stop, ["asked", "done"]);
     assert!(log.iter().any(|line| line["what"] == "leaseGivenBack"), "{log:#?}");
     let asked = log.iter().filter(|line| line["result"] == "asked").count();
@@ -196,9 +196,9 @@ fn an_interrupted_driver_tells_that_it_left() {
 
 #[test]
 fn with_two_consoles_open_nothing_is_told_twice_and_each_sees_what_the_other_did() {
-    let Some(yard) = Yard::new("two") else { return };
-    let (driver, _) = operator(&yard, "alice", Events::Allowed);
-    let (watcher, _) = operator(&yard, "bob", Events::Allowed);
+    let Some(fixture) = RolloutFixture::new("two") else { return };
+    let (driver, _) = operator(&fixture, "alice", Events::Allowed);
+    let (watcher, _) = operator(&fixture, "bob", Events::Allowed);
     // Not to its end: that may come before a key is pressed.
     let mut drive = driver.drive(DS, &["--image", &format!("agent={}", GOOD[1]), "--to", "5"]);
     drive.until_updated(2);
@@ -215,7 +215,7 @@ fn with_two_consoles_open_nothing_is_told_twice_and_each_sees_what_the_other_did
     console.until("drives no more, gave the lease back");
     console.press(&["q"]);
     console.until("it ended with 0");
-    let events = told(&yard);
+    let events = told(&fixture);
     let mut once = reasons(&events);
     once.sort_unstable();
     let mut unique = once.clone();
@@ -228,36 +228,36 @@ fn with_two_consoles_open_nothing_is_told_twice_and_each_sees_what_the_other_did
 
 #[test]
 fn without_the_right_to_write_events_everything_else_works_and_it_is_said_once() {
-    let Some(yard) = Yard::new("mute") else { return };
-    let (operator, _) = operator(&yard, "restricted", Events::Forbidden);
+    let Some(fixture) = RolloutFixture::new("mute") else { return };
+    let (operator, _) = operator(&fixture, "restricted", Events::Forbidden);
     let line = ["drive", DS, "--image", &format!("agent={}", GOOD[1]), "--to", "2", "--until", "held", "--yes"];
     let output = operator.run(&line);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     let said = text(&output);
     assert_eq!(said.matches("no Events on the DaemonSet").count(), 1, "{said}");
-    assert_eq!(told(&yard), Vec::<Value>::new());
+    assert_eq!(told(&fixture), Vec::<Value>::new());
     assert!(operator.audit().iter().any(|line| line["what"] == "setImage" && line["result"] == "done"));
 }
 
 #[test]
 fn no_secret_is_told_also_when_a_server_echoes_it() {
-    let Some(yard) = Yard::new("secrets") else { return };
+    let Some(fixture) = RolloutFixture::new("secrets") else { return };
     let secret = "hunter2-b7f1c9";
     let template = json!({
         "metadata": {"annotations": {"example.com/key": format!("{secret}-annotation")}},
         "spec": {"containers": [{"name": "agent", "env": [{"name": "DB_PASSWORD", "value": secret}]}]},
     });
     let patch = json!({"spec": {"template": template}});
-    let path = format!("{}?fieldManager=test", yard.sandbox.path("daemonsets.apps", "agent"));
+    let path = format!("{}?fieldManager=test", fixture.sandbox.path("daemonsets.apps", "agent"));
     let strategic = "application/strategic-merge-patch+json";
-    yard.sandbox.admin().request_as(strategic, reqwest::Method::PATCH, &path, &patch).ok();
-    yard.until("the agent has its environment everywhere", |witness| witness.unavailable() == 0);
-    let (operator, token) = operator(&yard, "alice", Events::Allowed);
-    let denial = Denial::of_missing_images(&yard);
+    fixture.sandbox.admin().request_as(strategic, reqwest::Method::PATCH, &path, &patch).ok();
+    fixture.until("the agent has its environment everywhere", |witness| witness.unavailable() == 0);
+    let (operator, token) = operator(&fixture, "alice", Events::Allowed);
+    let denial = Denial::of_missing_images(&fixture);
     eventually("the policy is honoured", SOON, || {
         let path = format!("{path}&dryRun=All");
         let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "agent", "image": MISSING}]}}}});
-        let answer = yard.sandbox.admin().request_as(strategic, reqwest::Method::PATCH, &path, &image);
+        let answer = fixture.sandbox.admin().request_as(strategic, reqwest::Method::PATCH, &path, &image);
         (answer.status == 422 && answer.body.to_string().contains(secret)).then_some(())
     });
 
@@ -269,7 +269,7 @@ fn no_secret_is_told_also_when_a_server_echoes_it() {
     operator.ok(&["drive", DS, "--image", &format!("agent={}", GOOD[1]), "--to", "2", "--until", "held", "--yes"]);
 
     let log = std::fs::read_to_string(operator.home().join(".local/state/rolldeck/audit.jsonl")).unwrap();
-    let events = Value::from(told(&yard)).to_string();
+    let events = Value::from(told(&fixture)).to_string();
     assert!(log.contains("\"result\":\"failed\"") && events.contains("RolloutCommandFailed"), "{log}\n{events}");
     assert!(log.contains("the environment is ***"), "{log}");
     for hidden in [secret, token.as_str()] {
@@ -281,9 +281,9 @@ fn no_secret_is_told_also_when_a_server_echoes_it() {
 
 #[test]
 fn a_second_console_reads_what_the_first_one_did() {
-    let Some(yard) = Yard::new("read-back") else { return };
-    let (first, _) = operator(&yard, "alice", Events::Allowed);
-    let (second, _) = operator(&yard, "bob", Events::Allowed);
+    let Some(fixture) = RolloutFixture::new("read-back") else { return };
+    let (first, _) = operator(&fixture, "alice", Events::Allowed);
+    let (second, _) = operator(&fixture, "bob", Events::Allowed);
     first.ok(&["set-image", DS, &format!("agent={}", GOOD[1]), "--yes"]);
     first.ok(&["pause", DS, "--reason", "the link is down"]);
     let status = eventually("it is on the other's timeline", SOON, || {

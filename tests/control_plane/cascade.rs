@@ -11,7 +11,7 @@ use rolldeck::sim::hollow::{Hollow, Options as HollowOptions, Workloads};
 use rolldeck::sim::world::scenario::{BUILT_IN, Scenario};
 use serde_json::Value;
 
-use super::yard::{BUDGET, DS, SOON, SPEED, operator};
+use super::fixture::{BUDGET, DS, SOON, SPEED, operator};
 use crate::support::control_plane::{ControlPlane, Options, Witness};
 use crate::support::figures::{Figures, MINUTES, NODES, table};
 use crate::support::program::Operator;

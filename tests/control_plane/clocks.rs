@@ -10,7 +10,7 @@ use rolldeck::engine::quantity::IntOrPercent;
 use rolldeck::sim::world::scenario::FleetFault;
 use serde_json::Value;
 
-use super::yard::{DS, GOOD, SOON, Yard, scenario};
+use super::fixture::{DS, GOOD, RolloutFixture, SOON, scenario};
 use crate::support::control_plane::eventually;
 use crate::support::program::Operator;
 
@@ -25,11 +25,11 @@ fn a_clock_that_is_ahead_holds_up_the_controller_and_not_rolldeck() {
     few.nodes.truncate(FEW);
     few.daemon_sets[0].min_ready_secs = MIN_READY;
     few.daemon_sets[0].max_unavailable = IntOrPercent::Percent(100);
-    let Some(yard) = Yard::with("clocks", few) else { return };
-    let operator = yard.operator();
-    let (ahead, behind) = (yard.nodes[0].clone(), yard.nodes[1].clone());
-    set_clock(&yard, &ahead, 1);
-    set_clock(&yard, &behind, -1);
+    let Some(fixture) = RolloutFixture::with("clocks", few) else { return };
+    let operator = fixture.operator();
+    let (ahead, behind) = (fixture.nodes[0].clone(), fixture.nodes[1].clone());
+    set_clock(&fixture, &ahead, 1);
+    set_clock(&fixture, &behind, -1);
 
     // What managedFields says of the kubelets' own heartbeats, read by a console that was not there before.
     let set_at = Instant::now();
@@ -50,10 +50,10 @@ fn a_clock_that_is_ahead_holds_up_the_controller_and_not_rolldeck() {
     // A heartbeat that waits on a machine under load makes its node's clock look behind by as much.
     let right =
         |name: &String| node(&status, name)["clockSkewMillis"].as_i64().is_some_and(|millis| millis.abs() < 8_000);
-    assert!(yard.nodes.iter().filter(|name| others(name)).all(right), "{}", status["nodes"]);
+    assert!(fixture.nodes.iter().filter(|name| others(name)).all(right), "{}", status["nodes"]);
 
-    yard.deploy(GOOD[1]);
-    yard.until("all nodes serve v2", |witness| witness.serving(":v2").len() == FEW);
+    fixture.deploy(GOOD[1]);
+    fixture.until("all nodes serve v2", |witness| witness.serving(":v2").len() == FEW);
     let ready = Instant::now();
     let state = |operator: &Operator, name: &str| {
         let status = operator.status(DS).0;
@@ -64,7 +64,7 @@ fn a_clock_that_is_ahead_holds_up_the_controller_and_not_rolldeck() {
     assert!(ready.elapsed() < Duration::from_secs(8), "too slow to tell: {:?}", ready.elapsed());
     assert_eq!(early, "soaking", "{counts}");
 
-    let counted = |count: usize| (available(&yard.daemon_set()) == count).then(Instant::now);
+    let counted = |count: usize| (available(&fixture.daemon_set()) == count).then(Instant::now);
     let all_but_one = eventually("the controller counts all but one", SOON, || counted(FEW - 1));
     std::thread::sleep(Duration::from_secs(u64::from(MIN_READY)).saturating_sub(ready.elapsed()));
     let (late, why, counts) = eventually("rolldeck counts all", SOON, || {
@@ -72,7 +72,7 @@ fn a_clock_that_is_ahead_holds_up_the_controller_and_not_rolldeck() {
         (told.2["available"] == FEW).then_some(told)
     });
     let ours = ready.elapsed();
-    assert_eq!(available(&yard.daemon_set()), FEW - 1, "the controller waits for a clock");
+    assert_eq!(available(&fixture.daemon_set()), FEW - 1, "the controller waits for a clock");
     assert_eq!((late, &counts["updated"]), (Value::from("updated"), &Value::from(FEW)));
     assert!(why.contains("s ahead: its controller counts it unavailable for"), "{why}");
     let text = operator.ok(&["status", DS]);
@@ -89,9 +89,9 @@ fn a_clock_that_is_ahead_holds_up_the_controller_and_not_rolldeck() {
     assert!(waited >= least, "it was counted after {waited:?}");
 }
 
-fn set_clock(yard: &Yard, node: &str, sign: i64) {
+fn set_clock(fixture: &RolloutFixture, node: &str, sign: i64) {
     let offset_millis = sign * i64::try_from(OFF.as_millis()).unwrap();
-    yard.hollow.fault(FleetFault::Clock { node: node.into(), offset_millis });
+    fixture.hollow.fault(FleetFault::Clock { node: node.into(), offset_millis });
 }
 
 fn node<'a>(status: &'a Value, name: &str) -> &'a Value {

@@ -18,7 +18,7 @@ use rolldeck::sim::hollow::{Hollow, Options as HollowOptions, Workloads};
 use rolldeck::sim::world::World;
 use rolldeck::sim::world::scenario::Scenario;
 
-use super::yard::SPEED;
+use super::fixture::SPEED;
 use crate::support::control_plane::{ControlPlane, Ledger, Options, Sandbox, Step, Witness, sandbox};
 use crate::support::modelled::{follow, ledger_of};
 

@@ -2,17 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use super::yard::{DS, GOOD, NODES, Yard, assert_within_budget};
+use super::fixture::{DS, GOOD, NODES, RolloutFixture, assert_within_budget};
 use crate::support::line::{Line, server_of};
 use crate::support::program::Operator;
 
 /// A yard, and an operator at the other end of a line of that length.
-fn at_the_end_of(name: &str, round_trip: Duration) -> Option<(Yard, Line, Operator)> {
-    let yard = Yard::new(name)?;
-    let mut operator = yard.operator();
+fn at_the_end_of(name: &str, round_trip: Duration) -> Option<(RolloutFixture, Line, Operator)> {
+    let fixture = RolloutFixture::new(name)?;
+    let mut operator = fixture.operator();
     let line = Line::to(&server_of(operator.kubeconfig()), round_trip);
     operator.use_kubeconfig(line.kubeconfig(operator.kubeconfig()));
-    Some((yard, line, operator))
+    Some((fixture, line, operator))
 }
 
 fn image() -> String {
@@ -20,7 +20,7 @@ fn image() -> String {
 }
 
 fn a_whole_rollout(name: &str, round_trip: Duration) {
-    let Some((yard, _line, operator)) = at_the_end_of(name, round_trip) else { return };
+    let Some((fixture, _line, operator)) = at_the_end_of(name, round_trip) else { return };
     let began = Instant::now();
     let image = image();
     let flags = ["--image", &image, "--to", "100%", "--max-unavailable", "4"];
@@ -29,9 +29,9 @@ fn a_whole_rollout(name: &str, round_trip: Duration) {
     let ended = drive.end();
     println!("{round_trip:?} away: {NODES} of {NODES} after {:.1?}", began.elapsed());
     assert_eq!(ended.code(), Some(0), "{}", drive.seen());
-    let worst = yard.witness.worst_since(began);
+    let worst = fixture.witness.worst_since(began);
     assert!(worst <= 4, "{worst} nodes were down at once");
-    let daemon_set = yard.daemon_set();
+    let daemon_set = fixture.daemon_set();
     assert_eq!(daemon_set["spec"]["updateStrategy"]["type"], "RollingUpdate", "it was handed back");
 }
 
@@ -53,7 +53,7 @@ fn distance_of_two_seconds_is_driven() {
 /// Pulls fill the line in the middle of a rollout: from 100 ms to 1.8 s and back, again and again.
 #[test]
 fn distance_that_jumps_while_images_are_pulled_stops_nothing() {
-    let Some((yard, line, operator)) = at_the_end_of("swells", Duration::from_millis(100)) else { return };
+    let Some((fixture, line, operator)) = at_the_end_of("swells", Duration::from_millis(100)) else { return };
     let began = Instant::now();
     let image = image();
     let mut drive = operator.drive(DS, &["--image", &image, "--to", "100%"]);
@@ -71,13 +71,13 @@ fn distance_that_jumps_while_images_are_pulled_stops_nothing() {
         assert_eq!(ended.join().unwrap(), Some(0));
     });
     println!("100 ms to 1.8 s away: {NODES} of {NODES} after {:.1?}", began.elapsed());
-    assert_within_budget(&yard, began);
+    assert_within_budget(&fixture, began);
 }
 
 /// Beyond what is near enough nothing is started, and everything says why: the driver, `status` and JSON.
 #[test]
 fn distance_beyond_the_bound_says_so() {
-    let Some((yard, line, operator)) = at_the_end_of("beyond", Duration::from_millis(300)) else { return };
+    let Some((fixture, line, operator)) = at_the_end_of("beyond", Duration::from_millis(300)) else { return };
     let image = image();
     operator.ok(&["set-image", DS, &image, "--yes"]);
     line.set_round_trip(Duration::from_millis(2_900));
@@ -85,7 +85,7 @@ fn distance_beyond_the_bound_says_so() {
     let mut drive = operator.drive(DS, &["--to", "100%"]);
     drive.until("too far to drive from here");
     assert!(drive.seen().contains("control-plane host"), "{}", drive.seen());
-    assert!(yard.witness.deletes_since(began).is_empty(), "nothing was started");
+    assert!(fixture.witness.deletes_since(began).is_empty(), "nothing was started");
     // It comes nearer: the rollout goes on by itself.
     line.set_round_trip(Duration::from_millis(300));
     drive.until("20 of 20");
@@ -97,18 +97,18 @@ fn distance_beyond_the_bound_says_so() {
 /// Somebody near by pauses while the driver is two seconds away.
 #[test]
 fn distance_does_not_keep_a_pause_from_biting_in_time() {
-    let Some((yard, _line, operator)) = at_the_end_of("bites", Duration::from_secs(2)) else { return };
+    let Some((fixture, _line, operator)) = at_the_end_of("bites", Duration::from_secs(2)) else { return };
     let image = image();
     let mut drive = operator.drive(DS, &["--image", &image, "--to", "100%", "--max-unavailable", "4"]);
     drive.until(": updated, ");
-    let near = yard.operator();
+    let near = fixture.operator();
     near.ok(&["pause", DS]);
     let paused_at = Instant::now();
     std::thread::sleep(Duration::from_secs(12));
     // Behind the oldest proof that there can be a deletion leaves within 3.5 s, and half a round trip later it is here.
     let within = Duration::from_millis(4_700);
     let late: Vec<Duration> =
-        yard.witness.deletes_since(paused_at + within).iter().map(|delete| delete.at - paused_at).collect();
+        fixture.witness.deletes_since(paused_at + within).iter().map(|delete| delete.at - paused_at).collect();
     assert!(late.is_empty(), "pods were deleted {late:?} after the pause");
     drive.until("paused");
 }

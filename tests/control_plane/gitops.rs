@@ -14,7 +14,7 @@ use rolldeck::driver::{Access, ClusterSession, Rollout, Session};
 use rolldeck::engine::Role;
 use rolldeck::engine::command::Command;
 use rolldeck::engine::event::{Permission, WatchHealth};
-use rolldeck::engine::record::OnFlip;
+use rolldeck::engine::record::OnDrift;
 use rolldeck::engine::snapshot::{Alarm, Phase, Presence, Snapshot};
 use rolldeck::engine::tuning::Tuning;
 use serde_json::{Value, json};
@@ -30,11 +30,11 @@ const MERGE: &str = "application/merge-patch+json";
 const V1: &str = "registry.test/agent:v1";
 
 /// A DaemonSet `agent` in a sandbox, written by whoever is played.
-struct Stage {
+struct GitOpsFixture {
     sandbox: Arc<Sandbox>,
 }
 
-impl Stage {
+impl GitOpsFixture {
     async fn new(name: &str) -> Option<Self> {
         let name = name.to_owned();
         let sandbox = tokio::task::spawn_blocking(move || {
@@ -107,7 +107,7 @@ async fn until(rollout: &Rollout, what: &str, is: impl FnMut(&Arc<Snapshot>) -> 
 /// What manages it, each in a line, those that act by themselves first.
 async fn managed(rollout: &Rollout, what: &str, want: &[&str]) {
     let said = |is: &Snapshot| {
-        let lines = is.keepers.iter().map(|keeper| format!("{keeper} {}", keeper.expects()));
+        let lines = is.gitops_owners.iter().map(|gitops_owner| format!("{gitops_owner} {}", gitops_owner.expects()));
         lines.collect::<Vec<_>>()
     };
     let mut last = Vec::new();
@@ -124,13 +124,13 @@ async fn managed(rollout: &Rollout, what: &str, want: &[&str]) {
     assert!(found.await.is_ok(), "{what}: {last:#?}");
 }
 
-fn rebrake() -> Tuning {
-    Tuning { on_flip: Some(OnFlip::Rebrake), ..Tuning::default() }
+fn enforce() -> Tuning {
+    Tuning { on_drift: Some(OnDrift::EnforceOnDelete), ..Tuning::default() }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn owners_are_told_by_what_a_real_api_server_writes_down() {
-    let Some(stage) = Stage::new("gitops-owners").await else { return };
+    let Some(stage) = GitOpsFixture::new("gitops-owners").await else { return };
     // A person applies it, and sets an image by hand: that is nobody who sets anything back.
     let manifest = stage.manifest().to_string();
     tokio::task::block_in_place(|| stage.sandbox.admin().apply(&manifest));
@@ -175,15 +175,15 @@ async fn owners_are_told_by_what_a_real_api_server_writes_down() {
         &json!({"metadata": {"annotations": {"kustomize.toolkit.fluxcd.io/reconcile": "disabled"}}}),
     );
     until(&rollout, "Flux is held", |is| {
-        is.keepers.iter().any(|keeper| keeper.expects() == "is told to leave this DaemonSet alone")
+        is.gitops_owners.iter().any(|gitops_owner| gitops_owner.expects() == "is told to leave this DaemonSet alone")
     })
     .await;
     rollout.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_strategy_set_back_by_server_side_apply_is_rebraked_within_a_second() {
-    let Some(stage) = Stage::new("gitops-flip").await else { return };
+async fn a_strategy_set_back_by_server_side_apply_is_enforced_within_a_second() {
+    let Some(stage) = GitOpsFixture::new("gitops-drift").await else { return };
     let in_git = stage.tracked_by_argo_cd();
     stage.write("argocd-controller", APPLY, &in_git);
     let rollout = stage.open().await;
@@ -197,34 +197,34 @@ async fn a_strategy_set_back_by_server_side_apply_is_rebraked_within_a_second() 
     let preview = rollout.preview(Command::Adopt).await.unwrap();
     assert!(preview.warnings[0].contains("argocd app set edge-agents --sync-policy none"), "{:?}", preview.warnings);
 
-    rollout.command(Command::Adopt.under(rebrake())).await.unwrap();
+    rollout.command(Command::Adopt.under(enforce())).await.unwrap();
     let (mut seen_after, mut set_after) = (Vec::new(), Vec::new());
     for round in 1..=5 {
-        let flipped_at = stage.write("argocd-controller", APPLY, &in_git);
+        let drifted_at = stage.write("argocd-controller", APPLY, &in_git);
         let times = round;
-        let seen = until(&rollout, "the flip is said", |is| {
-            is.alarms.iter().any(|alarm| matches!(alarm, Alarm::Rebraked { times: said, .. } if *said == times))
+        let seen = until(&rollout, "the drift is said", |is| {
+            is.alarms.iter().any(|alarm| matches!(alarm, Alarm::OnDeleteEnforced { times: said, .. } if *said == times))
                 || is
                     .alarms
                     .iter()
-                    .any(|alarm| matches!(alarm, Alarm::StrategyFlipped { rebraked, .. } if *rebraked + 1 == times))
+                    .any(|alarm| matches!(alarm, Alarm::StrategyDrifted { enforced, .. } if *enforced + 1 == times))
         })
         .await;
-        seen_after.push(flipped_at.elapsed());
+        seen_after.push(drifted_at.elapsed());
         until(&rollout, "it is adopted again", |is| is.adopted).await;
-        set_after.push(flipped_at.elapsed());
+        set_after.push(drifted_at.elapsed());
         assert_eq!(stage.live()["spec"]["updateStrategy"]["type"], "OnDelete");
         let said = seen.alarms[0].to_string();
         assert!(said.contains("by argocd-controller of Argo CD (application edge-agents)"), "round {round}: {said}");
     }
-    println!("flip by server-side apply: said after {seen_after:.0?}, OnDelete again after {set_after:.0?}");
+    println!("drift by server-side apply: said after {seen_after:.0?}, OnDelete again after {set_after:.0?}");
     assert!(seen_after.iter().chain(&set_after).all(|took| *took < NOTICED), "{seen_after:?}, {set_after:?}");
 
     // The sixth is one too many: it is not fought, and who it is and how to hold it is said.
-    let flipped_at = stage.write("argocd-controller", APPLY, &in_git);
+    let drifted_at = stage.write("argocd-controller", APPLY, &in_git);
     let given_up = until(&rollout, "it gives up", |is| matches!(is.phase, Phase::Paused(_))).await;
-    println!("given up after {:.0?}: {}", flipped_at.elapsed(), given_up.alarms[0]);
-    let Alarm::StrategyFlipped { by, rebraked: 5, holding: Some(holding) } = &given_up.alarms[0] else {
+    println!("given up after {:.0?}: {}", drifted_at.elapsed(), given_up.alarms[0]);
+    let Alarm::StrategyDrifted { by, enforced: 5, holding: Some(holding) } = &given_up.alarms[0] else {
         panic!("{:?}", given_up.alarms)
     };
     assert_eq!(by.as_deref(), Some("argocd-controller of Argo CD (application edge-agents)"));
@@ -235,20 +235,20 @@ async fn a_strategy_set_back_by_server_side_apply_is_rebraked_within_a_second() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flip_is_reported_within_a_second_and_adopted_again_when_asked() {
-    let Some(stage) = Stage::new("gitops-report").await else { return };
+async fn a_drift_is_reported_within_a_second_and_adopted_again_when_asked() {
+    let Some(stage) = GitOpsFixture::new("gitops-report").await else { return };
     let in_git = stage.tracked_by_argo_cd();
     stage.write("argocd-controller", APPLY, &in_git);
     let rollout = stage.open().await;
     rollout.command(Command::Adopt).await.unwrap();
 
-    let flipped_at = stage.write("argocd-controller", APPLY, &in_git);
+    let drifted_at = stage.write("argocd-controller", APPLY, &in_git);
     let paused = until(&rollout, "it pauses", |is| matches!(is.phase, Phase::Paused(_))).await;
-    let took = flipped_at.elapsed();
-    println!("flip by server-side apply: paused and said after {took:.0?}: {}", paused.alarms[0]);
+    let took = drifted_at.elapsed();
+    println!("drift by server-side apply: paused and said after {took:.0?}: {}", paused.alarms[0]);
     assert!(took < NOTICED, "{took:?}");
     assert!(
-        matches!(&paused.alarms[0], Alarm::StrategyFlipped { rebraked: 0, by: Some(by), .. }
+        matches!(&paused.alarms[0], Alarm::StrategyDrifted { enforced: 0, by: Some(by), .. }
         if &**by == "argocd-controller of Argo CD (application edge-agents)"),
         "{:?}",
         paused.alarms
@@ -267,7 +267,7 @@ async fn a_flip_is_reported_within_a_second_and_adopted_again_when_asked() {
 /// The old image comes back from Git in the middle of a rollout.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_template_set_back_is_said_with_its_author() {
-    let Some(stage) = Stage::new("gitops-template").await else { return };
+    let Some(stage) = GitOpsFixture::new("gitops-template").await else { return };
     let mut in_git = stage.tracked_by_argo_cd();
     in_git["spec"].as_object_mut().unwrap().remove("updateStrategy");
     stage.write("argocd-controller", APPLY, &in_git);

@@ -7,53 +7,53 @@ use rolldeck::engine::facts::StrategyKind;
 use rolldeck::sim::hollow::{Hollow, Options as HollowOptions, Workloads};
 use rolldeck::sim::world::scenario::{DaemonSetPlan, FleetFault, Image, Scenario};
 
-use super::yard::{GOOD, MISSING, NODES, SOON, SPEED, Yard, scenario};
-use crate::support::control_plane::{ControlPlane, Options, Seen, Step, Witness, eventually};
+use super::fixture::{GOOD, MISSING, NODES, RolloutFixture, SOON, SPEED, scenario};
+use crate::support::control_plane::{ControlPlane, Options, ServingPods, Step, Witness, eventually};
 
 #[test]
 fn a_rolling_update_runs_through() {
-    let Some(yard) = Yard::new("rolling") else { return };
+    let Some(fixture) = RolloutFixture::new("rolling") else { return };
     let began = Instant::now();
-    yard.witness.forget_steps();
-    yard.deploy(GOOD[1]);
-    yard.until("all nodes serve v2", |witness| witness.serving(":v2").len() == NODES);
+    fixture.witness.forget_steps();
+    fixture.deploy(GOOD[1]);
+    fixture.until("all nodes serve v2", |witness| witness.serving(":v2").len() == NODES);
     let want =
         [Step::Deleting, Step::Unready, Step::Gone, Step::Created(GOOD[1].to_owned()), Step::Pulled, Step::Ready];
-    yard.witness.ledger(|ledger| {
+    fixture.witness.ledger(|ledger| {
         for (node, steps) in ledger.steps() {
             assert_eq!(*steps, want, "on {node}");
         }
     });
     // Two at once; now and then one more, since the controller takes the end of one pod for the deletion of the next.
-    assert!((2..=4).contains(&yard.witness.worst_since(began)), "{} at once", yard.witness.worst_since(began));
-    assert_eq!(yard.hollow.refusals(), Vec::<String>::new());
+    assert!((2..=4).contains(&fixture.witness.worst_since(began)), "{} at once", fixture.witness.worst_since(began));
+    assert_eq!(fixture.hollow.refusals(), Vec::<String>::new());
 }
 
 /// With a budget of 2, an image that cannot be pulled and nodes that flap, 20 of 20 nodes go down.
 #[test]
 fn flapping_readiness_takes_every_node_down() {
-    let Some(yard) = Yard::new("cascade") else { return };
-    yard.deploy(MISSING);
-    yard.until("two nodes wait for an image", |witness| {
+    let Some(fixture) = RolloutFixture::new("cascade") else { return };
+    fixture.deploy(MISSING);
+    fixture.until("two nodes wait for an image", |witness| {
         witness.pods().values().filter(|pod| pod.pull_failed).count() == 2
     });
-    assert_eq!(yard.witness.unavailable(), 2);
+    assert_eq!(fixture.witness.unavailable(), 2);
     let mut down = 2;
     while down < NODES {
-        let serving: Vec<_> = yard.witness.serving(":v1").into_iter().take(6).collect();
+        let serving: Vec<_> = fixture.witness.serving(":v1").into_iter().take(6).collect();
         for node in &serving {
-            yard.hollow.fault(FleetFault::ProbesFail(node.as_str().into()));
+            fixture.hollow.fault(FleetFault::ProbesFail(node.as_str().into()));
         }
         down += serving.len();
         // They flap until the controller has seen it, however slow it is today.
-        yard.until("those that flap are replaced", |witness| {
+        fixture.until("those that flap are replaced", |witness| {
             witness.pods().values().filter(|pod| pod.image == MISSING).count() == down
         });
         for node in &serving {
-            yard.hollow.fault(FleetFault::ProbesPass(node.as_str().into()));
+            fixture.hollow.fault(FleetFault::ProbesPass(node.as_str().into()));
         }
     }
-    yard.until("nobody serves", |witness| witness.unavailable() == NODES);
+    fixture.until("nobody serves", |witness| witness.unavailable() == NODES);
 }
 
 /// Of its own: its nodes fall silent, and the control plane notices soon.
@@ -79,7 +79,7 @@ fn a_node_that_loses_the_network_turns_unknown_and_comes_back() {
     hollow.fault(FleetFault::Restore("n07".into()));
     witness.until("it is ready again", SOON, |witness| witness.pods()["n07"].ready);
     eventually("the node is Ready", SOON, || (ready(&plane, "n07") == "True").then_some(()));
-    let uids = |pods: &BTreeMap<String, Seen>| {
+    let uids = |pods: &BTreeMap<String, ServingPods>| {
         pods.iter().map(|(node, pod)| (node.clone(), pod.uid.clone())).collect::<Vec<_>>()
     };
     assert_eq!(uids(&witness.pods()), uids(&before), "nobody was replaced");

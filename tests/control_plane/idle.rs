@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::fixture::{DS, NODES};
 use super::suspects::stage;
-use super::yard::{DS, NODES};
 use crate::support::control_plane::eventually;
 use crate::support::program::text;
 

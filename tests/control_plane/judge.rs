@@ -17,8 +17,8 @@ use rolldeck::sim::world::scenario::FleetFault;
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::yard::{BUDGET, DS, GOOD, MISSING, NODES, Yard, assert_within_budget, replaced, scenario};
-use crate::support::control_plane::{Seen, eventually};
+use super::fixture::{BUDGET, DS, GOOD, MISSING, NODES, RolloutFixture, assert_within_budget, replaced, scenario};
+use crate::support::control_plane::{ServingPods, eventually};
 use crate::support::program::{Operator, text};
 
 const V2: &str = "agent=registry.test/agent:v2";
@@ -29,168 +29,168 @@ const SOON: Duration = Duration::from_secs(60);
 /// a) partition 20 → 18 → 10 → 0.
 #[test]
 fn each_step_updates_exactly_what_was_promised() {
-    let Some((yard, operator)) = yard("judge-steps") else { return };
+    let Some((fixture, operator)) = fixture("judge-steps") else { return };
     let began = Instant::now();
     let mut driver = operator.drive(DS, &["--image", V2, "--partition", "20"]);
     // From then on its own partition is written, and ours is the later one.
     driver.until("you drive");
-    let mut before = yard.witness.pods();
+    let mut before = fixture.witness.pods();
     for keep in [20, 18, 10, 0] {
         let step_began = Instant::now();
         operator.ok(&["step", DS, "--partition", &keep.to_string(), "--yes"]);
-        yard.until(&format!("{keep} nodes are left at v1, all serve"), |witness| {
+        fixture.until(&format!("{keep} nodes are left at v1, all serve"), |witness| {
             witness.serving(":v1").len() == keep && witness.serving(":v2").len() == NODES - keep
         });
         if keep > 0 {
             std::thread::sleep(QUIET / 3);
         }
-        let after = yard.witness.pods();
+        let after = fixture.witness.pods();
         let new: BTreeSet<&String> = after.values().filter(|pod| pod.image == GOOD[1]).map(|pod| &pod.node).collect();
         assert_eq!(new.len(), NODES - keep, "with partition {keep}");
         let replaced = replaced(&before, &after);
         let earlier = before.values().filter(|pod| pod.image == GOOD[1]).count();
         assert_eq!(replaced.len(), NODES - keep - earlier, "the step to {keep} replaced {replaced:?}");
-        assert_eq!(yard.witness.deletes_since(step_began).len(), replaced.len(), "each was deleted once");
+        assert_eq!(fixture.witness.deletes_since(step_began).len(), replaced.len(), "each was deleted once");
         before = after;
     }
     assert_eq!(driver.end().code(), Some(0), "{}", driver.seen());
-    assert_within_budget(&yard, began);
-    assert_eq!(yard.witness.deletes_since(began).len(), NODES);
+    assert_within_budget(&fixture, began);
+    assert_eq!(fixture.witness.deletes_since(began).len(), NODES);
 }
 
 /// b) a canary selector on three nodes, then none.
 #[test]
 fn a_canary_selector_keeps_all_others_as_they_are() {
-    let Some((yard, operator)) = yard("judge-canary") else { return };
-    let canaries: BTreeSet<String> = [3, 11, 17].into_iter().map(|nth| yard.nodes[nth].clone()).collect();
+    let Some((fixture, operator)) = fixture("judge-canary") else { return };
+    let canaries: BTreeSet<String> = [3, 11, 17].into_iter().map(|nth| fixture.nodes[nth].clone()).collect();
     for node in &canaries {
-        yard.label(node, &json!({"canary": "true"}));
+        fixture.label(node, &json!({"canary": "true"}));
     }
-    let (began, before) = (Instant::now(), yard.witness.pods());
+    let (began, before) = (Instant::now(), fixture.witness.pods());
     let mut driver = operator.drive(DS, &["--image", V2, "--selector", "canary=true", "--to", "100%"]);
-    yard.until("the canaries serve v2", |witness| witness.serving(":v2") == canaries);
+    fixture.until("the canaries serve v2", |witness| witness.serving(":v2") == canaries);
     std::thread::sleep(QUIET);
-    let after = yard.witness.pods();
+    let after = fixture.witness.pods();
     assert_eq!(replaced(&before, &after), canaries, "nobody but the canaries");
-    assert_eq!(yard.witness.deletes_since(began).len(), canaries.len());
+    assert_eq!(fixture.witness.deletes_since(began).len(), canaries.len());
 
     operator.ok(&["select", DS, "--clear"]);
     assert_eq!(driver.end().code(), Some(0), "{}", driver.seen());
-    assert_eq!(yard.witness.serving(":v2").len(), NODES);
-    assert_eq!(replaced(&after, &yard.witness.pods()).len(), NODES - canaries.len(), "the canaries were left alone");
-    assert_within_budget(&yard, began);
+    assert_eq!(fixture.witness.serving(":v2").len(), NODES);
+    assert_eq!(replaced(&after, &fixture.witness.pods()).len(), NODES - canaries.len(), "the canaries were left alone");
+    assert_within_budget(&fixture, began);
 }
 
 /// c) pause in the middle, from a process that does not drive.
 #[test]
 fn after_a_pause_nothing_is_deleted() {
-    let Some((yard, operator)) = yard("judge-pause") else { return };
+    let Some((fixture, operator)) = fixture("judge-pause") else { return };
     let began = Instant::now();
     let mut driver = operator.drive(DS, &["--image", V2, "--to", "100%"]);
-    yard.until("four nodes serve v2", |witness| witness.serving(":v2").len() >= 4);
+    fixture.until("four nodes serve v2", |witness| witness.serving(":v2").len() >= 4);
     operator.ok(&["pause", DS, "--reason", "the link is down"]);
     let paused = Instant::now();
     driver.until("the link is down");
     let noticed = Instant::now();
     std::thread::sleep(QUIET);
-    assert_eq!(deleted_since(&yard, noticed), 0, "paused means paused");
-    assert!(deleted_since(&yard, paused) <= BUDGET, "what was on its way when the pause was written, and no more");
-    yard.until("what was taken down is up again", |witness| witness.unavailable() == 0);
-    let before = yard.witness.pods();
+    assert_eq!(deleted_since(&fixture, noticed), 0, "paused means paused");
+    assert!(deleted_since(&fixture, paused) <= BUDGET, "what was on its way when the pause was written, and no more");
+    fixture.until("what was taken down is up again", |witness| witness.unavailable() == 0);
+    let before = fixture.witness.pods();
 
     operator.ok(&["resume", DS, "--yes"]);
     assert_eq!(driver.end().code(), Some(0), "{}", driver.seen());
-    assert_eq!(yard.witness.serving(":v2").len(), NODES);
+    assert_eq!(fixture.witness.serving(":v2").len(), NODES);
     let old = before.values().filter(|pod| pod.image == GOOD[0]).count();
-    assert_eq!(replaced(&before, &yard.witness.pods()).len(), old);
-    assert_within_budget(&yard, began);
+    assert_eq!(replaced(&before, &fixture.witness.pods()).len(), old);
+    assert_within_budget(&fixture, began);
 }
 
 /// c) pause as the emergency brake, on a DaemonSet that its own controller rolls.
 #[test]
 fn a_pause_stops_the_native_controller_too() {
-    let Some((yard, operator)) = yard("judge-brake") else { return };
-    yard.deploy(GOOD[1]);
-    yard.until("two nodes serve v2", |witness| witness.serving(":v2").len() >= 2);
+    let Some((fixture, operator)) = fixture("judge-brake") else { return };
+    fixture.deploy(GOOD[1]);
+    fixture.until("two nodes serve v2", |witness| witness.serving(":v2").len() >= 2);
     operator.ok(&["pause", DS, "--yes"]);
     eventually("the controller has seen the brake", SOON, || {
-        let daemon_set = yard.daemon_set();
+        let daemon_set = fixture.daemon_set();
         let braked = daemon_set["spec"]["updateStrategy"]["type"] == "OnDelete";
         (braked && daemon_set["status"]["observedGeneration"] == daemon_set["metadata"]["generation"]).then_some(())
     });
     let braked = Instant::now();
     std::thread::sleep(QUIET);
-    assert_eq!(deleted_since(&yard, braked), 0);
-    assert!(yard.witness.serving(":v2").len() < NODES, "it came too late to prove anything");
-    yard.until("all serve again", |witness| witness.unavailable() == 0);
+    assert_eq!(deleted_since(&fixture, braked), 0);
+    assert!(fixture.witness.serving(":v2").len() < NODES, "it came too late to prove anything");
+    fixture.until("all serve again", |witness| witness.unavailable() == 0);
 }
 
 /// d) `kill -9` of the driver in the middle.
 #[test]
 fn a_killed_driver_deletes_nothing_more_and_the_next_one_finishes() {
-    let Some((yard, operator)) = yard("judge-killed") else { return };
+    let Some((fixture, operator)) = fixture("judge-killed") else { return };
     let began = Instant::now();
     let mut driver = operator.drive(DS, &["--image", V2, "--to", "100%"]);
-    yard.until("four nodes serve v2", |witness| witness.serving(":v2").len() >= 4);
+    fixture.until("four nodes serve v2", |witness| witness.serving(":v2").len() >= 4);
     driver.signal(Signal::KILL);
     driver.end();
     let killed = Instant::now();
     // A request that was sent before the end may be seen after it.
-    yard.until("all serve again", |witness| witness.unavailable() == 0);
+    fixture.until("all serve again", |witness| witness.unavailable() == 0);
     std::thread::sleep(QUIET);
-    assert!(deleted_since(&yard, killed) <= BUDGET, "only what was on its way");
+    assert!(deleted_since(&fixture, killed) <= BUDGET, "only what was on its way");
     let settled = Instant::now();
-    let before = yard.witness.pods();
+    let before = fixture.witness.pods();
     std::thread::sleep(QUIET);
-    assert_eq!(deleted_since(&yard, settled), 0, "nobody drives, nobody deletes");
+    assert_eq!(deleted_since(&fixture, settled), 0, "nobody drives, nobody deletes");
     assert!(before.values().any(|pod| pod.image == GOOD[0]), "it came too late to prove anything");
 
     let mut next = operator.drive(DS, &["--take-over"]);
     assert_eq!(next.end().code(), Some(0), "{}", next.seen());
-    assert_eq!(yard.witness.serving(":v2").len(), NODES);
+    assert_eq!(fixture.witness.serving(":v2").len(), NODES);
     let old = before.values().filter(|pod| pod.image == GOOD[0]).count();
-    assert_eq!(replaced(&before, &yard.witness.pods()).len(), old, "what was at v2 was left alone");
-    assert_within_budget(&yard, began);
+    assert_eq!(replaced(&before, &fixture.witness.pods()).len(), old, "what was at v2 was left alone");
+    assert_within_budget(&fixture, began);
 }
 
 /// d) the gentle way: an interrupted driver gives its lease back, and the next one need not wait for it.
 #[test]
 fn an_interrupted_driver_stands_down() {
-    let Some((yard, operator)) = yard("judge-interrupt") else { return };
+    let Some((fixture, operator)) = fixture("judge-interrupt") else { return };
     let began = Instant::now();
     let mut driver = operator.drive(DS, &["--image", V2, "--to", "100%"]);
-    yard.until("two nodes serve v2", |witness| witness.serving(":v2").len() >= 2);
+    fixture.until("two nodes serve v2", |witness| witness.serving(":v2").len() >= 2);
     driver.signal(Signal::INT);
     assert_eq!(driver.end().code(), Some(130), "{}", driver.seen());
     let ended = Instant::now();
     std::thread::sleep(QUIET);
-    assert_eq!(deleted_since(&yard, ended), 0);
+    assert_eq!(deleted_since(&fixture, ended), 0);
     assert_eq!(operator.status(DS).0["driver"]["state"], "nobody");
     let mut next = operator.drive(DS, &[]);
     assert_eq!(next.end().code(), Some(0), "{}", next.seen());
-    assert_eq!(yard.witness.serving(":v2").len(), NODES);
-    assert_within_budget(&yard, began);
+    assert_eq!(fixture.witness.serving(":v2").len(), NODES);
+    assert_within_budget(&fixture, began);
 }
 
 /// e) roll back in the middle.
 #[test]
 fn a_roll_back_leaves_those_alone_that_never_left() {
-    let Some((yard, operator)) = yard("judge-undo") else { return };
-    let (began, before) = (Instant::now(), yard.witness.pods());
+    let Some((fixture, operator)) = fixture("judge-undo") else { return };
+    let (began, before) = (Instant::now(), fixture.witness.pods());
     let mut driver = operator.drive(DS, &["--image", V2, "--to", "50%"]);
-    yard.until("six nodes serve v2", |witness| witness.serving(":v2").len() >= 6);
+    fixture.until("six nodes serve v2", |witness| witness.serving(":v2").len() >= 6);
     operator.ok(&["undo", DS, "--yes"]);
     assert_eq!(driver.end().code(), Some(0), "{}", driver.seen());
-    let after = yard.witness.pods();
-    assert_eq!(yard.witness.serving(":v1").len(), NODES);
+    let after = fixture.witness.pods();
+    assert_eq!(fixture.witness.serving(":v1").len(), NODES);
     let replaced = replaced(&before, &after);
-    let left: BTreeSet<String> = yard.witness.deletes_since(began).into_iter().map(|it| it.pod.node).collect();
+    let left: BTreeSet<String> = fixture.witness.deletes_since(began).into_iter().map(|it| it.pod.node).collect();
     assert!((6..NODES).contains(&left.len()), "some left and some did not: {left:?}");
     assert_eq!(replaced, left, "who never left keeps their pod");
     let revision =
-        |pods: &BTreeMap<String, Seen>| pods.values().map(|pod| pod.revision.clone()).collect::<BTreeSet<_>>();
+        |pods: &BTreeMap<String, ServingPods>| pods.values().map(|pod| pod.revision.clone()).collect::<BTreeSet<_>>();
     assert_eq!(revision(&after), revision(&before), "the old revision itself, not a copy");
-    assert_within_budget(&yard, began);
+    assert_within_budget(&fixture, began);
 }
 
 /// f) the strategy is as it was, whatever it was.
@@ -198,50 +198,50 @@ fn a_roll_back_leaves_those_alone_that_never_left() {
 fn release_restores_the_update_strategy_to_the_byte() {
     let mut percent = scenario(StrategyKind::RollingUpdate);
     percent.daemon_sets[0].max_unavailable = IntOrPercent::Percent(10);
-    let Some(yard) = Yard::with("judge-release", percent) else { return };
-    let operator = yard.operator();
-    let strategy = || yard.daemon_set()["spec"]["updateStrategy"].to_string();
+    let Some(fixture) = RolloutFixture::with("judge-release", percent) else { return };
+    let operator = fixture.operator();
+    let strategy = || fixture.daemon_set()["spec"]["updateStrategy"].to_string();
     let before = strategy();
     assert_eq!(before, r#"{"rollingUpdate":{"maxSurge":0,"maxUnavailable":"10%"},"type":"RollingUpdate"}"#);
 
-    let pods = yard.witness.pods();
+    let pods = fixture.witness.pods();
     operator.ok(&["adopt", DS]);
     assert!(strategy().contains("OnDelete"), "{}", strategy());
     operator.ok(&["release", DS]);
     assert_eq!(strategy(), before);
-    assert_eq!(replaced(&pods, &yard.witness.pods()), BTreeSet::new(), "nothing moved");
+    assert_eq!(replaced(&pods, &fixture.witness.pods()), BTreeSet::new(), "nothing moved");
 
     // And at the end of a rollout, by itself.
     let began = Instant::now();
     let mut driver = operator.drive(DS, &["--image", V2, "--to", "100%"]);
     assert_eq!(driver.end().code(), Some(0), "{}", driver.seen());
     assert_eq!(strategy(), before);
-    let annotations = yard.daemon_set()["metadata"]["annotations"].to_string();
+    let annotations = fixture.daemon_set()["metadata"]["annotations"].to_string();
     assert!(!annotations.contains("rolldeck.io"), "{annotations}");
-    assert_eq!(yard.witness.serving(":v2").len(), NODES);
-    assert_within_budget(&yard, began);
+    assert_eq!(fixture.witness.serving(":v2").len(), NODES);
+    assert_within_budget(&fixture, began);
 }
 
 /// f) an early release is asked for twice, and then the controller does the rest.
 #[test]
 fn an_early_release_is_meant_or_refused() {
-    let Some((yard, operator)) = yard("judge-early") else { return };
+    let Some((fixture, operator)) = fixture("judge-early") else { return };
     operator.ok(&["set-image", DS, V2, "--yes"]);
     let refused = operator.run(&["release", DS]);
     assert_eq!(refused.status.code(), Some(6), "{}", text(&refused));
-    assert_eq!(yard.daemon_set()["spec"]["updateStrategy"]["type"], "OnDelete");
-    assert_eq!(yard.witness.serving(":v1").len(), NODES);
+    assert_eq!(fixture.daemon_set()["spec"]["updateStrategy"]["type"], "OnDelete");
+    assert_eq!(fixture.witness.serving(":v1").len(), NODES);
     operator.ok(&["release", DS, "--early", "--yes"]);
-    yard.until("the controller has rolled out the rest", |witness| witness.serving(":v2").len() == NODES);
+    fixture.until("the controller has rolled out the rest", |witness| witness.serving(":v2").len() == NODES);
 }
 
 /// g) a second console observes, says who drives, and takes over when it is told to.
 #[test]
 fn a_second_console_says_who_drives_and_takes_over() {
-    let Some((yard, operator)) = yard("judge-second") else { return };
+    let Some((fixture, operator)) = fixture("judge-second") else { return };
     let began = Instant::now();
     let mut first = operator.drive(DS, &["--image", V2, "--to", "6"]);
-    yard.until("six nodes serve v2", |witness| witness.serving(":v2").len() == 6);
+    fixture.until("six nodes serve v2", |witness| witness.serving(":v2").len() == 6);
     let status = operator.status(DS);
     assert_eq!(status.0["driver"]["state"], "named", "it has not seen it renew yet: {}", status.0["driver"]);
     let holder = status.0["driver"]["holder"].as_str().unwrap_or_default().to_owned();
@@ -254,51 +254,51 @@ fn a_second_console_says_who_drives_and_takes_over() {
     let mut second = operator.drive(DS, &["--take-over", "--to", "100%"]);
     assert_eq!(first.end().code(), Some(7), "{}", first.seen());
     assert_eq!(second.end().code(), Some(0), "{}", second.seen());
-    assert_eq!(yard.witness.serving(":v2").len(), NODES);
-    assert_eq!(yard.witness.deletes_since(began).len(), NODES, "nothing was deleted twice");
-    assert_within_budget(&yard, began);
+    assert_eq!(fixture.witness.serving(":v2").len(), NODES);
+    assert_eq!(fixture.witness.deletes_since(began).len(), NODES, "nothing was deleted twice");
+    assert_within_budget(&fixture, began);
 }
 
 /// The story that this project exists for: an image that cannot be pulled, and nodes that flap. The native controller
 /// loses all twenty (see `hollow`); here eighteen serve, and those that flapped come back with the pod they had.
 #[test]
 fn flapping_nodes_and_an_image_that_cannot_be_pulled_take_nothing_more_down() {
-    let Some((yard, operator)) = yard("judge-cascade") else { return };
-    let before = yard.witness.pods();
+    let Some((fixture, operator)) = fixture("judge-cascade") else { return };
+    let before = fixture.witness.pods();
     let mut driver = operator.drive(DS, &["--image", &format!("agent={MISSING}"), "--to", "100%"]);
-    yard.until("the image is tried", |witness| witness.pods().values().any(|pod| pod.pull_failed));
-    let flapping: Vec<String> = yard.witness.serving(":v1").into_iter().take(12).collect();
+    fixture.until("the image is tried", |witness| witness.pods().values().any(|pod| pod.pull_failed));
+    let flapping: Vec<String> = fixture.witness.serving(":v1").into_iter().take(12).collect();
     for nodes in flapping.chunks(6) {
         for node in nodes {
-            yard.hollow.fault(FleetFault::ProbesFail(node.as_str().into()));
+            fixture.hollow.fault(FleetFault::ProbesFail(node.as_str().into()));
         }
-        yard.until("they are not ready", |witness| nodes.iter().all(|node| !witness.serving(":v1").contains(node)));
+        fixture.until("they are not ready", |witness| nodes.iter().all(|node| !witness.serving(":v1").contains(node)));
         for node in nodes {
-            yard.hollow.fault(FleetFault::ProbesPass(node.as_str().into()));
+            fixture.hollow.fault(FleetFault::ProbesPass(node.as_str().into()));
         }
-        yard.until("they are ready again", |witness| nodes.iter().all(|node| witness.serving(":v1").contains(node)));
+        fixture.until("they are ready again", |witness| nodes.iter().all(|node| witness.serving(":v1").contains(node)));
     }
     assert_eq!(driver.end().code(), Some(4), "it halts: {}", driver.seen());
-    let after = yard.witness.pods();
+    let after = fixture.witness.pods();
     let replaced = replaced(&before, &after);
     assert!((1..=BUDGET).contains(&replaced.len()), "replaced: {replaced:?}");
     assert!(flapping.iter().all(|node| !replaced.contains(node)), "a pod that merely flapped is not lost");
-    assert_eq!(yard.witness.unavailable(), replaced.len());
+    assert_eq!(fixture.witness.unavailable(), replaced.len());
 
     // And back: only those that were tried.
     operator.ok(&["undo", DS, "--yes"]);
     let mut driver = operator.drive(DS, &[]);
     assert_eq!(driver.end().code(), Some(0), "{}", driver.seen());
-    assert_eq!(yard.witness.serving(":v1").len(), NODES);
+    assert_eq!(fixture.witness.serving(":v1").len(), NODES);
 }
 
 /// A yard, and an operator of its DaemonSet.
-fn yard(name: &str) -> Option<(Yard, Operator)> {
-    let yard = Yard::new(name)?;
-    let operator = yard.operator();
-    Some((yard, operator))
+fn fixture(name: &str) -> Option<(RolloutFixture, Operator)> {
+    let fixture = RolloutFixture::new(name)?;
+    let operator = fixture.operator();
+    Some((fixture, operator))
 }
 
-fn deleted_since(yard: &Yard, from: Instant) -> usize {
-    yard.witness.deletes_since(from).len()
+fn deleted_since(fixture: &RolloutFixture, from: Instant) -> usize {
+    fixture.witness.deletes_since(from).len()
 }

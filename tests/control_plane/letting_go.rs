@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::yard::{DS, MISSING, NODES, Yard};
+use super::fixture::{DS, MISSING, NODES, RolloutFixture};
 use crate::support::control_plane::eventually;
 use crate::support::program::{Operator, text};
 
@@ -17,11 +17,11 @@ const SOON: Duration = Duration::from_secs(60);
 
 #[test]
 fn steps_under_a_selector_raise_nothing_that_lifting_it_would_set_free() {
-    let Some(yard) = Yard::new("letting-go") else { return };
-    let operator = yard.operator();
-    let canaries: BTreeSet<String> = [3, 11, 17].into_iter().map(|nth| yard.nodes[nth].clone()).collect();
+    let Some(fixture) = RolloutFixture::new("letting-go") else { return };
+    let operator = fixture.operator();
+    let canaries: BTreeSet<String> = [3, 11, 17].into_iter().map(|nth| fixture.nodes[nth].clone()).collect();
     for node in &canaries {
-        yard.label(node, &json!({"canary": "true"}));
+        fixture.label(node, &json!({"canary": "true"}));
     }
     operator.ok(&["set-image", DS, V2, "--yes"]);
     operator.ok(&["select", DS, "canary=true", "--yes"]);
@@ -30,14 +30,14 @@ fn steps_under_a_selector_raise_nothing_that_lifting_it_would_set_free() {
     assert_eq!(blocker(&operator), "held: no node may be updated yet");
 
     operator.ok(&["step", DS, "--yes"]);
-    yard.until("one canary serves v2", |witness| witness.serving(":v2").len() == 1);
+    fixture.until("one canary serves v2", |witness| witness.serving(":v2").len() == 1);
     // The plan's next step is 10 %: 2 of 20 nodes; the one after it 50 %, of which the selector leaves 3.
     operator.ok(&["step", DS, "--yes"]);
-    yard.until("two canaries serve v2", |witness| witness.serving(":v2").len() == 2);
+    fixture.until("two canaries serve v2", |witness| witness.serving(":v2").len() == 2);
     let told = operator.ok(&["step", DS, "--yes"]);
     assert!(told.contains("1 node more may be updated (3 in total)"), "{told}");
     assert!(told.contains("That is all that canary=true leaves of this step"), "{told}");
-    yard.until("the canaries serve v2", |witness| witness.serving(":v2") == canaries);
+    fixture.until("the canaries serve v2", |witness| witness.serving(":v2") == canaries);
     until_status(&operator, "it is held", |status| status["phase"] == "held");
 
     let done = "canary done, 3 of 3 (canary=true)";
@@ -56,17 +56,17 @@ fn steps_under_a_selector_raise_nothing_that_lifting_it_would_set_free() {
 
     operator.ok(&["select", DS, "--clear", "--yes"]);
     std::thread::sleep(QUIET);
-    assert_eq!(yard.witness.serving(":v2"), canaries, "lifting the selector frees nothing by itself");
+    assert_eq!(fixture.witness.serving(":v2"), canaries, "lifting the selector frees nothing by itself");
     let told = operator.ok(&["step", DS, "--yes"]);
     assert!(told.contains("7 nodes more may be updated (10 in total)"), "{told}");
-    yard.until("ten nodes serve v2", |witness| witness.serving(":v2").len() == 10);
+    fixture.until("ten nodes serve v2", |witness| witness.serving(":v2").len() == 10);
     drop(driver);
 }
 
 #[test]
 fn going_on_past_a_halt_has_to_be_meant() {
-    let Some(yard) = Yard::new("past-a-halt") else { return };
-    let operator = yard.operator();
+    let Some(fixture) = RolloutFixture::new("past-a-halt") else { return };
+    let operator = fixture.operator();
     let missing = format!("agent={MISSING}");
     let mut driver = operator.drive(DS, &["--image", &missing, "--to", "2"]);
     assert_eq!(driver.end().code(), Some(4), "{}", driver.seen());

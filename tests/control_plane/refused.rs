@@ -7,7 +7,7 @@ use rolldeck::engine::facts::StrategyKind;
 use rolldeck::sim::hollow::{Hollow, Options as HollowOptions, Workloads};
 use serde_json::{Value, json};
 
-use super::yard::{BUDGET, DS, GOOD, NODES, SOON, SPEED, Yard, operator, scenario};
+use super::fixture::{BUDGET, DS, GOOD, NODES, RolloutFixture, SOON, SPEED, operator, scenario};
 use crate::support::control_plane::{Component, ControlPlane, User, Witness, eventually};
 use crate::support::program::text;
 
@@ -86,11 +86,11 @@ fn alarms(status: &Value) -> Vec<String> {
 
 #[test]
 fn pods_that_a_policy_denies_halt_the_rollout_and_nothing_more_is_taken() {
-    let Some(yard) = Yard::new("denied") else { return };
-    let operator = yard.operator();
+    let Some(fixture) = RolloutFixture::new("denied") else { return };
+    let operator = fixture.operator();
     operator.ok(&["set-image", DS, &image(1), "--yes"]);
-    let policy = Policy::set(yard.sandbox.admin(), yard.sandbox.namespace(), "CREATE", "true");
-    policy.until_it_denies_new_pods(yard.sandbox.namespace());
+    let policy = Policy::set(fixture.sandbox.admin(), fixture.sandbox.namespace(), "CREATE", "true");
+    policy.until_it_denies_new_pods(fixture.sandbox.namespace());
 
     let began = Instant::now();
     let mut drive = operator.drive(DS, &["--to", "1"]);
@@ -108,13 +108,13 @@ fn pods_that_a_policy_denies_halt_the_rollout_and_nothing_more_is_taken() {
     assert_eq!(step.status.code(), Some(6), "{}", text(&step));
     let mut drive = operator.drive(DS, &[]);
     assert_eq!(drive.end().code(), Some(4), "{}", drive.seen());
-    assert_eq!(yard.witness.deletes_since(began).len(), 1, "nothing that serves is taken");
+    assert_eq!(fixture.witness.deletes_since(began).len(), 1, "nothing that serves is taken");
     let status = operator.status(DS);
     let failed = status.nodes(|node| node["state"] == "failed" && node["cause"] == "admission refused");
     assert_eq!(failed.len(), 1, "{}", status.0);
 
     drop(policy);
-    let (witness, deadline) = (&yard.witness, Instant::now() + TRIES_AGAIN);
+    let (witness, deadline) = (&fixture.witness, Instant::now() + TRIES_AGAIN);
     while witness.unavailable() > 0 {
         assert!(Instant::now() < deadline, "its controller tries again by itself");
         std::thread::sleep(Duration::from_millis(100));
@@ -122,14 +122,14 @@ fn pods_that_a_policy_denies_halt_the_rollout_and_nothing_more_is_taken() {
     operator.ok(&["resume", DS, "--yes"]);
     let mut drive = operator.drive(DS, &["--to", "100%"]);
     assert_eq!(drive.end().code(), Some(0), "{}", drive.seen());
-    assert!(yard.witness.worst_since(began) <= BUDGET);
+    assert!(fixture.witness.worst_since(began) <= BUDGET);
 }
 
 #[test]
 fn a_full_quota_rolls_back_where_that_is_asked_for() {
-    let Some(yard) = Yard::new("quota") else { return };
-    let (operator, admin) = (yard.operator(), yard.sandbox.admin());
-    let namespace = yard.sandbox.namespace();
+    let Some(fixture) = RolloutFixture::new("quota") else { return };
+    let (operator, admin) = (fixture.operator(), fixture.sandbox.admin());
+    let namespace = fixture.sandbox.namespace();
     operator.ok(&["set-image", DS, &image(1), "--yes"]);
     let quotas = format!("/api/v1/namespaces/{namespace}/resourcequotas");
     let hard = json!({"pods": "0"});
@@ -141,13 +141,13 @@ fn a_full_quota_rolls_back_where_that_is_asked_for() {
     let mut drive = operator.drive(DS, &["--to", "100%", "--on-failure", "rollback"]);
     drive.until("quota exceeded (");
     drive.until("rolling back");
-    assert!(yard.witness.deletes_since(began).len() <= BUDGET);
+    assert!(fixture.witness.deletes_since(began).len() <= BUDGET);
     admin.delete(&format!("{quotas}/full")).ok();
     let end = drive.end();
     println!("{}", drive.seen());
     assert_eq!(end.code(), Some(0), "{}", drive.seen());
-    assert!(yard.witness.deletes_since(began).len() <= BUDGET, "no other was touched");
-    assert_eq!(yard.witness.serving(GOOD[0]).len(), NODES);
+    assert!(fixture.witness.deletes_since(began).len() <= BUDGET, "no other was touched");
+    assert_eq!(fixture.witness.serving(GOOD[0]).len(), NODES);
 }
 
 #[test]
@@ -189,19 +189,19 @@ fn a_controller_manager_that_stands_still_is_said_and_then_halts() {
 
 #[test]
 fn one_pod_that_may_not_be_deleted_holds_its_node_and_no_other() {
-    let Some(yard) = Yard::new("undeletable") else { return };
-    let (operator, admin) = (yard.operator(), yard.sandbox.admin());
+    let Some(fixture) = RolloutFixture::new("undeletable") else { return };
+    let (operator, admin) = (fixture.operator(), fixture.sandbox.admin());
     operator.ok(&["set-image", DS, &image(1), "--yes"]);
-    let first = yard.nodes[0].clone();
+    let first = fixture.nodes[0].clone();
     let pod = operator.status(DS).pod(&first).expect("it has a pod").to_owned();
     let denies = format!("oldObject.metadata.name == '{pod}'");
-    let policy = Policy::set(admin, yard.sandbox.namespace(), "DELETE", &denies);
-    policy.until_it_denies_deleting(&yard.sandbox.path("pods", &pod));
+    let policy = Policy::set(admin, fixture.sandbox.namespace(), "DELETE", &denies);
+    policy.until_it_denies_deleting(&fixture.sandbox.path("pods", &pod));
 
     let began = Instant::now();
     let mut drive = operator.drive(DS, &["--to", "100%", "--max-unavailable", "1"]);
     drive.until_updated(NODES - 1);
-    assert!(yard.witness.worst_since(began) <= 1, "by the budget");
+    assert!(fixture.witness.worst_since(began) <= 1, "by the budget");
     let status = operator.status(DS);
     assert_eq!(status.nodes(|node| node["atTarget"] == false), std::slice::from_ref(&first));
     let says_why = |node: &Value| {
@@ -222,5 +222,5 @@ fn one_pod_that_may_not_be_deleted_holds_its_node_and_no_other() {
     println!("{}", drive.seen());
     assert_eq!(end.code(), Some(0), "{}", drive.seen());
     assert!(drive.seen().contains(&format!("deletion refused on {first}")));
-    assert_eq!(yard.witness.serving(GOOD[1]).len(), NODES);
+    assert_eq!(fixture.witness.serving(GOOD[1]).len(), NODES);
 }

@@ -9,38 +9,38 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::yard::{DS, NODES, Yard, assert_within_budget};
+use super::fixture::{DS, NODES, RolloutFixture, assert_within_budget};
 use crate::support::program::text;
 
 const V2: &str = "agent=registry.test/agent:v2";
 const QUIET: Duration = Duration::from_secs(5);
 
-fn taint(yard: &Yard, node: &str, taints: &Value) {
+fn taint(fixture: &RolloutFixture, node: &str, taints: &Value) {
     let path = format!("/api/v1/nodes/{node}");
-    yard.sandbox.admin().patch(&path, &json!({"spec": {"taints": taints}})).ok();
+    fixture.sandbox.admin().patch(&path, &json!({"spec": {"taints": taints}})).ok();
 }
 
-fn strategy(yard: &Yard) -> Value {
-    yard.daemon_set()["spec"]["updateStrategy"]["type"].clone()
+fn strategy(fixture: &RolloutFixture) -> Value {
+    fixture.daemon_set()["spec"]["updateStrategy"]["type"].clone()
 }
 
 #[test]
 fn the_end_of_a_rollout_removes_no_serving_pod() {
-    let Some(yard) = Yard::new("release-tainted") else { return };
-    let operator = yard.operator();
+    let Some(fixture) = RolloutFixture::new("release-tainted") else { return };
+    let operator = fixture.operator();
     let began = Instant::now();
-    let tainted: BTreeSet<String> = yard.nodes[15..].iter().cloned().collect();
+    let tainted: BTreeSet<String> = fixture.nodes[15..].iter().cloned().collect();
     for node in &tainted {
-        taint(&yard, node, &json!([{"key": "m", "value": "x", "effect": "NoSchedule"}]));
+        taint(&fixture, node, &json!([{"key": "m", "value": "x", "effect": "NoSchedule"}]));
     }
     // Its controller does not count them out before something else wakes it: 1.36 looks at a node that was tainted only
     // where a pod is to be made or removed.
     let mut driver = operator.drive(DS, &["--image", V2, "--to", "100%"]);
-    yard.until("fifteen serve v2", |witness| witness.serving(":v2").len() == 15);
+    fixture.until("fifteen serve v2", |witness| witness.serving(":v2").len() == 15);
     driver.until("the release waits: it would remove 5 serving pods for good");
     std::thread::sleep(QUIET);
-    assert_eq!(yard.witness.serving(":v1"), tainted, "they go on serving");
-    assert_eq!(strategy(&yard), "OnDelete", "and it is not handed back");
+    assert_eq!(fixture.witness.serving(":v1"), tainted, "they go on serving");
+    assert_eq!(strategy(&fixture), "OnDelete", "and it is not handed back");
 
     let status = operator.status(DS);
     assert_eq!(status.0["phase"], "complete");
@@ -59,37 +59,37 @@ fn the_end_of_a_rollout_removes_no_serving_pod() {
     let unasked = operator.run(&["release", DS, "--early"]);
     assert_eq!(unasked.status.code(), Some(6), "nobody is there to be asked: {}", text(&unasked));
     assert!(text(&unasked).contains("The controller deletes 5 serving pods on nodes that"), "{}", text(&unasked));
-    assert_eq!(yard.witness.serving(":v1"), tainted);
+    assert_eq!(fixture.witness.serving(":v1"), tainted);
 
     // One of them fits again: it is updated. The others lose their taint one after the other.
     for node in &tainted {
-        taint(&yard, node, &json!([]));
-        yard.until("it serves v2", |witness| witness.serving(":v2").contains(node));
+        taint(&fixture, node, &json!([]));
+        fixture.until("it serves v2", |witness| witness.serving(":v2").contains(node));
     }
     assert_eq!(driver.end().code(), Some(0), "{}", driver.seen());
-    assert_eq!(strategy(&yard), "RollingUpdate");
-    assert_eq!(yard.witness.serving(":v2").len(), NODES);
-    assert_within_budget(&yard, began);
+    assert_eq!(strategy(&fixture), "RollingUpdate");
+    assert_eq!(fixture.witness.serving(":v2").len(), NODES);
+    assert_within_budget(&fixture, began);
 }
 
 /// What the wait is for: the real controller does remove them, and makes none there.
 #[test]
 fn an_operator_who_releases_all_the_same_loses_what_was_named() {
-    let Some(yard) = Yard::new("release-meant") else { return };
-    let operator = yard.operator();
-    let tainted: BTreeSet<String> = yard.nodes[17..].iter().cloned().collect();
+    let Some(fixture) = RolloutFixture::new("release-meant") else { return };
+    let operator = fixture.operator();
+    let tainted: BTreeSet<String> = fixture.nodes[17..].iter().cloned().collect();
     for node in &tainted {
-        taint(&yard, node, &json!([{"key": "m", "value": "x", "effect": "NoSchedule"}]));
+        taint(&fixture, node, &json!([{"key": "m", "value": "x", "effect": "NoSchedule"}]));
     }
     let mut driver = operator.drive(DS, &["--image", V2, "--to", "100%"]);
     driver.until("the release waits: it would remove 3 serving pods for good");
     operator.ok(&["release", DS, "--early", "--yes"]);
     assert_eq!(driver.end().code(), Some(0), "{}", driver.seen());
-    yard.until("the controller has removed them", |witness| {
+    fixture.until("the controller has removed them", |witness| {
         let pods = witness.pods();
         tainted.iter().all(|node| !pods.contains_key(node))
     });
     std::thread::sleep(QUIET);
-    assert!(yard.witness.pods().keys().all(|node| !tainted.contains(node)), "none comes back");
-    assert_eq!(yard.witness.serving(":v2").len(), NODES - tainted.len());
+    assert!(fixture.witness.pods().keys().all(|node| !tainted.contains(node)), "none comes back");
+    assert_eq!(fixture.witness.serving(":v2").len(), NODES - tainted.len());
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::yard::{DS, GOOD, Yard, assert_within_budget};
+use super::fixture::{DS, GOOD, RolloutFixture, assert_within_budget};
 use crate::support::program::Operator;
 use crate::support::unread::{GONE_WITHIN, Unread};
 
@@ -20,8 +20,8 @@ fn drive(operator: &Operator) -> Unread<'_> {
 
 #[test]
 fn stuck_output_does_not_keep_a_signal_from_ending_it() {
-    let Some(yard) = Yard::new("stuck-signal") else { return };
-    let (began, operator) = (Instant::now(), yard.operator());
+    let Some(fixture) = RolloutFixture::new("stuck-signal") else { return };
+    let (began, operator) = (Instant::now(), fixture.operator());
     let mut drive = drive(&operator);
     drive.until_stuck();
     drive.signal(Signal::TERM);
@@ -32,15 +32,15 @@ fn stuck_output_does_not_keep_a_signal_from_ending_it() {
     let (before, after) = drive.until_given_back();
     assert!((1..19).contains(&before) && after == 0, "{before} deleted before the lease was given back, {after} after");
     std::thread::sleep(Duration::from_secs(6));
-    let late = yard.witness.deletes_since(gone + SENT);
+    let late = fixture.witness.deletes_since(gone + SENT);
     assert!(late.is_empty(), "deleted after its end: {late:?}");
-    assert_within_budget(&yard, began);
+    assert_within_budget(&fixture, began);
 }
 
 #[test]
 fn stuck_output_stops_the_driving() {
-    let Some(yard) = Yard::new("stuck-stops") else { return };
-    let (began, operator) = (Instant::now(), yard.operator());
+    let Some(fixture) = RolloutFixture::new("stuck-stops") else { return };
+    let (began, operator) = (Instant::now(), fixture.operator());
     let mut drive = drive(&operator);
     drive.until_stuck();
     let (before, after) = drive.until_given_back();
@@ -49,10 +49,10 @@ fn stuck_output_stops_the_driving() {
     let status = operator.status(DS).0;
     assert_eq!(status["driverStopped"]["why"], "nobody took its output", "{status}");
     std::thread::sleep(Duration::from_secs(8));
-    let late = yard.witness.deletes_since(stopped + SENT);
+    let late = fixture.witness.deletes_since(stopped + SENT);
     assert!(late.is_empty(), "deleted after it stopped driving: {late:?}");
     let (said, status) = drive.read();
     assert!(said.contains("driving was stopped, and nothing was started since"), "{said}");
     assert_eq!(status.code(), Some(1));
-    assert_within_budget(&yard, began);
+    assert_within_budget(&fixture, began);
 }

@@ -7,7 +7,7 @@ use rolldeck::engine::quantity::IntOrPercent;
 use rolldeck::sim::world::scenario::Scenario;
 use serde_json::json;
 
-use super::yard::{BUDGET, DS, GOOD, MISSING, NODES, Yard, assert_within_budget, scenario};
+use super::fixture::{BUDGET, DS, GOOD, MISSING, NODES, RolloutFixture, assert_within_budget, scenario};
 use crate::support::program::text;
 
 const V2: &str = "agent=registry.test/agent:v2";
@@ -22,25 +22,25 @@ fn surging() -> Scenario {
 
 #[test]
 fn one_that_surges_is_adopted_only_with_a_budget_that_is_named() {
-    let Some(yard) = Yard::with("surge-adopted", surging()) else { return };
-    let operator = yard.operator();
-    let (began, before) = (Instant::now(), yard.daemon_set()["spec"].to_string());
+    let Some(fixture) = RolloutFixture::with("surge-adopted", surging()) else { return };
+    let operator = fixture.operator();
+    let (began, before) = (Instant::now(), fixture.daemon_set()["spec"].to_string());
     for line in [&["adopt", DS][..], &["set-image", DS, V2, "--yes"], &["drive", DS, "--image", V2, "--yes"]] {
         let refused = operator.run(line);
         assert_eq!(refused.status.code(), Some(6), "{line:?}: {}", text(&refused));
         let said = text(&refused);
         assert!(said.contains("surges (maxSurge 1)") && said.contains("max-unavailable"), "{line:?}: {said}");
     }
-    assert_eq!(yard.daemon_set()["spec"].to_string(), before, "nothing was changed");
+    assert_eq!(fixture.daemon_set()["spec"].to_string(), before, "nothing was changed");
     assert_eq!(operator.status(DS).0["maxSurge"], 1);
 
     let said = operator.ok(&["set-image", DS, V2, "--max-unavailable", "2", "--yes"]);
     assert!(said.contains("which OnDelete cannot: each node is down while its pod is replaced, at most 2"), "{said}");
     let mut driver = operator.drive(DS, &["--to", "100%"]);
     assert_eq!(driver.end().code(), Some(0), "{}", driver.seen());
-    assert_eq!(yard.witness.serving(":v2").len(), NODES);
-    assert_within_budget(&yard, began);
-    let strategy = &yard.daemon_set()["spec"]["updateStrategy"];
+    assert_eq!(fixture.witness.serving(":v2").len(), NODES);
+    assert_within_budget(&fixture, began);
+    let strategy = &fixture.daemon_set()["spec"]["updateStrategy"];
     assert_eq!(*strategy, json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}));
 }
 
@@ -48,11 +48,11 @@ fn one_that_surges_is_adopted_only_with_a_budget_that_is_named() {
 /// `OnDelete`, under which the real controller keeps the older of two pods and deletes the other.
 #[test]
 fn a_surge_in_progress_is_shown_right_and_the_brake_works_on_it() {
-    let Some(yard) = Yard::with("surge-braked", surging()) else { return };
-    let operator = yard.operator();
+    let Some(fixture) = RolloutFixture::with("surge-braked", surging()) else { return };
+    let operator = fixture.operator();
     let began = Instant::now();
-    yard.deploy(MISSING);
-    yard.until("a second pod fails beside one that serves", |witness| {
+    fixture.deploy(MISSING);
+    fixture.until("a second pod fails beside one that serves", |witness| {
         !witness.pull_failed().is_empty() || !witness.deletes_since(began).is_empty()
     });
     let status = operator.status(DS);
@@ -70,14 +70,17 @@ fn a_surge_in_progress_is_shown_right_and_the_brake_works_on_it() {
     assert_eq!(both, surged);
 
     operator.ok(&["pause", DS, "--yes"]);
-    yard.until("the controller keeps the older pod", |witness| {
+    fixture.until("the controller keeps the older pod", |witness| {
         let deleted = witness.deletes_since(began);
         deleted.iter().any(|delete| delete.pod.image == MISSING) && witness.serving(":v1").len() == NODES
     });
     let after = operator.status(DS);
     assert_eq!((&after.0["phase"], &after.0["counts"]["available"]), (&json!("paused"), &json!(NODES)));
-    assert!(yard.witness.deletes_since(began).iter().all(|delete| delete.pod.image == MISSING), "no serving pod went");
-    assert_eq!(yard.witness.worst_since(began), 0, "never a node down");
+    assert!(
+        fixture.witness.deletes_since(began).iter().all(|delete| delete.pod.image == MISSING),
+        "no serving pod went"
+    );
+    assert_eq!(fixture.witness.worst_since(began), 0, "never a node down");
 
     // Whoever goes on from there names a budget first.
     let refused = operator.run(&["resume", DS]);
@@ -85,21 +88,21 @@ fn a_surge_in_progress_is_shown_right_and_the_brake_works_on_it() {
     operator.ok(&["tune", DS, "--max-unavailable", &BUDGET.to_string(), "--yes"]);
     let mut driver = operator.drive(DS, &["--image", V2, "--to", "100%"]);
     assert_eq!(driver.end().code(), Some(0), "{}", driver.seen());
-    assert_eq!(yard.witness.serving(":v2").len(), NODES);
-    assert_within_budget(&yard, began);
+    assert_eq!(fixture.witness.serving(":v2").len(), NODES);
+    assert_within_budget(&fixture, began);
 }
 
 /// Taken over in the middle: the driver leaves a node with two pods to the controller, and then goes on as ever.
 #[test]
 fn a_driver_that_adopts_in_the_middle_of_a_surge_finishes_it() {
-    let Some(yard) = Yard::with("surge-middle", surging()) else { return };
-    let operator = yard.operator();
+    let Some(fixture) = RolloutFixture::with("surge-middle", surging()) else { return };
+    let operator = fixture.operator();
     let began = Instant::now();
-    yard.deploy(GOOD[1]);
-    yard.until("some nodes serve v2", |witness| witness.serving(":v2").len() >= 3);
+    fixture.deploy(GOOD[1]);
+    fixture.until("some nodes serve v2", |witness| witness.serving(":v2").len() >= 3);
     operator.ok(&["adopt", DS, "--max-unavailable", "1"]);
     let mut driver = operator.drive(DS, &["--to", "100%"]);
     assert_eq!(driver.end().code(), Some(0), "{}", driver.seen());
-    assert_eq!(yard.witness.serving(":v2").len(), NODES);
-    assert!(yard.witness.worst_since(began) <= 1, "{} were down", yard.witness.worst_since(began));
+    assert_eq!(fixture.witness.serving(":v2").len(), NODES);
+    assert!(fixture.witness.worst_since(began) <= 1, "{} were down", fixture.witness.worst_since(began));
 }

@@ -10,7 +10,7 @@ use rolldeck::engine::facts::StrategyKind;
 use rolldeck::sim::hollow::{Hollow, Options as HollowOptions, Workloads};
 use rolldeck::sim::world::scenario::Scenario;
 
-use super::yard::{BUDGET, DS, GOOD, NODES, SOON, SPEED, operator, scenario};
+use super::fixture::{BUDGET, DS, GOOD, NODES, SOON, SPEED, operator, scenario};
 use crate::support::control_plane::{ControlPlane, Options, Witness, eventually};
 use crate::support::program::Operator;
 
@@ -18,7 +18,7 @@ use crate::support::program::Operator;
 const NODE_GRACE: Duration = Duration::from_secs(50);
 
 /// Twenty nodes whose silence the node lifecycle controller notices.
-pub(super) struct Stage {
+pub(super) struct OutageFixture {
     pub(super) plane: ControlPlane,
     pub(super) hollow: Hollow,
     pub(super) witness: Witness,
@@ -27,7 +27,7 @@ pub(super) struct Stage {
 }
 
 /// Twenty nodes that run v1, on a control plane of their own.
-pub(super) fn stage(namespace: &str) -> Option<Stage> {
+pub(super) fn stage(namespace: &str) -> Option<OutageFixture> {
     let node_monitor_grace = NODE_GRACE.div_f64(SPEED);
     let plane = ControlPlane::start_with(&Options { node_monitor_grace, ..Options::default() }).ok()?;
     let scenario: Scenario = {
@@ -42,10 +42,10 @@ pub(super) fn stage(namespace: &str) -> Option<Stage> {
     let witness = Witness::watch(&plane, namespace, "agent", &nodes);
     witness.until("everything runs at the beginning", SOON, |witness| witness.unavailable() == 0);
     let operator = operator(&plane, namespace);
-    Some(Stage { plane, hollow, witness, operator, nodes })
+    Some(OutageFixture { plane, hollow, witness, operator, nodes })
 }
 
-impl Stage {
+impl OutageFixture {
     /// Takes a node off the network for so long in real time.
     pub(super) fn cut(&self, node: &str, lasts: Duration) {
         self.hollow.cut(node, lasts.mul_f64(SPEED));

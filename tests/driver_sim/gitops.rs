@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rolldeck::engine::command::Command;
 use rolldeck::engine::facts::StrategyKind;
-use rolldeck::engine::record::OnFlip;
+use rolldeck::engine::record::OnDrift;
 use rolldeck::engine::snapshot::{Alarm, Phase};
 use rolldeck::engine::tuning::Tuning;
 use rolldeck::sim::world::kind::Kind;
@@ -16,7 +16,7 @@ use super::rollout::{Cluster, NODES, image, open, until, updated};
 /// idle machine, less than a second, is printed.
 const NOTICED: Duration = Duration::from_secs(10);
 
-fn flip(cluster: &Cluster) -> Instant {
+fn drift(cluster: &Cluster) -> Instant {
     let kind = StrategyKind::RollingUpdate;
     let fault = ClusterFault::SetStrategy { daemon_set: "edge/agent".into(), kind, max_unavailable: None };
     cluster.server.with_world(|world| world.inject(&fault.into()));
@@ -40,19 +40,19 @@ async fn set_again(cluster: &Cluster, since: Instant) -> Duration {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rollout_that_is_set_back_again_and_again_is_rebraked_and_ends() {
+async fn a_rollout_that_is_set_back_again_and_again_is_enforced_and_ends() {
     let cluster = Cluster::start().await;
     let session = cluster.session().await;
     let rollout = open(&session).await;
-    let rebrake = Tuning { on_flip: Some(OnFlip::Rebrake), ..Tuning::default() };
-    rollout.command(image("registry.example/agent:v2").under(rebrake)).await.unwrap();
+    let enforce = Tuning { on_drift: Some(OnDrift::EnforceOnDelete), ..Tuning::default() };
+    rollout.command(image("registry.example/agent:v2").under(enforce)).await.unwrap();
     let mut took = Vec::new();
     for step in 1..=4 {
         rollout.command(updated(step)).await.unwrap();
-        let flipped_at = flip(&cluster);
-        took.push(set_again(&cluster, flipped_at).await);
-        let said = until(&rollout, "the re-brake is said", |is| {
-            is.alarms.iter().any(|alarm| matches!(alarm, Alarm::Rebraked { times, .. } if *times == step))
+        let drifted_at = drift(&cluster);
+        took.push(set_again(&cluster, drifted_at).await);
+        let said = until(&rollout, "the enforcement is said", |is| {
+            is.alarms.iter().any(|alarm| matches!(alarm, Alarm::OnDeleteEnforced { times, .. } if *times == step))
         });
         assert!(said.await.adopted);
     }
@@ -67,17 +67,17 @@ async fn a_rollout_that_is_set_back_again_and_again_is_rebraked_and_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flip_is_reported_and_the_rollout_goes_on_when_told_to() {
+async fn a_drift_is_reported_and_the_rollout_goes_on_when_told_to() {
     let cluster = Cluster::start().await;
     let session = cluster.session().await;
     let rollout = open(&session).await;
     rollout.command(image("registry.example/agent:v2")).await.unwrap();
-    let flipped_at = flip(&cluster);
+    let drifted_at = drift(&cluster);
     let paused = until(&rollout, "it pauses", |is| matches!(is.phase, Phase::Paused(_))).await;
-    let took = flipped_at.elapsed();
+    let took = drifted_at.elapsed();
     println!("said after {took:.0?}: {}", paused.alarms[0]);
     assert!(took < NOTICED, "{took:?}");
-    assert!(matches!(paused.alarms[0], Alarm::StrategyFlipped { rebraked: 0, .. }), "{:?}", paused.alarms);
+    assert!(matches!(paused.alarms[0], Alarm::StrategyDrifted { enforced: 0, .. }), "{:?}", paused.alarms);
     assert_eq!(strategy(&cluster), StrategyKind::RollingUpdate);
     rollout.command(Command::Resume).await.unwrap();
     set_again(&cluster, Instant::now()).await;

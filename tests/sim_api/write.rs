@@ -229,11 +229,11 @@ async fn managed_fields_name_who_wrote_template_and_strategy() {
     // A writer within the world, such as a GitOps tool of the scenario, is named too.
     api.server.with_world(|world| {
         let at = (Kind::DaemonSet, "edge", "agent");
-        let flip = |object: &mut Object| {
+        let drift = |object: &mut Object| {
             let Body::DaemonSet(daemon_set) = &mut object.body else { panic!("{object:?}") };
             std::sync::Arc::make_mut(&mut daemon_set.spec).strategy = UpdateStrategy::default();
         };
-        world.modify(at, Part::Main, Writer::named("argocd-controller"), flip).unwrap();
+        world.modify(at, Part::Main, Writer::named("argocd-controller"), drift).unwrap();
     });
     let (_, agent) = api.get(AGENT).await;
     assert!(agent["metadata"]["managedFields"].to_string().contains("argocd-controller"), "{agent}");

@@ -31,7 +31,7 @@ use std::process::Output;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rolldeck::sim::hollow::Target;
+use rolldeck::sim::hollow::ApiEndpoint;
 use rustix::process::{Pid, Signal, kill_process};
 
 use client::Client;
@@ -39,7 +39,7 @@ use files::{Files, Ports};
 use programs::Programs;
 use supervisor::Supervisor;
 
-pub(crate) use super::ledger::{Delete, Ledger, Seen, Step, Toll};
+pub(crate) use super::ledger::{Delete, Ledger, ServingPods, Step, Toll};
 pub(crate) use client::Answer;
 pub(crate) use filter::WatchFilter;
 pub(crate) use sandbox::{Sandbox, daemon_set, sandbox};
@@ -238,8 +238,8 @@ impl ControlPlane {
     }
 
     /// The API server as hollow nodes are pointed at it.
-    pub(crate) fn target(&self) -> Target {
-        Target {
+    pub(crate) fn target(&self) -> ApiEndpoint {
+        ApiEndpoint {
             url: self.url().to_owned(),
             token: self.admin.token().to_owned(),
             authority: Some(self.authority().to_owned()),

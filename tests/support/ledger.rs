@@ -10,7 +10,7 @@ use std::time::Instant;
 
 /// One pod as it is now.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct ServingPods {
     /// Its uid.
     pub(crate) uid: String,
     /// Its name.
@@ -56,7 +56,7 @@ pub(crate) struct Delete {
     /// When it was seen.
     pub(crate) at: Instant,
     /// The pod as it was before.
-    pub(crate) pod: Seen,
+    pub(crate) pod: ServingPods,
 }
 
 /// Nodes on which nobody serves, by what became of the pod that was there when the books were opened.
@@ -84,7 +84,7 @@ impl Toll {
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     nodes: BTreeSet<String>,
-    pods: BTreeMap<String, Seen>,
+    pods: BTreeMap<String, ServingPods>,
     /// The uid of each node's pod when the books were opened.
     opened_with: BTreeMap<String, String>,
     deletes: Vec<Delete>,
@@ -103,7 +103,7 @@ impl Ledger {
     }
 
     /// The pods that are not about to end.
-    pub(crate) fn staying(&self) -> impl Iterator<Item = &Seen> {
+    pub(crate) fn staying(&self) -> impl Iterator<Item = &ServingPods> {
         self.pods.values().filter(|pod| !pod.deleting)
     }
 
@@ -150,8 +150,8 @@ impl Ledger {
     }
 
     /// A pod is like this now.
-    pub(crate) fn is(&mut self, mut pod: Seen) {
-        type Flag = fn(&Seen) -> bool;
+    pub(crate) fn is(&mut self, mut pod: ServingPods) {
+        type Flag = fn(&ServingPods) -> bool;
         let before = self.pods.get(&pod.uid).cloned();
         // Between two attempts the kubelet says nothing of the first: a pull that failed once has failed.
         pod.pull_failed |= before.as_ref().is_some_and(|before| before.pull_failed);
@@ -195,7 +195,7 @@ impl Ledger {
 
     /// A line a pod.
     pub(crate) fn describe(&self) -> String {
-        let line = |pod: &Seen| {
+        let line = |pod: &ServingPods| {
             let ready = if pod.ready { "ready" } else { "not ready" };
             let ending = if pod.deleting { ", ending" } else { "" };
             format!("  {}: {} {} {ready}{ending}\n", pod.node, pod.name, pod.image)

@@ -9,7 +9,7 @@ use rolldeck::sim::world::object::Object;
 use rolldeck::sim::world::scenario::Scenario;
 use rolldeck::sim::world::store::ChangeKind;
 
-use super::ledger::{Ledger, Seen};
+use super::ledger::{Ledger, ServingPods};
 
 /// The books of a scenario's only DaemonSet, with the pods that there are.
 pub(crate) fn ledger_of(world: &World, scenario: &Scenario) -> Ledger {
@@ -33,7 +33,7 @@ pub(crate) fn follow(world: &World, version: u64, ledger: &mut Ledger, mut look:
     world.store().revision()
 }
 
-fn seen(object: &Object) -> Seen {
+fn seen(object: &Object) -> ServingPods {
     let pod = object.pod().expect("a pod");
     let container = pod.status.containers.iter().find(|container| container.fact.role == ContainerRole::Main);
     let waits_for = |reasons: &[&str]| {
@@ -42,7 +42,7 @@ fn seen(object: &Object) -> Seen {
             _ => false,
         })
     };
-    Seen {
+    ServingPods {
         uid: object.meta.uid.to_string(),
         name: object.meta.name.to_string(),
         node: pod.target().map(ToString::to_string).unwrap_or_default(),

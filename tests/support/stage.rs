@@ -11,9 +11,9 @@ use rolldeck::engine::quantity::IntOrPercent;
 use rolldeck::engine::rate::RateLimit;
 use rolldeck::engine::snapshot::{Phase, Snapshot};
 use rolldeck::engine::time::Timestamp;
-use rolldeck::sim::attack::author::Deletion;
-use rolldeck::sim::attack::console::{Console, Orphans};
-use rolldeck::sim::attack::network::{Network, Weather};
+use rolldeck::sim::attack::api_client::Deletion;
+use rolldeck::sim::attack::console::{Orphans, SimulatedConsole};
+use rolldeck::sim::attack::network::{Network, NetworkProfile};
 use rolldeck::sim::world::World;
 use rolldeck::sim::world::kind::Kind;
 use rolldeck::sim::world::scenario::{ClusterFault, Scenario};
@@ -29,9 +29,9 @@ pub(crate) const V1: &str = "registry.example/agent:v1";
 pub(crate) const V2: &str = "registry.example/agent:v2";
 
 /// A world, the consoles that are open on it, and the books.
-pub(crate) struct Stage {
+pub(crate) struct TerminalFixture {
     pub(crate) world: World,
-    pub(crate) consoles: Vec<Console>,
+    pub(crate) consoles: Vec<SimulatedConsole>,
     pub(crate) orphans: Vec<Orphans>,
     /// What rolldeck deleted.
     pub(crate) deletions: Vec<Deletion>,
@@ -45,7 +45,7 @@ pub(crate) struct Stage {
     daemon_set: (&'static str, &'static str),
 }
 
-impl Stage {
+impl TerminalFixture {
     pub(crate) fn new(scenario: &Scenario, seed: u64) -> Self {
         Self::of(scenario, AGENT, seed)
     }
@@ -68,9 +68,9 @@ impl Stage {
 
     /// Opens a console; returns its number.
     pub(crate) fn open(&mut self, who: &str) -> usize {
-        let network = Network::new(Weather::FINE, self.consoles.len() as u64);
+        let network = Network::new(NetworkProfile::FINE, self.consoles.len() as u64);
         let network = (network, RateLimit::default());
-        self.consoles.push(Console::open(&self.world, self.daemon_set, who, Role::Driver, network));
+        self.consoles.push(SimulatedConsole::open(&self.world, self.daemon_set, who, Role::Driver, network));
         self.consoles.len() - 1
     }
 
@@ -97,7 +97,7 @@ impl Stage {
             if now >= end {
                 return false;
             }
-            let consoles = self.consoles.iter().filter_map(Console::next_at);
+            let consoles = self.consoles.iter().filter_map(SimulatedConsole::next_at);
             let orphans = self.orphans.iter().filter_map(Orphans::next_at);
             let next = consoles.chain(orphans).chain(self.world.next_at()).min().unwrap_or(end);
             self.world.advance(next.clamp(now + Duration::from_millis(1), end.max(now + Duration::from_millis(1))));

@@ -4,7 +4,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{Finish, OnFailure, OnFlip};
+use crate::engine::record::{Finish, OnDrift, OnFailure};
 use crate::engine::tuning::{Limit, Span, Tuning};
 
 /// Budgets and gates, each left as it is where it is not named.
@@ -39,8 +39,8 @@ pub(crate) struct TuningFlags {
     #[arg(long, value_name = "WHAT", value_parser = one_of([("halt", OnFailure::Halt), ("rollback", OnFailure::RollBack)]))]
     on_failure: Option<OnFailure>,
     /// What a strategy that somebody sets back does: pause and say who it was, or set OnDelete again at once
-    #[arg(long, value_name = "WHAT", value_parser = one_of([("report", OnFlip::Report), ("rebrake", OnFlip::Rebrake)]))]
-    on_flip: Option<OnFlip>,
+    #[arg(long, value_name = "WHAT", value_parser = one_of([("report", OnDrift::Report), ("enforce", OnDrift::EnforceOnDelete)]))]
+    on_drift: Option<OnDrift>,
     /// What happens when every node is at the target
     #[arg(long, value_name = "WHAT", value_parser = one_of([("release", Finish::Release), ("keep", Finish::Keep)]))]
     finish: Option<Finish>,
@@ -59,7 +59,7 @@ impl TuningFlags {
             soak_secs: self.soak.map(|Span(secs)| secs),
             suspect_grace_secs: self.suspect_grace.map(|Span(secs)| secs),
             on_failure: self.on_failure,
-            on_flip: self.on_flip,
+            on_drift: self.on_drift,
             finish: self.finish,
         }
     }

@@ -7,16 +7,16 @@ use clap::CommandFactory;
 use tokio::sync::{mpsc, watch};
 
 use crate::cli::args::Cli;
-use crate::cli::output::Letters;
+use crate::cli::output::Charset;
 use crate::cli::output::tests::Kept;
 use crate::driver::{DrivenBy, Fleet, FleetRow, FleetState, Request, Rollout, Session};
 use crate::engine::clocks::NodeClocks;
 use crate::engine::command::{Command, Danger, Preview, Refusal};
 use crate::engine::event::{WatchHealth, Watched};
 use crate::engine::facts::{DaemonSetCounters, StrategyKind};
-use crate::engine::ownership::{Application, Claim, Keeper, Returns, Tool};
+use crate::engine::ownership::{Application, GitOpsOwner, Returns, StrategyOwnership, Tool};
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{Budgets, Direction, Finish, Gates, OnFlip};
+use crate::engine::record::{Budgets, Direction, Finish, Gates, OnDrift};
 use crate::engine::snapshot::{
     Blame, BudgetView, Cause, CauseKind, Counts, DistanceView, DriverView, Hold, ImageChange, ImageState, NodeState,
     NodeView, Phase, PlanView, Presence, RevisionView, Snapshot, StepAhead, WatchView,
@@ -41,7 +41,7 @@ pub(super) fn help(path: &[&str]) -> String {
 }
 
 /// What one command line came to.
-pub(super) struct Told {
+pub(super) struct CommandOutput {
     pub(super) text: String,
     pub(super) error: String,
     pub(super) code: u8,
@@ -85,13 +85,13 @@ impl Script {
     }
 
     /// Runs a command line against it.
-    pub(super) async fn run(&self, line: &str) -> Told {
+    pub(super) async fn run(&self, line: &str) -> CommandOutput {
         let words = std::iter::once("rolldeck").chain(line.split(' ')).map(OsString::from);
         let invocation = crate::cli::parse(words).unwrap();
         let kept = Kept::default();
         let global = &invocation.0.global;
-        let letters = if global.ascii { Letters::Ascii } else { Letters::Unicode };
-        let output = kept.output(global.output, letters);
+        let charset = if global.ascii { Charset::Ascii } else { Charset::Unicode };
+        let output = kept.output(global.output, charset);
         let script = Self { plays_by_itself: line.contains("--watch"), ..self.clone() };
         let end =
             crate::cli::run_to(invocation, async move |_| Ok(Arc::new(script.clone()) as Arc<dyn Session>), output);
@@ -100,7 +100,7 @@ impl Script {
             Ok(other) => panic!("{line}: {other:?}"),
             Err(error) => (error.to_string(), error.code()),
         };
-        Told { text: kept.text(), error, code }
+        CommandOutput { text: kept.text(), error, code }
     }
 
     /// Runs a command line and lays its JSON out for a reader.
@@ -116,7 +116,7 @@ impl Script {
                 title: title(command).to_owned(),
                 effects: vec!["12 nodes may be updated, at most 2 down at a time.".to_owned()],
                 nodes: (1..=12).map(|nth| Str::from(format!("ipc-{nth:03}"))).collect(),
-                warnings: self.snapshots[0].keepers.iter().map(Keeper::warning).collect(),
+                warnings: self.snapshots[0].gitops_owners.iter().map(GitOpsOwner::warning).collect(),
                 calls: vec!["PATCH leases/rolldeck-agent (intent)".to_owned()],
                 danger: self.danger,
             }),
@@ -158,7 +158,7 @@ async fn follow(snapshots: &watch::Sender<Arc<Snapshot>>, rest: &mut (impl Itera
 }
 
 fn title(command: &Command) -> &'static str {
-    match command.deed() {
+    match command.inner() {
         Command::Adopt => "Adopt",
         Command::SetImage(_) => "Set image",
         Command::Step(_) => "Step",
@@ -169,7 +169,7 @@ fn title(command: &Command) -> &'static str {
         Command::Release(_) => "Release",
         Command::Tune(_) | Command::Tuned { .. } => "Tune",
         Command::Drive(_) => "Drive",
-        Command::StandDown | Command::StopDriving { .. } => "Stand down",
+        Command::StopDriving | Command::GiveUpDriving { .. } => "Stand down",
     }
 }
 
@@ -188,7 +188,7 @@ impl Session for Script {
         let (requests, asked) = mpsc::channel(8);
         let script = self.clone();
         tokio::spawn(async move {
-            if role == Role::Errand && script.plays_by_itself {
+            if role == Role::OneShot && script.plays_by_itself {
                 follow(&sender, &mut script.snapshots.iter().skip(1).cloned()).await;
             }
             script.play(sender, asked).await;
@@ -277,7 +277,7 @@ pub(super) fn rollout() -> Snapshot {
         surge: None,
         adopted: true,
         original_strategy: Some("RollingUpdate 10%".into()),
-        keepers: [].into(),
+        gitops_owners: [].into(),
         counters: DaemonSetCounters { desired: 120, updated: 38, available: 115, ..Default::default() },
         driver: DriverView::Other { holder: "ops@bastion-2/4711".into(), seen_at: at(598) },
         watches: watches(&WatchHealth::Live),
@@ -322,7 +322,7 @@ pub(super) fn rollout() -> Snapshot {
         },
         budgets: Budgets::default(),
         gates: Gates::default(),
-        on_flip: OnFlip::Report,
+        on_drift: OnDrift::Report,
         finish: Finish::Release,
         comparisons: Vec::new(),
         blocked: None,
@@ -348,12 +348,12 @@ pub(super) fn rollout() -> Snapshot {
 }
 
 /// Argo CD, as it is found on a DaemonSet.
-pub(super) fn argo_cd() -> Keeper {
-    Keeper {
+pub(super) fn argo_cd() -> GitOpsOwner {
+    GitOpsOwner {
         tool: Tool::ArgoCd,
         application: Some(Application { namespace: None, name: "edge-agents".into() }),
         evidence: vec!["annotation argocd.argoproj.io/tracking-id".into(), "field manager argocd-controller".into()],
-        strategy: Claim::Yes,
+        strategy: StrategyOwnership::Yes,
         returns: Returns::ByItself,
     }
 }
@@ -367,7 +367,7 @@ pub(super) fn under_argo_cd() -> Snapshot {
         driver: DriverView::Nobody,
         phase: Phase::Idle,
         started_at: None,
-        keepers: [argo_cd()].into(),
+        gitops_owners: [argo_cd()].into(),
         nodes: [].into(),
         counts: Counts { nodes: 120, updated: 120, committed: 120, available: 120, ..Counts::default() },
         budget: BudgetView { max_unavailable: 12, max_pulling: 12, ..BudgetView::default() },

@@ -68,7 +68,7 @@ impl Server {
 }
 
 /// A kubeconfig with this user, and this in its cluster beside the address.
-fn write_kubeconfig(dir: &Path, server: &str, cluster: &str, user: &str) -> Target {
+fn write_kubeconfig(dir: &Path, server: &str, cluster: &str, user: &str) -> ClusterTarget {
     let path = dir.join("config");
     let text = format!(
         "apiVersion: v1\nkind: Config\ncurrent-context: factory\n\
@@ -77,7 +77,7 @@ fn write_kubeconfig(dir: &Path, server: &str, cluster: &str, user: &str) -> Targ
          contexts: [{{name: factory, context: {{cluster: c, user: u}}}}]\n"
     );
     std::fs::write(&path, text).unwrap();
-    Target { kubeconfig: Some(path), ..Target::default() }
+    ClusterTarget { kubeconfig: Some(path), ..ClusterTarget::default() }
 }
 
 /// A plugin that counts its runs in the file `runs` beside it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::super::lean::{EventWire, Interner, NodeWire, PodWire, Wanted, text};
+use super::super::partial::{EventWire, Interner, NodeWire, PodWire, Wanted, text};
 use super::super::watch::Subject;
 use crate::engine::Str;
 use crate::engine::clocks::clock_skew;
@@ -59,14 +59,14 @@ impl Subject for Pods {
 pub(crate) struct Nodes {
     wanted: watch::Receiver<Arc<Wanted>>,
     interner: Interner,
-    told: HashMap<Str, Told>,
+    told: HashMap<Str, LastSent>,
     server_now: ServerNow,
     /// A listing tells how nodes are, not what just happened to them.
     listing: bool,
 }
 
 /// What the engine was told of a node, and what it was told by.
-struct Told {
+struct LastSent {
     fingerprint: u64,
     /// Shared with what the engine keeps.
     labels: Labels,
@@ -84,7 +84,7 @@ impl Nodes {
 
     /// How far the node's clock is off: what `managedFields` says of the write that brought its heartbeat; where that says
     /// nothing, a heartbeat that comes now was written now.
-    fn clock_skew(&self, wire: &NodeWire<'_>, known: Option<&Told>) -> Option<i64> {
+    fn clock_skew(&self, wire: &NodeWire<'_>, known: Option<&LastSent>) -> Option<i64> {
         let told = known.and_then(|known| known.clock_skew_millis);
         let heartbeat_at = wire.heartbeat_at()?;
         let fresh = || !self.listing && known.is_some_and(|known| known.heartbeat_at != Some(heartbeat_at));
@@ -126,7 +126,7 @@ impl Subject for Nodes {
         }
         // Heartbeats change nothing but this, and are not told.
         fact.version = Self::version(&wire).parse().ok();
-        let told = Told { fingerprint, labels: fact.labels.clone(), clock_skew_millis, heartbeat_at };
+        let told = LastSent { fingerprint, labels: fact.labels.clone(), clock_skew_millis, heartbeat_at };
         self.told.insert(fact.name.clone(), told);
         Ok(Some(Event::Node(Box::new(fact))))
     }
@@ -232,7 +232,7 @@ impl Subject for ClusterEvents {
 mod tests {
     use super::*;
 
-    const NODE: &str = include_str!("../lean/fixtures/node.json");
+    const NODE: &str = include_str!("../partial/fixtures/node.json");
 
     const HEARTBEAT: &str = "2026-11-20T08:59:00Z";
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::lean::{lease_fact, revision_fact};
+use super::super::partial::{lease_fact, revision_fact};
 use super::super::watch::Subject;
 use super::{Shared, SharedWorkload};
 use crate::engine::Str;

@@ -7,7 +7,7 @@ use super::*;
 use crate::engine::command::{Command, Early, Notice, Step};
 use crate::engine::effect::{EffectError, EffectErrorKind};
 use crate::engine::event::{Event, WatchHealth, Watched};
-use crate::engine::lab::{Console, Lab};
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::template::Template;
 
 /// One of each kind.
@@ -55,8 +55,8 @@ fn hidden() -> impl Strategy<Value = Hidden> {
 }
 
 /// A DaemonSet that carries all that it can carry.
-fn lab(hidden: &Hidden) -> Lab {
-    let mut lab = Lab::rolling(6, 2);
+fn lab(hidden: &Hidden) -> FakeCluster {
+    let mut lab = FakeCluster::rolling(6, 2);
     let template = Template::from_json(json!({
         "metadata": {"annotations": {"example.com/key": hidden.annotation}},
         "spec": {"containers": [{
@@ -73,7 +73,7 @@ fn lab(hidden: &Hidden) -> Lab {
 }
 
 /// Lets the console act, while the server refuses or loses what `fails` says, in its words.
-fn act(console: &mut Console, lab: &mut Lab, hidden: &Hidden, fails: &mut impl Iterator<Item = usize>) {
+fn act(console: &mut FakeConsole, lab: &mut FakeCluster, hidden: &Hidden, fails: &mut impl Iterator<Item = usize>) {
     for _ in 0..8 {
         console.hear(lab);
         for (id, effect) in console.engine.decide(lab.now) {
@@ -105,8 +105,8 @@ fn commands(hidden: &Hidden) -> Vec<Command> {
         Command::Step(Step::Next),
         Command::Undo { to: None },
         Command::Release(Early::Accept),
-        Command::StandDown,
-        Command::StopDriving { why: "nobody took its output".into() },
+        Command::StopDriving,
+        Command::GiveUpDriving { why: "nobody took its output".into() },
     ]
 }
 
@@ -116,7 +116,7 @@ proptest! {
     #[test]
     fn no_secret_comes_out(hidden in hidden(), fails in prop::collection::vec(0..12_usize, 0..60)) {
         let mut lab = lab(&hidden);
-        let mut console = Console::open(&lab, "joe");
+        let mut console = FakeConsole::open(&lab, "joe");
         let mut fails = fails.into_iter();
         let mut told = Vec::new();
         for (nth, command) in commands(&hidden).into_iter().enumerate() {
@@ -128,7 +128,7 @@ proptest! {
             act(&mut console, &mut lab, &hidden, &mut fails);
             let notices = console.engine.take_notices().into_iter();
             told.extend(notices.filter_map(|notice| match notice {
-                Notice::Happened(happening) => Some(*happening),
+                Notice::Happened(rollout_event) => Some(*rollout_event),
                 Notice::Settled { .. } => None,
             }));
         }
@@ -142,9 +142,9 @@ proptest! {
             identity: "joe@bastion/1".into(),
         };
         prop_assert!(told.len() > 8);
-        for happening in &told {
-            let line = String::from_utf8(subject.line(happening)).unwrap();
-            let note = subject.note(happening);
+        for rollout_event in &told {
+            let line = String::from_utf8(subject.line(rollout_event)).unwrap();
+            let note = subject.note(rollout_event);
             let event = format!("{} {} {}", note.reason, note.says, note.from);
             for secret in hidden.all() {
                 prop_assert!(!line.contains(secret), "{secret} in the log: {line}");

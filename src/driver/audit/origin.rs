@@ -12,7 +12,7 @@ pub(crate) struct Origin {
     /// The place.
     pub(crate) from: Place,
     /// The cluster, and who we are there.
-    pub(crate) cluster: Access,
+    pub(crate) cluster: AuditedCluster,
 }
 
 /// The place where this process runs.
@@ -35,7 +35,7 @@ pub(crate) struct Place {
 /// The cluster, and who we are there.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Access {
+pub(crate) struct AuditedCluster {
     /// The kubeconfig's context.
     pub(crate) context: Str,
     /// The API server's host and port.

@@ -2,17 +2,17 @@ use std::fs;
 
 use super::*;
 use crate::engine::command::{Command, CommandId, Early, Step, Takeover};
-use crate::engine::happening::{Reach, What};
 use crate::engine::quantity::IntOrPercent;
+use crate::engine::rollout_event::{RolloutEventKind, Visibility};
 
 fn subject() -> Subject {
     let origin = Origin {
         from: Place { host: "bastion-3".into(), ssh: Some("10.1.2.3".into()), ..Place::default() },
-        cluster: Access {
+        cluster: AuditedCluster {
             context: "prod-eu".into(),
             server: "api.example:6443".into(),
             user: Some("joe".into()),
-            ..Access::default()
+            ..AuditedCluster::default()
         },
     };
     Subject {
@@ -24,27 +24,28 @@ fn subject() -> Subject {
     }
 }
 
-fn happening(what: What, result: Upshot, said: Option<&str>) -> Happening {
-    Happening {
+fn rollout_event(what: RolloutEventKind, result: EventOutcome, said: Option<&str>) -> RolloutEvent {
+    RolloutEvent {
         at: Timestamp::from_millis(1_800_000_000_123),
         by: Some("joe@bastion-3".into()),
-        what,
-        result,
+        kind: what,
+        outcome: result,
         command: Some(CommandId(3)),
         said: said.map(Into::into),
-        reach: Reach::Cluster,
+        visibility: Visibility::Cluster,
     }
 }
 
-fn line(what: What, result: Upshot, said: Option<&str>) -> Value {
-    serde_json::from_slice(&subject().line(&happening(what, result, said))).unwrap()
+fn line(what: RolloutEventKind, result: EventOutcome, said: Option<&str>) -> Value {
+    serde_json::from_slice(&subject().line(&rollout_event(what, result, said))).unwrap()
 }
 
 #[test]
 fn a_line_says_who_what_when_from_where() {
-    let paused = What::Command(Command::Pause { why: Some("link down".into()) });
+    let paused = RolloutEventKind::Command(Command::Pause { why: Some("link down".into()) });
     let text =
-        String::from_utf8(subject().line(&happening(paused, Upshot::Done, Some("paused: no update starts")))).unwrap();
+        String::from_utf8(subject().line(&rollout_event(paused, EventOutcome::Done, Some("paused: no update starts"))))
+            .unwrap();
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(
         text,
@@ -63,29 +64,31 @@ fn a_line_says_who_what_when_from_where() {
 #[test]
 fn arguments_are_always_an_object() {
     for (what, name, args) in [
-        (What::Command(Command::Resume), "resume", Value::Null),
-        (What::Command(Command::Step(Step::Next)), "step", json!({"to": "next"})),
+        (RolloutEventKind::Command(Command::Resume), "resume", Value::Null),
+        (RolloutEventKind::Command(Command::Step(Step::Next)), "step", json!({"to": "next"})),
         (
-            What::Command(Command::Step(Step::Updated(IntOrPercent::Percent(50)))),
+            RolloutEventKind::Command(Command::Step(Step::Updated(IntOrPercent::Percent(50)))),
             "step",
             json!({"to": {"updated": "50%"}}),
         ),
         (
-            What::Command(Command::SetImage([("agent".to_owned(), "a.example/agent:v2".parse().unwrap())].into())),
+            RolloutEventKind::Command(Command::SetImage(
+                [("agent".to_owned(), "a.example/agent:v2".parse().unwrap())].into(),
+            )),
             "setImage",
             json!({"images": {"agent": "a.example/agent:v2"}}),
         ),
-        (What::Command(Command::Release(Early::Accept)), "release", json!({"early": "accept"})),
-        (What::Command(Command::Drive(Takeover::Ask)), "drive", json!({"takeover": "ask"})),
-        (What::Command(Command::Undo { to: Some(3) }), "undo", json!({"to": 3})),
-        (What::Released, "released", Value::Null),
+        (RolloutEventKind::Command(Command::Release(Early::Accept)), "release", json!({"early": "accept"})),
+        (RolloutEventKind::Command(Command::Drive(Takeover::Ask)), "drive", json!({"takeover": "ask"})),
+        (RolloutEventKind::Command(Command::Undo { to: Some(3) }), "undo", json!({"to": 3})),
+        (RolloutEventKind::Released, "released", Value::Null),
         (
-            What::DeletePod { node: "n1".into(), pod: "agent-1".into(), uid: "u".into() },
+            RolloutEventKind::DeletePod { node: "n1".into(), pod: "agent-1".into(), uid: "u".into() },
             "deletePod",
             json!({"node": "n1", "pod": "agent-1", "uid": "u"}),
         ),
     ] {
-        let line = line(what, Upshot::Done, None);
+        let line = line(what, EventOutcome::Done, None);
         assert_eq!((line["what"].as_str(), &line["args"]), (Some(name), &args));
     }
 }
@@ -93,7 +96,7 @@ fn arguments_are_always_an_object() {
 #[test]
 fn a_refusal_says_why_and_secrets_of_servers_do_not_come_through() {
     let why = "change the template: Invalid value: \"hunter2-x\": opaque-token at https://joe:hunter2@proxy/";
-    let line = line(What::Command(Command::Adopt), Upshot::Failed, Some(why));
+    let line = line(RolloutEventKind::Command(Command::Adopt), EventOutcome::Failed, Some(why));
     assert_eq!(line["why"], "change the template: Invalid value: ***: *** at https://***@proxy/");
     assert_eq!(line["words"], format!("failed: adopt: {}", line["why"].as_str().unwrap()));
 }
@@ -104,13 +107,13 @@ async fn lines_are_on_disk_when_it_is_flushed_and_read_back_by_name() {
     let path = dir.path().join("state").join("audit.jsonl");
     let log = Log::to(path.clone());
     let subject = subject();
-    for result in [Upshot::Asked, Upshot::Done] {
-        let reach = if result == Upshot::Asked { Reach::Log } else { Reach::Cluster };
-        let adopted = happening(What::Command(Command::Adopt), result, Some("adopted"));
-        log.write(subject.line(&Happening { reach, ..adopted }));
+    for result in [EventOutcome::Asked, EventOutcome::Done] {
+        let visibility = if result == EventOutcome::Asked { Visibility::Log } else { Visibility::Cluster };
+        let adopted = rollout_event(RolloutEventKind::Command(Command::Adopt), result, Some("adopted"));
+        log.write(subject.line(&RolloutEvent { visibility, ..adopted }));
     }
     let other = Subject { name: "other".into(), ..subject };
-    log.write(other.line(&happening(What::Released, Upshot::Done, None)));
+    log.write(other.line(&rollout_event(RolloutEventKind::Released, EventOutcome::Done, None)));
     log.flushed(Duration::from_secs(5)).await;
     assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 3);
     assert_eq!(*log.complaint().borrow(), None);
@@ -134,7 +137,7 @@ async fn a_log_that_cannot_be_written_is_complained_of_once_and_holds_nobody_up(
     fs::write(&file, "").unwrap();
     let log = Log::to(file.join("audit.jsonl"));
     let mut complaint = log.complaint();
-    let line = subject().line(&happening(What::Released, Upshot::Done, None));
+    let line = subject().line(&rollout_event(RolloutEventKind::Released, EventOutcome::Done, None));
     for _ in 0..10 * WAITING {
         log.write(line.clone());
     }
@@ -151,7 +154,7 @@ async fn what_did_not_fit_is_owned_up_to() {
     let path = dir.path().join("audit.jsonl");
     let log = Log::to(path.clone());
     log.lost.store(7, Ordering::Relaxed);
-    log.write(subject().line(&happening(What::Released, Upshot::Done, None)));
+    log.write(subject().line(&rollout_event(RolloutEventKind::Released, EventOutcome::Done, None)));
     log.flushed(Duration::from_secs(5)).await;
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.starts_with("{\"args\":{\"count\":7},\"what\":\"linesLost\"}\n"), "{text}");

@@ -5,12 +5,12 @@ use super::*;
 use crate::engine::command::{Command, Takeover};
 use crate::engine::eligibility::eligibility;
 use crate::engine::facts::TaintEffect;
-use crate::engine::lab::{Console, Lab, template};
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::record::ORIGINAL_STRATEGY;
 use crate::engine::snapshot::{Blame, Phase, Snapshot};
 
 /// The DaemonSet as a fleet view sees it, with the counters that its controller would write (kubernetes-facts §1.5).
-fn seen(lab: &Lab) -> LeanDaemonSet {
+fn seen(lab: &FakeCluster) -> PartialDaemonSet {
     let current = lab.revisions.iter().find(|revision| revision.template == lab.daemonset.template);
     let mut counters = DaemonSetCounters::default();
     for node in lab.nodes.values() {
@@ -28,7 +28,7 @@ fn seen(lab: &Lab) -> LeanDaemonSet {
         counters.available += u32::from(pod.ready);
     }
     let strategy = &lab.daemonset.strategy;
-    LeanDaemonSet {
+    PartialDaemonSet {
         namespace: lab.daemonset.namespace.clone(),
         name: lab.daemonset.name.clone(),
         uid: lab.daemonset.uid.clone(),
@@ -42,7 +42,7 @@ fn seen(lab: &Lab) -> LeanDaemonSet {
 }
 
 /// What the fleet says, as an operator who watches it for a while sees it.
-fn listed(lab: &Lab) -> FleetState {
+fn listed(lab: &FakeCluster) -> FleetState {
     let daemonset = seen(lab);
     let lease = lab.lease.as_ref();
     let record = lease.and_then(|lease| lease.record.as_ref().ok()?.as_ref());
@@ -50,7 +50,7 @@ fn listed(lab: &Lab) -> FleetState {
     state(&daemonset, record, driven)
 }
 
-fn agree(what: &str, lab: &Lab, console: &mut Console) -> Snapshot {
+fn agree(what: &str, lab: &FakeCluster, console: &mut FakeConsole) -> Snapshot {
     let snapshot = console.snapshot(lab);
     let (counts, counters, listed) = (snapshot.counts, seen(lab).counters, listed(lab));
     let same = match (&snapshot.phase, &listed) {
@@ -89,7 +89,7 @@ fn agree(what: &str, lab: &Lab, console: &mut Console) -> Snapshot {
 const DOWN: &str = "node.kubernetes.io/unreachable";
 
 /// A node loses the network, as its lifecycle controller sees it.
-fn cut(lab: &mut Lab, node: &str) {
+fn cut(lab: &mut FakeCluster, node: &str) {
     lab.set_node_ready(node, false);
     lab.set_taints(node, &[(DOWN, "", TaintEffect::NoSchedule), (DOWN, "", TaintEffect::NoExecute)]);
 }
@@ -97,13 +97,13 @@ fn cut(lab: &mut Lab, node: &str) {
 #[test]
 fn nobody_rolls_out_and_three_nodes_lose_the_network() {
     for tolerates in [false, true] {
-        let mut lab = Lab::rolling(20, 2);
+        let mut lab = FakeCluster::rolling(20, 2);
         if tolerates {
             let mut json = template("agent:v1").json().clone();
             json["spec"]["tolerations"] = serde_json::json!([{"operator": "Exists"}]);
-            lab = Lab::rolling_with(20, 2, crate::engine::template::Template::from_json(json));
+            lab = FakeCluster::rolling_with(20, 2, crate::engine::template::Template::from_json(json));
         }
-        let mut console = Console::open(&lab, "ops");
+        let mut console = FakeConsole::open(&lab, "ops");
         agree("all is well", &lab, &mut console);
         for node in ["n3", "n4", "n5"] {
             cut(&mut lab, node);
@@ -127,8 +127,8 @@ fn nobody_rolls_out_and_three_nodes_lose_the_network() {
 
 #[test]
 fn a_node_that_fell_before_the_rollout_began_stays_what_it_was() {
-    let mut lab = Lab::rolling(10, 2);
-    let mut console = Console::open(&lab, "ops");
+    let mut lab = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&lab, "ops");
     cut(&mut lab, "n3");
     console.set_image(&mut lab, "agent:v2");
     agree("held before the first step", &lab, &mut console);
@@ -140,8 +140,8 @@ fn a_node_that_fell_before_the_rollout_began_stays_what_it_was() {
 
 #[test]
 fn a_rollout_from_its_beginning_to_its_end() {
-    let mut lab = Lab::rolling(10, 2);
-    let mut console = Console::open(&lab, "ops");
+    let mut lab = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&lab, "ops");
     console.set_image(&mut lab, "agent:v2");
     agree("before the first step", &lab, &mut console);
     console.partition(&mut lab, 8);
@@ -173,12 +173,12 @@ fn a_rollout_from_its_beginning_to_its_end() {
 
 #[test]
 fn nobody_drives_and_a_halt() {
-    let mut lab = Lab::rolling(10, 2);
+    let mut lab = FakeCluster::rolling(10, 2);
     lab.broken.push("agent:bad".into());
-    let mut console = Console::open(&lab, "ops");
+    let mut console = FakeConsole::open(&lab, "ops");
     console.set_image(&mut lab, "agent:bad");
     console.partition(&mut lab, 5);
-    console.ask(&mut lab, Command::StandDown).unwrap();
+    console.ask(&mut lab, Command::StopDriving).unwrap();
     lab.kubelets();
     console.run(&mut lab);
     agree("nobody drives", &lab, &mut console);
@@ -189,8 +189,8 @@ fn nobody_drives_and_a_halt() {
 
 #[test]
 fn its_own_controller_rolls() {
-    let mut lab = Lab::rolling(10, 2);
-    let mut console = Console::open(&lab, "ops");
+    let mut lab = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&lab, "ops");
     lab.set_template(template("agent:v2"));
     agree("its controller has not seen the template", &lab, &mut console);
     lab.reconcile();

@@ -17,7 +17,7 @@ struct Scripted {
     asked: Arc<Mutex<Vec<Effect>>>,
 }
 
-impl Hands for Scripted {
+impl EffectExecutor for Scripted {
     async fn execute(&self, effect: Effect) -> Executed {
         self.asked.lock().unwrap().push(effect.clone());
         (self.say)(&effect)
@@ -46,7 +46,7 @@ impl Drop for Feed {
 struct Run {
     rollout: Rollout,
     events: mpsc::Sender<Event>,
-    hands: Scripted,
+    executor: Scripted,
     feed_ended: Arc<Mutex<bool>>,
 }
 
@@ -60,10 +60,10 @@ fn run(say: fn(&Effect) -> Executed) -> Run {
         rate: RateLimit::default(),
     };
     let (events, seen) = mpsc::channel(EVENTS);
-    let hands = Scripted::new(say);
+    let executor = Scripted::new(say);
     let feed_ended = Arc::new(Mutex::new(false));
-    let rollout = spawn(config, Clock::start(), seen, hands.clone(), Trail::default(), Feed(feed_ended.clone()));
-    Run { rollout, events, hands, feed_ended }
+    let rollout = spawn(config, Clock::start(), seen, executor.clone(), Trail::default(), Feed(feed_ended.clone()));
+    Run { rollout, events, executor, feed_ended }
 }
 
 fn template() -> Template {
@@ -186,7 +186,7 @@ async fn nothing_is_accepted_before_it_is_loaded() {
     let loaded = run.until(|is| is.counts.nodes == 2 && !is.rights.is_empty()).await;
     assert_eq!(loaded.daemonset, Presence::Present);
     assert!(!run.rollout.preview(Command::Adopt).await.unwrap().calls.is_empty());
-    assert!(run.hands.asked().is_empty(), "looking on writes nothing");
+    assert!(run.executor.asked().is_empty(), "looking on writes nothing");
 }
 
 #[tokio::test]
@@ -198,7 +198,7 @@ async fn a_command_is_answered_when_it_is_written_and_the_snapshot_shows_it() {
     let snapshot = run.rollout.snapshot();
     assert!(snapshot.adopted);
     assert!(matches!(snapshot.driver, DriverView::You { .. }), "{:?}", snapshot.driver);
-    assert!(matches!(run.hands.asked()[0], Effect::WriteLease { resource_version: None, .. }));
+    assert!(matches!(run.executor.asked()[0], Effect::WriteLease { resource_version: None, .. }));
 }
 
 #[tokio::test]
@@ -211,7 +211,7 @@ async fn when_the_last_front_end_leaves_the_lease_is_given_back() {
     drop(run.rollout);
     assert!(second_hold.command(Command::Pause { why: None }).await.is_ok(), "one is enough");
     tokio::time::timeout(Duration::from_secs(5), second_hold.close()).await.expect("it ends");
-    let asked = run.hands.asked();
+    let asked = run.executor.asked();
     assert!(matches!(asked.last(), Some(Effect::WriteLease { lease, .. }) if lease.holder.is_none()), "{asked:?}");
     tokio::time::timeout(Duration::from_secs(5), run.events.closed()).await.expect("nobody listens any more");
     tokio::time::timeout(Duration::from_secs(5), async {
@@ -227,7 +227,7 @@ async fn when_the_last_front_end_leaves_the_lease_is_given_back() {
 async fn a_front_end_that_only_looked_leaves_at_once() {
     let run = run(obedient);
     tokio::time::timeout(Duration::from_secs(2), run.rollout.close()).await.expect("it ends");
-    assert!(run.hands.asked().is_empty());
+    assert!(run.executor.asked().is_empty());
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::engine::event::{Event, WatchHealth, Watched};
-use crate::engine::lab::Lab;
+use crate::engine::fake_cluster::FakeCluster;
 use crate::engine::rate::RateLimit;
 use crate::engine::snapshot::{NodeState, Why};
 use crate::engine::{Config, Engine, Role, Timing};
@@ -12,7 +12,7 @@ const MINUTES: [i64; 5] = [-300_000, -90_000, 0, 90_000, 300_000];
 
 /// A cluster of one node, whose true time is the API server's, and how far the others' clocks are off.
 struct Wrong {
-    lab: Lab,
+    fake: FakeCluster,
     here: i64,
     /// What is known of the node's clock.
     measured: Option<i64>,
@@ -21,21 +21,21 @@ struct Wrong {
 impl Wrong {
     /// The pod becomes ready now, as its kubelet's clock has it.
     fn new(here: i64, node: i64, measured: Option<i64>) -> Self {
-        let mut lab = Lab::rolling(1, 1);
-        lab.daemonset.min_ready_secs = u32::try_from(MIN_READY).unwrap();
-        lab.wait(400);
-        let mut wrong = Self { lab, here, measured };
+        let mut fake = FakeCluster::rolling(1, 1);
+        fake.daemonset.min_ready_secs = u32::try_from(MIN_READY).unwrap();
+        fake.wait(400);
+        let mut wrong = Self { fake, here, measured };
         wrong.become_ready(node);
         wrong
     }
 
     fn become_ready(&mut self, node: i64) {
-        let dated = Timestamp::from_millis(self.lab.now.millis() + node);
-        self.lab.change_pod("n1", |pod| (pod.ready, pod.ready_since) = (true, Some(dated)));
+        let dated = Timestamp::from_millis(self.fake.now.millis() + node);
+        self.fake.change_pod("n1", |pod| (pod.ready, pod.ready_since) = (true, Some(dated)));
     }
 
     fn here(&self) -> Timestamp {
-        Timestamp::from_millis(self.lab.now.millis() + self.here)
+        Timestamp::from_millis(self.fake.now.millis() + self.here)
     }
 
     /// A console that is opened now.
@@ -48,11 +48,11 @@ impl Wrong {
             timing: Timing::default(),
             rate: RateLimit::default(),
         });
-        let mut node = self.lab.nodes["n1"].clone();
+        let mut node = self.fake.nodes["n1"].clone();
         node.clock_skew_millis = self.measured;
-        let pods = self.lab.pods.values().map(|pod| Event::Pod(Box::new(pod.clone())));
-        let mut events = vec![Event::Skew(-self.here), Event::DaemonSet(Box::new(self.lab.daemonset.clone()))];
-        events.extend(self.lab.revisions.iter().map(|revision| Event::Revision(Box::new(revision.clone()))));
+        let pods = self.fake.pods.values().map(|pod| Event::Pod(Box::new(pod.clone())));
+        let mut events = vec![Event::Skew(-self.here), Event::DaemonSet(Box::new(self.fake.daemonset.clone()))];
+        events.extend(self.fake.revisions.iter().map(|revision| Event::Revision(Box::new(revision.clone()))));
         events.push(Event::Node(Box::new(node)));
         events.extend(pods);
         events.push(Event::LeaseGone);
@@ -62,7 +62,7 @@ impl Wrong {
     }
 
     fn tell_pod(&self, engine: &mut Engine) {
-        for pod in self.lab.pods.values() {
+        for pod in self.fake.pods.values() {
             engine.observe(Event::Pod(Box::new(pod.clone())), self.here());
         }
     }
@@ -80,16 +80,16 @@ fn who_comes_later_counts_as_who_was_there() {
             for (wait, state) in
                 [(0, NodeState::Soaking), (30, NodeState::Soaking), (59, NodeState::Soaking), (60, NodeState::Updated)]
             {
-                wrong.lab.now =
-                    wrong.lab.pods.values().next().map(|pod| by_server(pod.ready_since.unwrap(), Some(node))).unwrap();
-                wrong.lab.wait(wait);
+                wrong.fake.now =
+                    wrong.fake.pods.values().next().map(|pod| by_server(pod.ready_since.unwrap(), Some(node))).unwrap();
+                wrong.fake.wait(wait);
                 let mut engine = wrong.open();
                 assert_eq!(wrong.state(&mut engine), state, "{wait}s after; here {here}, node {node}");
                 // And goes on counting from there.
                 if state == NodeState::Soaking {
                     let until = wrong.here() + Duration::from_secs(MIN_READY - wait);
                     assert_eq!(engine.wake_at(), Some(until), "{wait}s after; here {here}, node {node}");
-                    wrong.lab.wait(MIN_READY - wait);
+                    wrong.fake.wait(MIN_READY - wait);
                     assert_eq!(wrong.state(&mut engine), NodeState::Updated);
                 }
             }
@@ -103,15 +103,15 @@ fn what_is_seen_to_happen_is_counted_on_our_own_clock() {
         for node in MINUTES {
             for measured in [None, Some(0), Some(node)] {
                 let mut wrong = Wrong::new(here, node, measured);
-                wrong.lab.change_pod("n1", |pod| (pod.ready, pod.ready_since) = (false, None));
+                wrong.fake.change_pod("n1", |pod| (pod.ready, pod.ready_since) = (false, None));
                 let mut engine = wrong.open();
-                wrong.lab.wait(20);
+                wrong.fake.wait(20);
                 wrong.become_ready(node);
                 wrong.tell_pod(&mut engine);
-                wrong.lab.wait(59);
+                wrong.fake.wait(59);
                 let case = format!("here {here}, node {node}, measured {measured:?}");
                 assert_eq!(wrong.state(&mut engine), NodeState::Soaking, "{case}");
-                wrong.lab.wait(1);
+                wrong.fake.wait(1);
                 assert_eq!(wrong.state(&mut engine), NodeState::Updated, "{case}");
             }
         }
@@ -121,7 +121,7 @@ fn what_is_seen_to_happen_is_counted_on_our_own_clock() {
 #[test]
 fn a_server_whose_clock_is_set_while_we_look_changes_nothing_that_we_saw() {
     let mut wrong = Wrong::new(0, 0, Some(0));
-    wrong.lab.change_pod("n1", |pod| (pod.ready, pod.ready_since) = (false, None));
+    wrong.fake.change_pod("n1", |pod| (pod.ready, pod.ready_since) = (false, None));
     let mut engine = wrong.open();
     wrong.become_ready(0);
     wrong.tell_pod(&mut engine);
@@ -129,7 +129,7 @@ fn a_server_whose_clock_is_set_while_we_look_changes_nothing_that_we_saw() {
         engine.observe(Event::Skew(jump), wrong.here());
         assert_eq!(wrong.state(&mut engine), NodeState::Soaking, "{jump}");
     }
-    wrong.lab.wait(60);
+    wrong.fake.wait(60);
     assert_eq!(wrong.state(&mut engine), NodeState::Updated);
 }
 
@@ -137,12 +137,12 @@ fn a_server_whose_clock_is_set_while_we_look_changes_nothing_that_we_saw() {
 fn a_clock_that_nobody_measured_makes_no_node_updated() {
     // Behind by five minutes: its kubelet says that the pod has been ready for longer than it has.
     let mut wrong = Wrong::new(0, -300_000, None);
-    wrong.lab.wait(10);
+    wrong.fake.wait(10);
     let mut engine = wrong.open();
     assert_eq!(wrong.state(&mut engine), NodeState::Soaking);
-    wrong.lab.wait(60);
+    wrong.fake.wait(60);
     assert_eq!(wrong.state(&mut engine), NodeState::Updated, "as far as we have seen it ourselves");
-    wrong.lab.wait(1_200);
+    wrong.fake.wait(1_200);
     assert_eq!(wrong.state(&mut wrong.open()), NodeState::Updated, "no clock is off by that much");
 }
 
@@ -150,16 +150,16 @@ fn a_clock_that_nobody_measured_makes_no_node_updated() {
 fn a_pod_was_not_ready_before_it_was_there() {
     // Behind by an hour, and measured as right: created 30 s ago, so not ready for longer.
     let mut wrong = Wrong::new(0, -3_600_000, Some(0));
-    let created_at = wrong.lab.now;
-    wrong.lab.change_pod("n1", |pod| pod.created_at = created_at);
-    wrong.lab.wait(30);
+    let created_at = wrong.fake.now;
+    wrong.fake.change_pod("n1", |pod| pod.created_at = created_at);
+    wrong.fake.wait(30);
     assert_eq!(wrong.state(&mut wrong.open()), NodeState::Soaking);
 }
 
 #[test]
 fn a_clock_that_is_ahead_holds_up_the_controller_and_the_node_says_so() {
     let mut wrong = Wrong::new(0, 300_000, Some(300_000));
-    wrong.lab.wait(120);
+    wrong.fake.wait(120);
     let mut engine = wrong.open();
     let why = |engine: &mut Engine, wrong: &Wrong| {
         let snapshot = engine.snapshot(wrong.here());
@@ -171,11 +171,11 @@ fn a_clock_that_is_ahead_holds_up_the_controller_and_the_node_says_so() {
     assert_eq!(all, "clock of n1 5m ahead; its controller counts 1 available pod as unavailable");
     let until = wrong.here() + Duration::from_secs(240);
     assert_eq!(engine.wake_at(), Some(until), "time alone changes it");
-    wrong.lab.wait(240);
+    wrong.fake.wait(240);
     assert_eq!(why(&mut engine, &wrong), ("clock 5m ahead".into(), "clock of n1 5m ahead".into()));
 
     // Without minReadySeconds the controller does not look at the time.
-    wrong.lab.daemonset.min_ready_secs = 0;
+    wrong.fake.daemonset.min_ready_secs = 0;
     wrong.become_ready(300_000);
     assert_eq!(why(&mut wrong.open(), &wrong).0, "clock 5m ahead");
     // Behind, it is counted too early: by the controller, not by us.

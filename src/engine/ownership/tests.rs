@@ -75,10 +75,10 @@ impl Marks {
 /// Every tool that is found, with how and what is said of it.
 fn told(marks: Marks) -> String {
     let mut told = String::new();
-    for keeper in keepers(&marks.daemonset()) {
-        let loud = if keeper.interferes() { "!" } else { " " };
-        writeln!(told, "{loud} {}", keeper.warning()).unwrap();
-        writeln!(told, "    {}", keeper.evidence.join("; ")).unwrap();
+    for gitops_owner in find_gitops_owners(&marks.daemonset()) {
+        let loud = if gitops_owner.interferes() { "!" } else { " " };
+        writeln!(told, "{loud} {}", gitops_owner.warning()).unwrap();
+        writeln!(told, "    {}", gitops_owner.evidence.join("; ")).unwrap();
     }
     told.trim_end().to_owned()
 }
@@ -277,7 +277,7 @@ fn several_may_be_there_at_once_and_those_that_act_by_themselves_come_first() {
         .label("kustomize.toolkit.fluxcd.io/name", "apps")
         .updates("kubectl-client-side-apply", BOTH)
         .updates("kubectl-set", TEMPLATE);
-    let found: Vec<String> = keepers(&marks.daemonset()).iter().map(ToString::to_string).collect();
+    let found: Vec<String> = find_gitops_owners(&marks.daemonset()).iter().map(ToString::to_string).collect();
     assert_eq!(
         found,
         ["Argo CD (application payments)", "Flux (Kustomization apps)", "Helm (release agent)", "kubectl apply"]
@@ -291,7 +291,7 @@ fn who_wrote_is_said_with_the_tool_behind_the_name() {
         .applies("argocd-controller", BOTH)
         .updates("deployer", TEMPLATE)
         .daemonset();
-    let keepers = keepers(&daemonset);
+    let gitops_owners = find_gitops_owners(&daemonset);
     for (manager, want) in [
         ("argocd-controller", "argocd-controller of Argo CD (application payments)"),
         ("deployer", "deployer"),
@@ -300,6 +300,6 @@ fn who_wrote_is_said_with_the_tool_behind_the_name() {
         ("kustomize-controller", "kustomize-controller of Flux"),
         ("argocd-application-controller", "argocd-application-controller of Argo CD (application payments)"),
     ] {
-        assert_eq!(writer_words(manager, &keepers), want);
+        assert_eq!(writer_words(manager, &gitops_owners), want);
     }
 }

@@ -65,7 +65,7 @@ impl Progress {
     pub(crate) fn room_for_names(&self, room: usize) -> usize {
         let lists = Self {
             down_before: Default::default(),
-            excused: Default::default(),
+            acknowledged_failures: Default::default(),
             refused: Default::default(),
             halt: self.halt.clone().map(|mut halt| {
                 halt.nodes.clear();
@@ -83,9 +83,9 @@ impl Progress {
         let nodes = self.halt.as_ref().map_or(0, |halt| halt.nodes.len());
         let others_down: usize = self.others_down.values().map(|fell| 1 + fell.len()).sum();
         // A refusal has words, too.
-        let entries = self.taken.len()
+        let entries = self.in_progress.len()
             + self.down_before.len()
-            + self.excused.len()
+            + self.acknowledged_failures.len()
             + nodes
             + 4 * self.refused.len()
             + self.suspects.len()
@@ -97,8 +97,8 @@ impl Progress {
     ///
     /// `began_at`: when the rollout began, as [`Progress::left_out_since`] has it.
     pub(crate) fn fit(&mut self, room: usize, began_at: Timestamp) {
-        while self.excused.len() > EXCEPTIONS_LIMIT {
-            self.excused.pop_last();
+        while self.acknowledged_failures.len() > EXCEPTIONS_LIMIT {
+            self.acknowledged_failures.pop_last();
         }
         if self.surely_fits(room) {
             return;
@@ -123,7 +123,7 @@ impl Progress {
             }
         }
         while over > 0
-            && let Some(name) = self.excused.pop_last()
+            && let Some(name) = self.acknowledged_failures.pop_last()
         {
             over = over.saturating_sub(bytes_of_name(&name));
         }
@@ -156,12 +156,12 @@ mod tests {
         })
     }
 
-    fn full(taken: usize, len: usize) -> Progress {
+    fn full(in_progress: usize, len: usize) -> Progress {
         Progress {
             started_at: Some(NOW),
-            taken: names("t", taken, len).collect(),
+            in_progress: names("t", in_progress, len).collect(),
             down_before: names("d", EXCEPTIONS_LIMIT, len).map(|name| (name, NOW)).collect(),
-            excused: names("e", 2 * EXCEPTIONS_LIMIT, len).collect(),
+            acknowledged_failures: names("e", 2 * EXCEPTIONS_LIMIT, len).collect(),
             halt: Some(Halt {
                 number: 1,
                 at: NOW,
@@ -174,29 +174,29 @@ mod tests {
 
     #[test]
     fn whatever_the_names_the_record_fits_and_names_in_progress_stay() {
-        for (taken, len) in [(0, 253), (200, 253), (200, 20), (1_500, 20)] {
-            let mut record = Record { version: 1, progress: full(taken, len), ..Record::default() };
+        for (in_progress, len) in [(0, 253), (200, 253), (200, 20), (1_500, 20)] {
+            let mut record = Record { version: 1, progress: full(in_progress, len), ..Record::default() };
             let room = record.room_beside(&record.intent);
             record.progress.fit(room, NOW);
             let bytes = bytes_of(&record);
-            assert!(bytes <= RECORD_LIMIT, "{taken} taken of {len} bytes: {bytes}");
-            assert_eq!(record.progress.taken.len(), taken);
+            assert!(bytes <= RECORD_LIMIT, "{in_progress} taken of {len} bytes: {bytes}");
+            assert_eq!(record.progress.in_progress.len(), in_progress);
             let left = record.progress.down_before.len();
             assert_eq!(left < EXCEPTIONS_LIMIT, record.progress.left_out_since.is_some(), "{left}");
             // And one more fits as long as there is room for it.
             let room_for_names = record.progress.room_for_names(room);
             let more = names("m", room_for_names / bytes_of_name(&"m".repeat(len)), len);
-            record.progress.taken.extend(more);
+            record.progress.in_progress.extend(more);
             record.progress.fit(room, NOW);
             let bytes = bytes_of(&record);
-            assert!(bytes <= RECORD_LIMIT, "{taken} of {len} bytes, and all that there was room for: {bytes}");
+            assert!(bytes <= RECORD_LIMIT, "{in_progress} of {len} bytes, and all that there was room for: {bytes}");
         }
     }
 
     #[test]
     fn what_fits_stays() {
         let mut progress = full(3, 12);
-        progress.excused = names("e", 5, 12).collect();
+        progress.acknowledged_failures = names("e", 5, 12).collect();
         let before = progress.clone();
         progress.fit(RECORD_LIMIT / 2, NOW);
         assert_eq!(progress, before);

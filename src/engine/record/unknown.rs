@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 /// Objects of which there is one for as long as there is a record.
 const LASTING: [&[&str]; 6] =
-    [&[], &["intent"], &["progress"], &["intent", "budgets"], &["intent", "gates"], &["progress", "flips"]];
+    [&[], &["intent"], &["progress"], &["intent", "budgets"], &["intent", "gates"], &["progress", "drifts"]];
 /// Fields of older rolldecks, by the object they were in, which none writes any more: kept, one that still reads them would
 /// take for said today what was said then.
 const RETIRED: [(&[&str], &str); 1] = [(&["intent"], "direction")];
@@ -103,9 +103,9 @@ mod tests {
         record.daemonset_uid = Some("uid".into());
         record.intent.paused = Some(Paused { by: "ops".into(), at, why: Some("lunch".into()) });
         record.intent.budgets.max_unavailable = Some(IntOrPercent::Int(3));
-        record.progress.taken.insert("n1".into());
+        record.progress.in_progress.insert("n1".into());
         record.progress.halt = Some(Halt { number: 1, at, why: "image not found".into(), nodes: vec!["n1".into()] });
-        record.progress.flips.lately.push(at);
+        record.progress.drifts.lately.push(at);
         record
     }
 
@@ -120,8 +120,8 @@ mod tests {
         record.intent.partition = IntOrPercent::Int(7);
         record.intent.gates.max_restarts = 9;
         record.intent.releasing = Some(By { by: "eve".into(), at: Timestamp::default() });
-        record.progress.taken = [Str::from("n2")].into();
-        record.marks.push("00c0ffee".into());
+        record.progress.in_progress = [Str::from("n2")].into();
+        record.write_ids.push("00c0ffee".into());
     }
 
     fn value() -> impl Strategy<Value = Value> {
@@ -150,7 +150,7 @@ mod tests {
             "/intent/gates",
             "/intent/paused",
             "/progress/halt",
-            "/progress/flips",
+            "/progress/drifts",
         ]);
         // No field of ours begins like this.
         (parent, "new[A-Za-z]{1,8}", value())
@@ -170,7 +170,7 @@ mod tests {
             }
             // And what was edited is written.
             prop_assert_eq!(&written["intent"]["partition"], &json!(7));
-            prop_assert_eq!(&written["progress"]["taken"], &json!(["n2"]));
+            prop_assert_eq!(&written["progress"]["inProgress"], &json!(["n2"]));
             // Nothing is lost however often it is rewritten.
             prop_assert_eq!(rewritten(&written.to_string(), |_| {}), written);
         }
@@ -199,13 +199,14 @@ mod tests {
 
     #[test]
     fn what_we_know_and_leave_out_is_no_secret_of_a_newer_rolldeck() {
-        let spelt_out = r#"{"version":1,"intent":{"paused":null,"selector":null},"progress":{"taken":[]},"marks":[]}"#;
+        let spelt_out =
+            r#"{"version":1,"intent":{"paused":null,"selector":null},"progress":{"inProgress":[]},"writeIds":[]}"#;
         let at = Timestamp::default();
         let written = rewritten(spelt_out, |record| {
             record.intent.paused = Some(Paused { by: "ops".into(), at, why: None });
-            record.progress.taken.insert("n1".into());
+            record.progress.in_progress.insert("n1".into());
         });
         assert_eq!(written["intent"]["paused"]["by"], "ops");
-        assert_eq!(written["progress"]["taken"], json!(["n1"]));
+        assert_eq!(written["progress"]["inProgress"], json!(["n1"]));
     }
 }

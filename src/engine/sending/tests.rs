@@ -6,8 +6,8 @@ use crate::engine::Role;
 use crate::engine::command::{Command, Step};
 use crate::engine::distance::{FARTHEST, MOST_PROOF, SENDING};
 use crate::engine::effect::{Effect, EffectError, EffectErrorKind};
-use crate::engine::lab::far::Far;
-use crate::engine::lab::{Console, Lab};
+use crate::engine::fake_cluster::far::Far;
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::rate::RateLimit;
 use crate::engine::record::Budgets;
@@ -26,57 +26,57 @@ fn all() -> Command {
 }
 
 /// A console whose rollout to v2 is prepared, and that is asked for all nodes: from then on it is so far away.
-fn far<D: FnMut(Timestamp) -> Duration>(lab: &mut Lab, one_way: D) -> Far<D> {
-    let mut console = Console::open_at(lab, "ops", Role::Driver, RateLimit::default());
-    console.set_image(lab, "agent:v2");
-    console.hear(lab);
-    console.engine.command(all(), lab.now).unwrap();
+fn far<D: FnMut(Timestamp) -> Duration>(fake: &mut FakeCluster, one_way: D) -> Far<D> {
+    let mut console = FakeConsole::open_at(fake, "ops", Role::Driver, RateLimit::default());
+    console.set_image(fake, "agent:v2");
+    console.hear(fake);
+    console.engine.command(all(), fake.now).unwrap();
     Far::new(console, one_way)
 }
 
 #[test]
 fn a_rollout_goes_through_from_two_seconds_away() {
     for round_trip in [10, 600, 1_000, 2_000] {
-        let mut lab = Lab::rolling(20, 2);
-        let began = lab.now;
-        let mut console = far(&mut lab, |_| millis(round_trip / 2));
+        let mut fake = FakeCluster::rolling(20, 2);
+        let began = fake.now;
+        let mut console = far(&mut fake, |_| millis(round_trip / 2));
         let mut done_at = None;
-        console.run_for(&mut lab, 10 * MINUTE, |_, lab| {
-            if lab.at("hash2") == 20 && done_at.is_none() {
-                done_at = Some(lab.now);
+        console.run_for(&mut fake, 10 * MINUTE, |_, fake| {
+            if fake.at("hash2") == 20 && done_at.is_none() {
+                done_at = Some(fake.now);
             }
         });
-        let done_at = done_at.unwrap_or_else(|| panic!("{round_trip} ms: {} of 20 in 10 minutes", lab.at("hash2")));
+        let done_at = done_at.unwrap_or_else(|| panic!("{round_trip} ms: {} of 20 in 10 minutes", fake.at("hash2")));
         println!("round trip {round_trip:>5} ms: 20 of 20 after {:?}", done_at.since(began));
-        assert!(lab.worst_down <= 2, "{round_trip} ms: {} down", lab.worst_down);
-        assert_eq!(lab.daemonset.strategy.raw["type"], "RollingUpdate", "{round_trip} ms: it is handed back");
+        assert!(fake.worst_down <= 2, "{round_trip} ms: {} down", fake.worst_down);
+        assert_eq!(fake.daemonset.strategy.raw["type"], "RollingUpdate", "{round_trip} ms: it is handed back");
     }
 }
 
 /// Pulls fill the line: for a quarter of a minute at a time, answers take 1.8 s, and now and then a packet is lost on top.
 #[test]
 fn a_line_that_fills_up_slows_down_and_stops_nothing() {
-    let mut lab = Lab::rolling(20, 2);
+    let mut fake = FakeCluster::rolling(20, 2);
     let mut messages = 0_u64;
-    let mut console = far(&mut lab, |now| {
+    let mut console = far(&mut fake, |now| {
         messages += 1;
         let stall = if messages.is_multiple_of(11) { 900 } else { 0 };
         let congested = now.secs() % 30 < 15;
         millis(if congested { 900 + stall } else { 50 + stall / 2 })
     });
-    console.run_for(&mut lab, 10 * MINUTE, |_, _| {});
-    assert_eq!(lab.at("hash2"), 20);
-    assert!(lab.worst_down <= 2, "{}", lab.worst_down);
+    console.run_for(&mut fake, 10 * MINUTE, |_, _| {});
+    assert_eq!(fake.at("hash2"), 20);
+    assert!(fake.worst_down <= 2, "{}", fake.worst_down);
 }
 
 #[test]
 fn from_too_far_away_nothing_is_started_and_it_is_said_why() {
-    let mut lab = Lab::rolling(5, 1);
+    let mut fake = FakeCluster::rolling(5, 1);
     let one_way = std::cell::Cell::new(1_300);
-    let mut console = far(&mut lab, |_| millis(one_way.get()));
-    console.run_for(&mut lab, MINUTE, |_, _| {});
-    assert_eq!(lab.deleted.len(), 0);
-    let snapshot = console.console.engine.snapshot(lab.now);
+    let mut console = far(&mut fake, |_| millis(one_way.get()));
+    console.run_for(&mut fake, MINUTE, |_, _| {});
+    assert_eq!(fake.deleted.len(), 0);
+    let snapshot = console.console.engine.snapshot(fake.now);
     assert_eq!(snapshot.distance.round_trip, Some(millis(2_600)));
     let [Alarm::TooFar { .. }] = snapshot.alarms.as_slice() else { panic!("{:?}", snapshot.alarms) };
     let said = snapshot.alarms[0].to_string();
@@ -85,25 +85,25 @@ fn from_too_far_away_nothing_is_started_and_it_is_said_why() {
     assert_eq!(holds, vec!["too far: API answers in 2.6 s"; 5]);
     // It comes nearer, and goes on by itself.
     one_way.set(5);
-    console.run_for(&mut lab, MINUTE, |_, _| {});
-    assert_eq!(lab.at("hash2"), 5);
+    console.run_for(&mut fake, MINUTE, |_, _| {});
+    assert_eq!(fake.at("hash2"), 5);
 }
 
 /// Somebody near by pauses while deletions are on their way: none arrives later than was shown to be possible.
 #[test]
 fn a_pause_from_elsewhere_bites_within_what_is_shown() {
     for (round_trip, after) in (0..60).map(|nth| ([10, 600, 2_000, 1_000][nth % 4], 200 + 130 * nth as u64)) {
-        let mut lab = Lab::rolling(40, 20);
-        let mut console = far(&mut lab, |_| millis(round_trip / 2));
-        let paused_at = lab.now + millis(2_000 + after);
+        let mut fake = FakeCluster::rolling(40, 20);
+        let mut console = far(&mut fake, |_| millis(round_trip / 2));
+        let paused_at = fake.now + millis(2_000 + after);
         let (mut shown, mut asked) = (None, false);
-        console.run_for(&mut lab, MINUTE, |far, lab| {
-            if lab.now >= paused_at && !asked {
+        console.run_for(&mut fake, MINUTE, |far, fake| {
+            if fake.now >= paused_at && !asked {
                 asked = true;
-                let distance = far.console.engine.snapshot(lab.now).distance;
+                let distance = far.console.engine.snapshot(fake.now).distance;
                 shown = distance.pause_within;
-                let mut other = Console::open(lab, "eve");
-                other.ask(lab, Command::Pause { why: None }).unwrap();
+                let mut other = FakeConsole::open(fake, "eve");
+                other.ask(fake, Command::Pause { why: None }).unwrap();
             }
         });
         let Some(within) = shown else { continue };
@@ -117,21 +117,21 @@ fn a_pause_from_elsewhere_bites_within_what_is_shown() {
 #[test]
 fn a_large_budget_takes_seconds() {
     for round_trip in [10, 1_000, 2_000] {
-        let mut lab = Lab::rolling(400, 150);
-        lab.slow = true;
-        let began = lab.now;
-        let mut console = far(&mut lab, |_| millis(round_trip / 2));
+        let mut fake = FakeCluster::rolling(400, 150);
+        fake.slow = true;
+        let began = fake.now;
+        let mut console = far(&mut fake, |_| millis(round_trip / 2));
         let mut reached = Vec::new();
-        console.run_for(&mut lab, millis(30_000), |far, lab| {
-            let sent = far.arrived.iter().filter(|at| **at <= lab.now).count();
+        console.run_for(&mut fake, millis(30_000), |far, fake| {
+            let sent = far.arrived.iter().filter(|at| **at <= fake.now).count();
             for mark in [40, 100, 150] {
                 if sent >= mark && !reached.iter().any(|(known, _)| *known == mark) {
-                    reached.push((mark, lab.now.since(began)));
+                    reached.push((mark, fake.now.since(began)));
                 }
             }
         });
         println!("round trip {round_trip:>5} ms, budget 150: {reached:?}");
-        assert_eq!(lab.deleted.len(), 150);
+        assert_eq!(fake.deleted.len(), 150);
         let (_, took) = reached.iter().find(|(mark, _)| *mark == 150).unwrap();
         assert!(*took < Duration::from_secs(15), "{took:?}");
     }
@@ -139,21 +139,21 @@ fn a_large_budget_takes_seconds() {
 
 #[test]
 fn what_waits_for_the_rate_says_so_and_until_when() {
-    let mut lab = Lab::rolling(200, 150);
-    lab.slow = true;
-    let mut console = far(&mut lab, |_| millis(5));
+    let mut fake = FakeCluster::rolling(200, 150);
+    fake.slow = true;
+    let mut console = far(&mut fake, |_| millis(5));
     let mut seen = Vec::new();
-    console.run_for(&mut lab, millis(3_000), |far, lab| {
-        let snapshot = far.console.engine.snapshot(lab.now);
+    console.run_for(&mut fake, millis(3_000), |far, fake| {
+        let snapshot = far.console.engine.snapshot(fake.now);
         let waits = |hold: &Hold| matches!(hold, Hold::Waits(Wait::Rate { .. }));
         let rows = snapshot.nodes.iter().filter(|node| node.hold.as_ref().is_some_and(waits)).count();
         if let Some(Wait::Rate { waiting, until, .. }) = snapshot.waits {
             assert!(rows >= waiting as usize, "{rows} of {waiting}");
-            seen.push((waiting, until.since(lab.now)));
+            seen.push((waiting, until.since(fake.now)));
         }
     });
     assert!(seen.iter().any(|(waiting, left)| *waiting == 110 && left.as_millis().abs_diff(5_500) < 300), "{seen:?}");
-    let snapshot = console.console.engine.snapshot(lab.now);
+    let snapshot = console.console.engine.snapshot(fake.now);
     let node = snapshot.nodes.iter().find(|node| node.state == NodeState::Outdated).unwrap();
     assert_eq!(node.hold.as_ref().unwrap().to_string(), "next; rate: 20 deletions/s");
 }
@@ -161,28 +161,28 @@ fn what_waits_for_the_rate_says_so_and_until_when() {
 /// A deletion that came too late to be sent waits for the next proof, and for nothing else.
 #[test]
 fn what_was_too_late_goes_with_the_next_proof() {
-    let mut lab = Lab::rolling(5, 1);
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
-    console.hear(&lab);
-    console.engine.command(all(), lab.now).unwrap();
+    let mut fake = FakeCluster::rolling(5, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.hear(&fake);
+    console.engine.command(all(), fake.now).unwrap();
     for _ in 0..10 {
-        for (id, effect) in console.engine.decide(lab.now) {
+        for (id, effect) in console.engine.decide(fake.now) {
             let outcome = if matches!(effect, Effect::DeletePod { .. }) {
-                lab.now = lab.now + millis(1_600);
+                fake.now = fake.now + millis(1_600);
                 Err(EffectError { kind: EffectErrorKind::TooLate, message: "too late".into() })
             } else {
-                lab.apply(effect)
+                fake.apply(effect)
             };
             let late = outcome.is_err();
-            console.engine.outcome(id, outcome, lab.now);
+            console.engine.outcome(id, outcome, fake.now);
             if late {
-                console.run(&mut lab);
-                assert_eq!(lab.deleted.len(), 1, "at once");
+                console.run(&mut fake);
+                assert_eq!(fake.deleted.len(), 1, "at once");
                 return;
             }
         }
-        console.hear(&lab);
+        console.hear(&fake);
     }
     panic!("nothing was deleted");
 }
@@ -190,20 +190,20 @@ fn what_was_too_late_goes_with_the_next_proof() {
 /// Every answer to a renewal is lost: rows say what they wait for before ten seconds are over.
 #[test]
 fn rows_that_are_next_and_do_not_go_say_what_they_wait_for() {
-    let mut lab = Lab::rolling(5, 1);
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
-    console.hear(&lab);
-    console.engine.command(all(), lab.now).unwrap();
-    console.run(&mut lab);
-    lab.kubelets();
+    let mut fake = FakeCluster::rolling(5, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.hear(&fake);
+    console.engine.command(all(), fake.now).unwrap();
+    console.run(&mut fake);
+    fake.kubelets();
     let mut said = Vec::new();
     for _ in 0..12 {
         // Nothing that is sent is answered.
-        let _sent = console.engine.decide(lab.now);
-        lab.wait(1);
-        console.hear(&lab);
-        let (state, why) = console.state(&lab, "n2");
+        let _sent = console.engine.decide(fake.now);
+        fake.wait(1);
+        console.hear(&fake);
+        let (state, why) = console.state(&fake, "n2");
         said.push((state, why));
     }
     assert!(said.iter().any(|(_, why)| why == "next; the lease is renewed first"), "{said:?}");
@@ -213,15 +213,15 @@ fn rows_that_are_next_and_do_not_go_say_what_they_wait_for() {
 /// The deletion is carried out, its answer is lost, and its watch stands still.
 #[test]
 fn a_deletion_without_an_answer_says_so_on_its_row() {
-    let mut lab = Lab::rolling(5, 1);
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
+    let mut fake = FakeCluster::rolling(5, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
     console.lose_answers = true;
     console.mute(crate::engine::event::Watched::Pods);
-    console.ask(&mut lab, Command::Tune(Tuning::from(Budgets::default()))).ok();
-    console.ask(&mut lab, all()).unwrap();
-    assert_eq!(lab.deleted.len(), 1);
-    lab.wait(3);
-    let (state, why) = console.state(&lab, "n1");
+    console.ask(&mut fake, Command::Tune(Tuning::from(Budgets::default()))).ok();
+    console.ask(&mut fake, all()).unwrap();
+    assert_eq!(fake.deleted.len(), 1);
+    fake.wait(3);
+    let (state, why) = console.state(&fake, "n1");
     assert_eq!((state, why.as_str()), (NodeState::Terminating, "the answer to its deletion was lost"));
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Str;
-use crate::engine::time::{Humane, Timestamp};
+use crate::engine::time::{ShortDuration, Timestamp};
 use crate::engine::tuning::Span;
 
 /// What a node that moves waits for. All instants are by our own clock, the measured skew taken out.
@@ -128,7 +128,7 @@ pub struct PodWaitAsOf<'a> {
 
 impl fmt::Display for PodWaitAsOf<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ago = |since: Timestamp| Humane(self.at.since(since));
+        let ago = |since: Timestamp| ShortDuration(self.at.since(since));
         let lasting = |f: &mut fmt::Formatter<'_>, since: &Option<Timestamp>| match since {
             Some(since) => write!(f, " for {}", ago(*since)),
             None => Ok(()),
@@ -140,7 +140,7 @@ impl fmt::Display for PodWaitAsOf<'_> {
             PodWait::Grace { secs: given, ends_at, finalizers } => {
                 match ends_at.since(self.at) {
                     Duration::ZERO => write!(f, "grace {} over", Span(*given))?,
-                    left => write!(f, "grace {}, {} left", Span(*given), Humane(left))?,
+                    left => write!(f, "grace {}, {} left", Span(*given), ShortDuration(left))?,
                 }
                 if finalizers.is_empty() { Ok(()) } else { write!(f, ", then {}", Finalizers(finalizers)) }
             }
@@ -172,7 +172,7 @@ impl fmt::Display for PodWaitAsOf<'_> {
             PodWait::Soak { secs: needed, ends_at } => {
                 let left = ends_at.since(self.at);
                 let so_far = Duration::from_secs((*needed).into()).saturating_sub(left);
-                write!(f, "ready for {} of {}", Humane(so_far), Span(*needed))
+                write!(f, "ready for {} of {}", ShortDuration(so_far), Span(*needed))
             }
         }
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::engine::Str;
-use crate::engine::time::{Humane, Timestamp};
+use crate::engine::time::{ShortDuration, Timestamp};
 
 /// How a node stands that went down after its update.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,7 +47,7 @@ pub struct SuspectWords {
 impl fmt::Display for SuspectWords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.view {
-            SuspectView::Waits { until } => write!(f, "counts as failed in {}", Humane(until.since(self.now))),
+            SuspectView::Waits { until } => write!(f, "counts as failed in {}", ShortDuration(until.since(self.now))),
             SuspectView::Outage => f.write_str("with others of its site"),
             SuspectView::Stays => f.write_str("failed: it stays down"),
             SuspectView::Again => f.write_str("failed: it went down again"),

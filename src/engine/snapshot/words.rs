@@ -8,7 +8,7 @@ use super::{Alarm, Blame, Cause, CauseKind, Hold, ImageState, NodeState, NodeVie
 use crate::engine::Str;
 use crate::engine::clocks::ClockOff;
 use crate::engine::distance::FARTHEST;
-use crate::engine::time::{Humane, Timestamp};
+use crate::engine::time::{ShortDuration, Timestamp};
 
 macro_rules! words {
     ($($type:ty { $($pattern:pat => $words:expr,)+ })+) => {$(
@@ -133,14 +133,14 @@ impl fmt::Display for Alarm {
                 "losing nodes: {down} down with maxUnavailable {max_unavailable}; \
                  {replaced_unready} old pods were replaced while unready"
             ),
-            Self::StrategyFlipped { by: who, rebraked, .. } => {
+            Self::StrategyDrifted { by: who, enforced, .. } => {
                 write!(f, "the update strategy was changed back{}", by(who))?;
-                if *rebraked > 0 {
-                    write!(f, ", {} after it was re-braked", times(*rebraked))?;
+                if *enforced > 0 {
+                    write!(f, ", {} after OnDelete was set again", times(*enforced))?;
                 }
                 f.write_str(": its controller replaces pods by itself")
             }
-            Self::Rebraked { by: who, times: count, .. } => {
+            Self::OnDeleteEnforced { by: who, times: count, .. } => {
                 write!(
                     f,
                     "the update strategy was changed back{} {} lately: OnDelete is set again",
@@ -163,7 +163,7 @@ impl fmt::Display for Alarm {
             }
             Self::TargetUncertain { revision } => write!(
                 f,
-                "revision {revision} is taken for that of the template, and does not compare equal: nothing ends before a \
+                "revision {revision} is in_progress for that of the template, and does not compare equal: nothing ends before a \
                  pod made from the template is seen to have it"
             ),
             Self::DeletionRefused { node, count, why, others } => {
@@ -222,7 +222,7 @@ impl fmt::Display for Why<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { node, at } = self;
         let since = |f: &mut fmt::Formatter<'_>| match node.age(*at) {
-            Some(age) => write!(f, " since {}", Humane(age)),
+            Some(age) => write!(f, " since {}", ShortDuration(age)),
             None => Ok(()),
         };
         match (node.state, node.blame) {
@@ -266,7 +266,7 @@ impl fmt::Display for Why<'_> {
                 };
                 if let Some(restarted) = node.restarted {
                     say(f, &format_args!("restarted {}×", restarted.times))?;
-                    node.pod_created_at.map_or(Ok(()), |made| write!(f, " in {}", Humane(at.since(made))))?;
+                    node.pod_created_at.map_or(Ok(()), |made| write!(f, " in {}", ShortDuration(at.since(made))))?;
                     restarted.exit.map_or(Ok(()), |exit| write!(f, ", last exit {exit}"))?;
                 }
                 if let Some(suspect) = node.suspect {
@@ -285,7 +285,7 @@ impl fmt::Display for Why<'_> {
                 write!(f, "{said}clock {}", ClockOff(millis))?;
                 match node.uncounted_until {
                     Some(until) => {
-                        let left = Humane(until.since(*at));
+                        let left = ShortDuration(until.since(*at));
                         write!(f, ": its controller counts it unavailable for {left} more")
                     }
                     None => Ok(()),

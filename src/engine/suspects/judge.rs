@@ -48,7 +48,7 @@ pub(super) struct NodeHealth {
     /// How often it went down by itself and came back within the window before.
     pub(super) falls: u32,
     /// Somebody has accepted that it failed.
-    pub(super) excused: bool,
+    pub(super) acknowledged_failures: bool,
 }
 
 impl NodeHealth {
@@ -153,7 +153,7 @@ fn judge_site(site: &str, nodes: &[&NodeHealth], question: &Question<'_>, judgem
         [fell_at + SETTLE, until].into_iter().for_each(|at| judgement.wake(at, now));
         let in_outage = node.down && companions().any(|other| other.down);
         let again = node.falls >= 2 && fell_at + SETTLE <= now;
-        let verdict = if node.excused {
+        let verdict = if node.acknowledged_failures {
             continue;
         } else if clear && lately && node.fell_updated() {
             SuspectView::Compared

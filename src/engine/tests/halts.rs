@@ -4,22 +4,22 @@ use super::*;
 use crate::engine::record::{Direction, Gates, OnFailure};
 
 /// Twenty nodes on their way to an image that is not there.
-fn halted() -> (Lab, Console) {
-    let mut lab = Lab::rolling(20, 2);
-    lab.broken.push("agent:bad".into());
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:bad");
-    console.ask(&mut lab, Command::Select(Some("zone=canary".parse().unwrap()))).unwrap();
-    console.partition(&mut lab, 10);
-    console.run_for(&mut lab, 60);
-    assert_eq!(console.snapshot(&lab).phase, Phase::Halted);
-    (lab, console)
+fn halted() -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(20, 2);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    console.ask(&mut fake, Command::Select(Some("zone=canary".parse().unwrap()))).unwrap();
+    console.partition(&mut fake, 10);
+    console.run_for(&mut fake, 60);
+    assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
+    (fake, console)
 }
 
 #[test]
 fn nothing_more_is_let_go_while_it_is_halted() {
-    let (mut lab, mut console) = halted();
-    let allowed = console.snapshot(&lab).plan.allowed;
+    let (mut fake, mut console) = halted();
+    let allowed = console.snapshot(&fake).plan.allowed;
     let remedy = "`resume` goes on past it, `undo` goes back";
     for command in [
         Command::Step(Step::Next),
@@ -27,80 +27,80 @@ fn nothing_more_is_let_go_while_it_is_halted() {
         Command::Step(Step::Partition(IntOrPercent::Int(0))),
         Command::Select(None),
     ] {
-        let refused = console.ask(&mut lab, command.clone()).unwrap_err();
+        let refused = console.ask(&mut fake, command.clone()).unwrap_err();
         assert!(refused.starts_with("halted: image not found on "), "{command:?}: {refused}");
         assert!(refused.contains(remedy), "{command:?}: {refused}");
     }
-    assert_eq!(console.snapshot(&lab).plan.allowed, allowed);
+    assert_eq!(console.snapshot(&fake).plan.allowed, allowed);
     // What only holds more is not refused.
-    console.ask(&mut lab, Command::Step(Step::Back)).unwrap();
-    console.ask(&mut lab, Command::Select(Some("zone=none".parse().unwrap()))).unwrap();
+    console.ask(&mut fake, Command::Step(Step::Back)).unwrap();
+    console.ask(&mut fake, Command::Select(Some("zone=none".parse().unwrap()))).unwrap();
 }
 
 #[test]
 fn going_on_says_which_failures_are_accepted_and_asks() {
-    let (mut lab, mut console) = halted();
-    let failed: Vec<String> = console.snapshot(&lab).halt.unwrap().nodes.iter().map(ToString::to_string).collect();
-    let preview = console.engine.preview(&Command::Resume, lab.now).unwrap();
+    let (mut fake, mut console) = halted();
+    let failed: Vec<String> = console.snapshot(&fake).halt.unwrap().nodes.iter().map(ToString::to_string).collect();
+    let preview = console.engine.preview(&Command::Resume, fake.now).unwrap();
     assert_eq!((preview.danger, &*preview.title), (Danger::Serious, "Resume past the halt"));
     for node in &failed {
         assert!(preview.effects.contains(&format!("{node}: image not found")), "{:?}", preview.effects);
     }
-    let said = console.ask(&mut lab, Command::Resume).unwrap();
+    let said = console.ask(&mut fake, Command::Resume).unwrap();
     assert!(said.contains("accepted: image not found on n"), "{said}");
-    assert_ne!(console.snapshot(&lab).phase, Phase::Halted);
+    assert_ne!(console.snapshot(&fake).phase, Phase::Halted);
 
     // A pause alone is no more than a key.
-    let mut lab = Lab::rolling(20, 2);
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
-    console.ask(&mut lab, Command::Pause { why: None }).unwrap();
-    assert_eq!(console.engine.preview(&Command::Resume, lab.now).unwrap().danger, Danger::Bounded);
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    assert_eq!(console.engine.preview(&Command::Resume, fake.now).unwrap().danger, Danger::Bounded);
 }
 
 /// How long a pod has been in trouble is seen only by watching it. A console that is opened later takes it from the record.
 #[test]
 fn a_node_that_halted_the_rollout_is_failed_for_whoever_looks_later() {
-    let (mut lab, mut console) = halted();
-    let named = console.snapshot(&lab).halt.unwrap().nodes;
+    let (mut fake, mut console) = halted();
+    let named = console.snapshot(&fake).halt.unwrap().nodes;
     assert!(!named.is_empty());
-    let failed = |lab: &Lab, role: Role| {
-        let snapshot = Console::open_as(lab, "eve", role).snapshot(lab);
+    let failed = |fake: &FakeCluster, role: Role| {
+        let snapshot = FakeConsole::open_as(fake, "eve", role).snapshot(fake);
         let failed = snapshot.nodes.iter().filter(|node| node.state == NodeState::Failed);
         let failed: Vec<_> = failed.map(|node| (node.name.clone(), node.cause.clone().unwrap().to_string())).collect();
         assert_eq!(usize::try_from(snapshot.counts.failed).unwrap(), failed.len());
         failed
     };
     let expected: Vec<_> = named.iter().map(|node| (node.clone(), "image not found".to_owned())).collect();
-    for role in [Role::Errand, Role::Driver] {
-        assert_eq!(failed(&lab, role), expected);
+    for role in [Role::OneShot, Role::Driver] {
+        assert_eq!(failed(&fake, role), expected);
     }
     // Resumed past, it is failed all the same.
-    console.ask(&mut lab, Command::Resume).unwrap();
-    console.run_for(&mut lab, 2);
-    assert_eq!(failed(&lab, Role::Errand), expected);
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.run_for(&mut fake, 2);
+    assert_eq!(failed(&fake, Role::OneShot), expected);
     // Once its image is there it is not.
     for node in &named {
-        lab.change_pod(node, |pod| {
+        fake.change_pod(node, |pod| {
             pod.containers[0].state = ContainerState::Running { since: None };
             pod.containers[0].image_present = true;
         });
-        lab.set_ready(node, true);
+        fake.set_ready(node, true);
     }
-    assert_eq!(failed(&lab, Role::Errand), []);
+    assert_eq!(failed(&fake, Role::OneShot), []);
 }
 
 #[test]
 fn of_many_failures_a_few_are_named_and_all_are_counted() {
-    let mut lab = Lab::rolling(20, 10);
-    lab.broken.push("agent:bad".into());
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:bad");
-    console.partition(&mut lab, 0);
-    console.run_for(&mut lab, 60);
-    let failed = console.snapshot(&lab).halt.unwrap().nodes.len();
+    let mut fake = FakeCluster::rolling(20, 10);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 60);
+    let failed = console.snapshot(&fake).halt.unwrap().nodes.len();
     assert!(failed > 5, "{failed}");
-    let preview = console.engine.preview(&Command::Resume, lab.now).unwrap();
+    let preview = console.engine.preview(&Command::Resume, fake.now).unwrap();
     let text = preview.effects.join("\n");
     assert!(text.starts_with(&format!("It goes on past the halt, and accepts these {failed} failures:")), "{text}");
     assert_eq!(text.matches(": image not found").count(), 5, "{text}");
@@ -110,21 +110,21 @@ fn of_many_failures_a_few_are_named_and_all_are_counted() {
 /// It went to v2, and goes to v1 again, where it came from; by now v1 cannot be pulled any more.
 #[test]
 fn what_fails_is_not_gone_back_to() {
-    let mut lab = Lab::rolling(6, 2);
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
-    console.partition(&mut lab, 3);
-    console.run_for(&mut lab, 60);
-    assert_eq!((lab.at("hash1"), lab.at("hash2")), (3, 3));
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 3);
+    console.run_for(&mut fake, 60);
+    assert_eq!((fake.at("hash1"), fake.at("hash2")), (3, 3));
     let gates = Gates { on_failure: OnFailure::RollBack, ..Gates::default() };
     let to_v1 = Command::SetImage([("agent".to_owned(), "agent:v1".parse().unwrap())].into());
-    console.ask(&mut lab, to_v1.under(Tuning::from(gates))).unwrap();
-    lab.broken.push("agent:v1".into());
-    console.partition(&mut lab, 0);
-    console.run_for(&mut lab, 120);
-    let snapshot = console.snapshot(&lab);
+    console.ask(&mut fake, to_v1.under(Tuning::from(gates))).unwrap();
+    fake.broken.push("agent:v1".into());
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 120);
+    let snapshot = console.snapshot(&fake);
     assert_eq!((snapshot.phase, snapshot.direction), (Phase::Halted, Direction::Forward));
     let why = snapshot.halt.unwrap().why;
     assert!(why.ends_with("so that there is nothing to roll back to"), "{why}");
-    assert!(lab.at("hash2") >= 1, "the other nodes keep what they have");
+    assert!(fake.at("hash2") >= 1, "the other nodes keep what they have");
 }

@@ -14,37 +14,37 @@ fn template_of(image: &str, policy: &str, env: &str) -> Template {
 
 /// Six nodes on one tag; the template changes and keeps it. One kubelet reports that it has the image. Three may be down
 /// at once, and one may pull.
-fn changed(image: &str, policy: &str) -> (Lab, Console) {
-    let mut lab = Lab::new(0, json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 3}}));
-    lab.set_template(template_of(image, policy, "1"));
-    lab.reconcile();
-    lab.add_nodes((1..=6).map(|nth| format!("n{nth}").into()));
-    let reported = NodeFact { images: vec![image.into()], ..lab.nodes["n5"].clone() };
-    lab.nodes.insert("n5".into(), reported);
-    let mut console = Console::open(&lab, "ops");
-    console.ask(&mut lab, Command::Adopt).unwrap();
+fn changed(image: &str, policy: &str) -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::new(0, json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 3}}));
+    fake.set_template(template_of(image, policy, "1"));
+    fake.reconcile();
+    fake.add_nodes((1..=6).map(|nth| format!("n{nth}").into()));
+    let reported = NodeFact { images: vec![image.into()], ..fake.nodes["n5"].clone() };
+    fake.nodes.insert("n5".into(), reported);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.ask(&mut fake, Command::Adopt).unwrap();
     let limit = Tuning { max_pulling: Some(Limit::At(IntOrPercent::Int(1))), ..Tuning::default() };
-    console.ask(&mut lab, Command::Tune(limit)).unwrap();
-    console.run_for(&mut lab, 2);
-    lab.set_template(template_of(image, policy, "2"));
-    lab.reconcile();
-    console.run_for(&mut lab, 2);
-    console.ask(&mut lab, Command::Resume).unwrap();
-    lab.slow = true;
-    lab.holds_images = false;
-    (lab, console)
+    console.ask(&mut fake, Command::Tune(limit)).unwrap();
+    console.run_for(&mut fake, 2);
+    fake.set_template(template_of(image, policy, "2"));
+    fake.reconcile();
+    console.run_for(&mut fake, 2);
+    console.ask(&mut fake, Command::Resume).unwrap();
+    fake.slow = true;
+    fake.holds_images = false;
+    (fake, console)
 }
 
 #[test]
 fn an_image_that_is_always_pulled_takes_a_pull_slot_and_nobody_goes_first_for_it() {
-    let (mut lab, mut console) = changed("r.example/agent:stable", "Always");
-    let snapshot = console.snapshot(&lab);
+    let (mut fake, mut console) = changed("r.example/agent:stable", "Always");
+    let snapshot = console.snapshot(&fake);
     assert!(snapshot.nodes.iter().all(|node| node.image == ImageState::Unknown), "nothing claims to have it");
-    console.partition(&mut lab, 0);
-    console.run_for(&mut lab, 5);
-    assert_eq!(lab.deleted, [crate::engine::Str::from("n1")], "one pulls, and the order is that of the names");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.deleted, [crate::engine::Str::from("n1")], "one pulls, and the order is that of the names");
     let waits =
-        console.snapshot(&lab).nodes.iter().filter(|node| matches!(node.hold, Some(Hold::PullLimit { .. }))).count();
+        console.snapshot(&fake).nodes.iter().filter(|node| matches!(node.hold, Some(Hold::PullLimit { .. }))).count();
     assert_eq!(waits, 5);
 }
 
@@ -54,11 +54,11 @@ fn an_image_that_is_pulled_only_where_it_is_missing_is_present() {
         ("r.example/agent:latest".to_owned(), "IfNotPresent"),
         (format!("r.example/agent@sha256:{}", "0f".repeat(32)), "Always"),
     ] {
-        let (mut lab, mut console) = changed(&image, policy);
-        let snapshot = console.snapshot(&lab);
+        let (mut fake, mut console) = changed(&image, policy);
+        let snapshot = console.snapshot(&fake);
         assert!(snapshot.nodes.iter().all(|node| node.image == ImageState::Present), "{image}");
-        console.partition(&mut lab, 0);
-        console.run_for(&mut lab, 5);
-        assert_eq!(lab.deleted.len(), 3, "{image}: as many as may be down, none of them pulls");
+        console.partition(&mut fake, 0);
+        console.run_for(&mut fake, 5);
+        assert_eq!(fake.deleted.len(), 3, "{image}: as many as may be down, none of them pulls");
     }
 }

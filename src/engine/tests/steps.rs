@@ -6,17 +6,17 @@ use crate::engine::quantity::IntOrPercent::{Int, Percent};
 use crate::engine::snapshot::{Hold, NoStep, Snapshot, StepAhead};
 
 /// A hundred and twenty nodes, three of which are canaries, with a new image asked for.
-fn with_canaries() -> (Lab, Console) {
-    let mut lab = Lab::rolling(120, 2);
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
-    console.ask(&mut lab, Command::Select(Some("zone=canary".parse().unwrap()))).unwrap();
-    (lab, console)
+fn with_canaries() -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(120, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Select(Some("zone=canary".parse().unwrap()))).unwrap();
+    (fake, console)
 }
 
-fn step(console: &mut Console, lab: &mut Lab) -> Result<String, String> {
-    let said = console.ask(lab, Command::Step(Step::Next));
-    console.run_for(lab, 20);
+fn step(console: &mut FakeConsole, fake: &mut FakeCluster) -> Result<String, String> {
+    let said = console.ask(fake, Command::Step(Step::Next));
+    console.run_for(fake, 20);
     said
 }
 
@@ -26,47 +26,47 @@ fn waits(snapshot: &Snapshot) -> String {
 
 #[test]
 fn a_step_under_a_selector_raises_nothing_that_only_lifting_it_would_use() {
-    let (mut lab, mut console) = with_canaries();
-    step(&mut console, &mut lab).unwrap();
-    assert_eq!(lab.at("hash2"), 1);
+    let (mut fake, mut console) = with_canaries();
+    step(&mut console, &mut fake).unwrap();
+    assert_eq!(fake.at("hash2"), 1);
     // The plan's next step is 10 %: 12 nodes. The selector has 3.
     let ahead = StepAhead { step: Percent(10), allowed: 3, frees: Some(2), cut_by_selector: true };
-    let snapshot = console.snapshot(&lab);
+    let snapshot = console.snapshot(&fake);
     assert_eq!(snapshot.plan.next, Some(Ok(ahead)));
     assert_eq!(snapshot.guidance().unwrap().remedies, [Remedy::Step(ahead)]);
-    let preview = console.engine.preview(&Command::Step(Step::Next), lab.now).unwrap();
+    let preview = console.engine.preview(&Command::Step(Step::Next), fake.now).unwrap();
     assert!(preview.effects[0].starts_with("2 nodes more may be updated (3 in total)"), "{:?}", preview.effects);
-    step(&mut console, &mut lab).unwrap();
-    assert_eq!((lab.at("hash2"), console.snapshot(&lab).plan.allowed), (3, 3));
+    step(&mut console, &mut fake).unwrap();
+    assert_eq!((fake.at("hash2"), console.snapshot(&fake).plan.allowed), (3, 3));
 
     for _ in 0..3 {
-        let refused = step(&mut console, &mut lab).unwrap_err();
+        let refused = step(&mut console, &mut fake).unwrap_err();
         assert!(refused.contains("moves nothing: canary done, 3 of 3 (zone=canary); lift the selector"), "{refused}");
     }
-    let snapshot = console.snapshot(&lab);
+    let snapshot = console.snapshot(&fake);
     assert_eq!((snapshot.phase.clone(), snapshot.plan.allowed), (Phase::Held, 3), "nothing was raised in silence");
     assert_eq!(waits(&snapshot), "canary done, 3 of 3 (zone=canary)");
     assert_eq!(snapshot.guidance().unwrap().remedies, [Remedy::LiftSelector { frees: 0 }]);
-    console.ask(&mut lab, Command::Select(None)).unwrap();
-    console.run_for(&mut lab, 20);
-    assert_eq!(lab.at("hash2"), 3, "lifting it frees no more than was allowed");
-    step(&mut console, &mut lab).unwrap();
-    assert_eq!(lab.at("hash2"), 12);
+    console.ask(&mut fake, Command::Select(None)).unwrap();
+    console.run_for(&mut fake, 20);
+    assert_eq!(fake.at("hash2"), 3, "lifting it frees no more than was allowed");
+    step(&mut console, &mut fake).unwrap();
+    assert_eq!(fake.at("hash2"), 12);
 }
 
 #[test]
 fn lifting_a_selector_says_how_many_nodes_that_frees_and_asks() {
-    let (mut lab, mut console) = with_canaries();
+    let (mut fake, mut console) = with_canaries();
     let all = Command::Step(Step::Updated(Percent(100)));
-    let preview = console.engine.preview(&all, lab.now).unwrap();
+    let preview = console.engine.preview(&all, fake.now).unwrap();
     assert!(preview.effects[0].starts_with("3 nodes more may be updated (120 in total)"), "{:?}", preview.effects);
     assert_eq!(preview.effects[1], "When zone=canary is lifted, 117 nodes more may go at once.");
-    console.ask(&mut lab, all.clone()).unwrap();
-    console.run_for(&mut lab, 20);
-    assert_eq!(lab.at("hash2"), 3);
-    let snapshot = console.snapshot(&lab);
+    console.ask(&mut fake, all.clone()).unwrap();
+    console.run_for(&mut fake, 20);
+    assert_eq!(fake.at("hash2"), 3);
+    let snapshot = console.snapshot(&fake);
     assert_eq!(snapshot.guidance().unwrap().remedies, [Remedy::LiftSelector { frees: 117 }]);
-    let preview = console.engine.preview(&Command::Select(None), lab.now).unwrap();
+    let preview = console.engine.preview(&Command::Select(None), fake.now).unwrap();
     assert_eq!((preview.danger, preview.nodes.len()), (Danger::Serious, 117));
     assert!(
         preview.effects[0].starts_with("Frees 117 nodes at once: 120 of 120 may be updated"),
@@ -75,52 +75,52 @@ fn lifting_a_selector_says_how_many_nodes_that_frees_and_asks() {
     );
     // One that lets no more go than before is no more than a key.
     let narrower = Command::Select(Some("zone=canary,zone!=rest".parse().unwrap()));
-    assert_eq!(console.engine.preview(&narrower, lab.now).unwrap().danger, Danger::Bounded);
+    assert_eq!(console.engine.preview(&narrower, fake.now).unwrap().danger, Danger::Bounded);
 }
 
 #[test]
 fn a_canary_that_cannot_go_is_not_said_to_be_done() {
-    let (mut lab, mut console) = with_canaries();
-    lab.set_node_ready("n2", false);
-    step(&mut console, &mut lab).unwrap();
-    step(&mut console, &mut lab).unwrap();
-    assert_eq!(lab.at("hash2"), 2);
-    let snapshot = console.snapshot(&lab);
+    let (mut fake, mut console) = with_canaries();
+    fake.set_node_ready("n2", false);
+    step(&mut console, &mut fake).unwrap();
+    step(&mut console, &mut fake).unwrap();
+    assert_eq!(fake.at("hash2"), 2);
+    let snapshot = console.snapshot(&fake);
     assert_eq!(waits(&snapshot), "canary: 2 of 3 updated, 1 cannot go now (zone=canary)");
-    console.ask(&mut lab, Command::Select(Some("zone=none".parse().unwrap()))).unwrap();
-    assert_eq!(waits(&console.snapshot(&lab)), "no node matches zone=none");
+    console.ask(&mut fake, Command::Select(Some("zone=none".parse().unwrap()))).unwrap();
+    assert_eq!(waits(&console.snapshot(&fake)), "no node matches zone=none");
 }
 
 #[test]
 fn where_only_nodes_are_left_that_are_down_no_step_is_offered() {
-    let mut lab = Lab::rolling(20, 2);
+    let mut fake = FakeCluster::rolling(20, 2);
     for node in ["n5", "n6", "n7"] {
-        lab.set_node_ready(node, false);
+        fake.set_node_ready(node, false);
     }
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
     for (keep, refused) in [(3, "the 3 nodes that are left are down or cordoned"), (0, "this is the last step")] {
-        console.partition(&mut lab, keep);
-        console.run_for(&mut lab, 40);
-        assert_eq!(lab.at("hash2"), 17);
-        let snapshot = console.snapshot(&lab);
+        console.partition(&mut fake, keep);
+        console.run_for(&mut fake, 40);
+        assert_eq!(fake.at("hash2"), 17);
+        let snapshot = console.snapshot(&fake);
         assert_eq!(snapshot.phase, Phase::Held);
         assert_eq!(waits(&snapshot), "waits for 3 nodes: 3 node down (n5, n6, n7)");
         assert_eq!(snapshot.guidance().unwrap().remedies, []);
-        let said = step(&mut console, &mut lab).unwrap_err();
+        let said = step(&mut console, &mut fake).unwrap_err();
         assert!(said.contains(refused), "{said}");
     }
-    lab.set_node_ready("n5", true);
-    console.run_for(&mut lab, 20);
-    assert_eq!(lab.at("hash2"), 18, "what was waited for goes");
+    fake.set_node_ready("n5", true);
+    console.run_for(&mut fake, 20);
+    assert_eq!(fake.at("hash2"), 18, "what was waited for goes");
 }
 
 #[test]
 fn a_step_that_moves_nothing_says_so_where_it_is_asked_for_by_number() {
-    let (mut lab, mut console) = with_canaries();
-    console.ask(&mut lab, Command::Step(Step::Updated(Int(3)))).unwrap();
-    console.run_for(&mut lab, 20);
-    let preview = console.engine.preview(&Command::Step(Step::Updated(Int(60))), lab.now).unwrap();
+    let (mut fake, mut console) = with_canaries();
+    console.ask(&mut fake, Command::Step(Step::Updated(Int(3)))).unwrap();
+    console.run_for(&mut fake, 20);
+    let preview = console.engine.preview(&Command::Step(Step::Updated(Int(60))), fake.now).unwrap();
     assert_eq!(
         preview.effects[..2],
         [
@@ -128,7 +128,7 @@ fn a_step_that_moves_nothing_says_so_where_it_is_asked_for_by_number() {
             "When zone=canary is lifted, 57 nodes more may go at once.",
         ]
     );
-    let preview = console.engine.preview(&Command::Step(Step::Back), lab.now).unwrap();
+    let preview = console.engine.preview(&Command::Step(Step::Back), fake.now).unwrap();
     assert_eq!(preview.effects[0], "No more than 1 node is updated in total from now on.");
 }
 
@@ -141,26 +141,26 @@ fn the_step_on_screen_is_the_step_that_is_taken() {
             random = random.wrapping_mul(1_103_515_245).wrapping_add(12_345);
             (random >> 16) % count
         };
-        let mut lab = Lab::rolling(12, 1 + of(3));
-        let mut console = Console::open(&lab, "ops");
-        console.set_image(&mut lab, "agent:v2");
+        let mut fake = FakeCluster::rolling(12, 1 + of(3));
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.set_image(&mut fake, "agent:v2");
         for _ in 0..8 {
             let _ = match of(6) {
-                0 => console.ask(&mut lab, Command::Select(Some("zone=canary".parse().unwrap()))),
-                1 => console.ask(&mut lab, Command::Select(None)),
+                0 => console.ask(&mut fake, Command::Select(Some("zone=canary".parse().unwrap()))),
+                1 => console.ask(&mut fake, Command::Select(None)),
                 2 => {
                     let node = format!("n{}", 1 + of(12));
-                    let up = lab.nodes[&*node].ready == crate::engine::facts::ConditionStatus::True;
-                    lab.set_node_ready(&node, !up);
+                    let up = fake.nodes[&*node].ready == crate::engine::facts::ConditionStatus::True;
+                    fake.set_node_ready(&node, !up);
                     Ok(String::new())
                 }
-                3 => console.ask(&mut lab, Command::Step(Step::Updated(Int(of(13))))),
-                _ => console.ask(&mut lab, Command::Step(Step::Next)),
+                3 => console.ask(&mut fake, Command::Step(Step::Updated(Int(of(13))))),
+                _ => console.ask(&mut fake, Command::Step(Step::Next)),
             };
-            console.run_for(&mut lab, u64::from(of(12)));
-            let snapshot = console.snapshot(&lab);
+            console.run_for(&mut fake, u64::from(of(12)));
+            let snapshot = console.snapshot(&fake);
             let next = snapshot.plan.next.clone().unwrap();
-            let preview = console.engine.preview(&Command::Step(Step::Next), lab.now);
+            let preview = console.engine.preview(&Command::Step(Step::Next), fake.now);
             match (&next, preview) {
                 // It has come to its end meanwhile: what a step would do is not known before the next image.
                 (Ok(StepAhead { frees: None, .. }), Ok(_)) => {}
@@ -175,7 +175,7 @@ fn the_step_on_screen_is_the_step_that_is_taken() {
                 (next, preview) => panic!("seed {seed}: {next:?} is shown, and {preview:?} is done"),
             }
             if let Err(NoStep::SelectionDone(done)) = next {
-                let lifted = console.engine.preview(&Command::Select(None), lab.now).unwrap();
+                let lifted = console.engine.preview(&Command::Select(None), fake.now).unwrap();
                 let outage = snapshot.nodes.iter().any(|node| matches!(node.hold, Some(Hold::SiteOutage(_))));
                 let frees = lifted.nodes.len() - snapshot.counts.next as usize;
                 assert!(outage || done.lifting_frees as usize == frees, "seed {seed}: {frees} {done:?}");

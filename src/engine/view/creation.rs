@@ -113,7 +113,7 @@ impl Creation {
 impl View {
     /// Takes in an event that is about the DaemonSet, or may be.
     pub(super) fn controller_says(&mut self, event: &ClusterEvent, now: Timestamp) {
-        if event.told.is_some() || !ITS_REASONS.contains(&&*event.reason) {
+        if event.reported_by.is_some() || !ITS_REASONS.contains(&&*event.reason) {
             return;
         }
         if self.daemonset.is_none() {

@@ -17,9 +17,9 @@ use crate::engine::time::Timestamp;
 pub(crate) struct PodEntry {
     pub(crate) fact: PodFact,
     /// When it was first seen, and whether that was its creation or a listing.
-    pub(crate) first_seen: Seen,
+    pub(crate) first_seen: ObservedAt,
     /// When it was seen to become ready; cleared when it is not.
-    pub(crate) ready_seen: Option<Seen>,
+    pub(crate) ready_seen: Option<ObservedAt>,
     /// Since when it is seen in the trouble that it is in.
     pub(crate) trouble: Option<Trouble>,
     /// When it last ceased to be ready, having been so for a while.
@@ -41,7 +41,7 @@ pub(crate) struct Trouble {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served {
     /// When it was over, and what its kubelet says of that.
-    pub(crate) ended: Seen,
+    pub(crate) ended: ObservedAt,
     pub(crate) said: Option<Timestamp>,
     /// How long it lasted, as far as seen.
     pub(crate) lasted: Duration,
@@ -55,7 +55,7 @@ impl Served {
     fn next(
         before: Option<&PodEntry>,
         fact: &PodFact,
-        seen: Seen,
+        seen: ObservedAt,
         (now, server_now): (Timestamp, Timestamp),
     ) -> Option<Self> {
         let said = fact.ready_since;
@@ -74,7 +74,7 @@ impl Served {
 
 /// An instant by our clock, with how it came about.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Seen {
+pub(crate) enum ObservedAt {
     /// We watched it happen then.
     Happen(Timestamp),
     /// It was already so then, when the API server's clock minus ours was this, if that was known.
@@ -250,7 +250,7 @@ impl PodEntry {
         before: Option<&Self>,
         fact: PodFact,
         node: Option<NodeIx>,
-        seen: Seen,
+        seen: ObservedAt,
         (now, server_now): (Timestamp, Timestamp),
     ) -> Self {
         let first_seen = before.map_or(seen, |before| before.first_seen);
@@ -258,7 +258,7 @@ impl PodEntry {
             let still = before.filter(|before| before.fact.ready_since == fact.ready_since);
             match (before, still.and_then(|before| before.ready_seen)) {
                 (_, Some(seen)) => seen,
-                (Some(_), None) => Seen::Happen(now),
+                (Some(_), None) => ObservedAt::Happen(now),
                 (None, None) => seen,
             }
         });
@@ -278,7 +278,7 @@ impl PodEntry {
     }
 }
 
-impl Seen {
+impl ObservedAt {
     /// How long ago it was: by our own clock when we watched it; else by the cluster's word for how long ago it was when we
     /// first saw it, and from then on by our own clock too, so that setting a clock makes nothing older.
     pub(crate) fn elapsed(self, said_at: Option<Timestamp>, now: Timestamp, server_now: Timestamp) -> Duration {

@@ -1,6 +1,6 @@
 //! When nodes went down and came back.
 
-use super::{NodeEntry, Seen, View};
+use super::{NodeEntry, ObservedAt, View};
 use crate::engine::clocks::by_server;
 use crate::engine::event::{WatchHealth, Watched};
 use crate::engine::facts::{ConditionStatus, NodeFact};
@@ -13,19 +13,19 @@ pub(super) struct Readiness {
     /// Whether it is down; `None` before it was seen.
     down: Option<bool>,
     /// When it went down last, and what the cluster says of that.
-    fell: Option<(Seen, Option<Timestamp>)>,
+    fell: Option<(ObservedAt, Option<Timestamp>)>,
     /// When it was seen to come back after that, by our clock.
     back_at: Option<Timestamp>,
 }
 
 impl Readiness {
-    pub(super) fn node_is(&mut self, fact: &NodeFact, seen: Seen, now: Timestamp) {
+    pub(super) fn node_is(&mut self, fact: &NodeFact, seen: ObservedAt, now: Timestamp) {
         let down = fact.ready != ConditionStatus::True;
         match self.down.replace(down) {
             Some(was) if was == down => {}
             Some(true) => self.back_at = Some(now),
             // A node that joins is not up yet: it did not go down.
-            None if !down || matches!(seen, Seen::Happen(_)) => {}
+            None if !down || matches!(seen, ObservedAt::Happen(_)) => {}
             _ => {
                 // What the kubelet says is dated by its clock, what the controller says by the server's.
                 let clock = fact.clock_skew_millis.filter(|_| fact.ready == ConditionStatus::False);
@@ -35,7 +35,7 @@ impl Readiness {
         }
     }
 
-    pub(super) fn node_is_gone(&mut self, seen: Seen) {
+    pub(super) fn node_is_gone(&mut self, seen: ObservedAt) {
         if self.down.replace(true) == Some(false) {
             (self.fell, self.back_at) = (Some((seen, None)), None);
         }
@@ -56,9 +56,9 @@ impl NodeEntry {
 
 impl View {
     /// How what is told of a kind now is known: seen to happen, or found by a list.
-    pub(super) fn seen_now(&self, watched: Watched, now: Timestamp) -> Seen {
+    pub(super) fn seen_now(&self, watched: Watched, now: Timestamp) -> ObservedAt {
         let live = matches!(self.health(watched), WatchHealth::Live);
-        if live { Seen::Happen(now) } else { Seen::Already(now, self.skew_millis) }
+        if live { ObservedAt::Happen(now) } else { ObservedAt::Already(now, self.skew_millis) }
     }
 
     /// Nodes are watched from the first time that their watch is open.

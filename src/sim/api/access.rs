@@ -54,7 +54,7 @@ impl Rule {
         }
     }
 
-    fn covers(&self, asked: &Asked<'_>) -> bool {
+    fn covers(&self, asked: &ResourceAttributes<'_>) -> bool {
         let holds = |list: &[String], value: &str| list.is_empty() || list.iter().any(|item| item == value);
         holds(&self.verbs, asked.verb)
             && holds(&self.resources, &asked.resource)
@@ -69,7 +69,7 @@ impl Rule {
 
 /// What a request asks to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Asked<'a> {
+pub(super) struct ResourceAttributes<'a> {
     pub(super) verb: &'a str,
     pub(super) group: &'a str,
     /// With its subresource: `pods/eviction`.
@@ -106,7 +106,8 @@ impl Users {
         let user = user.ok_or_else(Refusal::unauthorized)?;
         let caller = Caller { name: user.name.clone(), rules: Some(user.clone()) };
         let Some(name) = impersonated else { return Ok(caller) };
-        let asked = Asked { verb: "impersonate", group: "", resource: "users".into(), namespace: "", name };
+        let asked =
+            ResourceAttributes { verb: "impersonate", group: "", resource: "users".into(), namespace: "", name };
         caller.check(&asked)?;
         let nobody = || User { allow: vec![Rule::new(["none"], ["none"])], ..User::default() };
         let rules = self.known.iter().find(|user| user.name == name).cloned().unwrap_or_else(nobody);
@@ -121,7 +122,7 @@ impl Caller {
     }
 
     /// Whether the caller may do this.
-    pub(super) fn may(&self, asked: &Asked<'_>) -> bool {
+    pub(super) fn may(&self, asked: &ResourceAttributes<'_>) -> bool {
         // Anybody may ask what they may do.
         if asked.verb == "create" && Review::ALL.into_iter().any(|review| review.words().2 == asked.resource) {
             return true;
@@ -136,7 +137,7 @@ impl Caller {
     ///
     /// # Errors
     /// 403, in Kubernetes' words.
-    pub(super) fn check(&self, asked: &Asked<'_>) -> Answer<()> {
+    pub(super) fn check(&self, asked: &ResourceAttributes<'_>) -> Answer<()> {
         if self.may(asked) {
             return Ok(());
         }
@@ -164,8 +165,8 @@ impl Caller {
 mod tests {
     use super::*;
 
-    fn asked<'a>(verb: &'a str, resource: &str, namespace: &'a str) -> Asked<'a> {
-        Asked { verb, group: "", resource: resource.into(), namespace, name: "" }
+    fn asked<'a>(verb: &'a str, resource: &str, namespace: &'a str) -> ResourceAttributes<'a> {
+        ResourceAttributes { verb, group: "", resource: resource.into(), namespace, name: "" }
     }
 
     fn users() -> Users {

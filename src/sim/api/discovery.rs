@@ -7,7 +7,7 @@ use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
-use crate::sim::world::kind::{Kind, Scope};
+use crate::sim::world::kind::{Kind, ResourceScope};
 
 use super::request::Review;
 use super::status::json_response;
@@ -97,7 +97,7 @@ fn resource_list(group: &str) -> Value {
     let mut resources = Vec::new();
     for kind in kinds_of(group) {
         let words = kind.words();
-        let namespaced = words.scope == Scope::Namespaced;
+        let namespaced = words.scope == ResourceScope::Namespaced;
         let mut resource = json!({
             "name": words.plural, "singularName": words.singular, "namespaced": namespaced, "kind": words.kind,
             "verbs": VERBS,
@@ -157,7 +157,7 @@ fn aggregated(groups: &[&str], accept: &str) -> Option<Response> {
 fn aggregated_resources(group: &str) -> Vec<Value> {
     let kinds = kinds_of(group).map(|kind| {
         let words = kind.words();
-        let scope = if words.scope == Scope::Namespaced { "Namespaced" } else { "Cluster" };
+        let scope = if words.scope == ResourceScope::Namespaced { "Namespaced" } else { "Cluster" };
         let mut resource = json!({
             "resource": words.plural, "singularResource": words.singular, "scope": scope, "verbs": VERBS,
             "responseKind": {"group": words.group, "version": words.version, "kind": words.kind},

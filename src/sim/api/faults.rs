@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::access::Asked;
+use super::access::ResourceAttributes;
 
 /// What goes wrong with a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,7 +54,7 @@ impl Faults {
     }
 
     /// What this request meets.
-    pub(super) fn meet(&self, asked: &Asked<'_>) -> Option<Failure> {
+    pub(super) fn meet(&self, asked: &ResourceAttributes<'_>) -> Option<Failure> {
         let mut faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let hit = |fault: &Fault| {
             fault.verb.is_none_or(|verb| verb == asked.verb)

@@ -9,10 +9,10 @@ use futures::stream;
 use http::{HeaderMap, Method, StatusCode, header};
 use serde_json::Value;
 
-use super::access::{Asked, Caller};
+use super::access::{Caller, ResourceAttributes};
 use super::discovery;
 use super::faults::Failure;
-use super::request::{ObjectPath, Query, Target, target};
+use super::request::{ObjectPath, Query, RequestTarget, target};
 use super::shared::Shared;
 use super::status::{Answer, Refusal};
 use super::{openapi, protobuf, read, review, write};
@@ -83,10 +83,12 @@ async fn answer(shared: &Arc<Shared>, request: http::Request<Body>) -> Answer {
         body,
     };
     match target {
-        Target::Other(parts) => other(&parts, &request),
-        Target::Review(review) if request.method == Method::POST => review::answer(review, &caller, &request.json()?),
-        Target::Review(_) => Err(Refusal::method_not_allowed()),
-        Target::Objects(path) => objects(shared, &caller, &path, &request).await,
+        RequestTarget::Other(parts) => other(&parts, &request),
+        RequestTarget::Review(review) if request.method == Method::POST => {
+            review::answer(review, &caller, &request.json()?)
+        }
+        RequestTarget::Review(_) => Err(Refusal::method_not_allowed()),
+        RequestTarget::Objects(path) => objects(shared, &caller, &path, &request).await,
     }
 }
 
@@ -135,7 +137,7 @@ async fn objects(shared: &Arc<Shared>, caller: &Caller, path: &ObjectPath, reque
         subresource => format!("{}/{subresource}", words.plural),
     };
     let verb = verb(path, request)?;
-    let asked = Asked { verb, group: words.group, resource, namespace: &path.namespace, name: &path.name };
+    let asked = ResourceAttributes { verb, group: words.group, resource, namespace: &path.namespace, name: &path.name };
     caller.check(&asked)?;
     let failure = shared.faults.meet(&asked);
     match failure {

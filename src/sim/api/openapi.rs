@@ -8,7 +8,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use crate::sim::world::kind::{Kind, Scope};
+use crate::sim::world::kind::{Kind, ResourceScope};
 
 use super::discovery::GIT_VERSION;
 use super::status::json_response;
@@ -47,7 +47,7 @@ fn group_document(path: &str) -> Value {
     let mut schemas = Map::new();
     for kind in Kind::ALL.into_iter().filter(|kind| group_path(*kind) == path) {
         let words = kind.words();
-        let namespaced = if words.scope == Scope::Namespaced { "namespaces/{namespace}/" } else { "" };
+        let namespaced = if words.scope == ResourceScope::Namespaced { "namespaces/{namespace}/" } else { "" };
         let named = json!({"group": words.group, "version": words.version, "kind": words.kind});
         let query =
             |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}});

@@ -17,7 +17,7 @@ use crate::sim::world::object::Object;
 use super::http::Request;
 use super::request::ObjectPath;
 use super::select::Selection;
-use super::shared::{Access, Shared};
+use super::shared::{Shared, WorldAccess};
 use super::status::{Answer, Refusal};
 use super::view::{self, Format, ListMeta, View};
 
@@ -32,7 +32,7 @@ pub(super) fn get(shared: &Shared, path: &ObjectPath, request: &Request) -> Answ
 }
 
 /// A version that lies in the future cannot be waited for: this store is its only source.
-fn check_version(access: &Access<'_>, asked: Option<u64>) -> Answer<()> {
+fn check_version(access: &WorldAccess<'_>, asked: Option<u64>) -> Answer<()> {
     let current = access.store().revision();
     match asked {
         Some(asked) if asked > current => Err(Refusal::too_large_version(asked, current)),
@@ -105,7 +105,7 @@ type Key<'k> = (&'k Str, &'k Str);
 
 /// One page of a list: pages of one list all show the state at the first one's version.
 fn page(
-    access: &Access<'_>,
+    access: &WorldAccess<'_>,
     kind: Kind,
     selection: &Selection,
     limit: usize,

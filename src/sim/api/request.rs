@@ -9,13 +9,13 @@
 
 use http::Uri;
 
-use crate::sim::world::kind::{Kind, Scope};
+use crate::sim::world::kind::{Kind, ResourceScope};
 
 use super::status::{Answer, Refusal};
 
 /// What a path names.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Target {
+pub(super) enum RequestTarget {
     /// Objects of a kind.
     Objects(ObjectPath),
     /// A question about the caller's own rights, or who they are.
@@ -65,18 +65,18 @@ impl Review {
 ///
 /// # Errors
 /// 404 for resources that are not served.
-pub(super) fn target(path: &str) -> Answer<Target> {
+pub(super) fn target(path: &str) -> Answer<RequestTarget> {
     let parts: Vec<String> = path.split('/').filter(|part| !part.is_empty()).map(percent_decoded).collect();
     let words: Vec<&str> = parts.iter().map(String::as_str).collect();
     let (group, rest) = match words.as_slice() {
         ["api", "v1", rest @ ..] if !rest.is_empty() => ("", rest),
         ["apis", group, "v1", rest @ ..] if !rest.is_empty() => (*group, rest),
-        _ => return Ok(Target::Other(parts)),
+        _ => return Ok(RequestTarget::Other(parts)),
     };
     if let [resource] = rest
         && let Some(review) = Review::ALL.into_iter().find(|it| it.words().0 == group && it.words().2 == *resource)
     {
-        return Ok(Target::Review(review));
+        return Ok(RequestTarget::Review(review));
     }
     let (namespace, rest) = match rest {
         // `namespaces/x`, `namespaces/x/status` and `namespaces/x/finalize` are about the namespace itself.
@@ -96,10 +96,12 @@ pub(super) fn target(path: &str) -> Answer<Target> {
         _ => return Err(Refusal::no_such_path()),
     };
     let scope = kind.words().scope;
-    if (scope == Scope::Cluster) != namespace.is_empty() && (scope == Scope::Cluster || !name.is_empty()) {
+    if (scope == ResourceScope::Cluster) != namespace.is_empty()
+        && (scope == ResourceScope::Cluster || !name.is_empty())
+    {
         return Err(Refusal::no_such_path());
     }
-    Ok(Target::Objects(ObjectPath {
+    Ok(RequestTarget::Objects(ObjectPath {
         kind,
         namespace: namespace.to_owned(),
         name: name.to_owned(),
@@ -156,9 +158,9 @@ fn percent_decoded(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn objects(kind: Kind, namespace: &str, name: &str, subresource: &str) -> Target {
+    fn objects(kind: Kind, namespace: &str, name: &str, subresource: &str) -> RequestTarget {
         let [namespace, name, subresource] = [namespace, name, subresource].map(str::to_owned);
-        Target::Objects(ObjectPath { kind, namespace, name, subresource })
+        RequestTarget::Objects(ObjectPath { kind, namespace, name, subresource })
     }
 
     #[test]
@@ -172,8 +174,8 @@ mod tests {
             ("/api/v1/nodes/n%31/status", objects(Kind::Node, "", "n1", "status")),
             ("/apis/apps/v1/namespaces/edge/daemonsets", objects(Kind::DaemonSet, "edge", "", "")),
             ("/apis/coordination.k8s.io/v1/leases", objects(Kind::Lease, "", "", "")),
-            ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", Target::Review(Review::Access)),
-            ("/apis/apps/v1", Target::Other(["apis", "apps", "v1"].map(str::to_owned).to_vec())),
+            ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", RequestTarget::Review(Review::Access)),
+            ("/apis/apps/v1", RequestTarget::Other(["apis", "apps", "v1"].map(str::to_owned).to_vec())),
         ] {
             assert_eq!(target(path).unwrap(), want, "{path}");
         }

@@ -4,7 +4,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::access::{Asked, Caller};
+use super::access::{Caller, ResourceAttributes};
 use super::request::Review;
 use super::status::{Answer, json_response};
 
@@ -45,7 +45,12 @@ fn access(caller: &Caller, spec: &Value) -> Value {
         "" => text("resource").to_owned(),
         subresource => format!("{}/{subresource}", text("resource")),
     };
-    let asked =
-        Asked { verb: text("verb"), group: text("group"), resource, namespace: text("namespace"), name: text("name") };
+    let asked = ResourceAttributes {
+        verb: text("verb"),
+        group: text("group"),
+        resource,
+        namespace: text("namespace"),
+        name: text("name"),
+    };
     json!({"allowed": caller.may(&asked)})
 }

@@ -20,8 +20,8 @@ use crate::sim::world::object::Object;
 use crate::sim::world::store::Store;
 
 use super::access::Users;
-use super::book::Book;
 use super::faults::Faults;
+use super::managed_fields::ManagedFieldsBook;
 use super::view::View;
 
 /// How the world's time follows real time.
@@ -47,7 +47,7 @@ impl Clock {
 #[derive(Debug)]
 struct Guarded {
     world: World,
-    book: Book,
+    book: ManagedFieldsBook,
     /// The version up to which watches were told.
     published: u64,
 }
@@ -77,12 +77,12 @@ pub(super) struct Shared {
 }
 
 /// The world as one request sees it.
-pub(super) struct Access<'a> {
+pub(super) struct WorldAccess<'a> {
     pub(super) world: &'a mut World,
-    pub(super) book: &'a mut Book,
+    pub(super) book: &'a mut ManagedFieldsBook,
 }
 
-impl Access<'_> {
+impl WorldAccess<'_> {
     /// The world's objects.
     pub(super) fn store(&self) -> &Store {
         self.world.store()
@@ -99,7 +99,7 @@ impl Shared {
         let clock = Clock { origin: Instant::now(), start: world.now(), speed };
         let published = world.store().revision();
         Self {
-            guarded: Mutex::new(Guarded { world, book: Book::default(), published }),
+            guarded: Mutex::new(Guarded { world, book: ManagedFieldsBook::default(), published }),
             clock,
             changed: std::array::from_fn(|_| watch::Sender::new(published)),
             rescheduled: Notify::new(),
@@ -111,7 +111,7 @@ impl Shared {
     }
 
     /// Lets `act` read or change the world as it is now.
-    pub(super) fn with_world<T>(&self, act: impl FnOnce(Access<'_>) -> T) -> T {
+    pub(super) fn with_world<T>(&self, act: impl FnOnce(WorldAccess<'_>) -> T) -> T {
         let (answer, rescheduled) = self.visit(act);
         if rescheduled {
             self.rescheduled.notify_one();
@@ -120,12 +120,12 @@ impl Shared {
     }
 
     /// As [`Shared::with_world`], but only says whether the world's next event is another one now.
-    fn visit<T>(&self, act: impl FnOnce(Access<'_>) -> T) -> (T, bool) {
+    fn visit<T>(&self, act: impl FnOnce(WorldAccess<'_>) -> T) -> (T, bool) {
         let mut guarded = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
         let Guarded { world, book, published } = &mut *guarded;
         let due = world.next_at();
         world.advance(self.clock.now());
-        let answer = act(Access { world, book });
+        let answer = act(WorldAccess { world, book });
         let rescheduled = world.next_at() != due;
         self.publish(world.store(), published);
         (answer, rescheduled)

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use crate::sim::world::error::ApiError;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
-use crate::sim::world::store::{Change, ChangeKind};
+use crate::sim::world::store::{ChangeKind, StoreChange};
 
 use super::http::Request;
 use super::json::{ObjectWriter, object};
@@ -229,7 +229,7 @@ impl Watch {
         let (kind, cursor) = (self.kind, self.cursor);
         let changes = self.shared.with_world(|access| {
             let store = access.store();
-            let changes: Vec<Change> = store.changes_since(kind, cursor)?.take(MOST_AT_ONCE).cloned().collect();
+            let changes: Vec<StoreChange> = store.changes_since(kind, cursor)?.take(MOST_AT_ONCE).cloned().collect();
             let reached = if changes.len() < MOST_AT_ONCE { Some(store.revision()) } else { None };
             let views = changes.into_iter().map(|change| {
                 let view = access.view(&change.object);
@@ -304,7 +304,7 @@ fn write_error(out: &mut Vec<u8>, error: ApiError) {
 }
 
 /// What a change looks like to who sees only a selection.
-fn seen_through(selection: &Selection, change: &Change, view: &View) -> Option<(&'static str, View)> {
+fn seen_through(selection: &Selection, change: &StoreChange, view: &View) -> Option<(&'static str, View)> {
     let was = change.before.as_ref().filter(|before| selection.matches(before));
     let is = change.kind != ChangeKind::Deleted && selection.matches(&change.object);
     match (was, is) {

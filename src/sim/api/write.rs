@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::engine::facts::ConditionStatus;
 use crate::sim::world::error::{ApiError, Cause};
-use crate::sim::world::kind::{Kind, Scope};
+use crate::sim::world::kind::{Kind, ResourceScope};
 use crate::sim::world::object::{Body, Condition, Object, conditions};
 use crate::sim::world::store::{DeleteOptions, Deleted, Mode, Part, Propagation, Writer};
 
@@ -27,7 +27,7 @@ use super::patch::{self, PatchKind};
 use super::render::to_value;
 use super::request::ObjectPath;
 use super::select::Selection;
-use super::shared::{Access, Shared};
+use super::shared::{Shared, WorldAccess};
 use super::status::{Answer, Refusal, json_response, success};
 use super::view::{self, Format, ListMeta, View};
 
@@ -42,7 +42,7 @@ pub(super) fn create(shared: &Shared, path: &ObjectPath, request: &Request) -> A
     answer_with(StatusCode::CREATED, shared, &view, request)
 }
 
-fn commit_new(access: &mut Access<'_>, object: Object, mode: Mode, request: &Request) -> Answer<View> {
+fn commit_new(access: &mut WorldAccess<'_>, object: Object, mode: Mode, request: &Request) -> Answer<View> {
     let by = Writer { manager: request.manager(), mode };
     let created = access.world.create(object, by)?;
     let mut managed = Managed::default();
@@ -51,7 +51,7 @@ fn commit_new(access: &mut Access<'_>, object: Object, mode: Mode, request: &Req
 }
 
 /// What was written, as it is shown; the book learns of it unless it was a dry run.
-fn settle(access: &mut Access<'_>, object: Arc<Object>, managed: Managed, mode: Mode) -> View {
+fn settle(access: &mut WorldAccess<'_>, object: Arc<Object>, managed: Managed, mode: Mode) -> View {
     // Events come by the thousand, and nobody asks who wrote them.
     if mode == Mode::Commit && object.kind() != Kind::Event {
         access.book.note(access.world.store(), &object, managed);
@@ -61,7 +61,12 @@ fn settle(access: &mut Access<'_>, object: Arc<Object>, managed: Managed, mode: 
     View { object, managed: Some(managed.into()) }
 }
 
-fn write_by<'r>(access: &Access<'_>, object: &Object, subresource: &'static str, request: &'r Request) -> Write<'r> {
+fn write_by<'r>(
+    access: &WorldAccess<'_>,
+    object: &Object,
+    subresource: &'static str,
+    request: &'r Request,
+) -> Write<'r> {
     let api_version = object.kind().api_version();
     Write { manager: request.manager(), api_version, subresource, now: access.world.now() }
 }
@@ -79,7 +84,7 @@ pub(super) fn update(shared: &Shared, path: &ObjectPath, request: &Request) -> A
 }
 
 fn replace(
-    access: &mut Access<'_>,
+    access: &mut WorldAccess<'_>,
     path: &ObjectPath,
     before: &Arc<Object>,
     mut value: Value,
@@ -168,7 +173,7 @@ fn apply(shared: &Shared, path: &ObjectPath, request: &Request, mut config: Valu
 }
 
 fn apply_new(
-    access: &mut Access<'_>,
+    access: &mut WorldAccess<'_>,
     path: &ObjectPath,
     config: &Value,
     request: &Request,
@@ -202,7 +207,7 @@ pub(super) fn delete(shared: &Shared, path: &ObjectPath, request: &Request) -> A
 }
 
 fn delete_one(
-    access: &mut Access<'_>,
+    access: &mut WorldAccess<'_>,
     kind: Kind,
     namespace: &str,
     name: &str,
@@ -218,7 +223,7 @@ fn delete_one(
 pub(super) fn delete_collection(shared: &Shared, path: &ObjectPath, request: &Request) -> Answer {
     let (options, mode) = delete_options(&request.json()?, request)?;
     let selection = Selection::of(path.kind, &path.namespace, "", &request.query)?;
-    if path.kind.words().scope == Scope::Namespaced && path.namespace.is_empty() {
+    if path.kind.words().scope == ResourceScope::Namespaced && path.namespace.is_empty() {
         return Err(Refusal::method_not_allowed());
     }
     let (views, version) = shared.with_world(|mut access| {
@@ -323,7 +328,9 @@ fn place(path: &ObjectPath, value: &mut Value) -> Answer<()> {
     if !path.name.is_empty() && metadata["name"].as_str().unwrap_or_default().is_empty() {
         metadata["name"] = path.name.as_str().into();
     }
-    if path.kind.words().scope == Scope::Namespaced && metadata["namespace"].as_str().unwrap_or_default().is_empty() {
+    if path.kind.words().scope == ResourceScope::Namespaced
+        && metadata["namespace"].as_str().unwrap_or_default().is_empty()
+    {
         metadata["namespace"] = path.namespace.as_str().into();
     }
     check_place(path, value)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::network::Weather;
+use super::network::NetworkProfile;
 use crate::engine::Str;
 use crate::engine::command::Command;
 use crate::engine::event::Watched;
@@ -29,7 +29,7 @@ pub struct Case {
     #[serde(with = "seconds::timeline")]
     pub acts: Vec<(Duration, Act)>,
     /// The network of consoles until the calm.
-    pub weather: Weather,
+    pub network: NetworkProfile,
     /// How fast consoles may delete pods, a second and at once; as by default where it is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<(u32, u32)>,
@@ -51,11 +51,11 @@ pub enum Act {
     /// Somebody asks for something on a console; ignored where it is not open.
     Ask(usize, Command),
     /// A one-shot command runs, and leaves.
-    Errand(Command),
+    OneShot(Command),
     /// A console is killed; what it sent last may still arrive.
     Kill(usize),
     /// Something happens to a console at the write with this number from now on, counted from 0.
-    Trip(usize, u32, Trip),
+    Crash(usize, u32, CrashPoint),
     /// A watch of a console breaks for a while.
     BreakWatch(usize, Watched, #[serde(with = "seconds")] Duration),
     /// A watch of a console is late for a while.
@@ -117,7 +117,7 @@ pub enum Act {
     /// The log of changes is cut: broken watches have to list anew.
     Compact,
     /// Somebody lays hands on the lease.
-    Tamper(Tamper),
+    EditLease(LeaseEdit),
     /// Not now, but at a moment that it is made for.
     Upon {
         /// Which.
@@ -144,7 +144,7 @@ pub enum Upon {
 /// What happens to a console around one of its writes.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Trip {
+pub enum CrashPoint {
     /// It is killed before it sends it, and opened again after a while.
     KillBefore {
         /// How long after.
@@ -168,7 +168,7 @@ pub enum Trip {
 /// What somebody does to the lease by hand.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Tamper {
+pub enum LeaseEdit {
     /// Deletes it.
     Delete,
     /// Writes something into the record that nobody can read.
@@ -179,6 +179,6 @@ pub enum Tamper {
     Partition(IntOrPercent),
     /// Sets its `maxUnavailable`.
     Budget(u32),
-    /// Has it adopted again when the strategy is flipped back.
-    Rebrake,
+    /// Has it adopted again when the strategy is drifted back.
+    Enforce,
 }

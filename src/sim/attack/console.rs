@@ -13,8 +13,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::author::{Author, Deletion};
-use super::case::Trip;
+use super::api_client::{ApiClient, Deletion};
+use super::case::CrashPoint;
 use super::faults::{FaultKind, Faults};
 use super::network::{Fate, Network, Server};
 use super::watches::{Post, Watches};
@@ -32,8 +32,8 @@ const FOUND_OUT: Duration = Duration::from_secs(13 * 60);
 
 /// A rolldeck process.
 #[derive(Debug)]
-pub struct Console {
-    author: Author,
+pub struct SimulatedConsole {
+    api_client: ApiClient,
     engine: Engine,
     network: Network,
     faults: Faults,
@@ -47,7 +47,7 @@ pub struct Console {
     mail: BTreeMap<(Timestamp, u64), Mail>,
     posted: u64,
     /// What happens to it at one of its next writes.
-    trip: Option<(u32, Trip)>,
+    trip: Option<(u32, CrashPoint)>,
     /// It stands still until then, with what it was about to send.
     asleep_until: Option<Timestamp>,
     held: VecDeque<(EffectId, Effect)>,
@@ -68,7 +68,7 @@ enum Mail {
     Answer(EffectId, Outcome, Option<Event>),
 }
 
-impl Console {
+impl SimulatedConsole {
     /// A process that starts now. `who` becomes its identity.
     pub fn open(
         world: &World,
@@ -87,7 +87,7 @@ impl Console {
             rate,
         };
         Self {
-            author: Author::new(identity, namespace, name),
+            api_client: ApiClient::new(identity, namespace, name),
             engine: Engine::new(config),
             network,
             faults: Faults::default(),
@@ -123,7 +123,7 @@ impl Console {
 
     /// Who it is.
     pub fn identity(&self) -> &Str {
-        &self.author.identity
+        &self.api_client.identity
     }
 
     /// What went wrong for it.
@@ -182,7 +182,7 @@ impl Console {
     }
 
     /// Has something happen to it at the write with this number from now on.
-    pub fn set_trip(&mut self, nth: u32, trip: Trip) {
+    pub fn set_trip(&mut self, nth: u32, trip: CrashPoint) {
         self.trip = Some((nth, trip));
     }
 
@@ -263,7 +263,7 @@ impl Console {
 
     /// From now on nothing goes wrong for it any more.
     pub fn calm_down(&mut self) {
-        self.network.weather = self.network.weather.calm();
+        self.network.network = self.network.network.calm();
         self.trip = None;
     }
 
@@ -273,7 +273,7 @@ impl Console {
             Mail::Request(_, effect) => Some((at, effect)),
             Mail::Fact(_) | Mail::Answer(..) => None,
         });
-        Orphans { requests: requests.collect(), author: self.author }
+        Orphans { requests: requests.collect(), api_client: self.api_client }
     }
 
     /// When it wants to be stepped next, if nothing changes in the world.
@@ -375,8 +375,8 @@ impl Console {
 
     fn tell<T>(&mut self, world: &World, what: impl FnOnce(&mut Watches, &mut Post<'_>) -> T) -> T {
         let mut out = Vec::new();
-        let (author, network, faults) = (&mut self.author, &mut self.network, &mut self.faults);
-        let done = what(&mut self.watches, &mut Post { world, author, network, faults, out: &mut out });
+        let (api_client, network, faults) = (&mut self.api_client, &mut self.network, &mut self.faults);
+        let done = what(&mut self.watches, &mut Post { world, api_client, network, faults, out: &mut out });
         for (at, event) in out {
             self.post(at, Mail::Fact(event));
         }
@@ -400,16 +400,16 @@ impl Console {
             }
             match trip {
                 None => self.send(id, effect, now),
-                Some(Trip::KillBefore { again }) => {
+                Some(CrashPoint::KillBefore { again }) => {
                     self.dead = Some(again);
                     return;
                 }
-                Some(Trip::KillAfter { again }) => {
+                Some(CrashPoint::KillAfter { again }) => {
                     self.send(id, effect, now);
                     self.dead = Some(again);
                     return;
                 }
-                Some(Trip::Suspend { lasts }) => {
+                Some(CrashPoint::Suspend { lasts }) => {
                     self.held.push_front((id, effect));
                     self.asleep_until = Some(now + lasts);
                     return;
@@ -441,7 +441,7 @@ impl Console {
             let at = now + self.network.delay();
             return self.refuse(id, EffectErrorKind::Unknown, at);
         }
-        let (outcome, seen) = self.author.apply(effect, world, deletions);
+        let (outcome, seen) = self.api_client.apply(effect, world, deletions);
         if matches!(&outcome, Err(error) if error.kind == EffectErrorKind::Conflict) {
             self.faults.count(FaultKind::Conflict);
         }
@@ -459,7 +459,7 @@ impl Console {
 #[derive(Debug)]
 pub struct Orphans {
     requests: Vec<(Timestamp, Effect)>,
-    author: Author,
+    api_client: ApiClient,
 }
 
 impl Orphans {
@@ -472,7 +472,7 @@ impl Orphans {
     pub fn step(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) {
         while self.requests.first().is_some_and(|(at, _)| *at <= world.now()) {
             let (_, effect) = self.requests.remove(0);
-            let _nobody_hears = self.author.apply(&effect, world, deletions);
+            let _nobody_hears = self.api_client.apply(&effect, world, deletions);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::case::{Act, Case, Trip};
+use super::case::{Act, Case, CrashPoint};
 use crate::engine::event::Watched;
 use crate::engine::facts::StrategyKind;
 use crate::engine::quantity::IntOrPercent;
@@ -84,7 +84,7 @@ kinds! {
     /// A policy wrote digests for tags.
     ImagesPinned = "images rewritten to digests",
     /// Somebody else set the strategy back.
-    Flipped = "strategy flipped back",
+    Drifted = "strategy drifted back",
     /// The DaemonSet surges.
     Surges = "DaemonSet surges",
     /// Somebody else changed `maxUnavailable`.
@@ -136,7 +136,7 @@ kinds! {
     /// A second console wanted to drive.
     Takeover = "second driver",
     /// A one-shot command ran beside consoles.
-    Errand = "errand beside consoles",
+    CommandResult = "one-shot command beside consoles",
 }
 
 impl fmt::Display for FaultKind {
@@ -232,7 +232,7 @@ pub(super) fn of_world(fault: &Fault) -> Option<FaultKind> {
             ClusterFault::DeleteDaemonSet { .. } => FaultKind::DaemonSetDeleted,
             ClusterFault::AddFinalizer { .. } => FaultKind::Finalizer,
             ClusterFault::SetImages { .. } => FaultKind::Deployed,
-            ClusterFault::SetStrategy { kind: StrategyKind::RollingUpdate, .. } => FaultKind::Flipped,
+            ClusterFault::SetStrategy { kind: StrategyKind::RollingUpdate, .. } => FaultKind::Drifted,
             ClusterFault::SetStrategy { .. } => FaultKind::BudgetEdited,
             ClusterFault::RefusePods { .. } => FaultKind::PodsRefused,
             ClusterFault::RefuseTemplates { .. } => FaultKind::TemplateRefused,
@@ -256,7 +256,7 @@ pub(super) fn of_world(fault: &Fault) -> Option<FaultKind> {
     })
 }
 
-impl Trip {
+impl CrashPoint {
     /// The kind of fault that it is once it strikes.
     pub(super) fn kind(&self) -> FaultKind {
         match self {

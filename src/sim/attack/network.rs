@@ -32,7 +32,7 @@ pub enum Server {
 /// How bad a network is. Chances are in thousandths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Weather {
+pub struct NetworkProfile {
     /// The shortest delay of a message, in milliseconds.
     pub min_delay: u64,
     /// The longest.
@@ -56,7 +56,7 @@ pub struct Weather {
     pub server_errors: u32,
 }
 
-impl Weather {
+impl NetworkProfile {
     /// A good network: a few milliseconds, nothing lost.
     pub const FINE: Self = Self {
         min_delay: 1,
@@ -92,7 +92,7 @@ const SWOLLEN: std::ops::Range<u32> = 20..80;
 #[derive(Clone, Debug)]
 pub struct Network {
     /// How bad it is at the moment.
-    pub weather: Weather,
+    pub network: NetworkProfile,
     rng: fastrand::Rng,
     faults: Faults,
     /// How many more messages the line is full for.
@@ -100,13 +100,13 @@ pub struct Network {
 }
 
 impl Network {
-    /// A network with this weather; the same seed gives the same fates.
-    pub fn new(weather: Weather, seed: u64) -> Self {
+    /// A network of this profile; the same seed gives the same fates.
+    pub fn new(network: NetworkProfile, seed: u64) -> Self {
         let mut faults = Faults::default();
-        if weather.distance > 0 {
+        if network.distance > 0 {
             faults.count(FaultKind::FarAway);
         }
-        Self { weather, rng: fastrand::Rng::with_seed(seed), faults, swollen: 0 }
+        Self { network, rng: fastrand::Rng::with_seed(seed), faults, swollen: 0 }
     }
 
     /// What it lost or turned away.
@@ -116,23 +116,23 @@ impl Network {
 
     /// How long a message takes that is sure to arrive.
     pub fn delay(&mut self) -> Duration {
-        let weather = self.weather;
-        if self.swollen == 0 && self.chance(weather.swells, FaultKind::LineFull) {
+        let network = self.network;
+        if self.swollen == 0 && self.chance(network.swells, FaultKind::LineFull) {
             self.swollen = self.rng.u32(SWOLLEN);
         }
-        let swell = if self.swollen > 0 && weather.swells > 0 { self.rng.u64(SWELL / 2..=SWELL) } else { 0 };
+        let swell = if self.swollen > 0 && network.swells > 0 { self.rng.u64(SWELL / 2..=SWELL) } else { 0 };
         self.swollen = self.swollen.saturating_sub(1);
-        Duration::from_millis(weather.distance + swell + self.rng.u64(weather.min_delay..=weather.max_delay))
+        Duration::from_millis(network.distance + swell + self.rng.u64(network.min_delay..=network.max_delay))
     }
 
     /// What becomes of a request.
     pub fn request(&mut self) -> Fate {
-        let weather = self.weather;
-        if self.chance(weather.lost_requests, FaultKind::RequestLost) {
+        let network = self.network;
+        if self.chance(network.lost_requests, FaultKind::RequestLost) {
             Fate::Lost
-        } else if self.chance(weather.throttled, FaultKind::Throttled) {
+        } else if self.chance(network.throttled, FaultKind::Throttled) {
             Fate::Refused(EffectErrorKind::Throttled { retry_after_millis: 1000 })
-        } else if self.chance(weather.not_sent, FaultKind::NotSent) {
+        } else if self.chance(network.not_sent, FaultKind::NotSent) {
             Fate::Refused(EffectErrorKind::NotSent)
         } else {
             Fate::Arrives(self.delay())
@@ -141,13 +141,13 @@ impl Network {
 
     /// What becomes of an answer.
     pub fn answer(&mut self) -> Fate {
-        let lost = self.weather.lost_answers;
+        let lost = self.network.lost_answers;
         if self.chance(lost, FaultKind::AnswerLost) { Fate::Lost } else { Fate::Arrives(self.delay()) }
     }
 
     /// How the API server fares with a request that arrived.
     pub fn server(&mut self) -> Server {
-        if !self.luck(self.weather.server_errors) {
+        if !self.luck(self.network.server_errors) {
             return Server::Well;
         }
         let (server, kind) = if self.luck(500) {

@@ -43,9 +43,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
-use super::author::Deletion;
+use super::api_client::Deletion;
 use super::faults::{FaultKind, Faults};
-use super::network::Weather;
+use super::network::NetworkProfile;
 use crate::engine::Str;
 use crate::engine::command::{Command, CommandId};
 use crate::engine::facts::{ConditionStatus, ContainerState, DaemonSetFact, PodFact, StrategyKind, TaintEffect};
@@ -57,7 +57,7 @@ use crate::engine::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
-use crate::sim::world::store::{Change, ChangeKind};
+use crate::sim::world::store::{ChangeKind, StoreChange};
 
 use absent::Absent;
 use lately::Lately;
@@ -131,8 +131,8 @@ pub struct Observer {
     images_asked: BTreeMap<BTreeMap<String, ImageRef>, i32>,
     /// When the record last asked for an image that it had not asked for before.
     image_written_at: Timestamp,
-    /// How long a driver may take to have a flip of the strategy in the record.
-    flip_takes: Duration,
+    /// How long a driver may take to have a drift of the strategy in the record.
+    drift_takes: Duration,
     /// Until when some console did not see everything.
     blind_until: Timestamp,
     /// Nodes that are next without a word, by console.
@@ -247,7 +247,7 @@ impl Observer {
             heard_at: now,
             images_asked: BTreeMap::new(),
             image_written_at: Timestamp::default(),
-            flip_takes: strategy::NOTICED,
+            drift_takes: strategy::NOTICED,
             blind_until: now,
             wordless: waits::Wordless::new(),
             bites: bites::Bites::default(),
@@ -297,10 +297,10 @@ impl Observer {
 
     /// Allows for a network that loses what it sends.
     #[must_use]
-    pub fn in_weather(mut self, weather: Weather) -> Self {
-        self.is_fine = weather == Weather::FINE;
-        self.flip_takes = if weather == Weather::FINE { strategy::NOTICED } else { strategy::NOTICED_LATE };
-        self.bites = bites::Bites::over(weather.longest());
+    pub fn in_weather(mut self, network: NetworkProfile) -> Self {
+        self.is_fine = network == NetworkProfile::FINE;
+        self.drift_takes = if network == NetworkProfile::FINE { strategy::NOTICED } else { strategy::NOTICED_LATE };
+        self.bites = bites::Bites::over(network.longest());
         self
     }
 
@@ -346,10 +346,10 @@ impl Observer {
         self.heard_at = now;
         self.undo_is_asked(command, now);
         let goes_on = matches!(
-            command.deed(),
+            command.inner(),
             Command::Resume | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_)
         );
-        if let Command::SetImage(images) = command.deed() {
+        if let Command::SetImage(images) = command.inner() {
             *self.images_asked.entry(images.clone()).or_default() += 1;
         }
         if goes_on {
@@ -403,7 +403,7 @@ impl Observer {
     }
 
     /// Says whether it was about us.
-    fn take_in(&mut self, kind: Kind, change: &Change, world: &World, deletions: &[Deletion]) -> bool {
+    fn take_in(&mut self, kind: Kind, change: &StoreChange, world: &World, deletions: &[Deletion]) -> bool {
         let object = &change.object;
         let gone = change.kind == ChangeKind::Deleted;
         let here = object.meta.namespace == self.namespace;
@@ -422,7 +422,7 @@ impl Observer {
                     return true;
                 }
                 self.strategy_moves(change);
-                self.check_rebrake(change);
+                self.check_enforcement(change);
                 self.check_release(change);
                 self.daemon_set_is(object, change.at);
             }

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use super::author::Deletion;
-use super::case::{Act, Case, DAEMON_SET, Tamper, Upon};
-use super::closing::next_move;
-use super::console::{Console, Orphans};
-use super::errand::Errand;
+use super::api_client::Deletion;
+use super::case::{Act, Case, DAEMON_SET, LeaseEdit, Upon};
+use super::console::{Orphans, SimulatedConsole};
 use super::faults::{FaultKind, Faults, of_world};
-use super::network::{Network, Weather};
+use super::finish::next_move;
+use super::lease_edits::edit_lease;
+use super::network::{Network, NetworkProfile};
 use super::observer::{Observer, Violation};
+use super::one_shot::OneShotRun;
 use super::story::story_of;
 use super::surge::surge_stands_still;
-use super::tamper::tamper;
 use crate::engine::command::{Command, CommandId, Refusal, Takeover};
 use crate::engine::rate::RateLimit;
 use crate::engine::record::{ORIGINAL_STRATEGY, lease_name};
@@ -59,7 +59,7 @@ pub struct Report {
 
 /// Whether a run keeps its story.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Story {
+pub enum StoryMode {
     /// It does.
     Kept,
     /// It does not: runs by the million.
@@ -68,12 +68,12 @@ pub enum Story {
 
 /// Runs the case of a seed.
 pub fn run(seed: u64) -> Report {
-    play(&Case::random(seed), Story::Dropped)
+    play(&Case::random(seed), StoryMode::Dropped)
 }
 
 /// Plays a case.
-pub fn play(case: &Case, story: Story) -> Report {
-    let mut stage = Stage::new(case, story);
+pub fn play(case: &Case, story: StoryMode) -> Report {
+    let mut stage = Run::new(case, story);
     stage.act();
     stage.close();
     for console in stage.consoles.iter().flatten() {
@@ -92,12 +92,12 @@ pub fn play(case: &Case, story: Story) -> Report {
     }
 }
 
-struct Stage<'a> {
+struct Run<'a> {
     case: &'a Case,
     world: World,
     observer: Observer,
-    consoles: [Option<Console>; 3],
-    errands: Vec<Errand>,
+    consoles: [Option<SimulatedConsole>; 3],
+    one_shots: Vec<OneShotRun>,
     orphans: Vec<Orphans>,
     /// What is done once a moment has come that often.
     armed: Vec<(Upon, u64, &'a Act)>,
@@ -110,19 +110,19 @@ struct Stage<'a> {
     looked_at: Timestamp,
     /// Until when a console that is no more did not see everything.
     blind_until: Timestamp,
-    weather: Weather,
+    network: NetworkProfile,
     opened: u64,
     faults: Faults,
-    kept: Story,
+    kept: StoryMode,
     story: Vec<String>,
     told: u64,
 }
 
-impl<'a> Stage<'a> {
-    fn new(case: &'a Case, kept: Story) -> Self {
+impl<'a> Run<'a> {
+    fn new(case: &'a Case, kept: StoryMode) -> Self {
         let world = World::new(&case.scenario, case.seed);
         let late = case.acts.iter().map(|(_, act)| act.lateness()).max().unwrap_or_default();
-        let longest = case.weather.longest();
+        let longest = case.network.longest();
         let slack = if longest <= NEAR { PROOF } else { OLDEST_PROOF } + late + 2 * longest;
         let wrong = case.scenario.faults.iter().filter_map(|(_, fault)| match fault {
             Fault::Fleet(FleetFault::Clock { node, .. }) => Some(node.clone()),
@@ -133,7 +133,7 @@ impl<'a> Stage<'a> {
         let observer = Observer::new(&world, DAEMON_SET, slack).with_wrong_clocks(wrong);
         let apart =
             case.skews.iter().max().zip(case.skews.iter().min()).map_or(0, |(most, least)| most.abs_diff(*least));
-        let observer = observer.with_missed_versions(missed).in_weather(case.weather);
+        let observer = observer.with_missed_versions(missed).in_weather(case.network);
         let observer = observer.with_clocks_apart(Duration::from_millis(apart) + slack);
         let now = world.now();
         Self {
@@ -141,7 +141,7 @@ impl<'a> Stage<'a> {
             world,
             observer,
             consoles: [const { None }; 3],
-            errands: Vec::new(),
+            one_shots: Vec::new(),
             orphans: Vec::new(),
             armed: Vec::new(),
             reopened: Vec::new(),
@@ -150,7 +150,7 @@ impl<'a> Stage<'a> {
             began_at: now,
             looked_at: now,
             blind_until: Timestamp::default(),
-            weather: case.weather,
+            network: case.network,
             opened: 0,
             faults: Faults::laid_down(case),
             kept,
@@ -169,7 +169,7 @@ impl<'a> Stage<'a> {
     }
 
     fn tell(&mut self, what: impl FnOnce() -> String) {
-        if self.kept == Story::Kept {
+        if self.kept == StoryMode::Kept {
             let after = self.world.now().since(self.began_at).as_secs_f64();
             self.story.push(format!("{after:9.3}  {}", what()));
         }
@@ -177,7 +177,7 @@ impl<'a> Stage<'a> {
 
     /// Tells what changed in the world.
     fn tell_changes(&mut self) {
-        if self.kept == Story::Dropped {
+        if self.kept == StoryMode::Dropped {
             return;
         }
         let mut lines = Vec::new();
@@ -197,7 +197,8 @@ impl<'a> Stage<'a> {
     fn listen(&mut self) {
         let now = self.world.now();
         let mut said = Vec::new();
-        for console in self.consoles.iter_mut().flatten().chain(self.errands.iter_mut().map(Errand::console_mut)) {
+        for console in self.consoles.iter_mut().flatten().chain(self.one_shots.iter_mut().map(OneShotRun::console_mut))
+        {
             let who = console.identity().clone();
             said.extend(console.take_said().into_iter().map(|what| format!("{who} says: {what}")));
             for (id, result) in console.take_settled() {
@@ -233,14 +234,14 @@ impl<'a> Stage<'a> {
                     self.tell(|| refused.map(|refused| format!("refused: {refused}")).unwrap_or_default());
                 }
             }
-            Act::Errand(command) => self.run_errand(command),
+            Act::OneShot(command) => self.run_one_shot(command),
             Act::Kill(who) => {
                 if let Some(console) = self.consoles[*who].take() {
                     self.faults.count(FaultKind::Killed);
                     self.bury(console);
                 }
             }
-            Act::Trip(who, nth, trip) => self.with(*who, |console, _| console.set_trip(*nth, *trip)),
+            Act::Crash(who, nth, trip) => self.with(*who, |console, _| console.set_trip(*nth, *trip)),
             Act::BreakWatch(who, watched, span) => {
                 self.with(*who, |console, world| console.break_watch(*watched, now + *span, world));
             }
@@ -270,10 +271,10 @@ impl<'a> Stage<'a> {
                 }
             }
             Act::Compact => self.world.inject(&ClusterFault::Compact.into()),
-            Act::Tamper(how) => {
-                if let Some(kind) = tamper(*how, &mut self.world) {
+            Act::EditLease(how) => {
+                if let Some(kind) = edit_lease(*how, &mut self.world) {
                     self.faults.count(kind);
-                    if matches!(how, Tamper::Delete | Tamper::Garble) {
+                    if matches!(how, LeaseEdit::Delete | LeaseEdit::Garble) {
                         self.observer.ruined(now);
                     }
                 }
@@ -287,7 +288,7 @@ impl<'a> Stage<'a> {
         match what {
             Upon::Deletion => self.observer.deletions(),
             Upon::Failure => faults.of(FaultKind::PullFailed) + faults.of(FaultKind::CrashLoop),
-            Upon::Standstill => self.consoles.iter().flatten().map(Console::standstills).sum(),
+            Upon::Standstill => self.consoles.iter().flatten().map(SimulatedConsole::standstills).sum(),
         }
     }
 
@@ -300,7 +301,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    fn with(&mut self, who: usize, what: impl FnOnce(&mut Console, &World)) {
+    fn with(&mut self, who: usize, what: impl FnOnce(&mut SimulatedConsole, &World)) {
         if let Some(console) = &mut self.consoles[who] {
             what(console, &self.world);
         }
@@ -309,13 +310,13 @@ impl<'a> Stage<'a> {
     fn network(&mut self) -> (Network, RateLimit) {
         self.opened += 1;
         let rate = self.case.rate.map(|(per_sec, burst)| RateLimit { per_sec, burst }).unwrap_or_default();
-        (Network::new(self.weather, self.case.seed ^ (self.opened << 32)), rate)
+        (Network::new(self.network, self.case.seed ^ (self.opened << 32)), rate)
     }
 
     fn open(&mut self, who: usize) {
         let network = self.network();
         let name = format!("{}{}", ["ops", "eve", "sam"][who], self.opened);
-        let console = Console::open(&self.world, DAEMON_SET, &name, Role::Driver, network);
+        let console = SimulatedConsole::open(&self.world, DAEMON_SET, &name, Role::Driver, network);
         self.consoles[who] = Some(console.with_skew(self.case.skews[who]));
     }
 
@@ -326,7 +327,7 @@ impl<'a> Stage<'a> {
         let Some(console) = awake else { return Ok(()) };
         let id = console.command(command.clone(), now)?;
         self.observer.asked((console.identity(), id), command, now);
-        match command.deed() {
+        match command.inner() {
             Command::Pause { .. } => self.pauses.push((console.identity().clone(), id, now)),
             Command::Drive(Takeover::Ask) => self.faults.count(FaultKind::Takeover),
             _ => {}
@@ -334,15 +335,15 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    fn run_errand(&mut self, command: &Command) {
-        self.faults.count(FaultKind::Errand);
+    fn run_one_shot(&mut self, command: &Command) {
+        self.faults.count(FaultKind::CommandResult);
         let network = self.network();
         let name = format!("cli{}", self.opened);
-        let console = Console::open(&self.world, DAEMON_SET, &name, Role::Errand, network);
-        self.errands.push(Errand::new(console, command.clone(), self.world.now()));
+        let console = SimulatedConsole::open(&self.world, DAEMON_SET, &name, Role::OneShot, network);
+        self.one_shots.push(OneShotRun::new(console, command.clone(), self.world.now()));
     }
 
-    fn bury(&mut self, console: Console) {
+    fn bury(&mut self, console: SimulatedConsole) {
         self.blind_until = self.blind_until.max(console.blind_until().min(self.world.now()));
         self.faults.add(&console.faults());
         self.orphans.push(console.kill());
@@ -353,11 +354,11 @@ impl<'a> Stage<'a> {
         loop {
             self.step();
             let now = self.world.now();
-            let consoles = self.consoles.iter().flatten().filter_map(Console::next_at);
-            let errands = self.errands.iter().filter_map(Errand::next_at);
+            let consoles = self.consoles.iter().flatten().filter_map(SimulatedConsole::next_at);
+            let one_shots = self.one_shots.iter().filter_map(OneShotRun::next_at);
             let orphans = self.orphans.iter().filter_map(Orphans::next_at);
             let reopened = self.reopened.iter().map(|(at, _)| *at);
-            let ours = consoles.chain(errands).chain(orphans).chain(reopened);
+            let ours = consoles.chain(one_shots).chain(orphans).chain(reopened);
             let next = ours.chain(self.world.next_at()).min();
             match next {
                 Some(next) if next < end => {
@@ -376,7 +377,7 @@ impl<'a> Stage<'a> {
                 self.observer.unaware(console.identity(), until);
             }
         }
-        let blind_until = self.consoles.iter().flatten().map(Console::blind_until);
+        let blind_until = self.consoles.iter().flatten().map(SimulatedConsole::blind_until);
         self.observer.blind_until(blind_until.fold(self.blind_until, Timestamp::max));
         let now = self.world.now();
         for console in self.consoles.iter().flatten() {
@@ -398,12 +399,12 @@ impl<'a> Stage<'a> {
                 }
             }
         }
-        for errand in &mut self.errands {
-            let asked = errand.step(&mut self.world, &mut self.deletions);
+        for one_shot in &mut self.one_shots {
+            let asked = one_shot.step(&mut self.world, &mut self.deletions);
             if let Some((id, command)) = asked {
-                let who = errand.console_mut().identity().clone();
+                let who = one_shot.console_mut().identity().clone();
                 self.observer.asked((&who, id), &command, now);
-                if matches!(command.deed(), Command::Pause { .. }) {
+                if matches!(command.inner(), Command::Pause { .. }) {
                     self.pauses.push((who, id, now));
                 }
             }
@@ -416,9 +417,9 @@ impl<'a> Stage<'a> {
         self.look();
         self.spring();
         self.listen();
-        while let Some(over) = self.errands.iter().position(|errand| errand.is_over(now)) {
-            let errand = self.errands.swap_remove(over);
-            self.bury(errand.into_console());
+        while let Some(over) = self.one_shots.iter().position(|one_shot| one_shot.is_over(now)) {
+            let one_shot = self.one_shots.swap_remove(over);
+            self.bury(one_shot.into_console());
         }
         let due = self.reopened.iter().filter(|(at, _)| *at <= now).map(|(_, who)| *who).collect::<Vec<_>>();
         self.reopened.retain(|(at, _)| *at > now);
@@ -437,7 +438,7 @@ impl<'a> Stage<'a> {
             return;
         }
         self.looked_at = now;
-        self.observer.check_flip(now);
+        self.observer.check_drift(now);
         for console in self.consoles.iter_mut().flatten().filter(|console| console.is_awake()) {
             let snapshot = console.snapshot(now);
             if snapshot.phase == Phase::Loading {
@@ -454,9 +455,10 @@ impl<'a> Stage<'a> {
 
     /// The calm: everything works again, and an operator brings the rollout to an end.
     fn close(&mut self) {
-        self.weather = self.weather.calm();
+        self.network = self.network.calm();
         self.armed.clear();
-        for console in self.consoles.iter_mut().flatten().chain(self.errands.iter_mut().map(Errand::console_mut)) {
+        for console in self.consoles.iter_mut().flatten().chain(self.one_shots.iter_mut().map(OneShotRun::console_mut))
+        {
             console.calm_down();
         }
         let deadline = self.world.now() + PATIENCE;
@@ -497,7 +499,7 @@ impl<'a> Stage<'a> {
         let lease = self.world.store().get(Kind::Lease, DAEMON_SET.0, &lease_name(DAEMON_SET.1));
         if lease.and_then(|lease| lease.lease_fact()).is_some_and(|lease| lease.record.is_err()) {
             // A record that nobody can read is deleted by hand, as the console advises.
-            tamper(Tamper::Delete, &mut self.world);
+            edit_lease(LeaseEdit::Delete, &mut self.world);
             self.observer.ruined(now);
             return;
         }

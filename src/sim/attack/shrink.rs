@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use super::case::Case;
 use super::faults::of_world;
-use super::network::Weather;
-use super::run::{Story, play};
+use super::network::NetworkProfile;
+use super::run::{StoryMode, play};
 use crate::engine::quantity::IntOrPercent;
 
 /// The case made small, or `None` when it breaks no promise.
@@ -27,7 +27,7 @@ pub fn shrink(case: &Case) -> Option<Case> {
 
 /// Which promises a case breaks, in the order in which it does.
 fn promises(case: &Case) -> Vec<String> {
-    play(case, Story::Dropped).violations.iter().map(|violation| violation.promise.to_owned()).collect()
+    play(case, StoryMode::Dropped).violations.iter().map(|violation| violation.promise.to_owned()).collect()
 }
 
 struct Shrinker {
@@ -110,13 +110,13 @@ impl Shrinker {
     }
 
     fn calm_down(&mut self) {
-        self.try_change(|case| case.weather = Weather::FINE);
-        self.try_change(|case| case.weather.lost_requests = 0);
-        self.try_change(|case| case.weather.lost_answers = 0);
-        self.try_change(|case| case.weather.throttled = 0);
-        self.try_change(|case| case.weather.not_sent = 0);
-        self.try_change(|case| case.weather.server_errors = 0);
-        self.try_change(|case| case.weather.max_delay = Weather::FINE.max_delay);
+        self.try_change(|case| case.network = NetworkProfile::FINE);
+        self.try_change(|case| case.network.lost_requests = 0);
+        self.try_change(|case| case.network.lost_answers = 0);
+        self.try_change(|case| case.network.throttled = 0);
+        self.try_change(|case| case.network.not_sent = 0);
+        self.try_change(|case| case.network.server_errors = 0);
+        self.try_change(|case| case.network.max_delay = NetworkProfile::FINE.max_delay);
         for nth in 0..self.best.skews.len() {
             self.try_change(|case| case.skews[nth] = 0);
         }

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use crate::engine::facts::{ContainerState, DaemonSetFact, LeaseFact, PodFact};
-use crate::sim::world::store::{Change, ChangeKind};
+use crate::sim::world::store::{ChangeKind, StoreChange};
 
 /// A change of the world in a line; `None` for what says nothing.
-pub(super) fn story_of(change: &Change) -> Option<String> {
+pub(super) fn story_of(change: &StoreChange) -> Option<String> {
     let (object, before) = (&change.object, change.before.as_deref());
     let name = &object.meta.name;
     if let Some(pod) = object.pod_fact() {

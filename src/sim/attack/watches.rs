@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::author::Author;
+use super::api_client::ApiClient;
 use super::faults::{FaultKind, Faults};
 use super::network::Network;
 use crate::engine::Str;
@@ -64,7 +64,7 @@ enum State {
 /// What a telling needs: the world, the road, and where to put what sets out.
 pub(super) struct Post<'a> {
     pub(super) world: &'a World,
-    pub(super) author: &'a mut Author,
+    pub(super) api_client: &'a mut ApiClient,
     pub(super) network: &'a mut Network,
     pub(super) faults: &'a mut Faults,
     pub(super) out: &'a mut Vec<(Timestamp, Event)>,
@@ -209,7 +209,7 @@ impl Watch {
     }
 
     fn list(&mut self, post: &mut Post<'_>) {
-        post.author.learn_selector(post.world);
+        post.api_client.learn_selector(post.world);
         let objects: Vec<_> = post.world.store().list(self.kind).cloned().collect();
         self.known = post.world.store().revision();
         self.tell_list(&objects, self.known, post);
@@ -220,7 +220,7 @@ impl Watch {
     fn tell_list(&mut self, objects: &[std::sync::Arc<Object>], version: u64, post: &mut Post<'_>) {
         self.send(Event::Listing(self.watched), post);
         for object in objects {
-            if let Some(fact) = fact_of(self.watched, (object, None), ChangeKind::Added, post.author) {
+            if let Some(fact) = fact_of(self.watched, (object, None), ChangeKind::Added, post.api_client) {
                 self.send(fact, post);
             }
         }
@@ -238,7 +238,7 @@ impl Watch {
         let mut told = false;
         for change in changes.by_ref() {
             if let Some(fact) =
-                fact_of(self.watched, (&change.object, change.before.as_deref()), change.kind, post.author)
+                fact_of(self.watched, (&change.object, change.before.as_deref()), change.kind, post.api_client)
             {
                 self.send(fact, post);
                 told = true;
@@ -279,22 +279,24 @@ fn fact_of(
     watched: Watched,
     (object, before): (&Object, Option<&Object>),
     change: ChangeKind,
-    author: &mut Author,
+    api_client: &mut ApiClient,
 ) -> Option<Event> {
-    let here = object.meta.namespace == author.namespace;
+    let here = object.meta.namespace == api_client.namespace;
     let named = |name: &str| here && *object.meta.name == *name;
     let gone = change == ChangeKind::Deleted;
     let uid = || -> Str { object.meta.uid.clone() };
     match watched {
-        Watched::DaemonSet if !named(&author.name) => None,
+        Watched::DaemonSet if !named(&api_client.name) => None,
         Watched::DaemonSet if gone => Some(Event::DaemonSetGone),
         Watched::DaemonSet => Some(Event::DaemonSet(Box::new(object.daemon_set_fact()?))),
         Watched::Revisions if gone => Some(Event::RevisionGone(object.meta.name.clone())),
         Watched::Revisions => Some(Event::Revision(Box::new(object.revision_fact().filter(|_| here)?))),
         Watched::Pods if !here => None,
         // What leaves the selector is gone on the watch, as of then; what never was in it is not told of.
-        Watched::Pods if !author.selects(object) && !before.is_some_and(|before| author.selects(before)) => None,
-        Watched::Pods if gone || !author.selects(object) => {
+        Watched::Pods if !api_client.selects(object) && !before.is_some_and(|before| api_client.selects(before)) => {
+            None
+        }
+        Watched::Pods if gone || !api_client.selects(object) => {
             Some(Event::PodGone(uid(), Some(object.meta.resource_version)))
         }
         Watched::Pods => Some(Event::Pod(Box::new(object.pod_fact()?))),
@@ -302,8 +304,8 @@ fn fact_of(
         Watched::Nodes => Some(Event::Node(Box::new(object.node_fact()?))),
         Watched::Events if gone || !here => None,
         Watched::Events => Some(Event::Cluster(Box::new(object.event_fact()?))),
-        Watched::Lease if !named(&author.lease_name) => None,
+        Watched::Lease if !named(&api_client.lease_name) => None,
         Watched::Lease if gone => Some(Event::LeaseGone),
-        Watched::Lease => Some(Event::Lease(Box::new(author.lease(object)?))),
+        Watched::Lease => Some(Event::Lease(Box::new(api_client.lease(object)?))),
     }
 }

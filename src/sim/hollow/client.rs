@@ -8,7 +8,7 @@ use reqwest::{Certificate, Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{HollowError, Target};
+use super::{ApiEndpoint, HollowError};
 
 /// How long a request may take; watches have limits of their own.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -59,7 +59,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(target: &Target) -> Result<Self, HollowError> {
+    pub(super) fn new(target: &ApiEndpoint) -> Result<Self, HollowError> {
         let url = target.url.trim_end_matches('/').to_owned();
         let failed = |source| HollowError::Client { url: url.clone(), source };
         // Somebody else in this process may have installed one: any will do.

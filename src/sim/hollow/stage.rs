@@ -18,8 +18,8 @@ use super::client::{Client, Trouble};
 use super::clock::Clock;
 use super::lean::{Node, Pod, Templates};
 use super::outbox::Outbox;
-use super::watch::{Told, follow};
-use super::{Asked, Options, Shared, Workloads, operator};
+use super::watch::{WatchNews, follow};
+use super::{HollowRequest, Options, Shared, Workloads, operator};
 
 /// Pods that are bound to a node: no others concern a kubelet.
 const PODS: &str = "/api/v1/pods?fieldSelector=spec.nodeName%21%3D";
@@ -27,7 +27,7 @@ const NODES: &str = "/api/v1/nodes";
 /// What may wait in a channel before its watch waits.
 const BACKLOG: usize = 256;
 
-pub(super) struct Stage {
+pub(super) struct HollowWorld {
     fleet: Fleet,
     clock: Clock,
     outbox: Outbox,
@@ -41,7 +41,7 @@ pub(super) struct Stage {
     faults: Vec<Option<Fault>>,
 }
 
-impl Stage {
+impl HollowWorld {
     /// Runs until its runtime ends.
     pub(super) async fn run(
         client: Arc<Client>,
@@ -71,7 +71,7 @@ impl Stage {
         stage.play(pods, nodes).await;
     }
 
-    async fn play(mut self, mut pods: Receiver<Told<Pod>>, mut nodes: Receiver<Told<Node>>) {
+    async fn play(mut self, mut pods: Receiver<WatchNews<Pod>>, mut nodes: Receiver<WatchNews<Node>>) {
         let shared = Arc::clone(&self.shared);
         loop {
             self.let_time_pass();
@@ -137,12 +137,12 @@ impl Stage {
         let asked = std::mem::take(&mut *self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner));
         for asked in asked {
             match asked {
-                Asked::Play => {
+                HollowRequest::Play => {
                     for (after, fault) in std::mem::take(&mut self.scenario) {
                         self.schedule(after, fault);
                     }
                 }
-                Asked::Fault(after, fault) => self.schedule(after, *fault),
+                HollowRequest::Fault(after, fault) => self.schedule(after, *fault),
             }
         }
     }
@@ -152,9 +152,9 @@ impl Stage {
         self.faults.push(Some(fault));
     }
 
-    fn pod(&mut self, told: Told<Pod>) {
+    fn pod(&mut self, told: WatchNews<Pod>) {
         match told {
-            Told::Listed(pods) => {
+            WatchNews::Listed(pods) => {
                 let mut gone: HashSet<Str> = self.pods.keys().cloned().collect();
                 for pod in pods {
                     gone.remove(&pod.metadata.uid);
@@ -162,8 +162,8 @@ impl Stage {
                 }
                 gone.iter().for_each(|uid| self.pod_gone(uid));
             }
-            Told::Is(pod) => self.pod_is(pod),
-            Told::Gone(pod) => self.pod_gone(&pod.metadata.uid),
+            WatchNews::Is(pod) => self.pod_is(pod),
+            WatchNews::Gone(pod) => self.pod_gone(&pod.metadata.uid),
         }
     }
 
@@ -180,12 +180,12 @@ impl Stage {
         }
     }
 
-    fn node(&mut self, told: Told<Node>) {
+    fn node(&mut self, told: WatchNews<Node>) {
         let mut is = |node: &Node| self.fleet.node_seen(&node.metadata.name, node.ready());
         match told {
-            Told::Listed(nodes) => nodes.iter().for_each(is),
-            Told::Is(node) => is(&node),
-            Told::Gone(_) => {}
+            WatchNews::Listed(nodes) => nodes.iter().for_each(is),
+            WatchNews::Is(node) => is(&node),
+            WatchNews::Gone(_) => {}
         }
     }
 }

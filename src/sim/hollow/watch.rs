@@ -20,7 +20,7 @@ const BACK_OFF: (Duration, Duration) = (Duration::from_millis(200), Duration::fr
 
 /// What a watch tells.
 #[derive(Debug)]
-pub(super) enum Told<T> {
+pub(super) enum WatchNews<T> {
     /// These are all that there are.
     Listed(Vec<T>),
     /// It is there, like this.
@@ -51,7 +51,7 @@ struct Failure {
 struct Deaf;
 
 /// Tells of all objects at `path`, whose query narrows them down, until nobody listens.
-pub(super) async fn follow<T: DeserializeOwned>(client: Arc<Client>, path: &'static str, tell: Sender<Told<T>>) {
+pub(super) async fn follow<T: DeserializeOwned>(client: Arc<Client>, path: &'static str, tell: Sender<WatchNews<T>>) {
     let mut back_off = BACK_OFF.0;
     let mut from = None;
     loop {
@@ -77,7 +77,7 @@ pub(super) async fn follow<T: DeserializeOwned>(client: Arc<Client>, path: &'sta
 /// The version to go on from, or why it broke and from which version to try again.
 type Leg = Result<Result<String, (Option<String>, Trouble)>, Deaf>;
 
-async fn list<T: DeserializeOwned>(client: &Client, path: &str, tell: &Sender<Told<T>>) -> Leg {
+async fn list<T: DeserializeOwned>(client: &Client, path: &str, tell: &Sender<WatchNews<T>>) -> Leg {
     let (mut items, mut next) = (Vec::new(), String::new());
     loop {
         let page = format!("{path}{}limit={PAGE}&continue={next}", separator(path));
@@ -87,14 +87,19 @@ async fn list<T: DeserializeOwned>(client: &Client, path: &str, tell: &Sender<To
         };
         items.extend(page.items.unwrap_or_default());
         if page.metadata.r#continue.is_empty() {
-            tell.send(Told::Listed(items)).await.map_err(|_closed| Deaf)?;
+            tell.send(WatchNews::Listed(items)).await.map_err(|_closed| Deaf)?;
             return Ok(Ok(page.metadata.resource_version));
         }
         next = page.metadata.r#continue;
     }
 }
 
-async fn watch<T: DeserializeOwned>(client: &Client, path: &str, mut version: String, tell: &Sender<Told<T>>) -> Leg {
+async fn watch<T: DeserializeOwned>(
+    client: &Client,
+    path: &str,
+    mut version: String,
+    tell: &Sender<WatchNews<T>>,
+) -> Leg {
     let query = format!("watch=1&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECS}&resourceVersion={version}");
     let mut lines = match client.lines(&format!("{path}{}{query}", separator(path))).await {
         Ok(lines) => lines,
@@ -119,7 +124,7 @@ async fn watch<T: DeserializeOwned>(client: &Client, path: &str, mut version: St
 }
 
 /// One line of a watch: the version it brings us to, and what it tells.
-fn read<T: DeserializeOwned>(path: &str, line: &[u8]) -> Result<(String, Option<Told<T>>), Trouble> {
+fn read<T: DeserializeOwned>(path: &str, line: &[u8]) -> Result<(String, Option<WatchNews<T>>), Trouble> {
     let cannot = |error: serde_json::Error| unreadable(path, &error);
     let line: Line<'_> = serde_json::from_slice(line).map_err(cannot)?;
     let text = line.object.get();
@@ -133,8 +138,8 @@ fn read<T: DeserializeOwned>(path: &str, line: &[u8]) -> Result<(String, Option<
     let version = serde_json::from_str::<Bookmark>(text).map_err(cannot)?.metadata.resource_version;
     let object = || serde_json::from_str(text).map_err(cannot);
     let told = match line.r#type {
-        "ADDED" | "MODIFIED" => Some(Told::Is(object()?)),
-        "DELETED" => Some(Told::Gone(object()?)),
+        "ADDED" | "MODIFIED" => Some(WatchNews::Is(object()?)),
+        "DELETED" => Some(WatchNews::Gone(object()?)),
         _ => None,
     };
     Ok((version, told))
@@ -155,8 +160,10 @@ mod tests {
             format!(r#"{{"type":"{kind}","object":{{"metadata":{{"name":"n1","resourceVersion":"42"}},"code":410}}}}"#)
         };
         let read = |kind: &str| read::<Node>("/api/v1/nodes", line(kind).as_bytes());
-        assert!(matches!(read("ADDED"), Ok((at, Some(Told::Is(node)))) if at == "42" && &*node.metadata.name == "n1"));
-        assert!(matches!(read("DELETED"), Ok((_, Some(Told::Gone(_))))));
+        assert!(
+            matches!(read("ADDED"), Ok((at, Some(WatchNews::Is(node)))) if at == "42" && &*node.metadata.name == "n1")
+        );
+        assert!(matches!(read("DELETED"), Ok((_, Some(WatchNews::Gone(_))))));
         assert!(matches!(read("BOOKMARK"), Ok((at, None)) if at == "42"));
         assert!(matches!(read("ERROR"), Err(Trouble::Expired)));
         assert!(matches!(super::read::<Node>("/api/v1/nodes", b"<html>"), Err(Trouble::Later { .. })));

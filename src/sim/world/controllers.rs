@@ -20,12 +20,12 @@ use crate::engine::Str;
 use crate::engine::time::Timestamp;
 
 use super::object::{Body, EventBody, EventType, Object, ObjectRef};
-use super::store::{Change, Store, Writer};
+use super::store::{Store, StoreChange, Writer};
 
 /// A controller, as the world drives it.
 pub(super) trait Controller {
     /// Sees a change.
-    fn observe(&mut self, change: &Change, now: Timestamp);
+    fn observe(&mut self, change: &StoreChange, now: Timestamp);
     /// When it acts next.
     fn next_at(&self) -> Option<Timestamp>;
     /// Acts on all that is due.

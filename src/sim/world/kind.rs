@@ -29,7 +29,7 @@ pub enum Kind {
 
 /// Whether objects of a kind live in namespaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scope {
+pub enum ResourceScope {
     /// They do.
     Namespaced,
     /// They belong to the cluster as a whole.
@@ -52,7 +52,7 @@ pub struct Words {
     /// Short names, as in `kubectl get ds`.
     pub short: &'static [&'static str],
     /// Where its objects live.
-    pub scope: Scope,
+    pub scope: ResourceScope,
 }
 
 impl Kind {
@@ -72,14 +72,14 @@ impl Kind {
 
     /// The words that an API knows it by.
     pub const fn words(self) -> Words {
-        use Scope::{Cluster, Namespaced};
+        use ResourceScope::{Cluster, Namespaced};
         const fn words(
             group: &'static str,
             kind: &'static str,
             plural: &'static str,
             singular: &'static str,
             short: &'static [&'static str],
-            scope: Scope,
+            scope: ResourceScope,
         ) -> Words {
             Words { group, version: "v1", kind, plural, singular, short, scope }
         }

@@ -16,7 +16,7 @@ mod names;
 
 pub use delete::{DeleteOptions, Deleted, Propagation};
 pub(super) use delete::{FOREGROUND, ORPHAN};
-pub use log::{Change, ChangeKind, Changes};
+pub use log::{ChangeKind, Changes, StoreChange};
 pub(super) use names::SAFE;
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ use crate::engine::time::Timestamp;
 
 use super::admission;
 use super::error::{ApiError, Cause};
-use super::kind::{Kind, Scope};
+use super::kind::{Kind, ResourceScope};
 use super::object::{Body, Object};
 use super::policy::Policies;
 
@@ -89,7 +89,7 @@ pub struct Store {
     /// Why pods may not be deleted, by namespace and node.
     undeletable: BTreeMap<(Str, Str), Str>,
     /// Changes that the world has still to pass on to its controllers; `None` for a store on its own.
-    fresh: Option<Vec<Change>>,
+    fresh: Option<Vec<StoreChange>>,
 }
 
 impl Store {
@@ -113,7 +113,7 @@ impl Store {
     }
 
     /// Takes the changes since the last call; the next ones go into `spare`.
-    pub(super) fn take_fresh(&mut self, spare: Vec<Change>) -> Vec<Change> {
+    pub(super) fn take_fresh(&mut self, spare: Vec<StoreChange>) -> Vec<StoreChange> {
         self.fresh.as_mut().map(|fresh| std::mem::replace(fresh, spare)).unwrap_or_default()
     }
 
@@ -301,19 +301,19 @@ impl Store {
         let kind = object.kind();
         let namespace = &object.meta.namespace;
         match kind.words().scope {
-            Scope::Cluster if namespace.is_empty() => Ok(()),
-            Scope::Cluster => Err(ApiError::new(
+            ResourceScope::Cluster if namespace.is_empty() => Ok(()),
+            ResourceScope::Cluster => Err(ApiError::new(
                 super::error::Reason::BadRequest,
                 "namespace may not be set on an object of a cluster-scoped kind",
             )),
-            Scope::Namespaced if namespace.is_empty() => {
+            ResourceScope::Namespaced if namespace.is_empty() => {
                 let cause = Cause::required("metadata.namespace", "Required value");
                 Err(ApiError::invalid(kind, &object.meta.name, vec![cause]))
             }
-            Scope::Namespaced if self.get(Kind::Namespace, "", namespace).is_none() => {
+            ResourceScope::Namespaced if self.get(Kind::Namespace, "", namespace).is_none() => {
                 Err(ApiError::not_found(Kind::Namespace, namespace))
             }
-            Scope::Namespaced => Ok(()),
+            ResourceScope::Namespaced => Ok(()),
         }
     }
 
@@ -352,7 +352,7 @@ impl Store {
                 }
             }
         }
-        let change = Change { kind: change, object, before, at: now };
+        let change = StoreChange { kind: change, object, before, at: now };
         if let Some(fresh) = &mut self.fresh {
             fresh.push(change.clone());
         }

@@ -13,11 +13,11 @@ use crate::engine::command::{Command, Step};
 use crate::engine::image::ImageRef;
 use crate::engine::labels::Selector;
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::OnFlip;
+use crate::engine::record::OnDrift;
 use crate::engine::snapshot::{NodeView, RevisionView, Snapshot};
 use crate::engine::tuning::Tuning;
 use crate::tui::key::Key;
-use crate::tui::model::Target;
+use crate::tui::model::DaemonSetRef;
 use crate::tui::palette::{edit, paste};
 
 /// A form.
@@ -38,7 +38,7 @@ pub(crate) enum Form {
     Adopt(AdoptForm),
     Tune(TuneForm),
     /// Leaving although these are driven from here.
-    Quit(Vec<Target>),
+    Quit(Vec<DaemonSetRef>),
 }
 
 /// What a key did to a form.
@@ -88,7 +88,7 @@ impl Form {
 
     /// Whether it may be confirmed before it is known what it does: it can only make things safer.
     pub(crate) fn never_waits(&self) -> bool {
-        matches!(self, Self::Pause { .. } | Self::Plain { command: Command::StandDown, .. })
+        matches!(self, Self::Pause { .. } | Self::Plain { command: Command::StopDriving, .. })
     }
 
     /// What is asked for as it stands.
@@ -106,7 +106,7 @@ impl Form {
             Self::Image(form) => form.command(),
             Self::Canary(form) => form.command(snapshot),
             Self::Undo(form) => form.command(),
-            Self::Adopt(form) => Ok(Command::Adopt.under(form.flip.tuning().and(form.budget.tuning()?))),
+            Self::Adopt(form) => Ok(Command::Adopt.under(form.drift.tuning().and(form.budget.tuning()?))),
             Self::Tune(form) => form.command(),
             Self::Quit(_) => Err(String::new()),
         }
@@ -133,7 +133,7 @@ impl Form {
                 Some(input) => input,
                 None => return false,
             },
-            Self::Image(form) if form.at_flip => return false,
+            Self::Image(form) if form.at_drift => return false,
             Self::Image(form) if form.at_budget => &mut form.budget.input,
             Self::Adopt(form) if form.budget.asked => &mut form.budget.input,
             Self::Image(form) => &mut form.input,
@@ -161,18 +161,18 @@ pub(super) fn field(input: &mut Input, key: Key) -> Handled {
 
 /// What happens when somebody sets the strategy back: as it was, and as it is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct FlipChoice {
-    was: OnFlip,
-    pub(crate) now: OnFlip,
+pub(crate) struct DriftChoice {
+    was: OnDrift,
+    pub(crate) now: OnDrift,
 }
 
-impl FlipChoice {
+impl DriftChoice {
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
-        Self { was: snapshot.on_flip, now: snapshot.on_flip }
+        Self { was: snapshot.on_drift, now: snapshot.on_drift }
     }
 
     fn tuning(self) -> Tuning {
-        Tuning { on_flip: (self.now != self.was).then_some(self.now), ..Tuning::default() }
+        Tuning { on_drift: (self.now != self.was).then_some(self.now), ..Tuning::default() }
     }
 
     fn key(&mut self, key: Key) -> Handled {
@@ -180,8 +180,8 @@ impl FlipChoice {
             return Handled::No;
         }
         self.now = match self.now {
-            OnFlip::Report => OnFlip::Rebrake,
-            OnFlip::Rebrake => OnFlip::Report,
+            OnDrift::Report => OnDrift::EnforceOnDelete,
+            OnDrift::EnforceOnDelete => OnDrift::Report,
         };
         Handled::Changed
     }
@@ -190,17 +190,17 @@ impl FlipChoice {
 /// Under what a DaemonSet is adopted.
 #[derive(Debug)]
 pub(crate) struct AdoptForm {
-    pub(crate) flip: FlipChoice,
+    pub(crate) drift: DriftChoice,
     pub(crate) budget: BudgetField,
 }
 
 impl AdoptForm {
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
-        Self { flip: FlipChoice::of(snapshot), budget: BudgetField::of(snapshot) }
+        Self { drift: DriftChoice::of(snapshot), budget: BudgetField::of(snapshot) }
     }
 
     fn key(&mut self, key: Key) -> Handled {
-        match self.flip.key(key) {
+        match self.drift.key(key) {
             Handled::No if self.budget.asked => field(&mut self.budget.input, key),
             handled => handled,
         }
@@ -317,11 +317,11 @@ pub(crate) struct Image {
     pub(crate) chosen: usize,
     pub(crate) input: Input,
     pub(crate) budget: BudgetField,
-    pub(crate) flip: FlipChoice,
+    pub(crate) drift: DriftChoice,
     /// The line with the budget is chosen.
     pub(crate) at_budget: bool,
     /// The last line is chosen.
-    pub(crate) at_flip: bool,
+    pub(crate) at_drift: bool,
 }
 
 impl Image {
@@ -345,9 +345,9 @@ impl Image {
             None if change.is_empty() => (0, first.to_string()),
             None => (0, change.to_owned()),
         };
-        let (budget, flip) = (BudgetField::of(snapshot), FlipChoice::of(snapshot));
+        let (budget, drift) = (BudgetField::of(snapshot), DriftChoice::of(snapshot));
         let input = Input::new(text);
-        Ok(Self { containers, chosen, input, budget, flip, at_budget: false, at_flip: false })
+        Ok(Self { containers, chosen, input, budget, drift, at_budget: false, at_drift: false })
     }
 
     /// The container, and its image now.
@@ -361,28 +361,28 @@ impl Image {
         if image.as_str() == &**now {
             return Err("the same image as now: change it".into());
         }
-        let tuning = self.flip.tuning().and(self.budget.tuning()?);
+        let tuning = self.drift.tuning().and(self.budget.tuning()?);
         Ok(Command::SetImage(BTreeMap::from([(container.to_string(), image)])).under(tuning))
     }
 
     fn key(&mut self, key: Key) -> Handled {
         let last = self.containers.len() - 1;
         let chosen = match key.code {
-            KeyCode::Up if std::mem::take(&mut self.at_flip) => {
+            KeyCode::Up if std::mem::take(&mut self.at_drift) => {
                 self.at_budget = self.budget.asked;
                 return Handled::Yes;
             }
             KeyCode::Up if std::mem::take(&mut self.at_budget) => return Handled::Yes,
             KeyCode::Up => self.chosen.saturating_sub(1),
             KeyCode::Down => (self.chosen + 1).min(last),
-            _ if self.at_flip => return self.flip.key(key),
+            _ if self.at_drift => return self.drift.key(key),
             _ if self.at_budget => return field(&mut self.budget.input, key),
             _ => return field(&mut self.input, key),
         };
         if chosen == self.chosen {
             if key.code == KeyCode::Down {
-                let to_budget = self.budget.asked && !self.at_budget && !self.at_flip;
-                (self.at_budget, self.at_flip) = (to_budget, !to_budget);
+                let to_budget = self.budget.asked && !self.at_budget && !self.at_drift;
+                (self.at_budget, self.at_drift) = (to_budget, !to_budget);
             }
             return Handled::Yes;
         }

@@ -6,7 +6,7 @@ use tui_input::Input;
 use super::form::{Handled, field};
 use crate::engine::command::Command;
 use crate::engine::quantity::{IntOrPercent, Rounding};
-use crate::engine::record::{Finish, OnFailure, OnFlip};
+use crate::engine::record::{Finish, OnDrift, OnFailure};
 use crate::engine::snapshot::Snapshot;
 use crate::engine::tuning::{Limit, Span, Tuning};
 use crate::tui::key::Key;
@@ -23,7 +23,7 @@ pub(crate) enum Setting {
     Soak,
     SuspectGrace,
     OnFailure,
-    OnFlip,
+    OnDrift,
     Finish,
 }
 
@@ -38,7 +38,7 @@ impl Setting {
         Self::Soak,
         Self::SuspectGrace,
         Self::OnFailure,
-        Self::OnFlip,
+        Self::OnDrift,
         Self::Finish,
     ];
 
@@ -53,7 +53,7 @@ impl Setting {
             Self::Soak => "soak",
             Self::SuspectGrace => "suspect-grace",
             Self::OnFailure => "on-failure",
-            Self::OnFlip => "on-flip",
+            Self::OnDrift => "on-drift",
             Self::Finish => "finish",
         }
     }
@@ -63,7 +63,7 @@ impl Setting {
         match self {
             Self::Strict => Some(["false", "true"]),
             Self::OnFailure => Some(["halt", "rollback"]),
-            Self::OnFlip => Some(["report", "rebrake"]),
+            Self::OnDrift => Some(["report", "enforce"]),
             Self::Finish => Some(["release", "keep"]),
             _ => None,
         }
@@ -71,7 +71,7 @@ impl Setting {
 
     /// As it is now.
     fn of(self, snapshot: &Snapshot) -> String {
-        let Snapshot { budgets, gates, on_flip, finish, .. } = snapshot;
+        let Snapshot { budgets, gates, on_drift, finish, .. } = snapshot;
         let limit = |limit: Option<IntOrPercent>| limit.map_or(Limit::Default, Limit::At).to_string();
         match self {
             Self::MaxUnavailable => limit(budgets.max_unavailable),
@@ -83,7 +83,7 @@ impl Setting {
             Self::Soak => Span(gates.soak_secs).to_string(),
             Self::SuspectGrace => Span(gates.suspect_grace_secs).to_string(),
             Self::OnFailure => gates.on_failure.to_string(),
-            Self::OnFlip => on_flip.to_string(),
+            Self::OnDrift => on_drift.to_string(),
             Self::Finish => finish.to_string(),
         }
     }
@@ -110,7 +110,7 @@ impl Setting {
             Self::Soak => tuning.soak_secs = Some(Span::parse(text)?.0),
             Self::SuspectGrace => tuning.suspect_grace_secs = Some(Span::parse(text)?.0),
             Self::OnFailure => tuning.on_failure = Some(if second { OnFailure::RollBack } else { OnFailure::Halt }),
-            Self::OnFlip => tuning.on_flip = Some(if second { OnFlip::Rebrake } else { OnFlip::Report }),
+            Self::OnDrift => tuning.on_drift = Some(if second { OnDrift::EnforceOnDelete } else { OnDrift::Report }),
             Self::Finish => tuning.finish = Some(if second { Finish::Keep } else { Finish::Release }),
         }
         Ok(())
@@ -147,7 +147,7 @@ impl Setting {
             Self::SuspectGrace => "down after its update, and it failed".to_owned(),
             Self::OnFailure if second => "go back to where it came from".to_owned(),
             Self::OnFailure => "start nothing more".to_owned(),
-            Self::OnFlip => flip_meaning(if second { OnFlip::Rebrake } else { OnFlip::Report }).to_owned(),
+            Self::OnDrift => drift_meaning(if second { OnDrift::EnforceOnDelete } else { OnDrift::Report }).to_owned(),
             Self::Finish if second => "stay adopted at the end".to_owned(),
             Self::Finish => "back to its controller at the end".to_owned(),
         }
@@ -155,10 +155,10 @@ impl Setting {
 }
 
 /// What each answer to a strategy that is set back does.
-pub(crate) fn flip_meaning(on_flip: OnFlip) -> &'static str {
-    match on_flip {
-        OnFlip::Report => "pause, say who set it back",
-        OnFlip::Rebrake => "set OnDelete again at once",
+pub(crate) fn drift_meaning(on_drift: OnDrift) -> &'static str {
+    match on_drift {
+        OnDrift::Report => "pause, say who set it back",
+        OnDrift::EnforceOnDelete => "set OnDelete again at once",
     }
 }
 
@@ -190,7 +190,7 @@ pub(crate) struct TuneForm {
 }
 
 impl TuneForm {
-    /// The form as `:tune` fills it in: `max-unavailable=5 on-flip=rebrake`.
+    /// The form as `:tune` fills it in: `max-unavailable=5 on-drift=enforce`.
     ///
     /// # Errors
     /// Says what can be tuned.

@@ -4,7 +4,7 @@ use ratatui::layout::Size;
 
 use super::{Colour, Error, Options};
 use crate::driver::Session;
-use crate::tui::model::{Access, Model, Mono, Overlay, Page, Tone};
+use crate::tui::model::{Model, Overlay, Page, StatusTone, Uptime, WriteAccess};
 use crate::tui::theme::{self, Depth, Glyphs, Themes};
 
 /// What the environment says about the terminal.
@@ -68,10 +68,10 @@ pub(super) fn model(session: &dyn Session, options: &Options, environment: &Envi
         context: session.context().into(),
         default_namespace: session.default_namespace().into(),
         size: Size::new(80, 24),
-        now: Mono::ZERO,
+        now: Uptime::ZERO,
         themes,
         glyphs: options.glyphs.unwrap_or_else(|| environment.glyphs()),
-        access: Access::ReadOnly,
+        access: WriteAccess::ReadOnly,
         page: Page::Fleet,
         fleet: None,
         rollouts: Vec::new(),
@@ -81,7 +81,7 @@ pub(super) fn model(session: &dyn Session, options: &Options, environment: &Envi
         serial: 0,
     };
     if let Some(complaint) = complaints.first() {
-        model.say(Tone::Refused, complaint.clone());
+        model.say(StatusTone::Refused, complaint.clone());
     }
     Ok(model)
 }

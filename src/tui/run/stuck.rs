@@ -8,11 +8,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Console, Next};
+use super::{ConsoleLoop, Next};
 use crate::engine::command::Command;
 use crate::engine::snapshot::DriverView;
-use crate::engine::time::Humane;
-use crate::tui::model::{RolloutPage, Target, Tone};
+use crate::engine::time::ShortDuration;
+use crate::tui::model::{DaemonSetRef, RolloutPage, StatusTone};
 use crate::tui::update::Msg;
 
 /// From when on what is asked on the screen is not seen.
@@ -23,10 +23,10 @@ const BLIND_AFTER: Duration = Duration::from_secs(2);
 pub(super) struct Stuck {
     since: Instant,
     /// What was driven from here until then.
-    stopped: Vec<Target>,
+    stopped: Vec<DaemonSetRef>,
 }
 
-impl Console {
+impl ConsoleLoop {
     /// Whether nobody can have seen the last frame.
     pub(super) fn is_blind(&self) -> bool {
         self.output.idle_since().is_some_and(|since| since.elapsed() >= BLIND_AFTER)
@@ -34,13 +34,13 @@ impl Console {
 
     /// The terminal takes nothing: what is driven from here is not looked at, so it is not driven any more.
     pub(super) fn is_stuck(&mut self, since: Instant) -> Next {
-        let stopped: Vec<Target> =
+        let stopped: Vec<DaemonSetRef> =
             self.model.rollouts.iter().filter(|page| drives(page)).map(|page| page.target.clone()).collect();
         for target in &stopped {
             let to = target.clone();
             let why = "its terminal took no output".to_owned();
             self.ask(target, |rollout, answers| async move {
-                let done = rollout.command(Command::StopDriving { why }).await;
+                let done = rollout.command(Command::GiveUpDriving { why }).await;
                 // Whoever waits for it is told in the message about the terminal.
                 if done.is_err() {
                     let _ = answers.send(Msg::Done(to, done)).await;
@@ -57,19 +57,19 @@ impl Console {
             return;
         }
         self.writing = false;
-        self.pace.wrote(self.output.took());
+        self.throttle.wrote(self.output.took());
         if let Some(Stuck { since, stopped }) = self.stuck.take()
             && !stopped.is_empty()
         {
             let names: Vec<&str> = stopped.iter().map(|target| &*target.name).collect();
-            let stood = Humane(since.elapsed());
+            let stood = ShortDuration(since.elapsed());
             let text = format!(
                 "the terminal took no output for {stood}: stopped driving {}; D drives again",
                 names.join(", ")
             );
-            self.pace.typed = true;
+            self.throttle.typed = true;
             // Saying something has no effect on the outside.
-            let _ = self.take_in(Msg::Said(Tone::Refused, text));
+            let _ = self.take_in(Msg::Said(StatusTone::Refused, text));
         }
     }
 }

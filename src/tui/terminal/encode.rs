@@ -218,10 +218,10 @@ fn codes(from: PenStyle, to: PenStyle) -> String {
         }
     }
     if from.fg != to.fg {
-        codes.colour(to.fg, Ground::Fore);
+        codes.colour(to.fg, ColourPlane::Fore);
     }
     if from.bg != to.bg {
-        codes.colour(to.bg, Ground::Back);
+        codes.colour(to.bg, ColourPlane::Back);
     }
     codes.0
 }
@@ -233,7 +233,7 @@ fn codes_from_reset(to: PenStyle) -> String {
 }
 
 #[derive(Clone, Copy)]
-enum Ground {
+enum ColourPlane {
     Fore,
     Back,
 }
@@ -249,10 +249,10 @@ impl Codes {
         self.0.push_str(code);
     }
 
-    fn colour(&mut self, colour: Color, ground: Ground) {
+    fn colour(&mut self, colour: Color, ground: ColourPlane) {
         let back = match ground {
-            Ground::Fore => 0,
-            Ground::Back => 10,
+            ColourPlane::Fore => 0,
+            ColourPlane::Back => 10,
         };
         let simple = |code: u8| (code + back).to_string();
         self.push(&match colour {
@@ -356,12 +356,12 @@ mod tests {
     fn screen(parser: &vt100::Parser) -> Vec<(String, String)> {
         let cell = |row, column| parser.screen().cell(row, column).cloned().unwrap();
         let look = |cell: &vt100::Cell| {
-            let ink = if cell.contents().trim().is_empty() && !cell.inverse() && !cell.underline() {
+            let ctx = if cell.contents().trim().is_empty() && !cell.inverse() && !cell.underline() {
                 String::new()
             } else {
                 format!("{:?} {} {}", cell.fgcolor(), cell.bold(), cell.italic())
             };
-            format!("{ink} {:?} {} {}", cell.bgcolor(), cell.inverse(), cell.underline())
+            format!("{ctx} {:?} {} {}", cell.bgcolor(), cell.inverse(), cell.underline())
         };
         let cells = (0..SIZE.height).flat_map(|row| (0..SIZE.width).map(move |column| (row, column)));
         cells

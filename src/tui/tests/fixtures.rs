@@ -12,9 +12,9 @@ use crate::engine::clocks::NodeClocks;
 use crate::engine::command::{Danger, Preview};
 use crate::engine::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::facts::{DaemonSetCounters, StrategyKind};
-use crate::engine::ownership::{Application, Claim, Keeper, Returns, Tool};
+use crate::engine::ownership::{Application, GitOpsOwner, Returns, StrategyOwnership, Tool};
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{Budgets, Direction, Finish, Gates, Halt, OnFlip, Paused};
+use crate::engine::record::{Budgets, Direction, Finish, Gates, Halt, OnDrift, Paused};
 use crate::engine::snapshot::{
     Blame, Blocked, Blocker, BudgetView, Cause, CauseKind, Counts, DistanceView, DriverView, Hold, ImageChange,
     ImageState, NoStep, NodeState, NodeView, Phase, PlanView, PodWait, Presence, Replacer, RevisionView, SelectionDone,
@@ -22,7 +22,7 @@ use crate::engine::snapshot::{
 };
 use crate::engine::time::Timestamp;
 use crate::tui::key::Key;
-use crate::tui::model::{Access, Model, Mono, Overlay, Page, Target};
+use crate::tui::model::{DaemonSetRef, Model, Overlay, Page, Uptime, WriteAccess};
 use crate::tui::theme::{Depth, Glyphs, Themes};
 use crate::tui::update::{Effect, Msg, update};
 use crate::tui::view;
@@ -129,7 +129,7 @@ pub(super) fn loading() -> Snapshot {
         surge: None,
         adopted: false,
         original_strategy: None,
-        keepers: [].into(),
+        gitops_owners: [].into(),
         counters: DaemonSetCounters::default(),
         driver: DriverView::Unknown,
         watches: Watched::ALL.map(|watched| WatchView { watched, health: WatchHealth::Loading, heard_at: None }).into(),
@@ -147,7 +147,7 @@ pub(super) fn loading() -> Snapshot {
         plan: PlanView::default(),
         budgets: Budgets::default(),
         gates: Gates::default(),
-        on_flip: OnFlip::Report,
+        on_drift: OnDrift::Report,
         finish: Finish::Release,
         comparisons: Vec::new(),
         blocked: None,
@@ -482,12 +482,12 @@ pub(super) fn fleet() -> Fleet {
 }
 
 /// Argo CD, as it is found on a DaemonSet.
-pub(super) fn argo_cd() -> Keeper {
-    Keeper {
+pub(super) fn argo_cd() -> GitOpsOwner {
+    GitOpsOwner {
         tool: Tool::ArgoCd,
         application: Some(Application { namespace: None, name: "edge-agents".into() }),
         evidence: vec!["annotation argocd.argoproj.io/tracking-id".into()],
-        strategy: Claim::Yes,
+        strategy: StrategyOwnership::Yes,
         returns: Returns::ByItself,
     }
 }
@@ -529,11 +529,11 @@ pub(super) fn preview(danger: Danger) -> Preview {
 pub(super) struct Bench {
     pub(super) model: Model,
     pub(super) effects: Vec<Effect>,
-    pub(super) now: Mono,
+    pub(super) now: Uptime,
 }
 
-pub(super) fn the_target() -> Target {
-    Target { namespace: "edge".into(), name: "ipc-agent".into() }
+pub(super) fn the_target() -> DaemonSetRef {
+    DaemonSetRef { namespace: "edge".into(), name: "ipc-agent".into() }
 }
 
 impl Bench {
@@ -545,10 +545,10 @@ impl Bench {
             context: "prod-eu".into(),
             default_namespace: "default".into(),
             size: Size::new(width, height),
-            now: Mono::ZERO,
+            now: Uptime::ZERO,
             themes,
             glyphs: Glyphs::Unicode,
-            access: Access::ReadOnly,
+            access: WriteAccess::ReadOnly,
             page: Page::Fleet,
             fleet: None,
             rollouts: Vec::new(),
@@ -557,7 +557,7 @@ impl Bench {
             history: Vec::new(),
             serial: 0,
         };
-        let mut bench = Self { model, effects: Vec::new(), now: Mono::ZERO };
+        let mut bench = Self { model, effects: Vec::new(), now: Uptime::ZERO };
         bench.effects = crate::tui::commands::fleet(&mut bench.model, "");
         bench
     }

@@ -1,13 +1,13 @@
 //! Keys in, effects and words out.
 
 use super::fixtures::{self, Bench, fleet, preview, running, the_target};
-use super::story::{happening, storied};
+use super::story::{rollout_event, storied};
 use crate::driver::CommandError;
 use crate::engine::command::{Command, Danger, Early, Refusal, Step, Takeover};
 use crate::engine::facts::StrategyKind;
-use crate::engine::happening::{Upshot, What};
 use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::OnFlip;
+use crate::engine::record::OnDrift;
+use crate::engine::rollout_event::{EventOutcome, RolloutEventKind};
 use crate::engine::snapshot::{DriverView, Snapshot};
 use crate::engine::tuning::Tuning;
 use crate::tui::model::{Overlay, Page};
@@ -106,17 +106,17 @@ fn the_selector_is_lifted_where_it_has_nothing_left() {
 fn limits_change_what_was_changed_and_nothing_else() {
     let tune = |tuning: Tuning| vec![Command::Tune(tuning)];
     let five = Tuning { max_unavailable: Some("5".parse().unwrap()), ..Tuning::default() };
-    let rebrake = Tuning { on_flip: Some(OnFlip::Rebrake), ..Tuning::default() };
+    let enforce = Tuning { on_drift: Some(OnDrift::EnforceOnDelete), ..Tuning::default() };
     for (keys, want) in [
         // What is typed first replaces what is there.
         ("AL5<enter>", tune(five)),
         ("AL5<down><down><right><enter>", tune(Tuning { strict: Some(true), ..five })),
         ("A:tune max-unavailable=5<enter><enter>", tune(five)),
-        ("A:set --on-flip=rebrake<enter><enter>", tune(rebrake)),
-        ("A:tune on-flip<enter> <enter>", tune(rebrake)),
+        ("A:set --on-drift=enforce<enter><enter>", tune(enforce)),
+        ("A:tune on-drift<enter> <enter>", tune(enforce)),
         ("A:tune soak<enter>90s<enter>", tune(Tuning { soak_secs: Some(90), ..Tuning::default() })),
         // Typed and taken back: nothing is left to ask for.
-        ("A:tune on-flip<enter>  <enter>", vec![]),
+        ("A:tune on-drift<enter>  <enter>", vec![]),
         ("ALmany<enter>", vec![]),
     ] {
         assert_eq!(
@@ -138,24 +138,24 @@ fn limits_change_what_was_changed_and_nothing_else() {
 }
 
 #[test]
-fn what_a_flip_does_is_chosen_where_it_is_adopted() {
-    let rebrake = Tuning { on_flip: Some(OnFlip::Rebrake), ..Tuning::default() };
+fn what_a_drift_does_is_chosen_where_it_is_adopted() {
+    let enforce = Tuning { on_drift: Some(OnDrift::EnforceOnDelete), ..Tuning::default() };
     let idle = || Bench::on(fixtures::idle(), 80, 24);
     assert_eq!(asked(&idle().typed("AO")), Some(Command::Adopt));
-    assert_eq!(asked(&idle().typed("AO<right>")), Some(Command::Adopt.under(rebrake)));
+    assert_eq!(asked(&idle().typed("AO<right>")), Some(Command::Adopt.under(enforce)));
     let image = Command::SetImage([("agent".to_owned(), "agent:v3".parse().unwrap())].into());
-    assert_eq!(asked(&idle().typed("AI<c-u>agent:v3<down><right>")), Some(image.clone().under(rebrake)));
+    assert_eq!(asked(&idle().typed("AI<c-u>agent:v3<down><right>")), Some(image.clone().under(enforce)));
     assert_eq!(asked(&idle().typed("AI<down><right><left><up><c-u>agent:v3")), Some(image));
     let bench = idle().typed("AO<right>").answered(preview(Danger::Bounded)).typed("<enter>");
-    assert_eq!(done(&bench), [Command::Adopt.under(rebrake)]);
+    assert_eq!(done(&bench), [Command::Adopt.under(enforce)]);
 }
 
 #[test]
 fn the_brake_is_at_hand_when_a_paused_rollout_was_set_back() {
-    let mut flipped = fixtures::paused();
-    flipped.strategy = StrategyKind::RollingUpdate;
-    flipped.adopted = false;
-    assert_eq!(done(&Bench::on(flipped, 80, 24).typed("P<enter>")), [Command::Pause { why: None }]);
+    let mut drifted = fixtures::paused();
+    drifted.strategy = StrategyKind::RollingUpdate;
+    drifted.adopted = false;
+    assert_eq!(done(&Bench::on(drifted, 80, 24).typed("P<enter>")), [Command::Pause { why: None }]);
 }
 
 #[test]
@@ -246,8 +246,8 @@ fn driving_is_asked_for_taken_over_and_given_back() {
     let nobody = Snapshot { driver: DriverView::Nobody, ..running() };
     assert_eq!(asked(&Bench::on(nobody, 80, 24).typed("AD")), Some(Command::Drive(Takeover::IfFree)));
     assert_eq!(asked(&Bench::on(fixtures::observed(), 80, 24).typed("AD")), Some(Command::Drive(Takeover::Ask)));
-    assert_eq!(asked(&on_running().typed("AD")), Some(Command::StandDown));
-    assert_eq!(done(&on_running().typed(":stand-down<enter><right><enter>")), [Command::StandDown]);
+    assert_eq!(asked(&on_running().typed("AD")), Some(Command::StopDriving));
+    assert_eq!(done(&on_running().typed(":stand-down<enter><right><enter>")), [Command::StopDriving]);
 }
 
 #[test]
@@ -381,7 +381,7 @@ fn the_cursor_stays_on_what_happened_while_more_does() {
         |bench: &Bench| bench.model.rollout().unwrap().timeline.as_ref().unwrap().selected().unwrap().to_string();
     assert_eq!(selected(&bench), "halted: image not found on 1 node (ipc-017)");
     let mut timeline = storied().timeline.to_vec();
-    timeline.push(happening(1, None, What::Complete { nodes: 120 }, Upshot::Done, ""));
+    timeline.push(rollout_event(1, None, RolloutEventKind::Complete { nodes: 120 }, EventOutcome::Done, ""));
     bench.see(Snapshot { timeline: timeline.into(), ..running() });
     assert_eq!(selected(&bench), "halted: image not found on 1 node (ipc-017)");
     bench.type_keys("g");

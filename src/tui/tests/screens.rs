@@ -140,7 +140,7 @@ fn timelines() {
 
 #[test]
 fn what_else_manages_it() {
-    let kept = |snapshot: Snapshot| Snapshot { keepers: [fixtures::argo_cd()].into(), ..snapshot };
+    let kept = |snapshot: Snapshot| Snapshot { gitops_owners: [fixtures::argo_cd()].into(), ..snapshot };
     at_all_sizes("kept", |width, height| Bench::on(kept(fixtures::running()), width, height));
     at_all_sizes("dialog_adopt", |width, height| {
         Bench::on(kept(fixtures::idle()), width, height).typed("AO").answered(fixtures::adoption())
@@ -149,7 +149,7 @@ fn what_else_manages_it() {
 
 #[test]
 fn what_is_set_back() {
-    let flipped = || {
+    let drifted = || {
         let by = Some("argocd-controller of Argo CD (application edge-agents)".into());
         let holding = fixtures::argo_cd().holding().map(Into::into);
         let running = fixtures::running();
@@ -159,15 +159,15 @@ fn what_is_set_back() {
             strategy: StrategyKind::RollingUpdate,
             adopted: false,
             phase: Phase::Paused(paused),
-            alarms: vec![Alarm::StrategyFlipped { by, rebraked: 0, holding }],
-            keepers: [fixtures::argo_cd()].into(),
+            alarms: vec![Alarm::StrategyDrifted { by, enforced: 0, holding }],
+            gitops_owners: [fixtures::argo_cd()].into(),
             ..running
         }
     };
-    at_all_sizes("flipped", |width, height| Bench::on(flipped(), width, height));
-    let mut rebraked = Snapshot { alarms: Vec::new(), ..fixtures::running() };
-    rebraked.alarms.push(Alarm::Rebraked { by: Some("kustomize-controller".into()), times: 3, holding: None });
-    assert_snapshot!("rebraked", Bench::on(rebraked, 80, 24).screen());
+    at_all_sizes("drifted", |width, height| Bench::on(drifted(), width, height));
+    let mut enforced = Snapshot { alarms: Vec::new(), ..fixtures::running() };
+    enforced.alarms.push(Alarm::OnDeleteEnforced { by: Some("kustomize-controller".into()), times: 3, holding: None });
+    assert_snapshot!("enforced", Bench::on(enforced, 80, 24).screen());
     let mut stuck = fixtures::running();
     stuck.direction = Direction::Back;
     stuck.alarms.push(Alarm::BudgetUsedUp { used: 5, limit: 2, waiting: 17 });
@@ -222,7 +222,7 @@ fn limits() {
         })
     });
     assert_snapshot!("limits_wrong", asked("ALmany")(80, 24).screen());
-    assert_snapshot!("limits_switched", asked("A:tune on-flip<enter><right>")(80, 24).screen());
+    assert_snapshot!("limits_switched", asked("A:tune on-drift<enter><right>")(80, 24).screen());
 }
 
 #[test]

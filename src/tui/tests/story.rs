@@ -2,19 +2,25 @@
 
 use super::fixtures::{DAY, MINUTE, ago, running};
 use crate::engine::command::{Command, Early, Step};
-use crate::engine::happening::{Happening, ImageChanged, Reach, Tone, Upshot, What};
+use crate::engine::rollout_event::{EventOutcome, ImageChanged, RolloutEvent, RolloutEventKind, Severity, Visibility};
 use crate::engine::snapshot::Snapshot;
 
 /// One thing that happened so many seconds ago.
-pub(super) fn happening(secs: u64, by: Option<&str>, what: What, result: Upshot, said: &str) -> Happening {
-    Happening {
+pub(super) fn rollout_event(
+    secs: u64,
+    by: Option<&str>,
+    what: RolloutEventKind,
+    result: EventOutcome,
+    said: &str,
+) -> RolloutEvent {
+    RolloutEvent {
         at: ago(secs),
         by: by.map(Into::into),
-        what,
-        result,
+        kind: what,
+        outcome: result,
         command: None,
         said: (!said.is_empty()).then(|| said.into()),
-        reach: Reach::Timeline,
+        visibility: Visibility::Timeline,
     }
 }
 
@@ -22,7 +28,7 @@ pub(super) fn happening(secs: u64, by: Option<&str>, what: What, result: Upshot,
 pub(super) fn storied() -> Snapshot {
     let us = Some("ops@bastion-2");
     let images = [("agent".to_owned(), "registry.factory.example/edge/agent:v1.9.0".parse().unwrap())].into();
-    let changed = What::TemplateChanged {
+    let changed = RolloutEventKind::TemplateChanged {
         from: Some(14),
         to: Some(15),
         images: vec![ImageChanged {
@@ -31,46 +37,47 @@ pub(super) fn storied() -> Snapshot {
             to: Some("registry.factory.example/edge/agent:v1.9.0".into()),
         }],
     };
-    let paused = What::Reported {
+    let paused = RolloutEventKind::Reported {
         reason: "RolloutPaused".into(),
         identity: "ada@workstation-17.munich.factory.example/1f00c3a9".into(),
         event: "ipc-agent.17".into(),
-        tone: Tone::Normal,
+        severity: Severity::Normal,
     };
-    let halted = What::Halted { number: 1, why: "image not found on 1 node".into(), nodes: vec!["ipc-017".into()] };
+    let halted =
+        RolloutEventKind::Halted { number: 1, why: "image not found on 1 node".into(), nodes: vec!["ipc-017".into()] };
     let timeline = [
-        happening(2 * DAY, us, What::Released, Upshot::Done, ""),
-        happening(9 * MINUTE, us, What::LeaseAcquired, Upshot::Done, ""),
-        happening(9 * MINUTE, None, What::Adopted, Upshot::Done, ""),
-        happening(9 * MINUTE, None, changed, Upshot::Done, ""),
-        happening(
+        rollout_event(2 * DAY, us, RolloutEventKind::Released, EventOutcome::Done, ""),
+        rollout_event(9 * MINUTE, us, RolloutEventKind::LeaseAcquired, EventOutcome::Done, ""),
+        rollout_event(9 * MINUTE, None, RolloutEventKind::Adopted, EventOutcome::Done, ""),
+        rollout_event(9 * MINUTE, None, changed, EventOutcome::Done, ""),
+        rollout_event(
             9 * MINUTE,
             us,
-            What::Command(Command::SetImage(images)),
-            Upshot::Done,
+            RolloutEventKind::Command(Command::SetImage(images)),
+            EventOutcome::Done,
             "template has agent=registry.factory.example/edge/agent:v1.9.0; no pod is replaced before the first step",
         ),
-        happening(
+        rollout_event(
             8 * MINUTE,
             us,
-            What::Command(Command::Step(Step::Next)),
-            Upshot::Done,
+            RolloutEventKind::Command(Command::Step(Step::Next)),
+            EventOutcome::Done,
             "38 of 120 nodes may be updated, partition keeps 82",
         ),
-        happening(
+        rollout_event(
             5 * MINUTE,
             Some("ada@workstation-17.munich.factory.example"),
             paused,
-            Upshot::Done,
+            EventOutcome::Done,
             "paused: no update starts: the link to line 4 is down (from 10.1.2.3, as ada)",
         ),
-        happening(4 * MINUTE, us, What::Command(Command::Resume), Upshot::Done, "resumed"),
-        happening(3 * MINUTE, None, halted, Upshot::Done, ""),
-        happening(
+        rollout_event(4 * MINUTE, us, RolloutEventKind::Command(Command::Resume), EventOutcome::Done, "resumed"),
+        rollout_event(3 * MINUTE, None, halted, EventOutcome::Done, ""),
+        rollout_event(
             50,
             us,
-            What::Command(Command::Release(Early::Refuse)),
-            Upshot::Refused,
+            RolloutEventKind::Command(Command::Release(Early::Refuse)),
+            EventOutcome::Refused,
             "85 pods are not at the current revision; once released its controller replaces them by itself: release early \
              only if that is meant",
         ),

@@ -8,7 +8,7 @@ use super::fixtures::{self, Bench, ago, running, the_target};
 use crate::engine::record::DriverStopped;
 use crate::engine::snapshot::{Alarm, DriverView, Phase, Snapshot};
 use crate::engine::unsent::{Unsent, UnsentKind};
-use crate::tui::model::Tone;
+use crate::tui::model::StatusTone;
 use crate::tui::update::Msg;
 
 fn unsent(what: UnsentKind, secs: u64) -> Vec<Unsent> {
@@ -73,7 +73,7 @@ fn a_success_gives_way_to_a_newer_alarm() {
     bench.tell(done());
     bench.see(halted());
     assert!(bench.screen().contains("60 of 120 nodes may be updated"), "it is newer than the alarm");
-    bench.tell(Msg::Said(Tone::Refused, "somebody else drives".into()));
+    bench.tell(Msg::Said(StatusTone::Refused, "somebody else drives".into()));
     bench.now += Duration::from_secs(1);
     let more = Snapshot { alarms: [halted().alarms, vec![Alarm::Blind { why: "pods".into() }]].concat(), ..running() };
     bench.see(more);

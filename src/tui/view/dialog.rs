@@ -23,16 +23,16 @@ use ratatui::text::{Line, Span};
 use tui_input::Input;
 
 use super::footer::skip_cells;
-use super::{Ink, put, put_box, put_lines};
+use super::{RenderContext, put, put_box, put_lines};
 use crate::engine::command::{Danger, Preview};
 use crate::engine::guidance::Remedy;
 use crate::engine::quantity::{IntOrPercent, Rounding};
 use crate::engine::snapshot::{RevisionView, Snapshot};
 use crate::engine::words::Versions;
 use crate::tui::dialog::form::StepChoice;
-use crate::tui::dialog::tune::flip_meaning;
-use crate::tui::dialog::{Answer, BudgetField, Canary, Dialog, FlipChoice, Focus, Form, Image, StepForm, Undo};
-use crate::tui::model::{RolloutPage, Seen};
+use crate::tui::dialog::tune::drift_meaning;
+use crate::tui::dialog::{Answer, BudgetField, Canary, Dialog, DriftChoice, Focus, Form, Image, StepForm, Undo};
+use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, fit_middle, width, wrap};
 
@@ -43,7 +43,7 @@ const GLANCE: usize = 2;
 
 /// What is between title and buttons.
 struct Body<'a> {
-    ink: &'a Ink<'a>,
+    ctx: &'a RenderContext<'a>,
     cells: usize,
     /// How many lines of node names are shown.
     rows: usize,
@@ -59,7 +59,7 @@ struct Body<'a> {
 impl Body<'_> {
     fn say(&mut self, text: &str, role: Role) {
         let lines = wrap(text, self.cells);
-        self.lines.extend(lines.into_iter().map(|line| Line::from(self.ink.span(line, role))));
+        self.lines.extend(lines.into_iter().map(|line| Line::from(self.ctx.span(line, role))));
     }
 
     fn gap(&mut self) {
@@ -78,26 +78,26 @@ impl Body<'_> {
             let column = name.width() + input.visual_cursor().saturating_sub(scroll);
             self.cursor = Some((self.lines.len(), column));
         }
-        self.lines.push(Line::from(vec![name, self.ink.span(text, Role::Input)]));
+        self.lines.push(Line::from(vec![name, self.ctx.span(text, Role::Input)]));
     }
 
     /// A line that can be chosen.
     fn choice(&mut self, chosen: bool, text: &str) {
-        let sign = if chosen { self.ink.glyph(Glyph::Cursor) } else { " " };
+        let sign = if chosen { self.ctx.glyph(Glyph::Cursor) } else { " " };
         let role = if chosen { Role::Title } else { Role::Text };
         let text = fit(text, self.cells.saturating_sub(2)).into_owned();
-        self.lines.push(Line::from(self.ink.span(format!("{sign} {text}"), role)));
+        self.lines.push(Line::from(self.ctx.span(format!("{sign} {text}"), role)));
     }
 }
 
 /// Draws the dialog over everything. Returns where text is being typed.
-pub(super) fn draw(ink: &Ink<'_>, screen: Rect, dialog: &Dialog, buffer: &mut Buffer) -> Option<Position> {
+pub(super) fn draw(ctx: &RenderContext<'_>, screen: Rect, dialog: &Dialog, buffer: &mut Buffer) -> Option<Position> {
     let box_width = screen.width.saturating_sub(if screen.width >= 80 { 4 } else { 0 }).min(100);
     let cells = usize::from(box_width.saturating_sub(4));
-    let page = ink.model.rollouts.iter().find(|page| page.target == dialog.target);
+    let page = ctx.model.rollouts.iter().find(|page| page.target == dialog.target);
     let rows = if dialog.top == 0 { GLANCE } else { usize::MAX };
     let room = usize::from(screen.height.saturating_sub(13)).max(3);
-    let mut body = Body { ink, cells, rows, hidden: false, lines: Vec::new(), room, cursor: None };
+    let mut body = Body { ctx, cells, rows, hidden: false, lines: Vec::new(), room, cursor: None };
     fill(&mut body, dialog, page);
     let wanted = u16::try_from(body.lines.len() + 4).unwrap_or(u16::MAX);
     // The first line says whether it is safe: it is never covered.
@@ -112,7 +112,7 @@ pub(super) fn draw(ink: &Ink<'_>, screen: Rect, dialog: &Dialog, buffer: &mut Bu
         }
         _ => dialog.form.title().to_owned(),
     };
-    let inside = put_box(ink, buffer, area, &title);
+    let inside = put_box(ctx, buffer, area, &title);
     if inside.is_empty() {
         return None;
     }
@@ -121,7 +121,7 @@ pub(super) fn draw(ink: &Ink<'_>, screen: Rect, dialog: &Dialog, buffer: &mut Bu
     let top = dialog.top.min(hidden);
     put_lines(buffer, text, &body.lines[top..]);
     let buttons = Rect { y: inside.bottom() - 1, height: 1, ..inside };
-    draw_buttons(ink, dialog, buttons, body.hidden || hidden > top, buffer);
+    draw_buttons(ctx, dialog, buttons, body.hidden || hidden > top, buffer);
     let (line, column) = body.cursor?;
     let row = line.checked_sub(top).filter(|row| *row < usize::from(text.height))?;
     let column = column.min(cells.saturating_sub(1));
@@ -134,7 +134,7 @@ fn says_more(title: &str, form: &Form) -> bool {
 }
 
 fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
-    let ink = body.ink;
+    let ctx = body.ctx;
     if let Form::Quit(driven) = &dialog.form {
         let names: Vec<String> = driven.iter().map(|target| format!("{}/{}", target.namespace, target.name)).collect();
         body.say(&format!("You drive {}.", names.join(", ")), Role::Title);
@@ -144,8 +144,8 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     }
     let Some(seen) = page.and_then(|page| page.live.as_ref()) else { return };
     let snapshot = &*seen.snapshot;
-    let dot = ink.glyph(Glyph::Dot);
-    let (context, target) = (&ink.model.context, &dialog.target);
+    let dot = ctx.glyph(Glyph::Dot);
+    let (context, target) = (&ctx.model.context, &dialog.target);
     let subject = format!("{context} {dot} {} {dot} ds/{} {dot} {}", target.namespace, target.name, snapshot.change());
     let subject = if width(&subject) <= body.cells {
         subject
@@ -157,14 +157,14 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     let focused = dialog.focus == Focus::Form;
     match &dialog.form {
         Form::Plain { .. } | Form::Quit(_) => {}
-        Form::Pause { why } => body.field(ink.span("Why (may be left out): ", Role::Text), why, focused),
+        Form::Pause { why } => body.field(ctx.span("Why (may be left out): ", Role::Text), why, focused),
         Form::Step(form) => fill_step(body, form, snapshot, focused),
         Form::Image(form) => fill_image(body, form, focused),
         Form::Canary(form) => fill_canary(body, form, snapshot, focused),
         Form::Undo(form) => fill_undo(body, form, seen),
         Form::Adopt(form) => {
             fill_budget(body, &form.budget, focused);
-            fill_flip(body, form.flip, focused);
+            fill_drift(body, form.drift, focused);
         }
         Form::Tune(form) => tune::fill(body, form, snapshot, focused),
     }
@@ -181,7 +181,7 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     if dialog.danger() == Some(Danger::Beyond) {
         body.gap();
         body.say("This can take down more nodes than the budget allows.", Role::Bad);
-        let name = ink.span(format!("Type {} to confirm: ", target.name), Role::Title);
+        let name = ctx.span(format!("Type {} to confirm: ", target.name), Role::Title);
         body.field(name, &dialog.typed, dialog.focus == Focus::Name);
     }
 }
@@ -213,12 +213,12 @@ fn fill_step(body: &mut Body<'_>, form: &StepForm, snapshot: &Snapshot, focused:
 }
 
 fn number_field(body: &mut Body<'_>, chosen: bool, name: &str, input: &Input, focused: bool) {
-    let ink = body.ink;
+    let ctx = body.ctx;
     if chosen {
-        let name = ink.span(format!("{} {name}", ink.glyph(Glyph::Cursor)), Role::Title);
+        let name = ctx.span(format!("{} {name}", ctx.glyph(Glyph::Cursor)), Role::Title);
         body.field(name, input, focused);
         if let Some(line) = body.lines.last_mut() {
-            line.spans.push(ink.span("  nodes, or %", Role::Muted));
+            line.spans.push(ctx.span("  nodes, or %", Role::Muted));
         }
     } else {
         let value = if input.value().is_empty() { "a number of nodes, or %" } else { input.value() };
@@ -227,39 +227,39 @@ fn number_field(body: &mut Body<'_>, chosen: bool, name: &str, input: &Input, fo
 }
 
 fn fill_image(body: &mut Body<'_>, form: &Image, focused: bool) {
-    let ink = body.ink;
+    let ctx = body.ctx;
     for (index, (container, image)) in form.containers.iter().enumerate() {
         body.choice(index == form.chosen, &format!("{container}   now {image}"));
     }
     body.gap();
-    body.field(ink.span("New image: ", Role::Title), &form.input, focused && !form.at_flip && !form.at_budget);
+    body.field(ctx.span("New image: ", Role::Title), &form.input, focused && !form.at_drift && !form.at_budget);
     fill_budget(body, &form.budget, focused && form.at_budget);
-    fill_flip(body, form.flip, focused && form.at_flip);
+    fill_drift(body, form.drift, focused && form.at_drift);
 }
 
 /// How many nodes may be down, where that has to be said.
 fn fill_budget(body: &mut Body<'_>, budget: &BudgetField, focused: bool) {
     if budget.asked {
-        body.field(body.ink.span("Nodes that may be down at once: ", Role::Title), &budget.input, focused);
+        body.field(body.ctx.span("Nodes that may be down at once: ", Role::Title), &budget.input, focused);
     }
 }
 
 /// What happens when somebody sets the strategy back.
-fn fill_flip(body: &mut Body<'_>, flip: FlipChoice, focused: bool) {
-    let words = format!("on flip {} ({})", flip.now, flip_meaning(flip.now));
+fn fill_drift(body: &mut Body<'_>, drift: DriftChoice, focused: bool) {
+    let words = format!("on drift {} ({})", drift.now, drift_meaning(drift.now));
     let keys = if focused { "   left, right: switch" } else { "" };
     body.choice(focused, &format!("{words}{keys}"));
 }
 
 fn fill_canary(body: &mut Body<'_>, form: &Canary, snapshot: &Snapshot, focused: bool) {
-    let ink = body.ink;
-    body.field(ink.span("Only nodes with: ", Role::Title), &form.input, focused);
+    let ctx = body.ctx;
+    body.field(ctx.span("Only nodes with: ", Role::Title), &form.input, focused);
     let completions: Vec<String> =
         form.completions(snapshot).into_iter().take(24).map(|(text, nodes)| format!("{text} ({nodes})")).collect();
     if !completions.is_empty() {
         let text = format!("tab: {}", completions.join("  "));
         let lines = wrap(&text, body.cells);
-        body.lines.extend(lines.into_iter().take(3).map(|line| Line::from(ink.span(line, Role::Muted))));
+        body.lines.extend(lines.into_iter().take(3).map(|line| Line::from(ctx.span(line, Role::Muted))));
     }
     body.gap();
     match form.matching(snapshot) {
@@ -277,14 +277,14 @@ fn fill_canary(body: &mut Body<'_>, form: &Canary, snapshot: &Snapshot, focused:
     }
 }
 
-fn fill_undo(body: &mut Body<'_>, form: &Undo, seen: &Seen) {
-    let ink = body.ink;
+fn fill_undo(body: &mut Body<'_>, form: &Undo, seen: &ShownSnapshot) {
+    let ctx = body.ctx;
     let numbers = |revision: &RevisionView| revision.number.map(|number| number.to_string()).unwrap_or_default();
-    body.lines.push(Line::from(ink.span("  REV   AGE  PODS  IMAGES", Role::Column)));
+    body.lines.push(Line::from(ctx.span("  REV   AGE  PODS  IMAGES", Role::Column)));
     // The chosen one is always in view.
     let first = form.chosen.saturating_sub(5);
     for (index, revision) in form.revisions.iter().enumerate().skip(first).take(8) {
-        let age = revision.created_at.map(|at| ink.age(seen, at)).unwrap_or_else(|| "?".to_owned());
+        let age = revision.created_at.map(|at| ctx.age(seen, at)).unwrap_or_else(|| "?".to_owned());
         let cause = revision.change_cause.as_ref().map(|cause| format!("   {cause}")).unwrap_or_default();
         let text = format!("{:>3}  {age:>4}  {:>4}  {}{cause}", numbers(revision), revision.pods, Versions(revision));
         body.choice(index == form.chosen, &text);
@@ -304,7 +304,7 @@ fn fill_preview(body: &mut Body<'_>, preview: &Preview, dialog: &Dialog) {
         body.say(effect, Role::Text);
     }
     for warning in &preview.warnings {
-        body.say(&format!("{} {warning}", body.ink.glyph(Glyph::Alarm)), Role::Warn);
+        body.say(&format!("{} {warning}", body.ctx.glyph(Glyph::Alarm)), Role::Warn);
     }
     if !preview.nodes.is_empty() && !matches!(dialog.form, Form::Canary(_)) {
         body.say(&format!("{} in this order:", crate::tui::words::count(count_of(dialog), "node")), Role::Text);
@@ -328,16 +328,16 @@ fn name_nodes<'n>(body: &mut Body<'_>, names: impl ExactSizeIterator<Item = &'n 
     let per_line = (body.cells.saturating_sub(2) / cells).max(1);
     for row in names.chunks(per_line).take(body.rows) {
         let text: String = row.iter().map(|name| format!("{:cells$}", fit_middle(name, cells - 2))).collect();
-        body.lines.push(Line::from(body.ink.span(format!("  {}", text.trim_end()), Role::Text)));
+        body.lines.push(Line::from(body.ctx.span(format!("  {}", text.trim_end()), Role::Text)));
     }
     let shown = names.len().min(per_line.saturating_mul(body.rows));
     if all > shown {
         body.hidden |= names.len() > shown;
-        body.lines.push(Line::from(body.ink.span(format!("  and {} more", all - shown), Role::Muted)));
+        body.lines.push(Line::from(body.ctx.span(format!("  and {} more", all - shown), Role::Muted)));
     }
 }
 
-fn draw_buttons(ink: &Ink<'_>, dialog: &Dialog, area: Rect, more: bool, buffer: &mut Buffer) {
+fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: bool, buffer: &mut Buffer) {
     let ready = dialog.ready().is_ok();
     let button = |focus: Focus, text: &str| {
         let focused = dialog.focus == focus;
@@ -347,7 +347,7 @@ fn draw_buttons(ink: &Ink<'_>, dialog: &Dialog, area: Rect, more: bool, buffer: 
             _ => Role::Button,
         };
         let text = if focused { format!("[>{text}<]") } else { format!("[ {text} ]") };
-        ink.span(text, role)
+        ctx.span(text, role)
     };
     let cancel = if matches!(dialog.form, Form::Quit(_)) { "Stay" } else { "Cancel" };
     let line = Line::from(vec![button(Focus::Cancel, cancel), Span::raw("  "), button(Focus::Go, dialog.form.verb())]);
@@ -362,10 +362,10 @@ fn draw_buttons(ink: &Ink<'_>, dialog: &Dialog, area: Rect, more: bool, buffer: 
     };
     let more = if more { "pgdn: more" } else { "" };
     let words: Vec<&str> = [more, enter, "tab", "esc"].into_iter().filter(|word| !word.is_empty()).collect();
-    let hint = words.join(&format!(" {} ", ink.glyph(Glyph::Dot)));
+    let hint = words.join(&format!(" {} ", ctx.glyph(Glyph::Dot)));
     let cells = width(&hint);
     if used + cells + 2 <= usize::from(area.width) {
         let x = area.right() - u16::try_from(cells).unwrap_or(0);
-        put(buffer, x, area.y, &hint, cells, ink.style(Role::Muted));
+        put(buffer, x, area.y, &hint, cells, ctx.style(Role::Muted));
     }
 }

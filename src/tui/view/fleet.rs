@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::{Ink, Parts, header, put, put_lines, put_rule};
+use super::{Parts, RenderContext, header, put, put_lines, put_rule};
 use crate::driver::{DrivenBy, FleetRow, FleetState};
 use crate::engine::event::WatchHealth;
 use crate::tui::model::FleetPage;
@@ -21,17 +21,17 @@ use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{count, fit, fit_middle, width};
 
 /// The lines above the list.
-pub(super) fn header(ink: &Ink<'_>, cells: u16) -> Vec<Line<'static>> {
-    let Some(page) = &ink.model.fleet else { return Vec::new() };
+pub(super) fn header(ctx: &RenderContext<'_>, cells: u16) -> Vec<Line<'static>> {
+    let Some(page) = &ctx.model.fleet else { return Vec::new() };
     let cells = usize::from(cells);
-    let dot = ink.glyph(Glyph::Dot);
+    let dot = ctx.glyph(Glyph::Dot);
     let health = match &page.fleet.health {
         WatchHealth::Loading => ("loading", Role::Warn),
         WatchHealth::Live => ("live", Role::Live),
         WatchHealth::Down { .. } | WatchHealth::Lagging { .. } => ("STALE", Role::Stale),
         WatchHealth::Forbidden { .. } => ("n/a (forbidden)", Role::Bad),
     };
-    let access = header::access(ink);
+    let access = header::access(ctx);
     let brand = if cells >= 80 { "  rolldeck " } else { " " };
     let right_cells = width(&access.content) + width(brand);
     let tail = format!(" {dot} {}", health.0);
@@ -41,42 +41,42 @@ pub(super) fn header(ink: &Ink<'_>, cells: u16) -> Vec<Line<'static>> {
         None => "all namespaces".to_owned(),
     };
     let number = count(u32::try_from(page.fleet.rows.len()).unwrap_or(u32::MAX), "daemonset");
-    let full = format!("{}   {scope} {dot} {number}", ink.model.context);
-    let left = if width(&full) <= room { full } else { fit_middle(&ink.model.context, room).into_owned() };
+    let full = format!("{}   {scope} {dot} {number}", ctx.model.context);
+    let left = if width(&full) <= room { full } else { fit_middle(&ctx.model.context, room).into_owned() };
     let gap = cells.saturating_sub(1 + width(&left) + width(&tail) + right_cells);
     let mut lines = vec![Line::from(vec![
         Span::raw(" "),
-        ink.span(left, Role::Title),
-        ink.span(format!(" {dot} "), Role::Muted),
-        ink.span(health.0, health.1),
+        ctx.span(left, Role::Title),
+        ctx.span(format!(" {dot} "), Role::Muted),
+        ctx.span(health.0, health.1),
         Span::raw(" ".repeat(gap)),
         access,
-        ink.span(brand, Role::Brand),
+        ctx.span(brand, Role::Brand),
     ])];
     match &page.fleet.health {
         WatchHealth::Forbidden { why } => {
             let text = format!(" DaemonSets: n/a (forbidden): {why}");
-            lines.push(Line::from(ink.span(fit(&text, cells), Role::Bad)));
+            lines.push(Line::from(ctx.span(fit(&text, cells), Role::Bad)));
             let way_out = " one namespace: :fleet NAME   one DaemonSet: :ds NAMESPACE/NAME";
-            lines.push(Line::from(ink.span(fit(way_out, cells), Role::Text)));
+            lines.push(Line::from(ctx.span(fit(way_out, cells), Role::Text)));
         }
         WatchHealth::Down { why, .. } | WatchHealth::Lagging { why, .. } => {
             let text = format!(" not seen, trying again: {why}");
-            lines.push(Line::from(ink.span(fit(&text, cells), Role::Warn)));
+            lines.push(Line::from(ctx.span(fit(&text, cells), Role::Warn)));
         }
         WatchHealth::Loading | WatchHealth::Live => {}
     }
     if let WatchHealth::Forbidden { why } = &page.fleet.leases {
         let text = format!(" leases: n/a (forbidden), so who drives is not known: {why}");
-        lines.push(Line::from(ink.span(fit(&text, cells), Role::Warn)));
+        lines.push(Line::from(ctx.span(fit(&text, cells), Role::Warn)));
     }
     lines
 }
 
 /// Draws header and list.
-pub(super) fn draw(ink: &Ink<'_>, parts: &Parts, buffer: &mut Buffer) {
+pub(super) fn draw(ctx: &RenderContext<'_>, parts: &Parts, buffer: &mut Buffer) {
     put_lines(buffer, parts.header, &parts.lines);
-    let Some(page) = &ink.model.fleet else { return };
+    let Some(page) = &ctx.model.fleet else { return };
     let rows = parts.rows();
     let (top, len) = (page.list.top(), page.rows.len());
     let shown = (len - top.min(len)).min(usize::from(rows.height));
@@ -85,11 +85,11 @@ pub(super) fn draw(ink: &Ink<'_>, parts: &Parts, buffer: &mut Buffer) {
         words = format!(
             "{len} of {} {} filter {} (esc clears)",
             page.fleet.rows.len(),
-            ink.glyph(Glyph::Dot),
+            ctx.glyph(Glyph::Dot),
             page.filter.text()
         );
     }
-    put_rule(ink, buffer, parts.rule, &words);
+    put_rule(ctx, buffer, parts.rule, &words);
     let columns = Columns::of(page, parts.list.width);
     if parts.list.height > 1 {
         let mut x = parts.list.x + 3;
@@ -97,17 +97,17 @@ pub(super) fn draw(ink: &Ink<'_>, parts: &Parts, buffer: &mut Buffer) {
             // The numbers' heads stand over their last digits.
             let indent = if head.len() == 3 { cells - 3 } else { 0 };
             let at = x + u16::try_from(indent).unwrap_or(0);
-            put(buffer, at, parts.list.y, head, cells - indent, ink.style(Role::Column));
+            put(buffer, at, parts.list.y, head, cells - indent, ctx.style(Role::Column));
             x += u16::try_from(cells + 1).unwrap_or(u16::MAX);
         }
     }
     for (row, y) in (top..len).zip(rows.y..rows.bottom()) {
         if let Some(entry) = page.rows.get(row).and_then(|index| page.fleet.rows.get(*index)) {
             let area = Rect { y, height: 1, ..rows };
-            draw_row(ink, area, &columns, entry, buffer);
+            draw_row(ctx, area, &columns, entry, buffer);
             if page.list.cursor() == Some(row) {
-                put(buffer, area.x, y, ink.glyph(Glyph::Cursor), 1, Style::default());
-                buffer.set_style(area, ink.style(Role::Selection));
+                put(buffer, area.x, y, ctx.glyph(Glyph::Cursor), 1, Style::default());
+                buffer.set_style(area, ctx.style(Role::Selection));
             }
         }
     }
@@ -118,7 +118,7 @@ pub(super) fn draw(ink: &Ink<'_>, parts: &Parts, buffer: &mut Buffer) {
             (WatchHealth::Live, false) => "no DaemonSet passes the filter: esc clears it",
             _ => "",
         };
-        put(buffer, rows.x + 3, rows.y, text, usize::from(rows.width).saturating_sub(4), ink.style(Role::Muted));
+        put(buffer, rows.x + 3, rows.y, text, usize::from(rows.width).saturating_sub(4), ctx.style(Role::Muted));
     }
 }
 
@@ -156,7 +156,7 @@ impl Columns {
     }
 }
 
-fn draw_row(ink: &Ink<'_>, area: Rect, columns: &Columns, row: &FleetRow, buffer: &mut Buffer) {
+fn draw_row(ctx: &RenderContext<'_>, area: Rect, columns: &Columns, row: &FleetRow, buffer: &mut Buffer) {
     let (glyph, role) = match &row.state {
         FleetState::Halted(_) => (Glyph::Failed, Role::Bad),
         FleetState::Degraded(_) | FleetState::Misscheduled(_) => (Glyph::Down, Role::Warn),
@@ -165,7 +165,7 @@ fn draw_row(ink: &Ink<'_>, area: Rect, columns: &Columns, row: &FleetRow, buffer
         FleetState::Held | FleetState::Adopted => (Glyph::Outdated, Role::Text),
         FleetState::UpToDate => (Glyph::Updated, Role::Ok),
     };
-    put(buffer, area.x + 1, area.y, ink.glyph(glyph), 1, ink.style(role));
+    put(buffer, area.x + 1, area.y, ctx.glyph(glyph), 1, ctx.style(role));
     let counters = &row.counters;
     let plain = |text: String| (text, Role::Text);
     let driver = if row.driven_by == DrivenBy::You { Role::Live } else { Role::Text };
@@ -184,7 +184,7 @@ fn draw_row(ink: &Ink<'_>, area: Rect, columns: &Columns, row: &FleetRow, buffer
     for ((text, role), cells) in cells.into_iter().zip(columns.widths).filter(|(_, cells)| *cells > 0) {
         // Names differ at their ends, sentences at their beginnings.
         let text = if role == Role::Title { fit_middle(&text, cells) } else { fit(&text, cells) };
-        put(buffer, x, area.y, &text, cells, ink.style(role));
+        put(buffer, x, area.y, &text, cells, ctx.style(role));
         x += u16::try_from(cells + 1).unwrap_or(u16::MAX);
     }
 }

@@ -9,32 +9,32 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use super::{Ink, Parts, Shape, put, put_rule};
+use super::{Parts, RenderContext, Shape, put, put_rule};
 use crate::engine::snapshot::NoStep;
 use crate::tui::action::{ACTIONS, Action};
-use crate::tui::model::{Model, Overlay, Tone};
+use crate::tui::model::{Model, Overlay, StatusTone};
 use crate::tui::palette::{Prompt, suggestions};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, width, wrap};
 
 /// Draws both lines, or what is typed on them. Returns where text is being typed.
-pub(super) fn draw(ink: &Ink<'_>, parts: &Parts, buffer: &mut Buffer) -> Option<Position> {
-    match &ink.model.overlay {
+pub(super) fn draw(ctx: &RenderContext<'_>, parts: &Parts, buffer: &mut Buffer) -> Option<Position> {
+    match &ctx.model.overlay {
         Overlay::Palette(prompt) => {
-            let all = suggestions(ink.model, prompt.text());
+            let all = suggestions(ctx.model, prompt.text());
             let mut words = all.iter().take(12).cloned().collect::<Vec<_>>().join("   ");
             if words.is_empty() {
                 words = "enter runs it".to_owned();
             }
-            say(ink, buffer, parts.status, &format!(" tab: {words}"), Role::Muted);
+            say(ctx, buffer, parts.status, &format!(" tab: {words}"), Role::Muted);
             Some(draw_prompt(buffer, parts.footer, ":", prompt))
         }
         Overlay::Filter(prompt) => {
             match &prompt.complaint {
-                Some(why) => say(ink, buffer, parts.status, &format!(" {why}"), Role::Warn),
+                Some(why) => say(ctx, buffer, parts.status, &format!(" {why}"), Role::Warn),
                 None => {
                     let help = " words that must be there, !word that must not, -l selector; enter keeps, esc clears";
-                    say(ink, buffer, parts.status, help, Role::Muted);
+                    say(ctx, buffer, parts.status, help, Role::Muted);
                 }
             }
             Some(draw_prompt(buffer, parts.footer, "/", prompt))
@@ -44,15 +44,15 @@ pub(super) fn draw(ink: &Ink<'_>, parts: &Parts, buffer: &mut Buffer) -> Option<
         | Overlay::Details { .. }
         | Overlay::Watches { .. }
         | Overlay::Dialog(_) => {
-            draw_status(ink, buffer, parts.status);
-            draw_actions(ink, buffer, parts.footer);
+            draw_status(ctx, buffer, parts.status);
+            draw_actions(ctx, buffer, parts.footer);
             None
         }
     }
 }
 
-fn say(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect, text: &str, role: Role) {
-    put(buffer, area.x, area.y, text, usize::from(area.width), ink.style(role));
+fn say(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect, text: &str, role: Role) {
+    put(buffer, area.x, area.y, text, usize::from(area.width), ctx.style(role));
 }
 
 fn draw_prompt(buffer: &mut Buffer, area: Rect, sign: &str, prompt: &Prompt) -> Position {
@@ -80,39 +80,39 @@ pub(super) fn skip_cells(text: &str, cells: usize) -> String {
         .collect()
 }
 
-fn draw_status(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect) {
-    let Some(status) = &ink.model.status else {
-        if Shape::of(ink.model) > Shape::Folded {
-            put_rule(ink, buffer, area, "");
+fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
+    let Some(status) = &ctx.model.status else {
+        if Shape::of(ctx.model) > Shape::Folded {
+            put_rule(ctx, buffer, area, "");
         }
         return;
     };
     let (glyph, role) = match status.tone {
-        Tone::Good => (Glyph::Updated, Role::Ok),
-        Tone::Busy => (Glyph::Moving, Role::Busy),
-        Tone::Plain => (Glyph::Dot, Role::Text),
-        Tone::Refused => (Glyph::Failed, Role::Warn),
+        StatusTone::Good => (Glyph::Updated, Role::Ok),
+        StatusTone::Busy => (Glyph::Moving, Role::Busy),
+        StatusTone::Plain => (Glyph::Dot, Role::Text),
+        StatusTone::Refused => (Glyph::Failed, Role::Warn),
     };
-    put(buffer, area.x, area.y, ink.glyph(glyph), 1, ink.style(role));
+    put(buffer, area.x, area.y, ctx.glyph(glyph), 1, ctx.style(role));
     let cells = usize::from(area.width.saturating_sub(2));
     let lines = wrap(&status.text, cells);
     for (nth, (line, y)) in lines.iter().zip(area.y..area.bottom()).enumerate() {
         // What does not fit is cut with a sign of it; the help tells it in full.
         let cut = nth + 1 == usize::from(area.height) && lines.len() > usize::from(area.height);
         let line = if cut { fit(&format!("{line} {}", lines[nth + 1]), cells).into_owned() } else { line.clone() };
-        put(buffer, area.x + 2, y, &line, cells, ink.style(role));
+        put(buffer, area.x + 2, y, &line, cells, ctx.style(role));
     }
 }
 
 /// How many lines the last message takes: one, or two when it is long and there is room.
-pub(super) fn status_height(ink: &Ink<'_>, shape: Shape, cells: u16) -> u16 {
-    let covered = matches!(ink.model.overlay, Overlay::Palette(_) | Overlay::Filter(_));
-    let long = ink.model.status.as_ref().is_some_and(|status| width(&status.text) + 2 > usize::from(cells));
+pub(super) fn status_height(ctx: &RenderContext<'_>, shape: Shape, cells: u16) -> u16 {
+    let covered = matches!(ctx.model.overlay, Overlay::Palette(_) | Overlay::Filter(_));
+    let long = ctx.model.status.as_ref().is_some_and(|status| width(&status.text) + 2 > usize::from(cells));
     if long && !covered && shape > Shape::Folded { 2 } else { 1 }
 }
 
-fn draw_actions(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect) {
-    let model = ink.model;
+fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
+    let model = ctx.model;
     // What would work, then what would work once armed, then the rest.
     let mut actions: Vec<(&Action, u8)> = Vec::new();
     for action in ACTIONS.iter().filter(|action| action.footer.is_some() && action.in_scope(model)) {
@@ -133,7 +133,7 @@ fn draw_actions(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect) {
     let mut left = usize::from(area.width).saturating_sub(1);
     // Help is what leads to everything else: it never falls off the end.
     let help = actions.iter().position(|(action, _)| action.name == "help").map(|at| actions.remove(at));
-    let cells = |action: &Action| width(&action.key()) + 1 + width(label(ink, action)) + 2;
+    let cells = |action: &Action| width(&action.key()) + 1 + width(label(ctx, action)) + 2;
     let reserved = help.map_or(0, |(help, _)| cells(help));
     left = left.saturating_sub(reserved);
     let fitting: Vec<_> = actions
@@ -147,8 +147,8 @@ fn draw_actions(ink: &Ink<'_>, buffer: &mut Buffer, area: Rect) {
     let (now, later): (Vec<_>, Vec<_>) = fitting.into_iter().partition(|(_, rank)| *rank == 0);
     for (action, rank) in now.into_iter().chain(help).chain(later) {
         let (key, text) = if rank == 0 { (Role::Key, Role::Text) } else { (Role::Unavailable, Role::Unavailable) };
-        spans.push(ink.span(action.key(), key));
-        spans.push(ink.span(format!(" {}  ", label(ink, action)), text));
+        spans.push(ctx.span(action.key(), key));
+        spans.push(ctx.span(format!(" {}  ", label(ctx, action)), text));
     }
     buffer.set_line(area.x, area.y, &Line::from(spans), area.width);
 }
@@ -166,8 +166,8 @@ fn selection_done(model: &Model) -> bool {
 }
 
 /// What the action is called here and now.
-fn label(ink: &Ink<'_>, action: &Action) -> &'static str {
-    let model = ink.model;
+fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
+    let model = ctx.model;
     let timeline = model.rollout().is_some_and(|page| page.timeline.is_some());
     match action.name {
         "write" if model.armed_for().is_some() => "read-only",
@@ -183,8 +183,8 @@ fn label(ink: &Ink<'_>, action: &Action) -> &'static str {
 }
 
 /// What fits of a status that is too long for its line is told in full by the help.
-pub(super) fn status_in_full(ink: &Ink<'_>, cells: usize) -> Option<String> {
-    let status = ink.model.status.as_ref()?;
-    (width(&status.text) + 2 > 2 * cells.max(1) || ink.model.size.width < 80)
+pub(super) fn status_in_full(ctx: &RenderContext<'_>, cells: usize) -> Option<String> {
+    let status = ctx.model.status.as_ref()?;
+    (width(&status.text) + 2 > 2 * cells.max(1) || ctx.model.size.width < 80)
         .then(|| fit(&status.text, 2000).into_owned())
 }

@@ -22,7 +22,7 @@ mod unsent;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::{Ink, Shape, flow};
+use super::{RenderContext, Shape, flow};
 use crate::engine::event::{WatchHealth, Watched};
 use crate::engine::facts::StrategyKind;
 use crate::engine::guidance::{Guidance, Remedy};
@@ -32,7 +32,7 @@ use crate::engine::record::Direction;
 use crate::engine::snapshot::{Alarm, DriverView, Phase, Presence, Short, Snapshot, WatchView};
 use crate::engine::time::Timestamp;
 use crate::tui::action::{self, Action};
-use crate::tui::model::{RolloutPage, Seen, Trouble, TroubleKind};
+use crate::tui::model::{RolloutPage, ShownSnapshot, Trouble, TroubleKind};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{count, fit, fit_middle, width, wrap};
 
@@ -40,25 +40,25 @@ use crate::tui::words::{count, fit, fit_middle, width, wrap};
 const FAR: Duration = Duration::from_secs(1);
 
 /// The lines above the list of a rollout.
-pub(super) fn lines(ink: &Ink<'_>, shape: Shape, area: Rect) -> Vec<Line<'static>> {
-    let Some(page) = ink.model.rollout() else { return Vec::new() };
+pub(super) fn lines(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<'static>> {
+    let Some(page) = ctx.model.rollout() else { return Vec::new() };
     let cells = usize::from(area.width);
     let Some(seen) = page.live.as_ref() else {
-        return vec![identity(ink, page, None, cells), loading(ink, page)];
+        return vec![identity(ctx, page, None, cells), loading(ctx, page)];
     };
     let snapshot = &*seen.snapshot;
     if shape == Shape::Folded {
-        let mut lines = vec![identity(ink, page, Some(seen), cells), folded(ink, page, seen, cells)];
-        lines.extend(alarms(ink, shape, snapshot, cells).into_iter().take(if area.height < 12 { 1 } else { 2 }));
+        let mut lines = vec![identity(ctx, page, Some(seen), cells), folded(ctx, page, seen, cells)];
+        lines.extend(alarms(ctx, shape, snapshot, cells).into_iter().take(if area.height < 12 { 1 } else { 2 }));
         return lines;
     }
-    let mut lines = vec![identity(ink, page, Some(seen), cells)];
+    let mut lines = vec![identity(ctx, page, Some(seen), cells)];
     match snapshot.daemonset {
         Presence::Present => {}
         Presence::Loading => {
-            lines.push(loading(ink, page));
-            lines.extend(standstill(ink, seen, cells));
-            lines.extend(unseen(ink, snapshot, cells));
+            lines.push(loading(ctx, page));
+            lines.extend(standstill(ctx, seen, cells));
+            lines.extend(unseen(ctx, snapshot, cells));
             return lines;
         }
         Presence::Absent => {
@@ -66,53 +66,53 @@ pub(super) fn lines(ink: &Ink<'_>, shape: Shape, area: Rect) -> Vec<Line<'static
                 " There is no DaemonSet {}/{} (any more). esc: all DaemonSets",
                 snapshot.namespace, snapshot.name
             );
-            lines.push(Line::from(ink.span(text, Role::Bad)));
+            lines.push(Line::from(ctx.span(text, Role::Bad)));
             return lines;
         }
     }
-    lines.push(change(ink, seen, cells));
-    lines.push(progress(ink, snapshot, cells));
-    lines.extend(budget(ink, snapshot, cells));
-    lines.extend(standstill(ink, seen, cells));
-    lines.extend(kept(ink, snapshot, cells));
-    lines.extend(alarms(ink, shape, snapshot, cells));
-    lines.extend(trouble(ink, page, seen, cells).into_iter().take(if area.height < 32 { 2 } else { 4 }));
-    lines.extend(unseen(ink, snapshot, cells));
-    lines.extend(clocks(ink, snapshot, cells));
+    lines.push(change(ctx, seen, cells));
+    lines.push(progress(ctx, snapshot, cells));
+    lines.extend(budget(ctx, snapshot, cells));
+    lines.extend(standstill(ctx, seen, cells));
+    lines.extend(kept(ctx, snapshot, cells));
+    lines.extend(alarms(ctx, shape, snapshot, cells));
+    lines.extend(trouble(ctx, page, seen, cells).into_iter().take(if area.height < 32 { 2 } else { 4 }));
+    lines.extend(unseen(ctx, snapshot, cells));
+    lines.extend(clocks(ctx, snapshot, cells));
     lines
 }
 
 /// The snapshot with its clock set so that what happened at `since` is as long ago as the screen says elsewhere.
-fn as_of(ink: &Ink<'_>, seen: &Seen, since: Timestamp) -> Snapshot {
-    Snapshot { at: ink.instant(seen, since), ..Snapshot::clone(&seen.snapshot) }
+fn as_of(ctx: &RenderContext<'_>, seen: &ShownSnapshot, since: Timestamp) -> Snapshot {
+    Snapshot { at: ctx.instant(seen, since), ..Snapshot::clone(&seen.snapshot) }
 }
 
 /// Which DaemonSet of which cluster; who drives, how fresh, whether it can be written to.
-fn identity(ink: &Ink<'_>, page: &RolloutPage, seen: Option<&Seen>, cells: usize) -> Line<'static> {
+fn identity(ctx: &RenderContext<'_>, page: &RolloutPage, seen: Option<&ShownSnapshot>, cells: usize) -> Line<'static> {
     let narrow = cells < 80;
     let mut right: Vec<Span<'static>> = Vec::new();
-    let dot = || Span::styled(format!(" {} ", ink.glyph(Glyph::Dot)), ink.style(Role::Muted));
+    let dot = || Span::styled(format!(" {} ", ctx.glyph(Glyph::Dot)), ctx.style(Role::Muted));
     if let Some(seen) = seen {
         if seen.snapshot.daemonset == Presence::Present {
-            right.push(who(ink, seen, cells));
+            right.push(who(ctx, seen, cells));
             right.push(dot());
         }
-        right.push(fresh(ink, page, seen, cells));
+        right.push(fresh(ctx, page, seen, cells));
         if let Some(round_trip) = seen.snapshot.distance.notable().filter(|_| !narrow) {
             right.push(dot());
             let role = if round_trip > FAR { Role::Warn } else { Role::Text };
-            right.push(ink.span(format!("API {}", Short(round_trip)), role));
+            right.push(ctx.span(format!("API {}", Short(round_trip)), role));
         }
     } else {
-        right.push(ink.span(if page.stopped { "driver stopped" } else { "connecting" }, Role::Warn));
+        right.push(ctx.span(if page.stopped { "driver stopped" } else { "connecting" }, Role::Warn));
     }
     right.push(dot());
-    right.push(access(ink));
+    right.push(access(ctx));
     right.push(Span::raw(" "));
     let right_cells: usize = right.iter().map(|span| width(&span.content)).sum();
     let room = cells.saturating_sub(right_cells + 3);
     let (namespace, name) = (&page.target.namespace, &page.target.name);
-    let context = &ink.model.context;
+    let context = &ctx.model.context;
     let full = if narrow { format!("{namespace}/{name}") } else { format!("{context}/{namespace} ds/{name}") };
     // The DaemonSet's own name is the last to go.
     let left = if width(&full) <= room {
@@ -123,12 +123,12 @@ fn identity(ink: &Ink<'_>, page: &RolloutPage, seen: Option<&Seen>, cells: usize
         fit_middle(name, room).into_owned()
     };
     let gap = cells.saturating_sub(1 + width(&left) + right_cells);
-    let mut spans = vec![Span::raw(" "), ink.span(left, Role::Title), Span::raw(" ".repeat(gap))];
+    let mut spans = vec![Span::raw(" "), ctx.span(left, Role::Title), Span::raw(" ".repeat(gap))];
     spans.append(&mut right);
     Line::from(spans)
 }
 
-fn who(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Span<'static> {
+fn who(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Span<'static> {
     let snapshot = &seen.snapshot;
     let native = snapshot.strategy == StrategyKind::RollingUpdate;
     let role = match &snapshot.driver {
@@ -147,24 +147,24 @@ fn who(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Span<'static> {
             DriverView::Unknown => "unknown",
             DriverView::Named { holder, .. } | DriverView::Other { holder, .. } => holder,
         };
-        return ink.span(fit(words, 10), role);
+        return ctx.span(fit(words, 10), role);
     }
     let words = match &snapshot.driver {
-        DriverView::Lost { seen_at, .. } => as_of(ink, seen, *seen_at).driving().to_string(),
+        DriverView::Lost { seen_at, .. } => as_of(ctx, seen, *seen_at).driving().to_string(),
         // Why is told below, where there is room for it.
         DriverView::Nobody if snapshot.driver_stopped.is_some() => "nobody drives".to_owned(),
         _ => snapshot.driving().to_string(),
     };
-    ink.span(fit_middle(&words, cells / 2), role)
+    ctx.span(fit_middle(&words, cells / 2), role)
 }
 
 /// `live` only where everything is seen that a rollout needs; else what is not, and how old that is.
-fn fresh(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, cells: usize) -> Span<'static> {
+fn fresh(ctx: &RenderContext<'_>, page: &RolloutPage, seen: &ShownSnapshot, cells: usize) -> Span<'static> {
     if page.stopped {
-        return ink.span("DRIVER STOPPED", Role::Stale);
+        return ctx.span("DRIVER STOPPED", Role::Stale);
     }
     if seen.snapshot.daemonset == Presence::Absent {
-        return ink.span("not found", Role::Warn);
+        return ctx.span("not found", Role::Warn);
     }
     let watches = || seen.snapshot.watches.iter().filter(|watch| Watched::NEEDED.contains(&watch.watched));
     let mut stale: Vec<(Timestamp, Watched)> = watches()
@@ -175,26 +175,26 @@ fn fresh(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, cells: usize) -> Span<'
         .collect();
     stale.sort_unstable();
     if let Some((since, watched)) = stale.first() {
-        let age = ink.age(seen, *since);
+        let age = ctx.age(seen, *since);
         let words = match stale.len() - 1 {
             _ if cells < 80 => format!("STALE {age}"),
             0 => format!("STALE {watched} {age}"),
             more => format!("STALE {watched} +{more} {age}"),
         };
-        return ink.span(words, Role::Stale);
+        return ctx.span(words, Role::Stale);
     }
     if watches().any(|watch| watch.health == WatchHealth::Loading) {
-        return ink.span("loading", Role::Warn);
+        return ctx.span("loading", Role::Warn);
     }
     if seen.snapshot.watches.iter().any(|watch| watch.health != WatchHealth::Live) {
-        return ink.span("live, in part", Role::Warn);
+        return ctx.span("live, in part", Role::Warn);
     }
-    ink.span("live", Role::Live)
+    ctx.span("live", Role::Live)
 }
 
 /// `ARMED 9m`, or `READ-ONLY`.
-pub(super) fn access(ink: &Ink<'_>) -> Span<'static> {
-    let Some(left) = ink.model.armed_for() else { return ink.span("READ-ONLY", Role::ReadOnly) };
+pub(super) fn access(ctx: &RenderContext<'_>) -> Span<'static> {
+    let Some(left) = ctx.model.armed_for() else { return ctx.span("READ-ONLY", Role::ReadOnly) };
     // Minutes rounded up; the last one in steps of five seconds.
     let (text, grid) = match left.as_millis() {
         60_001.. => (format!("{}m", left.as_millis().div_ceil(60_000)), 60_000),
@@ -202,24 +202,24 @@ pub(super) fn access(ink: &Ink<'_>) -> Span<'static> {
     };
     let rest = u64::try_from(left.as_millis() % grid).unwrap_or(0);
     let grid = u64::try_from(grid).unwrap_or(60_000);
-    ink.wake_at(ink.model.now + std::time::Duration::from_millis(if rest == 0 { grid } else { rest }));
-    ink.span(format!("ARMED {text}"), Role::Armed)
+    ctx.wake_at(ctx.model.now + std::time::Duration::from_millis(if rest == 0 { grid } else { rest }));
+    ctx.span(format!("ARMED {text}"), Role::Armed)
 }
 
-fn loading(ink: &Ink<'_>, page: &RolloutPage) -> Line<'static> {
+fn loading(ctx: &RenderContext<'_>, page: &RolloutPage) -> Line<'static> {
     let text = if page.stopped {
         " The driver of this rollout has stopped; esc goes back".to_owned()
     } else {
         format!(" Loading {}/{} …", page.target.namespace, page.target.name)
     };
-    Line::from(ink.span(text, Role::Text))
+    Line::from(ctx.span(text, Role::Text))
 }
 
 /// From which revision to which, how far the plan is, what it does now.
-fn change(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Line<'static> {
+fn change(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Line<'static> {
     let snapshot = &*seen.snapshot;
-    let mut right = mode(ink, snapshot);
-    right.extend(unsent::sign(ink, seen, ", retrying").map_or_else(|| doing(ink, seen), |sign| vec![sign]));
+    let mut right = mode(ctx, snapshot);
+    right.extend(unsent::sign(ctx, seen, ", retrying").map_or_else(|| doing(ctx, seen), |sign| vec![sign]));
     right.push(Span::raw(" "));
     let right_cells: usize = right.iter().map(|span| width(&span.content)).sum();
     let mut tail = format!("   {}", snapshot.numbers());
@@ -231,8 +231,8 @@ fn change(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Line<'static> {
     let tail = fit(&tail, room.saturating_sub(12).max(room / 2)).into_owned();
     let versions = room.saturating_sub(width(&tail));
     let mut spans = vec![Span::raw(" ")];
-    spans.extend(versions_of(ink, snapshot, versions));
-    spans.push(ink.span(tail, Role::Text));
+    spans.extend(versions_of(ctx, snapshot, versions));
+    spans.push(ctx.span(tail, Role::Text));
     let used: usize = spans.iter().map(|span| width(&span.content)).sum();
     spans.push(Span::raw(" ".repeat(cells.saturating_sub(used + right_cells))));
     spans.append(&mut right);
@@ -240,19 +240,19 @@ fn change(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Line<'static> {
 }
 
 /// `v1.8.2 → v1.9.0`, each in the colour of its revision where there is room for that.
-fn versions_of(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Span<'static>> {
+fn versions_of(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Span<'static>> {
     let words = snapshot.change().to_string();
     if let [change] = snapshot.image_changes.as_slice()
         && let (Some(from), Some(to)) = (&change.from, &change.to)
         && version_of(from) != version_of(to)
     {
         let (from, to) = (short_version(version_of(from)), short_version(version_of(to)));
-        let arrow = format!(" {} ", ink.glyph(Glyph::Arrow));
+        let arrow = format!(" {} ", ctx.glyph(Glyph::Arrow));
         if width(&from) + width(&arrow) + width(&to) <= cells {
-            return vec![ink.span(from, Role::OldRev), ink.span(arrow, Role::Text), ink.span(to, Role::NewRev)];
+            return vec![ctx.span(from, Role::OldRev), ctx.span(arrow, Role::Text), ctx.span(to, Role::NewRev)];
         }
     }
-    vec![ink.span(fit_middle(&words, cells), Role::Title)]
+    vec![ctx.span(fit_middle(&words, cells), Role::Title)]
 }
 
 /// A digest says enough with its first digits.
@@ -268,19 +268,19 @@ fn recorded(snapshot: &Snapshot) -> bool {
     snapshot.started_at.is_some()
 }
 
-fn mode(ink: &Ink<'_>, snapshot: &Snapshot) -> Vec<Span<'static>> {
-    let flipped = snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::StrategyFlipped { .. }));
+fn mode(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Vec<Span<'static>> {
+    let drifted = snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::StrategyDrifted { .. }));
     let words = match (snapshot.adopted, snapshot.strategy) {
-        _ if flipped => "SET BACK",
+        _ if drifted => "SET BACK",
         (true, _) => "adopted",
         (false, StrategyKind::OnDelete) => "OnDelete",
         (false, StrategyKind::RollingUpdate) => "RollingUpdate",
     };
-    vec![ink.span(words, if flipped { Role::Bad } else { Role::Muted }), Span::raw("   ")]
+    vec![ctx.span(words, if drifted { Role::Bad } else { Role::Muted }), Span::raw("   ")]
 }
 
 /// What the rollout does now, with its sign.
-fn doing(ink: &Ink<'_>, seen: &Seen) -> Vec<Span<'static>> {
+fn doing(ctx: &RenderContext<'_>, seen: &ShownSnapshot) -> Vec<Span<'static>> {
     let snapshot = &*seen.snapshot;
     let (glyph, role, since) = match &snapshot.phase {
         Phase::Loading => (Glyph::ImageUnknown, Role::Muted, None),
@@ -303,12 +303,12 @@ fn doing(ink: &Ink<'_>, seen: &Seen) -> Vec<Span<'static>> {
         Phase::Idle | Phase::Complete => snapshot.doing().to_string(),
         phase => phase.to_string(),
     };
-    let since = since.map(|since| format!(" {}", ink.age(seen, since))).unwrap_or_default();
-    vec![ink.span(format!("{} {words}{since}", ink.glyph(glyph)), role)]
+    let since = since.map(|since| format!(" {}", ctx.age(seen, since))).unwrap_or_default();
+    vec![ctx.span(format!("{} {words}{since}", ctx.glyph(glyph)), role)]
 }
 
 /// How many nodes are done, as a bar and in numbers.
-fn progress(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Line<'static> {
+fn progress(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Line<'static> {
     let counts = snapshot.counts;
     let mut words = snapshot.progress();
     if recorded(snapshot) && snapshot.plan.allowed < counts.nodes {
@@ -330,53 +330,53 @@ fn progress(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Line<'static> {
         };
         let done = part(counts.updated);
         let moving = part(counts.committed).max(done + usize::from(counts.committed > counts.updated)).min(bar) - done;
-        spans.push(ink.span("[", Role::Frame));
-        spans.push(ink.span(ink.glyph(Glyph::BarDone).repeat(done), Role::BarDone));
-        spans.push(ink.span(ink.glyph(Glyph::BarMoving).repeat(moving), Role::BarMoving));
-        spans.push(ink.span(ink.glyph(Glyph::BarRest).repeat(bar - done - moving), Role::BarRest));
-        spans.push(ink.span("]  ", Role::Frame));
+        spans.push(ctx.span("[", Role::Frame));
+        spans.push(ctx.span(ctx.glyph(Glyph::BarDone).repeat(done), Role::BarDone));
+        spans.push(ctx.span(ctx.glyph(Glyph::BarMoving).repeat(moving), Role::BarMoving));
+        spans.push(ctx.span(ctx.glyph(Glyph::BarRest).repeat(bar - done - moving), Role::BarRest));
+        spans.push(ctx.span("]  ", Role::Frame));
     }
-    spans.push(ink.span(words, Role::Title));
+    spans.push(ctx.span(words, Role::Title));
     Line::from(spans)
 }
 
 /// The budget term by term, and what else limits it.
-fn budget(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
+fn budget(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
     let budget = &snapshot.budget;
     let role = if budget.charged > budget.max_unavailable { Role::Bad } else { Role::Text };
-    let mut words = vec![vec![ink.span(budget.to_string(), role)]];
+    let mut words = vec![vec![ctx.span(budget.to_string(), role)]];
     if recorded(snapshot) {
-        words.push(vec![ink.span(format!("pulling {} of {}", budget.pulling, budget.max_pulling), Role::Text)]);
-        words.push(vec![ink.span(format!("partition {}", snapshot.plan.keep), Role::Text)]);
+        words.push(vec![ctx.span(format!("pulling {} of {}", budget.pulling, budget.max_pulling), Role::Text)]);
+        words.push(vec![ctx.span(format!("partition {}", snapshot.plan.keep), Role::Text)]);
         if let Some(selector) = &snapshot.plan.selector {
             let nodes = count(snapshot.plan.selected, "node");
             let text = format!("only {} ({nodes})", fit(&selector.to_string(), cells / 2));
-            words.push(vec![ink.span(text, Role::Title)]);
+            words.push(vec![ctx.span(text, Role::Title)]);
         }
     }
     if snapshot.counts.leaked > 0 {
         let text = format!("{} updated outside the plan", snapshot.counts.leaked);
-        words.push(vec![ink.span(text, Role::Warn)]);
+        words.push(vec![ctx.span(text, Role::Warn)]);
     }
     if snapshot.counts.misscheduled > 0 {
         let text = format!("{} misscheduled", snapshot.counts.misscheduled);
-        words.push(vec![ink.span(text, Role::Warn)]);
+        words.push(vec![ctx.span(text, Role::Warn)]);
     }
     flow(words, "   ", " ", cells)
 }
 
 /// Why nothing moves: who paused and why, or what is waited for; and the keys that help.
-fn standstill(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Vec<Line<'static>> {
+fn standstill(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
     let snapshot = &*seen.snapshot;
     let driven =
         matches!(snapshot.driver, DriverView::You { .. } | DriverView::Named { .. } | DriverView::Other { .. });
     let said = match &snapshot.phase {
         _ if snapshot.not_sent().is_some() => Some((unsent::meaning(snapshot), Role::Warn)),
         Phase::Held | Phase::Running if !driven && snapshot.driver_stopped.is_some() => {
-            Some((unsent::stopped(ink, seen, cells), Role::Warn))
+            Some((unsent::stopped(ctx, seen, cells), Role::Warn))
         }
         Phase::Preparing | Phase::Running | Phase::Releasing => snapshot.waits.as_ref().map(|wait| {
-            let at = wait.since().map_or(snapshot.at, |since| ink.instant(seen, since));
+            let at = wait.since().map_or(snapshot.at, |since| ctx.instant(seen, since));
             let words = Snapshot { at, ..Snapshot::clone(snapshot) }.waiting(wait).to_string();
             (format!("waits: {words}"), Role::Text)
         }),
@@ -384,7 +384,7 @@ fn standstill(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Vec<Line<'static>> {
     };
     if let Some((words, role)) = said {
         let room = cells.saturating_sub(2);
-        return vec![Line::from(vec![Span::raw(" "), ink.span(fit(&words, room).into_owned(), role)])];
+        return vec![Line::from(vec![Span::raw(" "), ctx.span(fit(&words, room).into_owned(), role)])];
     }
     let since = match (&seen.snapshot.phase, &seen.snapshot.blocked) {
         (Phase::Paused(paused), _) => Some(paused.at),
@@ -392,7 +392,7 @@ fn standstill(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Vec<Line<'static>> {
         _ => None,
     };
     let guidance = match since {
-        Some(since) => as_of(ink, seen, since).guidance(),
+        Some(since) => as_of(ctx, seen, since).guidance(),
         None => seen.snapshot.guidance(),
     };
     let Some(Guidance { waits, remedies }) = guidance else { return Vec::new() };
@@ -413,7 +413,7 @@ fn standstill(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Vec<Line<'static>> {
     };
     lines
         .into_iter()
-        .map(|line| Line::from(vec![Span::raw(" "), ink.span(fit(&line, room).into_owned(), role)]))
+        .map(|line| Line::from(vec![Span::raw(" "), ctx.span(fit(&line, room).into_owned(), role)]))
         .collect()
 }
 
@@ -430,38 +430,39 @@ fn key_of(remedy: Remedy) -> String {
 }
 
 /// What else manages the DaemonSet and sets back by itself what we changed.
-fn kept(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Option<Line<'static>> {
-    let mut keepers = snapshot.keepers.iter().filter(|keeper| keeper.returns == Returns::ByItself);
+fn kept(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Option<Line<'static>> {
+    let mut gitops_owners =
+        snapshot.gitops_owners.iter().filter(|gitops_owner| gitops_owner.returns == Returns::ByItself);
     // An alarm about it says the same, and how to hold it.
     let told = snapshot.alarms.iter().any(|alarm| alarm.holding().is_some());
-    let keeper = keepers.next().filter(|_| !told && (snapshot.adopted || recorded(snapshot)))?;
-    let more = match keepers.count() {
+    let gitops_owner = gitops_owners.next().filter(|_| !told && (snapshot.adopted || recorded(snapshot)))?;
+    let more = match gitops_owners.count() {
         0 => String::new(),
         more => format!(" (and {more} more)"),
     };
-    let words = format!("{keeper}{more} sets this back {}", keeper.when());
-    Some(Line::from(vec![Span::raw(" "), ink.span(fit(&words, cells.saturating_sub(2)), Role::Muted)]))
+    let words = format!("{gitops_owner}{more} sets this back {}", gitops_owner.when());
+    Some(Line::from(vec![Span::raw(" "), ctx.span(fit(&words, cells.saturating_sub(2)), Role::Muted)]))
 }
 
 /// What needs attention now, with the keys that help.
-fn alarms(ink: &Ink<'_>, shape: Shape, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
+fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for alarm in snapshot.alarms.iter().take(3) {
-        let text = wrap(&format!("{} {alarm}", ink.glyph(Glyph::Alarm)), cells.saturating_sub(2));
+        let text = wrap(&format!("{} {alarm}", ctx.glyph(Glyph::Alarm)), cells.saturating_sub(2));
         let hint = hint(alarm);
         // Where there is room for two lines, the way out is one of them.
         let words = if shape == Shape::Folded && hint.is_some() { 1 } else { 2 };
         for line in text.iter().take(words) {
-            lines.push(Line::from(ink.span(format!(" {line} "), Role::Alarm)));
+            lines.push(Line::from(ctx.span(format!(" {line} "), Role::Alarm)));
         }
-        lines.extend(hint.map(|hint| Line::from(ink.span(fit(&hint, cells).into_owned(), Role::Text))));
+        lines.extend(hint.map(|hint| Line::from(ctx.span(fit(&hint, cells).into_owned(), Role::Text))));
         if let Some(holding) = alarm.holding() {
             let text = format!("   hold it: {holding}");
-            lines.push(Line::from(ink.span(fit(&text, cells).into_owned(), Role::Text)));
+            lines.push(Line::from(ctx.span(fit(&text, cells).into_owned(), Role::Text)));
         }
     }
     if let more @ 1.. = snapshot.alarms.len().saturating_sub(3) {
-        lines.push(Line::from(ink.span(format!(" and {more} more alarms"), Role::Bad)));
+        lines.push(Line::from(ctx.span(format!(" and {more} more alarms"), Role::Bad)));
     }
     lines
 }
@@ -477,12 +478,12 @@ fn hint(alarm: &Alarm) -> Option<String> {
         Alarm::Cascade { .. } => {
             keys(&[("pause", "brake: set OnDelete now, stops it within a second; nothing else changes")])
         }
-        Alarm::StrategyFlipped { .. } => keys(&[
+        Alarm::StrategyDrifted { .. } => keys(&[
             ("pause", "brake: set OnDelete again"),
             ("resume", "the same, and go on"),
             ("tune", "do that by itself"),
         ]),
-        Alarm::Rebraked { .. } => keys(&[("tune", "pause at the next flip instead")]),
+        Alarm::OnDeleteEnforced { .. } => keys(&[("tune", "pause at the next drift instead")]),
         Alarm::BudgetUsedUp { used, .. } => {
             keys(&[("tune", &format!("raise the budget: max-unavailable {}", used + 1))])
         }
@@ -503,23 +504,23 @@ fn hint(alarm: &Alarm) -> Option<String> {
 }
 
 /// What is wrong, grouped by cause.
-fn trouble(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, cells: usize) -> Vec<Line<'static>> {
+fn trouble(ctx: &RenderContext<'_>, page: &RolloutPage, seen: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
     let words = page.digest.trouble.iter().map(|trouble| {
         let (glyph, role) = match trouble.kind {
             TroubleKind::Failed(_) => (Glyph::Failed, Role::Bad),
             TroubleKind::Suspect => (Glyph::Suspect, Role::Bad),
             TroubleKind::Restarted | TroubleKind::Struggling(_) => (Glyph::Moving, Role::Warn),
         };
-        vec![ink.span(format!("{} {}", ink.glyph(glyph), group(ink, page, seen, trouble)), role)]
+        vec![ctx.span(format!("{} {}", ctx.glyph(glyph), group(ctx, page, seen, trouble)), role)]
     });
     // Whether updated nodes go down more often than others is what suspects are judged by.
     let compared =
-        seen.snapshot.comparisons.iter().take(2).map(|compared| vec![ink.span(compared.to_string(), Role::Text)]);
+        seen.snapshot.comparisons.iter().take(2).map(|compared| vec![ctx.span(compared.to_string(), Role::Text)]);
     flow(words.chain(compared).collect(), "   ", " ", cells)
 }
 
 /// `3 image not found (ipc-017 …, 3m)`.
-fn group(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, trouble: &Trouble) -> String {
+fn group(ctx: &RenderContext<'_>, page: &RolloutPage, seen: &ShownSnapshot, trouble: &Trouble) -> String {
     let what = match trouble.kind {
         TroubleKind::Failed(Some(cause)) | TroubleKind::Struggling(cause) => cause.to_string(),
         TroubleKind::Failed(None) => "failed".to_owned(),
@@ -528,12 +529,12 @@ fn group(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, trouble: &Trouble) -> S
     };
     let node = trouble.example.strip_suffix(page.digest.domain.as_str()).unwrap_or(&trouble.example);
     let more = if trouble.nodes > 1 { " …" } else { "" };
-    let since = trouble.since.map(|since| format!(", {}", ink.age(seen, since))).unwrap_or_default();
+    let since = trouble.since.map(|since| format!(", {}", ctx.age(seen, since))).unwrap_or_default();
     format!("{} {what} ({}{more}{since})", trouble.nodes, fit_middle(node, 24))
 }
 
 /// What cannot be seen, and so is not known; what fails for the same reason is said once.
-fn unseen(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
+fn unseen(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
     let mut said: Vec<(Vec<Watched>, String)> = Vec::new();
     for WatchView { watched, health, .. } in &snapshot.watches {
         let why = match health {
@@ -561,45 +562,45 @@ fn unseen(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>
         } else {
             kinds.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
         };
-        Line::from(ink.span(fit(&format!(" {what}: {why}"), cells).into_owned(), Role::Warn))
+        Line::from(ctx.span(fit(&format!(" {what}: {why}"), cells).into_owned(), Role::Warn))
     };
     said.iter().take(3).map(line).collect()
 }
 
 /// Whose clock is off.
-fn clocks(ink: &Ink<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
+fn clocks(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
     let clocks = snapshot.clocks();
     let words = if clocks.is_empty() { String::new() } else { clocks.to_string() };
     let lines = wrap(&words, cells.saturating_sub(2)).into_iter().filter(|line| !line.is_empty()).take(2);
-    lines.map(|line| Line::from(ink.span(format!(" {line}"), Role::Warn))).collect()
+    lines.map(|line| Line::from(ctx.span(format!(" {line}"), Role::Warn))).collect()
 }
 
 /// The second of two lines.
-fn folded(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, cells: usize) -> Line<'static> {
+fn folded(ctx: &RenderContext<'_>, page: &RolloutPage, seen: &ShownSnapshot, cells: usize) -> Line<'static> {
     let snapshot = &*seen.snapshot;
     match snapshot.daemonset {
         Presence::Present => {}
-        Presence::Loading => return loading(ink, page),
-        Presence::Absent => return Line::from(ink.span(" there is no such DaemonSet", Role::Bad)),
+        Presence::Loading => return loading(ctx, page),
+        Presence::Absent => return Line::from(ctx.span(" there is no such DaemonSet", Role::Bad)),
     }
     let (counts, budget) = (&snapshot.counts, &snapshot.budget);
     let mut spans = vec![Span::raw(" ")];
     match snapshot.phase {
-        _ if snapshot.not_sent().is_some() => spans.extend(unsent::sign(ink, seen, "")),
+        _ if snapshot.not_sent().is_some() => spans.extend(unsent::sign(ctx, seen, "")),
         // The words for it would push the numbers off the line.
-        Phase::Native => spans.push(ink.span(format!("{} native", ink.glyph(Glyph::Moving)), Role::Warn)),
-        _ => spans.extend(doing(ink, seen)),
+        Phase::Native => spans.push(ctx.span(format!("{} native", ctx.glyph(Glyph::Moving)), Role::Warn)),
+        _ => spans.extend(doing(ctx, seen)),
     }
     let numbers = format!(" {}/{} down {}/{}", counts.updated, counts.nodes, budget.charged, budget.max_unavailable);
     let role = if budget.charged > budget.max_unavailable { Role::Bad } else { Role::Title };
-    spans.push(ink.span(numbers, role));
+    spans.push(ctx.span(numbers, role));
     let used: usize = spans.iter().map(|span| width(&span.content)).sum();
     let room = cells.saturating_sub(used + 1);
-    let worst = page.digest.trouble.first().map(|trouble| (group(ink, page, seen, trouble), Role::Bad));
+    let worst = page.digest.trouble.first().map(|trouble| (group(ctx, page, seen, trouble), Role::Bad));
     let waits = snapshot.guidance().filter(|_| !matches!(snapshot.phase, Phase::Paused(_)));
     let waits = waits.map(|guidance| (guidance.waits.trim_start_matches("held: ").to_owned(), Role::Text));
     let (rest, role) = worst.or(waits).unwrap_or_else(|| (snapshot.change().to_string(), Role::Text));
     spans.push(Span::raw(" "));
-    spans.push(ink.span(fit(&rest, room), role));
+    spans.push(ctx.span(fit(&rest, room), role));
     Line::from(spans)
 }

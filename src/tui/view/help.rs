@@ -12,7 +12,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::{Ink, footer, put_box, put_lines};
+use super::{RenderContext, footer, put_box, put_lines};
 use crate::tui::action::{ACTIONS, Action, Group};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, wrap};
@@ -21,39 +21,39 @@ use crate::tui::words::{fit, wrap};
 const NAMES: usize = 24;
 
 /// Draws the help over everything but the first line.
-pub(super) fn draw(ink: &Ink<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
+pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
     // The first line says whether it is safe: it is never covered.
     let over = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
-    let inside = put_box(ink, buffer, over, "Help  (j k scroll, any other key closes)");
-    let lines = lines(ink, usize::from(inside.width), usize::from(area.width));
+    let inside = put_box(ctx, buffer, over, "Help  (j k scroll, any other key closes)");
+    let lines = lines(ctx, usize::from(inside.width), usize::from(area.width));
     let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
     put_lines(buffer, inside, &lines[top..]);
 }
 
-fn lines(ink: &Ink<'_>, cells: usize, screen: usize) -> Vec<Line<'static>> {
+fn lines(ctx: &RenderContext<'_>, cells: usize, screen: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    if let Some(status) = footer::status_in_full(ink, screen) {
-        lines.push(Line::from(ink.span("Last message", Role::Title)));
-        lines.extend(wrap(&status, cells).into_iter().map(|line| Line::from(ink.span(line, Role::Text))));
+    if let Some(status) = footer::status_in_full(ctx, screen) {
+        lines.push(Line::from(ctx.span("Last message", Role::Title)));
+        lines.extend(wrap(&status, cells).into_iter().map(|line| Line::from(ctx.span(line, Role::Text))));
         lines.push(Line::default());
     }
     for (group, title) in Group::ALL {
         let actions: Vec<_> =
-            ACTIONS.iter().filter(|action| action.group == group && action.in_scope(ink.model)).collect();
+            ACTIONS.iter().filter(|action| action.group == group && action.in_scope(ctx.model)).collect();
         if actions.is_empty() {
             continue;
         }
-        let title = match (group, ink.model.armed_for()) {
+        let title = match (group, ctx.model.armed_for()) {
             (Group::Change, None) => format!("{title}: A arms; P works at once"),
             _ => title.to_owned(),
         };
-        lines.push(Line::from(ink.span(title, Role::Title)));
+        lines.push(Line::from(ctx.span(title, Role::Title)));
         for action in actions {
-            lines.extend(entry(ink, action, cells));
+            lines.extend(entry(ctx, action, cells));
         }
         lines.push(Line::default());
     }
-    lines.push(Line::from(ink.span("Signs", Role::Title)));
+    lines.push(Line::from(ctx.span("Signs", Role::Title)));
     let signs = [
         (Glyph::Updated, "updated"),
         (Glyph::Moving, "moving: terminating, creating, pulling, starting, soaking"),
@@ -66,15 +66,15 @@ fn lines(ink: &Ink<'_>, cells: usize, screen: usize) -> Vec<Line<'static>> {
         (Glyph::ImageUnknown, "not known whether the image is there"),
     ];
     for (glyph, meaning) in signs {
-        lines.push(Line::from(ink.span(format!(" {}  {meaning}", ink.glyph(glyph)), Role::Text)));
+        lines.push(Line::from(ctx.span(format!(" {}  {meaning}", ctx.glyph(glyph)), Role::Text)));
     }
-    lines.push(Line::from(ink.span(" AGE: for how long the node has been in its state", Role::Text)));
+    lines.push(Line::from(ctx.span(" AGE: for how long the node has been in its state", Role::Text)));
     lines
 }
 
 /// One action: its keys, its name, what it does, and why not now.
-fn entry(ink: &Ink<'_>, action: &Action, cells: usize) -> Vec<Line<'static>> {
-    let missing = action.available(ink.model).err();
+fn entry(ctx: &RenderContext<'_>, action: &Action, cells: usize) -> Vec<Line<'static>> {
+    let missing = action.available(ctx.model).err();
     let (key, role) = match missing {
         Some(_) => (Role::Unavailable, Role::Unavailable),
         None => (Role::Key, Role::Text),
@@ -83,20 +83,20 @@ fn entry(ink: &Ink<'_>, action: &Action, cells: usize) -> Vec<Line<'static>> {
     let argument = action.argument.map(|argument| format!(" {argument}")).unwrap_or_default();
     // Movements have keys only; narrow terminals have no room for names.
     let named = action.group != Group::Move && cells >= 70;
-    let mut head = vec![ink.span(format!(" {:13} ", fit(&keys.join(" "), 13)), key)];
+    let mut head = vec![ctx.span(format!(" {:13} ", fit(&keys.join(" "), 13)), key)];
     if named {
         let name = format!(":{}{argument}", action.name);
-        head.push(ink.span(format!("{:NAMES$} ", fit(&name, NAMES)), role));
+        head.push(ctx.span(format!("{:NAMES$} ", fit(&name, NAMES)), role));
     }
     let indent: usize = head.iter().map(|span| span.width()).sum();
     let mut words = wrap(action.help, cells.saturating_sub(indent)).into_iter();
-    head.push(ink.span(words.next().unwrap_or_default(), role));
+    head.push(ctx.span(words.next().unwrap_or_default(), role));
     let mut lines = vec![Line::from(head)];
-    lines.extend(words.map(|more| Line::from(ink.span(format!("{:indent$}{more}", ""), role))));
+    lines.extend(words.map(|more| Line::from(ctx.span(format!("{:indent$}{more}", ""), role))));
     // Being read-only is said once, by the group's title.
     if let Some(why) = missing.filter(|why| !why.starts_with("read-only")) {
         let why = wrap(&format!("not now: {why}"), cells.saturating_sub(16));
-        lines.extend(why.into_iter().map(|line| Line::from(ink.span(format!("{:16}{line}", ""), Role::Warn))));
+        lines.extend(why.into_iter().map(|line| Line::from(ctx.span(format!("{:16}{line}", ""), Role::Warn))));
     }
     lines
 }

@@ -19,11 +19,11 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::rollout::{image_sign, sign, state, why_at};
-use super::{Ink, put, put_box, put_lines};
+use super::{RenderContext, put, put_box, put_lines};
 use crate::engine::clocks::ClockOff;
 use crate::engine::snapshot::{Blame, NodeView, Replacer};
-use crate::engine::time::Humane;
-use crate::tui::model::{RolloutPage, Seen};
+use crate::engine::time::ShortDuration;
+use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, wrap};
 
@@ -31,51 +31,57 @@ use crate::tui::words::{fit, wrap};
 const NAMES: usize = 10;
 
 /// Draws the selected node, or the first of the list, beside the list.
-pub(super) fn draw_side(ink: &Ink<'_>, area: Rect, buffer: &mut Buffer) {
+pub(super) fn draw_side(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) {
     for y in area.y..area.bottom() {
-        put(buffer, area.x, y, ink.glyph(Glyph::Side), 1, ink.style(Role::Frame));
+        put(buffer, area.x, y, ctx.glyph(Glyph::Side), 1, ctx.style(Role::Frame));
     }
     let inside = Rect { x: area.x + 2, width: area.width.saturating_sub(3), ..area };
-    let Some(page) = ink.model.rollout() else { return };
+    let Some(page) = ctx.model.rollout() else { return };
     match (page.selected(), page.shown()) {
         (Some(node), Some(seen)) => {
-            put_lines(buffer, inside, &lines(ink, page, seen, node, usize::from(inside.width)));
+            put_lines(buffer, inside, &lines(ctx, page, seen, node, usize::from(inside.width)));
         }
         _ => {
-            put(buffer, inside.x, inside.y, "down selects a node", usize::from(inside.width), ink.style(Role::Muted));
+            put(buffer, inside.x, inside.y, "down selects a node", usize::from(inside.width), ctx.style(Role::Muted));
         }
     }
 }
 
 /// Draws the selected node over everything.
-pub(super) fn draw_over(ink: &Ink<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
-    let Some(page) = ink.model.rollout() else { return };
+pub(super) fn draw_over(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
+    let Some(page) = ctx.model.rollout() else { return };
     let (Some(node), Some(seen)) = (page.selected(), page.shown()) else { return };
     let width = area.width.saturating_sub(if area.width >= 80 { 4 } else { 0 }).min(100);
-    let lines = lines(ink, page, seen, node, usize::from(width.saturating_sub(4)));
+    let lines = lines(ctx, page, seen, node, usize::from(width.saturating_sub(4)));
     // The header says whether it is safe: it is covered as little as possible, its first line never.
     let bottom = area.height.saturating_sub(if area.height >= 20 { 2 } else { 0 });
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(bottom.saturating_sub(1));
     let over = Rect { x: area.width.saturating_sub(width) / 2, y: bottom - height, width, height };
-    let inside = put_box(ink, buffer, over, &format!("Node {}  (esc: back, P pause)", node.name));
+    let inside = put_box(ctx, buffer, over, &format!("Node {}  (esc: back, P pause)", node.name));
     let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
     put_lines(buffer, inside, &lines[top..]);
 }
 
-fn lines(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, node: &NodeView, cells: usize) -> Vec<Line<'static>> {
+fn lines(
+    ctx: &RenderContext<'_>,
+    page: &RolloutPage,
+    seen: &ShownSnapshot,
+    node: &NodeView,
+    cells: usize,
+) -> Vec<Line<'static>> {
     let (glyph, role) = sign(node);
-    let since = node.since.map(|since| format!(" for {}", ink.age(seen, since))).unwrap_or_default();
+    let since = node.since.map(|since| format!(" for {}", ctx.age(seen, since))).unwrap_or_default();
     let mut lines = vec![
-        Line::from(ink.span(fit(&node.name, cells), Role::Title)),
-        Line::from(ink.span(format!("{} {}{since}", ink.glyph(glyph), state(node)), role)),
+        Line::from(ctx.span(fit(&node.name, cells), Role::Title)),
+        Line::from(ctx.span(format!("{} {}{since}", ctx.glyph(glyph), state(node)), role)),
         Line::default(),
     ];
     let mut say = |name: &str, text: &str, role: Role| {
         for (nth, line) in wrap(text, cells.saturating_sub(NAMES + 1)).into_iter().enumerate() {
             let name = if nth == 0 { name } else { "" };
             lines.push(Line::from(vec![
-                ink.span(format!("{:NAMES$} ", fit(name, NAMES)), Role::Muted),
-                Span::styled(line, ink.style(role)),
+                ctx.span(format!("{:NAMES$} ", fit(name, NAMES)), Role::Muted),
+                Span::styled(line, ctx.style(role)),
             ]));
         }
     };
@@ -86,7 +92,7 @@ fn lines(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, node: &NodeView, cells:
         }
     }
     if let Some(wait) = &node.pod_wait {
-        say("Waits", &wait.as_of(why_at(ink, seen, node)).to_string(), Role::Text);
+        say("Waits", &wait.as_of(why_at(ctx, seen, node)).to_string(), Role::Text);
     }
     if let Some(hold) = &node.hold {
         say("Held by", &hold.to_string(), Role::Text);
@@ -97,7 +103,7 @@ fn lines(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, node: &NodeView, cells:
     }
     if let Some(suspect) = node.suspect {
         let role = if suspect.has_failed() { Role::Bad } else { Role::Warn };
-        say("Suspect", &suspect.words(ink.instant(seen, seen.snapshot.at)).to_string(), role);
+        say("Suspect", &suspect.words(ctx.instant(seen, seen.snapshot.at)).to_string(), role);
     }
     let revision = match (node.revision_number, &node.revision) {
         (Some(number), Some(hash)) => format!("{number} ({hash})"),
@@ -108,9 +114,9 @@ fn lines(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, node: &NodeView, cells:
     let revision = if node.revision.is_some() { revision + target } else { revision };
     say("Revision", &revision, if node.at_target { Role::NewRev } else { Role::OldRev });
     let (glyph, role) = image_sign(node.image);
-    say("Image", &format!("{} {}", ink.glyph(glyph), node.image), role);
+    say("Image", &format!("{} {}", ctx.glyph(glyph), node.image), role);
     if let Some(pod) = &node.pod {
-        let age = node.pod_created_at.map(|at| format!(", {} old", ink.age(seen, at))).unwrap_or_default();
+        let age = node.pod_created_at.map(|at| format!(", {} old", ctx.age(seen, at))).unwrap_or_default();
         let plural = if node.restarts == 1 { "" } else { "s" };
         say("Pod", &format!("{pod}{age}, {} restart{plural}", node.restarts), Role::Text);
     }
@@ -122,7 +128,7 @@ fn lines(ink: &Ink<'_>, page: &RolloutPage, seen: &Seen, node: &NodeView, cells:
     }
     if let Some(millis) = node.notable_clock() {
         let waits = node.uncounted_until.map(|until| {
-            let left = Humane(until.since(ink.instant(seen, seen.snapshot.at)));
+            let left = ShortDuration(until.since(ctx.instant(seen, seen.snapshot.at)));
             format!("; its controller counts it unavailable for {left} more")
         });
         say("Clock", &format!("{}{}", ClockOff(millis), waits.unwrap_or_default()), Role::Warn);

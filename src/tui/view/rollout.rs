@@ -12,34 +12,34 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{Ink, Parts, node, put, put_lines, put_rule, timeline};
+use super::{Parts, RenderContext, node, put, put_lines, put_rule, timeline};
 use crate::engine::snapshot::{Blame, CauseKind, ImageState, NodeState, NodeView, Phase, PodWait, Presence, Why};
 use crate::engine::time::Timestamp;
-use crate::tui::model::{Page, RolloutPage, Seen, Sort};
+use crate::tui::model::{Page, RolloutPage, ShownSnapshot, Sort};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, fit_middle, width, wrap};
 
 /// Draws header and nodes.
-pub(super) fn draw(ink: &Ink<'_>, parts: &Parts, buffer: &mut Buffer) {
+pub(super) fn draw(ctx: &RenderContext<'_>, parts: &Parts, buffer: &mut Buffer) {
     put_lines(buffer, parts.header, &parts.lines);
-    let Some(page) = ink.model.rollout() else { return };
+    let Some(page) = ctx.model.rollout() else { return };
     if let Some(timeline) = &page.timeline {
-        return timeline::draw(ink, parts, page, timeline, buffer);
+        return timeline::draw(ctx, parts, page, timeline, buffer);
     }
     let Some(seen) = page.shown() else {
-        put_rule(ink, buffer, parts.rule, "");
+        put_rule(ctx, buffer, parts.rule, "");
         return;
     };
-    put_rule(ink, buffer, parts.rule, &about_list(ink, page, parts));
+    put_rule(ctx, buffer, parts.rule, &about_list(ctx, page, parts));
     let columns = Columns::of(page, parts.list.width);
-    draw_head(ink, page, parts, &columns, buffer);
+    draw_head(ctx, page, parts, &columns, buffer);
     let rows = parts.rows();
     let top = page.list.top();
     for (row, y) in (top..page.rows.len()).zip(rows.y..rows.bottom()) {
         if let Some(node) = page.node(row) {
             let area = Rect { y, height: 1, ..rows };
             let selected = page.list.cursor() == Some(row);
-            draw_node(ink, seen, page, node, Row { area, columns: &columns, selected }, buffer);
+            draw_node(ctx, seen, page, node, Row { area, columns: &columns, selected }, buffer);
         }
     }
     if page.rows.is_empty() && rows.height > 0 {
@@ -49,20 +49,20 @@ pub(super) fn draw(ink: &Ink<'_>, parts: &Parts, buffer: &mut Buffer) {
             rows.y,
             &nothing(page),
             usize::from(rows.width).saturating_sub(4),
-            ink.style(Role::Muted),
+            ctx.style(Role::Muted),
         );
     }
     if let Some(side) = parts.side {
-        node::draw_side(ink, side, buffer);
+        node::draw_side(ctx, side, buffer);
     }
 }
 
 /// Where in the list we are, and what it leaves out.
-fn about_list(ink: &Ink<'_>, page: &RolloutPage, parts: &Parts) -> String {
+fn about_list(ctx: &RenderContext<'_>, page: &RolloutPage, parts: &Parts) -> String {
     let (top, len) = (page.list.top(), page.rows.len());
     let shown = (len - top.min(len)).min(usize::from(parts.rows().height));
     let all = page.shown().map_or(0, |seen| seen.snapshot.nodes.len());
-    let dot = ink.glyph(Glyph::Dot);
+    let dot = ctx.glyph(Glyph::Dot);
     let mut words = match len {
         0 => format!("0 of {all}"),
         _ => format!("{}-{} of {len}", top + 1, top + shown),
@@ -75,7 +75,7 @@ fn about_list(ink: &Ink<'_>, page: &RolloutPage, parts: &Parts) -> String {
     }
     if let Some(frozen) = &page.frozen {
         let live = page.live.as_ref().unwrap_or(frozen);
-        words.push_str(&format!(" {dot} FROZEN {} (f: live)", ink.age(live, frozen.snapshot.at)));
+        words.push_str(&format!(" {dot} FROZEN {} (f: live)", ctx.age(live, frozen.snapshot.at)));
     }
     words
 }
@@ -179,15 +179,15 @@ impl Column {
     }
 }
 
-fn draw_head(ink: &Ink<'_>, page: &RolloutPage, parts: &Parts, columns: &Columns, buffer: &mut Buffer) {
+fn draw_head(ctx: &RenderContext<'_>, page: &RolloutPage, parts: &Parts, columns: &Columns, buffer: &mut Buffer) {
     if parts.list.height < 2 {
         return;
     }
     let mut x = parts.list.x + 3;
     for (column, cells, head) in columns.each().into_iter().filter(|(_, cells, _)| *cells > 0) {
-        let style = ink.style(Role::Column);
+        let style = ctx.style(Role::Column);
         let sorted = column.sorted_by() == Some(page.sort);
-        let style = if sorted { style.patch(ink.style(Role::Title)) } else { style };
+        let style = if sorted { style.patch(ctx.style(Role::Title)) } else { style };
         put_cell(buffer, x, parts.list.y, head, cells, column, style);
         x += u16::try_from(cells + 1).unwrap_or(u16::MAX);
     }
@@ -207,26 +207,33 @@ struct Row<'a> {
     selected: bool,
 }
 
-fn draw_node(ink: &Ink<'_>, seen: &Seen, page: &RolloutPage, node: &NodeView, row: Row<'_>, buffer: &mut Buffer) {
+fn draw_node(
+    ctx: &RenderContext<'_>,
+    seen: &ShownSnapshot,
+    page: &RolloutPage,
+    node: &NodeView,
+    row: Row<'_>,
+    buffer: &mut Buffer,
+) {
     let Rect { x, y, .. } = row.area;
     let (glyph, role) = sign(node);
-    let style = ink.style(role);
-    put(buffer, x + 1, y, ink.glyph(glyph), 1, style);
+    let style = ctx.style(role);
+    put(buffer, x + 1, y, ctx.glyph(glyph), 1, style);
     let mut at = x + 3;
     for (column, cells, _) in row.columns.each().into_iter().filter(|(_, cells, _)| *cells > 0) {
-        let (text, role) = cell(ink, seen, page, node, column, cells);
-        put_cell(buffer, at, y, &text, cells, column, ink.style(role));
+        let (text, role) = cell(ctx, seen, page, node, column, cells);
+        put_cell(buffer, at, y, &text, cells, column, ctx.style(role));
         at += u16::try_from(cells + 1).unwrap_or(u16::MAX);
     }
     if row.selected {
-        put(buffer, x, y, ink.glyph(Glyph::Cursor), 1, Style::default());
-        buffer.set_style(row.area, ink.style(Role::Selection));
+        put(buffer, x, y, ctx.glyph(Glyph::Cursor), 1, Style::default());
+        buffer.set_style(row.area, ctx.style(Role::Selection));
     }
 }
 
 fn cell(
-    ink: &Ink<'_>,
-    seen: &Seen,
+    ctx: &RenderContext<'_>,
+    seen: &ShownSnapshot,
     page: &RolloutPage,
     node: &NodeView,
     column: Column,
@@ -236,7 +243,7 @@ fn cell(
     match column {
         Column::Node => (short_name(page, node).to_owned(), role),
         Column::State => (state(node), role),
-        Column::Why => (Why { node, at: why_at(ink, seen, node) }.to_string(), role),
+        Column::Why => (Why { node, at: why_at(ctx, seen, node) }.to_string(), role),
         Column::Site => {
             let zone = node.labels.get("topology.kubernetes.io/zone").map(|zone| zone.to_string());
             (zone.unwrap_or_default(), Role::Text)
@@ -244,7 +251,7 @@ fn cell(
         Column::Revision => (revision(node), if node.at_target { Role::NewRev } else { Role::OldRev }),
         Column::Image => {
             let (glyph, role) = image_sign(node.image);
-            let glyph = ink.glyph(glyph);
+            let glyph = ctx.glyph(glyph);
             (if cells > 5 { format!("{glyph} {}", node.image) } else { glyph.to_owned() }, role)
         }
         Column::Pod => (node.pod.as_deref().map(pod_suffix).unwrap_or_default().to_owned(), Role::Text),
@@ -254,17 +261,17 @@ fn cell(
         },
         Column::Age => {
             let since = node.since.or(node.pod_created_at);
-            (since.map(|since| ink.age(seen, since)).unwrap_or_default(), Role::Text)
+            (since.map(|since| ctx.age(seen, since)).unwrap_or_default(), Role::Text)
         }
     }
 }
 
 /// The instant as of which the words are told that say why a node is where it is.
-pub(super) fn why_at(ink: &Ink<'_>, seen: &Seen, node: &NodeView) -> Timestamp {
+pub(super) fn why_at(ctx: &RenderContext<'_>, seen: &ShownSnapshot, node: &NodeView) -> Timestamp {
     match (node.state, node.since, node.pod_wait.as_ref().and_then(PodWait::instant)) {
-        (NodeState::NodeDown, Some(since), _) => ink.instant(seen, since),
-        (_, _, Some(until)) if until > seen.snapshot.at => ink.present(seen),
-        (_, _, Some(since)) => ink.instant(seen, since),
+        (NodeState::NodeDown, Some(since), _) => ctx.instant(seen, since),
+        (_, _, Some(until)) if until > seen.snapshot.at => ctx.present(seen),
+        (_, _, Some(since)) => ctx.instant(seen, since),
         _ => seen.snapshot.at,
     }
 }
@@ -323,8 +330,8 @@ fn pod_suffix(pod: &str) -> &str {
 }
 
 /// All that fits where nothing fits: one sentence, and what to do about it.
-pub(super) fn sentence(ink: &Ink<'_>, area: Rect, buffer: &mut Buffer) {
-    let model = ink.model;
+pub(super) fn sentence(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) {
+    let model = ctx.model;
     let mut text = match (&model.page, model.rollout()) {
         (Page::Rollout(target), Some(page)) => match page.snapshot() {
             Some(snapshot) => {

@@ -13,9 +13,9 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::{Ink, Parts, put, put_box, put_lines, put_rule};
-use crate::engine::happening::{Happening, Tone, Upshot, What};
-use crate::tui::model::{RolloutPage, Seen};
+use super::{Parts, RenderContext, put, put_box, put_lines, put_rule};
+use crate::engine::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Severity};
+use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::timeline::{Timeline, who};
 use crate::tui::words::{fit, fit_middle, width, wrap};
@@ -27,23 +27,31 @@ const TIME: usize = 8;
 const AGE: usize = 4;
 
 /// Draws the timeline below the header.
-pub(super) fn draw(ink: &Ink<'_>, parts: &Parts, page: &RolloutPage, timeline: &Timeline, buffer: &mut Buffer) {
-    put_rule(ink, buffer, parts.rule, &about(ink, parts, page, timeline));
+pub(super) fn draw(
+    ctx: &RenderContext<'_>,
+    parts: &Parts,
+    page: &RolloutPage,
+    timeline: &Timeline,
+    buffer: &mut Buffer,
+) {
+    put_rule(ctx, buffer, parts.rule, &about(ctx, parts, page, timeline));
     let rows = parts.rows();
     let Some(seen) = &page.live else { return };
-    let people =
-        (0..timeline.len()).filter_map(|row| timeline.row(row)).map(|happening| width(short(&who(happening)))).max();
+    let people = (0..timeline.len())
+        .filter_map(|row| timeline.row(row))
+        .map(|rollout_event| width(short(&who(rollout_event))))
+        .max();
     let columns = Columns::of(people.unwrap_or(0), usize::from(rows.width));
     if parts.list.height > 1 {
-        draw_cells(buffer, parts.list, &columns, ["UTC", "AGE", "WHO", "WHAT"], [ink.style(Role::Column); 4]);
+        draw_cells(buffer, parts.list, &columns, ["UTC", "AGE", "WHO", "WHAT"], [ctx.style(Role::Column); 4]);
     }
     for (row, y) in (timeline.list.top()..timeline.len()).zip(rows.y..rows.bottom()) {
-        let Some(happening) = timeline.row(row) else { continue };
+        let Some(rollout_event) = timeline.row(row) else { continue };
         let area = Rect { y, height: 1, ..rows };
-        draw_row(ink, seen, happening, area, &columns, buffer);
+        draw_row(ctx, seen, rollout_event, area, &columns, buffer);
         if timeline.list.cursor() == Some(row) {
-            put(buffer, area.x, y, ink.glyph(Glyph::Cursor), 1, Style::default());
-            buffer.set_style(area, ink.style(Role::Selection));
+            put(buffer, area.x, y, ctx.glyph(Glyph::Cursor), 1, Style::default());
+            buffer.set_style(area, ctx.style(Role::Selection));
         }
     }
     if timeline.len() == 0 && rows.height > 0 {
@@ -52,41 +60,41 @@ pub(super) fn draw(ink: &Ink<'_>, parts: &Parts, page: &RolloutPage, timeline: &
         } else {
             "nothing passes the filter: esc clears it"
         };
-        put(buffer, rows.x + 3, rows.y, text, usize::from(rows.width).saturating_sub(4), ink.style(Role::Muted));
+        put(buffer, rows.x + 3, rows.y, text, usize::from(rows.width).saturating_sub(4), ctx.style(Role::Muted));
     }
-    if let (Some(side), Some(happening)) = (parts.side, timeline.selected()) {
+    if let (Some(side), Some(rollout_event)) = (parts.side, timeline.selected()) {
         for y in side.y..side.bottom() {
-            put(buffer, side.x, y, ink.glyph(Glyph::Side), 1, ink.style(Role::Frame));
+            put(buffer, side.x, y, ctx.glyph(Glyph::Side), 1, ctx.style(Role::Frame));
         }
         let inside = Rect { x: side.x + 2, width: side.width.saturating_sub(3), ..side };
-        put_lines(buffer, inside, &lines(ink, seen, happening, usize::from(inside.width)));
+        put_lines(buffer, inside, &lines(ctx, seen, rollout_event, usize::from(inside.width)));
     }
 }
 
 /// Draws the selected one in full, over everything but the first line.
 pub(super) fn draw_over(
-    ink: &Ink<'_>,
+    ctx: &RenderContext<'_>,
     area: Rect,
     (page, timeline): (&RolloutPage, &Timeline),
     top: usize,
     buffer: &mut Buffer,
 ) {
-    let (Some(seen), Some(happening)) = (&page.live, timeline.selected()) else { return };
+    let (Some(seen), Some(rollout_event)) = (&page.live, timeline.selected()) else { return };
     let width = area.width.saturating_sub(if area.width >= 80 { 4 } else { 0 }).min(100);
-    let lines = lines(ink, seen, happening, usize::from(width.saturating_sub(4)));
+    let lines = lines(ctx, seen, rollout_event, usize::from(width.saturating_sub(4)));
     let bottom = area.height.saturating_sub(if area.height >= 20 { 2 } else { 0 });
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(bottom.saturating_sub(1));
     let over = Rect { x: area.width.saturating_sub(width) / 2, y: bottom - height, width, height };
-    let inside = put_box(ink, buffer, over, "What happened  (esc: back, P pause)");
+    let inside = put_box(ctx, buffer, over, "What happened  (esc: back, P pause)");
     let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
     put_lines(buffer, inside, &lines[top..]);
 }
 
 /// Where in the timeline we are, what it leaves out, and what of it others cannot see.
-fn about(ink: &Ink<'_>, parts: &Parts, page: &RolloutPage, timeline: &Timeline) -> String {
+fn about(ctx: &RenderContext<'_>, parts: &Parts, page: &RolloutPage, timeline: &Timeline) -> String {
     let (top, len, all) = (timeline.list.top(), timeline.len(), timeline.all());
     let shown = (len - top.min(len)).min(usize::from(parts.rows().height));
-    let dot = ink.glyph(Glyph::Dot);
+    let dot = ctx.glyph(Glyph::Dot);
     let mut words = match len {
         0 => format!("timeline 0 of {all}"),
         _ => format!("timeline {}-{} of {len}", top + 1, top + shown),
@@ -120,18 +128,25 @@ impl Columns {
     }
 }
 
-fn draw_row(ink: &Ink<'_>, seen: &Seen, happening: &Happening, area: Rect, columns: &Columns, buffer: &mut Buffer) {
-    let (glyph, role) = sign(happening);
-    put(buffer, area.x + 1, area.y, ink.glyph(glyph), 1, ink.style(role));
-    let by = if happening.by.is_some() { Role::Text } else { Role::Muted };
+fn draw_row(
+    ctx: &RenderContext<'_>,
+    seen: &ShownSnapshot,
+    rollout_event: &RolloutEvent,
+    area: Rect,
+    columns: &Columns,
+    buffer: &mut Buffer,
+) {
+    let (glyph, role) = sign(rollout_event);
+    put(buffer, area.x + 1, area.y, ctx.glyph(glyph), 1, ctx.style(role));
+    let by = if rollout_event.by.is_some() { Role::Text } else { Role::Muted };
     let cells = [
-        time(happening),
-        format!("{:>AGE$}", ink.age(seen, happening.at)),
-        short(&who(happening)).to_owned(),
-        happening.to_string(),
+        time(rollout_event),
+        format!("{:>AGE$}", ctx.age(seen, rollout_event.at)),
+        short(&who(rollout_event)).to_owned(),
+        rollout_event.to_string(),
     ];
     let cells = cells.each_ref().map(String::as_str);
-    let styles = [Role::Muted, Role::Text, by, role].map(|role| ink.style(role));
+    let styles = [Role::Muted, Role::Text, by, role].map(|role| ctx.style(role));
     draw_cells(buffer, area, columns, cells, styles);
 }
 
@@ -149,11 +164,11 @@ fn draw_cells(buffer: &mut Buffer, area: Rect, columns: &Columns, texts: [&str; 
 }
 
 /// The sign and the look of it: bad news first, then what was not done, then the rest.
-fn sign(happening: &Happening) -> (Glyph, Role) {
-    match (happening.tone(), happening.result) {
-        (_, Upshot::Failed | Upshot::Refused) => (Glyph::Failed, Role::Warn),
-        (Tone::Warning, _) => (Glyph::Suspect, Role::Bad),
-        (Tone::Normal, _) => (Glyph::Dot, Role::Text),
+fn sign(rollout_event: &RolloutEvent) -> (Glyph, Role) {
+    match (rollout_event.severity(), rollout_event.outcome) {
+        (_, EventOutcome::Failed | EventOutcome::Refused) => (Glyph::Failed, Role::Warn),
+        (Severity::Warning, _) => (Glyph::Suspect, Role::Bad),
+        (Severity::Normal, _) => (Glyph::Dot, Role::Text),
     }
 }
 
@@ -164,36 +179,41 @@ fn short(who: &str) -> &str {
 }
 
 /// The time of day, in UTC.
-fn time(happening: &Happening) -> String {
-    happening.at.to_rfc3339().chars().skip(11).take(TIME).collect()
+fn time(rollout_event: &RolloutEvent) -> String {
+    rollout_event.at.to_rfc3339().chars().skip(11).take(TIME).collect()
 }
 
-fn lines(ink: &Ink<'_>, seen: &Seen, happening: &Happening, cells: usize) -> Vec<Line<'static>> {
-    let (glyph, role) = sign(happening);
+fn lines(
+    ctx: &RenderContext<'_>,
+    seen: &ShownSnapshot,
+    rollout_event: &RolloutEvent,
+    cells: usize,
+) -> Vec<Line<'static>> {
+    let (glyph, role) = sign(rollout_event);
     let mut lines: Vec<Line<'static>> = Vec::new();
-    let text = wrap(&happening.to_string(), cells.saturating_sub(2));
+    let text = wrap(&rollout_event.to_string(), cells.saturating_sub(2));
     for (nth, line) in text.into_iter().enumerate() {
-        let sign = if nth == 0 { ink.glyph(glyph) } else { " " };
-        lines.push(Line::from(ink.span(format!("{sign} {line}"), role)));
+        let sign = if nth == 0 { ctx.glyph(glyph) } else { " " };
+        lines.push(Line::from(ctx.span(format!("{sign} {line}"), role)));
     }
     lines.push(Line::default());
     let mut say = |name: &str, text: &str| {
         for (nth, line) in wrap(text, cells.saturating_sub(NAMES + 1)).into_iter().enumerate() {
             let name = if nth == 0 { name } else { "" };
             lines.push(Line::from(vec![
-                ink.span(format!("{name:NAMES$} "), Role::Muted),
-                Span::styled(line, ink.style(Role::Text)),
+                ctx.span(format!("{name:NAMES$} "), Role::Muted),
+                Span::styled(line, ctx.style(Role::Text)),
             ]));
         }
     };
-    say("Who", &who(happening));
-    say("When", &format!("{}, {} ago", happening.at, ink.age(seen, happening.at)));
-    if let What::Reported { identity, .. } = &happening.what {
+    say("Who", &who(rollout_event));
+    say("When", &format!("{}, {} ago", rollout_event.at, ctx.age(seen, rollout_event.at)));
+    if let RolloutEventKind::Reported { identity, .. } = &rollout_event.kind {
         say("From", identity);
     }
-    if let What::Halted { nodes, .. } = &happening.what {
+    if let RolloutEventKind::Halted { nodes, .. } = &rollout_event.kind {
         say("Where", &nodes.join(" "));
     }
-    say("Event", happening.reason());
+    say("Event", rollout_event.reason());
     lines
 }

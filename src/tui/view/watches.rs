@@ -14,33 +14,33 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::{Ink, put_box, put_lines};
+use super::{RenderContext, put_box, put_lines};
 use crate::engine::event::{WatchHealth, Watched};
 use crate::engine::snapshot::{Snapshot, WatchView};
-use crate::tui::model::Seen;
+use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::Role;
 use crate::tui::words::{fit, wrap};
 
 /// Draws all watches over everything but the first line.
-pub(super) fn draw(ink: &Ink<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
-    let Some(seen) = ink.model.rollout().and_then(|page| page.live.as_ref()) else { return };
+pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
+    let Some(seen) = ctx.model.rollout().and_then(|page| page.live.as_ref()) else { return };
     let width = area.width.min(80);
-    let lines = lines(ink, seen, usize::from(width.saturating_sub(4)));
+    let lines = lines(ctx, seen, usize::from(width.saturating_sub(4)));
     // The first line says whether it is safe: it is never covered.
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height.saturating_sub(1));
     let over = Rect { x: area.width.saturating_sub(width) / 2, y: area.bottom() - height, width, height };
-    let inside = put_box(ink, buffer, over, "Watches  (any key closes)");
+    let inside = put_box(ctx, buffer, over, "Watches  (any key closes)");
     let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
     put_lines(buffer, inside, &lines[top..]);
 }
 
-fn lines(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Vec<Line<'static>> {
+fn lines(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
     let snapshot = &*seen.snapshot;
-    let mut lines = vec![Line::from(ink.span(row(" ", "WATCH", "STATE", "HEARD"), Role::Title))];
+    let mut lines = vec![Line::from(ctx.span(row(" ", "WATCH", "STATE", "HEARD"), Role::Title))];
     for view in &snapshot.watches {
         let WatchView { watched, health, heard_at } = view;
         let ago = if cells < 40 { "" } else { " ago" };
-        let heard = heard_at.map_or_else(|| "never".to_owned(), |at| format!("{}{ago}", ink.age(seen, at)));
+        let heard = heard_at.map_or_else(|| "never".to_owned(), |at| format!("{}{ago}", ctx.age(seen, at)));
         let (sign, state, role) = match health {
             WatchHealth::Live => (" ", "live", Role::Live),
             WatchHealth::Loading => ("~", "loading", Role::Warn),
@@ -48,17 +48,17 @@ fn lines(ink: &Ink<'_>, seen: &Seen, cells: usize) -> Vec<Line<'static>> {
             WatchHealth::Lagging { .. } => ("!", "lags", Role::Stale),
             WatchHealth::Forbidden { .. } => ("-", "n/a (forbidden)", Role::Warn),
         };
-        lines.push(Line::from(ink.span(fit(&row(sign, &watched.to_string(), state, &heard), cells), role)));
+        lines.push(Line::from(ctx.span(fit(&row(sign, &watched.to_string(), state, &heard), cells), role)));
         let why = match health {
             WatchHealth::Down { why, .. } | WatchHealth::Lagging { why, .. } | WatchHealth::Forbidden { why } => why,
             WatchHealth::Live | WatchHealth::Loading => continue,
         };
         let why = wrap(why, cells.saturating_sub(4));
-        lines.extend(why.into_iter().map(|line| Line::from(ink.span(format!("    {line}"), Role::Text))));
+        lines.extend(why.into_iter().map(|line| Line::from(ctx.span(format!("    {line}"), Role::Text))));
     }
     lines.push(Line::default());
     for sentence in remarks(snapshot) {
-        lines.extend(wrap(&sentence, cells).into_iter().map(|line| Line::from(ink.span(line, Role::Text))));
+        lines.extend(wrap(&sentence, cells).into_iter().map(|line| Line::from(ctx.span(line, Role::Text))));
     }
     lines
 }

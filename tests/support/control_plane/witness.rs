@@ -8,7 +8,7 @@ use reqwest::{Certificate, Client};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use super::{ControlPlane, Delete, Ledger, Seen, Toll, eventually};
+use super::{ControlPlane, Delete, Ledger, ServingPods, Toll, eventually};
 
 /// What the observer has seen so far.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Witness {
     }
 
     /// The pods that are there and not about to end, by node; of several on one node, one.
-    pub(crate) fn pods(&self) -> BTreeMap<String, Seen> {
+    pub(crate) fn pods(&self) -> BTreeMap<String, ServingPods> {
         self.ledger(|ledger| ledger.staying().map(|pod| (pod.node.clone(), pod.clone())).collect())
     }
 
@@ -88,7 +88,7 @@ impl Witness {
         self.nodes_with(|pod| pod.pull_failed)
     }
 
-    fn nodes_with(&self, test: impl Fn(&Seen) -> bool) -> BTreeSet<String> {
+    fn nodes_with(&self, test: impl Fn(&ServingPods) -> bool) -> BTreeSet<String> {
         self.ledger(|ledger| ledger.staying().filter(|pod| test(pod)).map(|pod| pod.node.clone()).collect())
     }
 
@@ -203,7 +203,7 @@ async fn observe(http: Client, url: String, token: String, log: &Mutex<Log>) -> 
     }
 }
 
-fn seen(pod: &Value) -> Seen {
+fn seen(pod: &Value) -> ServingPods {
     let terms = &pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
     let pinned = &terms["nodeSelectorTerms"][0]["matchFields"][0]["values"][0];
     let conditions = pod["status"]["conditions"].as_array();
@@ -211,7 +211,7 @@ fn seen(pod: &Value) -> Seen {
         conditions.into_iter().flatten().any(|condition| condition["type"] == "Ready" && condition["status"] == "True");
     let container = &pod["status"]["containerStatuses"][0];
     let waiting = container["state"]["waiting"]["reason"].as_str().unwrap_or_default();
-    Seen {
+    ServingPods {
         uid: text(&pod["metadata"]["uid"]),
         name: text(&pod["metadata"]["name"]),
         node: pod["spec"]["nodeName"].as_str().or(pinned.as_str()).unwrap_or_default().to_owned(),

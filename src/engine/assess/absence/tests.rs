@@ -1,7 +1,7 @@
 //! Replacements that are refused, or that nobody creates.
 
 use crate::engine::command::{Command, Takeover};
-use crate::engine::lab::{Console, Lab};
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::quantity::IntOrPercent;
 use crate::engine::record::{Gates, OnFailure};
 use crate::engine::snapshot::{Alarm, CauseKind, Hold, NodeState, Phase, Snapshot};
@@ -12,12 +12,12 @@ const POLICY: &str = "Error creating: pods \"agent-8x2lq\" is forbidden: Validat
                       'no' denied request: no";
 
 /// A rollout to v2 over `nodes` nodes with a budget of 2, up to the first deletions, whose pods then are `refuses`d.
-fn rollout(nodes: usize, refuses: Option<&str>) -> (Lab, Console) {
-    let mut lab = Lab::rolling(nodes, 2);
-    let mut console = Console::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
-    lab.refuses = refuses.map(Into::into);
-    (lab, console)
+fn rollout(nodes: usize, refuses: Option<&str>) -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(nodes, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    fake.refuses = refuses.map(Into::into);
+    (fake, console)
 }
 
 fn cause(snapshot: &Snapshot, node: &str) -> Option<(CauseKind, Option<String>)> {
@@ -31,123 +31,123 @@ fn refused_replacements_halt_after_the_grace_of_a_missing_image() {
         (QUOTA, CauseKind::QuotaExceeded, "quota exceeded on 1 node"),
         (POLICY, CauseKind::AdmissionRefused, "admission refused on 1 node"),
     ] {
-        let (mut lab, mut console) = rollout(10, Some(said));
-        console.partition(&mut lab, 9);
-        console.run_for(&mut lab, 2);
-        assert_eq!(console.state(&lab, "n1").0, NodeState::Creating);
-        assert_eq!(cause(&console.snapshot(&lab), "n1"), Some((kind, Some(said.to_owned()))), "as the server said it");
+        let (mut fake, mut console) = rollout(10, Some(said));
+        console.partition(&mut fake, 9);
+        console.run_for(&mut fake, 2);
+        assert_eq!(console.state(&fake, "n1").0, NodeState::Creating);
+        assert_eq!(cause(&console.snapshot(&fake), "n1"), Some((kind, Some(said.to_owned()))), "as the server said it");
         // A later step takes nothing meanwhile.
-        console.partition(&mut lab, 0);
-        assert_eq!(lab.deleted.len(), 1);
-        assert_eq!(console.snapshot(&lab).nodes[1].hold, Some(Hold::Unproven { node: "n1".into() }));
-        console.run_for(&mut lab, 5);
-        let snapshot = console.snapshot(&lab);
+        console.partition(&mut fake, 0);
+        assert_eq!(fake.deleted.len(), 1);
+        assert_eq!(console.snapshot(&fake).nodes[1].hold, Some(Hold::Unproven { node: "n1".into() }));
+        console.run_for(&mut fake, 5);
+        let snapshot = console.snapshot(&fake);
         assert_eq!((snapshot.phase, snapshot.counts.failed), (Phase::Halted, 1));
         assert_eq!(snapshot.halt.unwrap().why.as_ref(), words);
-        assert_eq!(console.state(&lab, "n1").0, NodeState::Failed);
-        let mut other = Console::open(&lab, "eve");
-        assert_eq!(other.state(&lab, "n1").0, NodeState::Failed, "who has just come is told by the record");
+        assert_eq!(console.state(&fake, "n1").0, NodeState::Failed);
+        let mut other = FakeConsole::open(&fake, "eve");
+        assert_eq!(other.state(&fake, "n1").0, NodeState::Failed, "who has just come is told by the record");
         // It lasts as long as it lasts, though nothing is said of it any more.
-        console.run_for(&mut lab, 3_600);
-        assert_eq!(cause(&console.snapshot(&lab), "n1").map(|(kind, _)| kind), Some(kind));
-        assert_eq!(lab.deleted.len(), 1, "and nothing else was taken");
+        console.run_for(&mut fake, 3_600);
+        assert_eq!(cause(&console.snapshot(&fake), "n1").map(|(kind, _)| kind), Some(kind));
+        assert_eq!(fake.deleted.len(), 1, "and nothing else was taken");
         // Until pods are created again.
-        lab.refuses = None;
-        console.run_for(&mut lab, 2);
-        assert_eq!(console.state(&lab, "n1").0, NodeState::Updated);
-        console.ask(&mut lab, Command::Resume).unwrap();
-        console.run_for(&mut lab, 30);
-        assert_eq!(lab.at("hash2"), 10);
+        fake.refuses = None;
+        console.run_for(&mut fake, 2);
+        assert_eq!(console.state(&fake, "n1").0, NodeState::Updated);
+        console.ask(&mut fake, Command::Resume).unwrap();
+        console.run_for(&mut fake, 30);
+        assert_eq!(fake.at("hash2"), 10);
     }
 }
 
 #[test]
 fn refused_replacements_roll_back_where_the_gates_say_so() {
-    let (mut lab, mut console) = rollout(10, Some(QUOTA));
+    let (mut fake, mut console) = rollout(10, Some(QUOTA));
     let gates = Gates { on_failure: OnFailure::RollBack, ..Gates::default() };
-    console.ask(&mut lab, Command::Tune(gates.into())).unwrap();
-    console.partition(&mut lab, 0);
-    console.run_for(&mut lab, 8);
-    assert_eq!(lab.deleted.len(), 2, "the budget was used before anything was known");
-    lab.refuses = None;
-    console.run_for(&mut lab, 20);
-    assert_eq!((lab.at("hash1"), lab.deleted.len()), (10, 2), "back, without touching any other");
+    console.ask(&mut fake, Command::Tune(gates.into())).unwrap();
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 8);
+    assert_eq!(fake.deleted.len(), 2, "the budget was used before anything was known");
+    fake.refuses = None;
+    console.run_for(&mut fake, 20);
+    assert_eq!((fake.at("hash1"), fake.deleted.len()), (10, 2), "back, without touching any other");
 }
 
 #[test]
 fn below_the_threshold_a_refusal_holds_what_serves_all_the_same() {
-    let (mut lab, mut console) = rollout(10, Some(QUOTA));
+    let (mut fake, mut console) = rollout(10, Some(QUOTA));
     let threshold = Tuning { failure_threshold: Some(IntOrPercent::Int(3)), ..Tuning::default() };
-    console.ask(&mut lab, Command::Tune(threshold)).unwrap();
-    console.partition(&mut lab, 9);
-    console.run_for(&mut lab, 10);
-    assert_eq!(console.state(&lab, "n1").0, NodeState::Failed);
-    console.partition(&mut lab, 0);
-    console.run_for(&mut lab, 60);
-    assert_eq!((lab.deleted.len(), console.snapshot(&lab).phase), (1, Phase::Running));
-    assert_eq!(console.state(&lab, "n2").1, "trouble on n1");
+    console.ask(&mut fake, Command::Tune(threshold)).unwrap();
+    console.partition(&mut fake, 9);
+    console.run_for(&mut fake, 10);
+    assert_eq!(console.state(&fake, "n1").0, NodeState::Failed);
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 60);
+    assert_eq!((fake.deleted.len(), console.snapshot(&fake).phase), (1, Phase::Running));
+    assert_eq!(console.state(&fake, "n2").1, "trouble on n1");
 }
 
 #[test]
 fn who_goes_on_past_a_refusal_is_not_held_by_it_again() {
-    let (mut lab, mut console) = rollout(10, Some(QUOTA));
-    console.partition(&mut lab, 9);
-    console.run_for(&mut lab, 10);
-    console.ask(&mut lab, Command::Resume).unwrap();
-    console.partition(&mut lab, 0);
-    console.run_for(&mut lab, 10);
-    assert_eq!(lab.deleted.len(), 2, "one more, by the budget of two");
-    let snapshot = console.snapshot(&lab);
+    let (mut fake, mut console) = rollout(10, Some(QUOTA));
+    console.partition(&mut fake, 9);
+    console.run_for(&mut fake, 10);
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 10);
+    assert_eq!(fake.deleted.len(), 2, "one more, by the budget of two");
+    let snapshot = console.snapshot(&fake);
     assert_eq!(snapshot.phase, Phase::Halted, "which is a failure of its own");
     assert_eq!(snapshot.halt.unwrap().nodes, ["n2".into()]);
 }
 
 #[test]
 fn a_refusal_outlives_the_driver_that_heard_it() {
-    let (mut lab, mut console) = rollout(10, Some(QUOTA));
+    let (mut fake, mut console) = rollout(10, Some(QUOTA));
     let threshold = Tuning { failure_threshold: Some(IntOrPercent::Int(3)), ..Tuning::default() };
-    console.ask(&mut lab, Command::Tune(threshold)).unwrap();
-    console.partition(&mut lab, 9);
-    console.run_for(&mut lab, 3);
+    console.ask(&mut fake, Command::Tune(threshold)).unwrap();
+    console.partition(&mut fake, 9);
+    console.run_for(&mut fake, 3);
     drop(console);
-    lab.wait(600);
-    let mut next = Console::open(&lab, "eve");
-    assert_eq!(next.state(&lab, "n1").0, NodeState::Creating, "it is counted since we look");
-    assert_eq!(cause(&next.snapshot(&lab), "n1").map(|(kind, _)| kind), Some(CauseKind::QuotaExceeded));
-    let _ = next.ask(&mut lab, Command::Drive(Takeover::IfFree));
-    next.run_for(&mut lab, 20);
-    assert_eq!(next.state(&lab, "n1").0, NodeState::Failed);
+    fake.wait(600);
+    let mut next = FakeConsole::open(&fake, "eve");
+    assert_eq!(next.state(&fake, "n1").0, NodeState::Creating, "it is counted since we look");
+    assert_eq!(cause(&next.snapshot(&fake), "n1").map(|(kind, _)| kind), Some(CauseKind::QuotaExceeded));
+    let _ = next.ask(&mut fake, Command::Drive(Takeover::IfFree));
+    next.run_for(&mut fake, 20);
+    assert_eq!(next.state(&fake, "n1").0, NodeState::Failed);
 }
 
 #[test]
 fn what_was_refused_once_says_nothing_of_what_is_missing_now() {
-    let (mut lab, mut console) = rollout(10, Some(QUOTA));
-    console.partition(&mut lab, 9);
-    console.run_for(&mut lab, 2);
-    lab.refuses = None;
-    console.run_for(&mut lab, 3);
-    assert_eq!(console.state(&lab, "n1").0, NodeState::Updated);
+    let (mut fake, mut console) = rollout(10, Some(QUOTA));
+    console.partition(&mut fake, 9);
+    console.run_for(&mut fake, 2);
+    fake.refuses = None;
+    console.run_for(&mut fake, 3);
+    assert_eq!(console.state(&fake, "n1").0, NodeState::Updated);
     // A slow cluster: the next pod takes a while.
-    lab.idle = true;
-    console.partition(&mut lab, 8);
-    console.run_for(&mut lab, 30);
-    assert_eq!(cause(&console.snapshot(&lab), "n2").map(|(kind, _)| kind), Some(CauseKind::NotCreated));
-    assert_eq!(console.snapshot(&lab).phase, Phase::Running);
-    lab.idle = false;
-    console.run_for(&mut lab, 3);
-    assert_eq!(console.state(&lab, "n2").0, NodeState::Updated);
+    fake.idle = true;
+    console.partition(&mut fake, 8);
+    console.run_for(&mut fake, 30);
+    assert_eq!(cause(&console.snapshot(&fake), "n2").map(|(kind, _)| kind), Some(CauseKind::NotCreated));
+    assert_eq!(console.snapshot(&fake).phase, Phase::Running);
+    fake.idle = false;
+    console.run_for(&mut fake, 3);
+    assert_eq!(console.state(&fake, "n2").0, NodeState::Updated);
 }
 
 #[test]
 fn a_controller_that_does_nothing_is_said_and_fails_at_the_deadline() {
-    let (mut lab, mut console) = rollout(10, None);
-    console.partition(&mut lab, 9);
-    console.run(&mut lab);
-    lab.idle = true;
-    console.run_for(&mut lab, 39);
-    assert!(console.snapshot(&lab).alarms.is_empty(), "a busy controller takes its time");
-    console.run_for(&mut lab, 4);
-    let snapshot = console.snapshot(&lab);
+    let (mut fake, mut console) = rollout(10, None);
+    console.partition(&mut fake, 9);
+    console.run(&mut fake);
+    fake.idle = true;
+    console.run_for(&mut fake, 39);
+    assert!(console.snapshot(&fake).alarms.is_empty(), "a busy controller takes its time");
+    console.run_for(&mut fake, 4);
+    let snapshot = console.snapshot(&fake);
     let [alarm @ Alarm::ControllerIdle { missing: 1, unobserved: false, .. }] = &*snapshot.alarms else {
         panic!("{:?}", snapshot.alarms)
     };
@@ -155,48 +155,48 @@ fn a_controller_that_does_nothing_is_said_and_fails_at_the_deadline() {
         alarm.to_string(),
         "no controller has acted for 40 s: is kube-controller-manager running? 1 node has no pod"
     );
-    assert_eq!(console.state(&lab, "n1"), (NodeState::Creating, "controller idle".into()));
+    assert_eq!(console.state(&fake, "n1"), (NodeState::Creating, "controller idle".into()));
     // Who has just come knows it from the driver.
-    let mut other = Console::open(&lab, "eve");
-    assert!(matches!(&*other.snapshot(&lab).alarms, [Alarm::ControllerIdle { .. }]));
-    console.partition(&mut lab, 0);
-    console.run_for(&mut lab, 500);
-    assert_eq!((lab.deleted.len(), console.snapshot(&lab).phase), (1, Phase::Running), "nothing else is taken");
-    console.run_for(&mut lab, 70);
-    let snapshot = console.snapshot(&lab);
-    assert_eq!((snapshot.phase, console.state(&lab, "n1").0), (Phase::Halted, NodeState::Failed));
-    lab.idle = false;
-    console.run_for(&mut lab, 2);
-    let alarms = console.snapshot(&lab).alarms;
+    let mut other = FakeConsole::open(&fake, "eve");
+    assert!(matches!(&*other.snapshot(&fake).alarms, [Alarm::ControllerIdle { .. }]));
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 500);
+    assert_eq!((fake.deleted.len(), console.snapshot(&fake).phase), (1, Phase::Running), "nothing else is taken");
+    console.run_for(&mut fake, 70);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((snapshot.phase, console.state(&fake, "n1").0), (Phase::Halted, NodeState::Failed));
+    fake.idle = false;
+    console.run_for(&mut fake, 2);
+    let alarms = console.snapshot(&fake).alarms;
     assert!(!alarms.iter().any(|alarm| matches!(alarm, Alarm::ControllerIdle { .. })), "{alarms:?}");
 }
 
 #[test]
 fn a_spec_that_is_not_observed_is_said() {
-    let mut lab = Lab::rolling(10, 2);
-    let mut console = Console::open(&lab, "ops");
-    lab.idle = true;
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    fake.idle = true;
     let images = [("agent".to_owned(), "agent:v2".parse().unwrap())].into();
-    console.ask(&mut lab, Command::SetImage(images)).unwrap_err();
-    console.run_for(&mut lab, 45);
-    let snapshot = console.snapshot(&lab);
+    console.ask(&mut fake, Command::SetImage(images)).unwrap_err();
+    console.run_for(&mut fake, 45);
+    let snapshot = console.snapshot(&fake);
     assert!(matches!(&*snapshot.alarms, [Alarm::ControllerIdle { missing: 0, unobserved: true, .. }]));
-    lab.idle = false;
-    lab.reconcile();
-    console.run_for(&mut lab, 5);
-    assert!(console.snapshot(&lab).alarms.is_empty());
+    fake.idle = false;
+    fake.reconcile();
+    console.run_for(&mut fake, 5);
+    assert!(console.snapshot(&fake).alarms.is_empty());
 }
 
 #[test]
 fn a_node_that_is_down_or_not_eligible_misses_no_pod() {
-    let (mut lab, mut console) = rollout(10, None);
-    console.partition(&mut lab, 8);
-    console.run(&mut lab);
-    lab.idle = true;
-    lab.set_node_ready("n1", false);
-    console.run_for(&mut lab, 100);
-    assert_eq!(console.state(&lab, "n1").0, NodeState::NodeDown);
-    assert_eq!(cause(&console.snapshot(&lab), "n2").map(|(kind, _)| kind), Some(CauseKind::ControllerIdle));
-    let [Alarm::ControllerIdle { missing, .. }] = *console.snapshot(&lab).alarms else { panic!("no alarm") };
+    let (mut fake, mut console) = rollout(10, None);
+    console.partition(&mut fake, 8);
+    console.run(&mut fake);
+    fake.idle = true;
+    fake.set_node_ready("n1", false);
+    console.run_for(&mut fake, 100);
+    assert_eq!(console.state(&fake, "n1").0, NodeState::NodeDown);
+    assert_eq!(cause(&console.snapshot(&fake), "n2").map(|(kind, _)| kind), Some(CauseKind::ControllerIdle));
+    let [Alarm::ControllerIdle { missing, .. }] = *console.snapshot(&fake).alarms else { panic!("no alarm") };
     assert_eq!(missing, 1, "only the one that is up");
 }

@@ -21,7 +21,7 @@ fn site(updated: usize, others: usize) -> Vec<NodeHealth> {
         fell_at: None,
         back_at: None,
         falls: 0,
-        excused: false,
+        acknowledged_failures: false,
     };
     (0..updated + others).map(node).collect()
 }

@@ -79,7 +79,7 @@ impl Observer {
 
     /// Takes note that somebody asks to go back.
     pub(super) fn undo_is_asked(&mut self, command: &Command, now: Timestamp) {
-        if let Command::Undo { to } = command.deed() {
+        if let Command::Undo { to } = command.inner() {
             self.undo_asked = Some((now, *to));
         }
     }

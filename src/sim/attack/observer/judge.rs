@@ -115,7 +115,7 @@ impl Observer {
     }
 
     fn check_announced(&self, trial: &Trial<'_>) -> Broken {
-        let announced = trial.records.iter().any(|record| record.progress.taken.contains(trial.node));
+        let announced = trial.records.iter().any(|record| record.progress.in_progress.contains(trial.node));
         (!announced).then(|| ("P7", format!("deleted a pod on {}, and the record does not know it", trial.node)))
     }
 

@@ -6,7 +6,7 @@ use crate::engine::facts::StrategyKind;
 use crate::engine::record::ORIGINAL_STRATEGY;
 use crate::engine::time::Timestamp;
 use crate::sim::world::object::Object;
-use crate::sim::world::store::Change;
+use crate::sim::world::store::StoreChange;
 
 /// Who a release is by that no operator asked for.
 const BY_ITSELF: &str = "rolldeck";
@@ -14,7 +14,7 @@ const BY_ITSELF: &str = "rolldeck";
 impl Observer {
     /// A controller that rolls removes old pods from nodes that should not run them, and makes none there. Everybody could
     /// know of these for longer than the slack: that the node is tainted, and that its pod serves.
-    pub(super) fn check_release(&mut self, change: &Change) {
+    pub(super) fn check_release(&mut self, change: &StoreChange) {
         let saved = |object: &Object| object.meta.annotations.get(ORIGINAL_STRATEGY).is_some();
         let handed_back = change.before.as_deref().is_some_and(saved) && !saved(&change.object);
         let rolling =

@@ -5,27 +5,27 @@ use std::time::Duration;
 use super::Observer;
 use super::record::Driving;
 use crate::engine::facts::{DaemonSetFact, StrategyKind};
-use crate::engine::record::{ORIGINAL_STRATEGY, OnFlip, Record};
+use crate::engine::record::{ORIGINAL_STRATEGY, OnDrift, Record};
 use crate::engine::time::Timestamp;
-use crate::sim::attack::author::MANAGER;
+use crate::sim::attack::api_client::MANAGER;
 use crate::sim::world::object::Object;
-use crate::sim::world::store::Change;
+use crate::sim::world::store::StoreChange;
 
-/// A driver notices a flip at once, and has it in the record as soon as others let it. Longer than a driver that
+/// A driver notices a drift at once, and has it in the record as soon as others let it. Longer than a driver that
 /// was killed over it counts as alive.
 pub(super) const NOTICED: Duration = Duration::from_secs(9);
 /// The same where the network loses what it sends.
 pub(super) const NOTICED_LATE: Duration = Duration::from_secs(20);
 
 /// Whether a rollout was taken over by this record, goes on, and knows nothing of a strategy that was set back.
-fn knows_no_flip(record: &Record) -> bool {
+fn knows_no_drift(record: &Record) -> bool {
     let (intent, progress) = (&record.intent, &record.progress);
-    progress.adopted && !progress.flipped && intent.paused.is_none() && intent.releasing.is_none()
+    progress.adopted && !progress.drifted && intent.paused.is_none() && intent.releasing.is_none()
 }
 
 impl Observer {
     /// P9: what rolldeck saves is what was there, and what it leaves behind is what it saved.
-    pub(super) fn strategy_moves(&mut self, change: &Change) {
+    pub(super) fn strategy_moves(&mut self, change: &StoreChange) {
         let Some(fact) = change.object.daemon_set_fact() else { return };
         let saved = |object: &Object| -> Option<serde_json::Value> {
             serde_json::from_str(object.meta.annotations.get(ORIGINAL_STRATEGY)?).ok()
@@ -37,7 +37,7 @@ impl Observer {
             let is_ours = |record: &&Record| record.daemonset_uid.as_ref().is_none_or(|uid| *uid == fact.uid);
             let progress =
                 |record: &Option<Record>| record.as_ref().filter(is_ours).map(|record| record.progress.clone());
-            self.records.lately().all(|record| progress(record).is_some_and(|past| past.adopted || past.flipped))
+            self.records.lately().all(|record| progress(record).is_some_and(|past| past.adopted || past.drifted))
         };
         let is_left_alone = |fact: &DaemonSetFact| {
             fact.strategy.kind == StrategyKind::RollingUpdate && was().as_ref() == Some(&fact.strategy.raw)
@@ -63,7 +63,7 @@ impl Observer {
 
     /// P3: where a strategy that was set back is to be reported, it is not fought in silence: `OnDelete` is set again when
     /// an operator asks for it, and the record says so first.
-    pub(super) fn check_rebrake(&mut self, change: &Change) {
+    pub(super) fn check_enforcement(&mut self, change: &StoreChange) {
         let Some((was, now)) =
             change.before.as_deref().and_then(Object::daemon_set_fact).zip(change.object.daemon_set_fact())
         else {
@@ -71,12 +71,12 @@ impl Observer {
         };
         let set_again = was.strategy.kind == StrategyKind::RollingUpdate && now.strategy.kind == StrategyKind::OnDelete;
         let ours = now.owners.strategy.as_deref() == Some(MANAGER);
-        let quiet = self.heard_at.max(self.blind_until) + self.slack + self.flip_takes < change.at;
+        let quiet = self.heard_at.max(self.blind_until) + self.slack + self.drift_takes < change.at;
         if !set_again || !ours || !quiet {
             return;
         }
         let in_silence = self.records.lately().all(|record| {
-            record.as_ref().is_some_and(|record| record.intent.on_flip == OnFlip::Report && knows_no_flip(record))
+            record.as_ref().is_some_and(|record| record.intent.on_drift == OnDrift::Report && knows_no_drift(record))
         });
         if in_silence {
             self.accuse(
@@ -89,15 +89,15 @@ impl Observer {
 
     /// P3: who drives notices that the strategy was set back, and the record says so, unless some console could not see
     /// everything until then.
-    pub(in crate::sim::attack) fn check_flip(&mut self, now: Timestamp) {
-        let noticed = self.slack + self.flip_takes;
+    pub(in crate::sim::attack) fn check_drift(&mut self, now: Timestamp) {
+        let noticed = self.slack + self.drift_takes;
         if now < self.blind_until + noticed {
             return;
         }
         let alive = |driver: &Driving| driver.since + noticed < now && driver.is_alive(now);
-        let flipped = self.rolling_since.filter(|since| *since + noticed < now);
-        let Some(since) = flipped.filter(|_| self.driver.as_ref().is_some_and(alive)) else { return };
-        let unnoticed = self.records.lately().all(|record| record.as_ref().is_some_and(knows_no_flip));
+        let drifted = self.rolling_since.filter(|since| *since + noticed < now);
+        let Some(since) = drifted.filter(|_| self.driver.as_ref().is_some_and(alive)) else { return };
+        let unnoticed = self.records.lately().all(|record| record.as_ref().is_some_and(knows_no_drift));
         // Under one that is being deleted nothing is done any more, by its controller neither.
         if unnoticed && !self.is_being_deleted {
             let secs = now.since(since).as_secs();

@@ -91,7 +91,8 @@ impl Observer {
     /// The suspects that have failed, as far as everybody can know.
     pub(super) fn failed_suspects(&self, trial: &Trial<'_>, forward: &[&Intent]) -> BTreeSet<Str> {
         let suspects = self.suspects(trial, forward);
-        let excused = |name: &Str| trial.records.iter().any(|record| record.progress.excused.contains(name));
+        let acknowledged_failures =
+            |name: &Str| trial.records.iter().any(|record| record.progress.acknowledged_failures.contains(name));
         let grace = forward.iter().map(|intent| intent.gates.suspect_grace_secs).max().unwrap_or(0);
         let grace = Duration::from_secs(grace.into()) + self.slack + ROUNDED;
         let stays = |name: &Str| {
@@ -101,7 +102,7 @@ impl Observer {
         };
         let mut failed: BTreeSet<Str> = suspects
             .iter()
-            .filter(|(name, _)| !excused(name) && !self.wrong_clocks.contains(*name) && stays(name))
+            .filter(|(name, _)| !acknowledged_failures(name) && !self.wrong_clocks.contains(*name) && stays(name))
             .map(|(name, _)| (*name).clone())
             .collect();
         failed.extend(self.fell_again(trial, forward));

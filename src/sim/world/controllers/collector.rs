@@ -9,7 +9,7 @@ use crate::engine::time::Timestamp;
 
 use super::super::kind::Kind;
 use super::super::object::Object;
-use super::super::store::{Change, ChangeKind, DeleteOptions, FOREGROUND, ORPHAN, Part, Store, Writer};
+use super::super::store::{ChangeKind, DeleteOptions, FOREGROUND, ORPHAN, Part, Store, StoreChange, Writer};
 use super::Controller;
 
 const BY: Writer<'static> = Writer::named("kube-controller-manager");
@@ -149,7 +149,7 @@ fn disown(store: &mut Store, at: (Kind, &str, &str), owners: &BTreeSet<Str>, now
 }
 
 impl Controller for Collector {
-    fn observe(&mut self, change: &Change, now: Timestamp) {
+    fn observe(&mut self, change: &StoreChange, now: Timestamp) {
         let (kind, meta) = (change.object.kind(), &change.object.meta);
         if change.kind == ChangeKind::Deleted {
             // Nothing here is owned by these.

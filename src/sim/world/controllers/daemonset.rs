@@ -25,7 +25,7 @@ use crate::engine::time::Timestamp;
 
 use super::super::object::{DaemonSet, EventType, Object, Pod};
 use super::super::scenario::ControllerVariant;
-use super::super::store::{Change, Store, Writer};
+use super::super::store::{Store, StoreChange, Writer};
 use super::Controller;
 use super::eligibility::{Verdict, daemon_verdict};
 
@@ -53,7 +53,7 @@ pub(in crate::sim::world) struct DaemonSets {
     variant: ControllerVariant,
     lag: Duration,
     /// Changes that have not reached the cache yet.
-    on_the_way: VecDeque<Change>,
+    on_the_way: VecDeque<StoreChange>,
     cache: Cache,
     /// DaemonSets to sync, by uid, and when.
     queue: BTreeMap<Str, Timestamp>,
@@ -216,7 +216,7 @@ fn is_available(pod: &Pod, min_ready_secs: u32, now: Timestamp) -> bool {
 }
 
 impl Controller for DaemonSets {
-    fn observe(&mut self, change: &Change, _now: Timestamp) {
+    fn observe(&mut self, change: &StoreChange, _now: Timestamp) {
         if Cache::keeps(change.object.kind()) {
             self.on_the_way.push_back(change.clone());
         }

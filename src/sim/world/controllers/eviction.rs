@@ -12,7 +12,7 @@ use crate::engine::time::Timestamp;
 
 use super::super::kind::Kind;
 use super::super::object::{EventType, Node, Object, Pod};
-use super::super::store::{Change, ChangeKind, DeleteOptions, Store, Writer};
+use super::super::store::{ChangeKind, DeleteOptions, Store, StoreChange, Writer};
 use super::eligibility::{DOWN, tolerated};
 use super::{Controller, record};
 
@@ -70,7 +70,7 @@ fn leaves_at(pod: &Pod, node: &Node, since: &BTreeMap<Str, Timestamp>) -> Option
 }
 
 impl Controller for TaintEviction {
-    fn observe(&mut self, change: &Change, now: Timestamp) {
+    fn observe(&mut self, change: &StoreChange, now: Timestamp) {
         match change.object.kind() {
             Kind::Node => {
                 let name = &change.object.meta.name;

@@ -17,7 +17,7 @@ use crate::engine::time::Timestamp;
 use super::super::kind::Kind;
 use super::super::kubelet::LEASE_NAMESPACE;
 use super::super::object::{Body, Condition, EventType, Node, Object, conditions};
-use super::super::store::{Change, ChangeKind, Part, Store, Writer};
+use super::super::store::{ChangeKind, Part, Store, StoreChange, Writer};
 use super::{Controller, record};
 
 const COMPONENT: &str = "node-controller";
@@ -149,7 +149,7 @@ fn same_taints(one: &[Taint], other: &[Taint]) -> bool {
 }
 
 impl Controller for NodeLifecycle {
-    fn observe(&mut self, change: &Change, now: Timestamp) {
+    fn observe(&mut self, change: &StoreChange, now: Timestamp) {
         let meta = &change.object.meta;
         match &change.object.body {
             Body::Lease(_) if &*meta.namespace == LEASE_NAMESPACE && change.kind != ChangeKind::Deleted => {

@@ -9,7 +9,7 @@ use crate::engine::time::Timestamp;
 
 use super::super::kind::Kind;
 use super::super::object::{Body, Condition, EventType, Object, Pod, conditions};
-use super::super::store::{Change, ChangeKind, Part, Store, Writer};
+use super::super::store::{ChangeKind, Part, Store, StoreChange, Writer};
 use super::eligibility::{Unfit, fits};
 use super::{Controller, record};
 
@@ -125,7 +125,7 @@ fn explain(nodes: usize, unfit: &BTreeMap<Unfit, usize>) -> Str {
 }
 
 impl Controller for Scheduler {
-    fn observe(&mut self, change: &Change, now: Timestamp) {
+    fn observe(&mut self, change: &StoreChange, now: Timestamp) {
         match change.object.kind() {
             Kind::Pod => {
                 let meta = &change.object.meta;

@@ -7,7 +7,7 @@ use crate::engine::time::Timestamp;
 
 use super::super::object::{EventType, LastExit};
 use super::Action;
-use super::env::{Env, What};
+use super::env::{Env, WakeReason};
 use super::machine::Kubelet;
 use super::pod::{Run, Worker};
 
@@ -48,9 +48,9 @@ impl Kubelet {
                     end_processes(worker, env.now);
                     let until = env.now + env.millis(CLEAN_UP.0, CLEAN_UP.1);
                     worker.ending = Ending::CleaningUp { until };
-                    env.wake_at(until, self.index, What::Pod(uid));
+                    env.wake_at(until, self.index, WakeReason::Pod(uid));
                 } else {
-                    env.wake_at(ends_at, self.index, What::Pod(uid));
+                    env.wake_at(ends_at, self.index, WakeReason::Pod(uid));
                 }
             }
             Ending::CleaningUp { until } if env.now >= until => worker.ending = Ending::Over,
@@ -78,7 +78,7 @@ impl Kubelet {
         let needs = env.about(needs).min(grace) + env.millis(5, 30);
         let ends_at = env.now + needs;
         worker.ending = Ending::Asked { ends_at };
-        env.wake_at(ends_at, self.index, What::Pod(uid));
+        env.wake_at(ends_at, self.index, WakeReason::Pod(uid));
     }
 
     /// The final delete; what gets lost is tried again.

@@ -16,7 +16,7 @@ use super::link::Link;
 
 /// Why a kubelet wakes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum What {
+pub(super) enum WakeReason {
     /// To renew its Lease and look at its node; void when the kubelet was restarted since.
     Heartbeat {
         /// Of which run of the kubelet.
@@ -42,7 +42,7 @@ pub(super) enum What {
 
 /// An image that the registry knows.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(super) struct KnownImage {
     pub(super) image: Image,
     /// What the runtime calls it.
     pub(super) id: Str,
@@ -54,8 +54,8 @@ pub(super) struct Env {
     pub(super) rng: fastrand::Rng,
     pub(super) actions: Vec<Action>,
     pub(super) links: Vec<Link>,
-    images: BTreeMap<Str, Known>,
-    agenda: BinaryHeap<Reverse<(Timestamp, u64, usize, What)>>,
+    images: BTreeMap<Str, KnownImage>,
+    agenda: BinaryHeap<Reverse<(Timestamp, u64, usize, WakeReason)>>,
     serial: u64,
 }
 
@@ -95,7 +95,7 @@ impl Env {
 
     pub(super) fn publish(&mut self, image: &Image) {
         let id = image_id(&image.name);
-        self.images.insert(image.name.clone(), Known { image: image.clone(), id });
+        self.images.insert(image.name.clone(), KnownImage { image: image.clone(), id });
     }
 
     pub(super) fn set_registry(&mut self, image: &Str, error: Option<PullError>) {
@@ -104,7 +104,7 @@ impl Env {
         }
     }
 
-    pub(super) fn image(&self, name: &str) -> Option<&Known> {
+    pub(super) fn image(&self, name: &str) -> Option<&KnownImage> {
         // A digest names what its tag named when it was written.
         self.images.get(name).or_else(|| self.images.get(tag_of(name)))
     }
@@ -115,11 +115,11 @@ impl Env {
         self.serial
     }
 
-    pub(super) fn wake_in(&mut self, after: Duration, node: usize, what: What) {
+    pub(super) fn wake_in(&mut self, after: Duration, node: usize, what: WakeReason) {
         self.wake_at(self.now + after, node, what);
     }
 
-    pub(super) fn wake_at(&mut self, at: Timestamp, node: usize, what: What) {
+    pub(super) fn wake_at(&mut self, at: Timestamp, node: usize, what: WakeReason) {
         let serial = self.next_serial();
         self.agenda.push(Reverse((at.max(self.now), serial, node, what)));
     }
@@ -140,7 +140,7 @@ impl Env {
     }
 
     /// Takes the next thing that happens until `to`: agenda before links at the same instant, links in their order.
-    pub(super) fn next_until(&mut self, to: Timestamp) -> Option<(Timestamp, usize, What)> {
+    pub(super) fn next_until(&mut self, to: Timestamp) -> Option<(Timestamp, usize, WakeReason)> {
         let agenda = self.agenda.peek().map(|Reverse((at, ..))| *at);
         let link = (0..self.links.len())
             .filter_map(|link| Some((self.links[link].next_at()?, link)))
@@ -152,7 +152,7 @@ impl Env {
             }
             (_, Some((at, link))) if at <= to => {
                 let (node, serial) = self.links[link].finish(at)?;
-                Some((at, node, What::PullEnds { serial }))
+                Some((at, node, WakeReason::PullEnds { serial }))
             }
             _ => None,
         }

@@ -8,7 +8,7 @@ use crate::engine::facts::ConditionStatus;
 use crate::engine::time::Timestamp;
 
 use super::super::scenario::{FleetFault, NodeSpec};
-use super::env::{Env, What};
+use super::env::{Env, WakeReason};
 use super::notes::{Note, Notes};
 use super::pod::Worker;
 use super::pull::Pulls;
@@ -51,7 +51,7 @@ pub(super) enum Probes {
 
 /// What the watches brought of a pod.
 #[derive(Debug)]
-enum Seen {
+enum WatchedPod {
     Pod(PodSeen),
     Gone,
 }
@@ -74,7 +74,7 @@ pub(super) struct Kubelet {
     /// How the API server has our `Ready` condition.
     pub(super) seen_ready: ConditionStatus,
     pub(super) spec: NodeSpec,
-    inbox: BTreeMap<Str, Seen>,
+    inbox: BTreeMap<Str, WatchedPod>,
     notes: Notes,
     /// Its clock minus the true time, in milliseconds. Only what it dates shows it: it waits by the true one.
     clock_offset: i64,
@@ -124,7 +124,7 @@ impl Kubelet {
         self.register(env);
         env.actions.push(Action::RenewLease { node: self.name.clone(), at: self.dated(env.now) });
         let phase = env.millis(0, 9_999);
-        env.wake_in(phase, self.index, What::Heartbeat { epoch: self.epoch });
+        env.wake_in(phase, self.index, WakeReason::Heartbeat { epoch: self.epoch });
     }
 
     /// How its own clock shows this instant.
@@ -132,14 +132,14 @@ impl Kubelet {
         Timestamp::from_millis(at.millis().saturating_add(self.clock_offset))
     }
 
-    pub(super) fn wake(&mut self, what: What, env: &mut Env) {
+    pub(super) fn wake(&mut self, what: WakeReason, env: &mut Env) {
         match what {
-            What::Boot { epoch } if epoch == self.epoch => self.boot(env),
-            What::PullEnds { serial } if self.power == Power::On => self.end_pull(serial, env),
-            What::Heartbeat { epoch } if epoch == self.epoch && self.power == Power::On => self.beat(env),
-            What::Inbox if self.hears() => self.read_inbox(env),
-            What::Pod(uid) if self.power == Power::On => self.look_at(&uid, env),
-            What::Flush if self.power == Power::On => self.flush(env),
+            WakeReason::Boot { epoch } if epoch == self.epoch => self.boot(env),
+            WakeReason::PullEnds { serial } if self.power == Power::On => self.end_pull(serial, env),
+            WakeReason::Heartbeat { epoch } if epoch == self.epoch && self.power == Power::On => self.beat(env),
+            WakeReason::Inbox if self.hears() => self.read_inbox(env),
+            WakeReason::Pod(uid) if self.power == Power::On => self.look_at(&uid, env),
+            WakeReason::Flush if self.power == Power::On => self.flush(env),
             _ => {}
         }
     }
@@ -157,7 +157,7 @@ impl Kubelet {
 
     /// Renews the Lease, and sends what has changed or got lost.
     fn beat(&mut self, env: &mut Env) {
-        env.wake_in(HEARTBEAT, self.index, What::Heartbeat { epoch: self.epoch });
+        env.wake_in(HEARTBEAT, self.index, WakeReason::Heartbeat { epoch: self.epoch });
         if !self.gets_through(env) {
             return;
         }
@@ -199,7 +199,7 @@ impl Kubelet {
         if self.hears() && self.flush_at.is_none_or(|at| at <= env.now) {
             let at = env.now + env.millis(RETRY.0, RETRY.1);
             self.flush_at = Some(at);
-            env.wake_at(at, self.index, What::Flush);
+            env.wake_at(at, self.index, WakeReason::Flush);
         }
     }
 
@@ -214,26 +214,26 @@ impl Kubelet {
             worker.seen.ready = seen.ready;
             return;
         }
-        self.inbox.insert(seen.uid.clone(), Seen::Pod(seen));
+        self.inbox.insert(seen.uid.clone(), WatchedPod::Pod(seen));
         self.read_soon(env);
     }
 
     pub(super) fn see_pod_gone(&mut self, uid: &Str, env: &mut Env) {
-        self.inbox.insert(uid.clone(), Seen::Gone);
+        self.inbox.insert(uid.clone(), WatchedPod::Gone);
         self.read_soon(env);
     }
 
     fn read_soon(&self, env: &mut Env) {
         if self.hears() {
             let after = env.millis(10, 60);
-            env.wake_in(after, self.index, What::Inbox);
+            env.wake_in(after, self.index, WakeReason::Inbox);
         }
     }
 
     fn read_inbox(&mut self, env: &mut Env) {
         for (uid, seen) in std::mem::take(&mut self.inbox) {
             match seen {
-                Seen::Pod(seen) => match self.pods.get_mut(&uid) {
+                WatchedPod::Pod(seen) => match self.pods.get_mut(&uid) {
                     Some(worker) => worker.see(seen),
                     None => {
                         self.pods_started += 1;
@@ -247,7 +247,7 @@ impl Kubelet {
                         self.pods.insert(uid.clone(), worker);
                     }
                 },
-                Seen::Gone => {
+                WatchedPod::Gone => {
                     self.cancel_pulls(&uid, env);
                     self.pods.remove(&uid);
                     self.notes.forget(&uid);
@@ -266,7 +266,7 @@ impl Kubelet {
             FleetFault::PowerOn(_) if self.power == Power::Off => {
                 self.epoch += 1;
                 let after = env.about(BOOT);
-                env.wake_in(after, self.index, What::Boot { epoch: self.epoch });
+                env.wake_in(after, self.index, WakeReason::Boot { epoch: self.epoch });
             }
             FleetFault::Cut(_) if self.network == Network::Up => {
                 self.network = Network::Cut;
@@ -279,7 +279,7 @@ impl Kubelet {
                 if self.power == Power::On {
                     let after = env.millis(200, 3_000);
                     self.epoch += 1;
-                    env.wake_in(after, self.index, What::Heartbeat { epoch: self.epoch });
+                    env.wake_in(after, self.index, WakeReason::Heartbeat { epoch: self.epoch });
                 }
             }
             FleetFault::ProbesFail(_) => self.probe(Probes::Fail, env),
@@ -321,10 +321,10 @@ impl Kubelet {
         for worker in self.pods.values_mut() {
             worker.restart_all(dated);
         }
-        env.wake_in(Duration::ZERO, self.index, What::Heartbeat { epoch: self.epoch });
-        env.wake_in(Duration::ZERO, self.index, What::Inbox);
+        env.wake_in(Duration::ZERO, self.index, WakeReason::Heartbeat { epoch: self.epoch });
+        env.wake_in(Duration::ZERO, self.index, WakeReason::Inbox);
         for uid in self.pods.keys().cloned().collect::<Vec<_>>() {
-            env.wake_in(Duration::ZERO, self.index, What::Pod(uid));
+            env.wake_in(Duration::ZERO, self.index, WakeReason::Pod(uid));
         }
     }
 
@@ -333,7 +333,7 @@ impl Kubelet {
         // Probes run every few seconds, each container at its own time.
         for uid in self.pods.keys().cloned().collect::<Vec<_>>() {
             let after = env.millis(100, 1_000);
-            env.wake_in(after, self.index, What::Pod(uid));
+            env.wake_in(after, self.index, WakeReason::Pod(uid));
         }
     }
 

@@ -16,7 +16,7 @@ use crate::engine::time::Timestamp;
 use super::super::object::{EventType, LastExit, PodStatus};
 use super::super::scenario::Image;
 use super::ending::Ending;
-use super::env::{Env, What};
+use super::env::{Env, WakeReason};
 use super::machine::{Kubelet, Probes};
 use super::notes::Note;
 use super::pull::Pulled;
@@ -240,7 +240,7 @@ impl Kubelet {
                 Run::PullFailed { until, .. } if now >= until => Some(Run::Waiting),
                 Run::PullFailed { until, look_at, error, looked: false } if now >= look_at => {
                     self.back_off_noted(worker, index, env);
-                    env.wake_at(until, self.index, What::Pod(worker.seen.uid.clone()));
+                    env.wake_at(until, self.index, WakeReason::Pod(worker.seen.uid.clone()));
                     Some(Run::PullFailed { until, look_at, error, looked: true })
                 }
                 Run::Starting { at } if now >= at => Some(self.started(worker, index, env)),
@@ -295,7 +295,7 @@ impl Kubelet {
         let starts_in =
             env.image(&worker.containers[index].image).map_or(Duration::ZERO, |known| known.image.starts_in);
         let at = env.now + env.about(starts_in);
-        env.wake_at(at, self.index, What::Pod(worker.seen.uid.clone()));
+        env.wake_at(at, self.index, WakeReason::Pod(worker.seen.uid.clone()));
         Run::Starting { at }
     }
 
@@ -306,9 +306,9 @@ impl Kubelet {
         let container = &mut worker.containers[index];
         let run = container.start(now, env.image(&container.image).map(|known| &known.image));
         if let Run::Running { ready_at, crash_at, .. } = run {
-            env.wake_at(ready_at, self.index, What::Pod(worker.seen.uid.clone()));
+            env.wake_at(ready_at, self.index, WakeReason::Pod(worker.seen.uid.clone()));
             if let Some(crash_at) = crash_at {
-                env.wake_at(crash_at, self.index, What::Pod(worker.seen.uid.clone()));
+                env.wake_at(crash_at, self.index, WakeReason::Pod(worker.seen.uid.clone()));
             }
         }
         run
@@ -325,7 +325,7 @@ impl Kubelet {
                 }
                 Pulled::Failed { error, back_off } => {
                     let look_at = env.now + env.millis(SECOND_LOOK.0, SECOND_LOOK.1);
-                    env.wake_at(look_at, self.index, What::Pod(uid.clone()));
+                    env.wake_at(look_at, self.index, WakeReason::Pod(uid.clone()));
                     let until = env.now + *back_off + env.millis(0, 2_000);
                     Run::PullFailed { until, look_at, error: error.clone(), looked: false }
                 }
@@ -343,7 +343,7 @@ impl Kubelet {
 
     fn crash_noted(&mut self, worker: &Worker, index: usize, run: &Run, env: &mut Env) {
         let Run::Crashed { until, back_off } = run else { return };
-        env.wake_at(*until, self.index, What::Pod(worker.seen.uid.clone()));
+        env.wake_at(*until, self.index, WakeReason::Pod(worker.seen.uid.clone()));
         if !back_off.is_zero() {
             let (seen, name) = (&worker.seen, &worker.containers[index].name);
             let pod = format!("{}_{}({})", seen.name, seen.namespace, seen.uid);

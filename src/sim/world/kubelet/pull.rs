@@ -13,7 +13,7 @@ use crate::engine::time::Timestamp;
 
 use super::super::object::EventType;
 use super::super::scenario::PullError;
-use super::env::{Env, What};
+use super::env::{Env, WakeReason};
 use super::machine::{Kubelet, Network};
 use super::{BACK_OFF, words};
 
@@ -44,11 +44,11 @@ struct Active {
     wanted: Wanted,
     serial: u64,
     began_at: Timestamp,
-    stage: Stage,
+    stage: PullStage,
 }
 
 #[derive(Debug)]
-enum Stage {
+enum PullStage {
     /// The registry has not answered yet; this is what comes of it.
     Asking(Result<u64, PullError>),
     /// Bytes come; the link knows the pull by this.
@@ -71,7 +71,7 @@ pub(super) enum Pulled {
 
 impl Kubelet {
     pub(super) fn is_pulling(&self) -> bool {
-        self.pulls.active.as_ref().is_some_and(|active| matches!(active.stage, Stage::Fetching { .. }))
+        self.pulls.active.as_ref().is_some_and(|active| matches!(active.stage, PullStage::Fetching { .. }))
     }
 
     /// A container wants an image.
@@ -96,21 +96,23 @@ impl Kubelet {
             _ => env.millis(ANSWER.0, ANSWER.1),
         };
         let serial = env.next_serial();
-        env.wake_in(after, self.index, What::PullEnds { serial });
-        self.pulls.active = Some(Active { wanted, serial, began_at: env.now, stage: Stage::Asking(answer) });
+        env.wake_in(after, self.index, WakeReason::PullEnds { serial });
+        self.pulls.active = Some(Active { wanted, serial, began_at: env.now, stage: PullStage::Asking(answer) });
     }
 
     /// The registry has answered, or the last byte has come.
     pub(super) fn end_pull(&mut self, serial: u64, env: &mut Env) {
         let Some(mut active) = self.pulls.active.take_if(|active| active.serial == serial) else { return };
         match active.stage {
-            Stage::Asking(Ok(bytes)) if !self.has(&active.wanted.image) => {
+            PullStage::Asking(Ok(bytes)) if !self.has(&active.wanted.image) => {
                 let ends = env.links[self.link].begin(serial, self.index, bytes, env.now);
-                active.stage = Stage::Fetching { ends, bytes };
+                active.stage = PullStage::Fetching { ends, bytes };
                 self.pulls.active = Some(active);
             }
-            Stage::Asking(Ok(bytes)) | Stage::Fetching { bytes, .. } => self.pull_succeeded(&active, bytes, env),
-            Stage::Asking(Err(error)) => self.pull_failed(&active.wanted, error, env),
+            PullStage::Asking(Ok(bytes)) | PullStage::Fetching { bytes, .. } => {
+                self.pull_succeeded(&active, bytes, env);
+            }
+            PullStage::Asking(Err(error)) => self.pull_failed(&active.wanted, error, env),
         }
         self.next_pull(env);
     }
@@ -140,14 +142,14 @@ impl Kubelet {
     /// The network went away under a pull: the runtime notices after a while.
     pub(super) fn stall_pull(&mut self, env: &mut Env) {
         let Some(active) = &mut self.pulls.active else { return };
-        if let Stage::Fetching { ends, .. } = active.stage {
+        if let PullStage::Fetching { ends, .. } = active.stage {
             env.links[self.link].give_up(ends, active.serial, env.now);
         }
-        active.stage = Stage::Asking(Err(PullError::Network));
+        active.stage = PullStage::Asking(Err(PullError::Network));
         active.serial = env.next_serial();
         let serial = active.serial;
         let after = env.millis(TIMEOUT.0, TIMEOUT.1);
-        env.wake_in(after, self.index, What::PullEnds { serial });
+        env.wake_in(after, self.index, WakeReason::PullEnds { serial });
     }
 
     /// A pod goes: what it wanted is not pulled any more.
@@ -158,7 +160,7 @@ impl Kubelet {
             self.pulls.back_off.remove(&key);
         }
         if let Some(active) = self.pulls.active.take_if(|active| active.wanted.pod == *pod) {
-            if let Stage::Fetching { ends, .. } = active.stage {
+            if let PullStage::Fetching { ends, .. } = active.stage {
                 env.links[self.link].give_up(ends, active.serial, env.now);
             }
             self.next_pull(env);
@@ -169,7 +171,7 @@ impl Kubelet {
     pub(super) fn drop_pulls(&mut self, env: &mut Env) {
         self.pulls.queue.clear();
         self.pulls.back_off.clear();
-        if let Some(Active { stage: Stage::Fetching { ends, .. }, serial, .. }) = self.pulls.active.take() {
+        if let Some(Active { stage: PullStage::Fetching { ends, .. }, serial, .. }) = self.pulls.active.take() {
             env.links[self.link].give_up(ends, serial, env.now);
         }
     }

@@ -157,7 +157,7 @@ impl Object {
             message: event.message.clone(),
             at: event.last_at,
             count: event.count,
-            told: None,
+            reported_by: None,
         })
     }
 

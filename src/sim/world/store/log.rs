@@ -21,7 +21,7 @@ pub enum ChangeKind {
 
 /// One change.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct StoreChange {
     /// What happened.
     pub kind: ChangeKind,
     /// The object afterwards; when it is gone, its last state. Its resource version is the change's.
@@ -32,7 +32,7 @@ pub struct Change {
     pub at: Timestamp,
 }
 
-impl Change {
+impl StoreChange {
     /// The change's version.
     pub fn version(&self) -> u64 {
         self.object.meta.resource_version
@@ -49,11 +49,11 @@ impl Change {
 }
 
 /// Changes, oldest first.
-pub type Changes<'a> = vec_deque::Iter<'a, Change>;
+pub type Changes<'a> = vec_deque::Iter<'a, StoreChange>;
 
 #[derive(Debug)]
 pub(super) struct Log {
-    changes: VecDeque<Change>,
+    changes: VecDeque<StoreChange>,
     limit: usize,
     /// The version of the newest change that was dropped.
     dropped: u64,
@@ -65,7 +65,7 @@ impl Log {
         Self { changes: VecDeque::new(), limit, dropped: 0, digest: 0 }
     }
 
-    pub(super) fn push(&mut self, change: Change) {
+    pub(super) fn push(&mut self, change: StoreChange) {
         self.digest = change.mixed_into(self.digest);
         self.changes.push_back(change);
         self.trim();

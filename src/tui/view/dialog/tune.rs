@@ -30,8 +30,8 @@ pub(super) fn fill(body: &mut Body<'_>, form: &TuneForm, snapshot: &Snapshot, fo
 }
 
 fn line(body: &mut Body<'_>, row: &Row, snapshot: &Snapshot, chosen: bool, focused: bool) {
-    let ink = body.ink;
-    let sign = if chosen { ink.glyph(Glyph::Cursor) } else { " " };
+    let ctx = body.ctx;
+    let sign = if chosen { ctx.glyph(Glyph::Cursor) } else { " " };
     let role = if chosen { Role::Title } else { Role::Text };
     let name = format!("{sign} {:NAME$}", row.setting.name());
     let text = row.input.value();
@@ -51,9 +51,9 @@ fn line(body: &mut Body<'_>, row: &Row, snapshot: &Snapshot, chosen: bool, focus
     let meaning = format!("{}{hint}", row.setting.meaning(row.text(), snapshot));
     let room = body.cells.saturating_sub(width(&name) + VALUE + 2);
     body.lines.push(Line::from(vec![
-        ink.span(name, role),
-        ink.span(value, value_role),
-        ink.span(format!("{mark} "), Role::Title),
-        ink.span(fit(&meaning, room).into_owned(), Role::Muted),
+        ctx.span(name, role),
+        ctx.span(value, value_role),
+        ctx.span(format!("{mark} "), Role::Title),
+        ctx.span(fit(&meaning, room).into_owned(), Role::Muted),
     ]));
 }

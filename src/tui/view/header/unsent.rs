@@ -2,22 +2,22 @@
 
 use ratatui::text::Span;
 
-use super::super::Ink;
+use super::super::RenderContext;
 use crate::engine::facts::StrategyKind;
 use crate::engine::person_of;
 use crate::engine::snapshot::{DriverView, Snapshot};
 use crate::engine::unsent::UnsentKind;
 use crate::tui::action::{self, Action};
-use crate::tui::model::Seen;
+use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, width};
 
 /// `PAUSE NOT SENT 48s, retrying`, in the place of what the rollout does; the line below says what that means.
-pub(super) fn sign(ink: &Ink<'_>, seen: &Seen, and: &str) -> Option<Span<'static>> {
+pub(super) fn sign(ctx: &RenderContext<'_>, seen: &ShownSnapshot, and: &str) -> Option<Span<'static>> {
     let unsent = seen.snapshot.not_sent()?;
     let what = unsent.what.to_string().to_uppercase();
-    let age = ink.age(seen, unsent.since);
-    Some(ink.span(format!("{} {what} NOT SENT {age}{and}", ink.glyph(Glyph::Alarm)), Role::Bad))
+    let age = ctx.age(seen, unsent.since);
+    Some(ctx.span(format!("{} {what} NOT SENT {age}{and}", ctx.glyph(Glyph::Alarm)), Role::Bad))
 }
 
 /// What does not happen because of that, and what does all the same.
@@ -36,11 +36,11 @@ pub(super) fn meaning(snapshot: &Snapshot) -> String {
 }
 
 /// Why the last driver stopped by itself, and the key to drive again.
-pub(super) fn stopped(ink: &Ink<'_>, seen: &Seen, cells: usize) -> String {
+pub(super) fn stopped(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> String {
     let Some(stopped) = &seen.snapshot.driver_stopped else { return String::new() };
     let key = action::named("drive").map(Action::key).unwrap_or_default();
     let keys = format!("   {key} drives");
     let room = cells.saturating_sub(2 + width(&keys));
-    let words = format!("{} stopped driving {} ago: {}", stopped.by, ink.age(seen, stopped.at), stopped.why);
+    let words = format!("{} stopped driving {} ago: {}", stopped.by, ctx.age(seen, stopped.at), stopped.why);
     format!("{}{keys}", fit(&words, room))
 }

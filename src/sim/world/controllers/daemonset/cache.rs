@@ -12,7 +12,7 @@ use crate::engine::time::Timestamp;
 use super::super::super::kind::Kind;
 use super::super::super::object::Object;
 use super::super::super::scenario::ControllerVariant;
-use super::super::super::store::{Change, ChangeKind};
+use super::super::super::store::{ChangeKind, StoreChange};
 use super::super::eligibility::{Verdict, daemon_verdict};
 use super::DaemonSets;
 
@@ -64,7 +64,7 @@ fn is_bound(object: &Object) -> bool {
 }
 
 impl DaemonSets {
-    pub(super) fn take_in(&mut self, change: &Change, now: Timestamp) {
+    pub(super) fn take_in(&mut self, change: &StoreChange, now: Timestamp) {
         match change.object.kind() {
             Kind::Node => self.node_changed(change, now),
             Kind::Pod => self.pod_changed(change, now),
@@ -75,7 +75,7 @@ impl DaemonSets {
     }
 
     /// A node wakes a DaemonSet only when the verdict on it changes.
-    fn node_changed(&mut self, change: &Change, now: Timestamp) {
+    fn node_changed(&mut self, change: &StoreChange, now: Timestamp) {
         let name = &change.object.meta.name;
         let before = match change.kind {
             ChangeKind::Deleted => self.cache.nodes.remove(name),
@@ -106,7 +106,7 @@ impl DaemonSets {
         }
     }
 
-    fn pod_changed(&mut self, change: &Change, now: Timestamp) {
+    fn pod_changed(&mut self, change: &StoreChange, now: Timestamp) {
         let meta = &change.object.meta;
         let owner = meta.controller().cloned();
         self.forget_former_owner(change, now);
@@ -148,7 +148,7 @@ impl DaemonSets {
     }
 
     /// A pod that was adopted or let go belongs elsewhere from now on.
-    fn forget_former_owner(&mut self, change: &Change, now: Timestamp) {
+    fn forget_former_owner(&mut self, change: &StoreChange, now: Timestamp) {
         let meta = &change.object.meta;
         let Some(before) = &change.before else { return };
         match before.meta.controller() {
@@ -163,7 +163,7 @@ impl DaemonSets {
         }
     }
 
-    fn set_changed(&mut self, change: &Change, now: Timestamp) {
+    fn set_changed(&mut self, change: &StoreChange, now: Timestamp) {
         let uid = &change.object.meta.uid;
         if change.kind == ChangeKind::Deleted {
             self.cache.sets.remove(uid);
@@ -177,7 +177,7 @@ impl DaemonSets {
         self.enqueue(uid, now);
     }
 
-    fn revision_changed(&mut self, change: &Change, now: Timestamp) {
+    fn revision_changed(&mut self, change: &StoreChange, now: Timestamp) {
         let meta = &change.object.meta;
         let former = change.before.as_ref().and_then(|before| before.meta.controller());
         if let Some(revisions) = former.and_then(|former| self.cache.revisions.get_mut(former)) {

@@ -1,0 +1,330 @@
+//! Tells what changed from one snapshot to the next: one sentence a change, in the console's words.
+//!
+//! Append-only, so it reads the same in a terminal, a log and a pipe. Snapshots in between may be skipped; what is told
+//! is always true of the later one. Many nodes that do the same at once make one sentence.
+//!
+//! ```text
+//! 2026-11-21T14:30:05Z ipc-017: failed: image not found
+//! 2026-11-21T14:30:06Z halted 0s ago: image not found on 1 node, 38 of 120 updated
+//! 2026-11-21T14:30:06Z failed on ipc-017: `rolldeck undo -n edge ds/agent` rolls back, `rolldeck resume …` goes on past it
+//! ```
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::json::{Node, TypeMeta};
+use super::one_shot::way_out;
+use crate::engine::Str;
+use crate::engine::event::{WatchHealth, Watched};
+use crate::engine::snapshot::{Alarm, CauseKind, DriverView, NodeState, NodeView, Snapshot, Why};
+use crate::engine::time::Timestamp;
+
+/// More nodes than this with the same change at once make one sentence.
+const CROWD: usize = 8;
+
+/// One change.
+#[derive(Debug)]
+pub(crate) struct FeedEntry {
+    /// When it was seen.
+    pub(crate) at: Timestamp,
+    /// What it is about.
+    pub(crate) topic: Topic,
+    /// The sentence.
+    pub(crate) text: String,
+}
+
+/// What a change is about.
+#[derive(Debug)]
+pub(crate) enum Topic {
+    /// The revision that is being rolled out.
+    Target,
+    /// What the rollout does now.
+    Phase,
+    /// Who drives.
+    Driver,
+    /// Partition, selector, step.
+    Plan,
+    /// How much may be down and pulling at once.
+    Budget,
+    /// Something that needs attention.
+    Alarm,
+    /// How well the cluster can be seen.
+    View,
+    /// What we asked for, and what came of it.
+    Command,
+    /// One node.
+    Node {
+        /// As it was.
+        was: Option<NodeState>,
+        /// As it is.
+        now: Box<NodeView>,
+    },
+    /// Many nodes.
+    Nodes,
+    /// What can be done now.
+    Advice,
+}
+
+impl Topic {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Target => "target",
+            Self::Phase => "phase",
+            Self::Driver => "driver",
+            Self::Plan => "plan",
+            Self::Budget => "budget",
+            Self::Alarm => "alarm",
+            Self::View => "view",
+            Self::Command => "command",
+            Self::Node { .. } => "node",
+            Self::Nodes => "nodes",
+            Self::Advice => "advice",
+        }
+    }
+}
+
+/// A change as a line of JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ChangeLine<'a> {
+    #[serde(flatten)]
+    meta: TypeMeta,
+    at: Timestamp,
+    topic: &'static str,
+    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    was: Option<NodeState>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<Node<'a>>,
+}
+
+impl FeedEntry {
+    /// The sentence with its time.
+    pub(crate) fn line(&self) -> String {
+        format!("{} {}", self.at, self.text)
+    }
+
+    /// The change as JSON.
+    pub(crate) fn json(&self) -> impl Serialize + '_ {
+        let (was, node) = match &self.topic {
+            Topic::Node { was, now } => (*was, Some(Node::new(now, self.at))),
+            _ => (None, None),
+        };
+        ChangeLine { meta: TypeMeta::new("Change"), at: self.at, topic: self.topic.word(), text: &self.text, was, node }
+    }
+}
+
+/// Tells the changes of one rollout.
+#[derive(Default)]
+pub(crate) struct ChangeFeed {
+    last: Option<Arc<Snapshot>>,
+}
+
+impl ChangeFeed {
+    /// What changed since it was asked last; at first, how things stand.
+    pub(crate) fn tell(&mut self, snapshot: &Arc<Snapshot>) -> Vec<FeedEntry> {
+        let mut told = Telling { snapshot, changes: Vec::new() };
+        match self.last.replace(snapshot.clone()) {
+            None => told.opening(),
+            Some(last) => told.since(&last),
+        }
+        told.changes
+    }
+}
+
+struct Telling<'a> {
+    snapshot: &'a Snapshot,
+    changes: Vec<FeedEntry>,
+}
+
+impl Telling<'_> {
+    fn say(&mut self, topic: Topic, text: String) {
+        self.changes.push(FeedEntry { at: self.snapshot.at, topic, text });
+    }
+
+    fn opening(&mut self) {
+        self.target();
+        self.driver();
+        self.phase();
+        self.plan();
+        self.budget();
+        if !unseen(self.snapshot).is_empty() {
+            self.view();
+        }
+        self.alarms(&[]);
+        let troubled = |node: &&NodeView| match node.state {
+            NodeState::Failed | NodeState::NodeDown => true,
+            NodeState::Creating => node.cause.is_some(),
+            _ => false,
+        };
+        let nodes = self.snapshot.nodes.clone();
+        self.nodes(nodes.iter().filter(troubled).map(|node| (None, node)).collect());
+    }
+
+    fn since(&mut self, last: &Snapshot) {
+        let snapshot = self.snapshot;
+        let hash = |snapshot: &Snapshot| snapshot.to.as_ref().map(|revision| revision.hash.clone());
+        if hash(last) != hash(snapshot) {
+            self.target();
+        }
+        let stopped = last.driver_stopped != snapshot.driver_stopped && snapshot.driver_stopped.is_some();
+        if who(&last.driver) != who(&snapshot.driver) || stopped || last.strategy != snapshot.strategy {
+            self.driver();
+        }
+        let (was, is) = (&last.plan, &snapshot.plan);
+        if (was.partition, &was.selector, was.step) != (is.partition, &is.selector, is.step) {
+            self.plan();
+        }
+        let (was, is) = (&last.budget, &snapshot.budget);
+        if (was.max_unavailable, was.max_pulling) != (is.max_unavailable, is.max_pulling) {
+            self.budget();
+        }
+        self.alarms(&last.alarms);
+        if !Arc::ptr_eq(&last.nodes, &snapshot.nodes) {
+            self.moved(last);
+        }
+        if unseen(last) != unseen(snapshot) {
+            self.view();
+        }
+        // Last, because it is what the lines above led to.
+        let late = |snapshot: &Snapshot| snapshot.not_sent().map(|unsent| unsent.what);
+        if last.phase != snapshot.phase || last.direction != snapshot.direction || late(last) != late(snapshot) {
+            self.phase();
+        }
+    }
+
+    fn target(&mut self) {
+        let snapshot = self.snapshot;
+        let text = format!("{} {}/{}: {}", snapshot.numbers(), snapshot.namespace, snapshot.name, snapshot.change());
+        self.say(Topic::Target, text);
+    }
+
+    fn driver(&mut self) {
+        self.say(Topic::Driver, self.snapshot.driving().to_string());
+    }
+
+    fn phase(&mut self) {
+        let snapshot = self.snapshot;
+        let counts = snapshot.counts;
+        let text = format!("{}, {} of {} updated", snapshot.doing(), counts.updated, counts.nodes);
+        self.say(Topic::Phase, text);
+        if let Some(way_out) = way_out(snapshot) {
+            self.say(Topic::Advice, way_out);
+        }
+    }
+
+    fn plan(&mut self) {
+        if self.snapshot.started_at.is_some() {
+            self.say(Topic::Plan, self.snapshot.plan.to_string());
+        }
+    }
+
+    fn budget(&mut self) {
+        let budget = self.snapshot.budget;
+        let text = format!("{budget}, pulling {} of {}", budget.pulling, budget.max_pulling);
+        self.say(Topic::Budget, text);
+    }
+
+    fn view(&mut self) {
+        self.say(Topic::View, format!("view: {}", self.snapshot.freshness()));
+    }
+
+    /// New alarms. A halt is told with its phase.
+    fn alarms(&mut self, last: &[Alarm]) {
+        for alarm in &self.snapshot.alarms {
+            if !last.contains(alarm) && !matches!(alarm, Alarm::Halted { .. }) {
+                let holding = alarm.holding().map(|how| format!("; to hold it: {how}")).unwrap_or_default();
+                self.say(Topic::Alarm, format!("{alarm}{holding}"));
+            }
+        }
+    }
+
+    fn moved(&mut self, last: &Snapshot) {
+        let before: HashMap<&Str, &NodeView> = last.nodes.iter().map(|node| (&node.name, node)).collect();
+        let nodes = self.snapshot.nodes.clone();
+        let mut moved = Vec::new();
+        for node in nodes.iter() {
+            let was = before.get(&node.name).copied();
+            if was.map(summary) != Some(summary(node)) {
+                moved.push((was, node));
+            }
+        }
+        self.nodes(moved);
+        let here: std::collections::HashSet<&Str> = nodes.iter().map(|node| &node.name).collect();
+        let gone: Vec<_> = last.nodes.iter().filter(|node| !here.contains(&node.name)).collect();
+        match gone.as_slice() {
+            [] => {}
+            crowd if crowd.len() > CROWD => self.say(Topic::Nodes, format!("{} nodes are gone", crowd.len())),
+            few => few.iter().for_each(|node| self.say(Topic::Nodes, format!("{}: gone", node.name))),
+        }
+    }
+
+    fn nodes(&mut self, moved: Vec<(Option<&NodeView>, &NodeView)>) {
+        let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (was, node) in moved {
+            let key = (was.map(|was| was.state), node.state, node.cause.as_ref().map(|cause| cause.kind));
+            groups.entry(key).or_default().push((was, node));
+        }
+        for ((was, state, _), group) in groups {
+            match group.as_slice() {
+                crowd if crowd.len() > CROWD => {
+                    let why = crowd[0].1.cause.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default();
+                    let was = was.map(|was| format!("{was} → ")).unwrap_or_default();
+                    self.say(Topic::Nodes, format!("{} nodes: {was}{state}{why}", crowd.len()));
+                }
+                few => few.iter().for_each(|(was, node)| self.node(was.map(|was| was.state), node)),
+            }
+        }
+    }
+
+    fn node(&mut self, was: Option<NodeState>, node: &NodeView) {
+        // That it has begun to wait says its state.
+        let node_only = NodeView { pod_wait: None, ..NodeView::clone(node) };
+        let why = Why { node: &node_only, at: self.snapshot.at }.to_string();
+        let message = node.cause.as_ref().and_then(|cause| cause.message.as_deref());
+        let counts = self.snapshot.counts;
+        let text = match (node.state, why.as_str(), message) {
+            (NodeState::Updated, ..) if node.cause.is_none() => {
+                format!("{}: {}, {} of {}", node.name, node.state, counts.updated, counts.nodes)
+            }
+            // The hold of an outdated node is the plan's, and was told with it.
+            (NodeState::Outdated, ..) if node.cause.is_none() => {
+                format!("{}: {}", node.name, node.state)
+            }
+            (state, "", _) => format!("{}: {state}", node.name),
+            (state, why, None) => format!("{}: {state}: {why}", node.name),
+            (state, why, Some(message)) => format!("{}: {state}: {why} ({message})", node.name),
+        };
+        self.say(Topic::Node { was, now: Box::new(node.clone()) }, text);
+    }
+}
+
+/// What makes a node's change worth a sentence. Holds do not: they change for the whole fleet with every step. Nor does
+/// it that a pod which only starts is not ready yet.
+fn summary(node: &NodeView) -> impl PartialEq + use<> {
+    let begins = matches!(node.state, NodeState::Creating | NodeState::Starting | NodeState::Soaking);
+    let cause = node.cause.as_ref().map(|cause| cause.kind);
+    (node.state, cause.filter(|kind| !(begins && *kind == CauseKind::NotReady)))
+}
+
+/// Who drives, without when they were seen.
+fn who(driver: &DriverView) -> (u8, Option<Str>) {
+    match driver {
+        DriverView::Unknown => (0, None),
+        DriverView::Nobody => (1, None),
+        DriverView::You { .. } => (2, None),
+        DriverView::Waiting { holder } => (3, holder.clone()),
+        DriverView::Other { holder, .. } => (4, Some(holder.clone())),
+        DriverView::Lost { holder, .. } => (5, Some(holder.clone())),
+        DriverView::Named { holder, .. } => (6, Some(holder.clone())),
+    }
+}
+
+/// What cannot be seen, without what the network says about it each time it is tried.
+fn unseen(snapshot: &Snapshot) -> Vec<(Watched, std::mem::Discriminant<WatchHealth>)> {
+    let seen = |health: &WatchHealth| matches!(health, WatchHealth::Live | WatchHealth::Loading);
+    let unseen = snapshot.watches.iter().filter(|watch| !seen(&watch.health));
+    unseen.map(|watch| (watch.watched, std::mem::discriminant(&watch.health))).collect()
+}

@@ -1,0 +1,254 @@
+//! One-shot writes: look, say what it would do, ask, do it, say what is to be done next.
+//!
+//! ```text
+//! open as CommandResult → view complete → preview → confirm → command → settled → advice → close
+//! ```
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::time::Duration;
+
+use super::args::{How, OutputFormat};
+use super::audit::Warnings;
+use super::error::{CliError, Exit, Kind};
+use super::json::{self, PreviewLines, TypeMeta};
+use super::load::{self, Place};
+use super::output::Output;
+use super::suggested_commands::verb;
+use crate::driver::{Rollout, Session};
+use crate::engine::Role;
+use crate::engine::command::{Command, Danger, Preview};
+use crate::engine::guidance::{Guidance, Remedy};
+use crate::engine::snapshot::{DriverView, Phase, Snapshot};
+
+/// How long a driver gets to give its lease back before we leave without it; it then runs out by itself.
+pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(10);
+/// How many node names a preview shows.
+const FIRST_NODES: usize = 8;
+
+/// Whether a write may ask before it is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Consent {
+    /// Asked for where there is somebody to ask.
+    Ask,
+    /// Given with `--yes`.
+    Given,
+}
+
+impl Consent {
+    pub(crate) fn from_flag(yes: bool) -> Self {
+        if yes { Self::Given } else { Self::Ask }
+    }
+}
+
+/// Carries out one command on the DaemonSet `name`.
+pub(crate) async fn run(
+    session: &dyn Session,
+    namespace: &str,
+    name: &str,
+    command: Command,
+    how: &How,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    let rollout = session.open(namespace, name, Role::OneShot);
+    let done = carry_out(session, namespace, &rollout, command, how, output).await;
+    Warnings::default().close(rollout, &output.streams()).await;
+    done
+}
+
+async fn carry_out(
+    session: &dyn Session,
+    namespace: &str,
+    rollout: &Rollout,
+    command: Command,
+    how: &How,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    let place = Place { context: session.context(), namespace: Some(namespace) };
+    let before = load::rollout(rollout, place, how.timeout).await?;
+    let preview = rollout.preview(command.clone()).await?;
+    if output.format() == OutputFormat::Text {
+        show(&preview, output)?;
+    }
+    if how.dry_run {
+        return report(&before, &preview, None, output);
+    }
+    accept_failures(&command, &before, how.yes)?;
+    confirm(&preview, &before, Consent::from_flag(how.yes)).await?;
+    let settled = match tokio::time::timeout(how.timeout, rollout.command(command)).await {
+        Ok(settled) => settled?,
+        Err(_late) => {
+            return Err(out_of_time(&rollout.snapshot(), &preview, how.timeout));
+        }
+    };
+    report(&rollout.snapshot(), &preview, Some(&settled), output)
+}
+
+/// What is recorded is carried out later, by whoever drives; what is not may have been lost.
+fn out_of_time(snapshot: &Snapshot, preview: &Preview, timeout: Duration) -> CliError {
+    let secs = timeout.as_secs();
+    let driving = snapshot.driving();
+    let message = match &snapshot.asked {
+        Some(asked) => format!("{asked} is recorded, and not carried out yet after {secs} s ({driving})"),
+        None => {
+            let unsent = snapshot.not_sent().map(|unsent| {
+                let why = unsent.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+                format!("; the {} was not sent{why}", unsent.what)
+            });
+            format!("`{}` was not settled after {secs} s{}", preview.title, unsent.unwrap_or_default())
+        }
+    };
+    CliError::new(Kind::TimedOut, message)
+        .hinted("`rolldeck status` says whether it was done; `--timeout` waits longer")
+}
+
+/// Prints what a command would do.
+pub(crate) fn show(preview: &Preview, output: &mut Output) -> io::Result<()> {
+    output.line(&preview.title)?;
+    for effect in &preview.effects {
+        output.line(format!("  {effect}"))?;
+    }
+    if !preview.nodes.is_empty() {
+        let first = preview.nodes.iter().take(FIRST_NODES).map(|node| &**node).collect::<Vec<_>>().join(" ");
+        let more = preview.nodes.len().saturating_sub(FIRST_NODES);
+        let more = if more > 0 { format!(" … and {more} more") } else { String::new() };
+        output.line(format!("  nodes: {first}{more}"))?;
+    }
+    for warning in &preview.warnings {
+        output.line(format!("  WARNING: {warning}"))?;
+    }
+    for call in &preview.calls {
+        output.line(format!("  API: {call}"))?;
+    }
+    Ok(())
+}
+
+fn report(
+    snapshot: &Snapshot,
+    preview: &Preview,
+    settled: Option<&str>,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    let next = if settled.is_some() { advice(snapshot) } else { Vec::new() };
+    match output.format() {
+        OutputFormat::Json => output.json(&json::CommandResult {
+            meta: TypeMeta::new("CommandResult"),
+            namespace: &snapshot.namespace,
+            name: &snapshot.name,
+            preview: PreviewLines::new(preview),
+            settled,
+            next,
+        })?,
+        OutputFormat::Text => {
+            match settled {
+                Some(settled) => output.line(settled)?,
+                None => output.line("Nothing was changed (--dry-run).")?,
+            }
+            next.iter().try_for_each(|line| output.line(line))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// What the operator would do next, as things stand.
+fn advice(snapshot: &Snapshot) -> Vec<String> {
+    let target = format!("-n {} ds/{}", snapshot.namespace, snapshot.name);
+    let mut lines = Vec::new();
+    match &snapshot.phase {
+        Phase::Held | Phase::Paused(_) => {
+            if let Some(Guidance { waits, remedies }) = snapshot.guidance() {
+                let first = remedies.iter().find(|remedy| **remedy != Remedy::Drive);
+                let remedy = first.map(|remedy| format!("; `rolldeck {} {target}` {remedy}", verb(*remedy)));
+                lines.push(format!("{waits}{}.", remedy.unwrap_or_default()));
+            }
+        }
+        _ => lines.extend(way_out(snapshot)),
+    }
+    let under_way = matches!(snapshot.phase, Phase::Preparing | Phase::Held | Phase::Running | Phase::Releasing);
+    match &snapshot.driver {
+        DriverView::Nobody | DriverView::Lost { .. } if under_way => {
+            lines.push(format!("Nobody drives: `rolldeck drive {target}` replaces pods, so does the console."));
+        }
+        DriverView::Named { .. } if under_way => lines.push(format!(
+            "{}: if it is alive it carries it out, if not `rolldeck drive {target}` does.",
+            snapshot.driving()
+        )),
+        DriverView::Other { holder, .. } if under_way => lines.push(format!("{holder} drives and carries it out.")),
+        _ => {}
+    }
+    lines
+}
+
+/// Where a halted rollout failed, and what can be done about it; nothing where none is halted.
+pub(crate) fn way_out(snapshot: &Snapshot) -> Option<String> {
+    let halt = snapshot.halt.as_ref().filter(|_| snapshot.phase == Phase::Halted)?;
+    let failed = halt.nodes.iter().take(FIRST_NODES).map(|node| &**node).collect::<Vec<_>>().join(" ");
+    let more = if halt.nodes.len() > FIRST_NODES { " …" } else { "" };
+    let target = format!("-n {} ds/{}", snapshot.namespace, snapshot.name);
+    Some(format!(
+        "failed on {failed}{more}: `rolldeck undo {target}` rolls back, `rolldeck resume {target}` goes on past it"
+    ))
+}
+
+/// Going on past a halt is not taken as meant where there is nobody to ask: whoever resumes after a pause may not know
+/// that it halted meanwhile.
+fn accept_failures(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<(), CliError> {
+    let halted = snapshot.phase == Phase::Halted && *command.inner() == Command::Resume;
+    if !halted || yes || somebody_to_ask() {
+        return Ok(());
+    }
+    let why = snapshot.halt.as_ref().map(|halt| halt.why.to_string()).unwrap_or_default();
+    let refused =
+        format!("this accepts the failures that halted it ({why}), and there is nobody to ask; nothing was changed");
+    Err(CliError::new(Kind::Refused, refused).hinted("`--yes` says that it is meant"))
+}
+
+fn somebody_to_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Whether an operator is asked before this is done.
+pub(crate) fn asks(preview: &Preview, consent: Consent) -> bool {
+    consent == Consent::Ask && preview.danger >= Danger::Serious && somebody_to_ask()
+}
+
+/// Asks in proportion to what can break: not at all within the budget, `y` for a new template or a roll back, the
+/// DaemonSet's name for what can take down more than the budget.
+///
+/// Where nobody can be asked, the last kind needs `--yes`; the others are taken as meant.
+pub(crate) async fn confirm(preview: &Preview, snapshot: &Snapshot, consent: Consent) -> Result<(), CliError> {
+    if consent == Consent::Given || preview.danger < Danger::Serious {
+        return Ok(());
+    }
+    let refused = |why: &str| CliError::new(Kind::Refused, format!("{why}; nothing was changed"));
+    if !asks(preview, consent) {
+        return match preview.danger {
+            Danger::Beyond => Err(refused("this can take down more nodes than the budget, and there is nobody to ask")
+                .hinted("`--yes` says that it is meant")),
+            _ => Ok(()),
+        };
+    }
+    let (question, wanted) = match preview.danger {
+        Danger::Beyond => (
+            format!("This can take down more nodes than the budget. Type `{}` to go on: ", snapshot.name),
+            &*snapshot.name,
+        ),
+        _ => ("Go on? [y/N] ".to_owned(), "y"),
+    };
+    let answer = tokio::task::spawn_blocking(move || ask(&question))
+        .await
+        .map_err(|error| CliError::failed(format!("asking for confirmation: {error}")))??;
+    let answer = answer.trim();
+    if answer == wanted || (wanted == "y" && answer.eq_ignore_ascii_case("yes")) {
+        Ok(())
+    } else {
+        Err(refused("declined"))
+    }
+}
+
+fn ask(question: &str) -> io::Result<String> {
+    write!(io::stderr(), "{question}")?;
+    io::stderr().flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(answer)
+}

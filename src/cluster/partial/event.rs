@@ -1,0 +1,162 @@
+//! An event of the cluster about a pod or a DaemonSet.
+
+use serde::Deserialize;
+
+use super::super::recorder::SOURCE;
+use super::{Interner, Meta, Text, instant, text};
+use crate::engine::facts::{ClusterEvent, ReportedBy};
+use crate::engine::rollout_event::Severity;
+use crate::engine::time::Timestamp;
+
+/// An event of the wire (`core/v1`).
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct EventWire<'a> {
+    #[serde(borrow)]
+    pub(crate) metadata: Meta<'a>,
+    #[serde(borrow)]
+    pub(crate) involved_object: Involved<'a>,
+    #[serde(borrow)]
+    source: Option<Source<'a>>,
+    #[serde(borrow)]
+    reporting_instance: Option<Text<'a>>,
+    #[serde(borrow, rename = "type")]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    reason: Option<Text<'a>>,
+    #[serde(borrow)]
+    message: Option<Text<'a>>,
+    count: Option<u32>,
+    #[serde(borrow)]
+    first_timestamp: Option<Text<'a>>,
+    #[serde(borrow)]
+    last_timestamp: Option<Text<'a>>,
+    #[serde(borrow)]
+    event_time: Option<Text<'a>>,
+    #[serde(borrow)]
+    series: Option<Series<'a>>,
+}
+
+/// What an event is about.
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Involved<'a> {
+    #[serde(borrow)]
+    pub(crate) name: Option<Text<'a>>,
+    #[serde(borrow)]
+    uid: Option<Text<'a>>,
+    #[serde(borrow)]
+    field_path: Option<Text<'a>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+struct Source<'a> {
+    #[serde(borrow)]
+    component: Option<Text<'a>>,
+}
+
+#[derive(Deserialize, Default, Debug)]
+#[serde(default, rename_all = "camelCase")]
+struct Series<'a> {
+    count: Option<u32>,
+    #[serde(borrow)]
+    last_observed_time: Option<Text<'a>>,
+}
+
+impl EventWire<'_> {
+    pub(crate) fn fact(&self, interner: &mut Interner) -> ClusterEvent {
+        let series = self.series.as_ref();
+        ClusterEvent {
+            object: interner.intern(text(&self.involved_object.uid)),
+            container: container(text(&self.involved_object.field_path)).map(|name| interner.intern(name)),
+            reason: interner.intern(text(&self.reason)),
+            message: text(&self.message).into(),
+            at: self.at(),
+            count: self.count.or(series.and_then(|series| series.count)).unwrap_or(1).max(1),
+            reported_by: self.told(),
+        }
+    }
+
+    /// Who wrote it, if a rolldeck did.
+    fn told(&self) -> Option<Box<ReportedBy>> {
+        let ours = self.source.as_ref().is_some_and(|source| text(&source.component) == SOURCE);
+        ours.then(|| {
+            Box::new(ReportedBy {
+                event: text(&self.metadata.name).into(),
+                identity: text(&self.reporting_instance).into(),
+                severity: if text(&self.kind) == "Warning" { Severity::Warning } else { Severity::Normal },
+            })
+        })
+    }
+
+    /// When it last happened. The scheduler leaves the old fields empty, the kubelet the new ones.
+    fn at(&self) -> Timestamp {
+        let series = self.series.as_ref().and_then(|series| instant(&series.last_observed_time));
+        // Ours never repeat, and only this one tells milliseconds.
+        let ours = self.told().and_then(|_| instant(&self.event_time));
+        series
+            .or(ours)
+            .or_else(|| instant(&self.last_timestamp))
+            .or_else(|| instant(&self.event_time))
+            .or_else(|| instant(&self.first_timestamp))
+            .or_else(|| instant(&self.metadata.creation_timestamp))
+            .unwrap_or_default()
+    }
+}
+
+/// The container in `spec.containers{name}` or `spec.initContainers{name}`.
+fn container(field_path: &str) -> Option<&str> {
+    let (_, rest) = field_path.split_once('{')?;
+    rest.strip_suffix('}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> ClusterEvent {
+        serde_json::from_str::<EventWire<'_>>(json).unwrap().fact(&mut Interner::default())
+    }
+
+    #[test]
+    fn a_kubelets_event() {
+        let event = read(
+            r#"{"metadata":{"name":"agent-x7k2p.18","creationTimestamp":"2026-11-20T08:00:00Z"},
+            "involvedObject":{"kind":"Pod","name":"agent-x7k2p","uid":"u1","fieldPath":"spec.containers{agent}"},
+            "reason":"Pulling","message":"Pulling image \"agent:v2\"","source":{"component":"kubelet","host":"ipc-1"},
+            "firstTimestamp":"2026-11-20T08:00:00Z","lastTimestamp":"2026-11-20T08:05:00Z","count":3,"eventTime":null}"#,
+        );
+        assert_eq!((&*event.object, event.container.as_deref()), ("u1", Some("agent")));
+        assert_eq!((&*event.reason, event.count), ("Pulling", 3));
+        assert_eq!(event.at.to_rfc3339(), "2026-11-20T08:05:00Z");
+    }
+
+    #[test]
+    fn an_event_of_another_rolldeck() {
+        let event = read(
+            r#"{"metadata":{"name":"agent.1","creationTimestamp":"2026-11-20T08:00:00Z"},"type":"Warning",
+            "involvedObject":{"kind":"DaemonSet","name":"agent","uid":"ds"},"source":{"component":"rolldeck"},
+            "reportingComponent":"rolldeck.io/console","reportingInstance":"eve@bastion/1f00c3a9","reason":"RolloutHalted",
+            "message":"halted","firstTimestamp":"2026-11-20T08:00:00Z","lastTimestamp":"2026-11-20T08:00:00Z",
+            "eventTime":"2026-11-20T08:00:00.123000Z","count":1}"#,
+        );
+        let told = event.reported_by.unwrap();
+        assert_eq!(
+            (&*told.event, &*told.identity, told.severity),
+            ("agent.1", "eve@bastion/1f00c3a9", Severity::Warning)
+        );
+        assert_eq!(event.at.to_rfc3339_micros(), "2026-11-20T08:00:00.123000Z");
+    }
+
+    #[test]
+    fn a_schedulers_event() {
+        let event = read(
+            r#"{"metadata":{"creationTimestamp":"2026-11-20T08:00:00Z"},"involvedObject":{"uid":"u1"},
+            "reason":"FailedScheduling","firstTimestamp":null,"lastTimestamp":null,"eventTime":"2026-11-20T08:00:01.5Z",
+            "series":{"count":7,"lastObservedTime":"2026-11-20T08:09:00.000001Z"}}"#,
+        );
+        assert_eq!((event.count, event.container.is_none()), (7, true));
+        assert_eq!(event.at.to_rfc3339(), "2026-11-20T08:09:00Z");
+    }
+}

@@ -1,0 +1,691 @@
+//! A cluster the size of a test tube: nodes, one DaemonSet on `OnDelete` or not, its revisions and one Lease, with the
+//! effects of any number of engines applied to it at once. What takes time in a real cluster happens when a test says so.
+
+pub(crate) mod far;
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::command::{Command, CommandId, Notice, Refusal, Step};
+use super::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
+use super::event::{Event, WatchHealth, Watched};
+use super::facts::*;
+use super::quantity::IntOrPercent;
+use super::rate::RateLimit;
+use super::record::{CHANGE, Finish, ORIGINAL_STRATEGY, RECORD_LIMIT};
+use super::rollout_event::RolloutEvent;
+use super::snapshot::{NodeState, Snapshot};
+use super::template::Template;
+use super::time::Timestamp;
+use super::{Config, Engine, Role, Str, Timing};
+
+/// The cluster.
+pub(crate) struct FakeCluster {
+    pub(crate) now: Timestamp,
+    version: u64,
+    pub(crate) daemonset: DaemonSetFact,
+    pub(crate) revisions: Vec<RevisionFact>,
+    pub(crate) nodes: BTreeMap<Str, NodeFact>,
+    pub(crate) pods: BTreeMap<Str, PodFact>,
+    pub(crate) lease: Option<LeaseFact>,
+    serial: u32,
+    /// Images that cannot be pulled.
+    pub(crate) broken: Vec<Str>,
+    /// Images that admission refuses in a template.
+    pub(crate) refused_images: Vec<Str>,
+    /// Admission rewrites tags to digests.
+    pub(crate) pins_images: bool,
+    /// New pods become ready only when told to.
+    pub(crate) slow: bool,
+    /// What the controller says of pods that it cannot create, once for each pod that goes.
+    pub(crate) refuses: Option<Str>,
+    /// The controller does nothing.
+    pub(crate) idle: bool,
+    /// Nodes whose pod may not be deleted, with what is answered.
+    pub(crate) undeletable: BTreeMap<Str, EffectErrorKind>,
+    /// Deletions that were refused, in order: node names, with when.
+    pub(crate) denied: Vec<(Str, Timestamp)>,
+    events: Vec<ClusterEvent>,
+    /// New pods find their image on their node; else they are still to pull it.
+    pub(crate) holds_images: bool,
+    /// The controller does not follow changes of the DaemonSet.
+    pub(crate) lazy: bool,
+    /// Deletions, in order: node names.
+    pub(crate) deleted: Vec<Str>,
+    /// The most bytes that a record took.
+    pub(crate) largest_record: usize,
+    /// The most nodes that were without an available pod at once.
+    pub(crate) worst_down: usize,
+    log: Vec<Event>,
+}
+
+pub(crate) fn template(image: &str) -> Template {
+    Template::from_json(json!({"spec": {"containers": [{"name": "agent", "image": image}]}}))
+}
+
+impl FakeCluster {
+    /// `count` nodes `n1`…, all running `agent:v1` as revision 1, with this strategy.
+    pub(crate) fn new(count: usize, strategy: Value) -> Self {
+        let mut fake = Self {
+            now: Timestamp::from_millis(1_800_000_000_000),
+            version: 1,
+            daemonset: DaemonSetFact {
+                namespace: "edge".into(),
+                name: "agent".into(),
+                uid: "ds".into(),
+                template: template("agent:v1"),
+                ..DaemonSetFact::default()
+            },
+            revisions: Vec::new(),
+            nodes: BTreeMap::new(),
+            pods: BTreeMap::new(),
+            lease: None,
+            serial: 0,
+            broken: Vec::new(),
+            refused_images: Vec::new(),
+            pins_images: false,
+            slow: false,
+            refuses: None,
+            idle: false,
+            undeletable: BTreeMap::new(),
+            denied: Vec::new(),
+            events: Vec::new(),
+            holds_images: true,
+            lazy: false,
+            deleted: Vec::new(),
+            largest_record: 0,
+            worst_down: 0,
+            log: Vec::new(),
+        };
+        fake.set_strategy(strategy);
+        fake.reconcile();
+        fake.add_nodes((1..=count).map(|nth| Str::from(format!("n{nth}"))));
+        fake.worst_down = 0;
+        fake
+    }
+
+    /// Adds nodes of these names, each with its pod.
+    pub(crate) fn add_nodes(&mut self, names: impl IntoIterator<Item = Str>) {
+        for (nth, name) in (1..).zip(names) {
+            let labels = [("zone", if nth <= 3 { "canary" } else { "rest" })].into_iter().collect();
+            let node = NodeFact { name: name.clone(), labels, ready: ConditionStatus::True, ..NodeFact::default() };
+            self.nodes.insert(name.clone(), node);
+            self.create_pod(&name);
+        }
+    }
+
+    pub(crate) fn rolling(count: usize, max_unavailable: u32) -> Self {
+        Self::new(
+            count,
+            json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": max_unavailable}}),
+        )
+    }
+
+    /// The same with another template than that of `agent:v1`.
+    #[cfg(feature = "console")]
+    pub(crate) fn rolling_with(count: usize, max_unavailable: u32, template: Template) -> Self {
+        let mut fake = Self::rolling(0, max_unavailable);
+        fake.daemonset.template = template;
+        fake.revisions.clear();
+        fake.reconcile();
+        fake.add_nodes((1..=count).map(|nth| Str::from(format!("n{nth}"))));
+        fake.worst_down = 0;
+        fake
+    }
+
+    pub(crate) fn set_strategy(&mut self, raw: Value) {
+        self.daemonset.strategy = UpdateStrategy::from_json(raw);
+        self.touch_daemonset();
+    }
+
+    /// Saves the original strategy in its annotation, or drops it; others stay.
+    pub(crate) fn set_original(&mut self, original: Option<String>) {
+        self.set_annotation(ORIGINAL_STRATEGY, original);
+    }
+
+    fn set_annotation(&mut self, key: &str, value: Option<String>) {
+        let annotations = &self.daemonset.annotations;
+        let others = annotations.iter().filter(|(other, _)| &***other != key);
+        let others = others.map(|(key, value)| (key.to_string(), value.to_string()));
+        let value = value.map(|value| (key.to_owned(), value));
+        self.daemonset.annotations = others.chain(value).collect();
+    }
+
+    /// Why admission refuses this template, if it does.
+    fn refuses_template(&self, template: &Value) -> Option<&'static str> {
+        let images = Template::from_json(template.clone()).images();
+        let refused = images.iter().any(|image| self.refused_images.contains(image));
+        refused.then_some("ValidatingAdmissionPolicy 'images' denied request: not this image")
+    }
+
+    /// What admission makes of a template.
+    fn admitted(&self, template: &Template) -> Template {
+        let image = template.images()[0].clone();
+        if self.pins_images && !image.contains('@') {
+            let pinned = format!("{image}@sha256:{:064x}", image.len());
+            return template.with_images([("agent", &*pinned)]).unwrap();
+        }
+        template.clone()
+    }
+
+    /// A change that does not touch the spec.
+    fn touch_metadata(&mut self) {
+        self.version += 1;
+        self.daemonset.resource_version = self.version.to_string().into();
+        self.log.push(Event::DaemonSet(Box::new(self.daemonset.clone())));
+    }
+
+    pub(crate) fn set_template(&mut self, template: Template) {
+        self.daemonset.template = template;
+        self.touch_daemonset();
+    }
+
+    fn touch_daemonset(&mut self) {
+        self.version += 1;
+        self.daemonset.generation += 1;
+        self.daemonset.resource_version = self.version.to_string().into();
+        self.log.push(Event::DaemonSet(Box::new(self.daemonset.clone())));
+    }
+
+    /// The controller follows: it records the template as a revision.
+    pub(crate) fn reconcile(&mut self) {
+        if self.idle {
+            return;
+        }
+        if self.lazy {
+            return;
+        }
+        let newest = self.revisions.iter().map(|revision| revision.number).max().unwrap_or(0);
+        let template = self.daemonset.template.clone();
+        let at = self.revisions.iter().position(|revision| revision.template == template).unwrap_or_else(|| {
+            let hash = Str::from(format!("hash{}", newest + 1));
+            self.revisions.push(RevisionFact {
+                name: format!("agent-{hash}").into(),
+                hash,
+                owner: Some(self.daemonset.uid.clone()),
+                template,
+                ..RevisionFact::default()
+            });
+            self.revisions.len() - 1
+        });
+        if self.revisions[at].number < newest.max(1) || self.revisions[at].number == 0 {
+            self.revisions[at].number = newest + 1;
+            self.log.push(Event::Revision(Box::new(self.revisions[at].clone())));
+        }
+        if self.daemonset.observed_generation != self.daemonset.generation {
+            self.version += 1;
+            self.daemonset.observed_generation = self.daemonset.generation;
+            self.daemonset.resource_version = self.version.to_string().into();
+            self.log.push(Event::DaemonSet(Box::new(self.daemonset.clone())));
+        }
+    }
+
+    fn current(&self) -> RevisionFact {
+        self.revisions.iter().find(|revision| revision.template == self.daemonset.template).cloned().unwrap()
+    }
+
+    pub(crate) fn create_pod(&mut self, node: &str) {
+        let revision = self.current();
+        let image = revision.template.images()[0].clone();
+        let broken = self.broken.contains(&image);
+        self.serial += 1;
+        self.version += 1;
+        let state = if broken {
+            ContainerState::Waiting { reason: "ErrImagePull".into(), message: Some("not found".into()) }
+        } else {
+            ContainerState::Running { since: Some(self.now) }
+        };
+        let ready = !broken && !self.slow;
+        let pod = PodFact {
+            uid: format!("uid{}", self.serial).into(),
+            name: format!("agent-{}", self.serial).into(),
+            resource_version: self.version.to_string().into(),
+            node: Some(node.into()),
+            owner: Some(self.daemonset.uid.clone()),
+            revision: Some(revision.hash),
+            created_at: self.now,
+            phase: if broken { PodPhase::Pending } else { PodPhase::Running },
+            ready,
+            ready_since: ready.then_some(self.now),
+            containers: vec![ContainerFact {
+                name: "agent".into(),
+                role: ContainerRole::Main,
+                image_present: !broken && self.holds_images,
+                state,
+                last_end: None,
+                last_exit: None,
+                restarts: 0,
+                ready,
+            }],
+            ..PodFact::default()
+        };
+        self.pods.insert(pod.uid.clone(), pod.clone());
+        self.log.push(Event::Pod(Box::new(pod)));
+    }
+
+    /// A pod is gone, and nothing has taken its place.
+    pub(crate) fn take_pod(&mut self, uid: &Str) {
+        self.pods.remove(uid);
+        self.log.push(Event::PodGone(uid.clone(), None));
+    }
+
+    pub(crate) fn change_pod(&mut self, node: &str, change: impl FnOnce(&mut PodFact)) {
+        self.version += 1;
+        let version = self.version;
+        let pod = self.pods.values_mut().find(|pod| pod.node.as_deref() == Some(node)).unwrap();
+        change(pod);
+        pod.resource_version = version.to_string().into();
+        let pod = pod.clone();
+        self.log.push(Event::Pod(Box::new(pod)));
+        self.measure();
+    }
+
+    /// Somebody deletes the DaemonSet, and something still holds it.
+    pub(crate) fn begin_deletion(&mut self) {
+        self.daemonset.deleting = true;
+        self.touch_daemonset();
+    }
+
+    /// The DaemonSet goes and leaves its pods behind (`--cascade=orphan`), and the same manifest is applied again: another
+    /// object of that name, which adopts them.
+    pub(crate) fn recreate(&mut self, strategy: Value) {
+        self.version += 1;
+        self.log.push(Event::DaemonSetGone);
+        self.daemonset.uid = format!("ds{}", self.version).into();
+        self.daemonset.deleting = false;
+        self.daemonset.generation = 0;
+        self.daemonset.observed_generation = 0;
+        self.set_original(None);
+        self.set_strategy(strategy);
+        let uid = self.daemonset.uid.clone();
+        for revision in &mut self.revisions {
+            revision.owner = Some(uid.clone());
+            self.log.push(Event::Revision(Box::new(revision.clone())));
+        }
+        let nodes: Vec<Str> = self.pods.values().filter_map(|pod| pod.node.clone()).collect();
+        for node in nodes {
+            self.change_pod(&node, |pod| pod.owner = Some(uid.clone()));
+        }
+        self.reconcile();
+    }
+
+    /// The pod with this uid changes.
+    pub(crate) fn tell_pod(&mut self, uid: &str, change: impl FnOnce(&mut PodFact)) {
+        self.version += 1;
+        let version = self.version.to_string().into();
+        let pod = self.pods.get_mut(uid).unwrap();
+        change(pod);
+        pod.resource_version = version;
+        let pod = pod.clone();
+        self.log.push(Event::Pod(Box::new(pod)));
+    }
+
+    pub(crate) fn set_ready(&mut self, node: &str, ready: bool) {
+        let now = self.now;
+        self.change_pod(node, |pod| {
+            pod.ready = ready;
+            pod.ready_since = Some(now);
+            pod.containers[0].ready = ready;
+        });
+    }
+
+    pub(crate) fn set_node_ready(&mut self, node: &str, ready: bool) {
+        let fact = self.nodes.get_mut(node).unwrap();
+        fact.ready = if ready { ConditionStatus::True } else { ConditionStatus::Unknown };
+        fact.ready_since = Some(self.now);
+        self.log.push(Event::Node(Box::new(fact.clone())));
+        self.set_ready(node, ready);
+    }
+
+    /// Everybody hears of the lease as it is now: somebody else wrote it.
+    pub(crate) fn tell_lease(&mut self) {
+        self.version += 1;
+        let version = self.version.to_string().into();
+        let lease = self.lease.as_mut().unwrap();
+        lease.resource_version = version;
+        self.log.push(Event::Lease(Box::new(lease.clone())));
+    }
+
+    /// The pod of a node goes, and none comes.
+    pub(crate) fn remove_pod(&mut self, node: &str) {
+        let gone: Vec<Str> =
+            self.pods.values().filter(|pod| pod.node.as_deref() == Some(node)).map(|pod| pod.uid.clone()).collect();
+        for uid in gone {
+            self.pods.remove(&uid);
+            self.log.push(Event::PodGone(uid, None));
+        }
+    }
+
+    /// Gives a node these taints and no others.
+    pub(crate) fn set_taints(&mut self, node: &str, taints: &[(&str, &str, TaintEffect)]) {
+        let taint = |(key, value, effect): &(&str, &str, TaintEffect)| Taint {
+            key: (*key).into(),
+            value: (*value).into(),
+            effect: *effect,
+        };
+        let fact = self.nodes.get_mut(node).unwrap();
+        fact.taints = taints.iter().map(taint).collect();
+        self.log.push(Event::Node(Box::new(fact.clone())));
+    }
+
+    fn measure(&mut self) {
+        self.worst_down = self.worst_down.max(self.down());
+    }
+
+    /// Nodes without a ready pod.
+    pub(crate) fn down(&self) -> usize {
+        let serves = |pod: &&PodFact| pod.ready && pod.deletion_at.is_none();
+        let serving: HashSet<&Str> = self.pods.values().filter(serves).filter_map(|pod| pod.node.as_ref()).collect();
+        self.nodes.keys().filter(|node| !serving.contains(node)).count()
+    }
+
+    /// Pods by image version: how many run each.
+    pub(crate) fn at(&self, hash: &str) -> usize {
+        self.pods.values().filter(|pod| pod.revision.as_deref() == Some(hash)).count()
+    }
+
+    /// Carries out an effect, as an API server would.
+    pub(crate) fn apply(&mut self, effect: Effect) -> Outcome {
+        let refuse = |kind| Err(EffectError { kind, message: "refused".into() });
+        match effect {
+            Effect::DeletePod { uid, node, not_after, .. } => {
+                assert!(self.now <= not_after, "a deletion was sent too late");
+                if let Some(kind) = self.undeletable.get(&node) {
+                    self.denied.push((node.clone(), self.now));
+                    let message = format!("delete pod agent on {node}: denied by policy").into();
+                    return Err(EffectError { kind: *kind, message });
+                }
+                let Some(pod) = self.pods.get_mut(&uid) else { return refuse(EffectErrorKind::NotFound) };
+                pod.deletion_at = Some(self.now);
+                pod.ready = false;
+                self.version += 1;
+                pod.resource_version = self.version.to_string().into();
+                let pod = pod.clone();
+                self.log.push(Event::Pod(Box::new(pod)));
+                self.deleted.push(node);
+                self.measure();
+                Ok(Done::PodDeleted)
+            }
+            Effect::PatchDaemonSet { resource_version, patch } => {
+                if resource_version != self.daemonset.resource_version {
+                    return refuse(EffectErrorKind::Conflict);
+                }
+                match patch {
+                    DaemonSetPatch::Adopt { original } => {
+                        self.set_original(Some(original));
+                        let mut raw = self.daemonset.strategy.raw.clone();
+                        raw["type"] = "OnDelete".into();
+                        self.set_strategy(raw);
+                    }
+                    DaemonSetPatch::Template { template, change } => {
+                        if let Some(refusal) = self.refuses_template(&template) {
+                            let message = refusal.into();
+                            return Err(EffectError { kind: EffectErrorKind::Invalid, message });
+                        }
+                        self.set_annotation(CHANGE, change.map(|change| change.to_string()));
+                        let template = self.admitted(&Template::from_json(template));
+                        if template == self.daemonset.template {
+                            self.touch_metadata();
+                        } else {
+                            self.set_template(template);
+                        }
+                    }
+                    DaemonSetPatch::ForgetChange => {
+                        self.set_annotation(CHANGE, None);
+                        self.touch_metadata();
+                    }
+                    DaemonSetPatch::Release { expected_template: Some(it), .. } if self.admitted(&it) != it => {
+                        let message = "admission would change the template".into();
+                        return Err(EffectError { kind: EffectErrorKind::Invalid, message });
+                    }
+                    DaemonSetPatch::Release { original, .. } => {
+                        self.set_original(None);
+                        self.set_annotation(CHANGE, None);
+                        self.set_strategy(original);
+                    }
+                }
+                Ok(Done::DaemonSet(Box::new(self.daemonset.clone())))
+            }
+            Effect::WriteLease { resource_version, lease } => {
+                if self.lease.is_none() && resource_version.is_some() {
+                    return refuse(EffectErrorKind::NotFound);
+                }
+                if resource_version != self.lease.as_ref().map(|lease| lease.resource_version.clone()) {
+                    return refuse(EffectErrorKind::Conflict);
+                }
+                Ok(Done::Lease(Box::new(self.write_lease(*lease))))
+            }
+        }
+    }
+
+    fn write_lease(&mut self, write: LeaseWrite) -> LeaseFact {
+        let size = write.record.as_ref().map_or(0, |record| serde_json::to_string(record).unwrap().len());
+        assert!(size <= RECORD_LIMIT, "a record of {size} bytes");
+        self.largest_record = self.largest_record.max(size);
+        self.version += 1;
+        let fact = LeaseFact {
+            uid: "lease".into(),
+            resource_version: self.version.to_string().into(),
+            holder: write.holder,
+            duration_secs: write.duration_secs,
+            acquired_at: write.acquired_at,
+            renewed_at: write.renewed_at,
+            transitions: write.transitions,
+            record: Ok(write.record),
+        };
+        self.lease = Some(fact.clone());
+        self.log.push(Event::Lease(Box::new(fact.clone())));
+        fact
+    }
+
+    /// Pods on their way out go, and what is missing comes back from the present template, unless that is refused.
+    pub(crate) fn kubelets(&mut self) {
+        let going: Vec<PodFact> = self.pods.values().filter(|pod| pod.deletion_at.is_some()).cloned().collect();
+        for pod in &going {
+            self.pods.remove(&pod.uid);
+            self.version += 1;
+            self.log.push(Event::PodGone(pod.uid.clone(), Some(self.version)));
+        }
+        // Its controller does nothing for one that is being deleted.
+        if self.idle || self.daemonset.deleting {
+            return;
+        }
+        if let Some(said) = self.refuses.clone() {
+            going.iter().for_each(|_| self.fail_create(&said));
+            return;
+        }
+        let has_pod = |node: &Str| self.pods.values().any(|pod| pod.node.as_ref() == Some(node));
+        let missing: Vec<Str> = self.nodes.keys().filter(|node| !has_pod(node)).cloned().collect();
+        missing.iter().for_each(|node| self.create_pod(node));
+    }
+
+    /// The controller says that it could not create a pod.
+    pub(crate) fn fail_create(&mut self, said: &Str) {
+        let event = ClusterEvent {
+            object: "ds".into(),
+            reason: "FailedCreate".into(),
+            message: said.clone(),
+            at: self.now,
+            count: 1,
+            ..ClusterEvent::default()
+        };
+        self.events.push(event.clone());
+        self.log.push(Event::Cluster(Box::new(event)));
+    }
+
+    pub(crate) fn wait(&mut self, secs: u64) {
+        self.now = self.now + Duration::from_secs(secs);
+    }
+}
+
+/// A console on the lab: an engine, and how much of the log it has seen.
+pub(crate) struct FakeConsole {
+    pub(crate) engine: Engine,
+    seen: usize,
+    /// It does not hear from the cluster.
+    pub(crate) deaf: bool,
+    /// Watches that stand still, and what they have not told.
+    muted: Vec<Watched>,
+    kept_back: Vec<Event>,
+    /// What it deletes is deleted, and it hears nothing of that.
+    pub(crate) lose_answers: bool,
+    pub(crate) settled: Vec<(CommandId, Result<String, String>)>,
+    /// What it told of what happened.
+    pub(crate) happened: Vec<RolloutEvent>,
+}
+
+impl FakeConsole {
+    pub(crate) fn open(fake: &FakeCluster, who: &str) -> Self {
+        Self::open_as(fake, who, Role::Driver)
+    }
+
+    pub(crate) fn open_as(fake: &FakeCluster, who: &str, role: Role) -> Self {
+        // Where time stands still, nothing may wait for it.
+        Self::open_at(fake, who, role, RateLimit { per_sec: 1_000_000, burst: 1_000_000 })
+    }
+
+    pub(crate) fn open_at(fake: &FakeCluster, who: &str, role: Role, rate: RateLimit) -> Self {
+        let config = Config {
+            namespace: "edge".into(),
+            name: "agent".into(),
+            identity: format!("{who}@bastion/{}", fake.log.len()).into(),
+            role,
+            timing: Timing::default(),
+            rate,
+        };
+        let mut engine = Engine::new(config);
+        let now = fake.now;
+        let mut tell = |event| engine.observe(event, now);
+        tell(Event::DaemonSet(Box::new(fake.daemonset.clone())));
+        fake.revisions.iter().for_each(|revision| tell(Event::Revision(Box::new(revision.clone()))));
+        fake.nodes.values().for_each(|node| tell(Event::Node(Box::new(node.clone()))));
+        fake.pods.values().for_each(|pod| tell(Event::Pod(Box::new(pod.clone()))));
+        fake.events.iter().for_each(|event| tell(Event::Cluster(Box::new(event.clone()))));
+        match &fake.lease {
+            Some(lease) => tell(Event::Lease(Box::new(lease.clone()))),
+            None => tell(Event::LeaseGone),
+        }
+        for watched in Watched::ALL {
+            engine.observe(Event::Watch(watched, WatchHealth::Live), now);
+        }
+        Self {
+            engine,
+            seen: fake.log.len(),
+            deaf: false,
+            muted: Vec::new(),
+            kept_back: Vec::new(),
+            lose_answers: false,
+            settled: Vec::new(),
+            happened: Vec::new(),
+        }
+    }
+
+    /// Lets it hear, decide and act until it has nothing more to do at this instant; returns how many effects it had.
+    pub(crate) fn run(&mut self, fake: &mut FakeCluster) -> usize {
+        let mut done = 0;
+        loop {
+            self.hear(fake);
+            let effects = self.engine.decide(fake.now);
+            self.listen();
+            if effects.is_empty() {
+                return done;
+            }
+            for (id, effect) in effects {
+                done += 1;
+                let lost = self.lose_answers && matches!(effect, Effect::DeletePod { .. });
+                let mut outcome = fake.apply(effect);
+                if lost {
+                    outcome = Err(EffectError { kind: EffectErrorKind::Unknown, message: "no answer".into() });
+                }
+                self.engine.outcome(id, outcome, fake.now);
+            }
+            fake.reconcile();
+            assert!(done < 10_000, "it never comes to rest");
+        }
+    }
+
+    pub(crate) fn hear(&mut self, fake: &FakeCluster) {
+        if !self.deaf {
+            for event in &fake.log[self.seen..] {
+                if event.watched().is_some_and(|watched| self.muted.contains(&watched)) {
+                    self.kept_back.push(event.clone());
+                } else {
+                    self.engine.observe(event.clone(), fake.now);
+                }
+            }
+            self.seen = fake.log.len();
+        }
+    }
+
+    /// A watch stands still from now on.
+    pub(crate) fn mute(&mut self, watched: Watched) {
+        self.muted.push(watched);
+    }
+
+    /// It goes on, and tells at once what it has not told.
+    pub(crate) fn unmute(&mut self, fake: &FakeCluster, watched: Watched) {
+        self.hear(fake);
+        self.muted.retain(|muted| *muted != watched);
+        for event in std::mem::take(&mut self.kept_back) {
+            if event.watched() == Some(watched) {
+                self.engine.observe(event, fake.now);
+            } else {
+                self.kept_back.push(event);
+            }
+        }
+    }
+
+    fn listen(&mut self) {
+        for notice in self.engine.take_notices() {
+            match notice {
+                Notice::Settled { id, result } => self.settled.push((id, result.map_err(|why| why.to_string()))),
+                Notice::Happened(rollout_event) => self.happened.push(*rollout_event),
+            }
+        }
+    }
+
+    /// Lets time pass: a second at a time, with kubelets at work.
+    pub(crate) fn run_for(&mut self, fake: &mut FakeCluster, secs: u64) {
+        for _ in 0..secs {
+            self.run(fake);
+            fake.wait(1);
+            fake.kubelets();
+        }
+        self.run(fake);
+    }
+
+    /// Asks for a command and carries it out.
+    pub(crate) fn ask(&mut self, fake: &mut FakeCluster, command: Command) -> Result<String, String> {
+        self.hear(fake);
+        let id = self.engine.command(command, fake.now).map_err(|refusal: Refusal| refusal.to_string())?;
+        self.run(fake);
+        let at = self.settled.iter().position(|(settled, _)| *settled == id);
+        at.map(|at| self.settled.remove(at).1).unwrap_or_else(|| Err("not settled".into()))
+    }
+
+    pub(crate) fn set_image(&mut self, fake: &mut FakeCluster, image: &str) {
+        let images = [("agent".to_owned(), image.parse().unwrap())].into();
+        self.ask(fake, Command::SetImage(images)).unwrap();
+    }
+
+    pub(crate) fn partition(&mut self, fake: &mut FakeCluster, keep: u32) {
+        self.ask(fake, Command::Step(Step::Partition(IntOrPercent::Int(keep)))).unwrap();
+    }
+
+    pub(crate) fn keep(&mut self, fake: &mut FakeCluster) {
+        self.ask(fake, Command::Tune(Finish::Keep.into())).unwrap();
+    }
+
+    pub(crate) fn snapshot(&mut self, fake: &FakeCluster) -> Snapshot {
+        self.hear(fake);
+        self.engine.snapshot(fake.now)
+    }
+
+    pub(crate) fn state(&mut self, fake: &FakeCluster, node: &str) -> (NodeState, String) {
+        let snapshot = self.snapshot(fake);
+        let view = snapshot.nodes.iter().find(|view| &*view.name == node).unwrap();
+        (view.state, super::snapshot::Why { node: view, at: snapshot.at }.to_string())
+    }
+}

@@ -1,0 +1,221 @@
+//! The DaemonSet itself: its strategy, that others set back, and its template.
+
+use serde_json::json;
+
+use super::{record, stand_still};
+use crate::engine::Role;
+use crate::engine::command::{Command, Early, Step};
+use crate::engine::effect::{DaemonSetPatch, Effect};
+use crate::engine::event::{Event, WatchHealth, Watched};
+use crate::engine::facts::ConditionStatus;
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::quantity::IntOrPercent;
+
+/// A rollout whose record is gone left its annotation behind; somebody has changed the strategy since.
+#[test]
+fn what_was_left_behind_is_not_taken_for_the_original() {
+    let rolling = |count: u32| json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": count}});
+    let mut fake = FakeCluster::rolling(3, 1);
+    fake.set_original(Some(rolling(1).to_string()));
+    fake.set_strategy(rolling(3));
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    console.run_for(&mut fake, 3);
+    console.ask(&mut fake, Command::Release(Early::Accept)).unwrap();
+    assert_eq!(fake.daemonset.strategy.raw, rolling(3));
+}
+
+/// The same, and all that is wanted is to be rid of it.
+#[test]
+fn what_was_left_behind_can_be_cleared_away() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let now = fake.daemonset.strategy.raw.clone();
+    fake.set_original(Some(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}).to_string()));
+    fake.set_strategy(now.clone());
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.ask(&mut fake, Command::Release(Early::Accept)).unwrap();
+    assert_eq!(fake.daemonset.strategy.raw, now, "whoever set it is to have it as they set it");
+    assert!(fake.daemonset.annotations.is_empty(), "{:?}", fake.daemonset.annotations);
+}
+
+/// A patch of the DaemonSet that is about the strategy alone.
+#[test]
+fn a_release_leaves_alone_what_somebody_set_back_meanwhile() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.run_for(&mut fake, 3);
+    fake.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}));
+    fake.reconcile();
+    console.run_for(&mut fake, 2);
+    console.engine.command(Command::Release(Early::Accept), fake.now).unwrap();
+    let mut released = None;
+    for _ in 0..10 {
+        console.hear(&fake);
+        for (id, effect) in console.engine.decide(fake.now) {
+            if let Effect::PatchDaemonSet { patch: DaemonSetPatch::Release { original, .. }, .. } = &effect {
+                released = Some(original.clone());
+            }
+            let outcome = fake.apply(effect);
+            console.engine.outcome(id, outcome, fake.now);
+        }
+        fake.wait(1);
+    }
+    assert_eq!(released, Some(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}})));
+    assert!(fake.nodes.values().all(|node| node.ready == ConditionStatus::True));
+}
+
+/// Somebody pauses what is adopted, and somebody else sets the strategy back before that is written down.
+#[test]
+fn a_pause_on_its_way_stops_the_controller_that_was_let_loose_meanwhile() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.run_for(&mut fake, 3);
+    let id = console.engine.command(Command::Pause { why: None }, fake.now).unwrap();
+    fake.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}));
+    console.run_for(&mut fake, 5);
+    assert!(console.settled.iter().any(|(settled, result)| *settled == id && result.is_ok()));
+    assert_eq!(fake.daemonset.strategy.raw["type"], "OnDelete");
+}
+
+/// The strategy was set back, and then somebody sets `OnDelete` by hand: there is nobody left to fight.
+#[test]
+fn on_delete_that_was_set_by_hand_is_adopted() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 0);
+    fake.set_original(None);
+    fake.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}));
+    console.run(&mut fake);
+    fake.set_strategy(json!({"type": "OnDelete"}));
+    console.run_for(&mut fake, 2);
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.at("hash2"), 3);
+}
+
+/// The template is seen before the answer to its patch, and another image is asked for before that comes.
+#[test]
+fn a_late_answer_is_not_taken_for_that_of_the_next_change() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    let ask = |console: &mut FakeConsole, fake: &FakeCluster, image: &str| {
+        let images = [("agent".to_owned(), image.parse().unwrap())].into();
+        console.engine.command(Command::SetImage(images), fake.now).unwrap();
+    };
+    ask(&mut console, &fake, "agent:v2");
+    let mut late = None;
+    for _ in 0..6 {
+        for (id, effect) in console.engine.decide(fake.now) {
+            let is_template = matches!(&effect, Effect::PatchDaemonSet { patch: DaemonSetPatch::Template { .. }, .. });
+            let outcome = fake.apply(effect);
+            if is_template {
+                late = Some((id, outcome));
+            } else {
+                console.engine.outcome(id, outcome, fake.now);
+            }
+        }
+        fake.reconcile();
+        console.hear(&fake);
+    }
+    ask(&mut console, &fake, "agent:v3");
+    let (id, outcome) = late.unwrap();
+    console.engine.outcome(id, outcome, fake.now);
+    console.run_for(&mut fake, 3);
+    assert_eq!(record(&fake).intent.paused, None);
+    assert_eq!(fake.daemonset.template.images(), ["agent:v3".into()]);
+}
+
+/// Somebody sets the strategy back to something else, and somebody pauses from the command line.
+#[test]
+fn whoever_brakes_keeps_the_first_original() {
+    let rolling = |count: u32| json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": count}});
+    let mut fake = FakeCluster::rolling(3, 1);
+    let original = fake.daemonset.strategy.raw.clone();
+    let mut ops = FakeConsole::open(&fake, "ops");
+    ops.set_image(&mut fake, "agent:v2");
+    ops.run_for(&mut fake, 3);
+    fake.set_strategy(rolling(3));
+    ops.run_for(&mut fake, 2);
+    let mut eve = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+    eve.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    assert_eq!(fake.daemonset.strategy.raw["type"], "OnDelete");
+    ops.run_for(&mut fake, 2);
+    ops.ask(&mut fake, Command::Release(Early::Accept)).unwrap();
+    assert_eq!(fake.daemonset.strategy.raw, original);
+}
+
+/// The watch of the DaemonSet is broken, and it is handed back to its controller meanwhile.
+#[test]
+fn a_pause_brakes_what_it_cannot_see() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.run_for(&mut fake, 2);
+    console.mute(Watched::DaemonSet);
+    let down = WatchHealth::Down { since: fake.now, why: "the connection was reset".into() };
+    console.engine.observe(Event::Watch(Watched::DaemonSet, down), fake.now);
+    fake.set_original(None);
+    fake.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}));
+    let preview = console.engine.preview(&Command::Pause { why: None }, fake.now).unwrap();
+    assert!(preview.effects.iter().any(|line| line.contains("cannot be seen")), "{:?}", preview.effects);
+    let id = console.engine.command(Command::Pause { why: None }, fake.now).unwrap();
+    console.run(&mut fake);
+    assert!(console.settled.iter().all(|(settled, _)| *settled != id), "as far as it can see it is adopted");
+    // The conflict has the driver read it again.
+    console.engine.learn(Event::DaemonSet(Box::new(fake.daemonset.clone())), fake.now);
+    console.run(&mut fake);
+    assert_eq!(fake.daemonset.strategy.raw["type"], "OnDelete");
+    assert!(console.settled.iter().any(|(settled, result)| *settled == id && result.is_ok()));
+}
+
+/// A pause, while the DaemonSet is about to be handed back.
+#[test]
+fn a_pause_calls_off_a_release() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut ops = FakeConsole::open(&fake, "ops");
+    ops.set_image(&mut fake, "agent:v2");
+    let release = ops.engine.command(Command::Release(Early::Accept), fake.now).unwrap();
+    let (id, effect) = ops.engine.decide(fake.now).pop().unwrap();
+    assert!(matches!(effect, Effect::WriteLease { .. }));
+    let answer = fake.apply(effect);
+    // It stands still with that, and somebody pauses.
+    let mut eve = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+    let said = eve.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    assert!(said.ends_with("its release is called off"), "{said}");
+    ops.engine.outcome(id, answer, fake.now);
+    ops.run_for(&mut fake, 5);
+    assert!(record(&fake).intent.paused.is_some());
+    assert_eq!(fake.daemonset.strategy.raw["type"], "OnDelete");
+    let told = ops.settled.iter().find(|(settled, _)| *settled == release).map(|(_, result)| result.clone());
+    assert!(told.unwrap().unwrap_err().contains("called off"));
+}
+
+/// It is complete, and somebody sets the strategy back before that is written down.
+#[test]
+fn what_is_about_to_be_handed_back_is_not_taken_over_again() {
+    let mut fake = FakeCluster::rolling(1, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.engine.command(Command::Step(Step::Partition(IntOrPercent::Int(0))), fake.now).unwrap();
+    let held = stand_still(&mut fake, &mut console, |_, effect| match effect {
+        Effect::WriteLease { lease, .. } => {
+            lease.record.as_ref().is_some_and(|record| record.intent.releasing.is_some())
+        }
+        _ => false,
+    });
+    let set_back = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 3}});
+    fake.set_strategy(set_back.clone());
+    console.hear(&fake);
+    assert!(console.engine.decide(fake.now).is_empty(), "whoever set it back is not fought over its end");
+    for (id, effect) in held {
+        let outcome = fake.apply(effect);
+        console.engine.outcome(id, outcome, fake.now);
+    }
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.daemonset.strategy.raw, set_back);
+    assert!(fake.lease.is_none_or(|lease| lease.record == Ok(None)), "it is over");
+}

@@ -1,0 +1,493 @@
+//! What happened in a rollout, as data: who did what, when, and what came of it.
+//!
+//! ```text
+//!  the engine says ──▶ RolloutEvent ──▶ Visibility::Log    the local log only (every pod, every write)
+//!                                       Visibility::Timeline and this console's timeline
+//!                                       Visibility::Cluster  and an Event on the DaemonSet
+//! ```
+//!
+//! The machine names (`kind`, `outcome`) are stable: they are read by programs. The words are for people; both are made from
+//! the same fields. Each rollout event is said once, by the engine in which it happened: an operator's command where it was
+//! given, what a rollout does by itself where it is driven. So two consoles never tell the same twice.
+//!
+//! No template, environment or annotation is ever part of one; texts of servers in `said` are scrubbed where they leave.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::Str;
+use super::command::{Command, CommandId, Early, Step, Takeover};
+use super::effect::EffectErrorKind;
+use super::image::version_of;
+use super::time::Timestamp;
+
+/// One thing that happened.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RolloutEvent {
+    /// When, by the clock that the engine is handed.
+    pub at: Timestamp,
+    /// Which person did it, as the record names them (`ada@console-3`); `None` when the rollout did it by itself.
+    pub by: Option<Str>,
+    /// What.
+    pub kind: RolloutEventKind,
+    /// What came of it.
+    pub outcome: EventOutcome,
+    /// Ties what was asked to what came of it, within one process.
+    pub command: Option<CommandId>,
+    /// What was written, or why not, in words.
+    pub said: Option<Str>,
+    /// How far it is told.
+    pub visibility: Visibility,
+}
+
+/// How far a rollout event is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+pub enum Visibility {
+    /// The local log only: steps on the way, and what comes by the thousand.
+    Log,
+    /// And the timeline of this console: what others tell themselves, or what changed nothing.
+    Timeline,
+    /// And an Event on the DaemonSet, for everybody.
+    Cluster,
+}
+
+/// What happened.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum RolloutEventKind {
+    /// Pod replacement was taken over from the DaemonSet's own controller.
+    Adopted,
+    /// The template was changed, as somebody asked; a rollout to the new revision is recorded.
+    TemplateChanged {
+        /// The revision before.
+        from: Option<i64>,
+        /// The revision now.
+        to: Option<i64>,
+        /// What differs, image by image.
+        images: Vec<ImageChanged>,
+    },
+    /// Somebody else changed the template in the middle of the rollout: it paused.
+    TemplateChangedByOthers {
+        /// Who, if managedFields tell.
+        manager: Option<Str>,
+    },
+    /// A change of the template was refused, or cannot be made: nothing was changed, and the rollout paused.
+    ChangeRefused {
+        /// What was refused, what the server said, and what to do.
+        why: Str,
+    },
+    /// Somebody changed the update strategy back while the rollout ran.
+    StrategyDrifted {
+        /// Who, if managedFields tell.
+        manager: Option<Str>,
+        /// What was done about it.
+        then: DriftResponse,
+        /// How often `OnDelete` was set again lately, this time included.
+        enforced: u32,
+    },
+    /// Too many nodes failed at the new revision: nothing more is started.
+    Halted {
+        /// Counts the halts of this rollout, from 1.
+        number: u32,
+        /// What failed, in our words.
+        why: Str,
+        /// Where; at most [`NODES_NAMED`] are named.
+        nodes: Vec<Str>,
+    },
+    /// The rollout goes back to the revision it came from, as its gates say.
+    RollingBack {
+        /// Hash of that revision.
+        to: Str,
+    },
+    /// Every node is at the target.
+    Complete {
+        /// How many nodes.
+        nodes: u32,
+    },
+    /// The DaemonSet was handed back to its controller.
+    Released,
+    /// This process drives now: nobody did.
+    LeaseAcquired,
+    /// This process drives now: somebody else did before.
+    LeaseTakenOver {
+        /// Who.
+        from: Str,
+        /// How it came.
+        succession: Succession,
+    },
+    /// This process does not drive any more, though it meant to.
+    LeaseLost {
+        /// Who holds the lease now; `None`: it could not be renewed in time.
+        to: Option<Str>,
+    },
+    /// This process stopped driving and gave the lease back.
+    LeaseGivenBack {
+        /// Who had asked for it.
+        to: Option<Str>,
+    },
+    /// A pod was replaced: its deletion was sent, or answered.
+    DeletePod {
+        /// Its node.
+        node: Str,
+        /// Its name.
+        pod: Str,
+        /// Its uid, which the deletion carries as precondition.
+        uid: Str,
+    },
+    /// The DaemonSet was patched: the patch was sent, or answered.
+    PatchDaemonSet {
+        /// What it changes.
+        change: PatchChange,
+    },
+    /// Another process told it, as an Event on the DaemonSet.
+    Reported {
+        /// The Event's reason.
+        reason: Str,
+        /// The process that wrote it, as a Lease would name it.
+        identity: Str,
+        /// The Event's name.
+        event: Str,
+        /// Whether it is bad news.
+        severity: Severity,
+    },
+    /// An operator gave a command.
+    #[serde(untagged)]
+    Command(Command),
+}
+
+/// As many nodes are named in one rollout event; the snapshot has them all.
+pub const NODES_NAMED: usize = 50;
+
+/// One container's image, before and after.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImageChanged {
+    /// The container.
+    pub container: Str,
+    /// The image before, if the container was there.
+    pub from: Option<Str>,
+    /// The image now, if the container still is.
+    pub to: Option<Str>,
+}
+
+/// What was done about a strategy that was changed back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DriftResponse {
+    /// The rollout paused.
+    Paused,
+    /// `OnDelete` is set again at once, as the operator chose.
+    Enforced,
+    /// Nothing: it was paused already.
+    Noted,
+}
+
+/// How the lease came from somebody else.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Succession {
+    /// They were asked, and gave it back.
+    HandedOver,
+    /// They had stopped renewing it.
+    Expired,
+}
+
+/// What a patch of the DaemonSet changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PatchChange {
+    /// `OnDelete`, the original strategy saved.
+    Adopt,
+    /// The template.
+    Template,
+    /// The annotation of a change that is over removed.
+    ForgetChange,
+    /// The original strategy restored.
+    Release,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum EventOutcome {
+    /// A command was accepted and is on its way.
+    Asked,
+    /// A command was refused; nothing was changed.
+    Refused,
+    /// A write was sent.
+    Sent,
+    /// It is done.
+    Done,
+    /// A command could not be carried out.
+    Failed,
+    /// 409: the object had changed. Nothing was done.
+    Conflict,
+    /// 404: it was gone already.
+    NotFound,
+    /// 401 or 403.
+    Forbidden,
+    /// Another refusal of the server.
+    Invalid,
+    /// The server asked to wait.
+    Throttled,
+    /// It was not sent after all.
+    NotSent,
+    /// No answer came: it may have been done.
+    LostAnswer,
+}
+
+impl From<EffectErrorKind> for EventOutcome {
+    fn from(kind: EffectErrorKind) -> Self {
+        match kind {
+            EffectErrorKind::Conflict => Self::Conflict,
+            EffectErrorKind::NotFound => Self::NotFound,
+            EffectErrorKind::Forbidden => Self::Forbidden,
+            EffectErrorKind::Invalid => Self::Invalid,
+            EffectErrorKind::Throttled { .. } => Self::Throttled,
+            EffectErrorKind::NotSent | EffectErrorKind::TooLate => Self::NotSent,
+            EffectErrorKind::Unknown => Self::LostAnswer,
+        }
+    }
+}
+
+/// Whether it is bad news: an Event's type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Severity {
+    /// As it should be.
+    Normal,
+    /// Somebody should look.
+    Warning,
+}
+
+impl RolloutEvent {
+    /// Whether it is bad news.
+    pub fn severity(&self) -> Severity {
+        match (&self.kind, self.outcome) {
+            (RolloutEventKind::Reported { severity: tone, .. }, _) => *tone,
+            (
+                RolloutEventKind::Halted { .. }
+                | RolloutEventKind::RollingBack { .. }
+                | RolloutEventKind::TemplateChangedByOthers { .. }
+                | RolloutEventKind::ChangeRefused { .. }
+                | RolloutEventKind::StrategyDrifted { .. }
+                | RolloutEventKind::LeaseLost { .. }
+                | RolloutEventKind::Command(Command::GiveUpDriving { .. }),
+                _,
+            )
+            | (_, EventOutcome::Failed | EventOutcome::Forbidden | EventOutcome::Invalid) => Severity::Warning,
+            _ => Severity::Normal,
+        }
+    }
+
+    /// An Event's reason: short, stable, CamelCase.
+    pub fn reason(&self) -> &str {
+        if self.outcome == EventOutcome::Failed {
+            return "RolloutCommandFailed";
+        }
+        match &self.kind {
+            RolloutEventKind::Adopted => "RolloutAdopted",
+            RolloutEventKind::TemplateChanged { .. } => "RolloutTemplateChanged",
+            RolloutEventKind::TemplateChangedByOthers { .. } => "RolloutTemplateChangedByOthers",
+            RolloutEventKind::ChangeRefused { .. } => "RolloutChangeRefused",
+            RolloutEventKind::StrategyDrifted { .. } => "RolloutStrategyDrifted",
+            RolloutEventKind::Halted { .. } => "RolloutHalted",
+            RolloutEventKind::RollingBack { .. } => "RolloutRollingBack",
+            RolloutEventKind::Complete { .. } => "RolloutComplete",
+            RolloutEventKind::Released => "RolloutReleased",
+            RolloutEventKind::LeaseAcquired => "RolloutDriven",
+            RolloutEventKind::LeaseTakenOver { .. } => "RolloutTakenOver",
+            RolloutEventKind::LeaseLost { .. } => "RolloutDriverLost",
+            RolloutEventKind::LeaseGivenBack { .. } => "RolloutDriverLeft",
+            RolloutEventKind::DeletePod { .. } => "RolloutPodDeleted",
+            RolloutEventKind::PatchDaemonSet { .. } => "RolloutDaemonSetPatched",
+            RolloutEventKind::Reported { reason, .. } => reason,
+            RolloutEventKind::Command(command) => match command.inner() {
+                Command::Adopt => "RolloutAdopted",
+                Command::SetImage(_) => "RolloutImageSet",
+                Command::Step(_) => "RolloutStepped",
+                Command::Select(_) => "RolloutSelected",
+                Command::Pause { .. } => "RolloutPaused",
+                Command::Resume => "RolloutResumed",
+                Command::Undo { .. } => "RolloutUndone",
+                Command::Release(_) => "RolloutReleased",
+                Command::Tune(_) | Command::Tuned { .. } => "RolloutTuned",
+                Command::Drive(_) => "RolloutDriven",
+                Command::StopDriving | Command::GiveUpDriving { .. } => "RolloutDriverLeft",
+            },
+        }
+    }
+}
+
+/// What happened, in one sentence without who and when.
+impl fmt::Display for RolloutEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let said = self.said.as_deref().unwrap_or_default();
+        match (&self.kind, self.outcome) {
+            (RolloutEventKind::Command(command), EventOutcome::Asked) => write!(f, "asked: {}", CommandWords(command)),
+            (RolloutEventKind::Command(command), EventOutcome::Refused) => {
+                write!(f, "refused: {}: {said}", CommandWords(command))
+            }
+            (RolloutEventKind::Command(command), EventOutcome::Failed) => {
+                write!(f, "failed: {}: {said}", CommandWords(command))
+            }
+            (RolloutEventKind::Command(Command::Pause { why: Some(why) }), _) => write!(f, "{said}: {why}"),
+            (RolloutEventKind::Command(Command::Step(step)), _) => write!(f, "step {}: {said}", StepWords(step)),
+            (RolloutEventKind::Command(_) | RolloutEventKind::Reported { .. }, _) => f.write_str(said),
+            (RolloutEventKind::DeletePod { node, pod, .. }, result) => {
+                write!(f, "delete pod {pod} on {node}: {}", result.words())?;
+                if said.is_empty() { Ok(()) } else { write!(f, ": {said}") }
+            }
+            (RolloutEventKind::PatchDaemonSet { change }, result) => {
+                write!(f, "{}: {}", change.words(), result.words())?;
+                if said.is_empty() { Ok(()) } else { write!(f, ": {said}") }
+            }
+            (what, _) => write!(f, "{what}"),
+        }
+    }
+}
+
+impl fmt::Display for RolloutEventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let by = |manager: &Option<Str>| manager.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
+        match self {
+            Self::Adopted => f.write_str("adopted: its controller replaces no pod any more"),
+            Self::TemplateChanged { from, to, images } => {
+                let number = |number: &Option<i64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
+                write!(f, "template changed: revision {} → {}", number(from), number(to))?;
+                images.iter().try_for_each(|image| write!(f, ", {image}"))
+            }
+            Self::TemplateChangedByOthers { manager } => {
+                write!(f, "paused: the template was changed{} in the middle of the rollout", by(manager))
+            }
+            Self::ChangeRefused { why } => write!(f, "paused: {why}"),
+            Self::StrategyDrifted { manager, then, enforced } => {
+                let then = match then {
+                    DriftResponse::Paused => "paused",
+                    DriftResponse::Enforced => "OnDelete is set again",
+                    DriftResponse::Noted => "paused already",
+                };
+                write!(f, "{then}: the update strategy was changed back{}", by(manager))?;
+                match enforced {
+                    0 | 1 => Ok(()),
+                    times => write!(f, "; set again {times} times lately"),
+                }
+            }
+            Self::Halted { why, nodes, .. } => {
+                write!(f, "halted: {why}")?;
+                match nodes.as_slice() {
+                    [] => Ok(()),
+                    [a, b, c, rest @ ..] if !rest.is_empty() => write!(f, " ({a}, {b}, {c} …)"),
+                    nodes => write!(f, " ({})", nodes.join(", ")),
+                }
+            }
+            Self::RollingBack { to } => write!(f, "rolling back to revision {to}, as the gates say"),
+            Self::Complete { nodes } => write!(f, "complete: all {nodes} nodes are at the target"),
+            Self::Released => f.write_str("released: the original update strategy is restored"),
+            Self::LeaseAcquired => f.write_str("drives the rollout now"),
+            Self::LeaseTakenOver { from, succession: Succession::HandedOver } => {
+                write!(f, "drives the rollout now, handed over by {from}")
+            }
+            Self::LeaseTakenOver { from, succession: Succession::Expired } => {
+                write!(f, "drives the rollout now, in place of {from}, which stopped renewing its lease")
+            }
+            Self::LeaseLost { to: Some(to) } => write!(f, "does not drive any more: {to} does"),
+            Self::LeaseLost { to: None } => f.write_str("cannot renew its lease in time: starts nothing more"),
+            Self::LeaseGivenBack { to: Some(to) } => write!(f, "drives no more, gave the lease back for {to}"),
+            Self::LeaseGivenBack { to: None } => f.write_str("drives no more, gave the lease back"),
+            Self::DeletePod { node, pod, .. } => write!(f, "delete pod {pod} on {node}"),
+            Self::PatchDaemonSet { change } => f.write_str(change.words()),
+            Self::Reported { reason, .. } => f.write_str(reason),
+            Self::Command(command) => write!(f, "{}", CommandWords(command)),
+        }
+    }
+}
+
+impl fmt::Display for ImageChanged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { container, from, to } = self;
+        let version = |image: &Option<Str>| image.as_deref().map_or("none", version_of).to_owned();
+        match (from, to) {
+            // The same version of another repository would read `v1 → v1`.
+            (Some(from), Some(to)) if version_of(from) == version_of(to) => write!(f, "{container} {from} → {to}"),
+            _ => write!(f, "{container} {} → {}", version(from), version(to)),
+        }
+    }
+}
+
+impl PatchChange {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Adopt => "set OnDelete",
+            Self::Template => "change the template",
+            Self::ForgetChange => "remove the annotation of the change",
+            Self::Release => "restore the update strategy",
+        }
+    }
+}
+
+impl EventOutcome {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Asked => "asked",
+            Self::Refused => "refused",
+            Self::Sent => "sent",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Conflict => "conflict, not done",
+            Self::NotFound => "gone already",
+            Self::Forbidden => "forbidden, not done",
+            Self::Invalid => "refused by the server, not done",
+            Self::Throttled => "throttled, not done",
+            Self::NotSent => "not sent",
+            Self::LostAnswer => "no answer, may have been done",
+        }
+    }
+}
+
+/// A command as one would say it: `pause (link down)`, `step to 50%`.
+struct CommandWords<'a>(&'a Command);
+
+impl fmt::Display for CommandWords<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Command::Adopt => f.write_str("adopt"),
+            Command::SetImage(images) => {
+                f.write_str("set image")?;
+                images.iter().try_for_each(|(container, image)| write!(f, " {container}={image}"))
+            }
+            Command::Step(step) => write!(f, "step {}", StepWords(step)),
+            Command::Select(Some(selector)) => write!(f, "only nodes with {selector}"),
+            Command::Select(None) => f.write_str("all nodes, whatever their labels"),
+            Command::Pause { why: Some(why) } => write!(f, "pause ({why})"),
+            Command::Pause { why: None } => f.write_str("pause"),
+            Command::Resume => f.write_str("resume"),
+            Command::Undo { to: Some(revision) } => write!(f, "roll back to revision {revision}"),
+            Command::Undo { to: None } => f.write_str("roll back"),
+            Command::Release(Early::Accept) => f.write_str("release early"),
+            Command::Release(Early::Refuse) => f.write_str("release"),
+            Command::Tune(tuning) => write!(f, "tune {tuning}"),
+            Command::Tuned { tuning, command } => write!(f, "{}, {tuning}", CommandWords(command)),
+            Command::Drive(Takeover::IfFree) => f.write_str("drive"),
+            Command::Drive(Takeover::Ask) => f.write_str("drive, taking over"),
+            Command::StopDriving => f.write_str("stop driving"),
+            Command::GiveUpDriving { why } => write!(f, "stop driving ({why})"),
+        }
+    }
+}
+
+/// `to the next`, `back`, `to 50%`.
+struct StepWords<'a>(&'a Step);
+
+impl fmt::Display for StepWords<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Step::Next => f.write_str("to the next"),
+            Step::Back => f.write_str("back"),
+            Step::Updated(count) => write!(f, "to {count}"),
+            Step::Partition(keep) => write!(f, "to partition {keep}"),
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! What a process writes, carried out on the world as an API server would, and the record read and written as the cluster
+//! adapter does.
+
+use crate::engine::Str;
+use crate::engine::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
+use crate::engine::event::Event;
+use crate::engine::facts::{LeaseFact, UpdateStrategy};
+use crate::engine::labels::Selector;
+use crate::engine::record::{CHANGE, MANAGED_BY, ORIGINAL_STRATEGY, RECORD, Record, lease_name};
+use crate::engine::template::Template;
+use crate::engine::time::Timestamp;
+use crate::sim::world::World;
+use crate::sim::world::error::{ApiError, Reason};
+use crate::sim::world::kind::Kind;
+use crate::sim::world::object::{Body, Lease, Object, Owner};
+use crate::sim::world::store::{DeleteOptions, Mode, Part, Writer};
+
+/// By this name its writes are known in the world.
+pub const MANAGER: &str = "rolldeck";
+
+/// A deletion that the API server accepted from a console: what an observer judges.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Deletion {
+    /// When it was accepted, by the world's clock.
+    pub at: Timestamp,
+    /// Whose it was.
+    pub by: Str,
+    /// The pod's uid.
+    pub uid: Str,
+    /// The pod's node.
+    pub node: Str,
+}
+
+/// Whose a write is, and what it is about.
+#[derive(Debug)]
+pub(super) struct ApiClient {
+    pub(super) identity: Str,
+    pub(super) namespace: Str,
+    pub(super) name: Str,
+    pub(super) lease_name: String,
+    /// The DaemonSet's selector, once that was seen: its pods' watch is by it.
+    selector: Option<Selector>,
+    /// The record that was read or written last, with its text: most writes of a lease renew it and say nothing new.
+    record: Option<(Str, Record)>,
+}
+
+impl ApiClient {
+    pub(super) fn new(identity: Str, namespace: &str, name: &str) -> Self {
+        let lease_name = lease_name(name);
+        Self { identity, namespace: namespace.into(), name: name.into(), lease_name, selector: None, record: None }
+    }
+
+    /// Looks up by what the DaemonSet selects its pods, if there is one.
+    pub(super) fn learn_selector(&mut self, world: &World) {
+        let daemon_set = world.store().get(Kind::DaemonSet, &self.namespace, &self.name);
+        let selector = daemon_set.and_then(|object| Some(object.daemon_set()?.spec.selector.clone()));
+        self.selector = selector.or(self.selector.take());
+    }
+
+    /// Whether a pod is one of those that are watched.
+    pub(super) fn selects(&self, pod: &Object) -> bool {
+        self.selector.as_ref().is_none_or(|selector| selector.matches(&pod.meta.labels))
+    }
+
+    /// What an engine is told of a lease.
+    pub(super) fn lease(&mut self, object: &Object) -> Option<LeaseFact> {
+        let known = &mut self.record;
+        object.lease_fact_by(|text| match known {
+            Some((known, record)) if **known == *text => Ok(record.clone()),
+            _ => {
+                let record = Record::parse(text).map_err(Str::from)?;
+                *known = Some((text.into(), record.clone()));
+                Ok(record)
+            }
+        })
+    }
+
+    /// The text of a record.
+    fn text_of(&mut self, record: &Record) -> Option<Str> {
+        if let Some((text, _)) = self.record.as_ref().filter(|(_, known)| known == record) {
+            return Some(text.clone());
+        }
+        let text = Str::from(serde_json::to_string(record).ok()?);
+        self.record = Some((text.clone(), record.clone()));
+        Some(text)
+    }
+
+    /// Carries out an effect as an API server would; says what came of it, and the fresh object after a conflict.
+    pub(super) fn apply(
+        &mut self,
+        effect: &Effect,
+        world: &mut World,
+        deletions: &mut Vec<Deletion>,
+    ) -> (Outcome, Option<Event>) {
+        match effect {
+            Effect::DeletePod { name, uid, node, .. } => {
+                let options = DeleteOptions { uid: Some(uid.clone()), ..DeleteOptions::default() };
+                let done = world.delete((Kind::Pod, &self.namespace, name), &options, Writer::named(MANAGER));
+                if done.is_ok() {
+                    let (at, by) = (world.now(), self.identity.clone());
+                    deletions.push(Deletion { at, by, uid: uid.clone(), node: node.clone() });
+                }
+                (done.map(|_| Done::PodDeleted).map_err(|error| failure(&error)), None)
+            }
+            Effect::PatchDaemonSet { resource_version, patch } => self.patch(resource_version, patch, world),
+            Effect::WriteLease { resource_version, lease } => self.write_lease(resource_version.as_ref(), lease, world),
+        }
+    }
+
+    fn patch(&self, version: &str, patch: &DaemonSetPatch, world: &mut World) -> (Outcome, Option<Event>) {
+        let key = (Kind::DaemonSet, &*self.namespace, &*self.name);
+        let mut write = |mode| {
+            world.modify(key, Part::Main, Writer { mode, ..Writer::named(MANAGER) }, |object| {
+                object.meta.resource_version = version.parse().unwrap_or(u64::MAX);
+                change_daemon_set(object, patch);
+            })
+        };
+        if let DaemonSetPatch::Release { expected_template: Some(expected), .. } = patch
+            && let Ok(answer) = write(Mode::DryRun)
+            && answer.daemon_set().is_some_and(|daemon_set| daemon_set.spec.template != *expected)
+        {
+            let message = "admission would change the template".into();
+            return (Err(EffectError { kind: EffectErrorKind::Invalid, message }), None);
+        }
+        match write(Mode::Commit) {
+            Ok(object) => {
+                let fact = object.daemon_set_fact().unwrap_or_default();
+                (Ok(Done::DaemonSet(Box::new(fact))), None)
+            }
+            Err(error) => {
+                let fresh = world.store().get(Kind::DaemonSet, &self.namespace, &self.name);
+                let fact = fresh.and_then(|object| object.daemon_set_fact());
+                (Err(failure(&error)), fact.map(|fact| Event::DaemonSet(Box::new(fact))))
+            }
+        }
+    }
+
+    fn write_lease(
+        &mut self,
+        version: Option<&Str>,
+        write: &LeaseWrite,
+        world: &mut World,
+    ) -> (Outcome, Option<Event>) {
+        let record = write.record.as_ref().and_then(|record| self.text_of(record));
+        let owner = self.owner(world);
+        let of_record = write.record.as_ref().and_then(|record| record.daemonset_uid.clone());
+        let name = &self.lease_name;
+        let by = Writer::named(MANAGER);
+        let written = match version {
+            None => {
+                let mut object = Object::new(&self.namespace, name, Body::Lease(Lease::default()));
+                object.meta.owners = owner.into_iter().collect();
+                object.meta.set_label(MANAGED_BY.0, Some(MANAGED_BY.1));
+                fill_lease(&mut object, write, record.as_deref());
+                world.create(object, by)
+            }
+            Some(version) => world.modify((Kind::Lease, &self.namespace, name), Part::Main, by, |object| {
+                object.meta.resource_version = version.parse().unwrap_or(u64::MAX);
+                fill_lease(object, write, record.as_deref());
+                // One that is left over from an earlier DaemonSet of this name would go with that one.
+                if let Some(owner) = owner.filter(|owner| Some(&owner.uid) == of_record.as_ref()) {
+                    object.meta.owners = [owner].into();
+                }
+            }),
+        };
+        match written {
+            Ok(object) => match self.lease(&object) {
+                Some(fact) => (Ok(Done::Lease(Box::new(fact))), None),
+                None => (Err(EffectError { kind: EffectErrorKind::Unknown, message: "no lease".into() }), None),
+            },
+            Err(error) => {
+                let fresh = world.store().get(Kind::Lease, &self.namespace, name).cloned();
+                let fact = fresh.and_then(|object| self.lease(&object));
+                (Err(failure(&error)), fact.map(|fact| Event::Lease(Box::new(fact))))
+            }
+        }
+    }
+
+    fn owner(&self, world: &World) -> Option<Owner> {
+        let daemon_set = world.store().get(Kind::DaemonSet, &self.namespace, &self.name)?;
+        Some(Owner { controller: false, block_owner_deletion: false, ..daemon_set.as_controller() })
+    }
+}
+
+fn change_daemon_set(object: &mut Object, patch: &DaemonSetPatch) {
+    match patch {
+        DaemonSetPatch::Adopt { original } => object.meta.set_annotation(ORIGINAL_STRATEGY, Some(original)),
+        DaemonSetPatch::Release { .. } => {
+            object.meta.set_annotation(ORIGINAL_STRATEGY, None);
+            object.meta.set_annotation(CHANGE, None);
+        }
+        DaemonSetPatch::Template { change, .. } => {
+            if let Some(change) = change {
+                object.meta.set_annotation(CHANGE, Some(change));
+            }
+        }
+        DaemonSetPatch::ForgetChange => object.meta.set_annotation(CHANGE, None),
+    }
+    let Body::DaemonSet(daemon_set) = &mut object.body else { return };
+    let spec = std::sync::Arc::make_mut(&mut daemon_set.spec);
+    match patch {
+        DaemonSetPatch::Adopt { .. } => {
+            let mut raw = spec.strategy.raw.clone();
+            raw["type"] = "OnDelete".into();
+            spec.strategy = UpdateStrategy::from_json(raw);
+        }
+        DaemonSetPatch::Release { original, .. } => spec.strategy = UpdateStrategy::from_json(original.clone()),
+        DaemonSetPatch::Template { template, .. } => spec.template = Template::from_json(template.clone()),
+        DaemonSetPatch::ForgetChange => {}
+    }
+}
+
+fn fill_lease(object: &mut Object, write: &LeaseWrite, record: Option<&str>) {
+    if object.meta.annotations.get(RECORD).map(|text| &**text) != record {
+        object.meta.set_annotation(RECORD, record);
+    }
+    if let Body::Lease(lease) = &mut object.body {
+        lease.holder = Some(write.holder.clone().unwrap_or_default());
+        lease.duration_secs = Some(write.duration_secs);
+        lease.acquired_at = write.acquired_at;
+        lease.renewed_at = write.renewed_at;
+        lease.transitions = Some(write.transitions);
+    }
+}
+
+fn failure(error: &ApiError) -> EffectError {
+    let kind = match error.reason {
+        Reason::Conflict | Reason::AlreadyExists => EffectErrorKind::Conflict,
+        Reason::NotFound => EffectErrorKind::NotFound,
+        Reason::Unauthorized | Reason::Forbidden => EffectErrorKind::Forbidden,
+        Reason::TooManyRequests => {
+            EffectErrorKind::Throttled { retry_after_millis: u64::from(error.retry_after_secs.unwrap_or(1)) * 1000 }
+        }
+        Reason::InternalError | Reason::ServiceUnavailable | Reason::Timeout => EffectErrorKind::Unknown,
+        Reason::BadRequest | Reason::MethodNotAllowed | Reason::Expired | Reason::Invalid => EffectErrorKind::Invalid,
+    };
+    EffectError { kind, message: error.message.as_str().into() }
+}

@@ -1,0 +1,99 @@
+//! What seldom happens: pods that are taken out of their DaemonSet's reach, a DaemonSet that is deleted and made anew, a
+//! watch that stands still and does not say so.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::Generator;
+use crate::engine::Str;
+use crate::engine::command::{Command, Step};
+use crate::engine::event::Watched;
+use crate::engine::quantity::IntOrPercent;
+use crate::sim::attack::case::{Act, DAEMON_SET, Upon};
+use crate::sim::world::scenario::{ClusterFault, FleetFault, Scenario};
+
+/// A watch of nodes that stands still is found out after 11 minutes and what bookmarks take to say so.
+const FOUND_OUT: u64 = 13 * 60;
+
+impl Generator {
+    /// Faults of the world that are seldom, each healed before the calm.
+    pub(super) fn rare_faults(&mut self, scenario: &Scenario) {
+        if self.one_in(8) {
+            for _ in 0..self.rng.u32(1..4) {
+                self.quarantine(scenario);
+            }
+        }
+        if self.one_in(12) {
+            self.recreated_daemon_set(scenario);
+        }
+    }
+
+    /// A pod's label is taken away, and put back: at once, or when its controller has let it go and made another.
+    fn quarantine(&mut self, scenario: &Scenario) {
+        let node = self.of(&scenario.nodes).name;
+        let daemon_set = Str::from(format!("{}/{}", DAEMON_SET.0, DAEMON_SET.1));
+        let labelled = |value: &str| ClusterFault::LabelPods {
+            daemon_set: daemon_set.clone(),
+            node: node.clone(),
+            labels: BTreeMap::from([("app".to_owned(), value.to_owned())]),
+        };
+        let at = self.secs(2..self.calm.as_secs() - 1);
+        let away = if self.one_in(2) { Duration::from_millis(self.rng.u64(1..400)) } else { self.secs(1..90) };
+        self.turn(at, (at + away).min(self.calm), labelled(""), labelled(DAEMON_SET.1));
+    }
+
+    /// The DaemonSet is deleted, with its pods or without them, now and then held by a finalizer for a while; and the same
+    /// manifest is applied again.
+    fn recreated_daemon_set(&mut self, scenario: &Scenario) {
+        let Some(mut plan) = scenario.daemon_sets.first().cloned() else { return };
+        // The manifest has what was rolled out by now, or what was there before.
+        let image = self.of(&["agent:v1", "agent:v2"]);
+        plan.images.values_mut().for_each(|it| image.clone_into(it));
+        let daemon_set = Str::from(format!("{}/{}", DAEMON_SET.0, DAEMON_SET.1));
+        // While the rollout is young, and seldom over.
+        let at = if self.one_in(3) { self.secs(4..self.calm.as_secs() / 2) } else { self.secs(6..30) };
+        let held_for = if self.one_in(2) { self.secs(15..60) } else { Duration::ZERO };
+        let gone_at = (at + held_for).min(self.calm - Duration::from_secs(10));
+        let orphan = !self.one_in(3);
+        if !held_for.is_zero() {
+            let hold = |held| ClusterFault::HoldDaemonSet { daemon_set: daemon_set.clone(), held };
+            self.turn(at - Duration::from_secs(1), gone_at, hold(true), hold(false));
+        }
+        self.add(at, ClusterFault::DeleteDaemonSet { daemon_set, orphan });
+        let again = gone_at + self.secs(1..9);
+        self.add(again, ClusterFault::CreateDaemonSet(Box::new(plan)));
+    }
+
+    /// The DaemonSet is deleted when pods are being replaced, and a finalizer holds it while they become ready.
+    pub(super) fn deleted_in_the_middle(&mut self, scenario: &Scenario) -> Vec<(Duration, Act)> {
+        let Some(plan) = scenario.daemon_sets.first().cloned() else { return Vec::new() };
+        let daemon_set = Str::from(format!("{}/{}", DAEMON_SET.0, DAEMON_SET.1));
+        let hold = |held| ClusterFault::HoldDaemonSet { daemon_set: daemon_set.clone(), held };
+        let begins = self.secs(1..3);
+        let gone_at = self.calm - Duration::from_secs(20);
+        self.add(begins, hold(true));
+        self.add(gone_at, hold(false));
+        let again = gone_at + self.secs(1..5);
+        self.add(again, ClusterFault::CreateDaemonSet(Box::new(plan)));
+        let delete = Box::new(Act::World(ClusterFault::DeleteDaemonSet { daemon_set, orphan: true }.into()));
+        vec![(begins, Act::Upon { what: Upon::Deletion, after: self.rng.u32(1..5), act: delete })]
+    }
+
+    /// A driver's watch of the nodes stands still. When that must be known a node is cut off, and all may be updated.
+    pub(super) fn stuck_watch(&mut self, names: &[Str]) -> Vec<(Duration, Act)> {
+        let at = self.secs(4..30);
+        let known_at = at + Duration::from_secs(FOUND_OUT);
+        let lasts = Duration::from_secs(FOUND_OUT) + self.secs(180..600);
+        self.calm = self.calm.max(at + lasts + Duration::from_secs(60));
+        let node = self.of(names);
+        let cut_at = known_at.saturating_sub(self.secs(0..90));
+        self.turn(cut_at, at + lasts, FleetFault::Cut(node.clone()), FleetFault::Restore(node));
+        let all = Command::Step(Step::Updated(IntOrPercent::Percent(100)));
+        let begins = known_at + self.secs(60..120);
+        vec![
+            (at, Act::StickWatch { who: 0, watched: Watched::Nodes, lasts }),
+            (begins, Act::OneShot(self.new_image())),
+            (begins + self.secs(3..8), Act::OneShot(all)),
+        ]
+    }
+}

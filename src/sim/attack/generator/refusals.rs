@@ -1,0 +1,81 @@
+//! What the API server does not let happen, and a controller that does nothing: pods that are refused for long, pods that
+//! may not be deleted, a DaemonSet controller that stands still.
+
+use std::time::Duration;
+
+use super::Generator;
+use crate::engine::Str;
+use crate::engine::command::{Command, Step};
+use crate::engine::quantity::IntOrPercent;
+use crate::engine::record::Budgets;
+use crate::engine::tuning::Tuning;
+use crate::sim::attack::case::{Act, DAEMON_SET};
+use crate::sim::world::scenario::ClusterFault;
+
+/// What API servers say of a pod that they refuse.
+const REFUSALS: [&str; 4] = [
+    "exceeded quota: edge, requested: pods=1, used: pods=8, limited: pods=8",
+    "ValidatingAdmissionPolicy 'no-pods' with binding 'no-pods' denied request: not today",
+    "violates PodSecurity \"restricted:latest\": privileged (container \"agent\" must not set privileged=true)",
+    "error looking up service account edge/agent: serviceaccount \"agent\" not found",
+];
+
+impl Generator {
+    /// One or the other, seldom: what operators do meanwhile; the faults are added.
+    pub(super) fn refusals(&mut self, nodes: &[Str]) -> Vec<(Duration, Act)> {
+        let mut acts = Vec::new();
+        if self.one_in(12) {
+            acts.extend(self.refused_replacements());
+        }
+        if self.one_in(16) {
+            acts.extend(self.idle_controller());
+        }
+        if self.one_in(12) {
+            acts.extend(self.undeletable_pods(nodes));
+        }
+        acts
+    }
+
+    /// Pods are refused while a rollout is young, for long, and somebody lets more go.
+    fn refused_replacements(&mut self) -> [(Duration, Act); 2] {
+        let at = self.secs(4..40);
+        let until = (at + self.secs(60..300)).min(self.calm);
+        let namespace: Str = DAEMON_SET.0.into();
+        let why = self.of(&REFUSALS).into();
+        let refuse = ClusterFault::RefusePods { namespace: namespace.clone(), why };
+        self.turn(at, until, refuse, ClusterFault::AdmitPods { namespace });
+        self.all_of_them(at)
+    }
+
+    fn idle_controller(&mut self) -> [(Duration, Act); 2] {
+        let at = self.secs(4..60);
+        let until = (at + self.secs(30..300)).min(self.calm);
+        self.turn(at, until, ClusterFault::StopController, ClusterFault::StartController);
+        self.all_of_them(at)
+    }
+
+    /// The pods of one node, of two, or of several may not be deleted.
+    fn undeletable_pods(&mut self, nodes: &[Str]) -> [(Duration, Act); 2] {
+        let at = self.secs(0..20);
+        let until = (at + self.secs(120..400)).min(self.calm);
+        let count = self.of(&[1, 1, 1, 2, 5]);
+        for _ in 0..count {
+            let (namespace, node): (Str, Str) = (DAEMON_SET.0.into(), self.of(nodes));
+            let why = "ValidatingAdmissionPolicy 'keep' with binding 'keep' denied request: not today".into();
+            let refuse = ClusterFault::RefuseDeletion { namespace: namespace.clone(), node: node.clone(), why };
+            self.turn(at, until, refuse, ClusterFault::AdmitDeletion { namespace, node });
+        }
+        self.all_of_them(at)
+    }
+
+    /// Somebody lets all of them go around then, one after the other or two at once.
+    fn all_of_them(&mut self, at: Duration) -> [(Duration, Act); 2] {
+        let budgets = Budgets { max_unavailable: Some(IntOrPercent::Int(self.rng.u32(1..3))), ..Budgets::default() };
+        let threshold = Some(IntOrPercent::Int(self.rng.u32(1..4)));
+        let tuning = Tuning { failure_threshold: threshold, ..Tuning::from(budgets) };
+        let asked_at = at.saturating_sub(self.secs(0..4)) + self.secs(0..4);
+        let more_at = asked_at + self.secs(5..60);
+        let all = || Command::Step(Step::Updated(IntOrPercent::Percent(100)));
+        [(asked_at, Act::Ask(0, all().under(tuning))), (more_at, Act::Ask(0, all()))]
+    }
+}

@@ -1,0 +1,49 @@
+//! What goes wrong with templates: policies that refuse or rewrite them, and revisions that are not seen.
+
+use std::time::Duration;
+
+use super::{Act, Command, DAEMON_SET, Generator, Upon, Watched};
+use crate::engine::Str;
+use crate::sim::world::scenario::ClusterFault;
+
+impl Generator {
+    /// Policies of the cluster that come and go, all gone before the calm.
+    pub(super) fn template_policies(&mut self) {
+        if self.one_in(10) {
+            let at = self.secs(6..self.calm.as_secs());
+            let until = (at + self.secs(5..90)).min(self.calm);
+            self.refuse_templates(at, until);
+        }
+        if self.one_in(8) {
+            let at = if self.one_in(2) { Duration::ZERO } else { self.secs(0..self.calm.as_secs()) };
+            let namespace: Str = DAEMON_SET.0.into();
+            let pin = ClusterFault::PinImages { namespace: namespace.clone() };
+            self.turn(at, self.calm, pin, ClusterFault::UnpinImages { namespace });
+        }
+    }
+
+    fn refuse_templates(&mut self, at: Duration, until: Duration) {
+        let namespace: Str = DAEMON_SET.0.into();
+        let image = self.of(&[Some("agent:v1"), Some("agent:v1"), Some("agent:v2"), None]).map(Str::from);
+        let why = "ValidatingAdmissionPolicy 'images' with binding 'images' denied request: not this image".into();
+        let refuse = ClusterFault::RefuseTemplates { namespace: namespace.clone(), image, why };
+        self.turn(at, until, refuse, ClusterFault::AdmitTemplates { namespace });
+    }
+
+    /// Somebody goes back when the new image is on some nodes, and the old one is not admitted any more.
+    pub(super) fn refused_undo(&mut self) -> Act {
+        let at = self.secs(6..10);
+        let until = (at + self.secs(30..200)).min(self.calm);
+        self.refuse_templates(at, until);
+        let undo = Command::Undo { to: None };
+        let undo = if self.one_in(2) { Act::OneShot(undo) } else { Act::Ask(self.rng.usize(0..2), undo) };
+        Act::Upon { what: Upon::Deletion, after: self.rng.u32(0..4), act: Box::new(undo) }
+    }
+
+    /// Around the change of the template, a console's watch of revisions lets only bookmarks through.
+    pub(super) fn unseen_revision(&mut self, start: Duration) -> (Duration, Act) {
+        let at = start.saturating_sub(self.secs(0..3)).max(Duration::from_secs(1));
+        let lasts = self.secs(5..60);
+        (at, Act::BookmarksOnly { who: self.rng.usize(0..2), watched: Watched::Revisions, lasts })
+    }
+}

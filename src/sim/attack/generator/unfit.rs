@@ -1,0 +1,28 @@
+//! Nodes that should not run the pod any more when its rollout ends, and have an old one that serves.
+
+use super::Generator;
+use crate::engine::Str;
+use crate::engine::facts::{Taint, TaintEffect};
+use crate::sim::world::scenario::ClusterFault;
+
+impl Generator {
+    /// Some nodes are tainted `NoSchedule` before the rollout comes to them, for long: until the calm, or for good.
+    pub(super) fn tainted_for_long(&mut self, nodes: &[Str]) {
+        let at = self.secs(1..12);
+        let key = Str::from("reserved");
+        for _ in 0..self.rng.usize(1..=2) {
+            let node = self.of(nodes);
+            let taint = Taint { key: key.clone(), value: "".into(), effect: TaintEffect::NoSchedule };
+            let when = at + self.secs(0..3);
+            self.add(when, ClusterFault::Taint { node: node.clone(), taint });
+            match self.rng.u32(0..3) {
+                0 => {}
+                1 => self.add(self.calm, ClusterFault::Untaint { node, key: key.clone() }),
+                _ => {
+                    let until = self.secs(30..self.calm.as_secs().max(31)).min(self.calm);
+                    self.add(until, ClusterFault::Untaint { node, key: key.clone() });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What came of many runs, put together.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::faults::Faults;
+use super::run::Report;
+
+/// What came of many runs.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Statistics {
+    /// How many runs there were.
+    pub runs: u64,
+    /// How many pods were replaced in them.
+    pub deletions: u64,
+    /// What went wrong in them, by kind.
+    pub faults: Faults,
+    /// The most nodes that a rollout had taken down at once.
+    pub worst_down: usize,
+    /// How long they took, in their worlds' time.
+    pub took: Duration,
+    /// Runs that broke a promise, by seed: what each broke, in words.
+    pub broken: Vec<(u64, Vec<String>)>,
+}
+
+impl Statistics {
+    /// Adds what came of one run.
+    pub fn add(&mut self, report: &Report) {
+        self.runs += 1;
+        self.deletions += report.deletions;
+        self.faults.add(&report.faults);
+        self.worst_down = self.worst_down.max(report.worst_down);
+        self.took += report.took;
+        if !report.violations.is_empty() {
+            self.broken.push((report.seed, report.violations.iter().map(ToString::to_string).collect()));
+        }
+    }
+}
+
+impl fmt::Display for Statistics {
+    /// How much was tried, what went wrong by kind, and what was broken, in lines.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let days = self.took.as_secs() / 86_400;
+        writeln!(
+            f,
+            "{} rollouts in {days} days of cluster time: {} pods replaced, at most {} nodes down at once, {} faults",
+            self.runs,
+            self.deletions,
+            self.worst_down,
+            self.faults.total()
+        )?;
+        for (kind, count) in self.faults.by_kind() {
+            writeln!(f, "{count:>12}  {kind}")?;
+        }
+        for (seed, what) in &self.broken {
+            writeln!(f, "seed {seed} broke a promise; `rolldeck simulate --seed {seed} --shrink --story` tells how")?;
+            for violation in what.iter().take(3) {
+                writeln!(f, "    {violation}")?;
+            }
+        }
+        write!(f, "{} of {} broke a promise", self.broken.len(), self.runs)
+    }
+}
