@@ -12,11 +12,11 @@ pub(crate) use self::tuning::TuningFlags;
 pub(crate) use self::values::{ContainerImage, DaemonSetName, LogTo, by_container};
 use self::values::{duration, speed};
 use crate::driver::practice;
-use crate::engine::command::{Command as Ask, Early, Step};
-use crate::engine::labels::Selector;
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::Finish;
-use crate::engine::tuning::Tuning;
+use crate::engine::model::command::{Command as Ask, Early, Step};
+use crate::engine::model::labels::Selector;
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::Finish;
+use crate::engine::model::tuning::Tuning;
 
 const EXIT_CODES: &str = "\
 Exit codes:

@@ -27,11 +27,11 @@ use super::output::{Output, Streams};
 use super::status::{deleted, out_of_time, standing, tell};
 use crate::driver::{Rollout, Session};
 use crate::engine::Role;
-use crate::engine::command::{Command, Step, Takeover};
-use crate::engine::record::Finish;
+use crate::engine::model::command::{Command, Step, Takeover};
+use crate::engine::model::record::Finish;
+use crate::engine::model::time::ShortDuration;
+use crate::engine::model::tuning::Tuning;
 use crate::engine::snapshot::{Alarm, DriverView, NodeState, Phase, Presence, Snapshot};
-use crate::engine::time::ShortDuration;
-use crate::engine::tuning::Tuning;
 use crate::engine::unsent::UnsentKind;
 use crate::process::signals::{self, Listener};
 

@@ -3,10 +3,10 @@
 //!
 //! The driver writes down since when, so that one who only looks, or has just come, knows it too.
 
-use super::event::{WatchHealth, Watched};
 use super::machine::Engine;
+use super::model::event::{WatchHealth, Watched};
+use super::model::time::Timestamp;
 use super::snapshot::{Alarm, CauseKind};
-use super::time::Timestamp;
 use super::view::IDLE_AFTER;
 
 impl Engine {

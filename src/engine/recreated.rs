@@ -6,10 +6,10 @@
 //! Nothing is driven by such a record, and nobody drops it by himself: the one who reads it may be the one who has not
 //! seen yet which DaemonSet is there. A new rollout replaces it, and so does a release, which drops it.
 
-use super::command::Command;
 use super::lock::Want;
 use super::machine::{Engine, Needs};
-use super::record::Record;
+use super::model::command::Command;
+use super::model::record::Record;
 
 impl Engine {
     /// Whether the DaemonSet is being deleted: then no pod of it is made any more.

@@ -1,16 +1,16 @@
 //! The record's size while a rollout is driven: what is asked for has to fit, what was learnt is made to, and no node is
-//! taken whose name finds no room ([`super::record::size`]).
+//! taken whose name finds no room ([`super::model::record::size`]).
 
 use std::time::Duration;
 
 use super::assess::Row;
 use super::clocks::UNMEASURED;
-use super::command::Refusal;
 use super::edit::Edit;
 use super::machine::Engine;
-use super::record::size::{INTENT_LIMIT, bytes_of, clipped};
-use super::record::{Intent, RECORD_LIMIT, Record};
-use super::time::Timestamp;
+use super::model::command::Refusal;
+use super::model::record::size::{INTENT_LIMIT, bytes_of, clipped};
+use super::model::record::{Intent, RECORD_LIMIT, Record};
+use super::model::time::Timestamp;
 
 /// How exactly the API server's clock is known, once it was measured.
 const MEASURED: Duration = Duration::from_secs(5);

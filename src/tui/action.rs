@@ -9,9 +9,9 @@ use super::commands as run;
 use super::key::Key;
 use super::model::{Model, Page};
 use super::update::Effect;
-use crate::engine::command::Danger;
-use crate::engine::event::{Permission, Right};
-use crate::engine::facts::StrategyKind;
+use crate::engine::model::command::Danger;
+use crate::engine::model::event::{Permission, Right};
+use crate::engine::model::facts::StrategyKind;
 use crate::engine::snapshot::{Phase, Presence, Snapshot};
 
 /// Something that a person can do.

@@ -4,7 +4,7 @@
 //! it would do.
 
 use crate::driver::DrivenBy;
-use crate::engine::command::{Command, Early, Takeover};
+use crate::engine::model::command::{Command, Early, Takeover};
 use crate::engine::snapshot::{DriverView, NoStep, Phase};
 
 use super::dialog::{AdoptForm, Canary, Dialog, Form, Image, StepForm, TuneForm, Undo};

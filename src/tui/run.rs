@@ -34,7 +34,7 @@ use super::update::{Effect, Msg, update};
 use super::{commands, view};
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::Role;
-use crate::engine::command::Command;
+use crate::engine::model::command::Command;
 use crate::process::output::Writer;
 
 /// Sizes that follow each other this closely are one resize.

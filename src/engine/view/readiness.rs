@@ -2,9 +2,9 @@
 
 use super::{NodeEntry, ObservedAt, View};
 use crate::engine::clocks::by_server;
-use crate::engine::event::{WatchHealth, Watched};
-use crate::engine::facts::{ConditionStatus, NodeFact};
-use crate::engine::time::Timestamp;
+use crate::engine::model::event::{WatchHealth, Watched};
+use crate::engine::model::facts::{ConditionStatus, NodeFact};
+use crate::engine::model::time::Timestamp;
 
 /// What was seen of a node's going down: `Ready` is not `True`, whether its kubelet says so or nobody hears of it, or its
 /// object is gone.

@@ -18,12 +18,13 @@ use super::case::CrashPoint;
 use super::faults::{FaultKind, Faults};
 use super::network::{Fate, Network, Server};
 use super::watches::{Post, Watches};
-use crate::engine::command::{Command, CommandId, Notice, Refusal};
-use crate::engine::effect::{Effect, EffectError, EffectErrorKind, EffectId, Outcome, WRITE_TIMEOUT};
-use crate::engine::event::{Event, Watched};
+use crate::engine::model::command::{Command, CommandId, Refusal};
+use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind, EffectId, Outcome, WRITE_TIMEOUT};
+use crate::engine::model::event::{Event, Watched};
+use crate::engine::model::notice::Notice;
+use crate::engine::model::time::Timestamp;
 use crate::engine::rate::RateLimit;
 use crate::engine::snapshot::Snapshot;
-use crate::engine::time::Timestamp;
 use crate::engine::{Config, Engine, Role, Str, Timing};
 use crate::sim::world::World;
 

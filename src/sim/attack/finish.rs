@@ -1,10 +1,10 @@
 //! The operator who wants to go home: what to ask next so that a rollout comes to its end, as the screen has it.
 
 use crate::engine::Str;
-use crate::engine::command::{Command, Early, Step, Takeover};
-use crate::engine::quantity::IntOrPercent;
+use crate::engine::model::command::{Command, Early, Step, Takeover};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::tuning::{Limit, Tuning};
 use crate::engine::snapshot::{Alarm, DriverView, Phase, Snapshot};
-use crate::engine::tuning::{Limit, Tuning};
 use crate::sim::world::policy::tag_of;
 
 /// What that operator asks next.
