@@ -63,7 +63,7 @@ pub struct NodeFact {
     /// Images that the kubelet reported (`status.images`), as far as the observer kept them. Presence confirms, absence
     /// proves nothing: kubelets report the 50 largest only (kubernetes-facts §6.3).
     pub images: Vec<Str>,
-    /// The node's clock minus the API server's, in milliseconds, as [`super::clocks::clock_skew`] has it; `None` where nothing tells.
+    /// The node's clock minus the API server's, in milliseconds, as `engine::clocks::clock_skew` has it; `None` where nothing tells.
     pub clock_skew_millis: Option<i64>,
 }
 

@@ -60,7 +60,7 @@ pub struct Record {
     /// What the driver learnt.
     #[serde(default)]
     pub progress: Progress,
-    /// Marks of the last writes that carried what was asked or decided, oldest first, at most [`Record::MARKS`]. Whoever
+    /// Ids of the last writes that carried what was asked or decided, oldest first, at most [`Record::WRITE_IDS`]. Whoever
     /// lost the answer to one finds here that it arrived, whatever others made of the record since.
     #[serde(default)]
     pub write_ids: Vec<Str>,

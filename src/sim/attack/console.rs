@@ -167,7 +167,7 @@ impl SimulatedConsole {
         std::mem::take(&mut self.settled)
     }
 
-    /// Whether something came of a command since the last call of [`Console::take_settled`].
+    /// Whether something came of a command since the last call of [`SimulatedConsole::take_settled`].
     pub fn has_settled(&self) -> bool {
         !self.settled.is_empty()
     }
