@@ -7,11 +7,11 @@
 //!                                ├─ lease taken over, or not free            7
 //!                                ├─ --timeout, or handed back early          3
 //!                                ├─ its output is stuck: stop driving        1
-//!                                └─ SIGINT, SIGTERM, SIGHUP: stand down      130, 143
+//!                                └─ SIGINT, SIGTERM, SIGHUP: stop driving      130, 143
 //! ```
 //!
 //! Edits are settled by an one-shot command, before a driver is opened at all: nothing can move under half of what was said.
-//! Whatever the end, we stand down before we leave; if that fails too, the lease runs out and nothing was lost. Output is
+//! Whatever the end, we stop driving before we leave; if that fails too, the lease runs out and nothing was lost. Output is
 //! never waited for where something is driven; one that is stuck is waited for only once nothing is any more.
 
 use std::sync::Arc;
@@ -35,7 +35,7 @@ use crate::engine::snapshot::{Alarm, DriverView, NodeState, Phase, Presence, Sna
 use crate::engine::unsent::UnsentKind;
 use crate::process::signals::{self, Listener};
 
-/// How long standing down may take after a signal: the process is ended after [`signals::LEAVE_WITHIN`].
+/// How long stopping may take after a signal: the process is ended after [`signals::LEAVE_WITHIN`].
 const LEAVE_WITHIN: Duration = Duration::from_secs(4);
 /// How long a complete view may take; a driver may be started before its cluster's link is up.
 const LOAD_WITHIN: Duration = Duration::from_secs(120);
@@ -74,15 +74,15 @@ pub(crate) async fn run(
     match end {
         End::Itself(end) => {
             tokio::select! {
-                () = drive.stand_down() => end,
+                () = drive.stop_driving() => end,
                 // Told to end meanwhile, we leave; the lease runs out by itself.
                 exit = interrupted.next() => Ok(exit),
             }
         }
         End::Signal(exit) => {
-            let said = drive.say(Topic::Command, format!("{}: standing down", exit.word()));
+            let said = drive.say(Topic::Command, format!("{}: stopping", exit.word()));
             // Whoever asks twice is not waited for at all: the process is ended then.
-            let _ = tokio::time::timeout(LEAVE_WITHIN, drive.stand_down()).await;
+            let _ = tokio::time::timeout(LEAVE_WITHIN, drive.stop_driving()).await;
             said.map(|()| exit)
         }
         End::Stuck(since) => drive.stuck(since, &mut interrupted).await,
@@ -128,7 +128,7 @@ struct Drive<'a> {
     args: &'a DriveArgs,
     output: &'a mut Output,
     streams: Streams,
-    /// What is open now, to be stood down whatever happens.
+    /// What is open now: it stops driving whatever happens.
     open: Option<Rollout>,
     story: ChangeFeed,
     warnings: Warnings,
@@ -204,7 +204,7 @@ impl Drive<'_> {
     }
 
     /// Gives the lease back, tells what that changed, and closes.
-    async fn stand_down(&mut self) {
+    async fn stop_driving(&mut self) {
         self.give_up(Command::StopDriving).await;
     }
 

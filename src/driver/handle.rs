@@ -11,7 +11,7 @@ use crate::engine::{Role, person_of};
 
 /// A front end's hold on one rollout. Cheap to clone.
 ///
-/// The driver ends when no sender of requests is left, and drops its end of the snapshots when it has stood down.
+/// The driver ends when no sender of requests is left, and drops its end of the snapshots when it has stopped driving.
 #[derive(Clone, Debug)]
 pub struct Rollout {
     /// The latest snapshot. It changes only when something in it changed.

@@ -149,7 +149,7 @@ impl Engine {
 
     /// A command was accepted. What comes of it is told when it is settled.
     ///
-    /// Who does not drive and is told to stand down has nothing to give up: every console that closes asks for it, and
+    /// Who does not drive and is told to stop driving has nothing to give up: every console that closes asks for it, and
     /// every one-shot command, which may still hold the lease for what it came for.
     pub(crate) fn tell_asked(&mut self, id: CommandId, command: &Command) -> bool {
         let of_note = self.is_of_note(command);

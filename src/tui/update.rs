@@ -59,7 +59,7 @@ pub(crate) enum Effect {
     Repaint,
     /// Back to the shell, for a while.
     Suspend,
-    /// End, after standing down from these.
+    /// End, after stopping from these.
     Quit(Vec<DaemonSetRef>),
 }
 

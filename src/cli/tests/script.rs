@@ -169,7 +169,7 @@ fn title(command: &Command) -> &'static str {
         Command::Release(_) => "Release",
         Command::Tune(_) | Command::Tuned { .. } => "Tune",
         Command::Drive(_) => "Drive",
-        Command::StopDriving | Command::GiveUpDriving { .. } => "Stand down",
+        Command::StopDriving | Command::GiveUpDriving { .. } => "Stop driving",
     }
 }
 

@@ -247,7 +247,7 @@ fn driving_is_asked_for_taken_over_and_given_back() {
     assert_eq!(asked(&Bench::on(nobody, 80, 24).typed("AD")), Some(Command::Drive(Takeover::IfFree)));
     assert_eq!(asked(&Bench::on(fixtures::observed(), 80, 24).typed("AD")), Some(Command::Drive(Takeover::Ask)));
     assert_eq!(asked(&on_running().typed("AD")), Some(Command::StopDriving));
-    assert_eq!(done(&on_running().typed(":stand-down<enter><right><enter>")), [Command::StopDriving]);
+    assert_eq!(done(&on_running().typed(":stop-driving<enter><right><enter>")), [Command::StopDriving]);
 }
 
 #[test]
