@@ -1,4 +1,4 @@
-//! Where every node stands: its state, what is wrong with it, whose fault it is, and what it costs (design §6).
+//! Where every node stands: its state, what is wrong with it, whose fault it is, and what it costs.
 //!
 //! A pure function of what was observed, the record, and what we have sent and not yet seen. Holds are not decided here:
 //! a row says what *is*, [`super::plan`] says what may happen next.
@@ -178,7 +178,8 @@ pub(super) struct Assessor<'a> {
 struct OnNode<'a> {
     live: Option<&'a PodEntry>,
     going: Option<&'a PodEntry>,
-    /// A new one beside it, while a controller that surges waits for that to be available (kubernetes-facts §2.3).
+    /// A new one beside it, while a controller that surges waits for that to be available (docs/kubernetes.md,
+    /// *RollingUpdate*).
     coming: Option<&'a PodEntry>,
     /// There is more than one live pod: its controller deletes all but one.
     surplus: bool,

@@ -1,7 +1,7 @@
 //! Going back to a revision that places its pods elsewhere: another node selector, affinity or tolerations.
 //!
 //! Whatever the update strategy, a DaemonSet's controller follows the template's placement at once and all at once
-//! (kubernetes-facts §1.4 `manage`): it makes a pod on every node that should have one and has none, and deletes those on
+//! (docs/kubernetes.md, *Creating and deleting pods*): it makes a pod on every node that should have one and has none, and deletes those on
 //! nodes that must not have one. No budget of anybody holds that back; so it is said before the template is written.
 
 use super::Str;

@@ -1,4 +1,4 @@
-//! A rollout's record: what survives every console, kept as one annotation on one Lease (design §4).
+//! A rollout's record: what survives every console, kept as one annotation on one Lease.
 //!
 //! It has two parts, like spec and status. The [`Intent`] is what operators want; anyone with permission edits it, by
 //! compare-and-swap. The [`Progress`] is what the driver learnt and the cluster cannot tell again; only the holder of

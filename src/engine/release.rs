@@ -1,4 +1,5 @@
-//! Handing a DaemonSet back, and what its controller then does with the pods that are there (kubernetes-facts §2.1-2.3).
+//! Handing a DaemonSet back, and what its controller then does with the pods that are there (docs/kubernetes.md,
+//! *RollingUpdate*).
 //!
 //! A controller that rolls deletes every pod that is not at the current revision: one after the other within its budget,
 //! unavailable ones at once. On a node that should run the DaemonSet's pod it makes a new one. On a node that should not

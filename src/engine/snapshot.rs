@@ -488,7 +488,7 @@ pub struct NodeView {
     pub uncounted_until: Option<Timestamp>,
 }
 
-/// Where a node stands (design §6).
+/// Where a node stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub enum NodeState {
     /// Its pod failed at the target revision.
@@ -592,7 +592,7 @@ pub enum Hold {
     Next,
 }
 
-/// Whose fault an unavailable node is (design §6).
+/// Whose fault an unavailable node is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Blame {
@@ -633,7 +633,7 @@ pub enum ImageState {
     Failed,
 }
 
-/// Why a pod is not healthy (kubernetes-facts §8).
+/// Why a pod is not healthy (docs/kubernetes.md, *Why a pod is not healthy*).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cause {
     /// What kind of trouble.

@@ -1,5 +1,5 @@
-//! Suspects: nodes that went down after they got the new pod. Whether the update or the network did it shows in what
-//! becomes of them, and of the others around them (design §6).
+//! Suspects: nodes that went down after they got the new pod. Whether the update or the network is to blame is judged by
+//! whether they come back, whether they go down again, and how many other nodes of their site went down as well.
 //!
 //! A suspect is charged to the budget at once. What is decided here is whether it counts as failed, and whether its whole
 //! site is down. What a later driver could not find out again is in the record: who went down after its update and how
