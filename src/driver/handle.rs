@@ -1,4 +1,4 @@
-//! What a front end holds of a running driver: snapshots out, commands in.
+//! The interface of front ends to a running driver: it receives snapshots and sends commands.
 
 use std::fmt;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ pub trait Session: Send + Sync + 'static {
     /// The namespace that is meant when none is named.
     fn default_namespace(&self) -> &str;
     /// Opens the rollout of one DaemonSet: watches it, drives it when told to. Returns at once; the snapshots tell how
-    /// far loading has come. A [`Role::CommandResult`] carries out commands that need no driver and never replaces a pod.
+    /// far loading has come. A [`Role::OneShot`] carries out commands that need no driver and never replaces a pod.
     fn open(&self, namespace: &str, name: &str, role: Role) -> Rollout;
     /// Watches all DaemonSets that we may see, in one namespace or in all.
     fn fleet(&self, namespace: Option<&str>) -> watch::Receiver<Arc<Fleet>>;
