@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! args ──▶ run ─┬─▶ Console                         main opens it
-//!               ├─▶ status, history     look        (Role::CommandResult, asks for nothing)
-//!               ├─▶ adopt … release     one-shot command      (Role::CommandResult: preview, confirm, command, advice)
+//!               ├─▶ status, history     look        (Role::OneShot, no command)
+//!               ├─▶ adopt … release     one_shot    (Role::OneShot: preview, confirm, command, advice)
 //!               ├─▶ drive               drive       (Role::Driver: until the rollout ends)
 //!               └─▶ log                 audit       (this account's log, no cluster)
 //! ```

@@ -3,15 +3,15 @@
 //! ```text
 //!            kubeconfig ── connect ──▶ Cluster ── attach(namespace, name) ──┐
 //!                                                                           │
-//!   API server ══ watch lines ══▶ lean types ── Subject ──▶ engine::Event ══╪══▶ bounded channel
+//!   API server ══ watch lines ══▶ partial types ─ Subject ──▶ engine::Event ══╪══▶ bounded channel
 //!              ◀═ one request ══ Workload (native) ◀──────── engine::Effect ╧══◀ Writer::execute ── Outcome
 //! ```
 //!
 //! The one place that knows `kube`, and of it only what authenticates and carries requests: objects are read from the
-//! wire into lean types of our own, borrowed from the line they came in, and become facts at once. Nothing here holds a
-//! fleet. No rule lives here either: what a fact means is decided in the engine.
+//! wire into partial types of our own, borrowed from the line they came in, and become facts at once. The adapter keeps no
+//! copy of the cluster and has no rules: what a fact means is decided in the engine.
 //!
-//! Events about what happened go the other way by a door of their own ([`Recorder`]): nothing waits for them.
+//! Events on the DaemonSet are written by [`Recorder`]; nothing waits for them.
 //!
 //! Writes are never repeated by this adapter: whether to try again is the engine's decision, because only it knows what
 //! a write that may have happened costs.

@@ -1,5 +1,5 @@
-//! `log`: what was done here, from this account's audit log, with no cluster needed. And what to say when the trail is not
-//! written.
+//! `log`: what was done from this account, read from its audit log without a cluster. And the warnings for an audit log or
+//! Events that cannot be written.
 //!
 //! ```text
 //! 2026-11-21 14:30:05Z  ada@bastion-3  edge/agent  paused: no update starts: the link is down
@@ -49,12 +49,12 @@ pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Resul
 fn in_words(line: &Line) -> String {
     let time = line.at().map(|at| at.to_rfc3339().replace('T', " ")).unwrap_or_default();
     let text = |field| line.text(field).unwrap_or("?");
-    // A rollout does by itself what it does in somebody's process.
+    // An entry without a person is shown under the process in which the rollout did it.
     let by = if line.text("by").is_some() { line.who().to_owned() } else { format!("({})", person_of(line.who())) };
     format!("{time}  {by}  {}/{}  {}", text("namespace"), text("name"), text("words"))
 }
 
-/// What of the audit trail is not written, in words.
+/// Which part of the audit log or of the Events is not written, in words.
 pub(crate) fn unwritten(snapshot: &Snapshot) -> Vec<Str> {
     let mut unwritten = snapshot.unaudited.clone();
     let denied = snapshot.rights.contains(&(Right::CreateEvent, Permission::Denied));
@@ -67,7 +67,7 @@ pub(crate) fn unwritten(snapshot: &Snapshot) -> Vec<Str> {
 /// How the complaint begins that there are none.
 const NO_EVENTS: &str = "no Events on the DaemonSet";
 
-/// Says on standard error, once each, what of the audit trail is not written.
+/// Says on standard error, once each, which part of the audit log or of the Events is not written.
 #[derive(Debug, Default)]
 pub(crate) struct Warnings(BTreeSet<Str>);
 

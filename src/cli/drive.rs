@@ -1,7 +1,7 @@
 //! `drive`: a driver without a console. The same engine, the same words; one sentence per change.
 //!
 //! ```text
-//! open as CommandResult → edits (image, budgets, selector, partition) → close → open as Driver → Drive
+//! open as Role::OneShot → edits (image, budgets, selector, partition) → close → open as Driver → Drive
 //!                → tell changes ─┬─ complete, or held with --until held      0
 //!                                ├─ halted                                   4
 //!                                ├─ lease taken over, or not free            7
@@ -10,9 +10,9 @@
 //!                                └─ SIGINT, SIGTERM, SIGHUP: stop driving      130, 143
 //! ```
 //!
-//! Edits are settled by an one-shot command, before a driver is opened at all: nothing can move under half of what was said.
-//! Whatever the end, we stop driving before we leave; if that fails too, the lease runs out and nothing was lost. Output is
-//! never waited for where something is driven; one that is stuck is waited for only once nothing is any more.
+//! The flags are written by one-shot commands before a driver is opened, so that nothing moves while only some of them are in
+//! force. However it ends, the lease is given back first; if that fails too, it runs out by itself. While it drives it never
+//! waits for its output. If the output is stuck, it stops driving first and waits then.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -81,7 +81,7 @@ pub(crate) async fn run(
         }
         End::Signal(exit) => {
             let said = drive.say(Topic::Command, format!("{}: stopping", exit.word()));
-            // Whoever asks twice is not waited for at all: the process is ended then.
+            // A second signal ends the process at once.
             let _ = tokio::time::timeout(LEAVE_WITHIN, drive.stop_driving()).await;
             said.map(|()| exit)
         }
@@ -167,8 +167,8 @@ impl Drive<'_> {
         self.drive(&rollout).await
     }
 
-    /// Waits until it shows whether whoever the lease names is alive: they renew it every few seconds, or not for a whole
-    /// lease.
+    /// Waits until it is known whether the holder that the lease names is alive: they renew it every few seconds, or the lease
+    /// runs out.
     async fn proof_of_life(&mut self, rollout: &Rollout) -> Result<Arc<Snapshot>, CliError> {
         let mut snapshots = rollout.snapshots.clone();
         loop {
@@ -219,7 +219,7 @@ impl Drive<'_> {
         self.close().await;
     }
 
-    /// Stops driving, as nobody can be thought to look; then waits until somebody does, and says what happened.
+    /// Stops driving, because nobody reads the output; then waits until somebody does, and says what happened.
     async fn stuck(&mut self, since: Instant, interrupted: &mut Interrupts) -> Result<Exit, CliError> {
         let drove =
             self.open.as_ref().is_some_and(|rollout| matches!(rollout.snapshot().driver, DriverView::You { .. }));

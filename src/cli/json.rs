@@ -111,7 +111,7 @@ pub(crate) struct Status<'a> {
     waits: Option<Waits<'a>>,
     /// What happened lately, oldest first: here, and what other consoles told.
     timeline: Vec<TimelineLine<'a>>,
-    /// What of the audit trail is not written, and why.
+    /// Which part of the audit log or of the Events is not written, and why.
     unaudited: Vec<Str>,
     /// What can be done about what stands in the way.
     next: Vec<SuggestedCommand>,

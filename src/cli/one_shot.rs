@@ -1,7 +1,7 @@
-//! One-shot writes: look, say what it would do, ask, do it, say what is to be done next.
+//! One-shot commands: show what the command would do, ask, carry it out, and say what comes next.
 //!
 //! ```text
-//! open as CommandResult → view complete → preview → confirm → command → settled → advice → close
+//! open as Role::OneShot → view complete → preview → confirm → command → settled → advice → close
 //! ```
 
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -83,7 +83,7 @@ async fn carry_out(
     report(&rollout.snapshot(), &preview, Some(&settled), output)
 }
 
-/// What is recorded is carried out later, by whoever drives; what is not may have been lost.
+/// The error for a command that is not settled in time. If it is recorded, the driver will carry it out; if not, it may be lost.
 fn out_of_time(snapshot: &Snapshot, preview: &Preview, timeout: Duration) -> CliError {
     let secs = timeout.as_secs();
     let driving = snapshot.driving();
@@ -189,8 +189,8 @@ pub(crate) fn way_out(snapshot: &Snapshot) -> Option<String> {
     ))
 }
 
-/// Going on past a halt is not taken as meant where there is nobody to ask: whoever resumes after a pause may not know
-/// that it halted meanwhile.
+/// Refuses to resume past a halt if there is nobody to ask and `--yes` is not given: whoever resumes after a pause may not know
+/// that the rollout has halted meanwhile.
 fn accept_failures(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<(), CliError> {
     let halted = snapshot.phase == Phase::Halted && *command.inner() == Command::Resume;
     if !halted || yes || somebody_to_ask() {

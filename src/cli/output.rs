@@ -1,6 +1,6 @@
-//! Where answers go: standard output, as text or JSON, in Unicode or ASCII. What goes wrong beside it: standard error.
+//! Answers go to standard output, as text or JSON, in Unicode or ASCII; warnings and errors go to standard error.
 //!
-//! Neither is waited for: a writer of its own writes each. Who tells on and on waits for [`Output::room`] in between.
+//! Each stream has a writer thread, so nothing waits for it. A command that keeps printing waits for [`Output::room`] in between.
 
 use std::borrow::Cow;
 use std::io::{self, Write};

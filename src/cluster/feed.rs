@@ -25,12 +25,12 @@ use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::record::lease_name;
 use crate::engine::model::time::Timestamp;
 
-/// Nodes wait so long for the DaemonSet, whose images decide what is kept of them.
+/// How long the watch of nodes waits for the DaemonSet: its images decide which images of a node are kept.
 const NODES_WAIT: Duration = Duration::from_secs(3);
-/// A watch that broke down by a fault of ours is started again after this.
+/// A watch that panicked is started again after this.
 const AFTER_PANIC: Duration = Duration::from_secs(5);
 
-/// The hold on one DaemonSet: what is seen of it, and what is done to it.
+/// Access to one DaemonSet: its watches and its writer.
 #[derive(Debug)]
 pub struct Attachment {
     /// Its watches; they end when this is dropped.
@@ -100,7 +100,7 @@ impl WatchContext {
         while tasks.join_next().await.is_some() {}
     }
 
-    /// Runs a watch until nobody listens. A fault of ours in it is told like any other failure, and it is started again.
+    /// Runs a watch until nobody listens. If it panics, that is reported as its health, and it is started again.
     async fn kept<F: Future<Output = ()> + Send>(self, watched: Watched, run: fn(Self) -> F) {
         while AssertUnwindSafe(run(self.clone())).catch_unwind().await.is_err() {
             let since = self.http.clock().now();
@@ -134,8 +134,8 @@ impl WatchContext {
 
     async fn pods(self) {
         let path = format!("/api/v1/namespaces/{}/pods", self.namespace);
-        // For how long a pod has been ready is judged by the server's clock: the answer that brought the DaemonSet has told
-        // it, and it is to be known before the first pod is.
+        // How long a pod has been ready is judged by the server's clock. It was measured with the answer that brought the
+        // DaemonSet, and the engine has to know it before the first pod.
         let mut known = self.shared.daemonset.subscribe();
         tokio::select! {
             _ = known.wait_for(Option::is_some) => {}
@@ -161,7 +161,7 @@ impl WatchContext {
         loop {
             let selector = known.borrow_and_update().as_ref().map(|daemonset| daemonset.selector.to_string());
             let Some(selector) = selector else {
-                // A DaemonSet that nobody sees any more is nobody's business any more.
+                // The DaemonSet is gone: wait for another one of that name.
                 tokio::select! {
                     _ = known.changed() => continue,
                     () = self.out.closed() => return,
@@ -180,7 +180,7 @@ impl WatchContext {
 
     async fn nodes(self) {
         let mut known = self.shared.daemonset.subscribe();
-        // Late is no harm: a kubelet reports its images again every five minutes.
+        // If the DaemonSet comes later than that, its images are missing at first: kubelets report them every five minutes.
         let _ = tokio::time::timeout(NODES_WAIT, known.wait_for(Option::is_some)).await;
         let source = Source { path: "/api/v1/nodes".to_owned(), labels: None, fields: None };
         let (clock, skew) = (self.http.clock(), self.http.skew());
@@ -196,7 +196,8 @@ impl WatchContext {
         let path = format!("/api/v1/namespaces/{}/events", self.namespace);
         let (_, kind) = self.workload.api_kind();
         let of_pods = Source { path: path.clone(), labels: None, fields: Some("involvedObject.kind=Pod".to_owned()) };
-        // Of the thousands that its controller writes about it, the ones that say what is wrong; and what rolldecks tell.
+        // The controller writes thousands of Events about the DaemonSet. Watched are those that report failures, and those that
+        // rolldeck processes write.
         let of_daemonset = |which: &str| Source {
             path: path.clone(),
             labels: None,
@@ -211,7 +212,7 @@ impl WatchContext {
     }
 }
 
-/// Tells how far away the server is as it gets known.
+/// Reports how far away the server is whenever that changes.
 async fn round_trip(http: Http, out: mpsc::Sender<Event>) {
     let mut distance = http.round_trip();
     distance.mark_changed();
@@ -229,7 +230,7 @@ async fn round_trip(http: Http, out: mpsc::Sender<Event>) {
     }
 }
 
-/// Tells the server's clock as it gets known.
+/// Reports the server's clock whenever its measured difference changes.
 async fn skew(http: Http, out: mpsc::Sender<Event>) {
     let mut skew = http.skew();
     skew.mark_changed();

@@ -1,4 +1,4 @@
-//! The one door to the API server: every request of ours goes through it, is counted, and fails in words.
+//! Sends every request to the API server, counts it, and turns failures into words.
 
 mod departure;
 mod failure;
@@ -29,14 +29,14 @@ use super::connect::{Issued, Transport};
 use crate::engine::model::time::Timestamp;
 use departure::Departure;
 
-/// As much of a refusal as is read.
+/// How much of a refusal is read.
 const REFUSAL_LIMIT: usize = 64 * 1024;
 /// A measurement of the server's clock is good to about this; smaller changes are not reported.
 const SKEW_GRAIN_MILLIS: i64 = 1_500;
 
 /// How long a connection may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(20);
-/// So many answers say how far away the server is.
+/// Of how many answers the shortest says how far away the server is.
 const MEASURED: usize = 5;
 /// Smaller changes of the distance are not reported.
 const DISTANCE_GRAIN: Duration = Duration::from_millis(50);
@@ -250,7 +250,7 @@ impl Http {
         let worth = took < 1_000 || self.skew.borrow().is_none();
         let Some(date) = date.filter(|_| worth) else { return };
         let skew = date.as_millisecond() + 500 - i64::midpoint(asked_at, now);
-        // Truncated seconds alone make half a second of it: that is no skew.
+        // `Date` has whole seconds, so half a second of difference is no skew.
         let grain = SKEW_GRAIN_MILLIS.max(took / 2 + 500);
         let skew = if skew.abs() < grain { 0 } else { skew };
         self.skew.send_if_modified(|known| {
@@ -307,7 +307,7 @@ struct Distance {
 }
 
 impl Distance {
-    /// The shortest of the last few is the distance: others had to be worked for, or waited for a connection.
+    /// The shortest of the last few is the distance: the others include the server's work, or a wait for a connection.
     fn measured(&self, took: Duration) {
         let Ok(mut last) = self.last.lock() else { return };
         if last.len() == MEASURED {

@@ -1,10 +1,10 @@
-//! Lean types: of each object only the fields that rules read, borrowed from the line they came in.
+//! Partial types: of each object only the fields that rules read, borrowed from the line they came in.
 //!
-//! A typed Pod takes 96 KB of heap, a lean one nothing at all until it becomes a fact of a few hundred bytes. Strings
+//! A typed Pod takes 96 KB of heap, a partial one nothing at all until it becomes a fact of a few hundred bytes. Strings
 //! that repeat over a fleet (node names, revision hashes, images, label keys and values) are shared by an [`Interner`].
 //!
-//! Whatever is `null` or missing on the wire is absent here: the shape of an object is the API server's business, and
-//! one field that changed its type in a future version must not make a fleet invisible. Objects that come one at a time
+//! A field that is `null` or missing on the wire is absent here. Objects are not validated: that is the API server's task, and
+//! a field whose type changes in a future version must not make all objects of a kind unreadable. Objects that come one at a time
 //! (the DaemonSet, its revisions, the Lease) are read from `serde_json::Value`, because parts of them are kept verbatim.
 
 mod daemonset;
@@ -143,7 +143,7 @@ impl Interner {
             return known.clone();
         }
         if self.known.len() >= self.sweep_at.max(1_024) {
-            // Nodes come and go: what nobody else holds any more is let go of.
+            // Strings that no fact uses any more are dropped, as nodes come and go.
             self.known.retain(|known| Arc::strong_count(known) > 1);
             self.sweep_at = self.known.len() * 2;
         }

@@ -5,8 +5,8 @@
 //!                                └──▶ what is wrong with it
 //! ```
 //!
-//! Best effort, by Kubernetes' own rules for events: never waited for, never tried for ever, never a storm. What is not told
-//! here is in the local log. Written as `core/v1` with both generations of fields, so that every kubectl shows its age
+//! Best effort, by Kubernetes' own rules for Events: nothing waits for them, each is tried three times, and their rate is limited.
+//! What could not be written here is in the local audit log. Written as `core/v1` with both generations of fields, so that every kubectl shows its age
 //! and its source, and with `eventTime`, so that consoles can put them in order.
 
 use std::hash::{BuildHasher, RandomState};
@@ -30,7 +30,7 @@ use crate::engine::model::time::Timestamp;
 pub(super) const SOURCE: &str = "rolldeck";
 /// `reportingComponent`.
 const REPORTER: &str = "rolldeck.io/console";
-/// As many notes may wait.
+/// How many notes may wait.
 const WAITING: usize = 64;
 /// Events at once after a quiet time, and one more after each such while. As client-go's spam filter, but that a person
 /// who steps through a rollout is not taken for spam.

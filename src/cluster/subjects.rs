@@ -17,7 +17,7 @@ use crate::engine::Str;
 use crate::engine::model::facts::DaemonSetFact;
 use crate::engine::model::template::Template;
 
-/// What the watches of one rollout know of each other, and what its writer needs.
+/// What the watches of one rollout share with each other and with its writer.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// The DaemonSet as last seen; from it come the selector, and the owner of the Lease.

@@ -37,21 +37,21 @@ const PAGE: &str = "500";
 const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a watch may take to be answered.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
-/// One that is taken up again and not answered within this, and the round trips that a new connection takes, is said to be
-/// down meanwhile.
+/// A watch that is opened again and not answered within this, plus the round trips that a new connection takes, is reported as
+/// down until it is answered.
 const REOPEN_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the server is asked to keep a watch open.
 const WATCH_FOR: Duration = Duration::from_secs(300);
 /// A server sends bookmarks every minute: a longer silence is a dead connection, or a server without bookmarks, to
-/// which it does no harm to ask again. The engine's patience (`engine::sight`) ends a quarter of a minute later.
+/// which it does no harm to ask again. The engine (`watch_health.rs`) waits a quarter of a minute longer.
 const SILENCE: Duration = Duration::from_secs(75);
-/// What is heard and means nothing is told no more often than this: that it is heard is news enough.
+/// Bookmarks, and changes that mean nothing to the listener, are reported as `heard` no more often than this.
 const HEARD_EVERY: Duration = Duration::from_secs(10);
-/// A streaming list that is silent for so long will never begin: something in between does not know it.
+/// A streaming list that is silent for this long will never begin: a proxy in between does not support it.
 const LIST_SILENCE: Duration = Duration::from_secs(20);
 /// How soon to ask again for what is forbidden.
 const FORBIDDEN: Duration = Duration::from_secs(60);
-/// A watch that lasted as long was a working one.
+/// A watch that lasted this long has worked: the back-off starts again.
 const WORKED: Duration = Duration::from_secs(10);
 /// The longest wait for a server that opens watches and does not keep them.
 const SHORT_LIVED: Duration = Duration::from_secs(2);
@@ -75,8 +75,7 @@ pub(super) trait Subject: Send + 'static {
     fn listed(&mut self, version: Option<u64>) -> Vec<Self::Out>;
     /// How the watch is doing.
     fn health(&mut self, health: WatchHealth) -> Option<Self::Out>;
-    /// The watch gave a sign of life, and nothing that had to be told; it has come to this resource version, where that is
-    /// a number.
+    /// The watch was heard and there was nothing to report; it has reached this resource version, where that is a number.
     fn heard(&mut self, _version: Option<u64>) -> Option<Self::Out> {
         None
     }
@@ -109,8 +108,8 @@ enum End {
 }
 
 impl End {
-    /// What the end of a watch that was open means. Connections break, and a silence may be one that nobody told us of:
-    /// whether that means anything, the next attempt will tell, and it follows at once.
+    /// The end of a watch that was open. A broken or silent connection counts as closed by the server: the next attempt follows
+    /// at once and shows whether the server can be reached.
     fn or_closed(self) -> Self {
         match self {
             Self::Failed(Failure::Broken(_) | Failure::Timeout(_)) => Self::Closed,
@@ -171,7 +170,7 @@ impl<S: Subject> Watch<S> {
                     self.backoff.reset();
                     None
                 }
-                // A server that closes at once, or forgets at once, is not asked in a loop.
+                // Back off where the server closes watches at once, so that they are not reopened in a loop.
                 End::Closed => Some(self.backoff.next(None, SHORT_LIVED)),
                 End::Expired => {
                     if self.version.take().is_none() && self.listing == Listing::Paged {
@@ -205,14 +204,14 @@ impl<S: Subject> Watch<S> {
     fn judge(&mut self, failure: &Failure, now: Timestamp) -> (WatchHealth, Duration) {
         let why = Str::from(failure.to_string());
         if failure.is_forbidden() {
-            // What was listed before may be anything by now.
+            // It has to be listed anew once it is permitted again.
             self.version = None;
             return (WatchHealth::Forbidden { why }, self.backoff.about(FORBIDDEN));
         }
         (self.down(why, now), self.backoff.next(failure.retry_after(), LONGEST))
     }
 
-    /// What is known is as old as the last word of the server.
+    /// The health of a watch that failed: what is known is as old as when the server was last heard.
     fn down(&self, why: Str, now: Timestamp) -> WatchHealth {
         let since = match &self.health {
             WatchHealth::Down { since, .. } => *since,
@@ -247,7 +246,7 @@ impl<S: Subject> Watch<S> {
                     self.http.gave_up_streaming_lists();
                     return Err(End::NotStreamed);
                 }
-                // Listing may be permitted where watching is not, or the other way round: the pages will tell.
+                // Watching may be forbidden where listing is permitted: try a paged list.
                 Some(403) => return Err(End::NotStreamed),
                 _ => return Err(failure.into()),
             },
@@ -277,7 +276,7 @@ impl<S: Subject> Watch<S> {
         let lines = match tokio::time::timeout(REOPEN_PATIENCE + connects, &mut opening).await {
             Ok(lines) => lines?,
             Err(_) => {
-                // It is not known whether anything is wrong; it is known that nothing is seen.
+                // Whether anything is wrong is not known yet, but meanwhile nothing is seen: report it as down.
                 let why = Str::from("asked again, no answer yet");
                 self.tell_health(self.down(why, self.http.clock().now())).await?;
                 opening.await?

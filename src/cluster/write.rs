@@ -1,7 +1,7 @@
-//! Effects become API calls, and what came of each is told in the engine's words.
+//! Turns effects into API calls, and answers into outcomes.
 //!
-//! A write is sent once. When it was refused because the object changed meanwhile, the object is read again and told, so
-//! that the engine decides on what is there now.
+//! A write is sent once. If it was refused because the object had changed, the object is read again and handed to the engine
+//! with the outcome, so that the engine decides on its present state.
 
 #[cfg(test)]
 mod tests;
@@ -29,8 +29,8 @@ use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::ownership::FIELD_MANAGER;
 
-/// How long a change of the DaemonSet may wait for a connection, where somebody else may have asked for another by the time
-/// that the lease has run out: what we may act for, this and the time for its answer stay below it.
+/// How long a change of the DaemonSet may wait for a connection. Together with `Timing::act` and the time for its answer it
+/// stays below the lease: after that another driver may have written another change.
 const PATCH_LEAVES_WITHIN: Duration = Duration::from_millis(2_500);
 
 /// Makes the writes of one rollout. Cheap to clone.
@@ -49,7 +49,7 @@ impl std::fmt::Debug for Writer {
     }
 }
 
-/// What came of a write, and what was seen on the way; what was seen is to be observed first.
+/// The outcome of a write, and objects that were read on the way. The engine has to learn these before the outcome.
 #[derive(Debug)]
 pub struct Executed {
     /// What came of it.
@@ -123,7 +123,7 @@ impl Writer {
         let request = self.workload.patch(resource_version, patch, known.as_deref());
         let path = self.daemonset_path();
         let leave_by = match patch {
-            // The brake is never too late.
+            // Setting `OnDelete` is never too late.
             DaemonSetPatch::Adopt { .. } => None,
             DaemonSetPatch::Template { .. } | DaemonSetPatch::ForgetChange | DaemonSetPatch::Release { .. } => {
                 Some(self.http.clock().now() + PATCH_LEAVES_WITHIN)
@@ -132,7 +132,7 @@ impl Writer {
         let permitted = match patch {
             DaemonSetPatch::Release { expected_template: Some(template), .. } => {
                 match self.dry_run(&path, &request, template, leave_by).await {
-                    // Nothing was done, whatever became of the question.
+                    // The dry run failed: nothing was written.
                     Err(failure) if failure.kind().may_have_happened() => {
                         return Executed::only(Err(unsent(&what, &failure)));
                     }

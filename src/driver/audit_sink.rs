@@ -1,4 +1,4 @@
-//! Where what happens in one rollout is told: the local log, and Events on the DaemonSet.
+//! The audit sink of one rollout: writes its `RolloutEvent`s to the local audit log and as Events on the DaemonSet.
 //!
 //! Neither is waited for while the rollout runs; at its end both get a moment to finish.
 
@@ -14,7 +14,7 @@ use crate::engine::{Str, person_of};
 /// How long the last lines and Events may take once the rollout is let go of.
 const FINISH_WITHIN: Duration = Duration::from_secs(2);
 
-/// Where what happens in one rollout is told.
+/// The audit sink of one rollout.
 #[derive(Debug, Default)]
 pub(super) struct Trail {
     subject: Option<Subject>,

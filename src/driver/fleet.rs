@@ -1,4 +1,4 @@
-//! All DaemonSets that we may see, and what each is about: one row from a lean DaemonSet and, if there is one, its Lease.
+//! The list of all DaemonSets that we may see: one row each, made from a partial DaemonSet and, if there is one, its Lease.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use crate::engine::model::time::Timestamp;
 
 /// How many events may wait.
 const EVENTS: usize = 256;
-/// While things keep rollout event, at least this much time lies between two views.
+/// While changes keep arriving, at least this much time lies between two views.
 const GAP: Duration = Duration::from_millis(100);
-/// A lease is good for at least so long, whatever it says of itself.
+/// A lease is assumed to be good for at least this long, even if its duration is shorter.
 const LEASE: Duration = Duration::from_secs(15);
 
-/// Watches a fleet for as long as somebody looks.
+/// Watches all DaemonSets until no front end holds the receiver any more.
 pub(super) fn spawn(cluster: &Cluster, namespace: Option<&str>, us: Identity) -> watch::Receiver<Arc<Fleet>> {
     let (told, events) = mpsc::channel(EVENTS);
     let feed = cluster.fleet(namespace, told);
@@ -133,7 +133,7 @@ impl<T> Listed<T> {
 struct ObservedLease {
     fact: LeaseFact,
     changed_at: Timestamp,
-    /// Its holder took or renewed it before our eyes.
+    /// We saw its holder take or renew it.
     seen_alive: bool,
 }
 
@@ -179,7 +179,7 @@ impl KnownFleet {
         let (changed_at, seen_alive) = match self.leases.get(&key) {
             Some(seen) if lock(&seen.fact) == lock(&fact) => (seen.changed_at, seen.seen_alive),
             Some(_) => (now, true),
-            // One that is new since all were listed was made before our eyes.
+            // It appeared after all leases were listed, so we saw it being made.
             None => (now, self.leases_health == WatchHealth::Live),
         };
         self.leases.insert(key, ObservedLease { fact, changed_at, seen_alive });
@@ -238,12 +238,12 @@ fn strategy_words(daemonset: &PartialDaemonSet) -> String {
     }
 }
 
-/// A DaemonSet's state, from what its controller counts and what its record says. It says the same as the rollout itself
-/// does, as far as counters tell: a pod that is missing or not available is outdated in neither.
+/// A DaemonSet's state, from its controller's counters and its record. It agrees with the rollout's own view as far as
+/// counters allow (`agreement.rs`): in neither does a pod that is missing or not available count as outdated.
 fn state(daemonset: &PartialDaemonSet, record: Option<&Record>, driven: bool) -> FleetState {
     let DaemonSetCounters { desired, current, updated, available, misscheduled, .. } = daemonset.counters;
     let unavailable = desired.saturating_sub(available);
-    // A node without a pod is not among `updated` either; what is missing is not what is old.
+    // `updated` leaves out nodes without a pod; these are missing, not outdated.
     let outdated = current.saturating_sub(updated);
     let at_rest = |idle: FleetState| match (unavailable, misscheduled) {
         (0, 0) => idle,
@@ -269,8 +269,8 @@ fn state(daemonset: &PartialDaemonSet, record: Option<&Record>, driven: bool) ->
         Direction::Forward => intent.partition.of(desired, Rounding::Down).min(desired),
         Direction::Back => 0,
     };
-    // Which nodes a selector leaves out cannot be told from counters; what moves is in the record, and what is old and
-    // unavailable by itself may wait for good.
+    // Counters do not tell which nodes a selector leaves out. Nodes that are being updated are named in the record; an old pod
+    // that is unavailable by itself may stay so for good, and does not mean that anything moves.
     let may_move = outdated.saturating_sub(unavailable) > keep
         && driven
         && (intent.selector.is_none() || intent.direction() == Direction::Back);

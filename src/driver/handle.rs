@@ -1,4 +1,4 @@
-//! What a front end holds of a running driver: snapshots out, commands in.
+//! The interface of front ends to a running driver: it receives snapshots and sends commands.
 
 use std::fmt;
 use std::sync::Arc;

@@ -38,7 +38,7 @@ use crate::engine::{Config, Engine};
 pub(super) const EVENTS: usize = 1_024;
 /// How many requests may wait.
 const REQUESTS: usize = 64;
-/// At most this much is taken in before something is decided.
+/// How many events are taken in at most before something is decided.
 const BATCH: usize = 4_096;
 /// While facts keep coming, at least this much time lies between two decisions, and between two snapshots.
 const DECIDE_GAP: Duration = Duration::from_millis(5);
@@ -47,7 +47,7 @@ const PUBLISH_GAP: Duration = Duration::from_millis(100);
 const SHARE: u32 = 4;
 /// How long a driver whose front ends are gone waits for its last answers and for the lease to be given back.
 const LEAVING: Duration = Duration::from_secs(8);
-/// A timer that is further away is looked at again then.
+/// No timer is set further away than this.
 const FAR: Duration = Duration::from_secs(3_600);
 
 /// What makes a driver's writes.
@@ -129,7 +129,7 @@ struct Driver<H> {
     leaving: Option<Instant>,
 }
 
-/// Something that is due now and then, at a distance that follows from what it costs.
+/// Spaces out something expensive (deciding, publishing): the longer it takes, the longer until it is done again.
 #[derive(Debug)]
 struct Throttle {
     due: bool,
@@ -156,7 +156,7 @@ impl Throttle {
         }
     }
 
-    /// Whether it is its turn; then [`Pace::done`] follows.
+    /// Whether it is due. The caller then does it and calls [`Throttle::done`].
     fn is_its_turn(&self) -> bool {
         self.due && Instant::now() >= self.next_at
     }
@@ -326,7 +326,7 @@ impl<H: EffectExecutor> Driver<H> {
     /// Every front end is gone: nothing more is started, and the lease is given back.
     fn leave(&mut self) {
         self.leaving = Some(Instant::now() + LEAVING);
-        // Where nothing is loaded it is refused, and then there is nothing to give back either.
+        // It is refused while nothing is loaded; then no lease is held either.
         let _ = self.engine.command(Command::StopDriving, self.clock.now());
         self.decide.wanted(Urgency::Now);
     }

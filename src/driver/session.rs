@@ -152,7 +152,7 @@ impl Identity {
         let host = printable(&rustix::system::uname().nodename().to_string_lossy());
         // Randomly keyed for every process: all that is asked of it is to differ.
         let process = RandomState::new().hash_one(std::process::id()) & 0xffff_ffff;
-        // Whatever has no name of its own, a job or a container, is at least not taken for another.
+        // Without a user name (a job, a container) the uid keeps it from being taken for somebody else.
         let user = user.unwrap_or_else(|| format!("uid{}", rustix::process::getuid().as_raw()));
         let process = format!("{user}@{host}/{process:08x}");
         Self { process: process.into(), opened: Arc::default() }

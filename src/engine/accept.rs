@@ -1,4 +1,4 @@
-//! Going on past a halt: which failures that accepts, said before it is done.
+//! Resuming past a halt: which failed nodes the operator accepts by it. The preview lists them before anything is written.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
-//! What steps and selectors let go, and what they let go later: a step that moves nothing is not offered and not taken, and
-//! a selector that is lifted says how many nodes that frees.
+//! How many nodes a step or a selector lets be updated. A step after which no further node could go is neither offered nor
+//! accepted. Before a selector is lifted, the preview says how many nodes may go at once then.
 //!
-//! The plan's steps and the partition are totals for the whole fleet, so under a selector a step could raise what is allowed
-//! long before anything can use it; lifting the selector would then free all of that at once. [`Step::Next`] therefore
-//! never allows more nodes than the selector leaves, and is refused where no node more could go by it.
+//! Steps and partition count the whole fleet. Under a selector a step could therefore allow many more nodes than match the
+//! selector; all of these would go at once when the selector is lifted. [`Step::Next`] never allows more nodes than the
+//! selector leaves, and is refused where no further node could go.
 
 use super::assess::Row;
 use super::edit::Edit;

@@ -1,7 +1,7 @@
-//! Where every node stands: its state, what is wrong with it, whose fault it is, and what it costs (design §6).
+//! Where every node stands: its state, what is wrong with it, whose fault it is, and what it costs.
 //!
-//! A pure function of what was observed, the record, and what we have sent and not yet seen. Holds are not decided here:
-//! a row says what *is*, [`super::plan`] says what may happen next.
+//! A pure function of three inputs: what was observed, the record, and which deletions were sent and not seen yet. Holds are
+//! not decided here: a row says how a node is, [`super::plan`] says what may happen to it next.
 
 mod absence;
 
@@ -62,7 +62,7 @@ pub(crate) struct Row {
     pub(crate) committed: bool,
     /// Its image pull counts against `maxPulling`.
     pub(crate) pulls: bool,
-    /// It failed at the target revision, and nobody resumed past it. Suspects are judged in [`super::suspects`].
+    /// It failed at the target revision, and no operator resumed past that. Suspects are judged in [`super::suspects`].
     pub(crate) failure: bool,
     /// Its pod is refused, or missing for too long, and nobody resumed past it.
     pub(crate) unreplaced: bool,
@@ -178,7 +178,8 @@ pub(super) struct Assessor<'a> {
 struct OnNode<'a> {
     live: Option<&'a PodEntry>,
     going: Option<&'a PodEntry>,
-    /// A new one beside it, while a controller that surges waits for that to be available (kubernetes-facts §2.3).
+    /// A new one beside it, while a controller that surges waits for that to be available (docs/kubernetes.md,
+    /// *RollingUpdate*).
     coming: Option<&'a PodEntry>,
     /// There is more than one live pod: its controller deletes all but one.
     surplus: bool,
@@ -192,7 +193,7 @@ impl<'a> Assessor<'a> {
         (self.changes_at, self.available_at) = (None, None);
         let clock = entry.fact.as_ref().and_then(|fact| fact.clock_skew_millis);
         let pods = self.sort_out(ix, clock);
-        // That was asked of several pods, where there are several.
+        // `sort_out` sets it too, where it compares several pods; only the pod that counts is to set it.
         self.available_at = None;
         let seen = pods.live.or(pods.going);
         let in_fleet = if self.nodes_visible { entry.eligibility.in_fleet } else { seen.is_some() };
@@ -204,7 +205,7 @@ impl<'a> Assessor<'a> {
         let replaced = pods.being_deleted || pods.live.is_none();
         let at_target = !replaced && pods.live.is_some_and(|pod| self.is_at_target(pod));
         let available = !down && !replaced && pods.live.is_some_and(|pod| self.is_available(pod, at_target, clock));
-        // Where a new pod comes up beside the old one that serves, how it goes is what there is to say.
+        // While a new pod starts beside the old one that serves, state and cause are those of the new one.
         let shown = OnNode { live: pods.coming.or(pods.live), ..pods };
         let shown_at_target = at_target || pods.coming.is_some();
         let shown_available = available && pods.coming.is_none();
@@ -290,7 +291,7 @@ impl<'a> Assessor<'a> {
         let mut alive = 0;
         for (at, pod) in view.pods_on(ix) {
             let slot = if pod.fact.deletion_at.is_none() { &mut live } else { &mut going };
-            // Pods that have ended are no surplus: its controller makes new ones beside them.
+            // Pods that have ended do not count as surplus: the controller creates new ones beside them.
             let ended = matches!(pod.fact.phase, PodPhase::Failed | PodPhase::Succeeded);
             alive += u32::from(pod.fact.deletion_at.is_none() && !ended);
             let newer =
@@ -358,8 +359,8 @@ impl<'a> Assessor<'a> {
         if at_target { min_ready.max(self.question.intent.gates.soak_secs) } else { min_ready }
     }
 
-    /// For how long it has been ready. What its kubelet dated by a clock that nobody has measured is believed with care
-    /// where we put the pod there: no node is called updated because its clock is wrong.
+    /// For how long it has been ready. If the node's clock has not been measured and the pod is at the target, the time that
+    /// its kubelet wrote is shortened by [`UNMEASURED`]: a wrong clock must not make a node count as updated too early.
     fn ready_for(&self, pod: &PodEntry, seen: ObservedAt, at_target: bool, clock: Option<i64>) -> Duration {
         let said = pod.fact.ready_since.map(|at| by_server(at, clock).max(pod.fact.created_at));
         match seen {
@@ -425,8 +426,9 @@ impl<'a> Assessor<'a> {
         })
     }
 
-    /// For how long a pod that is not available could have become so: since it was made; or since it was available last, or
-    /// since its node came back. What was well and falters has its time anew, or every blink of an old pod would be a failure.
+    /// For how long a pod that is not available has had the chance to become available: since it was created, since it was last
+    /// available, or since its node came back, whichever is latest. A pod that was available once gets the whole deadline again;
+    /// otherwise every short unreadiness of an older pod would be a failure.
     fn expected_for(&self, pod: &PodEntry, back_at: Option<Timestamp>, clock: Option<i64>) -> Duration {
         let (now, server_now) = (self.question.now, self.server_now);
         let made = pod.first_seen.elapsed(Some(pod.fact.created_at), now, server_now);
@@ -507,14 +509,14 @@ impl<'a> Assessor<'a> {
             (true, false) if put_there || (in_progress && at_target) => Blame::Suspect,
             (true, false) if in_progress => Blame::Rollout,
             (true, false) => Blame::Node,
-            // What the rollout took down stays its doing until it is well, whatever the target is by now.
+            // A node that the rollout took down is blamed on it until it is available again, even if the target has changed.
             (false, false) if at_target || put_there || in_progress => Blame::Rollout,
             (false, false) => Blame::PreExisting,
         }
     }
 
-    /// Whether the cluster shows that a node was down before the rollout began. That counts only where not all of those
-    /// could be named in the record, and of no node that is named as taken.
+    /// Whether the cluster shows that a node was down before the rollout began. It is asked only if the record had no room for
+    /// the names of all nodes that were down before, and never of a node that the record names as in progress.
     ///
     /// A node that has not been Ready since before then was never acted on; an old pod that was made before then was not
     /// made by the rollout.
@@ -550,7 +552,7 @@ impl<'a> Assessor<'a> {
                 return ImageState::Pulling { since };
             }
         }
-        // Where a tag is pulled again, what is there may be what it stood for before.
+        // Under policy Always a tag is pulled again: the image on the node may be the one that the tag named earlier.
         if self.pulls_again() {
             return ImageState::Unknown;
         }
@@ -590,9 +592,9 @@ impl<'a> Assessor<'a> {
         image: ImageState,
         live: Option<&PodEntry>,
     ) -> bool {
-        // A node that the pod may not run on any more goes on pulling for the pod that it has.
+        // A node that is down for a reason of its own takes no pull slot. One that is not eligible any more and still pulls does.
         let cannot = matches!(blame, Some(Blame::Node | Blame::PreExisting));
-        // A pod at another revision that has not its images tries to pull as well, again and again.
+        // A pod at another revision that lacks its images keeps trying to pull them, too.
         let lacks_images = live.is_some_and(|pod| !images_present(pod));
         let under_way = if replaced {
             in_fleet && image != ImageState::Present
@@ -632,7 +634,7 @@ impl<'a> Assessor<'a> {
         }
         let clock = fact.and_then(|fact| fact.clock_skew_millis);
         match state {
-            // Unknown is what the controller calls it, whose clock is the API server's for all we know.
+            // Unknown is written by the node lifecycle controller, whose clock is taken to be the API server's.
             NodeState::NodeDown => fact.and_then(|fact| match fact.ready {
                 ConditionStatus::False => Some(by_server(fact.ready_since?, clock)),
                 ConditionStatus::True | ConditionStatus::Unknown => fact.ready_since,

@@ -6,9 +6,9 @@
 //!   what a kubelet dated        Ready, events: its node's clock; the difference to the server's is measured from heartbeats
 //! ```
 //!
-//! The DaemonSet controller compares its own clock with the time at which a kubelet says that a pod became Ready, so
-//! under `minReadySeconds` a node whose clock is ahead holds up a rolling update for as long as it is ahead
-//! (`IsPodAvailable`). Ours does not, but says so.
+//! The DaemonSet controller compares its own clock with the time at which a kubelet says that a pod became Ready
+//! (`IsPodAvailable`). Under `minReadySeconds` a node whose clock is ahead therefore holds up a rolling update for as long
+//! as it is ahead. A rollout by rolldeck does not wait for that, but shows which nodes the controller does not count.
 
 use std::fmt;
 use std::time::Duration;
@@ -25,13 +25,14 @@ const GRAIN_MILLIS: i64 = 3_000;
 pub const NOTABLE_MILLIS: i64 = 5_000;
 /// A difference between the API server's clock and ours that is worth saying: it is measured better.
 pub const NOTABLE_HERE_MILLIS: i64 = 2_000;
-/// A node's clock that nothing tells anything of is believed to be right to this, as Kerberos does.
+/// A node's clock that was not measured is assumed to be right to within this, the tolerance that Kerberos has.
 pub(crate) const UNMEASURED: Duration = Duration::from_secs(300);
 
 /// A node's clock minus the API server's, in milliseconds: its kubelet dated a heartbeat `heartbeat_at`, and the server
 /// dated the write that brought it `written_at`.
 ///
-/// A small difference is none, and one that is about the same as `told` is the same, so that a heartbeat changes nothing.
+/// A difference too small to be measured counts as 0, and one close to `told` counts as `told`, so that not every heartbeat
+/// makes a new fact.
 pub fn clock_skew(heartbeat_at: Timestamp, written_at: Timestamp, told: Option<i64>) -> i64 {
     let measured = heartbeat_at.millis().saturating_sub(written_at.millis());
     match told {

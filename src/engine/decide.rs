@@ -1,5 +1,5 @@
-//! What to do next: steer the record, keep the lease, change the DaemonSet, replace pods. In this order, and each only
-//! where the ones before it allow it.
+//! Decides what to write next, in this order: bring the record up to what was observed, write the Lease, change the
+//! DaemonSet, delete pods. A later step is taken only if the earlier ones allow it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ impl Engine {
         effects
     }
 
-    /// A pause that is still on its way when somebody sets the strategy back stops the controller too.
+    /// If somebody sets the strategy back while a pause is not settled yet, that pause also has to set `OnDelete`.
     fn brake_for_pauses(&mut self) {
         if self.strategy() != StrategyKind::RollingUpdate {
             return;
@@ -57,7 +57,7 @@ impl Engine {
         }
     }
 
-    /// What a driver decided by itself is nothing any more once somebody else drives, or the record is gone.
+    /// Drops the edits that we decided on as the driver, once somebody else drives or the record is gone.
     fn drop_stale_answers(&mut self) {
         let elsewhere = self.lock.holder().is_some() && !self.lock.holds();
         if elsewhere || self.lock.record().is_none() {
@@ -89,7 +89,7 @@ impl Engine {
         if intent.releasing.is_some() && self.release_is_done() {
             self.tell_released();
             self.edit(None, Edit::End);
-            // Whatever is begun before that is written begins anew.
+            // A rollout that is begun before this is written starts with empty progress.
             self.progress = Progress::default();
             self.lock.want = Want::No;
             return;
@@ -122,8 +122,9 @@ impl Engine {
         self.edit(None, Edit::Hold(Paused { by: OURSELVES.into(), at: now, why: Some(why.into()) }));
     }
 
-    /// The rollout begins now: earlier halts are past. Where it is the first under this record, what is down already is
-    /// not our doing; later ones inherit that, and what the ones before took down stays ours.
+    /// The rollout begins now, and earlier halts do not count any more. If it is the first one under this record, nodes that are
+    /// down already are noted as down before it. A later rollout under the same record keeps that list, and nodes that an
+    /// earlier one took down stay blamed on the rollout.
     pub(crate) fn begin(&mut self, now: Timestamp) {
         self.progress.acknowledged_failures.clear();
         self.progress.halt = None;
@@ -138,14 +139,14 @@ impl Engine {
         let down = self.assessment.rows().filter(|row| row.in_fleet && !row.available);
         let before = down.filter(|row| row.state == NodeState::NodeDown || row.state == NodeState::Outdated);
         let mut before: Vec<_> = before.collect();
-        // Those first that nothing but their name tells from what the rollout took down.
+        // First those nodes that could not be told from nodes that the rollout took down if they were not named.
         before.sort_by_key(|row| !self.looks_like_ours(row));
         self.progress.left_out_since = (before.len() > EXCEPTIONS_LIMIT).then(|| self.began_for_sure(now));
         self.progress.down_before =
             before.into_iter().take(EXCEPTIONS_LIMIT).map(|row| (self.name(row), row.since.unwrap_or(now))).collect();
     }
 
-    /// Drops exceptions that are none any more.
+    /// Drops names of nodes to which an exception does not apply any more.
     fn keep_exceptions(&mut self) {
         let progress = &self.progress;
         if progress.down_before.is_empty()
@@ -162,7 +163,7 @@ impl Engine {
             let ix = view.node(name);
             ix.is_some_and(|ix| view.nodes[ix].fact.is_some() || view.pods_on(ix).next().is_some())
         };
-        // A node that is gone takes its name with it: where one of that name comes again, its pod is of this template.
+        // The name of a node that is gone is dropped: a node of that name that comes again gets a pod of the present template.
         self.progress.in_progress.retain(|name| !there.contains(name) && (!sees_nodes || exists(name)));
         let well: std::collections::BTreeSet<Str> =
             self.assessment.rows().filter(|row| row.available).map(|row| self.name(row)).collect();
@@ -176,7 +177,7 @@ impl Engine {
             && halt.number <= intent.acknowledged_halt
         {
             if !halt.nodes.is_empty() {
-                // What went down until now is accepted, too.
+                // Nodes that went down until now are accepted as well: they are not compared any more.
                 self.progress.compared_since = Some(self.view.server_time(now));
                 let accepted = &halt.nodes;
                 self.progress.suspects.retain(|name, _| !accepted.contains(name));
@@ -197,7 +198,7 @@ impl Engine {
             .collect();
         let threshold = intent.gates.failure_threshold.of(self.assessment.desired, Rounding::Up).max(1);
         let halted = self.is_halted(intent);
-        // What a halt says of its nodes is what they are now, as long as any of them has failed.
+        // As long as any node is failed, the halt that stands keeps naming the nodes that are failed now.
         let stands = halted && !failed.is_empty();
         if u32::try_from(failed.len()).unwrap_or(u32::MAX) < threshold && !stands {
             return;
@@ -230,8 +231,8 @@ impl Engine {
         }
     }
 
-    /// The revision that the rollout came from: that is gone back to. None where the rollout leads back to it by itself: the
-    /// revision that fails is no way back, and of any other nobody knows that it is good.
+    /// The revision that the rollout came from, to which a roll back leads. `None` if the rollout itself leads to that
+    /// revision: then it is the one that fails, and of no other revision is it known that it works.
     fn revision_before(&self, intent: &Intent) -> Option<Str> {
         match &self.progress.origin {
             Some(origin) => Some(origin.clone()).filter(|origin| Some(origin) != intent.target.as_ref()),
@@ -259,7 +260,7 @@ impl Engine {
             return;
         }
         if intent.finish == Finish::Keep {
-            // What comes next starts from here.
+            // The next rollout starts from this revision.
             self.progress.origin.clone_from(&intent.target);
         } else {
             let by = By { by: OURSELVES.into(), at: now };
@@ -365,13 +366,13 @@ impl Engine {
             return None;
         }
         if let Some(by) = &intent.releasing {
-            // What was recorded may have been called off, and that not be saved yet.
+            // An edit that calls the release off may be waiting to be saved.
             let stands = self.recorded_intent().is_some_and(|intent| intent.releasing.is_some());
             if !stands || self.release_must_wait(by) {
                 return None;
             }
             let Some(saved) = Self::original_strategy(daemonset) else { return self.tidying() };
-            // Whoever set it back meanwhile is to have it as they set it.
+            // If somebody has set a rolling strategy meanwhile, theirs stays.
             let rolling = daemonset.strategy.kind == StrategyKind::RollingUpdate;
             let original = if rolling { daemonset.strategy.raw.clone() } else { saved };
             let rolls = original["type"].as_str() != Some("OnDelete");
@@ -379,13 +380,13 @@ impl Engine {
             return Some((PatchKind::Release, DaemonSetPatch::Release { original, expected_template }));
         }
         if !self.is_adopted() {
-            // Whoever set it back is answered by what is decided over a drift, and not where it is about to be handed back
-            // anyway; but where `OnDelete` is set by hand, only its original is missing.
+            // A strategy that somebody set back after the adoption is handled as a drift (`strategy_drift.rs`), not here. Where
+            // somebody set `OnDelete` by hand, only the annotation with the original strategy is missing: that is written.
             let fought = self.progress.adopted && daemonset.strategy.kind == StrategyKind::RollingUpdate;
             return (!fought).then(|| (PatchKind::Adopt, self.adoption()));
         }
         let Some(request) = intent.request() else { return self.tidying() };
-        // What is refused, or made, is on its way into the record.
+        // A change that was made or refused is about to be removed from the record: it is not sent again.
         let stands = self.recorded_intent().is_some_and(|intent| intent.request().as_ref() == Some(&request));
         if !stands || !self.is_observed() || !self.is_to_be_sent(&request) {
             return None;
@@ -397,9 +398,10 @@ impl Engine {
         differs.then(|| (PatchKind::Template, patch()))
     }
 
-    /// Saves the strategy as it is, unless this rollout saved one already, which then is the original, whoever drives or
-    /// brakes by now. One that was left behind by a rollout whose record is gone says nothing of the strategy that somebody
-    /// set since; as long as nobody knows whether it is, nothing is forgotten.
+    /// The patch that adopts. It saves the present strategy as the original one, unless this rollout has saved one already: then
+    /// that one stays the original, whoever drives or brakes by now. An annotation left behind by a rollout whose record is gone
+    /// is overwritten, because somebody may have set another strategy since. As long as the Lease has not been seen, so that
+    /// it is not known whether there is a record, a saved strategy is kept.
     fn adoption(&self) -> DaemonSetPatch {
         let daemonset = self.view.daemonset.as_ref();
         let began = |progress: &Progress| progress.adopted || progress.drifted;
@@ -430,7 +432,7 @@ impl Engine {
             return Vec::new();
         }
         let next: Vec<NodeIx> = self.plan.next.clone();
-        // Where nothing may be deleted, one tries whether that is still so.
+        // If deletions are refused for all pods, one deletion is tried to find out whether that is still so.
         let tried = if self.refusals.are_general() { 1 } else { usize::MAX };
         let next = next.into_iter().take(tried).filter(|node| self.node_retry.get(node).is_none_or(|at| *at <= now));
         let next: Vec<(NodeIx, Str)> = next.map(|node| (node, self.view.nodes[node].name.clone())).collect();

@@ -1,4 +1,5 @@
-//! Why a pod is not healthy, read from its statuses (kubernetes-facts §8). The first rule that matches wins.
+//! Why a pod is not healthy, read from its statuses (docs/kubernetes.md, *Why a pod is not healthy*). The first rule that
+//! matches wins.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Edits of a rollout's record. Each is absolute and idempotent, so that it can be applied again to whatever record a
 //! conflict turned up, and twice when an answer was lost.
 //!
-//! What an operator asked for is asked of any record. What the driver does by itself is an answer to the record that it
-//! saw: where somebody has asked for something else meanwhile, that stands.
+//! An operator's edit applies to whatever the record says by then. An edit that the driver makes by itself is a reaction to
+//! the record that it saw: if somebody has asked for something else meanwhile, the edit changes nothing.
 
 use std::borrow::Cow;
 
@@ -27,11 +27,11 @@ pub(crate) enum Edit {
     Refuse { request: ChangeRequest, paused: Paused },
     /// By itself: ask to go back from the `failed` revision; not where somebody paused.
     GoBack { to: Str, failed: Option<Str>, id: Str },
-    /// By itself: pause; whoever paused before keeps the word, and so does whoever hands it back.
+    /// By itself: pause. A pause that is there already stays as it is, and nothing is paused while it is handed back.
     Hold(Paused),
     /// By itself: hand the DaemonSet back, as every node has this revision.
     Complete { target: Option<Str>, by: By },
-    /// By itself: what was to be handed back by itself is not, or not yet.
+    /// By itself: do not hand it back (yet) after all, if this is the request that asked for it.
     CallOffRelease(By),
     /// How many pods stay at the old revision.
     Partition(IntOrPercent),
@@ -47,7 +47,7 @@ pub(crate) enum Edit {
     Handover(By),
     /// Change budgets, gates, what a drift does, or the end.
     Tune(Tuning),
-    /// By itself: what was to be released is, so the record goes.
+    /// By itself: the release is done, so the record is removed.
     End,
 }
 
@@ -65,7 +65,7 @@ impl Edit {
         match self {
             Self::Begin | Self::End => {}
             Self::Change { change, id } => {
-                // Applied again to a record that has it already, it does not take what it set for what was there before.
+                // If the record has this edit already, the partition in it is the one that the edit set: the one before stays.
                 let replaced = intent.asked.take().and_then(|asked| asked.partition_before);
                 let before = replaced.or_else(|| matches!(change, Change::Images(_)).then_some(intent.partition));
                 intent.asked = Some(RequestedChange { id: id.clone(), partition_before: before });
@@ -124,7 +124,7 @@ impl Edit {
                 intent.paused = None;
                 intent.acknowledged_halt = intent.acknowledged_halt.max(*acknowledged);
                 if target.is_some() {
-                    // What somebody else deployed while the rollout went back is rolled out like any other.
+                    // A template that somebody else deployed during a roll back is rolled out forward, from partition 100 %.
                     if intent.direction() == Direction::Back {
                         intent.partition = IntOrPercent::Percent(100);
                     }

@@ -152,8 +152,8 @@ fn toleration_covers(toleration: &Toleration, taint: &Taint) -> bool {
     key && value && toleration.effect.is_none_or(|effect| effect == taint.effect)
 }
 
-/// The node that a pod is for, from the first required affinity term on `metadata.name` (kubernetes-facts §1.2); used
-/// while the scheduler has not bound it.
+/// The node that a pod is for, from the first required affinity term on `metadata.name` (docs/kubernetes.md, *Which pods
+/// belong to a DaemonSet*); used while the scheduler has not bound it.
 pub fn node_of_affinity(affinity: Option<&[NodeTerm]>) -> Option<Str> {
     affinity?.iter().flat_map(|term| &term.fields).find_map(|field| match &field.operator {
         Operator::In(names) if &*field.key == "metadata.name" => match names.as_slice() {

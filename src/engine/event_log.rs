@@ -1,7 +1,8 @@
-//! What the engine tells of what happens, and the end of it that a console shows.
+//! The event log: makes a `RolloutEvent` of what happens, hands it to the audit sink, and keeps the latest for the timeline.
 //!
-//! The ring keeps what people decide by: commands, halts, who drives. Pods that are replaced are in the log only: the node
-//! list shows each, the DaemonSet controller writes an Event for each, and a fleet of 15,000 would push everything else out.
+//! The timeline keeps what people decide by: commands, halts, who drives. A pod that is replaced goes to the audit log only:
+//! the node list shows it, the DaemonSet controller writes an Event for it, and in a fleet of 15,000 nodes such entries would
+//! push everything else out of the timeline.
 
 #[cfg(test)]
 mod tests;
@@ -26,9 +27,9 @@ use super::model::rollout_event::{
 use super::model::time::Timestamp;
 use super::{Role, Str, person_of};
 
-/// As many rollout events are kept to be shown.
+/// How many rollout events are kept for the timeline.
 const KEPT: usize = 256;
-/// What happens by itself is told again only after this.
+/// An event without an operator is told again only after this.
 const REPEAT: Duration = Duration::from_secs(30);
 
 /// What happened lately.
@@ -49,7 +50,7 @@ pub(crate) struct EventLog {
 }
 
 impl EventLog {
-    /// Puts it where it belongs by its time.
+    /// Inserts an event by its time.
     fn keep(&mut self, rollout_event: RolloutEvent) {
         let later = self.ring.iter().rev().take_while(|known| known.at > rollout_event.at).count();
         self.ring.insert(self.ring.len() - later, rollout_event);
@@ -59,7 +60,7 @@ impl EventLog {
         self.grown = true;
     }
 
-    /// The ring as a snapshot carries it; made anew only when it grew.
+    /// The kept events as a snapshot carries them; copied only if one was added.
     pub(crate) fn shown(&mut self) -> Arc<[RolloutEvent]> {
         if std::mem::take(&mut self.grown) {
             self.shown = self.ring.iter().cloned().collect();
@@ -74,7 +75,7 @@ impl EventLog {
 }
 
 impl Engine {
-    /// Something happened by itself. What happens over and over is told now and then.
+    /// Something happened without an operator. The same event is told again only after [`REPEAT`].
     pub(crate) fn happened(&mut self, what: RolloutEventKind, reach: Visibility) {
         if !self.event_log.told_lately(&what, self.now) {
             self.tell(None, what, EventOutcome::Done, reach, None, None);
@@ -105,7 +106,7 @@ impl Engine {
         self.say(Notice::Happened(Box::new(rollout_event)));
     }
 
-    /// What a server said, without what the template keeps to itself.
+    /// What a server said, without values from the template that may be secret: environment, arguments, annotations.
     pub(crate) fn without_values(&self, said: &str) -> Str {
         let mut values = Values::default();
         if let Some(daemonset) = &self.view.daemonset {
@@ -120,7 +121,7 @@ impl Engine {
 
     // ── Other rolldecks ───────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Another process told something. It goes on the timeline, and is not told again.
+    /// An Event that another rolldeck wrote. It goes on the timeline, and is not written again.
     pub(crate) fn hear_of(&mut self, fact: &ClusterEvent) {
         let Some(told) = &fact.reported_by else { return };
         let known = |known: &RolloutEvent| matches!(&known.kind, RolloutEventKind::Reported { event, .. } if *event == told.event);
@@ -149,8 +150,8 @@ impl Engine {
 
     /// A command was accepted. What comes of it is told when it is settled.
     ///
-    /// Who does not drive and is told to stop driving has nothing to give up: every console that closes asks for it, and
-    /// every one-shot command, which may still hold the lease for what it came for.
+    /// `StopDriving` is not recorded where we do not drive: every console that closes asks for it, and so does every one-shot
+    /// command, which may hold the lease for its own write.
     pub(crate) fn tell_asked(&mut self, id: CommandId, command: &Command) -> bool {
         let of_note = self.is_of_note(command);
         if of_note {
@@ -194,7 +195,7 @@ impl Engine {
             Ok(said) => (EventOutcome::Done, said.clone()),
             Err(why) => (EventOutcome::Failed, why.to_string()),
         };
-        // Who drives is told when the lease changes hands.
+        // A change of driver is recorded when the lease changes hands, not here.
         let told = matches!(command, Command::Drive(_) | Command::StopDriving) && result.is_ok();
         let reach = if told { Visibility::Log } else { Visibility::Cluster };
         self.tell(by, RolloutEventKind::Command(command), outcome, reach, Some(id), Some(said.as_str().into()));
@@ -254,7 +255,7 @@ impl Engine {
         self.happened(RolloutEventKind::Complete { nodes: self.assessment.fleet }, Visibility::Cluster);
     }
 
-    /// The strategy is restored. Whoever asked for it here is told that anyway.
+    /// The strategy is restored. Nothing is recorded if an operator of this process asked for it: then the command is.
     pub(crate) fn tell_released(&mut self) {
         let reach = self.unless_waited_for(Needs::Released);
         self.happened(RolloutEventKind::Released, reach);
@@ -288,8 +289,8 @@ impl Engine {
 
     // ── The lease ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Tells when we began or ceased to drive. An one-shot command holds the lease for as long as its one command takes: that is
-    /// nobody's news.
+    /// Records when we begin or cease to drive. For a one-shot command nothing is recorded: it holds the lease only for as
+    /// long as its one command takes.
     pub(crate) fn watch_the_lease(&mut self, now: Timestamp) {
         let drives = self.lock.may_act(now);
         let holder = self.lock.holder().cloned();

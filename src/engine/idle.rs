@@ -1,7 +1,7 @@
-//! A controller that does nothing: the DaemonSet's spec is not observed, or pods are missing that nobody creates and nobody
-//! says why.
+//! An idle controller: for a while it has not observed the DaemonSet's spec, or has not created a missing pod, and has not said
+//! why.
 //!
-//! The driver writes down since when, so that one who only looks, or has just come, knows it too.
+//! The driver records since when, so that consoles that only look, or have just been opened, know it too.
 
 use super::machine::Engine;
 use super::model::event::{WatchHealth, Watched};
@@ -13,7 +13,7 @@ impl Engine {
     /// Since when the controller owes something and does nothing, by our clock, once that is long enough.
     pub(crate) fn idle_since(&self, now: Timestamp) -> Option<Timestamp> {
         let creation = &self.view.creation;
-        // What cannot be seen may have happened.
+        // What cannot be seen may have happened: an idle controller is only assumed while both watches are live.
         let seen = [Watched::DaemonSet, Watched::Pods].iter().all(|watched| self.health(*watched) == WatchHealth::Live);
         let deleting = self.view.daemonset.as_ref().is_none_or(|daemonset| daemonset.deleting);
         if !seen || deleting || !creation.owes() {
@@ -30,7 +30,7 @@ impl Engine {
         unobserved.into_iter().chain(missing).chain(recorded.filter(|_| !self.lock.holds())).min()
     }
 
-    /// When that is long enough, if nothing else happens; rows wake by themselves.
+    /// When the spec has been unobserved for long enough, if nothing else happens. Missing pods are covered by their rows.
     pub(crate) fn turns_idle_at(&self) -> Option<Timestamp> {
         self.view.creation.unobserved_since().map(|since| since + IDLE_AFTER)
     }

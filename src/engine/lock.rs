@@ -51,9 +51,9 @@ pub(crate) struct InFlight {
     pub(crate) against: Option<Str>,
     /// It carries every edit with a serial below this.
     pub(crate) edits_before: u64,
-    /// What tells it from others in the record, if it carries any.
+    /// Its identifier, which the record keeps, if it carries any edit.
     pub(crate) write_id: Option<Str>,
-    /// How old it may be as a proof of the record: what was in force when it was sent.
+    /// Up to which age it is a proof of the record, as that was when it was sent.
     pub(crate) good_for: Duration,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Lock {
     pub(crate) timing: Timing,
     pub(crate) want: Want,
     pub(crate) known: KnownLease,
-    /// `metadata.uid` of the DaemonSet that was seen last, be it gone by now: a record of another one is none of it.
+    /// `metadata.uid` of the DaemonSet that was seen last, even if it is gone. A record that names another uid is not used.
     pub(crate) daemonset: Option<Str>,
     /// The uid of the last one that was gone.
     gone: Option<Str>,
@@ -80,7 +80,7 @@ pub(crate) struct Lock {
     lost: Vec<InFlight>,
     /// When the lease last changed hands or was renewed, by our clock; when it was first seen, if it never did since.
     changed_at: Timestamp,
-    /// Its holder took or renewed it before our eyes: it was alive then.
+    /// We saw its holder take or renew it: the holder was alive then.
     seen_alive: bool,
     /// When our last successful renewal was sent, by our clock.
     renewed_at: Option<Timestamp>,
@@ -126,7 +126,7 @@ impl Lock {
                 (self.changed_at, self.seen_alive) = (now, true);
             }
         } else {
-            // One that we saw missing was made before our eyes.
+            // It was missing before, so we saw it being made.
             (self.changed_at, self.seen_alive) = (now, self.known == KnownLease::Absent);
         }
         if self.outdated.as_ref().is_some_and(|(outdated, _)| outdated.as_ref() != Some(&fact.resource_version)) {
@@ -138,8 +138,8 @@ impl Lock {
         }
     }
 
-    /// Takes in the lease as an answer showed it: one that is gone since, or older than the one that is known, is not
-    /// brought back by a late one, as its watch would not say again what became of it.
+    /// Takes in the lease from the answer to a request. A late answer is ignored if the lease is gone, or known at a newer
+    /// version: the watch would not report that a second time.
     pub(crate) fn learn(&mut self, fact: LeaseFact, now: Timestamp) {
         let gone = self.gone.as_ref() == Some(&fact.uid);
         let old = matches!(&self.known, KnownLease::Present(known) if is_older(&fact.resource_version, &known.resource_version));
@@ -150,15 +150,15 @@ impl Lock {
 
     /// The answer to a write was lost.
     pub(crate) fn lose(&mut self, write: InFlight) {
-        // The record keeps no more marks.
+        // The record keeps no more write ids than that.
         if self.lost.len() == Record::WRITE_IDS {
             self.lost.remove(0);
         }
         self.lost.push(write);
     }
 
-    /// The newest of our writes that the record came of, whose answer is out or was lost: nothing of it is to be written
-    /// again, as that could undo what others wrote since.
+    /// The newest of our unanswered writes (also those whose answer was lost) that the record contains. Its edits must not be
+    /// written again, because that could undo what others have written since.
     pub(crate) fn recognize(&mut self, fact: &LeaseFact) -> Option<InFlight> {
         let record = fact.record.as_ref().ok()?.as_ref()?;
         if self.in_flight.as_ref().is_some_and(|write| write.is_in(record)) {
@@ -168,7 +168,7 @@ impl Lock {
         Some(self.lost.remove(arrived))
     }
 
-    /// A write took effect: whatever was lost before it did not, or is settled with it.
+    /// A write took effect. Writes that were sent before it and whose answer was lost either did not, or are contained in it.
     pub(crate) fn written(&mut self, write: &InFlight) {
         self.lost.retain(|lost| lost.id > write.id);
         self.retry_at = Timestamp::default();
@@ -220,7 +220,7 @@ impl Lock {
         }
     }
 
-    /// Who holds the lease by its own word, whether alive or not.
+    /// Who the lease names as its holder, alive or not.
     pub(crate) fn holder(&self) -> Option<&Str> {
         match &self.known {
             KnownLease::Present(fact) => fact.holder.as_ref(),
@@ -239,8 +239,8 @@ impl Lock {
         Some(renewed_at + self.timing.act)
     }
 
-    /// The instant until which a deletion may be sent that was decided behind the last proof of the record: a process that
-    /// stood still between the two must not act on what the record said then.
+    /// Until when a deletion that was decided behind the last proof may be sent. A process that was suspended in between must
+    /// not act on an old record.
     pub(crate) fn proof_is_good_until(&self) -> Option<Timestamp> {
         Some(self.proof?.sends_until().min(self.may_act_until()?))
     }
@@ -339,7 +339,7 @@ impl Lock {
         }
     }
 
-    /// A write met a conflict: wait for what changed, but not for ever.
+    /// A write met a conflict: the next one waits until the newer version is seen, but only for so long.
     pub(crate) fn is_outdated(&mut self, now: Timestamp) {
         self.outdated = Some((self.resource_version(), now + PATIENCE));
     }
@@ -364,7 +364,7 @@ impl Lock {
         used.max(comes).unwrap_or_default()
     }
 
-    /// The instants at which the lock by itself wants something; those that are past wait for something else.
+    /// The instants at which the lock has something to do by itself.
     pub(crate) fn wakes(&self) -> impl Iterator<Item = Timestamp> {
         let renewal = self.renewed_at.filter(|_| self.holds()).map(|renewed_at| renewed_at + self.timing.renew);
         let end = self.may_act_until();

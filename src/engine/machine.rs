@@ -1,5 +1,5 @@
-//! The state machine itself: what it holds, and how facts, commands and outcomes change it. What to do next is decided
-//! in [`super::decide`], what to show in [`super::report`].
+//! The struct [`Engine`]: its fields, and how facts and commands change it. What to write next is decided in
+//! [`super::decide`], what became of writes is taken in by [`super::outcome`], what to show is made in [`super::report`].
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,42 +37,43 @@ pub struct Engine {
     pub(crate) pending: Vec<Pending>,
     /// Edits of the record that are not saved yet, oldest first.
     pub(crate) edits: Vec<Unsaved>,
-    /// Our copy of the progress: ahead of the record while we drive, the record's own otherwise.
+    /// Our copy of the progress. While we drive it is ahead of the record; otherwise it is the one in the record.
     pub(crate) progress: Progress,
     /// Deletions that were sent and are not seen yet, by pod uid.
     pub(crate) deletions: BTreeMap<Str, Deletion>,
-    /// Of deletions whose answer was lost: where, and how.
+    /// For each deletion whose answer was lost, by pod uid: its node, and what went wrong.
     pub(crate) unanswered: BTreeMap<Str, (Str, EffectError)>,
-    /// The DaemonSet patch that was sent.
+    /// The DaemonSet patch that was sent and is not answered yet.
     pub(crate) patching: Option<Patching>,
     pub(crate) daemonset_retry: Retry,
-    /// At this resource version a patch of the DaemonSet conflicted: as soon as a newer one is seen it is tried again.
+    /// The resource version at which a patch of the DaemonSet met a conflict. It is tried again once a newer one is seen.
     pub(crate) conflicted: Option<Str>,
     pub(crate) delete_retry: Retry,
-    /// Nodes that are left alone until then, after a deletion that failed there.
+    /// Nodes where a deletion failed, and until when none is tried there.
     pub(crate) node_retry: BTreeMap<NodeIx, Timestamp>,
     /// Deletions that were refused.
     pub(crate) refusals: Refusals,
     /// Set `OnDelete` at once, whoever drives.
     pub(crate) brake: bool,
-    /// And whatever the view shows: it was asked for when the DaemonSet could not be seen, and only an answer tells.
+    /// The brake was asked for while the DaemonSet could not be seen. `OnDelete` is then set even if the view shows it as set
+    /// already, and only the answer to the patch ends it.
     pub(crate) brake_unseen: bool,
-    /// The template change whose patch was answered in this life, as long as the record asks for it.
+    /// The template change whose patch was answered since this process started, as long as the record asks for it.
     pub(crate) written: Option<WrittenChange>,
     /// The annotation of a change that is over and that the API server did not let us remove.
     pub(crate) untidy: Option<Str>,
-    /// Deletions wait for a write of the lease that proves the record.
+    /// Deletions wait for a proof: a write of the Lease is needed even if there is nothing else to write.
     pub(crate) needs_proof: bool,
     /// How fast and how far away deletions are sent, and what they wait for.
     pub(crate) sending: Sending,
-    /// The write that fails, in words.
+    /// Why the last write of the DaemonSet or deletion of a pod failed, in words.
     pub(crate) write_failure: Option<Str>,
-    /// The same, of the lease.
+    /// Why the last write of the Lease failed, in words.
     pub(crate) lease_failure: Option<Str>,
     pub(crate) assessment: Assessment,
     pub(crate) budget: BudgetView,
     pub(crate) plan: Plan,
-    /// What is to be thought of nodes that went down after their update.
+    /// Which suspects count as failed, and which sites are down.
     pub(crate) judgement: Judgement,
     /// Nodes of the fleet whose object is gone, and whether they were updated.
     pub(crate) vanished: BTreeMap<NodeIx, bool>,
@@ -82,7 +83,7 @@ pub struct Engine {
     pub(crate) dirty: bool,
     /// The last assessment holds until then, if nothing happens.
     fresh_until: Option<Timestamp>,
-    /// What the last assessment was based on, beside the facts.
+    /// What the last assessment depended on, beside the facts.
     inputs: Option<Inputs>,
     pub(crate) now: Timestamp,
     notices: Vec<Notice>,
@@ -110,7 +111,7 @@ pub(crate) struct Unsaved {
 pub(crate) struct Pending {
     pub(crate) id: CommandId,
     pub(crate) command: Command,
-    /// It belongs in the audit trail.
+    /// Whether it is recorded in the audit log.
     pub(crate) of_note: bool,
     pub(crate) needs: Needs,
     pub(crate) says: String,
@@ -150,7 +151,7 @@ pub(crate) enum Deletion {
 }
 
 impl Deletion {
-    /// Whether nobody has said yet what came of it.
+    /// Whether its outcome is not known yet.
     pub(crate) fn is_unanswered(self) -> bool {
         matches!(self, Self::Sent | Self::Unknown(_))
     }
@@ -291,7 +292,7 @@ impl Engine {
     pub fn observe(&mut self, event: Event, now: Timestamp) {
         self.now = self.now.max(now);
         if let Event::Heard(watched, _) = event {
-            // That a watch is alive changes nothing, but for one that is not believed, or has to prove something.
+            // A bookmark changes an assessment only if the watch lagged, or if a deletion has to be shown by it.
             let believed = self.health(watched) == WatchHealth::Live;
             self.hear(&event, now);
             let still = self.health(watched) == WatchHealth::Live;
@@ -317,14 +318,14 @@ impl Engine {
             }
             Event::PodGone(uid, version) => {
                 self.view.observe(Event::PodGone(uid.clone(), version), now);
-                // One that may still take effect counts: the pod may only have lost its label, and be back before that.
+                // An unanswered deletion still counts: the pod may only have lost its label, come back, and be deleted then.
                 if !self.view.has_pod(&uid) && !self.is_unanswered(&uid) {
                     self.deletions.remove(&uid);
                 }
             }
             Event::Listed(Watched::Pods, _) => {
                 self.view.observe(event, now);
-                // What a listing does not name is gone, whoever deleted it.
+                // A pod that the list does not name is gone, whoever deleted it.
                 let view = &self.view;
                 self.deletions.retain(|uid, deletion| view.has_pod(uid) || deletion.is_unanswered());
             }
@@ -334,7 +335,7 @@ impl Engine {
         }
     }
 
-    /// Takes in a fact that an answer to a request told, not a watch: true as of now, but no proof that its watch sees it.
+    /// Takes in a fact from the answer to a request. It is true as of now, but does not show that the watch of its kind works.
     pub fn learn(&mut self, event: Event, now: Timestamp) {
         self.now = self.now.max(now);
         self.dirty = true;
@@ -381,7 +382,7 @@ impl Engine {
             Command::Drive(Takeover::Ask) => self.lock.want = Want::Ask,
             Command::StopDriving => self.lock.want = Want::No,
             Command::GiveUpDriving { why } => self.stop_driving(why, now),
-            // Who waits for a change carries it out where whoever drives is gone before they did.
+            // A one-shot command takes the lease when the driver goes away before it carried the change out.
             _ if self.takes_lease(resolved.drive, resolved.needs)
                 && (self.lock.living_other(now).is_none() || self.config.role == Role::OneShot) =>
             {
@@ -395,7 +396,7 @@ impl Engine {
         Ok(id)
     }
 
-    /// An one-shot command takes the lease only for what it has to write to the DaemonSet itself.
+    /// A one-shot command takes the lease only for what it has to write to the DaemonSet itself.
     fn takes_lease(&self, drive: bool, needs: Needs) -> bool {
         match self.config.role {
             Role::Driver => drive,
@@ -410,7 +411,7 @@ impl Engine {
     pub fn preview(&mut self, command: &Command, now: Timestamp) -> Result<Preview, Refusal> {
         self.refresh(now);
         let preview = self.preview_of(command, now);
-        // An one-shot command previews what it is about to do: one that is refused then was tried.
+        // A one-shot command previews what it is about to do, so a refused preview is recorded like a refused command.
         if let (Err(refusal), Role::OneShot) = (&preview, self.config.role) {
             self.tell_refused(command, &refusal.to_string());
         }
@@ -420,14 +421,14 @@ impl Engine {
     /// Decides what to write next. Every effect counts against the budget from here on, until its outcome is seen.
     pub fn decide(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
         self.refresh(now);
-        // Only the holder learns anything.
+        // Only the holder of the lease changes the progress.
         let progress = self.lock.holds().then(|| self.progress.clone());
         let effects = self.decide_now(now);
         self.dirty |= !effects.is_empty() || progress.is_some_and(|before| before != self.progress);
         effects
     }
 
-    /// Takes what it has to say once.
+    /// Takes the notices that were collected since the last call.
     pub fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
     }
@@ -506,7 +507,7 @@ impl Engine {
             let (target, progress) = (target.as_ref(), &self.progress);
             let question = Question { target, intent: &intent, progress, under_way, deleting: &deleting, now };
             self.assessment.refresh(&self.view, &touched, &question);
-            // It follows from the rows, and whose fault an unavailable node is follows from it.
+            // `under_way` follows from the rows, and blame follows from `under_way`: assess again if it has changed.
             if self.is_under_way() == under_way {
                 break;
             }
@@ -548,7 +549,7 @@ impl Engine {
         Some(Record { version: Record::VERSION, daemonset_uid, intent, progress, write_ids: marks, ..saved })
     }
 
-    /// What tells the next write of the lease from all others, if it carries any edit.
+    /// An identifier for the next write of the Lease, if that carries any edit.
     pub(crate) fn write_id(&self) -> Option<Str> {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut mark = DefaultHasher::new();
@@ -572,7 +573,7 @@ impl Engine {
         for unsaved in &self.edits {
             unsaved.edit.apply(&mut intent);
         }
-        // Who holds the lease has nobody to ask for it.
+        // We hold the lease now, so our own request for it is settled.
         let ours = |by: &By| by.by == self.config.identity;
         if self.lock.holds()
             && let Some(intent) = &mut intent
@@ -583,8 +584,8 @@ impl Engine {
         intent
     }
 
-    /// The intent by which nodes are assessed: who drives goes by what it is about to write, who looks on by what the cluster
-    /// has, as whoever drives does.
+    /// The intent by which nodes are assessed. The driver uses the intent that it is about to write; any other process uses
+    /// the saved one, as the driver does not know of its unsaved edits.
     fn assessed_intent(&self) -> Option<Cow<'_, Intent>> {
         if self.lock.holds() { self.recorded_intent() } else { self.saved_intent() }
     }
@@ -594,7 +595,7 @@ impl Engine {
         self.lock.record().map(|record| Cow::Borrowed(&record.intent))
     }
 
-    /// Who acts, as it is recorded: the identity without what only tells processes apart.
+    /// The person in our identity: who is named in the record.
     pub(crate) fn actor(&self) -> Str {
         person_of(&self.config.identity).into()
     }
@@ -610,12 +611,12 @@ impl Engine {
         })
     }
 
-    /// Whether the controller has followed all changes of the spec.
+    /// Whether the controller has observed the present generation of the spec.
     pub(crate) fn is_observed(&self) -> bool {
         self.view.daemonset.as_ref().is_some_and(|daemonset| daemonset.observed_generation >= daemonset.generation)
     }
 
-    /// Whether a strategy is saved, be it by a rollout whose record is gone.
+    /// Whether an original strategy is saved, even if it was by a rollout whose record is gone.
     pub(crate) fn has_saved_strategy(daemonset: &DaemonSetFact) -> bool {
         daemonset.annotations.get(ORIGINAL_STRATEGY).is_some()
     }
@@ -633,7 +634,7 @@ impl Engine {
         self.view.natural()
     }
 
-    /// Puts down an edit of the record, to be saved with the next write of the lease.
+    /// Adds an edit of the record, to be saved with the next write of the Lease.
     pub(crate) fn edit(&mut self, command: Option<CommandId>, edit: Edit) {
         self.dirty = true;
         let edit = edit.with_short_reasons();

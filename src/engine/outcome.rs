@@ -1,7 +1,7 @@
 //! What came of a write, and what that means for the next try and for the commands that wait for it.
 //!
-//! A deletion counts against the budget from when it is sent until a watch shows what became of it; an answer that was
-//! lost changes nothing about that.
+//! A deletion counts against the budget from when it is sent until a watch shows what became of it, also if its answer was
+//! lost.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ impl Retry {
     }
 }
 
-/// What came of a write, for the audit trail.
+/// What became of a write, for the audit log.
 fn told(outcome: &Outcome) -> (EventOutcome, Option<Str>) {
     match outcome {
         Ok(_) => (EventOutcome::Done, None),
@@ -78,8 +78,8 @@ impl Engine {
         }
     }
 
-    /// A deletion whose answer was lost was none after all when its pod is still there untouched a good while later, and
-    /// its watch has been heard since: one that stands still would say the same of a pod that is gone.
+    /// Gives up deletions whose answer was lost: [`LOST_ANSWER`] later the pod is still there and not terminating, so it was not
+    /// deleted. The watch must have been heard since then, because one that stands still shows deleted pods, too.
     pub(crate) fn forget_lost_answers(&mut self, now: Timestamp) {
         let live = self.health(Watched::Pods) == WatchHealth::Live;
         let lost = |(uid, deletion): (&Str, &Deletion)| match deletion {
@@ -108,7 +108,7 @@ impl Engine {
                 self.write_failure = None;
                 self.refusals.succeeded(self.view.node(node));
                 if still_seen {
-                    // Of a pod that is out of our sight no watch tells the end: it counts for a while, in case it comes back.
+                    // No watch will show the end of a pod that we do not see: its deletion counts for a while all the same.
                     let seen = self.view.has_pod(uid);
                     self.deletions
                         .insert(uid.clone(), if seen { Deletion::Confirmed(now) } else { Deletion::Unknown(now) });
@@ -120,7 +120,7 @@ impl Engine {
                     self.unanswered.insert(uid.clone(), (node.clone(), error));
                 }
             }
-            // It is gone, whoever did it: the watch owes us that, and until then it counts.
+            // The pod is gone, whoever deleted it. The deletion counts until the watch has shown that.
             Err(error) if error.kind == EffectErrorKind::NotFound => {
                 if still_seen && self.view.has_pod(uid) {
                     self.deletions.insert(uid.clone(), Deletion::Confirmed(now));
@@ -128,7 +128,7 @@ impl Engine {
                     self.deletions.remove(uid);
                 }
             }
-            // It waits for the next proof, as it did for the last.
+            // It was not sent, because the proof was too old by then: it is decided again behind the next one.
             Err(error) if error.kind == EffectErrorKind::TooLate => {
                 self.deletions.remove(uid);
                 self.view.touch_pod(uid);
@@ -203,11 +203,10 @@ impl Engine {
         }
     }
 
-    /// A patch that will not be accepted by trying again: whoever waits for it is told. Says whether nothing is left to be
-    /// tried.
+    /// Handles a patch that the API server refused: commands that wait for it fail. Returns whether it is given up for good.
     fn give_up_patch(&mut self, patching: Patching, error: &EffectError, now: Timestamp) -> bool {
         if patching.kind == PatchKind::ForgetChange {
-            // An annotation too many does no harm: it is taken away with the release.
+            // The annotation that stays does no harm: the release removes it.
             let daemonset = self.view.daemonset.as_ref();
             self.untidy = daemonset.and_then(|daemonset| daemonset.annotations.get(CHANGE)).cloned();
             self.daemonset_retry.succeeded();
@@ -276,13 +275,14 @@ impl Engine {
                 };
                 self.lock.retry_at = now + wait;
                 match error.kind {
-                    // There is none, and its watch may have said so before a late answer brought it back: it will not again.
+                    // There is no Lease. Its watch may have shown that before a late answer made us believe in it again, and will
+                    // not show it a second time.
                     EffectErrorKind::NotFound if self.lock.resource_version() == in_flight.against => {
                         self.lock.observe_absent();
                         self.lock.retry_at = now;
                     }
                     EffectErrorKind::Conflict | EffectErrorKind::NotFound => {
-                        // What it met may have been seen before this answer came.
+                        // The newer version that it conflicted with may have been seen already, before this answer.
                         if self.lock.resource_version() == in_flight.against {
                             self.lock.is_outdated(now);
                         }

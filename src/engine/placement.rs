@@ -1,8 +1,8 @@
 //! Going back to a revision that places its pods elsewhere: another node selector, affinity or tolerations.
 //!
-//! Whatever the update strategy, a DaemonSet's controller follows the template's placement at once and all at once
-//! (kubernetes-facts §1.4 `manage`): it makes a pod on every node that should have one and has none, and deletes those on
-//! nodes that must not have one. No budget of anybody holds that back; so it is said before the template is written.
+//! Whatever the update strategy, the controller applies a template's placement at once and to all nodes (docs/kubernetes.md,
+//! *Creating and deleting pods*): it creates a pod on every node that should have one and has none, and deletes those on nodes
+//! that must not have one. No budget limits that, so the preview says it before the template is written.
 
 use super::Str;
 use super::assess::Assessment;

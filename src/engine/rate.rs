@@ -10,7 +10,7 @@ use super::model::time::Timestamp;
 /// How fast pods may be deleted.
 ///
 /// By default as fast as the DaemonSet controller replaces them: `--kube-api-qps=20`, for its creations, deletions, status
-/// updates and Events together (kubernetes-facts §11). Faster would only leave nodes without a pod for longer.
+/// updates and Events together (docs/kubernetes.md, *Creating and deleting pods*). Faster would only leave nodes without a pod for longer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateLimit {
     /// Deletions a second, in the long run. At least 1.

@@ -1,10 +1,12 @@
 //! A DaemonSet that is being deleted, or was deleted and made anew under the same name.
 //!
-//! Its controller does nothing for one that is being deleted (kubernetes-facts §1.4): a pod that is deleted then does not
-//! come back. And a record says nothing about another object than the one whose uid it names: its target, its partition
-//! and its pause were asked for another DaemonSet, although Lease and pods may have outlived that one (`--cascade=orphan`).
-//! Nothing is driven by such a record, and nobody drops it by himself: the one who reads it may be the one who has not
-//! seen yet which DaemonSet is there. A new rollout replaces it, and so does a release, which drops it.
+//! The controller does nothing for a DaemonSet that is being deleted (docs/kubernetes.md, *Creating and deleting pods*): a
+//! pod that is deleted then does not come back.
+//!
+//! A record is about the DaemonSet whose uid it names. With `--cascade=orphan` the Lease and the pods outlive that
+//! DaemonSet, and a new one of the same name finds a record whose target, partition and pause were meant for the old one.
+//! No process drives by such a record. None deletes it by itself either, because it may simply not have seen the new
+//! DaemonSet yet. A new rollout replaces the record, and a release drops it.
 
 use super::lock::Want;
 use super::machine::{Engine, Needs};

@@ -1,8 +1,8 @@
 //! Pods that the API server refuses to delete: a policy, a webhook, a right that is missing for just these.
 //!
-//! Nothing was done, and the others go on: such a node is held with what the server said, comes last in line, and is
-//! tried again by itself, ever more seldom; sooner when its pod changed, at once when somebody resumes. Only where
-//! several different nodes in a row are refused is it no matter of the pod: then everything waits, and says so.
+//! Such a node is held with the server's words, comes last in line, and is tried again at growing intervals: sooner if its pod
+//! has changed, at once if an operator resumes. All other nodes go on. If several different nodes are refused in a row, the
+//! refusal is not about one pod: then all nodes wait, and an alarm says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use super::view::NodeIx;
 
 /// How long a node that was refused waits for its next turn, at first and at most; doubled each time.
 const RETRY: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(300));
-/// So many different nodes that are refused in a row, with nothing deleted between, are no matter of one pod.
+/// If so many different nodes in a row are refused, with no deletion in between, the refusal is not about one pod.
 const GENERAL: usize = 3;
 /// The most nodes of these that the record names.
 const RECORDED: usize = 32;
@@ -49,7 +49,7 @@ struct Refusal {
     again_at: Timestamp,
 }
 
-/// Whether a deletion was refused, or nobody knows.
+/// How a deletion ended that did not delete the pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
     /// The API server said no: nothing was done.
@@ -63,7 +63,7 @@ impl Refusals {
     fn refuse(&mut self, node: NodeIx, (uid, version): (Str, Str), why: Str, answer: Answer, now: Timestamp) {
         let known = self.by_node.remove(&node).filter(|known| known.uid == uid);
         let failures = known.as_ref().map_or(0, |known| known.failures).saturating_add(1);
-        // Who answered nothing has been waited for already.
+        // A lost answer has been waited for already.
         let doubled = match answer {
             Answer::Refused => failures - 1,
             Answer::Lost => failures.saturating_sub(2),
@@ -88,7 +88,7 @@ impl Refusals {
         }
     }
 
-    /// Whether it is no matter of one pod.
+    /// Whether deletions are refused in general, not for one pod.
     pub(crate) fn are_general(&self) -> bool {
         self.in_a_row.len() >= GENERAL
     }

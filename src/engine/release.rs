@@ -1,11 +1,12 @@
-//! Handing a DaemonSet back, and what its controller then does with the pods that are there (kubernetes-facts §2.1-2.3).
+//! Handing a DaemonSet back, and what its controller then does with the pods that are there (docs/kubernetes.md,
+//! *RollingUpdate*).
 //!
 //! A controller that rolls deletes every pod that is not at the current revision: one after the other within its budget,
 //! unavailable ones at once. On a node that should run the DaemonSet's pod it makes a new one. On a node that should not
 //! (tainted `NoSchedule` after the pod had started) it makes none: under `OnDelete` such a pod goes on serving, and once
 //! released it is gone for good. Pods at the current revision are left alone, wherever they run.
 //!
-//! A pod whose readiness fell a moment ago is not given up for that: it counts as one that serves for [`LATELY`].
+//! A pod that lost its readiness only a moment ago still counts as serving for [`LATELY`].
 //!
 //! ```text
 //! old pod on a node that … should run it           replaced
@@ -56,11 +57,11 @@ pub(crate) enum Service {
 /// What a rolling controller does with an old pod.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Then {
-    /// A new one follows at once.
+    /// Replace it at once.
     Replaced,
-    /// A new one follows when the node is Ready again.
+    /// Delete it now, and create a new one when the node is Ready again.
     ReplacedOnceReady,
-    /// None follows: its node should not run it.
+    /// Delete it for good: its node should not run it.
     Removed(Option<Ineligible>),
 }
 
@@ -132,7 +133,7 @@ impl Engine {
         }
     }
 
-    /// What is to be said of a complete rollout whose release waits.
+    /// The alarm for a complete rollout whose release waits.
     pub(crate) fn release_alarm(&self, intent: &Intent) -> Option<Alarm> {
         if intent.finish != Finish::Release || !self.is_complete(intent) {
             return None;
@@ -177,7 +178,7 @@ impl Engine {
         self.old_pods().filter(|pod| !matches!(pod.then, Then::Removed(_))).count()
     }
 
-    /// What a release does, a sentence a line.
+    /// What a release does, one sentence a line, for the preview.
     pub(crate) fn release_in_words(&self) -> Vec<String> {
         let mut lines = vec!["Restores the original update strategy and drops the rollout's record.".to_owned()];
         if !self.original_is_rolling() {

@@ -1,13 +1,13 @@
-//! Pods at the new revision that restart: a crash loop is ready between its crashes.
+//! Pods at the new revision that restart. They have to be watched, because in a crash loop a pod is ready between crashes.
 //!
 //! A container that ends after it has been ready, and is started again, is watched from then on for [`WATCHED`], or for the
-//! soak time where that is longer. As long as it is watched its node is shown on top, does not count as updated and keeps
-//! the rollout from ending; it is available whenever it is ready, and costs the budget nothing then. So one restart stalls
-//! nothing. At [`AGAINST`] restarts nothing serving is replaced anywhere until the watch is over: one more, by default, is
-//! a failure (`max-restarts`), and then it has to show.
+//! soak time where that is longer. As long as it is watched, its node is shown on top, does not count as updated, and the
+//! rollout does not end. While the pod is ready it is available and not charged to the budget, so one restart holds up nothing.
+//! At [`AGAINST`] restarts no serving pod is replaced anywhere until the ten minutes are over; by default the next restart
+//! is a failure (`max-restarts`).
 //!
-//! What ended before it was ever ready is no news: waiting for something else to come up, by ending until it is there, is
-//! how many programs start.
+//! Restarts before the pod was ever ready do not count: many programs exit and are restarted until what they depend on is
+//! there.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub(crate) struct Restarts {
 }
 
 impl Restarts {
-    /// Of a pod as it is now, of which this was known `before`.
+    /// The restarts of a pod as it is now, given what was known `before`.
     pub(crate) fn next(before: Option<&PodEntry>, fact: &PodFact, seen: ObservedAt) -> Self {
         let total = total(fact);
         let Some(before) = before else {
@@ -81,7 +81,7 @@ impl Assessor<'_> {
     ) -> Option<RestartsView> {
         let began = self.question.progress.started_at?;
         let pod = pod.filter(|pod| pod.restarts.since_ready > 0)?;
-        // What was there before is none of the rollout's.
+        // A pod that the rollout did not create is not watched.
         if !put_there && self.our_time(pod.fact.created_at) <= began {
             return None;
         }

@@ -1,5 +1,5 @@
-//! The record's size while a rollout is driven: what is asked for has to fit, what was learnt is made to, and no node is
-//! taken whose name finds no room ([`super::model::record::size`]).
+//! The record's size while a rollout is driven. A command whose edits do not fit is refused; progress is cut until it fits;
+//! and no node is updated whose name the record has no room for ([`super::model::record::size`]).
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::model::time::Timestamp;
 
 /// How exactly the API server's clock is known, once it was measured.
 const MEASURED: Duration = Duration::from_secs(5);
-/// As long as fewer nodes are in progress, nobody has to count bytes.
+/// With fewer nodes in progress than this the record has room for their names in any case.
 const FEW: usize = 64;
 
 impl Engine {
@@ -71,7 +71,7 @@ impl Engine {
 }
 
 impl Edit {
-    /// With reasons that are no longer than a record takes.
+    /// This edit with its reasons cut to the length that a record allows.
     pub(crate) fn with_short_reasons(mut self) -> Self {
         if let Self::Pause(paused) | Self::Hold(paused) = &mut self
             && let Some(why) = &mut paused.why

@@ -1,14 +1,14 @@
-//! Deletions leave: no more than the rate allows, each named in the record before, each behind a proof of the record that is
-//! young enough. And what is next in line, and does not leave, says what it waits for.
+//! Sends deletions: no more than the rate allows, each only after its node is named in the record, and each behind a proof of
+//! the record that is young enough. A node that is next in line and whose deletion is not sent yet shows what it waits for.
 //!
 //! ```text
-//!   next in line ──▶ named as taken in the record? ──▶ proof young enough? ──▶ tokens left? ──▶ sent
+//!   next in line ──▶ named as in progress in the record? ──▶ proof young enough? ──▶ tokens left? ──▶ sent
 //!                         │ no                              │ no                   │ no
 //!                         └──────── one write of the Lease ─┘                      └─ a group every quarter of a second
 //! ```
 //!
-//! Those that are named go while others are being named, and the next proof is on its way before the last one is too old:
-//! far from the API server a write takes as long as pods take to come back, and waiting for one at a time would be for ever.
+//! Nodes that are named already go while a write of the Lease names the next ones, and the next proof is requested before the
+//! last one is too old. Far from the API server a write takes seconds; waiting for each in turn would take far too long.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,9 +23,9 @@ use super::snapshot::{Alarm, DistanceView, Hold, Wait};
 use super::view::NodeIx;
 use super::{Role, Str};
 
-/// A wait that is shorter is not worth a word.
+/// A shorter wait is not shown.
 const WORTH_A_WORD: Duration = Duration::from_secs(2);
-/// A proof that ends sooner than a round trip and this from now is renewed while anything waits.
+/// A proof that expires within a round trip plus this is renewed while deletions wait.
 const AHEAD: Duration = Duration::from_millis(250);
 
 /// How fast and how far away deletions are sent, and what they wait for.
@@ -78,7 +78,7 @@ impl Engine {
         if waiting.len() == 0 && unnamed.is_empty() {
             return effects;
         }
-        // Whatever it was before, from here on it is our doing, also for whoever drives next.
+        // From here on these nodes are blamed on the rollout, also by the next driver, even if they were down before.
         self.progress.down_before.retain(|down, _| !unnamed.iter().any(|(_, name)| name == down));
         self.needs_proof |= !unnamed.is_empty() || self.proof_ends_soon(now);
         self.progress.in_progress.extend(unnamed.into_iter().map(|(_, name)| name));
@@ -93,7 +93,7 @@ impl Engine {
         self.lock.proof_decides_until().is_none_or(|until| until <= now + ahead)
     }
 
-    /// Whether the saved record names this node as taken, and not as down before.
+    /// Whether the saved record names this node as in progress, and not as down before.
     fn is_announced(&self, node: &Str) -> bool {
         let Some(record) = self.lock.record() else { return false };
         let (in_progress, before) = (&record.progress.in_progress, &record.progress.down_before);
@@ -114,9 +114,9 @@ impl Engine {
         let took = now.since(write.sent_at);
         match outcome {
             Err(error) if error.kind.may_have_happened() => self.sending.distance.unanswered(took),
-            // Nothing of it left.
+            // It was not sent.
             Err(error) if error.kind.was_not_sent() => {}
-            // After a conflict the object was read again: two round trips.
+            // After a conflict the object was read again, so the answer took two round trips.
             Err(_) => {}
             Ok(_) => self.sending.distance.answered(took),
         }
@@ -124,12 +124,12 @@ impl Engine {
 
     // ── What is shown of it ───────────────────────────────────────────────────────────────────────────────────────
 
-    /// Up to when a deletion may still leave after somebody paused elsewhere; how long it then travels is the network's.
+    /// For how long after a pause elsewhere a deletion may still be sent from here; its way to the server comes on top.
     pub fn sends_after_a_pause(&self, now: Timestamp) -> Duration {
         self.sending.distance.proof_age().max(self.lock.longest_proof(now)) + SENDING
     }
 
-    /// How far away the API server is, and how long a pause from elsewhere takes to bite where we drive.
+    /// How far away the API server is, and how long it takes, where we drive, until a pause from elsewhere has effect.
     pub(crate) fn distance_view(&self, now: Timestamp) -> DistanceView {
         let round_trip = self.sending.distance.round_trip();
         let bites = || rounded(self.sends_after_a_pause(now) + round_trip.unwrap_or_default());

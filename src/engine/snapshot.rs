@@ -100,13 +100,13 @@ pub struct Snapshot {
     pub comparisons: Vec<Comparison>,
     /// What needs the operator's attention now, worst first.
     pub alarms: Vec<Alarm>,
-    /// What was asked for here and has not reached the cluster, oldest first; nothing else in here knows of it.
+    /// What was asked for here and has not reached the cluster, oldest first. The rest of the snapshot does not reflect it.
     pub unsent: Vec<Unsent>,
     /// Why the last driver stopped by itself, until somebody drives again.
     pub driver_stopped: Option<DriverStopped>,
     /// What happened lately, newest last; only what people decide by.
     pub timeline: Arc<[RolloutEvent]>,
-    /// What of the audit trail is not written, and why; told by whoever writes it.
+    /// Which part of the audit log or of the Events is not written, and why; filled in by the driver.
     pub unaudited: Vec<Str>,
     /// What is next in line waits for, or what was asked for; `None` where nothing does, or not for long.
     pub waits: Option<Wait>,
@@ -303,9 +303,9 @@ pub enum Replacer {
 /// The plan and where it stands.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct PlanView {
-    /// The ladder: how many nodes are updated in total after each step.
+    /// The steps: how many nodes are updated in total after each.
     pub steps: Vec<IntOrPercent>,
-    /// Index into `steps` of the rung that the partition corresponds to; `None` before the first.
+    /// Index into `steps` of the one that the partition corresponds to; `None` before the first.
     pub step: Option<usize>,
     /// How the partition is written.
     pub partition: Option<IntOrPercent>,
@@ -333,7 +333,7 @@ pub enum Alarm {
         /// Old pods seen replaced while unready.
         replaced_unready: u32,
     },
-    /// Somebody drifted the strategy back while the rollout runs: the native controller is replacing pods.
+    /// Strategy drift: somebody changed the strategy back while the rollout runs, and the native controller replaces pods.
     StrategyDrifted {
         /// Who, if managedFields tell, with the tool behind the name.
         by: Option<Str>,
@@ -342,7 +342,7 @@ pub enum Alarm {
         /// How to hold them, where that is known.
         holding: Option<Str>,
     },
-    /// Somebody drifts the strategy back, and it was set again at once.
+    /// Strategy drift, and `OnDelete` was set again at once.
     OnDeleteEnforced {
         /// Who, if managedFields tell, with the tool behind the name.
         by: Option<Str>,
@@ -488,7 +488,7 @@ pub struct NodeView {
     pub uncounted_until: Option<Timestamp>,
 }
 
-/// Where a node stands (design §6).
+/// Where a node stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub enum NodeState {
     /// Its pod failed at the target revision.
@@ -592,7 +592,7 @@ pub enum Hold {
     Next,
 }
 
-/// Whose fault an unavailable node is (design §6).
+/// Whose fault an unavailable node is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Blame {
@@ -633,7 +633,7 @@ pub enum ImageState {
     Failed,
 }
 
-/// Why a pod is not healthy (kubernetes-facts §8).
+/// Why a pod is not healthy (docs/kubernetes.md, *Why a pod is not healthy*).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cause {
     /// What kind of trouble.

@@ -8,8 +8,8 @@ use super::model::record::size::clipped;
 use super::model::time::Timestamp;
 
 impl Engine {
-    /// Nothing more is started from here on; the lease goes back with the reason as soon as it can be written. Whoever does
-    /// not hold it has nothing to say: whoever does goes on.
+    /// Starts nothing more from now on, and gives the lease back with the reason in the record as soon as that can be written. If
+    /// somebody else holds the lease, no reason is recorded: they go on driving.
     pub(crate) fn stop_driving(&mut self, why: &str, now: Timestamp) {
         self.lock.want = Want::No;
         if self.lock.holds() {
@@ -17,8 +17,8 @@ impl Engine {
         }
     }
 
-    /// Somebody drives again: why the last driver stopped is past. A one-shot command that holds the lease for its own
-    /// write does not drive.
+    /// Removes the reason why the last driver stopped, once somebody drives again. A one-shot command that holds the lease for
+    /// its own write does not drive.
     pub(crate) fn forget_who_stopped(&mut self) {
         if self.config().role == Role::Driver && self.lock.want != Want::No {
             self.progress.driver_stopped = None;

@@ -1,12 +1,13 @@
-//! Taking over, and somebody who takes it back: a strategy that is changed back to `RollingUpdate` while a rollout runs.
+//! Strategy drift: after the adoption somebody changes the strategy back to `RollingUpdate` while the rollout runs.
 //!
 //! ```text
 //! adopted ──drifted──▶ report:  pause, say who it was and how to go on
 //!                      enforce: OnDelete again at once, counted ──▶ too often: pause, say who it is and how to hold it
 //! ```
 //!
-//! From the drift until `OnDelete` is set again the controller replaces pods by itself. So a enforcement comes first and is
-//! said afterwards; but whoever sets it back every few seconds is not fought: each round costs pods.
+//! From the drift until `OnDelete` is set again the controller replaces pods by itself. With `enforce`, `OnDelete` is therefore
+//! set at once and reported afterwards. If somebody sets the strategy back again and again, rolldeck stops doing so and pauses,
+//! because every round costs pods.
 
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use super::snapshot::Alarm;
 
 /// Drifts within this long are one fight.
 pub(crate) const FIGHT: Duration = Duration::from_secs(600);
-/// So often in one fight `OnDelete` is set again.
+/// How often `OnDelete` is set again in one fight.
 pub(crate) const ROUNDS: u32 = 5;
 
 impl StrategyDrifts {
@@ -62,7 +63,7 @@ impl Engine {
         if !std::mem::replace(&mut self.progress.drifted, true) {
             return self.strategy_drifted(intent, now);
         }
-        // An operator goes on, or chose to enforcement only now.
+        // An operator resumed, or chose `enforce` only now.
         let chosen = intent.on_drift == OnDrift::EnforceOnDelete && self.progress.drifts.may_enforce(now);
         self.brake |= intent.paused.is_none() || chosen;
     }
@@ -98,7 +99,7 @@ impl Engine {
         there && self.progress.adopted && intent.releasing.is_none() && self.strategy() == StrategyKind::RollingUpdate
     }
 
-    /// Whether taking over means to take back: then it does not wait for whoever holds the lease.
+    /// Whether this command sets `OnDelete` again after a drift: then it does not wait for the holder of the lease.
     pub(crate) fn takes_back(&self, command: &Command) -> bool {
         *command == Command::Adopt && self.recorded_intent().is_some_and(|intent| self.has_drifted(&intent))
     }
@@ -127,7 +128,7 @@ impl Engine {
         let enforced = drifts.rounds(now);
         let owners = self.view.daemonset.as_ref().map(|daemonset| &daemonset.owners);
         if self.has_drifted(intent) {
-            // Where nothing paused, this one is being answered already.
+            // It is not paused, so `OnDelete` is about to be set again.
             let enforced = enforced.saturating_sub(u32::from(intent.paused.is_none()));
             let holding = self.holding(owners.and_then(|owners| owners.strategy.as_ref()));
             return Some(Alarm::StrategyDrifted { by: self.who_set_the_strategy(), enforced, holding });

@@ -1,6 +1,6 @@
 //! DaemonSets that surge (`maxSurge`): their controller makes a second, new pod on a node before it takes the old one away,
-//! so that no node is ever down. `OnDelete` cannot surge (kubernetes-facts §1.4, §2.3): under it each node is down while
-//! its pod is replaced. So nothing of such a DaemonSet is taken down before an operator has said how many nodes may be.
+//! so that no node is ever down. `OnDelete` cannot surge (docs/kubernetes.md, *RollingUpdate*): under it each node is down
+//! while its pod is replaced. So nothing of such a DaemonSet is taken down before an operator has said how many nodes may be.
 
 use super::machine::Engine;
 use super::model::command::{Command, Refusal};

@@ -1,5 +1,5 @@
-//! Suspects: nodes that went down after they got the new pod. Whether the update or the network did it shows in what
-//! becomes of them, and of the others around them (design §6).
+//! Suspects: nodes that went down after they got the new pod. Whether the update or the network is to blame is judged by
+//! whether they come back, whether they go down again, and how many other nodes of their site went down as well.
 //!
 //! A suspect is charged to the budget at once. What is decided here is whether it counts as failed, and whether its whole
 //! site is down. What a later driver could not find out again is in the record: who went down after its update and how
@@ -57,7 +57,7 @@ impl Engine {
         self.judgement = judge(&nodes, &question);
     }
 
-    /// The nodes of the fleet; none where no updated one went down lately or is down, as is so nearly always.
+    /// The nodes of the fleet to be judged; empty if no updated node is down or went down lately, which is nearly always so.
     fn nodes_health(&self) -> Vec<NodeHealth> {
         let noted = &self.progress.suspects;
         let lately = |at: Timestamp| self.now.since(at) <= WINDOW;
@@ -88,7 +88,7 @@ impl Engine {
             updated_at: pod.map(|pod| our(pod.fact.created_at)),
             suspect,
             down: row.is_down,
-            // What was down before the rollout began tells nothing.
+            // A node that was down before the rollout began says nothing about the update.
             fell_at: row
                 .fell_at
                 .filter(|_| !(row.is_down && row.blame == Some(Blame::PreExisting)))
@@ -99,8 +99,8 @@ impl Engine {
         }
     }
 
-    /// A node whose object is gone is compared with those that went down, and no more: taking nodes away is an everyday
-    /// thing where machines are rented, and what is not to come back is not waited for.
+    /// A node whose object is gone counts as one that went down in comparisons. It is not waited for and does not count as
+    /// failed: where machines are rented, nodes are removed every day and do not come back.
     fn vanished_health(&self, node: NodeIx, updated: bool) -> Option<NodeHealth> {
         let entry = self.view.nodes.get(node).filter(|entry| entry.fact.is_none())?;
         Some(NodeHealth {
@@ -163,7 +163,7 @@ impl Engine {
         nodes
     }
 
-    /// What is to be noted of a node that went down after its update; nothing once it has been back for long enough.
+    /// The record entry for a node that went down after its update; `None` once it has been back for long enough.
     fn went_down(
         &self,
         known: Option<WentDown>,
@@ -175,7 +175,7 @@ impl Engine {
         let fell_at = server(node.fell_at?);
         let fresh = WentDown { fell_at, back_at: None, falls: 1 };
         let mut noted = match known {
-            // It was back, and is down again.
+            // It had come back, and is down again.
             Some(known) if known.back_at.is_some_and(|back_at| back_at < fell_at) => {
                 WentDown { falls: known.falls + 1, ..fresh }
             }
@@ -185,7 +185,7 @@ impl Engine {
         };
         if !node.down && noted.back_at.is_none() {
             noted.back_at = Some(server(node.back_at.unwrap_or(now)));
-            // That one was its site's.
+            // Others of its site went down with it: this time does not count as going down by itself.
             noted.falls = noted.falls.saturating_sub(u32::from(with_others));
         }
         let remembered = noted.back_at.is_none_or(|back_at| server(now).since(back_at) < WINDOW);

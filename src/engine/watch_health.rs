@@ -1,18 +1,18 @@
-//! How well the cluster is seen, watch by watch: what each says of itself, when it was last heard, and what it owes us.
+//! Watch health: for each watch, what the adapter reports of it, when it was last heard, and which writes it still has to show.
 //!
-//! A watch that is open is not therefore true. A connection may be dead without a word, and an API server may serve
-//! watches from a cache that stands still. Three things give such a watch away, without asking anybody anything:
+//! An open watch may show an old state. Its connection may be dead without an error, or the API server may serve it from a
+//! cache that is not updated any more. Three observations reveal that, without sending a request:
 //!
 //! ```text
-//!   silence   a server tells a quiet watch every minute how far it has come; one that does not is not there any more
-//!   debt      what we wrote and the server confirmed must come back on its watch: a deletion on the pods', a renewal
-//!             (one every few seconds while we drive) on the Lease's, a patch on the DaemonSet's; and a template that the
-//!             controller says it has recorded, on the revisions'
-//!   standstill  its bookmarks name a version that other watches have left behind long ago ([`versions`])
+//!   silence         API servers send a bookmark to a quiet watch every minute; this watch has had none for too long
+//!   missing write   a write that the server confirmed has not come back: a deletion on the watch of pods, a renewal (every
+//!                   few seconds while we drive) on that of the Lease, a patch on that of the DaemonSet; or, on that of
+//!                   revisions, a template that the controller says it has recorded
+//!   standstill      its bookmarks name a version that other watches have passed long ago ([`versions`])
 //! ```
 //!
-//! Any of them makes the watch *lag*: nothing is started on it, as if it were down, until it is heard again, or has shown
-//! what it owes. A reconnected watch that has not caught up yet lags for the same reason.
+//! Each of them makes the watch *lag*. Nothing is started on a lagging watch, as if it were down, until it is heard again or
+//! has shown the missing write. A watch that was reconnected lags until it has caught up.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -33,10 +33,10 @@ pub(crate) const SILENT: Duration = Duration::from_secs(90);
 /// A watch that has not shown a confirmed write of ours for so long lags. They come within milliseconds; a server under
 /// load may take seconds.
 pub(crate) const SHOWN_WITHIN: Duration = Duration::from_secs(10);
-/// What was missed comes within so long after a watch that was down is open again, and after the first word of one that
-/// lagged: it comes one by one, and each but the last shows how things were.
+/// After a watch that was down is open again, and after a lagging one is heard again, changes that were missed arrive one by
+/// one, and all but the last show an outdated state. This long they are waited for.
 const CATCHES_UP: Duration = Duration::from_secs(2);
-/// How many writes are waited for at once: renewals of a Lease that does not show any.
+/// How many confirmed writes are remembered until their watch shows them. Only the Lease has more than one: renewals.
 const MOST_PENDING: usize = 8;
 
 const STANDS_STILL: &str = "it does not advance while others do";
@@ -46,7 +46,7 @@ const MISSES_DELETION: &str = "a deletion that the API server confirmed does not
 const MISSES_REVISION: &str =
     "the revision of the present template, which the controller says it recorded, does not come";
 
-/// Since when a watch owes something that is known to have happened, and what.
+/// Since when a watch should have shown something that is known to have happened, and what.
 type Overdue = (Timestamp, &'static str);
 
 /// How well everything that is watched is seen.
@@ -56,14 +56,14 @@ pub(crate) struct WatchStates([WatchState; Watched::ALL.len()], Versions);
 /// One watch.
 #[derive(Debug, Default)]
 struct WatchState {
-    /// What it says of itself.
+    /// What the cluster adapter reports of it.
     reported: WatchHealth,
     /// When it was open again after it had been down, or was last heard while it lagged.
     back_at: Option<Timestamp>,
     heard_at: Option<Timestamp>,
-    /// It has given a sign of life although it had nothing to tell: so it will again, and its silence means something.
+    /// It was heard although nothing had changed: so it sends bookmarks, and silence means that it does not work any more.
     sends_bookmarks: bool,
-    /// It has shown the one object that it is about since its list began.
+    /// It has named the one object that it is about (DaemonSet, Lease) since its list began.
     seen_since_list: bool,
     /// The newest version that it has shown.
     shown: Option<Str>,
@@ -76,12 +76,12 @@ impl WatchStates {
         &self.0[watched as usize]
     }
 
-    /// What a watch says of itself.
+    /// What the cluster adapter reports of a watch.
     pub(crate) fn reported(&self, watched: Watched) -> &WatchHealth {
         &self.state(watched).reported
     }
 
-    /// Takes in what a watch says of itself; says whether that is news.
+    /// Takes in what the adapter reports of a watch; returns whether it has changed.
     pub(crate) fn report(&mut self, watched: Watched, health: WatchHealth, now: Timestamp) -> bool {
         let watching = &mut self.0[watched as usize];
         let news = watching.reported != health;
@@ -108,9 +108,9 @@ impl WatchStates {
             Event::Lease(fact) => watching.show(&fact.resource_version),
             Event::DaemonSet(fact) => watching.show(&fact.resource_version),
             Event::Listing(_) => watching.seen_since_list = false,
-            // It shows what was written before it, be it that it is gone since.
+            // A list shows everything that was written before it.
             Event::Listed(_, Some(version)) => watching.catch_up(&version.to_string().into()),
-            // Whatever was written to it is past.
+            // The object is gone: no write to it can be shown any more.
             Event::LeaseGone | Event::DaemonSetGone => watching.pending_writes.clear(),
             _ => {}
         }
@@ -130,14 +130,13 @@ impl WatchStates {
         self.state(watched).heard_at
     }
 
-    /// Whether a watch has said anything that it cannot have said before `at`; as good as yes where it never gives signs
-    /// of life.
+    /// Whether a watch was heard after `at`. Also true for a watch that sends no bookmarks: its silence means nothing.
     pub(crate) fn heard_since(&self, watched: Watched, at: Timestamp) -> bool {
         let watching = self.state(watched);
         !watching.sends_bookmarks || watching.heard_at.is_some_and(|heard_at| heard_at >= at)
     }
 
-    /// Why an open watch is not to be believed, and as of when it was: `owes` is what it owes beside writes of ours.
+    /// Why an open watch lags, and as of when it was still right; `owes`: what it should have shown, beside our pending writes.
     fn lag(&self, watched: Watched, owes: Option<Overdue>, now: Timestamp) -> Option<WatchHealth> {
         let watching = self.state(watched);
         let late = |at: &Timestamp| now >= *at + SHOWN_WITHIN;
@@ -191,7 +190,7 @@ impl Engine {
         }
     }
 
-    /// Whether a list of that version, now complete, shows that what it is about, of which there is one, is not there.
+    /// Whether a complete list of this version shows that the one object that the watch is about does not exist.
     pub(crate) fn is_gone_by(&self, watched: Watched, version: Option<u64>) -> bool {
         let known = match watched {
             Watched::DaemonSet => self.view.daemonset.as_ref().map(|daemonset| daemonset.resource_version.clone()),
@@ -210,7 +209,7 @@ impl Engine {
         }
     }
 
-    /// What is known to have happened, and is not seen.
+    /// What a watch should have shown, beside our pending writes.
     fn overdue(&self, watched: Watched) -> Option<Overdue> {
         match watched {
             Watched::Pods => self.overdue_deletion().map(|since| (since, MISSES_DELETION)),
@@ -237,7 +236,7 @@ impl Engine {
         lags.filter(|at| *at > self.now).chain(caught_up).min()
     }
 
-    /// Whether the DaemonSet is as it is shown, as far as can be told.
+    /// Whether the DaemonSet that is shown is the present one, as far as can be told.
     pub(crate) fn sees_daemonset(&self) -> bool {
         let catches_up = self.view.watches.catches_up_until(Watched::DaemonSet, self.now);
         self.health(Watched::DaemonSet) == WatchHealth::Live && catches_up.is_none()

@@ -1,7 +1,7 @@
-//! A writer of its own for each stream: what is sent to it is written in order, and nobody waits for that unless they ask to.
+//! One writer thread for each stream. It writes what it is sent, in order; nobody waits for that unless they ask to.
 //!
-//! Who sends bounds the queue: the console sends a frame only when the one before it was written in full, the command line
-//! waits for [`Writer::room`] before it tells more. A stream that took not a byte for [`STUCK_AFTER`] is stuck.
+//! The sender bounds the queue: the console sends a frame only when the one before it is written in full, the command line waits
+//! for [`Writer::room`] before it prints more. A stream that took not a byte for [`STUCK_AFTER`] is stuck.
 
 use std::collections::VecDeque;
 use std::fs::File;

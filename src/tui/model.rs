@@ -166,7 +166,7 @@ pub(crate) struct RolloutPage {
     pub(crate) digest: TroubleSummary,
     /// What happened lately, while that is looked at instead of the nodes.
     pub(crate) timeline: Option<Timeline>,
-    /// What of the audit trail is not written, as far as it was said.
+    /// Which complaints about the audit log or Events were shown already.
     pub(crate) unaudited: Vec<Str>,
 }
 

@@ -121,7 +121,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<Effect> {
     effects
 }
 
-/// Says once what of the audit trail is not written, without taking the place of what is being waited for.
+/// Shows each complaint about the audit log or Events once. While a command is being waited for, its status line stays.
 fn complain(model: &mut Model) {
     if model.status.as_ref().is_some_and(|status| status.tone == StatusTone::Busy) {
         return;

@@ -1,7 +1,7 @@
 //! The HTTP client, with kube's authentication and TLS, over connections that notice when the other end is gone.
 //!
-//! A watch may be silent for a long time, and a VPN that went away closes nothing: without keep-alive a view would be
-//! called live for as long as the kernel keeps hoping.
+//! A watch may be silent for a long time, and a VPN that goes away closes no connection. Without keep-alive a dead watch would
+//! count as live until the kernel gives its connection up, which takes many minutes.
 
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};

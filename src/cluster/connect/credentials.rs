@@ -7,8 +7,8 @@
 //!   auth-provider (legacy) ──────────────────▶ kube's own layer
 //! ```
 //!
-//! A plugin is run by one task however many requests wait for it, and goes on when they give up. Only the first run, before
-//! anything is drawn, may ask the operator something. What is obtained after a 401 is used once more, never in a loop.
+//! A plugin is run by one task, however many requests wait for its result, and that task goes on if they give up. Only the first
+//! run, before anything is drawn, may ask the operator something. After a 401 new credentials are tried once, never in a loop.
 
 use std::path::PathBuf;
 use std::process::Stdio;

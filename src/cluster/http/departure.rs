@@ -1,7 +1,7 @@
-//! When a request leaves: as opposed to waiting for a connection, which far away takes several round trips.
+//! Knows when a request leaves, as opposed to waiting for a connection, which far away takes several round trips.
 //!
-//! The body of a request is read when there is a connection to write it to. So that is when it leaves, and when it may be
-//! stopped from leaving: a deletion that had to wait for too long does not reach the API server any more.
+//! The HTTP client reads a request's body once it has a connection to write it to. At that moment the request leaves, and can
+//! still be stopped: a deletion that has waited for too long is not sent.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(in crate::cluster) struct Departure(Arc<State>);
 struct State {
     clock: Clock,
     leave_by: Option<Timestamp>,
-    /// It has come to where it is known when it leaves.
+    /// The request has reached the layer that knows when it leaves.
     tracked: AtomicBool,
     late: AtomicBool,
     left_at: watch::Sender<Option<Timestamp>>,
@@ -60,7 +60,7 @@ impl Departure {
         let _ = left_at.wait_for(Option::is_some).await;
     }
 
-    /// It is where it will be known when it leaves.
+    /// Notes that the request has reached the layer that knows when it leaves.
     pub(super) fn track(&self) {
         self.0.tracked.store(true, Ordering::Release);
     }

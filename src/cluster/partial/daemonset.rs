@@ -1,4 +1,4 @@
-//! A DaemonSet: whole where it is rolled out, lean where it is one of many.
+//! A DaemonSet: read whole for the rollout of one, partially for the list of all.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;

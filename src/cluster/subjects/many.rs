@@ -1,4 +1,4 @@
-//! Objects that come in thousands: pods, nodes, events. They are read lean, in place.
+//! Objects that come in thousands: pods, nodes, events. They are read partially, in place.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

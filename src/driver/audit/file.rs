@@ -4,8 +4,8 @@
 //!  audit.jsonl ── full ──▶ audit.jsonl.1     (what was there before goes)
 //! ```
 //!
-//! Who finds it full takes a lock on it, looks whether it still has its name, and renames it; who wrote to it meanwhile finds
-//! at its next line that the name is another file's, and opens that.
+//! A process that finds the file full locks it, checks that it still has its name, and renames it. Other processes that have it
+//! open notice before their next line that the name belongs to another file, and open that one.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};

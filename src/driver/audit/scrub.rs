@@ -1,4 +1,4 @@
-//! Takes out of a text what must not be kept: texts of servers may echo whatever was sent to them, or sits before them.
+//! Removes secrets from a text before it is kept: a server's message may echo what was sent to it, or to a proxy before it.
 //!
 //! ```text
 //!  Authorization: Bearer eyJhbGciOi…        Authorization: ***
@@ -8,8 +8,8 @@
 //!  …value: Invalid value: "hunter2": must   …value: Invalid value: ***: must
 //! ```
 //!
-//! It works by the shape of what surrounds a secret, and errs on the side of taking out too much. Secrets that we know
-//! ourselves are taken out by their value before ([`Secrets`]).
+//! Secrets whose value we know are removed first ([`Secrets`]). All others are recognised by what stands around them; in doubt
+//! too much is removed.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -9,7 +9,7 @@ use crate::engine::model::record::ORIGINAL_STRATEGY;
 use crate::engine::model::template::TaintEffect;
 use crate::engine::snapshot::{Blame, Phase, Snapshot};
 
-/// The DaemonSet as a fleet view sees it, with the counters that its controller would write (kubernetes-facts §1.5).
+/// The DaemonSet as a fleet view sees it, with the counters that its controller would write (docs/kubernetes.md, *Status*).
 fn seen(lab: &FakeCluster) -> PartialDaemonSet {
     let current = lab.revisions.iter().find(|revision| revision.template == lab.daemonset.template);
     let mut counters = DaemonSetCounters::default();

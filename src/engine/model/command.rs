@@ -91,9 +91,9 @@ impl Command {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Step {
-    /// To the next rung of the ladder.
+    /// To the next step of the plan.
     Next,
-    /// To the rung below. Reverts no node: it only stops more from being updated.
+    /// To the step before. Reverts no node: it only stops more from being updated.
     Back,
     /// So that this many nodes are updated in total.
     Updated(IntOrPercent),

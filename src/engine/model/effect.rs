@@ -118,7 +118,7 @@ pub enum Done {
     Lease(Box<LeaseFact>),
 }
 
-/// An effect that failed, or of which nobody knows whether it failed.
+/// An effect that failed, or whose outcome is not known.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct EffectError {
@@ -146,7 +146,7 @@ pub enum EffectErrorKind {
     },
     /// It was not sent: there was no connection. Nothing was done.
     NotSent,
-    /// It was not sent: the proof behind it had run out by then. Nothing was done, and nothing is wrong.
+    /// It was not sent, because the proof behind it had become too old. Nothing was done; it is decided again behind the next proof.
     TooLate,
     /// Sent, but no answer came, or a 5xx: it may have been done.
     Unknown,

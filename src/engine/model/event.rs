@@ -44,8 +44,8 @@ pub enum Event {
     Listed(Watched, Option<u64>),
     /// How a watch is doing.
     Watch(Watched, WatchHealth),
-    /// A watch gave a sign of life and had nothing to tell: a bookmark, or changes that mean nothing to a rollout. With the
-    /// resource version that it has come to, where that is a number.
+    /// A watch was heard and had nothing to report: a bookmark, or changes that no rule reads. With the resource version that
+    /// it has reached, where that is a number.
     Heard(Watched, Option<u64>),
     /// What we may do, as the API server answered.
     Rights(Vec<(Right, Permission)>),
@@ -66,7 +66,7 @@ impl Event {
             Self::Cluster(_) => Some(Watched::Events),
             Self::Lease(_) | Self::LeaseGone => Some(Watched::Lease),
             Self::Listing(watched) | Self::Listed(watched, _) | Self::Heard(watched, _) => Some(*watched),
-            // Only that a watch is open was heard of it; that it is not, of nobody.
+            // `Live` comes from the watch itself. Any other health is reported by the adapter: the watch was not heard.
             Self::Watch(watched, WatchHealth::Live) => Some(*watched),
             Self::Watch(..) | Self::Rights(_) | Self::Skew(_) | Self::RoundTrip(_) => None,
         }

@@ -60,8 +60,9 @@ pub struct NodeFact {
     pub ready_reason: Option<Str>,
     /// Whether `DiskPressure`, `MemoryPressure` or `PIDPressure` holds, by name of the first that does.
     pub pressure: Option<Str>,
-    /// Images that the kubelet reported (`status.images`), as far as the observer kept them. Presence confirms, absence
-    /// proves nothing: kubelets report the 50 largest only (kubernetes-facts §6.3).
+    /// Images that the kubelet reported (`status.images`), as far as the cluster adapter kept them. An image that is in the
+    /// list is on the node. One that is not may be there all the same: kubelets report the 50 largest only
+    /// (docs/kubernetes.md, *Image pulls*).
     pub images: Vec<Str>,
     /// The node's clock minus the API server's, in milliseconds, as `engine::clocks::clock_skew` has it; `None` where nothing tells.
     pub clock_skew_millis: Option<i64>,
@@ -139,7 +140,8 @@ pub struct PodFact {
     pub name: Str,
     /// `metadata.resourceVersion`, opaque.
     pub resource_version: Str,
-    /// Its node: `spec.nodeName`, else the one node that its required affinity names (kubernetes-facts §1.2).
+    /// Its node: `spec.nodeName`, else the one node that its required affinity names (docs/kubernetes.md, *Which pods belong
+    /// to a DaemonSet*).
     pub node: Option<Str>,
     /// Whether it is bound: `spec.nodeName` is set.
     pub bound: bool,
@@ -210,7 +212,7 @@ pub enum StrategyKind {
     OnDelete,
 }
 
-/// The counters that the DaemonSet controller keeps in `status` (formulas: kubernetes-facts §1.5).
+/// The counters that the DaemonSet controller keeps in `status` (formulas: docs/kubernetes.md, *Status*).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DaemonSetCounters {
     /// `desiredNumberScheduled`.
@@ -332,7 +334,8 @@ pub struct RevisionFact {
     pub owner: Option<Str>,
     /// `metadata.creationTimestamp`.
     pub created_at: Timestamp,
-    /// Annotation `kubernetes.io/change-cause`; stale on a revision that was rolled back to (kubernetes-facts §4).
+    /// Annotation `kubernetes.io/change-cause`. On a revision that was rolled back to it is that of the first time
+    /// (docs/kubernetes.md, *ControllerRevisions*).
     pub change_cause: Option<Str>,
     /// The template it holds.
     pub template: Template,
@@ -379,7 +382,7 @@ pub struct ReportedBy {
     pub severity: Severity,
 }
 
-/// The Lease that carries a rollout's lock and record (design §4).
+/// The Lease that carries a rollout's lock (`spec`) and record (an annotation).
 #[derive(Clone, PartialEq, Debug)]
 pub struct LeaseFact {
     /// Its uid.
@@ -392,7 +395,7 @@ pub struct LeaseFact {
     pub duration_secs: u32,
     /// `spec.acquireTime`.
     pub acquired_at: Option<Timestamp>,
-    /// `spec.renewTime`. Shown, never compared with a local clock (kubernetes-facts §12).
+    /// `spec.renewTime`. Shown, never compared with a local clock (docs/kubernetes.md, *Leases*).
     pub renewed_at: Option<Timestamp>,
     /// `spec.leaseTransitions`.
     pub transitions: u32,

@@ -13,6 +13,6 @@ pub enum Notice {
         /// What was written, or why not.
         result: Result<String, Unsettled>,
     },
-    /// Something happened that belongs in the audit trail.
+    /// Something happened that belongs in the audit log.
     Happened(Box<RolloutEvent>),
 }

@@ -1,4 +1,4 @@
-//! A rollout's record: what survives every console, kept as one annotation on one Lease (design §4).
+//! A rollout's record: what survives every console, kept as one annotation on one Lease.
 //!
 //! It has two parts, like spec and status. The [`Intent`] is what operators want; anyone with permission edits it, by
 //! compare-and-swap. The [`Progress`] is what the driver learnt and the cluster cannot tell again; only the holder of
@@ -60,8 +60,8 @@ pub struct Record {
     /// What the driver learnt.
     #[serde(default)]
     pub progress: Progress,
-    /// Ids of the last writes that carried what was asked or decided, oldest first, at most [`Record::WRITE_IDS`]. Whoever
-    /// lost the answer to one finds here that it arrived, whatever others made of the record since.
+    /// Identifiers of the last writes that carried edits, oldest first, at most [`Record::WRITE_IDS`]. A process that lost the
+    /// answer to its write finds here whether it took effect, even if others have written the record since.
     #[serde(default)]
     pub write_ids: Vec<Str>,
     /// What a newer rolldeck wrote beside all that.
@@ -97,7 +97,7 @@ impl Serialize for Record {
 impl Record {
     /// The version that this code writes.
     pub const VERSION: u32 = 1;
-    /// How many marks are kept.
+    /// How many write ids are kept.
     pub const WRITE_IDS: usize = 8;
 
     /// Reads a record.
@@ -159,7 +159,7 @@ pub struct Intent {
     /// first and ignoring partition and selector, only while this is the target: see [`Intent::direction`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub back_to: Option<Str>,
-    /// The ladder of the plan: how many nodes are updated in total after each step.
+    /// The steps of the plan: how many nodes are updated in total after each.
     pub steps: Vec<IntOrPercent>,
     /// How many pods stay at the old revision. 100 % at first: nothing moves until the first step.
     pub partition: IntOrPercent,
@@ -383,19 +383,19 @@ pub struct Progress {
     /// Hash of the revision that most nodes had when the rollout began: what is at another one, the rollout put there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Str>,
-    /// The DaemonSet was seen adopted: a strategy that is not `OnDelete` from then on was drifted by somebody else.
+    /// The DaemonSet was seen adopted. A strategy other than `OnDelete` is a drift from then on: somebody else set it.
     pub adopted: bool,
-    /// It was drifted, and what was chosen for that is done; cleared when it is adopted again.
+    /// The strategy has drifted and the pause or enforcement for it is done; cleared when it is adopted again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub drifted: bool,
-    /// Drifts that were answered by adopting again.
+    /// Drifts after which `OnDelete` was set again.
     #[serde(skip_serializing_if = "StrategyDrifts::is_empty")]
     pub drifts: StrategyDrifts,
     /// Nodes that were down before we began, with since when.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub down_before: BTreeMap<Str, Timestamp>,
-    /// Set where not all of those have been named for want of room: when the rollout began, by the API server's clock, or
-    /// somewhat before. What the cluster itself shows to be down since before that was down before it too.
+    /// Set if the record had no room for all of those names: when the rollout began (or somewhat earlier), by the API server's
+    /// clock. A node that the cluster shows as down since before that instant was down before the rollout, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out_since: Option<Timestamp>,
     /// Nodes whose pod the driver deleted, or was about to, that have not been seen well at the target since. Written
@@ -405,7 +405,7 @@ pub struct Progress {
     /// Nodes whose pod the API server refuses to delete, as many as there is room for.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<Str, RefusedDeletion>,
-    /// Since when the DaemonSet's controller owes something and does nothing, by the driver's clock.
+    /// Since when the DaemonSet's controller has something to do and does nothing, by the driver's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_since: Option<Timestamp>,
     /// The halt that stands, or the last one that stood.
@@ -421,7 +421,8 @@ pub struct Progress {
     /// [`SITES_LIMIT`] sites, each with as many entries as there are two minutes in ten.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub others_down: BTreeMap<Str, Vec<Fell>>,
-    /// What went down before that, by the API server's clock, is not compared: it was accepted, or another rollout's.
+    /// Nodes that went down before that instant (API server's clock) are not compared: they were accepted by an operator, or
+    /// belong to an earlier rollout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compared_since: Option<Timestamp>,
     /// Why the last driver stopped by itself, until somebody drives again.
@@ -488,11 +489,11 @@ pub struct DriverStopped {
     pub why: Str,
 }
 
-/// Drifts of the strategy that were answered by adopting again.
+/// Drifts of the strategy after which `OnDelete` was set again.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StrategyDrifts {
-    /// When, of those that are one fight; no more than it takes to give up.
+    /// When, as far as they belong to one fight; no more of them than it takes to give up.
     pub lately: Vec<Timestamp>,
     /// Who it was the last time, as `managedFields` names them.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -105,7 +105,8 @@ impl Template {
     /// Reads a pod template (`spec.template`, or `data.spec.template` of a ControllerRevision).
     ///
     /// `$patch` and an empty `metadata.creationTimestamp` are dropped: they tell the same template apart by the version
-    /// of the server that stored it (kubernetes-facts §4). What cannot be read as Kubernetes' own shape is passed over.
+    /// of the server that stored it (docs/kubernetes.md, *ControllerRevisions*). What cannot be read as Kubernetes' own
+    /// shape is passed over.
     pub fn from_json(mut raw: Value) -> Self {
         if let Some(object) = raw.as_object_mut() {
             object.remove("$patch");
@@ -224,7 +225,8 @@ impl Parts {
     }
 }
 
-/// Without a policy it is Always for the tag `latest`, or none (kubernetes-facts §6.3); servers store it spelt out.
+/// Whether the image is asked for at the registry each time: policy `Always`. Where no policy is given that is what holds for
+/// the tag `latest` and for no tag (docs/kubernetes.md, *Image pulls*); API servers store the policy spelt out.
 fn pulls_again(container: &Value) -> bool {
     let image = container["image"].as_str().unwrap_or_default();
     let always = match container["imagePullPolicy"].as_str() {

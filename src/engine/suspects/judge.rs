@@ -20,11 +20,11 @@ use crate::engine::view::NodeIx;
 
 /// How long a node that went down and came back is remembered, and over what updated nodes and others are compared.
 pub(crate) const WINDOW: Duration = Duration::from_secs(600);
-/// Nodes that went down within this of each other went down together. A node's silence is noticed within the period of its
-/// heartbeats (10 s) and that of the controller (5 s); a power line or a switch takes its time to take everybody along.
+/// Nodes that went down within this of each other went down together. A silent node is noticed after up to a heartbeat (10 s)
+/// and a period of the controller (5 s), and a failing power line or switch does not stop all its nodes at once.
 pub(crate) const TOGETHER: Duration = Duration::from_secs(120);
-/// For so long the rest of a site may take to be noticed: before that one that went down alone is not told from the first of
-/// many.
+/// How long it may take until the rest of a site is seen to be down. Until then a node that went down alone cannot be told
+/// from the first of many.
 pub(crate) const SETTLE: Duration = Duration::from_secs(30);
 /// So large a part of a site, one in this many, has to be down for nothing more to be taken there.
 const LARGE: usize = 10;
@@ -85,10 +85,10 @@ impl Question<'_> {
     }
 }
 
-/// What came of it.
+/// The result of a judgement.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Judgement {
-    /// Of every suspect, and of every updated node that went down and has failed by that.
+    /// For every suspect, and for every updated node that has failed by going down: how it stands.
     pub(crate) verdicts: BTreeMap<NodeIx, SuspectView>,
     /// By site, where an updated node went down.
     pub(crate) comparisons: Vec<Comparison>,
@@ -137,7 +137,7 @@ fn judge_site(site: &str, nodes: &[&NodeHealth], question: &Question<'_>, judgem
     let Question { now, grace, .. } = *question;
     let since = question.compares_since();
     let compared = compare(site, nodes, question, now);
-    // Who went down just now may be the first of many.
+    // A node that went down just now may be the first of many.
     let clear = compare(site, nodes, question, now - SETTLE).is_clear();
     let others = || nodes.iter().filter(|node| node.fell_at.is_some() && !node.fell_updated());
     for fell_at in nodes.iter().filter_map(|node| node.fell_at) {

@@ -20,15 +20,15 @@ use crate::engine::model::facts::{ClusterEvent, ConditionStatus, DaemonSetFact};
 use crate::engine::model::time::Timestamp;
 use crate::engine::snapshot::CauseKind;
 
-/// A controller that has not acted for so long on what it has to act on is taken for idle. A sync of 5,000 nodes takes a
+/// A controller that has something to do and has not done anything for this long counts as idle. A sync of 5,000 nodes takes a
 /// quarter of a second.
 pub(crate) const IDLE_AFTER: Duration = Duration::from_secs(40);
-/// As many events are kept that came before the DaemonSet.
+/// How many Events are kept that arrived before the DaemonSet did.
 const EARLY: usize = 64;
 /// What the DaemonSet controller gives as the reason of its events.
 const ITS_REASONS: [&str; 6] =
     ["FailedCreate", "SuccessfulCreate", "FailedDelete", "SuccessfulDelete", "FailedDaemonPod", "SucceededDaemonPod"];
-/// A refusal that was said so long before the first pod went missing is about other pods, gone or created since.
+/// A refusal that is this much older than the first missing pod was about other pods.
 const AROUND: Duration = Duration::from_secs(10);
 
 /// What is known of the controller that creates the pods.
@@ -44,9 +44,9 @@ pub(crate) struct Creation {
     unobserved_since: Option<Timestamp>,
     /// Nodes whose pod is missing.
     missing: BTreeSet<NodeIx>,
-    /// Which pods are missing was looked at before: what goes missing from then on, we saw.
+    /// Whether missing pods were looked for before. If so, a pod that is missing now went missing before our eyes.
     looked: bool,
-    /// What was said before the DaemonSet was seen that it may be about.
+    /// Events that arrived before the DaemonSet did, and may be about it.
     early: Vec<ClusterEvent>,
 }
 
@@ -71,12 +71,12 @@ impl Creation {
         self.refusal.as_ref()
     }
 
-    /// Since when nothing has come of the controller although something had to, by our clock: `since` is when that began.
+    /// Since when the controller has done nothing, by our clock; `since` is when it had something to do.
     pub(crate) fn waiting_since(&self, since: Timestamp) -> Timestamp {
         self.acted_at.map_or(since, |acted_at| acted_at.max(since))
     }
 
-    /// Since when the controller owes us that it has observed the spec and does nothing, by our clock.
+    /// Since when the controller has neither observed the spec nor done anything else, by our clock.
     pub(crate) fn unobserved_since(&self) -> Option<Timestamp> {
         self.unobserved_since.map(|since| self.waiting_since(since))
     }
@@ -166,7 +166,7 @@ impl View {
             self.touch_missing();
         }
         if template_changed {
-            // It was said of pods of another template.
+            // The refusal was about pods of another template.
             self.forget_old_refusal(now);
         }
     }
@@ -178,7 +178,7 @@ impl View {
         let nodes: Vec<NodeIx> = if touched.all { (0..self.nodes.len()).collect() } else { touched.nodes.clone() };
         for ix in nodes {
             let known = self.nodes[ix].missing_since;
-            // What cannot be seen is as it was.
+            // Pods are not seen at present: what was known stays.
             let missing = self.misses_pod(ix) && (live || known.is_some());
             self.nodes[ix].missing_since = missing.then(|| known.unwrap_or(now));
             if missing {
@@ -192,7 +192,7 @@ impl View {
         if looked && none_before && !self.creation.missing.is_empty() {
             self.forget_old_refusal(now);
         }
-        // What was touched while this was looked at is touched now.
+        // These nodes are to be assessed in this pass, too.
         for ix in std::mem::take(&mut self.touched.nodes) {
             self.nodes[ix].touched = false;
             if !touched.all {
@@ -223,8 +223,8 @@ impl View {
     }
 }
 
-/// Sorts what the controller says of a pod that it could not create by the API server's words: `Error creating: ` and the
-/// message of a `Status`. What is not known by its words is refused all the same.
+/// What kind of refusal it is, by the words that the controller quotes from the API server: `Error creating: ` and the message
+/// of a `Status`. A message in other words is `NotCreated`.
 fn refusal_kind(message: &str) -> CauseKind {
     let lower = message.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));

@@ -1,8 +1,9 @@
 //! Which ControllerRevision holds the DaemonSet's present template.
 //!
-//! The one whose template compares equal. Where the controller says that it has recorded the template and none does, either
-//! its revision has not been seen yet, or it is stored in a form that we do not recognise. A revision that was there before
-//! the template changed is neither; a number that was raised since counts as new, as a roll back raises it.
+//! It is the one whose template compares equal. If there is none although the controller says that it has recorded the
+//! template, then either the revision has not been seen yet, or it is stored in a form that does not compare equal. In the second
+//! case the newest revision is guessed ([`View::guess_current`]), but never one that was there before the template changed. A
+//! revision whose number was raised since counts as new, because a roll back raises it.
 
 use std::time::Duration;
 
@@ -17,8 +18,8 @@ pub(crate) const REVISION_PATIENCE: Duration = Duration::from_secs(10);
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 impl View {
-    /// The template has changed: what was its revision is not any more. `observed`: before our eyes, and not in a DaemonSet
-    /// that is seen for the first time.
+    /// The template has changed, so its revision is not known any more. `observed`: we saw it change; otherwise the DaemonSet
+    /// is seen for the first time.
     pub(super) fn leave_current(&mut self, observed: bool) {
         let left = self.current.take();
         // The new revision may have come by its own watch already: then it has a number above that of the one that was left.
@@ -42,7 +43,7 @@ impl View {
         self.revision_due_since = due.then(|| self.revision_due_since.unwrap_or(now));
     }
 
-    /// Since when the watch of revisions owes us the one of the present template.
+    /// Since when the watch of revisions should have shown the revision of the present template.
     pub(crate) fn revision_due_since(&self) -> Option<Timestamp> {
         let known = *self.health(Watched::Revisions) == WatchHealth::Live;
         self.revision_due_since.filter(|_| known && self.candidate().is_none())
@@ -55,7 +56,7 @@ impl View {
         self.candidate().map(|_| since + REVISION_PATIENCE)
     }
 
-    /// Takes that guess when its time has come, and gives up one that proves wrong.
+    /// Makes that guess when its time has come, and drops one that proves wrong.
     pub(crate) fn guess_current(&mut self, now: Timestamp) {
         let refuted = || self.revision_of_new_pods().is_some_and(|hash| Some(hash) != self.current.as_ref());
         if self.current_is_guess && refuted() {

@@ -1,4 +1,4 @@
-//! Lists: what one does not name is gone, unless it comes from a cache that is behind what is known already.
+//! Lists: an object that a complete list does not name is gone, unless the list is older than what is known already.
 
 use super::View;
 use crate::engine::Str;
@@ -15,7 +15,7 @@ impl View {
         }
     }
 
-    /// Takes away what a list of that version did not name.
+    /// Removes what a complete list of this version did not name.
     pub(super) fn end_listing(&mut self, watched: Watched, version: Option<u64>, now: Timestamp) {
         match watched {
             Watched::Nodes if !is_behind(version, self.newest_node) => {
@@ -36,15 +36,15 @@ impl View {
                 self.touched.all = true;
                 self.settle_current(now);
             }
-            // Those of which there is one: see [`crate::engine::Engine::observe`].
+            // There is one object of each of these: `Engine::observe` handles them.
             Watched::DaemonSet | Watched::Lease => {}
             Watched::Nodes | Watched::Pods | Watched::Events => {}
         }
     }
 }
 
-/// Whether a list is older than what was told of its kind: what it does not name may be newer than it, and its watch will
-/// tell. Versions of one kind are comparable numbers on every API server (KEP-5504); where they are none, a list is believed.
+/// Whether a list is older than what was already seen of its kind. Then an object that it does not name may have been created
+/// after it, and the watch that follows will show whether it is gone. Versions of one kind are comparable numbers on every API server (KEP-5504); where they are none, a list is believed.
 pub(crate) fn is_behind(list: Option<u64>, newest: Option<u64>) -> bool {
     list.zip(newest).is_some_and(|(list, newest)| list < newest)
 }

@@ -20,7 +20,7 @@ pub(crate) struct PodEntry {
     pub(crate) first_seen: ObservedAt,
     /// When it was seen to become ready; cleared when it is not.
     pub(crate) ready_seen: Option<ObservedAt>,
-    /// Since when it is seen in the trouble that it is in.
+    /// What is wrong with it, and since when.
     pub(crate) trouble: Option<Trouble>,
     /// When it last ceased to be ready, having been so for a while.
     pub(crate) served: Option<Served>,
@@ -37,7 +37,7 @@ pub(crate) struct Trouble {
     pub(crate) since: Timestamp,
 }
 
-/// A time for which a pod was ready, and that is over.
+/// The last span of time in which a pod was ready, once it is over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served {
     /// When it was over, and what its kubelet says of that.
@@ -48,7 +48,7 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// From this on one such time is as good as another.
+    /// Longer spans need not be told apart.
     const LONG: Duration = Duration::from_secs(60);
 
     /// Of a pod as it is now.
@@ -60,7 +60,7 @@ impl Served {
     ) -> Option<Self> {
         let said = fact.ready_since;
         let Some(before) = before else {
-            // It became unready long after it was made: until then it was ready.
+            // It was first seen unready, and became so long after it was created: until then it was ready.
             let lasted = said.filter(|_| !fact.ready)?.since(fact.created_at);
             return (lasted >= Self::LONG).then_some(Self { ended: seen, said, lasted });
         };
@@ -129,7 +129,7 @@ impl View {
 
     pub(super) fn pod_is(&mut self, fact: PodFact, now: Timestamp) {
         if let Some(gone_at) = self.gone.get(&fact.uid) {
-            // The label was put back that had been taken away from it; a late event is older.
+            // Newer than the end that was seen: somebody removed its label and put it back. Otherwise this is a late event.
             if fact.resource_version.parse::<u64>().ok().zip(*gone_at).is_none_or(|(told, gone_at)| told <= gone_at) {
                 return;
             }
@@ -192,7 +192,7 @@ impl View {
     }
 
     pub(super) fn pod_gone(&mut self, uid: &Str, version: Option<u64>) {
-        // What was told of it since is newer.
+        // Something newer was seen of it since: the pod is not gone.
         let known = self.pod_index.get(uid).and_then(|ix| self.pods[*ix].as_ref());
         let newest = known.and_then(|known| known.fact.resource_version.parse().ok());
         if version.zip(newest).is_some_and(|(gone_at, newest)| gone_at < newest) {
@@ -212,7 +212,7 @@ impl View {
         self.forget_pod(uid);
     }
 
-    /// A pod is not there, as far as we know; should it be, its watch will tell.
+    /// Removes a pod without a tombstone: if it is there after all, its watch brings it back.
     pub(super) fn forget_pod(&mut self, uid: &Str) {
         self.pulls.remove(uid);
         if let Some(ix) = self.pod_index.remove(uid) {
@@ -265,10 +265,10 @@ impl PodEntry {
         let known = before.and_then(|before| before.trouble.as_ref());
         let diagnosed = diagnose(&fact, server_now)
             .map(|cause| Trouble { cause, since: known.map_or(now, |trouble| trouble.since) });
-        // A kubelet that tries a pull again says nothing of the last failure: it is over when the images are there.
+        // While a pull is tried again the status does not name the last failure. It counts until the images are present.
         let tries_again =
             fact.deletion_at.is_none() && fact.containers.iter().any(|container| !container.image_present);
-        // Nor does one that could not reach the registry take back what the registry has said before.
+        // If the registry has refused the image before, a later failure to reach the registry does not replace that cause.
         let verdict = known.filter(|known| tries_again && known.cause.kind.is_the_registrys_verdict());
         let diagnosed = diagnosed.filter(|now| !(verdict.is_some() && now.cause.kind.leaves_the_image_open()));
         let trouble = diagnosed.or_else(|| known.filter(|_| tries_again).cloned());
@@ -279,8 +279,8 @@ impl PodEntry {
 }
 
 impl ObservedAt {
-    /// How long ago it was: by our own clock when we watched it; else by the cluster's word for how long ago it was when we
-    /// first saw it, and from then on by our own clock too, so that setting a clock makes nothing older.
+    /// How long ago it was. If we saw it happen: by our own clock. Otherwise: how long ago it was by the cluster's dates when we
+    /// first saw it, plus the time since then by our own clock. So nothing becomes older because somebody sets a clock.
     pub(crate) fn elapsed(self, said_at: Option<Timestamp>, now: Timestamp, server_now: Timestamp) -> Duration {
         match self {
             Self::Happen(at) => now.since(at),

@@ -6,8 +6,8 @@ use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::{ConditionStatus, NodeFact};
 use crate::engine::model::time::Timestamp;
 
-/// What was seen of a node's going down: `Ready` is not `True`, whether its kubelet says so or nobody hears of it, or its
-/// object is gone.
+/// When a node went down and came back. Down: condition `Ready` is not `True` (its kubelet says so, or has not been heard), or
+/// the node object is gone.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Readiness {
     /// Whether it is down; `None` before it was seen.
@@ -24,7 +24,7 @@ impl Readiness {
         match self.down.replace(down) {
             Some(was) if was == down => {}
             Some(true) => self.back_at = Some(now),
-            // A node that joins is not up yet: it did not go down.
+            // A node that joins starts without being Ready: that is not going down.
             None if !down || matches!(seen, ObservedAt::Happen(_)) => {}
             _ => {
                 // What the kubelet says is dated by its clock, what the controller says by the server's.
@@ -55,7 +55,7 @@ impl NodeEntry {
 }
 
 impl View {
-    /// How what is told of a kind now is known: seen to happen, or found by a list.
+    /// How facts of this kind are known now: while the watch is live we see them happen, otherwise a list shows how they are.
     pub(super) fn seen_now(&self, watched: Watched, now: Timestamp) -> ObservedAt {
         let live = matches!(self.health(watched), WatchHealth::Live);
         if live { ObservedAt::Happen(now) } else { ObservedAt::Already(now, self.skew_millis) }

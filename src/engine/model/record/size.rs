@@ -1,18 +1,18 @@
-//! How large a record may grow, and what of it goes first where that is not enough.
+//! How large a record may grow, and what is left out first if it would grow larger.
 //!
 //! ```text
 //! intent     what operators ask for          refused when it is asked for, beyond INTENT_LIMIT
 //! unknown    what a newer rolldeck wrote     kept whole, or the record is not read at all
-//! progress   taken                           whole: a node whose name does not fit is not taken
+//! progress   in progress                     whole: a node whose name does not fit is not updated
 //!            down before, acknowledged,      as far as they fit, in this order
 //!            suspects, where it halted, who else
 //!            went down, refused
 //! words      reasons                         clipped
 //! ```
 //!
-//! Nothing that is left out makes anybody take down more: a node that is in progress is always named; one that is named
-//! nowhere is charged to the rollout unless the cluster itself shows that it was down before
-//! ([`Progress::left_out_since`]); a failure that is not acknowledged by name halts again.
+//! Whatever is left out, no driver takes down more because of it. A node in progress is always named. A node that is named
+//! nowhere is charged to the rollout, unless the cluster itself shows that it was down before the rollout
+//! ([`Progress::left_out_since`]). A failure that is not acknowledged by name halts again.
 
 use serde::Serialize;
 
@@ -28,7 +28,7 @@ pub(crate) const INTENT_LIMIT: usize = 16 * 1024;
 pub(crate) const UNKNOWN_LIMIT: usize = 16 * 1024;
 /// The most that a reason may take, in bytes.
 pub(crate) const REASON_LIMIT: usize = 1024;
-/// Kept free for what changes with every write: marks, clocks, and how they are put together.
+/// Kept free for what changes with every write: write ids, clocks and JSON syntax.
 const SPARE: usize = 1024;
 
 /// How many bytes a value takes as JSON.
@@ -77,7 +77,7 @@ impl Progress {
         room.saturating_sub(bytes_of(&lists) + SPARE)
     }
 
-    /// Whether it can be said at a glance that it takes no more than `room` bytes.
+    /// Whether it certainly takes no more than `room` bytes, by a cheap estimate.
     fn surely_fits(&self, room: usize) -> bool {
         const LONGEST_ENTRY: usize = 300;
         let nodes = self.halt.as_ref().map_or(0, |halt| halt.nodes.len());
@@ -109,7 +109,7 @@ impl Progress {
         {
             over = over.saturating_sub(bytes_of(&refused));
         }
-        // What is compared goes before what tells whose doing it is: without it a suspect fails when it stays down.
+        // Counts for comparisons are dropped before the names of nodes: without them a suspect still fails by staying down.
         while over > 0
             && let Some(site) = self.others_down.pop_last()
         {

@@ -1,16 +1,16 @@
-//! Fields of a record that this rolldeck does not know: a newer one wrote them, and finds them again after we wrote.
+//! Fields of a record that this version does not know. A newer rolldeck wrote them; they survive when this one writes the record.
 //!
 //! They are kept as they were read, each with the object that it belongs to. A field of the record itself, of the intent,
 //! of the progress or of a group of settings stays there whatever becomes of the fields beside it. One that belongs to an
-//! event (a pause, a request, a halt) goes with it: what somebody said of one pause is not said of the next.
+//! event (a pause, a request, a halt) is dropped with it, so that it is not taken for part of the next one.
 
 use serde_json::{Map, Value};
 
 /// Objects of which there is one for as long as there is a record.
 const LASTING: [&[&str]; 6] =
     [&[], &["intent"], &["progress"], &["intent", "budgets"], &["intent", "gates"], &["progress", "drifts"]];
-/// Fields of older rolldecks, by the object they were in, which none writes any more: kept, one that still reads them would
-/// take for said today what was said then.
+/// Fields that older versions wrote and no version writes any more, by the object they were in. They are dropped: an older
+/// version that still reads them would take the outdated value for the present one.
 const RETIRED: [(&[&str], &str); 1] = [(&["intent"], "direction")];
 /// When an event happened: what tells it from the next one in the same place.
 const AT: &str = "at";
