@@ -15,6 +15,7 @@
 mod accept;
 mod allowance;
 mod assess;
+mod causes;
 mod change;
 pub mod clocks;
 mod decide;

@@ -19,7 +19,7 @@ use super::one_shot::way_out;
 use crate::engine::Str;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{Alarm, CauseKind, DriverView, NodeState, NodeView, Snapshot, Why};
+use crate::engine::snapshot::{Alarm, DriverView, NodeState, NodeView, Snapshot, Why};
 
 /// More nodes than this with the same change at once make one sentence.
 const CROWD: usize = 8;
@@ -306,7 +306,7 @@ impl Telling<'_> {
 fn summary(node: &NodeView) -> impl PartialEq + use<> {
     let begins = matches!(node.state, NodeState::Creating | NodeState::Starting | NodeState::Soaking);
     let cause = node.cause.as_ref().map(|cause| cause.kind);
-    (node.state, cause.filter(|kind| !(begins && *kind == CauseKind::NotReady)))
+    (node.state, cause.filter(|kind| !(begins && kind.is_ordinary_at_start())))
 }
 
 /// Who drives, without when they were seen.

@@ -465,7 +465,7 @@ impl<'a> Assessor<'a> {
     }
 
     fn starting_state(&self, pod: &PodEntry) -> NodeState {
-        let image_trouble = pod.trouble.as_ref().is_some_and(|trouble| is_image_trouble(trouble.cause.kind));
+        let image_trouble = pod.trouble.as_ref().is_some_and(|trouble| trouble.cause.kind.is_about_the_image());
         let pulling = self.view.pull(&pod.fact.uid).pulling_since.is_some() && !images_present(pod);
         if pulling || image_trouble {
             return NodeState::Pulling;
@@ -545,7 +545,7 @@ impl<'a> Assessor<'a> {
                 return ImageState::Present;
             }
             let note = self.view.pull(&pod.fact.uid);
-            if pod.trouble.as_ref().is_some_and(|trouble| is_image_trouble(trouble.cause.kind)) || note.failed {
+            if pod.trouble.as_ref().is_some_and(|trouble| trouble.cause.kind.is_about_the_image()) || note.failed {
                 return ImageState::Failed;
             }
             if let Some(since) = note.pulling_since {
@@ -665,17 +665,4 @@ fn restarts(pod: &PodEntry) -> u32 {
 /// Whether every container's image is known to be on the node; false while the kubelet has not reported.
 fn images_present(pod: &PodEntry) -> bool {
     !pod.fact.containers.is_empty() && pod.fact.containers.iter().all(|container| container.image_present)
-}
-
-fn is_image_trouble(kind: CauseKind) -> bool {
-    matches!(
-        kind,
-        CauseKind::ImageNotFound
-            | CauseKind::ImageDenied
-            | CauseKind::ImageRateLimited
-            | CauseKind::ImagePlatform
-            | CauseKind::ImageName
-            | CauseKind::ImageNeverPull
-            | CauseKind::ImagePull
-    )
 }

@@ -120,46 +120,6 @@ fn cause(kind: CauseKind, message: Option<Str>) -> Cause {
     Cause { kind, message }
 }
 
-impl CauseKind {
-    /// How long a new pod may be in this trouble before it counts as failed; `None`: only restarts or the deadline tell.
-    pub fn grace(self) -> Option<Duration> {
-        match self {
-            Self::ImageName | Self::ImageNeverPull | Self::ImagePlatform => Some(Duration::ZERO),
-            Self::ImageNotFound
-            | Self::ImageDenied
-            | Self::AdmissionRefused
-            | Self::QuotaExceeded
-            | Self::CreationForbidden
-            | Self::PodInvalid => Some(Duration::from_secs(5)),
-            Self::Config | Self::ContainerStart | Self::Rejected => Some(Duration::from_secs(20)),
-            Self::ImagePull | Self::ImageRateLimited | Self::NotCreated => Some(Duration::from_secs(60)),
-            Self::CrashLoop
-            | Self::OutOfMemory
-            | Self::NotReady
-            | Self::Unschedulable
-            | Self::ControllerIdle
-            | Self::StuckTerminating
-            | Self::Deadline
-            | Self::NodeDown => None,
-        }
-    }
-
-    /// Whether the registry was asked for the image, and has answered that it will not give it.
-    pub(crate) fn is_the_registrys_verdict(self) -> bool {
-        matches!(self, Self::ImageNotFound | Self::ImageDenied | Self::ImagePlatform)
-    }
-
-    /// Whether the image could not be pulled for a reason that says nothing of the image: the network, a limit.
-    pub(crate) fn leaves_the_image_open(self) -> bool {
-        matches!(self, Self::ImagePull | Self::ImageRateLimited)
-    }
-
-    /// Whether this speaks against the new revision itself, so that nothing serving is replaced until it is clear.
-    pub fn speaks_against_revision(self) -> bool {
-        !matches!(self, Self::NotReady | Self::Unschedulable | Self::StuckTerminating | Self::NodeDown)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::model::template::ContainerRole;

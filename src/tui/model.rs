@@ -296,7 +296,7 @@ impl TroubleKind {
             (NodeState::Soaking, _, None) if node.restarted.is_some() => Some(Self::Restarted),
             (NodeState::NodeDown | NodeState::Outdated | NodeState::Ineligible, _, _) => None,
             // A pod that starts is not ready, and nothing is wrong with that.
-            (NodeState::Starting | NodeState::Soaking, _, Some(CauseKind::NotReady)) => None,
+            (NodeState::Starting | NodeState::Soaking, _, Some(cause)) if cause.is_ordinary_at_start() => None,
             (_, Some(Blame::Rollout), Some(cause)) => Some(Self::Struggling(cause)),
             _ => None,
         }

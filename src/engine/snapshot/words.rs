@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::{Alarm, Blame, Cause, CauseKind, Hold, ImageState, NodeState, NodeView, Phase, Short, Wait};
 use crate::engine::Str;
+use crate::engine::causes::PodWaitWords;
 use crate::engine::clocks::ClockOff;
 use crate::engine::distance::FARTHEST;
 use crate::engine::model::time::{ShortDuration, Timestamp};
@@ -248,17 +249,16 @@ impl fmt::Display for Why<'_> {
             }
             _ => {
                 // A cause says why it waits; where it only says that, what it waits for says more.
-                let kind = node.cause.as_ref().map(|cause| cause.kind);
+                let beside = node.cause.as_ref().map(|cause| cause.kind.pod_wait_words());
                 // Of a deletion that was sent more is known than that.
                 let wait = node.pod_wait.as_ref().filter(|_| !matches!(node.hold, Some(Hold::Waits(_))));
                 let unexplained = node.cause.as_ref().is_some_and(|cause| cause.message.is_none());
-                let says_more = |kind| match kind {
-                    None | Some(CauseKind::NotReady | CauseKind::StuckTerminating) => true,
-                    Some(CauseKind::NotCreated) => unexplained,
-                    Some(_) => false,
-                };
-                let wait = wait.filter(|_| says_more(kind));
-                let only_waits = matches!(kind, Some(CauseKind::NotReady | CauseKind::NotCreated));
+                let wait = wait.filter(|_| match beside {
+                    None | Some(PodWaitWords::Added | PodWaitWords::Instead) => true,
+                    Some(PodWaitWords::InsteadIfUnexplained) => unexplained,
+                    Some(PodWaitWords::LeftOut) => false,
+                });
+                let only_waits = matches!(beside, Some(PodWaitWords::Instead | PodWaitWords::InsteadIfUnexplained));
                 let cause = node.cause.as_ref().filter(|_| wait.is_none() || !only_waits);
                 let mut said = "";
                 let mut say = |f: &mut fmt::Formatter<'_>, words: &dyn fmt::Display| {

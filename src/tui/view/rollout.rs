@@ -14,7 +14,7 @@ use ratatui::style::Style;
 
 use super::{Parts, RenderContext, node, put, put_lines, put_rule, timeline};
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{Blame, CauseKind, ImageState, NodeState, NodeView, Phase, PodWait, Presence, Why};
+use crate::engine::snapshot::{Blame, ImageState, NodeState, NodeView, Phase, PodWait, Presence, Why};
 use crate::tui::model::{Page, RolloutPage, ShownSnapshot, Sort};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, fit_middle, width, wrap};
@@ -288,7 +288,7 @@ pub(super) fn sign(node: &NodeView) -> (Glyph, Role) {
         (NodeState::Updated, _) => (Glyph::Updated, Role::Ok),
         (NodeState::Ineligible, _) => (Glyph::Ineligible, Role::Muted),
         _ if node.restarted.is_some() => (Glyph::Moving, Role::Warn),
-        _ if node.cause.as_ref().is_some_and(|cause| cause.kind != CauseKind::NotReady) => (Glyph::Moving, Role::Warn),
+        _ if node.cause.as_ref().is_some_and(|cause| !cause.kind.is_ordinary_at_start()) => (Glyph::Moving, Role::Warn),
         _ => (Glyph::Moving, Role::Busy),
     }
 }
