@@ -1,4 +1,4 @@
-//! What else manages a DaemonSet: tools that will set back what a rollout changes, told by what they leave on the object.
+//! What else manages a DaemonSet: tools that will set back what a rollout changes, recognised by what they leave on the object.
 //!
 //! ```text
 //! annotations, labels ──┐
@@ -6,8 +6,8 @@
 //! ownerReferences ──────┘             what it sets back and when, how to hold it meanwhile
 //! ```
 //!
-//! Several may be there at once. Nothing is asked of them, nothing of theirs is read: whether Argo CD heals by itself or
-//! Flux corrects drift is written elsewhere in the cluster, so what is said allows for both.
+//! Several may be there at once. Their own objects are not read, so it is not known whether self-heal (Argo CD) or drift
+//! correction (Flux) is switched on; the words name both cases.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use super::Str;
 use super::facts::{DaemonSetFact, Fields, WriteOperation};
 use super::record::ORIGINAL_STRATEGY;
 
-/// By this name `metadata.managedFields` knows us.
+/// Our own field manager in `metadata.managedFields`.
 pub const FIELD_MANAGER: &str = "rolldeck";
 
 /// Something else that manages the DaemonSet.

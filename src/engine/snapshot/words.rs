@@ -247,9 +247,9 @@ impl fmt::Display for Why<'_> {
                 write!(f, "; its {which} {serves}")
             }
             _ => {
-                // A cause says why it waits; where it only says that, what it waits for says more.
+                // Show cause or wait, not both: for some causes what the pod waits for says more than the cause.
                 let kind = node.cause.as_ref().map(|cause| cause.kind);
-                // Of a deletion that was sent more is known than that.
+                // A hold that waits for a deletion says more than the pod's own wait.
                 let wait = node.pod_wait.as_ref().filter(|_| !matches!(node.hold, Some(Hold::Waits(_))));
                 let unexplained = node.cause.as_ref().is_some_and(|cause| cause.message.is_none());
                 let says_more = |kind| match kind {
