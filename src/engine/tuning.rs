@@ -257,7 +257,7 @@ fn set<T>(field: &mut T, value: Option<T>) {
     }
 }
 
-/// As it would be typed: `maxUnavailable=5 onDrift=enforce`.
+/// As it would be typed after `:tune`: `max-unavailable=5 on-drift=enforce`.
 impl fmt::Display for Tuning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lead = "";
