@@ -207,7 +207,7 @@ impl Evidence<'_> {
             .collect()
     }
 
-    /// Whether the source of who writes under these names has the update strategy in it.
+    /// Whether the source of the tool that writes under these names has the update strategy in it.
     fn strategy_ownership(&self, names: &[&str]) -> StrategyOwnership {
         let owners = &self.0.owners;
         let own = || owners.writers.iter().filter(|writer| names.contains(&&*writer.manager));
@@ -216,7 +216,7 @@ impl Evidence<'_> {
         }
         let names_it = |fields: &Fields| if fields.strategy { StrategyOwnership::Yes } else { StrategyOwnership::No };
         match own().map(|writer| writer.operation).max_by_key(|operation| *operation == WriteOperation::Apply) {
-            // Adopting takes the field from whoever applied it: from then on its absence tells nothing.
+            // Our adoption becomes the owner of the field, so it says nothing any more that the tool does not own it.
             Some(WriteOperation::Apply) if self.0.annotations.get(ORIGINAL_STRATEGY).is_none() => StrategyOwnership::No,
             Some(WriteOperation::Update) => owners.applied.as_ref().map_or(StrategyOwnership::Unknown, names_it),
             _ => StrategyOwnership::Unknown,
@@ -409,7 +409,7 @@ impl GitOpsOwner {
         }
     }
 
-    /// What is to be expected of it: `sets template and update strategy back at its next sync, …`.
+    /// What it will do: `sets template and update strategy back at its next sync, …`.
     pub fn expects(&self) -> String {
         let what = match self.strategy {
             StrategyOwnership::Yes => "template and update strategy",
@@ -480,7 +480,7 @@ impl GitOpsOwner {
         })
     }
 
-    /// All of it in one sentence, for who is about to change the DaemonSet.
+    /// All of it in one sentence, as a warning before the DaemonSet is changed.
     pub fn warning(&self) -> String {
         match self.holding() {
             Some(holding) => format!("{self} {}. To hold it: {holding}.", self.expects()),

@@ -246,7 +246,7 @@ impl Plan {
     }
 }
 
-/// What is left to hand out while the candidates pass by.
+/// What is still free (partition, budget, pull slots, room in the record) while candidates are admitted one by one.
 struct Line {
     room: u32,
     keep: u32,

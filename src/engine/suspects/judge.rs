@@ -66,7 +66,7 @@ impl NodeHealth {
     }
 }
 
-/// What is asked.
+/// The input of a judgement, beside the nodes.
 pub(super) struct Question<'a> {
     pub(super) now: Timestamp,
     /// How long a suspect may stay down.
