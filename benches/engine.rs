@@ -11,17 +11,18 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use rolldeck::engine::command::{Command, Step};
-use rolldeck::engine::effect::{Done, Effect};
-use rolldeck::engine::event::{Event, WatchHealth, Watched};
-use rolldeck::engine::facts::{
-    ConditionStatus, ContainerFact, ContainerRole, ContainerState, DaemonSetFact, LeaseFact, NodeFact, PodFact,
-    PodPhase, RevisionFact, StrategyKind, UpdateStrategy,
+use rolldeck::engine::model::command::{Command, Step};
+use rolldeck::engine::model::effect::{Done, Effect};
+use rolldeck::engine::model::event::{Event, WatchHealth, Watched};
+use rolldeck::engine::model::facts::{
+    ConditionStatus, ContainerFact, ContainerState, DaemonSetFact, LeaseFact, NodeFact, PodFact, PodPhase,
+    RevisionFact, StrategyKind, UpdateStrategy,
 };
-use rolldeck::engine::quantity::IntOrPercent;
-use rolldeck::engine::record::ORIGINAL_STRATEGY;
-use rolldeck::engine::template::Template;
-use rolldeck::engine::time::Timestamp;
+use rolldeck::engine::model::quantity::IntOrPercent;
+use rolldeck::engine::model::record::ORIGINAL_STRATEGY;
+use rolldeck::engine::model::template::ContainerRole;
+use rolldeck::engine::model::template::Template;
+use rolldeck::engine::model::time::Timestamp;
 use rolldeck::engine::{Config, Engine, Role, Str, Timing};
 
 const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);

@@ -17,36 +17,28 @@ mod allowance;
 mod assess;
 mod change;
 pub mod clocks;
-pub mod command;
 mod decide;
 mod diagnose;
 pub(crate) mod distance;
 mod edit;
-pub mod effect;
 pub mod eligibility;
-pub mod event;
 mod event_log;
-pub mod facts;
 pub mod guidance;
 mod idle;
-pub mod image;
-pub mod labels;
 mod lock;
 mod machine;
+pub mod model;
 mod operate;
 mod outcome;
 pub mod ownership;
 mod placement;
 mod plan;
-pub mod quantity;
 pub mod rate;
-pub mod record;
 mod recreated;
 mod refused;
 mod release;
 mod report;
 mod restarts;
-pub mod rollout_event;
 mod room;
 mod sending;
 pub mod site;
@@ -55,19 +47,14 @@ mod stopped;
 mod strategy_drift;
 mod surge;
 pub mod suspects;
-pub mod template;
-pub mod time;
-pub mod tuning;
 pub mod unsent;
 mod view;
 mod waits;
 mod watch_health;
 pub mod words;
 
-/// A string that is shared rather than copied.
-pub type Str = std::sync::Arc<str>;
-
 pub use machine::Engine;
+pub use model::{Str, person_of};
 
 /// What an engine is told once, when it is made.
 #[derive(Clone, Debug)]
@@ -84,11 +71,6 @@ pub struct Config {
     pub timing: Timing,
     /// How fast pods may be deleted.
     pub rate: rate::RateLimit,
-}
-
-/// Whose an identity is, without what only tells processes apart: `ops@bastion` of `ops@bastion/3f9a1c`.
-pub fn person_of(identity: &str) -> &str {
-    identity.rsplit_once('/').map_or(identity, |(person, _)| person)
 }
 
 /// What an engine is there for.

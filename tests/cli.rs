@@ -110,7 +110,7 @@ fn an_interrupted_driver_gives_the_lease_back_and_another_carries_on() {
     let mut drive = practice.drive(DS, &["--image", V2, "--to", "100%", "--max-unavailable", "2"]);
     drive.until_updated(2);
     drive.signal(Signal::INT);
-    drive.until("interrupted: standing down");
+    drive.until("interrupted: stopping");
     assert_eq!(drive.end().code(), Some(130));
     assert_eq!(practice.status(DS).0["driver"]["state"], "nobody");
     practice.ok(&["drive", DS, "--max-unavailable", "10", "--timeout", "120s"]);

@@ -23,11 +23,11 @@ mod support {
 
 use std::time::Duration;
 
-use rolldeck::engine::command::Command;
-use rolldeck::engine::quantity::IntOrPercent;
-use rolldeck::engine::record::Gates;
+use rolldeck::engine::model::command::Command;
+use rolldeck::engine::model::quantity::IntOrPercent;
+use rolldeck::engine::model::record::Gates;
+use rolldeck::engine::model::time::Timestamp;
 use rolldeck::engine::snapshot::{Alarm, Hold, NodeState, Phase};
-use rolldeck::engine::time::Timestamp;
 use rolldeck::sim::world::scenario::{ControllerVariant, built_in};
 
 use support::figures::{Figures, MINUTES, NODES, table};

@@ -8,6 +8,8 @@
 //!                driver               the only room where async meets the engine
 //!       ┌───────────┼───────────┐
 //!    cluster      engine       sim    adapter · rules (pure) · a world to practise on (its own part pure)
+//!                   │
+//!             engine::model           values only: it knows no other room, and no two of its files import each other in a circle
 //! ```
 //!
 //! Beside it stands `process`: streams and signals, for the front ends; it knows no other room.
@@ -24,21 +26,23 @@ use std::path::{Path, PathBuf};
 /// Rooms, and the rooms that each may look into.
 const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["tui", "cli"]),
-    ("tui", &["driver", "engine", "process"]),
-    ("cli", &["driver", "engine", "process"]),
+    ("tui", &["driver", "engine", "engine::model", "process"]),
+    ("cli", &["driver", "engine", "engine::model", "process"]),
     ("process", &[]),
-    ("driver", &["cluster", "engine", "sim::world", "sim::api", "sim::attack"]),
-    ("cluster", &["engine"]),
-    ("engine", &[]),
-    ("sim::world", &["engine"]),
-    ("sim::attack", &["sim::world", "engine"]),
-    ("sim::api", &["sim::world", "engine"]),
-    ("sim::hollow", &["sim::world", "engine"]),
+    ("driver", &["cluster", "engine", "engine::model", "sim::world", "sim::api", "sim::attack"]),
+    ("cluster", &["engine", "engine::model"]),
+    ("engine", &["engine::model"]),
+    ("engine::model", &[]),
+    ("sim::world", &["engine", "engine::model"]),
+    ("sim::attack", &["sim::world", "engine", "engine::model"]),
+    ("sim::api", &["sim::world", "engine", "engine::model"]),
+    ("sim::hollow", &["sim::world", "engine", "engine::model"]),
 ];
 
 /// Rooms that do no IO, and all the crates that they may use.
 const PURE: &[(&str, &[&str])] = &[
     ("engine", &["std", "serde", "serde_json", "jiff", "natord", "thiserror"]),
+    ("engine::model", &["std", "serde", "serde_json", "jiff", "natord", "thiserror"]),
     ("sim::world", &["std", "serde", "serde_json", "jiff", "natord", "thiserror", "fastrand", "toml"]),
     ("sim::attack", &["std", "serde", "serde_json", "jiff", "natord", "thiserror", "fastrand", "toml"]),
 ];
@@ -130,7 +134,10 @@ fn a_broken_arrow_is_found_however_it_is_written() {
 #[test]
 fn a_sound_arrow_is_let_through() {
     for (path, source) in [
-        ("src/engine/plan.rs", "use super::{Str, time::Timestamp}; use crate::engine::facts; use std::time::Duration;"),
+        (
+            "src/engine/plan.rs",
+            "use super::{Str, time::Timestamp}; use crate::engine::model::facts; use std::time::Duration;",
+        ),
         ("src/engine/plan.rs", "//! use crate::driver;\n/* kube::Api /* tokio::spawn */ */ // crate::tui\nfn f() {}"),
         (
             "src/engine/plan.rs",
@@ -146,7 +153,10 @@ fn a_sound_arrow_is_let_through() {
             "src/cli/drive.rs",
             "use crate::driver::{Rollout, Session}; use crate::engine::Role; use super::error::CliError;",
         ),
-        ("src/cluster/feed.rs", "use super::http::Call; use crate::engine::event::Event; type C = kube::Client;"),
+        (
+            "src/cluster/feed.rs",
+            "use super::http::Call; use crate::engine::model::event::Event; type C = kube::Client;",
+        ),
         ("src/sim/api/serve.rs", "use crate::sim::world::World; use super::super::world::kind; use axum::Router;"),
         ("src/driver/practice.rs", "use crate::sim::api::serve; use crate::cluster::Cluster;"),
         ("src/main.rs", "use rolldeck::{cli, tui}; fn main() { crossterm::terminal::size(); }"),
@@ -154,6 +164,58 @@ fn a_sound_arrow_is_let_through() {
         let said = House::of_this_crate().violations(&File::new(path, source));
         assert!(said.is_empty(), "{path}: `{source}`: {said:?}");
     }
+}
+
+/// Files of these rooms import each other in no circle. A file and the files in its folder count as one.
+#[test]
+fn no_file_imports_itself_by_way_of_others() {
+    let house = House::of_this_crate();
+    let circles = circles(&house.files(), "engine::model");
+    assert!(circles.is_empty(), "files that import each other in a circle: {circles:?}");
+}
+
+#[test]
+fn a_circle_is_found() {
+    let file = |name: &str, source: &str| File::new(format!("src/engine/model/{name}.rs"), source);
+    let files = [
+        file("facts", "use super::record::Record;"),
+        file("record", "mod size; use crate::engine::model::time::Timestamp;"),
+        file("record/size", "use super::Record; use crate::engine::model::facts::LeaseFact;"),
+        file("time", "#[cfg(test)] mod tests { use super::super::record::Record; }"),
+    ];
+    assert_eq!(circles(&files, "engine::model"), [["facts", "record"]]);
+    assert!(circles(&files[..2], "engine::model").is_empty());
+}
+
+/// The files of a room that can be reached from themselves, in groups.
+fn circles(files: &[File], room: &str) -> Vec<Vec<String>> {
+    let depth = room.split("::").count();
+    let mut arrows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for file in files.iter().filter(|file| file.room().as_deref() == Some(room)) {
+        let module = file.module();
+        let Some(from) = module.get(depth).filter(|_| !module.iter().any(|part| part == "tests")) else { continue };
+        let paths = file.paths().into_iter().filter(|path| !path.in_tests);
+        let inside = paths.filter(|path| room_of_path(&path.absolute).as_deref() == Some(room));
+        let to = inside.filter_map(|path| path.absolute.get(depth + 1).cloned());
+        arrows.entry(from.clone()).or_default().extend(to.filter(|to| to != from));
+    }
+    let reached = |from: &String| {
+        let mut seen = BTreeSet::new();
+        let mut next = vec![from];
+        while let Some(file) = next.pop() {
+            next.extend(arrows.get(file).into_iter().flatten().filter(|to| seen.insert((*to).clone())));
+        }
+        seen
+    };
+    let reach: BTreeMap<&String, BTreeSet<String>> = arrows.keys().map(|file| (file, reached(file))).collect();
+    let mut circles: Vec<Vec<String>> = Vec::new();
+    for (file, reached) in &reach {
+        if reached.contains(*file) && !circles.iter().flatten().any(|known| known == *file) {
+            let back = |other: &&String| reach.get(other).is_some_and(|reached| reached.contains(*file));
+            circles.push(reached.iter().filter(back).cloned().collect());
+        }
+    }
+    circles
 }
 
 /// The rules, with the crates that this package depends on.
@@ -259,6 +321,7 @@ fn room_of_path(path: &[String]) -> Option<String> {
     let parts: Vec<&str> = path.iter().map(String::as_str).collect();
     let room = match parts.as_slice() {
         ["crate", "sim", part, ..] => format!("sim::{part}"),
+        ["crate", "engine", "model", ..] => "engine::model".to_owned(),
         ["crate", room, ..] => (*room).to_owned(),
         _ => return None,
     };
@@ -276,6 +339,8 @@ struct File {
 struct Found {
     absolute: Vec<String>,
     line: usize,
+    /// It stands in an inline `mod tests`.
+    in_tests: bool,
 }
 
 impl fmt::Display for Found {
@@ -301,6 +366,7 @@ impl File {
         let room = match parts.as_slice() {
             [only @ ("lib" | "sim")] => return Some((*only).to_owned()),
             ["sim", part, ..] => format!("sim::{part}"),
+            ["engine", "model", ..] => "engine::model".to_owned(),
             [room, ..] => (*room).to_owned(),
             [] => return None,
         };
@@ -448,7 +514,8 @@ impl Reader<'_> {
             _ => path.to_vec(),
         };
         // `use super::*` from the root's own children names no room, and is refused as such.
-        self.found.push(Found { absolute, line });
+        let in_tests = self.module.iter().any(|part| part == "tests");
+        self.found.push(Found { absolute, line, in_tests });
     }
 }
 

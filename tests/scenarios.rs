@@ -12,9 +12,9 @@ mod support {
 
 use std::collections::BTreeMap;
 
-use rolldeck::engine::command::{Command, Early, Step, Takeover};
-use rolldeck::engine::quantity::IntOrPercent;
-use rolldeck::engine::record::Finish;
+use rolldeck::engine::model::command::{Command, Early, Step, Takeover};
+use rolldeck::engine::model::quantity::IntOrPercent;
+use rolldeck::engine::model::record::Finish;
 use rolldeck::engine::snapshot::{DriverView, Phase};
 use rolldeck::sim::world::scenario::built_in;
 

@@ -12,11 +12,11 @@ pub(crate) use self::tuning::TuningFlags;
 pub(crate) use self::values::{ContainerImage, DaemonSetName, LogTo, by_container};
 use self::values::{duration, speed};
 use crate::driver::practice;
-use crate::engine::command::{Command as Ask, Early, Step};
-use crate::engine::labels::Selector;
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::Finish;
-use crate::engine::tuning::Tuning;
+use crate::engine::model::command::{Command as Ask, Early, Step};
+use crate::engine::model::labels::Selector;
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::Finish;
+use crate::engine::model::tuning::Tuning;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -142,7 +142,7 @@ pub(crate) enum OnCluster {
     ///
     /// Replaces pods within the budget, as far as partition and selector allow, and prints one sentence per change.
     /// Where nothing is to be rolled out it ends at once; a DaemonSet that is adopted stays adopted.
-    /// Ctrl-C stands down: what is in flight ends, nothing more is taken down, and another console can carry on.
+    /// Ctrl-C stops driving: what is in flight ends, nothing more is taken down, and another console can carry on.
     /// It never waits for whoever reads its output; when nobody has for 10 s, it stops driving and the record says why.
     #[command(after_help = DRIVE_EXIT_CODES)]
     Drive(DriveArgs),
@@ -435,7 +435,7 @@ pub(crate) struct DriveArgs {
     /// Do not ask
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Stand down after this long [default: none]
+    /// Stop driving after this long [default: none]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]

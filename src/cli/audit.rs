@@ -15,7 +15,7 @@ use super::one_shot::CLOSE_WITHIN;
 use super::output::{Output, Streams};
 use crate::driver::audit::{self, AuditLog, Filter, Line};
 use crate::driver::{Clock, Rollout};
-use crate::engine::event::{Permission, Right};
+use crate::engine::model::event::{Permission, Right};
 use crate::engine::snapshot::Snapshot;
 use crate::engine::{Str, person_of};
 

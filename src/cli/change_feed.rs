@@ -17,9 +17,9 @@ use serde::Serialize;
 use super::json::{Node, TypeMeta};
 use super::one_shot::way_out;
 use crate::engine::Str;
-use crate::engine::event::{WatchHealth, Watched};
+use crate::engine::model::event::{WatchHealth, Watched};
+use crate::engine::model::time::Timestamp;
 use crate::engine::snapshot::{Alarm, CauseKind, DriverView, NodeState, NodeView, Snapshot, Why};
-use crate::engine::time::Timestamp;
 
 /// More nodes than this with the same change at once make one sentence.
 const CROWD: usize = 8;

@@ -7,7 +7,7 @@
 //!                                ├─ lease taken over, or not free            7
 //!                                ├─ --timeout, or handed back early          3
 //!                                ├─ its output is stuck: stop driving        1
-//!                                └─ SIGINT, SIGTERM, SIGHUP: stand down      130, 143
+//!                                └─ SIGINT, SIGTERM, SIGHUP: stop driving      130, 143
 //! ```
 //!
 //! The flags are written by one-shot commands before a driver is opened, so that nothing moves while only some of them are in
@@ -27,15 +27,15 @@ use super::output::{Output, Streams};
 use super::status::{deleted, out_of_time, standing, tell};
 use crate::driver::{Rollout, Session};
 use crate::engine::Role;
-use crate::engine::command::{Command, Step, Takeover};
-use crate::engine::record::Finish;
+use crate::engine::model::command::{Command, Step, Takeover};
+use crate::engine::model::record::Finish;
+use crate::engine::model::time::ShortDuration;
+use crate::engine::model::tuning::Tuning;
 use crate::engine::snapshot::{Alarm, DriverView, NodeState, Phase, Presence, Snapshot};
-use crate::engine::time::ShortDuration;
-use crate::engine::tuning::Tuning;
 use crate::engine::unsent::UnsentKind;
 use crate::process::signals::{self, Listener};
 
-/// How long standing down may take after a signal: the process is ended after [`signals::LEAVE_WITHIN`].
+/// How long stopping may take after a signal: the process is ended after [`signals::LEAVE_WITHIN`].
 const LEAVE_WITHIN: Duration = Duration::from_secs(4);
 /// How long a complete view may take; a driver may be started before its cluster's link is up.
 const LOAD_WITHIN: Duration = Duration::from_secs(120);
@@ -74,15 +74,15 @@ pub(crate) async fn run(
     match end {
         End::Itself(end) => {
             tokio::select! {
-                () = drive.stand_down() => end,
+                () = drive.stop_driving() => end,
                 // Told to end meanwhile, we leave; the lease runs out by itself.
                 exit = interrupted.next() => Ok(exit),
             }
         }
         End::Signal(exit) => {
-            let said = drive.say(Topic::Command, format!("{}: standing down", exit.word()));
+            let said = drive.say(Topic::Command, format!("{}: stopping", exit.word()));
             // A second signal ends the process at once.
-            let _ = tokio::time::timeout(LEAVE_WITHIN, drive.stand_down()).await;
+            let _ = tokio::time::timeout(LEAVE_WITHIN, drive.stop_driving()).await;
             said.map(|()| exit)
         }
         End::Stuck(since) => drive.stuck(since, &mut interrupted).await,
@@ -128,7 +128,7 @@ struct Drive<'a> {
     args: &'a DriveArgs,
     output: &'a mut Output,
     streams: Streams,
-    /// What is open now, to be stood down whatever happens.
+    /// What is open now: it stops driving whatever happens.
     open: Option<Rollout>,
     story: ChangeFeed,
     warnings: Warnings,
@@ -204,7 +204,7 @@ impl Drive<'_> {
     }
 
     /// Gives the lease back, tells what that changed, and closes.
-    async fn stand_down(&mut self) {
+    async fn stop_driving(&mut self) {
         self.give_up(Command::StopDriving).await;
     }
 

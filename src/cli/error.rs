@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use super::output::Streams;
 use crate::driver::{AccessError, CommandError};
-use crate::engine::command::Refusal;
+use crate::engine::model::command::Refusal;
 use crate::process::signals::Ending;
 
 /// Why a command did not come to its end.
@@ -189,7 +189,7 @@ impl From<CommandError> for CliError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::event::Right;
+    use crate::engine::model::event::Right;
 
     #[test]
     fn kinds_fix_exit_codes() {

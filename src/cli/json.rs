@@ -15,19 +15,20 @@ use super::suggested_commands::{SuggestedCommand, suggested_commands};
 use crate::driver::{Fleet, FleetRow};
 use crate::engine::Str;
 use crate::engine::clocks::NodeClocks;
-use crate::engine::command::{Danger, Preview};
-use crate::engine::event::WatchHealth;
-use crate::engine::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::model::command::{Danger, Preview};
+use crate::engine::model::event::WatchHealth;
+use crate::engine::model::facts::Severity;
+use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::{Budgets, DriverStopped, Finish, Gates, Halt, OnDrift, Paused};
+use crate::engine::model::rollout_event::RolloutEvent;
+use crate::engine::model::time::Timestamp;
 use crate::engine::ownership::{GitOpsOwner, Returns};
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{Budgets, DriverStopped, Finish, Gates, Halt, OnDrift, Paused};
-use crate::engine::rollout_event::{RolloutEvent, Severity};
 use crate::engine::snapshot::{
     Alarm, Blame, BudgetView, Counts, DriverView, NoStep, NodeView, Phase, RestartsView, RevisionView, Snapshot,
     StepAhead, SuspectView, Wait, WatchView, Why,
 };
 use crate::engine::suspects::Comparison;
-use crate::engine::time::Timestamp;
 use crate::engine::unsent::Unsent;
 
 /// The version of these shapes.

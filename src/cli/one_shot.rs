@@ -16,8 +16,8 @@ use super::output::Output;
 use super::suggested_commands::verb;
 use crate::driver::{Rollout, Session};
 use crate::engine::Role;
-use crate::engine::command::{Command, Danger, Preview};
 use crate::engine::guidance::{Guidance, Remedy};
+use crate::engine::model::command::{Command, Danger, Preview};
 use crate::engine::snapshot::{DriverView, Phase, Snapshot};
 
 /// How long a driver gets to give its lease back before we leave without it; it then runs out by itself.

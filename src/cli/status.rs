@@ -25,11 +25,11 @@ use super::output::Output;
 use super::suggested_commands::{suggested_commands, whole};
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::Role;
-use crate::engine::event::{WatchHealth, Watched};
+use crate::engine::model::event::{WatchHealth, Watched};
+use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::snapshot::{
     DriverView, NodeState, NodeView, Phase, Presence, RevisionView, Snapshot, SuspectView, Why,
 };
-use crate::engine::time::{ShortDuration, Timestamp};
 
 /// How long a look may take when nothing else is said.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -8,10 +8,10 @@ use insta::assert_snapshot;
 
 use super::error::Exit;
 use crate::engine::Str;
-use crate::engine::command::{Command, Danger, Refusal, Step, Takeover};
-use crate::engine::facts::StrategyKind;
-use crate::engine::labels::Selector;
-use crate::engine::record::{Halt, Paused};
+use crate::engine::model::command::{Command, Danger, Refusal, Step, Takeover};
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::labels::Selector;
+use crate::engine::model::record::{Halt, Paused};
 use crate::engine::snapshot::{
     Alarm, Counts, DistanceView, DriverView, NoStep, NodeState, Phase, Presence, SelectionDone, Snapshot, Wait,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::engine::time::Timestamp;
+use crate::engine::model::time::Timestamp;
 
 /// Wall time that never jumps: anchored to the wall clock once, counting on by a clock that cannot be set.
 ///

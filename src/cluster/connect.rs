@@ -24,7 +24,7 @@ use super::fleet;
 use super::http::{Call, Failure, Http, Traffic, root_cause, tls_cause};
 use super::native::Native;
 use super::workload::Workload;
-use crate::engine::event::Event;
+use crate::engine::model::event::Event;
 
 /// A connection, TLS included, that takes longer than this is not coming.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

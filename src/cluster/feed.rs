@@ -21,9 +21,9 @@ use super::subjects::{ClusterEvents, Leases, Nodes, Pods, Revisions, Shared, Sha
 use super::watch::{Source, Subject, watch};
 use super::write::Writer;
 use crate::engine::Str;
-use crate::engine::event::{Event, WatchHealth, Watched};
-use crate::engine::record::lease_name;
-use crate::engine::time::Timestamp;
+use crate::engine::model::event::{Event, WatchHealth, Watched};
+use crate::engine::model::record::lease_name;
+use crate::engine::model::time::Timestamp;
 
 /// How long the watch of nodes waits for the DaemonSet: its images decide which images of a node are kept.
 const NODES_WAIT: Duration = Duration::from_secs(3);

@@ -10,9 +10,9 @@ use super::partial::{FleetWire, PartialDaemonSet, lease_fact, text};
 use super::watch::{Source, Subject, watch as follow};
 use super::workload::Workload;
 use crate::engine::Str;
-use crate::engine::event::WatchHealth;
-use crate::engine::facts::LeaseFact;
-use crate::engine::record::MANAGED_BY;
+use crate::engine::model::event::WatchHealth;
+use crate::engine::model::facts::LeaseFact;
+use crate::engine::model::record::MANAGED_BY;
 
 /// What happens in a fleet.
 #[derive(Clone, PartialEq, Debug)]

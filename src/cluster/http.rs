@@ -26,7 +26,7 @@ pub use traffic::{Traffic, TrafficCount};
 
 use super::clock::Clock;
 use super::connect::{Issued, Transport};
-use crate::engine::time::Timestamp;
+use crate::engine::model::time::Timestamp;
 use departure::Departure;
 
 /// How much of a refusal is read.

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::partial::daemonset_fact;
 use super::workload::{PatchRequest, Workload};
-use crate::engine::effect::DaemonSetPatch;
-use crate::engine::facts::DaemonSetFact;
-use crate::engine::record::{CHANGE, ORIGINAL_STRATEGY};
+use crate::engine::model::effect::DaemonSetPatch;
+use crate::engine::model::facts::DaemonSetFact;
+use crate::engine::model::record::{CHANGE, ORIGINAL_STRATEGY};
 
 /// `apps/v1` DaemonSets.
 #[derive(Debug)]

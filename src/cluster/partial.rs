@@ -32,7 +32,7 @@ pub(super) use pod::PodWire;
 pub(super) use revision::revision_fact;
 
 use crate::engine::Str;
-use crate::engine::time::Timestamp;
+use crate::engine::model::time::Timestamp;
 
 /// A string of the wire: borrowed, unless it had escapes in it.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -22,9 +22,9 @@ use tokio::time::{Instant, sleep};
 use super::http::{Call, Failure, Http, with_query};
 use super::subjects::{Shared, SharedWorkload};
 use crate::engine::Str;
-use crate::engine::effect::EffectErrorKind;
-use crate::engine::rollout_event::Severity;
-use crate::engine::time::Timestamp;
+use crate::engine::model::effect::EffectErrorKind;
+use crate::engine::model::facts::Severity;
+use crate::engine::model::time::Timestamp;
 
 /// `source.component`: what `kubectl describe` shows under "From", and what our own are selected by.
 pub(super) const SOURCE: &str = "rolldeck";
@@ -291,7 +291,7 @@ mod tests {
     use super::super::native::Native;
     use super::super::scripted::{Says, Scripted};
     use super::*;
-    use crate::engine::facts::DaemonSetFact;
+    use crate::engine::model::facts::DaemonSetFact;
 
     fn note(says: &str) -> Note {
         Note {

@@ -12,8 +12,8 @@ use tokio::sync::mpsc;
 use super::http::{Call, Failure, Http};
 use super::subjects::SharedWorkload;
 use crate::engine::Str;
-use crate::engine::event::{Event, Permission, Right};
-use crate::engine::record::lease_name;
+use crate::engine::model::event::{Event, Permission, Right};
+use crate::engine::model::record::lease_name;
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 const TIMEOUT: Duration = Duration::from_secs(10);

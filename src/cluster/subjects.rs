@@ -14,8 +14,8 @@ pub(super) use one::{Leases, Revisions, TheDaemonSet};
 use super::partial::Wanted;
 use super::workload::Workload;
 use crate::engine::Str;
-use crate::engine::facts::DaemonSetFact;
-use crate::engine::template::Template;
+use crate::engine::model::facts::DaemonSetFact;
+use crate::engine::model::template::Template;
 
 /// What the watches of one rollout share with each other and with its writer.
 #[derive(Debug)]

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A streaming list (a watch that begins with all there is) spares the server the whole list in memory, and us too: one
-//! object is held at a time. What is told to the listener is the contract of [`crate::engine::event::Event`]: a listing
+//! object is held at a time. What is told to the listener is the contract of [`crate::engine::model::event::Event`]: a listing
 //! is announced, complete, and names everything there is; then changes follow. A watch that breaks is taken up where it
 //! was, so that nothing is listed again unless the server has forgotten what came since.
 
@@ -28,8 +28,8 @@ use parse::Line;
 use super::backoff::{Backoff, LONGEST};
 use super::http::{Call, Failure, Http, Lines, with_query};
 use crate::engine::Str;
-use crate::engine::event::WatchHealth;
-use crate::engine::time::Timestamp;
+use crate::engine::model::event::WatchHealth;
+use crate::engine::model::time::Timestamp;
 
 /// How many objects a page has.
 const PAGE: &str = "500";

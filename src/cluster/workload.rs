@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::engine::effect::DaemonSetPatch;
-use crate::engine::facts::DaemonSetFact;
+use crate::engine::model::effect::DaemonSetPatch;
+use crate::engine::model::facts::DaemonSetFact;
 
 /// A kind of DaemonSet.
 pub(super) trait Workload: Send + Sync + 'static {

@@ -19,15 +19,15 @@ use super::recorder::{self, Recorder};
 use super::subjects::{Shared, SharedWorkload};
 use super::workload::PatchRequest;
 use crate::engine::Str;
-use crate::engine::effect::{
+use crate::engine::model::effect::{
     DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome, WRITE_TIMEOUT,
 };
-use crate::engine::event::Event;
-use crate::engine::facts::{DaemonSetFact, LeaseFact};
+use crate::engine::model::event::Event;
+use crate::engine::model::facts::{DaemonSetFact, LeaseFact};
+use crate::engine::model::record::{CHANGE, lease_name};
+use crate::engine::model::template::Template;
+use crate::engine::model::time::Timestamp;
 use crate::engine::ownership::FIELD_MANAGER;
-use crate::engine::record::{CHANGE, lease_name};
-use crate::engine::template::Template;
-use crate::engine::time::Timestamp;
 
 /// How long a change of the DaemonSet may wait for a connection. Together with `Timing::act` and the time for its answer it
 /// stays below the lease: after that another driver may have written another change.

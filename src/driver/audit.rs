@@ -29,8 +29,8 @@ pub(crate) use self::origin::{AuditedCluster, Origin, Place};
 pub use self::read::{Filter, Line, LogError, read};
 pub(crate) use self::scrub::Secrets;
 use crate::engine::Str;
-use crate::engine::rollout_event::{EventOutcome, RolloutEvent, Visibility};
-use crate::engine::time::Timestamp;
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, Visibility};
+use crate::engine::model::time::Timestamp;
 
 /// As many lines may wait for a slow disk.
 const WAITING: usize = 4_096;

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::audit::{Log, Subject};
 use crate::cluster::{Note, Recorder};
-use crate::engine::rollout_event::{RolloutEvent, Visibility};
+use crate::engine::model::rollout_event::{RolloutEvent, Visibility};
 use crate::engine::{Str, person_of};
 
 /// How long the last lines and Events may take once the rollout is let go of.

@@ -11,11 +11,11 @@ use super::handle::{DrivenBy, Fleet, FleetRow, FleetState};
 use super::session::Identity;
 use crate::cluster::{Clock, Cluster, FleetEvent, PartialDaemonSet};
 use crate::engine::Str;
-use crate::engine::event::WatchHealth;
-use crate::engine::facts::{DaemonSetCounters, LeaseFact, StrategyKind};
-use crate::engine::quantity::{IntOrPercent, Rounding};
-use crate::engine::record::{Direction, Record, lease_name};
-use crate::engine::time::Timestamp;
+use crate::engine::model::event::WatchHealth;
+use crate::engine::model::facts::{DaemonSetCounters, LeaseFact, StrategyKind};
+use crate::engine::model::quantity::{IntOrPercent, Rounding};
+use crate::engine::model::record::{Direction, Record, lease_name};
+use crate::engine::model::time::Timestamp;
 
 /// How many events may wait.
 const EVENTS: usize = 256;
@@ -287,7 +287,7 @@ mod agreement;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::record::{Halt, Paused};
+    use crate::engine::model::record::{Halt, Paused};
 
     fn daemonset(updated: u32, available: u32) -> PartialDaemonSet {
         PartialDaemonSet {

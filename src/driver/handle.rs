@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::engine::command::{Command, Preview, Refusal, Unsettled};
+use crate::engine::model::command::{Command, Preview, Refusal, Unsettled};
 use crate::engine::snapshot::Snapshot;
 use crate::engine::{Role, person_of};
 
 /// A front end's hold on one rollout. Cheap to clone.
 ///
-/// The driver ends when no sender of requests is left, and drops its end of the snapshots when it has stood down.
+/// The driver ends when no sender of requests is left, and drops its end of the snapshots when it has stopped driving.
 #[derive(Clone, Debug)]
 pub struct Rollout {
     /// The latest snapshot. It changes only when something in it changed.
@@ -109,9 +109,9 @@ pub trait Session: Send + Sync + 'static {
 #[derive(Clone, Debug, Default)]
 pub struct Fleet {
     /// How well they can be seen; loading until the first listing is complete.
-    pub health: crate::engine::event::WatchHealth,
+    pub health: crate::engine::model::event::WatchHealth,
     /// How well the Leases can be seen, from which "driven by" comes.
-    pub leases: crate::engine::event::WatchHealth,
+    pub leases: crate::engine::model::event::WatchHealth,
     /// One entry a DaemonSet, by namespace and name.
     pub rows: Vec<FleetRow>,
 }
@@ -124,7 +124,7 @@ pub struct FleetRow {
     /// Its name.
     pub name: crate::engine::Str,
     /// What its controller counts.
-    pub counters: crate::engine::facts::DaemonSetCounters,
+    pub counters: crate::engine::model::facts::DaemonSetCounters,
     /// The update strategy in words: `RollingUpdate 1`, `OnDelete (ours)`.
     pub strategy: String,
     /// Its state in words: `up to date`, `rolling out`, `paused 2h`, `halted: …`, `held`, `preparing`.

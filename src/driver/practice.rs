@@ -7,8 +7,8 @@ use std::time::SystemTime;
 
 use super::{Access, AccessError, AuditLog, ClusterSession};
 use crate::engine::Str;
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::time::Timestamp;
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::time::Timestamp;
 use crate::sim::api::{self, Server};
 use crate::sim::world::World;
 use crate::sim::world::scenario::{self, DaemonSetPlan, Image, Scenario, ScenarioError};
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use crate::driver::Session;
     use crate::engine::Role;
-    use crate::engine::command::Command;
+    use crate::engine::model::command::Command;
     use crate::engine::snapshot::{Phase, Presence};
 
     #[tokio::test(flavor = "multi_thread")]

@@ -27,9 +27,10 @@ use tokio::time::{Instant, sleep_until};
 use super::audit_sink::Trail;
 use super::handle::{CommandError, Request, Rollout};
 use crate::cluster::{Clock, Executed, Writer};
-use crate::engine::command::{Command, CommandId, Notice};
-use crate::engine::effect::{Effect, EffectError, EffectErrorKind, EffectId};
-use crate::engine::event::Event;
+use crate::engine::model::command::{Command, CommandId};
+use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind, EffectId};
+use crate::engine::model::event::Event;
+use crate::engine::model::notice::Notice;
 use crate::engine::snapshot::{Alarm, DriverView, Snapshot};
 use crate::engine::{Config, Engine};
 

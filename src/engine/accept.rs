@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::Str;
-use super::command::{Danger, Refusal};
 use super::edit::Edit;
 use super::machine::{Engine, Needs};
+use super::model::command::{Danger, Refusal};
 use super::operate::Resolved;
 use super::snapshot::Blame;
 

@@ -6,14 +6,14 @@
 //! selector leaves, and is refused where no further node could go.
 
 use super::assess::Row;
-use super::command::{Danger, Refusal, Step};
 use super::edit::Edit;
-use super::labels::Selector;
 use super::machine::{Engine, Needs};
+use super::model::command::{Danger, Refusal, Step};
+use super::model::labels::Selector;
+use super::model::quantity::{IntOrPercent, Rounding};
+use super::model::record::{Direction, Intent};
 use super::operate::Resolved;
 use super::plan::Limits;
-use super::quantity::{IntOrPercent, Rounding};
-use super::record::{Direction, Intent};
 use super::snapshot::{NoStep, NodeState, SelectionDone, StepAhead};
 
 impl Engine {

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use super::Str;
 use super::clocks::{NOTABLE_MILLIS, UNMEASURED, by_server};
-use super::event::{WatchHealth, Watched};
-use super::facts::{ConditionStatus, ContainerState, NodeFact, PodPhase};
-use super::record::size::bytes_of_name;
-use super::record::{Direction, Intent, Progress};
+use super::model::event::{WatchHealth, Watched};
+use super::model::facts::{ConditionStatus, ContainerState, NodeFact, PodPhase};
+use super::model::record::size::bytes_of_name;
+use super::model::record::{Direction, Intent, Progress};
+use super::model::time::Timestamp;
 use super::restarts::watched_state;
 use super::snapshot::{Blame, Cause, CauseKind, ImageState, NodeState, RestartsView};
-use super::time::Timestamp;
 use super::view::{NodeEntry, NodeIx, ObservedAt, PodEntry, PodIx, Touched, View};
 
 /// What an assessment is made of, beside the view.

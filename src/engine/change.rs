@@ -13,17 +13,17 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::Str;
-use super::command::Unsettled;
 use super::edit::Edit;
-use super::effect::{DaemonSetPatch, EffectError, EffectErrorKind};
-use super::event::{WatchHealth, Watched};
-use super::facts::DaemonSetFact;
 use super::machine::{Engine, PatchKind, Pending};
+use super::model::command::Unsettled;
+use super::model::effect::{DaemonSetPatch, EffectError, EffectErrorKind};
+use super::model::event::{WatchHealth, Watched};
+use super::model::facts::DaemonSetFact;
+use super::model::record::{CHANGE, Change, ChangeOutcome, Intent, Paused};
+use super::model::rollout_event::{RolloutEventKind, Visibility};
+use super::model::template::Template;
+use super::model::time::Timestamp;
 use super::ownership::FIELD_MANAGER;
-use super::record::{CHANGE, Change, ChangeOutcome, Intent, Paused};
-use super::rollout_event::{RolloutEventKind, Visibility};
-use super::template::Template;
-use super::time::Timestamp;
 
 /// The most of a server's refusal that is kept in a record, in characters.
 const REFUSAL_LIMIT: usize = 600;

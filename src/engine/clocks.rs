@@ -16,8 +16,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Str;
+use super::model::time::{ShortDuration, Timestamp};
 use super::snapshot::{NodeView, Snapshot};
-use super::time::{ShortDuration, Timestamp};
 
 /// Two clocks cannot be told apart below this: instants are written in whole seconds, and a write takes its time.
 const GRAIN_MILLIS: i64 = 3_000;

@@ -6,22 +6,22 @@ use std::collections::BTreeMap;
 
 use super::assess::Row;
 use super::change::change_annotation;
-use super::command::{Command, CommandId, Takeover, Unsettled};
 use super::edit::Edit;
-use super::effect::{DaemonSetPatch, Effect, EffectId};
-use super::event::{WatchHealth, Watched};
-use super::facts::StrategyKind;
 use super::lock::{InFlight, KnownLease, Want};
 use super::machine::{Engine, Needs, PatchKind};
-use super::plan::RolloutHold;
-use super::quantity::Rounding;
-use super::record::size::clipped;
-use super::record::{
+use super::model::command::{Command, CommandId, Takeover, Unsettled};
+use super::model::effect::{DaemonSetPatch, Effect, EffectId};
+use super::model::event::{WatchHealth, Watched};
+use super::model::facts::StrategyKind;
+use super::model::quantity::Rounding;
+use super::model::record::size::clipped;
+use super::model::record::{
     By, Direction, EXCEPTIONS_LIMIT, Finish, Halt, Intent, ORIGINAL_STRATEGY, OnFailure, Paused, Progress,
 };
-use super::rollout_event::{RolloutEventKind, Visibility};
+use super::model::rollout_event::{RolloutEventKind, Visibility};
+use super::model::time::Timestamp;
+use super::plan::RolloutHold;
 use super::snapshot::{NodeState, Presence};
-use super::time::Timestamp;
 use super::view::NodeIx;
 use super::{Role, Str};
 
@@ -321,7 +321,7 @@ impl Engine {
         Some((id, Effect::WriteLease { resource_version, lease: Box::new(write) }))
     }
 
-    fn holders_write(&self, now: Timestamp) -> Option<super::effect::LeaseWrite> {
+    fn holders_write(&self, now: Timestamp) -> Option<super::model::effect::LeaseWrite> {
         let intent = self.recorded_intent();
         let over = intent.is_none();
         if (self.lock.want == Want::No || over) && !self.deletions_unanswered() && self.patching.is_none() {

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use super::Str;
-use super::facts::{ContainerFact, ContainerState, PodFact, PodPhase};
+use super::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase};
+use super::model::time::Timestamp;
 use super::snapshot::{Cause, CauseKind};
-use super::time::Timestamp;
 
 /// How long after `deletionTimestamp` (which includes the grace) a pod is still thought to be on its way out.
 const TERMINATION_SLACK: Duration = Duration::from_secs(45);
@@ -162,7 +162,7 @@ impl CauseKind {
 
 #[cfg(test)]
 mod tests {
-    use super::super::facts::ContainerRole;
+    use super::super::model::template::ContainerRole;
     use super::*;
 
     fn waiting(reason: &str, message: &str) -> PodFact {

@@ -22,8 +22,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::effect::WRITE_TIMEOUT;
-use super::time::Timestamp;
+use super::model::effect::WRITE_TIMEOUT;
+use super::model::time::Timestamp;
 
 /// A proof may be this old, however near the API server is.
 const LEAST_PROOF: Duration = Duration::from_millis(500);

@@ -8,10 +8,10 @@ use std::borrow::Cow;
 
 use super::Str;
 use super::change::ChangeRequest;
-use super::labels::Selector;
-use super::quantity::IntOrPercent;
-use super::record::{By, Change, ChangeOutcome, Direction, Intent, Paused, RequestedChange};
-use super::tuning::Tuning;
+use super::model::labels::Selector;
+use super::model::quantity::IntOrPercent;
+use super::model::record::{By, Change, ChangeOutcome, Direction, Intent, Paused, RequestedChange};
+use super::model::tuning::Tuning;
 
 /// One edit of the intent.
 #[derive(Clone, PartialEq, Debug)]

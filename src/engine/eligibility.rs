@@ -6,9 +6,10 @@
 use std::fmt;
 
 use super::Str;
-use super::facts::{NodeFact, Taint, TaintEffect};
-use super::labels::{Labels, Operator, Requirement};
-use super::template::{NodeTerm, Template, Toleration, TolerationOperator};
+use super::model::facts::{NodeFact, Taint};
+use super::model::labels::{Labels, Operator, Requirement};
+use super::model::template::TaintEffect;
+use super::model::template::{NodeTerm, Template, Toleration, TolerationOperator};
 
 /// What the controller would do on a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

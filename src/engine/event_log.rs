@@ -13,17 +13,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::values::Values;
-use super::command::{Command, CommandId, Notice, Unsettled};
-use super::facts::ClusterEvent;
-use super::image::without_user;
 use super::lock::Want;
 use super::machine::{Engine, Needs, PatchKind, Pending};
-use super::record::Intent;
-use super::rollout_event::{
+use super::model::command::{Command, CommandId, Unsettled};
+use super::model::facts::ClusterEvent;
+use super::model::image::without_user;
+use super::model::notice::Notice;
+use super::model::record::Intent;
+use super::model::rollout_event::{
     DriftResponse, EventOutcome, ImageChanged, NODES_NAMED, PatchChange, RolloutEvent, RolloutEventKind, Succession,
     Visibility,
 };
-use super::time::Timestamp;
+use super::model::time::Timestamp;
 use super::{Role, Str, person_of};
 
 /// How many rollout events are kept for the timeline.

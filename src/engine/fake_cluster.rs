@@ -8,17 +8,19 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::command::{Command, CommandId, Notice, Refusal, Step};
-use super::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
-use super::event::{Event, WatchHealth, Watched};
-use super::facts::*;
-use super::quantity::IntOrPercent;
+use super::model::command::{Command, CommandId, Refusal, Step};
+use super::model::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
+use super::model::event::{Event, WatchHealth, Watched};
+use super::model::facts::*;
+use super::model::notice::Notice;
+use super::model::quantity::IntOrPercent;
+use super::model::record::{CHANGE, Finish, ORIGINAL_STRATEGY, RECORD_LIMIT};
+use super::model::rollout_event::RolloutEvent;
+use super::model::template::Template;
+use super::model::template::{ContainerRole, TaintEffect};
+use super::model::time::Timestamp;
 use super::rate::RateLimit;
-use super::record::{CHANGE, Finish, ORIGINAL_STRATEGY, RECORD_LIMIT};
-use super::rollout_event::RolloutEvent;
 use super::snapshot::{NodeState, Snapshot};
-use super::template::Template;
-use super::time::Timestamp;
 use super::{Config, Engine, Role, Str, Timing};
 
 /// The cluster.

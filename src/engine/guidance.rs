@@ -14,9 +14,9 @@
 
 use std::fmt;
 
-use super::event::WatchHealth;
+use super::model::event::WatchHealth;
+use super::model::time::ShortDuration;
 use super::snapshot::{DriverView, Hold, NoStep, NodeView, Phase, Snapshot, StepAhead};
-use super::time::ShortDuration;
 
 /// How many nodes are named.
 const NAMED: usize = 3;

@@ -3,10 +3,10 @@
 //!
 //! The driver records since when, so that consoles that only look, or have just been opened, know it too.
 
-use super::event::{WatchHealth, Watched};
 use super::machine::Engine;
+use super::model::event::{WatchHealth, Watched};
+use super::model::time::Timestamp;
 use super::snapshot::{Alarm, CauseKind};
-use super::time::Timestamp;
 use super::view::IDLE_AFTER;
 
 impl Engine {

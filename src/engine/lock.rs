@@ -3,16 +3,16 @@
 //! A lease runs out when it has not *changed* for its duration on the observer's own clock; its times are never compared
 //! with a local one. A holder may act for a shorter while ([`Timing::act`]) after its last successful renewal, counted from
 //! when that was sent. In between nobody acts. Taking over from a living driver goes through the record
-//! ([`super::record::Intent::handover`]): it stops, and gives the lease back.
+//! ([`super::model::record::Intent::handover`]): it stops, and gives the lease back.
 
 use std::time::Duration;
 
 use super::distance::Proof;
-use super::effect::{EffectId, LeaseWrite};
-use super::facts::LeaseFact;
-use super::record::Record;
+use super::model::effect::{EffectId, LeaseWrite};
+use super::model::facts::LeaseFact;
+use super::model::record::Record;
+use super::model::time::Timestamp;
 use super::snapshot::DriverView;
-use super::time::Timestamp;
 use super::view::is_older;
 use super::{Str, Timing};
 

@@ -4,18 +4,18 @@ use std::borrow::Cow;
 
 use super::allowance::{counted, counted_are};
 use super::assess::Assessment;
-use super::command::{Command, Danger, Early, Preview, Refusal, Takeover};
 use super::edit::Edit;
-use super::event::{Permission, Right, WatchHealth, Watched};
-use super::facts::StrategyKind;
 use super::machine::{Engine, Needs};
+use super::model::command::{Command, Danger, Early, Preview, Refusal, Takeover};
+use super::model::event::{Permission, Right, WatchHealth, Watched};
+use super::model::facts::StrategyKind;
+use super::model::record::{By, Change, Intent, OnDrift, Paused, lease_name};
+use super::model::time::{ShortDuration, Timestamp};
+use super::model::tuning::Tuning;
 use super::ownership::{GitOpsOwner, StrategyOwnership};
 use super::plan::{Limits, NodeLookup, Obstacles, Plan, RolloutHold};
-use super::record::{By, Change, Intent, OnDrift, Paused, lease_name};
 use super::snapshot::{Hold, Presence};
 use super::strategy_drift::{FIGHT, ROUNDS};
-use super::time::{ShortDuration, Timestamp};
-use super::tuning::Tuning;
 use super::view::NodeIx;
 use super::{Role, Str};
 
@@ -176,7 +176,7 @@ impl Engine {
 
     fn resolve_images(
         &self,
-        images: &std::collections::BTreeMap<String, super::image::ImageRef>,
+        images: &std::collections::BTreeMap<String, super::model::image::ImageRef>,
         now: Timestamp,
     ) -> Result<Resolved, Refusal> {
         let daemonset = self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use super::Str;
 use super::change::{WrittenChange, remedy};
-use super::command::Unsettled;
-use super::effect::{Done, EffectError, EffectErrorKind, EffectId, Outcome};
-use super::event::{Event, WatchHealth, Watched};
 use super::lock::InFlight;
 use super::machine::{Deletion, Engine, Needs, PatchKind, Patching, Pending, Sent};
-use super::record::CHANGE;
+use super::model::command::Unsettled;
+use super::model::effect::{Done, EffectError, EffectErrorKind, EffectId, Outcome};
+use super::model::event::{Event, WatchHealth, Watched};
+use super::model::record::CHANGE;
+use super::model::rollout_event::EventOutcome;
+use super::model::time::Timestamp;
 use super::refused::Answer;
-use super::rollout_event::EventOutcome;
-use super::time::Timestamp;
 
 /// How long after an answer was lost a pod that is still there, untouched, is taken as not deleted after all.
 pub(crate) const LOST_ANSWER: Duration = Duration::from_secs(30);

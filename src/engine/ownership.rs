@@ -14,8 +14,8 @@ use std::fmt;
 use serde::Serialize;
 
 use super::Str;
-use super::facts::{DaemonSetFact, Fields, WriteOperation};
-use super::record::ORIGINAL_STRATEGY;
+use super::model::facts::{DaemonSetFact, Fields, WriteOperation};
+use super::model::record::ORIGINAL_STRATEGY;
 
 /// Our own field manager in `metadata.managedFields`.
 pub const FIELD_MANAGER: &str = "rolldeck";

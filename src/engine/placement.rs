@@ -6,11 +6,11 @@
 
 use super::Str;
 use super::assess::Assessment;
-use super::command::Danger;
 use super::eligibility::{Ineligible, eligibility, ineligible_because};
 use super::machine::Engine;
-use super::record::{Change, Intent};
-use super::template::Template;
+use super::model::command::Danger;
+use super::model::record::{Change, Intent};
+use super::model::template::Template;
 
 /// As many nodes are named in a sentence.
 const NAMED: usize = 5;
@@ -134,10 +134,10 @@ impl Engine {
 mod tests {
     use serde_json::json;
 
-    use crate::engine::command::{Command, Danger};
-    use crate::engine::facts::TaintEffect;
     use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-    use crate::engine::template::Template;
+    use crate::engine::model::command::{Command, Danger};
+    use crate::engine::model::template::TaintEffect;
+    use crate::engine::model::template::Template;
 
     fn template(image: &str, placement: serde_json::Value) -> Template {
         let mut spec = placement;

@@ -6,8 +6,8 @@
 
 use super::Str;
 use super::assess::{Assessment, Row};
-use super::quantity::{IntOrPercent, Rounding};
-use super::record::{Direction, Intent};
+use super::model::quantity::{IntOrPercent, Rounding};
+use super::model::record::{Direction, Intent};
 use super::snapshot::{Blame, BudgetView, Hold, ImageState, NodeState, RestartsView, SiteOutage};
 use super::surge::lacks_budget;
 use super::view::{NodeIx, View};

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::time::Timestamp;
+use super::model::time::Timestamp;
 
 /// How fast pods may be deleted.
 ///

@@ -8,10 +8,10 @@
 //! No process drives by such a record. None deletes it by itself either, because it may simply not have seen the new
 //! DaemonSet yet. A new rollout replaces the record, and a release drops it.
 
-use super::command::Command;
 use super::lock::Want;
 use super::machine::{Engine, Needs};
-use super::record::Record;
+use super::model::command::Command;
+use super::model::record::Record;
 
 impl Engine {
     /// Whether the DaemonSet is being deleted: then no pod of it is made any more.

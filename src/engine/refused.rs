@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use super::Str;
 use super::assess::Row;
-use super::effect::EffectError;
 use super::machine::Engine;
+use super::model::effect::EffectError;
+use super::model::record::{Intent, RefusedDeletion};
+use super::model::time::Timestamp;
 use super::plan::Refused;
-use super::record::{Intent, RefusedDeletion};
 use super::snapshot::{Alarm, Hold, NodeState};
-use super::time::Timestamp;
 use super::view::NodeIx;
 
 /// How long a node that was refused waits for its next turn, at first and at most; doubled each time.

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::Engine;
-use super::effect::{Effect, EffectId};
 use super::fake_cluster::{FakeCluster, FakeConsole};
-use super::record::Record;
+use super::model::effect::{Effect, EffectId};
+use super::model::record::Record;
 
 mod daemonset;
 mod lease;

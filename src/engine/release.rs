@@ -18,15 +18,15 @@
 use std::time::Duration;
 
 use super::Str;
-use super::command::{Danger, Early, Refusal};
 use super::decide::OURSELVES;
 use super::edit::Edit;
 use super::eligibility::{Ineligible, ineligible_because};
 use super::machine::{Engine, Needs};
+use super::model::command::{Danger, Early, Refusal};
+use super::model::record::{By, Finish, Intent};
+use super::model::time::ShortDuration;
 use super::operate::Resolved;
-use super::record::{By, Finish, Intent};
 use super::snapshot::Alarm;
-use super::time::ShortDuration;
 use super::view::NodeIx;
 
 /// A pod that stopped serving less than this long ago may serve again.

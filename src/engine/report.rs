@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use super::assess::Row;
 use super::clocks::NodeClocks;
-use super::event::{Right, Watched};
-use super::facts::StrategyKind;
 use super::lock::KnownLease;
 use super::machine::Engine;
+use super::model::event::{Right, Watched};
+use super::model::facts::StrategyKind;
+use super::model::quantity::Rounding;
+use super::model::record::Intent;
+use super::model::time::Timestamp;
 use super::plan::{Limits, RolloutHold};
-use super::quantity::Rounding;
-use super::record::Intent;
 use super::snapshot::{
     Alarm, Blame, Counts, DriverView, Hold, ImageChange, ImageState, NodeState, NodeView, Phase, PlanView, Presence,
     RevisionView, Snapshot,
 };
-use super::time::Timestamp;
 use super::{Role, Str};
 
 impl Engine {
@@ -81,7 +81,7 @@ impl Engine {
         }
     }
 
-    fn rights(&self) -> Vec<(Right, super::event::Permission)> {
+    fn rights(&self) -> Vec<(Right, super::model::event::Permission)> {
         [Right::PatchDaemonSet, Right::DeletePods, Right::CreateLease, Right::UpdateLease, Right::CreateEvent]
             .map(|right| (right, self.view.permission(right)))
             .to_vec()
@@ -145,7 +145,7 @@ impl Engine {
 
     /// Whether a first listing is still out of what the rows are made of, and may yet come.
     fn is_loading(&self) -> bool {
-        use super::event::WatchHealth::Loading;
+        use super::model::event::WatchHealth::Loading;
         [Watched::Pods, Watched::Nodes, Watched::Revisions].iter().any(|watched| *self.view.health(*watched) == Loading)
     }
 
@@ -153,7 +153,7 @@ impl Engine {
         let count = |test: &dyn Fn(&Row) -> bool| {
             u32::try_from(self.assessment.rows().filter(|row| row.in_fleet && test(row)).count()).unwrap_or(u32::MAX)
         };
-        let forward = intent.direction() == super::record::Direction::Forward;
+        let forward = intent.direction() == super::model::record::Direction::Forward;
         Counts {
             nodes: self.assessment.fleet,
             updated: count(&Row::is_settled),

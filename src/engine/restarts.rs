@@ -14,10 +14,10 @@ use std::time::Duration;
 use super::Str;
 use super::assess::Assessor;
 use super::clocks::by_server;
-use super::facts::{ContainerState, PodFact};
 use super::machine::Engine;
+use super::model::facts::{ContainerState, PodFact};
+use super::model::time::Timestamp;
 use super::snapshot::{NodeState, RestartsView};
-use super::time::Timestamp;
 use super::view::{ObservedAt, PodEntry};
 
 /// For how long a pod is watched after a restart. Kubelets forget a container's crashes after it ran for 10 minutes, twice

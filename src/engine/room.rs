@@ -1,16 +1,16 @@
 //! The record's size while a rollout is driven. A command whose edits do not fit is refused; progress is cut until it fits;
-//! and no node is updated whose name the record has no room for ([`super::record::size`]).
+//! and no node is updated whose name the record has no room for ([`super::model::record::size`]).
 
 use std::time::Duration;
 
 use super::assess::Row;
 use super::clocks::UNMEASURED;
-use super::command::Refusal;
 use super::edit::Edit;
 use super::machine::Engine;
-use super::record::size::{INTENT_LIMIT, bytes_of, clipped};
-use super::record::{Intent, RECORD_LIMIT, Record};
-use super::time::Timestamp;
+use super::model::command::Refusal;
+use super::model::record::size::{INTENT_LIMIT, bytes_of, clipped};
+use super::model::record::{Intent, RECORD_LIMIT, Record};
+use super::model::time::Timestamp;
 
 /// How exactly the API server's clock is known, once it was measured.
 const MEASURED: Duration = Duration::from_secs(5);

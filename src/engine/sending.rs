@@ -14,12 +14,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::distance::{Distance, SENDING, rounded};
-use super::effect::{Effect, EffectId, Outcome};
 use super::lock::{InFlight, Want};
 use super::machine::{Deletion, Engine};
+use super::model::effect::{Effect, EffectId, Outcome};
+use super::model::time::Timestamp;
 use super::rate::{RateLimit, Tokens};
 use super::snapshot::{Alarm, DistanceView, Hold, Wait};
-use super::time::Timestamp;
 use super::view::NodeIx;
 use super::{Role, Str};
 

@@ -1,7 +1,7 @@
 //! Sites: nodes that share a link, a switch and a power line, and so go down together.
 
 use super::Str;
-use super::labels::Labels;
+use super::model::labels::Labels;
 
 /// The label by whose value nodes are told apart into sites.
 pub const SITE_LABEL: &str = "topology.kubernetes.io/zone";

@@ -22,15 +22,15 @@ use serde::Serialize;
 use super::Str;
 use super::clocks::NodeClocks;
 use super::eligibility::Ineligible;
-use super::event::{Permission, Right, WatchHealth, Watched};
-use super::facts::{DaemonSetCounters, StrategyKind};
-use super::labels::{Labels, Selector};
+use super::model::event::{Permission, Right, WatchHealth, Watched};
+use super::model::facts::{DaemonSetCounters, StrategyKind};
+use super::model::labels::{Labels, Selector};
+use super::model::quantity::IntOrPercent;
+use super::model::record::{Budgets, Direction, DriverStopped, Finish, Gates, Halt, OnDrift, Paused};
+use super::model::rollout_event::RolloutEvent;
+use super::model::time::Timestamp;
 use super::ownership::GitOpsOwner;
-use super::quantity::IntOrPercent;
-use super::record::{Budgets, Direction, DriverStopped, Finish, Gates, Halt, OnDrift, Paused};
-use super::rollout_event::RolloutEvent;
 use super::suspects::Comparison;
-use super::time::Timestamp;
 use super::unsent::Unsent;
 
 /// Everything about one rollout, as of one instant.

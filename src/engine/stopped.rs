@@ -3,9 +3,9 @@
 use super::Role;
 use super::lock::Want;
 use super::machine::Engine;
-use super::record::DriverStopped;
-use super::record::size::clipped;
-use super::time::Timestamp;
+use super::model::record::DriverStopped;
+use super::model::record::size::clipped;
+use super::model::time::Timestamp;
 
 impl Engine {
     /// Starts nothing more from now on, and gives the lease back with the reason in the record as soon as that can be written. If
@@ -28,8 +28,8 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::command::{Command, Takeover};
     use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+    use crate::engine::model::command::{Command, Takeover};
     use crate::engine::snapshot::DriverView;
 
     #[test]

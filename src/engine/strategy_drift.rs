@@ -12,14 +12,14 @@
 use std::time::Duration;
 
 use super::Str;
-use super::command::Command;
-use super::facts::StrategyKind;
 use super::machine::Engine;
+use super::model::command::Command;
+use super::model::facts::StrategyKind;
+use super::model::record::{Intent, OnDrift, StrategyDrifts};
+use super::model::rollout_event::DriftResponse;
+use super::model::time::Timestamp;
 use super::ownership::{gitops_owner_of, writer_words};
-use super::record::{Intent, OnDrift, StrategyDrifts};
-use super::rollout_event::DriftResponse;
 use super::snapshot::Alarm;
-use super::time::Timestamp;
 
 /// Drifts within this long are one fight.
 pub(crate) const FIGHT: Duration = Duration::from_secs(600);

@@ -2,11 +2,11 @@
 //! so that no node is ever down. `OnDelete` cannot surge (docs/kubernetes.md, *RollingUpdate*): under it each node is down
 //! while its pod is replaced. So nothing of such a DaemonSet is taken down before an operator has said how many nodes may be.
 
-use super::command::{Command, Refusal};
-use super::facts::{DaemonSetFact, StrategyKind, UpdateStrategy};
 use super::machine::Engine;
-use super::quantity::{IntOrPercent, Rounding};
-use super::record::{Intent, ORIGINAL_STRATEGY};
+use super::model::command::{Command, Refusal};
+use super::model::facts::{DaemonSetFact, StrategyKind, UpdateStrategy};
+use super::model::quantity::{IntOrPercent, Rounding};
+use super::model::record::{Intent, ORIGINAL_STRATEGY};
 
 /// The surge of a DaemonSet as its owner wrote it: by its strategy, or while it is adopted by the one that was saved.
 /// `None` where it does not surge.

@@ -14,9 +14,9 @@ use std::time::Duration;
 use super::Str;
 use super::assess::Row;
 use super::machine::Engine;
-use super::record::{Direction, Fell, Intent, SITES_LIMIT, SUSPECTS_LIMIT, WentDown};
+use super::model::record::{Direction, Fell, Intent, SITES_LIMIT, SUSPECTS_LIMIT, WentDown};
+use super::model::time::Timestamp;
 use super::snapshot::{Blame, SiteOutage, SuspectView};
-use super::time::Timestamp;
 use super::view::NodeIx;
 
 pub use comparison::Comparison;

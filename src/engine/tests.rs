@@ -12,14 +12,14 @@ mod waits;
 use serde_json::json;
 
 use super::Role;
-use super::command::{Command, Danger, Early, Step, Takeover};
-use super::event::{Event, Permission, Right, WatchHealth, Watched};
-use super::facts::ContainerState;
 use super::fake_cluster::{FakeCluster, FakeConsole, template};
-use super::quantity::IntOrPercent;
-use super::record::ORIGINAL_STRATEGY;
+use super::model::command::{Command, Danger, Early, Step, Takeover};
+use super::model::event::{Event, Permission, Right, WatchHealth, Watched};
+use super::model::facts::ContainerState;
+use super::model::quantity::IntOrPercent;
+use super::model::record::ORIGINAL_STRATEGY;
+use super::model::tuning::Tuning;
 use super::snapshot::{Alarm, Blame, DriverView, Hold, NodeState, Phase};
-use super::tuning::Tuning;
 
 #[test]
 fn a_rollout_goes_step_by_step_and_hands_back() {

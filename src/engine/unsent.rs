@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use super::command::Command;
+use super::Str;
 use super::edit::Edit;
 use super::machine::Engine;
-use super::time::Timestamp;
-use super::{Str, command};
+use super::model::command;
+use super::model::command::Command;
+use super::model::time::Timestamp;
 
 /// A write that is not answered after this long is shown as not sent. On any link over which one can drive it is answered
 /// earlier.
@@ -146,10 +147,10 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::command::Step;
-    use crate::engine::effect::{Effect, EffectError, EffectErrorKind};
     use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-    use crate::engine::quantity::IntOrPercent;
+    use crate::engine::model::command::Step;
+    use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind};
+    use crate::engine::model::quantity::IntOrPercent;
     use crate::engine::snapshot::{Hold, Phase};
 
     const REFUSED: &str = "writing the lease: connection refused";

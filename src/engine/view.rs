@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use super::Str;
 use super::eligibility::{Eligibility, eligibility};
-use super::event::{Event, Permission, Right, WatchHealth, Watched};
-use super::facts::{DaemonSetFact, NodeFact, RevisionFact};
-use super::image::normalized;
+use super::model::event::{Event, Permission, Right, WatchHealth, Watched};
+use super::model::facts::{DaemonSetFact, NodeFact, RevisionFact};
+use super::model::image::normalized;
+use super::model::time::Timestamp;
 use super::ownership::{GitOpsOwner, find_gitops_owners};
 use super::site::site_of;
 use super::snapshot::Presence;
-use super::time::Timestamp;
 use super::watch_health::WatchStates;
 
 mod creation;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::Str;
 use super::assess::Row;
-use super::facts::{ContainerFact, ContainerRole, ContainerState, PodFact};
 use super::machine::{Deletion, Engine};
-use super::record::{Intent, ORIGINAL_STRATEGY};
+use super::model::facts::{ContainerFact, ContainerState, PodFact};
+use super::model::record::{Intent, ORIGINAL_STRATEGY};
+use super::model::template::ContainerRole;
+use super::model::time::Timestamp;
 use super::snapshot::{Blocked, Blocker, NodeState, PodWait, Presence};
-use super::time::Timestamp;
 
 impl Engine {
     /// What a node that moves waits for; `None` for one that does not.

@@ -18,10 +18,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::Str;
-use super::event::{Event, WatchHealth, Watched};
 use super::machine::{Deletion, Engine};
+use super::model::event::{Event, WatchHealth, Watched};
+use super::model::time::{ShortDuration, Timestamp};
 use super::snapshot::WatchView;
-use super::time::{ShortDuration, Timestamp};
 use super::view::{is_behind, is_older};
 
 use self::versions::Versions;

@@ -12,17 +12,17 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::event::WatchHealth;
-use super::facts::StrategyKind;
-use super::image::version_of;
+use super::model::event::WatchHealth;
+use super::model::facts::StrategyKind;
+use super::model::image::version_of;
+use super::model::record::{Direction, Finish, OnDrift, OnFailure};
+use super::model::time::{ShortDuration, Timestamp};
+use super::model::tuning::Span;
 use super::person_of;
-use super::record::{Direction, Finish, OnDrift, OnFailure};
 use super::snapshot::{
     Blame, BudgetView, DriverView, ImageChange, NodeState, Phase, PlanView, Replacer, RevisionView, Snapshot, Wait,
     WatchView,
 };
-use super::time::{ShortDuration, Timestamp};
-use super::tuning::Span;
 
 impl Snapshot {
     /// What the rollout does now, with who and why: `paused by ops 2h ago: link down`.
@@ -378,7 +378,7 @@ impl fmt::Display for PlanView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::quantity::IntOrPercent;
+    use crate::engine::model::quantity::IntOrPercent;
 
     #[test]
     fn the_budget_is_said_term_by_term() {

@@ -1,7 +1,7 @@
 //! The signals that end a process: told to whoever wants to leave in order, and carried out whatever they do.
 //!
 //! ```text
-//!  first signal ──▶ told to all who listen ──▶ they stand down and return ──▶ the process ends
+//!  first signal ──▶ told to all who listen ──▶ they stop driving and return ──▶ the process ends
 //!              └──▶ 4.5 s later, if it has not: it is ended
 //!  second signal ──▶ it is ended at once
 //! ```

@@ -32,8 +32,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Str;
-use crate::engine::facts::ConditionStatus;
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::ConditionStatus;
+use crate::engine::model::time::Timestamp;
 
 use controllers::Controller;
 use controllers::collector::Collector;

@@ -9,9 +9,9 @@ use super::commands as run;
 use super::key::Key;
 use super::model::{Model, Page};
 use super::update::Effect;
-use crate::engine::command::Danger;
-use crate::engine::event::{Permission, Right};
-use crate::engine::facts::StrategyKind;
+use crate::engine::model::command::Danger;
+use crate::engine::model::event::{Permission, Right};
+use crate::engine::model::facts::StrategyKind;
 use crate::engine::snapshot::{Phase, Presence, Snapshot};
 
 /// Something that a person can do.
@@ -298,19 +298,19 @@ pub(crate) static ACTIONS: &[Action] = &[
         name: "drive",
         keys: &[char('D')],
         label: "drive",
-        help: "become the driver, or take over from another console; while you drive: stand down",
+        help: "become the driver, or take over from another console; while you drive: stop driving",
         needs: &[Right::UpdateLease],
         footer: Some(5),
         run: run::drive,
         ..CHANGE
     },
     Action {
-        name: "stand-down",
-        label: "stand down",
+        name: "stop-driving",
+        label: "stop driving",
         help: "stop driving, give the lease back: nothing moves until somebody drives",
         guard: Guard::Safety,
         when: run::driving,
-        run: run::stand_down,
+        run: run::stop_driving,
         ..CHANGE
     },
     Action {

@@ -4,7 +4,7 @@
 //! it would do.
 
 use crate::driver::DrivenBy;
-use crate::engine::command::{Command, Early, Takeover};
+use crate::engine::model::command::{Command, Early, Takeover};
 use crate::engine::snapshot::{DriverView, NoStep, Phase};
 
 use super::dialog::{AdoptForm, Canary, Dialog, Form, Image, StepForm, TuneForm, Undo};
@@ -361,7 +361,7 @@ fn driver(model: &Model) -> Option<DriverView> {
     Some(model.rollout()?.snapshot()?.driver.clone())
 }
 
-/// For `:stand-down`: only who drives can stop driving.
+/// For `:stop-driving`: only who drives can stop driving.
 pub(crate) fn driving(model: &Model) -> Result<(), String> {
     match driver(model) {
         Some(DriverView::You { .. } | DriverView::Waiting { .. }) => Ok(()),
@@ -381,7 +381,7 @@ fn driven_by(model: &Model) -> DrivenBy {
 
 pub(crate) fn drive(model: &mut Model, _: &str) -> Effects {
     match driver(model) {
-        Some(DriverView::You { .. } | DriverView::Waiting { .. }) => stand_down(model, ""),
+        Some(DriverView::You { .. } | DriverView::Waiting { .. }) => stop_driving(model, ""),
         Some(DriverView::Named { .. } | DriverView::Other { .. } | DriverView::Lost { .. }) => {
             dialog(model, Form::Plain { title: "Take over", command: Command::Drive(Takeover::Ask) })
         }
@@ -389,8 +389,8 @@ pub(crate) fn drive(model: &mut Model, _: &str) -> Effects {
     }
 }
 
-pub(crate) fn stand_down(model: &mut Model, _: &str) -> Effects {
-    dialog(model, Form::Plain { title: "Stand down", command: Command::StopDriving })
+pub(crate) fn stop_driving(model: &mut Model, _: &str) -> Effects {
+    dialog(model, Form::Plain { title: "Stop driving", command: Command::StopDriving })
 }
 
 fn refuse(model: &mut Model, why: String) -> Effects {

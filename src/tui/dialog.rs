@@ -24,7 +24,7 @@ use super::key::Key;
 use super::model::DaemonSetRef;
 use super::palette::edit;
 use crate::engine::Str;
-use crate::engine::command::{Command, Danger, Preview};
+use crate::engine::model::command::{Command, Danger, Preview};
 use crate::engine::snapshot::Snapshot;
 
 /// A dialog.

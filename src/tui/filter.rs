@@ -1,6 +1,6 @@
 //! Filters: `text`, several words that must all be there, `!text` for the rest, `-l selector` for labels.
 
-use crate::engine::labels::{Labels, Selector};
+use crate::engine::model::labels::{Labels, Selector};
 
 /// What rows are shown.
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -16,10 +16,10 @@ use super::timeline::Timeline;
 use super::words::common_domain;
 use crate::driver::Fleet;
 use crate::engine::Str;
+use crate::engine::model::time::Timestamp;
 use crate::engine::snapshot::{
     Blame, CauseKind, DriverView, NodeState, NodeView, Presence, Snapshot, SuspectView, Why,
 };
-use crate::engine::time::Timestamp;
 
 /// How long writes stay possible once they are.
 pub(crate) const ARMED_FOR: Duration = Duration::from_secs(600);

@@ -34,12 +34,12 @@ use super::update::{Effect, Msg, update};
 use super::{commands, view};
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::Role;
-use crate::engine::command::Command;
+use crate::engine::model::command::Command;
 use crate::process::output::Writer;
 
 /// Sizes that follow each other this closely are one resize.
 const RESIZE_WAIT: Duration = Duration::from_millis(30);
-/// How long standing down may take when a person or whoever sent a signal waits for it, and when the terminal is gone.
+/// How long stopping may take when a person or whoever sent a signal waits for it, and when the terminal is gone.
 const FAREWELL: Duration = Duration::from_secs(3);
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How many answers may wait for the loop.
@@ -229,13 +229,13 @@ impl ConsoleLoop {
                 Next::Wait => {}
                 Next::Suspend => self.suspend(tty)?,
                 Next::Quit(driven) => {
-                    self.stand_down(driven, &mut reader, FAREWELL).await;
+                    self.stop_driving(driven, &mut reader, FAREWELL).await;
                     return Ok(());
                 }
                 Next::End(error) => {
                     let driven = self.model.driven().map(|page| page.target.clone()).collect();
                     let patience = if matches!(error, Error::Signal(_)) { FAREWELL } else { LAST_WORDS };
-                    self.stand_down(driven, &mut reader, patience).await;
+                    self.stop_driving(driven, &mut reader, patience).await;
                     return Err(error);
                 }
             }
@@ -496,13 +496,13 @@ impl ConsoleLoop {
     }
 
     /// Gives the leases back before leaving; a ctrl-c ends the waiting.
-    async fn stand_down(&mut self, driven: Vec<DaemonSetRef>, reader: &mut Reader, at_most: Duration) {
+    async fn stop_driving(&mut self, driven: Vec<DaemonSetRef>, reader: &mut Reader, at_most: Duration) {
         if driven.is_empty() {
             self.rollouts.clear();
             return;
         }
         self.model.overlay = Overlay::None;
-        self.model.say(StatusTone::Busy, "standing down: giving the lease back … (ctrl-c: leave at once)");
+        self.model.say(StatusTone::Busy, "stopping: giving the lease back … (ctrl-c: leave at once)");
         let _ = self.draw();
         let all: Vec<Rollout> = driven.iter().filter_map(|target| self.rollouts.get(target).cloned()).collect();
         self.rollouts.clear();

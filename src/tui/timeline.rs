@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::filter::Filter;
 use super::list::{List, Move};
 use crate::engine::Str;
-use crate::engine::rollout_event::RolloutEvent;
-use crate::engine::time::Timestamp;
+use crate::engine::model::rollout_event::RolloutEvent;
+use crate::engine::model::time::Timestamp;
 
 /// The timeline of one rollout, while it is looked at.
 #[derive(Debug, Default)]

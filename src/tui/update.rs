@@ -16,7 +16,7 @@ use super::palette::{self, Recall};
 use super::view;
 use super::words::meant;
 use crate::driver::{CommandError, Fleet};
-use crate::engine::command::{Command, Preview, Refusal};
+use crate::engine::model::command::{Command, Preview, Refusal};
 use crate::engine::snapshot::Snapshot;
 
 use crossterm::event::KeyCode;
@@ -59,7 +59,7 @@ pub(crate) enum Effect {
     Repaint,
     /// Back to the shell, for a while.
     Suspend,
-    /// End, after standing down from these.
+    /// End, after stopping from these.
     Quit(Vec<DaemonSetRef>),
 }
 
@@ -449,7 +449,7 @@ fn go(model: &mut Model) -> Vec<Effect> {
 fn guard(command: &Command) -> Guard {
     match command {
         Command::Pause { .. } | Command::StopDriving | Command::GiveUpDriving { .. } => Guard::Safety,
-        _ => Guard::Write(crate::engine::command::Danger::Bounded),
+        _ => Guard::Write(crate::engine::model::command::Danger::Bounded),
     }
 }
 

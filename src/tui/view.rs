@@ -38,7 +38,7 @@ use super::model::{GRID_MILLIS, Model, Overlay, Page, ShownSnapshot, Uptime};
 use super::terminal;
 use super::theme::{Glyph, Glyphs, Role};
 use super::words::{fit, width};
-use crate::engine::time::{ShortDuration, Timestamp};
+use crate::engine::model::time::{ShortDuration, Timestamp};
 
 /// What a drawing comes to, beside its cells.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -5,8 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use rolldeck::engine::facts::StrategyKind;
-use rolldeck::engine::quantity::IntOrPercent;
+use rolldeck::engine::model::facts::StrategyKind;
+use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::sim::world::scenario::FleetFault;
 use serde_json::Value;
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use rolldeck::driver::{Access, ClusterSession, CommandError, DrivenBy, FleetState, Rollout, Session};
 use rolldeck::engine::Role;
-use rolldeck::engine::command::{Command, Early, Refusal, Step, Takeover};
-use rolldeck::engine::event::{Permission, Right, WatchHealth, Watched};
-use rolldeck::engine::quantity::IntOrPercent;
+use rolldeck::engine::model::command::{Command, Early, Refusal, Step, Takeover};
+use rolldeck::engine::model::event::{Permission, Right, WatchHealth, Watched};
+use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::engine::snapshot::{DriverView, Phase, Presence, Snapshot};
 use serde_json::Value;
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use rolldeck::engine::facts::StrategyKind;
-use rolldeck::engine::quantity::IntOrPercent;
+use rolldeck::engine::model::facts::StrategyKind;
+use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::sim::hollow::{Hollow, Options, Workloads};
 use rolldeck::sim::world::scenario::{DaemonSetPlan, Image, NodeSpec, PullError, Scenario};
 use serde_json::{Value, json};

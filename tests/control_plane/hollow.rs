@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use rolldeck::engine::facts::StrategyKind;
+use rolldeck::engine::model::facts::StrategyKind;
 use rolldeck::sim::hollow::{Hollow, Options as HollowOptions, Workloads};
 use rolldeck::sim::world::scenario::{DaemonSetPlan, FleetFault, Image, Scenario};
 

@@ -11,8 +11,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use rolldeck::engine::facts::StrategyKind;
-use rolldeck::engine::quantity::IntOrPercent;
+use rolldeck::engine::model::facts::StrategyKind;
+use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::sim::world::scenario::FleetFault;
 use rustix::process::Signal;
 use serde_json::json;

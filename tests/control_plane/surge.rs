@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use rolldeck::engine::facts::StrategyKind;
-use rolldeck::engine::quantity::IntOrPercent;
+use rolldeck::engine::model::facts::StrategyKind;
+use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::sim::world::scenario::Scenario;
 use serde_json::json;
 

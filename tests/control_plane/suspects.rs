@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use rolldeck::engine::facts::StrategyKind;
+use rolldeck::engine::model::facts::StrategyKind;
 use rolldeck::sim::hollow::{Hollow, Options as HollowOptions, Workloads};
 use rolldeck::sim::world::scenario::Scenario;
 

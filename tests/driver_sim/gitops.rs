@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use rolldeck::engine::command::Command;
-use rolldeck::engine::facts::StrategyKind;
-use rolldeck::engine::record::OnDrift;
+use rolldeck::engine::model::command::Command;
+use rolldeck::engine::model::facts::StrategyKind;
+use rolldeck::engine::model::record::OnDrift;
+use rolldeck::engine::model::tuning::Tuning;
 use rolldeck::engine::snapshot::{Alarm, Phase};
-use rolldeck::engine::tuning::Tuning;
 use rolldeck::sim::world::kind::Kind;
 use rolldeck::sim::world::scenario::ClusterFault;
 

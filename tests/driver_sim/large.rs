@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use rolldeck::driver::{Access, ClusterSession, Rollout, Session};
 use rolldeck::engine::Role;
-use rolldeck::engine::command::{Command, Step};
-use rolldeck::engine::event::WatchHealth;
-use rolldeck::engine::quantity::IntOrPercent;
-use rolldeck::engine::record::Budgets;
+use rolldeck::engine::model::command::{Command, Step};
+use rolldeck::engine::model::event::WatchHealth;
+use rolldeck::engine::model::quantity::IntOrPercent;
+use rolldeck::engine::model::record::Budgets;
+use rolldeck::engine::model::tuning::Tuning;
 use rolldeck::engine::snapshot::{Hold, NodeState, Phase, Snapshot, Wait};
-use rolldeck::engine::tuning::Tuning;
 use rolldeck::sim::api::{Options, serve};
 use rolldeck::sim::world::World;
 use rolldeck::sim::world::scenario::Scenario;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use rolldeck::driver::{Access, ClusterSession, CommandError, Rollout, Session};
 use rolldeck::engine::Role;
-use rolldeck::engine::command::{Command, Step, Takeover};
-use rolldeck::engine::event::{Permission, WatchHealth, Watched};
-use rolldeck::engine::quantity::IntOrPercent;
+use rolldeck::engine::model::command::{Command, Step, Takeover};
+use rolldeck::engine::model::event::{Permission, WatchHealth, Watched};
+use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::engine::snapshot::{Alarm, DriverView, Phase, Presence, Snapshot};
 use rolldeck::sim::api::{Failure, Fault, Options, Server, serve};
 use rolldeck::sim::world::World;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rolldeck::driver::Session;
 use rolldeck::engine::Role;
-use rolldeck::engine::command::Command;
+use rolldeck::engine::model::command::Command;
 use rolldeck::engine::snapshot::{DriverView, Phase};
 use rolldeck::engine::unsent::UnsentKind;
 use rolldeck::sim::api::Failure;

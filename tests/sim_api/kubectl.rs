@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use rolldeck::engine::time::Timestamp;
+use rolldeck::engine::model::time::Timestamp;
 use rolldeck::sim::api::{Options, Rule, Server, User, Users, serve};
 use rolldeck::sim::world::World;
 use rolldeck::sim::world::scenario::built_in;

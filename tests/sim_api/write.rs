@@ -1,7 +1,7 @@
 //! Create, update, patch, delete.
 
 use reqwest::Method;
-use rolldeck::engine::facts::UpdateStrategy;
+use rolldeck::engine::model::facts::UpdateStrategy;
 use rolldeck::sim::world::kind::Kind;
 use rolldeck::sim::world::object::{Body, Object};
 use rolldeck::sim::world::store::{Part, Writer};

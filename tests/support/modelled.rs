@@ -2,7 +2,8 @@
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
-use rolldeck::engine::facts::{ContainerRole, ContainerState};
+use rolldeck::engine::model::facts::ContainerState;
+use rolldeck::engine::model::template::ContainerRole;
 use rolldeck::sim::world::World;
 use rolldeck::sim::world::kind::Kind;
 use rolldeck::sim::world::object::Object;

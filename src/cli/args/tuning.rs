@@ -3,9 +3,9 @@
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{Finish, OnDrift, OnFailure};
-use crate::engine::tuning::{Limit, Span, Tuning};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::{Finish, OnDrift, OnFailure};
+use crate::engine::model::tuning::{Limit, Span, Tuning};
 
 /// Budgets and gates, each left as it is where it is not named.
 #[derive(Args, Clone, Copy, Debug, Default)]

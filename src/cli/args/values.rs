@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::driver::AuditLog;
-use crate::engine::image::ImageRef;
+use crate::engine::model::image::ImageRef;
 
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     text.parse::<jiff::SignedDuration>()

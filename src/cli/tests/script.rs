@@ -11,17 +11,17 @@ use crate::cli::output::Charset;
 use crate::cli::output::tests::Kept;
 use crate::driver::{DrivenBy, Fleet, FleetRow, FleetState, Request, Rollout, Session};
 use crate::engine::clocks::NodeClocks;
-use crate::engine::command::{Command, Danger, Preview, Refusal};
-use crate::engine::event::{WatchHealth, Watched};
-use crate::engine::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::model::command::{Command, Danger, Preview, Refusal};
+use crate::engine::model::event::{WatchHealth, Watched};
+use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::{Budgets, Direction, Finish, Gates, OnDrift};
+use crate::engine::model::time::Timestamp;
 use crate::engine::ownership::{Application, GitOpsOwner, Returns, StrategyOwnership, Tool};
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{Budgets, Direction, Finish, Gates, OnDrift};
 use crate::engine::snapshot::{
     Blame, BudgetView, Cause, CauseKind, Counts, DistanceView, DriverView, Hold, ImageChange, ImageState, NodeState,
     NodeView, Phase, PlanView, Presence, RevisionView, Snapshot, StepAhead, WatchView,
 };
-use crate::engine::time::Timestamp;
 use crate::engine::{Role, Str};
 
 /// An instant of the scripts: so many seconds after they begin.
@@ -169,7 +169,7 @@ fn title(command: &Command) -> &'static str {
         Command::Release(_) => "Release",
         Command::Tune(_) | Command::Tuned { .. } => "Tune",
         Command::Drive(_) => "Drive",
-        Command::StopDriving | Command::GiveUpDriving { .. } => "Stand down",
+        Command::StopDriving | Command::GiveUpDriving { .. } => "Stop driving",
     }
 }
 

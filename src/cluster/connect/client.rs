@@ -265,7 +265,7 @@ mod tests {
     use crate::cluster::clock::Clock;
     use crate::cluster::http::Http;
     use crate::cluster::watch::{Source, Subject, watch};
-    use crate::engine::event::WatchHealth;
+    use crate::engine::model::event::WatchHealth;
 
     /// Tells nothing but how it is.
     struct Healths;

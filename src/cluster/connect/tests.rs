@@ -185,7 +185,7 @@ async fn a_failing_plugin_is_named_and_nothing_of_it_leaks() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refresh_that_fails_or_hangs_is_not_sent_and_never_a_lost_answer() {
-    use crate::engine::effect::EffectErrorKind;
+    use crate::engine::model::effect::EffectErrorKind;
     for later in ["exit 1", "sleep 30"] {
         let dir = tempfile::tempdir().unwrap();
         let server = Server::start(&["token-number-1"]).await;

@@ -15,7 +15,7 @@ use kube::client::Body;
 use tokio::sync::watch;
 
 use crate::cluster::clock::Clock;
-use crate::engine::time::Timestamp;
+use crate::engine::model::time::Timestamp;
 
 /// Follows one request on its way out. Travels with it as an extension.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hyper_util::client::legacy;
 
-use crate::engine::effect::EffectErrorKind;
+use crate::engine::model::effect::EffectErrorKind;
 
 /// Why a request failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use super::{Text, count_of, str_of, take, text};
 use crate::engine::Str;
-use crate::engine::facts::{
+use crate::engine::model::facts::{
     ControllerRef, DaemonSetCounters, DaemonSetFact, FieldOwners, FieldWriter, Fields, StrategyKind, UpdateStrategy,
     WriteOperation,
 };
-use crate::engine::labels::{Labels, Selector};
+use crate::engine::model::labels::{Labels, Selector};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::template::Template;
 use crate::engine::ownership::FIELD_MANAGER;
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::template::Template;
 
 /// An annotation as large as the object itself. Only what it is about is read.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -251,7 +251,7 @@ impl FleetWire<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::record::ORIGINAL_STRATEGY;
+    use crate::engine::model::record::ORIGINAL_STRATEGY;
 
     const DAEMONSET: &str = include_str!("fixtures/daemonset.json");
 

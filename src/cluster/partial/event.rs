@@ -4,9 +4,9 @@ use serde::Deserialize;
 
 use super::super::recorder::SOURCE;
 use super::{Interner, Meta, Text, instant, text};
-use crate::engine::facts::{ClusterEvent, ReportedBy};
-use crate::engine::rollout_event::Severity;
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::Severity;
+use crate::engine::model::facts::{ClusterEvent, ReportedBy};
+use crate::engine::model::time::Timestamp;
 
 /// An event of the wire (`core/v1`).
 #[derive(Deserialize, Default, Debug)]

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::{count_of, instant_of, str_of};
-use crate::engine::effect::LeaseWrite;
-use crate::engine::facts::LeaseFact;
-use crate::engine::record::{MANAGED_BY, RECORD, Record};
-use crate::engine::time::Timestamp;
+use crate::engine::model::effect::LeaseWrite;
+use crate::engine::model::facts::LeaseFact;
+use crate::engine::model::record::{MANAGED_BY, RECORD, Record};
+use crate::engine::model::time::Timestamp;
 
 /// The fact in a Lease.
 pub(crate) fn lease_fact(object: &Value) -> LeaseFact {

@@ -11,10 +11,11 @@ use serde::{Deserialize, Deserializer};
 
 use super::{Interner, Text, instant, text};
 use crate::engine::Str;
-use crate::engine::facts::{ConditionStatus, NodeFact, Taint, TaintEffect};
-use crate::engine::image::{normalized, repository_of};
-use crate::engine::labels::Labels;
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::{ConditionStatus, NodeFact, Taint};
+use crate::engine::model::image::{normalized, repository_of};
+use crate::engine::model::labels::Labels;
+use crate::engine::model::template::TaintEffect;
+use crate::engine::model::time::Timestamp;
 
 /// The repositories whose images are kept of what nodes report, in every form in which a kubelet may write them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -6,7 +6,8 @@ use serde::Deserialize;
 
 use super::{Interner, Text, instant, own, text};
 use crate::engine::Str;
-use crate::engine::facts::{ContainerFact, ContainerRole, ContainerState, PodFact, PodPhase};
+use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase};
+use crate::engine::model::template::ContainerRole;
 
 /// A pod of the wire.
 #[derive(Deserialize, Default, Debug)]
@@ -316,7 +317,7 @@ fn waiting() -> ContainerState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::time::Timestamp;
+    use crate::engine::model::time::Timestamp;
 
     fn read(json: &str) -> PodFact {
         serde_json::from_str::<PodWire<'_>>(json).unwrap().fact(&mut Interner::default())

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{controller_of, instant_of, str_of, take};
 use crate::engine::Str;
-use crate::engine::facts::RevisionFact;
-use crate::engine::template::Template;
+use crate::engine::model::facts::RevisionFact;
+use crate::engine::model::template::Template;
 
 /// Annotation by which kubectl users say why.
 const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";

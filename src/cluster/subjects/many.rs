@@ -10,10 +10,10 @@ use super::super::partial::{EventWire, Interner, NodeWire, PodWire, Wanted, text
 use super::super::watch::Subject;
 use crate::engine::Str;
 use crate::engine::clocks::clock_skew;
-use crate::engine::event::{Event, WatchHealth, Watched};
-use crate::engine::facts::NodeFact;
-use crate::engine::labels::Labels;
-use crate::engine::time::Timestamp;
+use crate::engine::model::event::{Event, WatchHealth, Watched};
+use crate::engine::model::facts::NodeFact;
+use crate::engine::model::labels::Labels;
+use crate::engine::model::time::Timestamp;
 
 /// The pods under the DaemonSet's selector.
 #[derive(Default)]

@@ -8,7 +8,7 @@ use super::super::partial::{lease_fact, revision_fact};
 use super::super::watch::Subject;
 use super::{Shared, SharedWorkload};
 use crate::engine::Str;
-use crate::engine::event::{Event, WatchHealth, Watched};
+use crate::engine::model::event::{Event, WatchHealth, Watched};
 
 fn version(object: &Value) -> &str {
     object["metadata"]["resourceVersion"].as_str().unwrap_or_default()

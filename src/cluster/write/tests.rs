@@ -3,7 +3,7 @@ use serde_json::Value;
 use super::super::native::Native;
 use super::super::scripted::{Says, Scripted};
 use super::*;
-use crate::engine::record::Record;
+use crate::engine::model::record::Record;
 
 async fn writer(script: Vec<Says>) -> (Writer, Scripted) {
     let server = Scripted::new(script).await;

@@ -4,11 +4,12 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::engine::command::{Command, Early, Notice, Step};
-use crate::engine::effect::{EffectError, EffectErrorKind};
-use crate::engine::event::{Event, WatchHealth, Watched};
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::template::Template;
+use crate::engine::model::command::{Command, Early, Step};
+use crate::engine::model::effect::{EffectError, EffectErrorKind};
+use crate::engine::model::event::{Event, WatchHealth, Watched};
+use crate::engine::model::notice::Notice;
+use crate::engine::model::template::Template;
 
 /// One of each kind.
 #[derive(Clone, Debug)]

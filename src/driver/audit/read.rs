@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::file;
-use crate::engine::time::Timestamp;
+use crate::engine::model::time::Timestamp;
 
 /// Which lines are asked for; what is left out is not looked at.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -1,9 +1,9 @@
 use std::fs;
 
 use super::*;
-use crate::engine::command::{Command, CommandId, Early, Step, Takeover};
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::rollout_event::{RolloutEventKind, Visibility};
+use crate::engine::model::command::{Command, CommandId, Early, Step, Takeover};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
 
 fn subject() -> Subject {
     let origin = Origin {

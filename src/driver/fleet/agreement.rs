@@ -2,11 +2,11 @@
 //! the other from every node.
 
 use super::*;
-use crate::engine::command::{Command, Takeover};
 use crate::engine::eligibility::eligibility;
-use crate::engine::facts::TaintEffect;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
-use crate::engine::record::ORIGINAL_STRATEGY;
+use crate::engine::model::command::{Command, Takeover};
+use crate::engine::model::record::ORIGINAL_STRATEGY;
+use crate::engine::model::template::TaintEffect;
 use crate::engine::snapshot::{Blame, Phase, Snapshot};
 
 /// The DaemonSet as a fleet view sees it, with the counters that its controller would write (docs/kubernetes.md, *Status*).
@@ -101,7 +101,7 @@ fn nobody_rolls_out_and_three_nodes_lose_the_network() {
         if tolerates {
             let mut json = template("agent:v1").json().clone();
             json["spec"]["tolerations"] = serde_json::json!([{"operator": "Exists"}]);
-            lab = FakeCluster::rolling_with(20, 2, crate::engine::template::Template::from_json(json));
+            lab = FakeCluster::rolling_with(20, 2, crate::engine::model::template::Template::from_json(json));
         }
         let mut console = FakeConsole::open(&lab, "ops");
         agree("all is well", &lab, &mut console);

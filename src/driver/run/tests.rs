@@ -1,13 +1,13 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::engine::command::Refusal;
-use crate::engine::effect::{DaemonSetPatch, Done};
-use crate::engine::event::{Permission, Right, WatchHealth, Watched};
-use crate::engine::facts::{DaemonSetFact, LeaseFact, NodeFact, RevisionFact, StrategyKind, UpdateStrategy};
+use crate::engine::model::command::Refusal;
+use crate::engine::model::effect::{DaemonSetPatch, Done};
+use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
+use crate::engine::model::facts::{DaemonSetFact, LeaseFact, NodeFact, RevisionFact, StrategyKind, UpdateStrategy};
+use crate::engine::model::template::Template;
 use crate::engine::rate::RateLimit;
 use crate::engine::snapshot::Presence;
-use crate::engine::template::Template;
 use crate::engine::{Role, Timing};
 
 /// Writes that are made as a test says, and remembered.
@@ -130,12 +130,12 @@ fn node(nth: usize, site: &str) -> NodeFact {
     NodeFact {
         name: format!("n{nth}").into(),
         labels: [("site", site)].into_iter().collect(),
-        ready: crate::engine::facts::ConditionStatus::True,
+        ready: crate::engine::model::facts::ConditionStatus::True,
         ..NodeFact::default()
     }
 }
 
-fn only(outcome: crate::engine::effect::Outcome) -> Executed {
+fn only(outcome: crate::engine::model::effect::Outcome) -> Executed {
     Executed { outcome, seen: Vec::new() }
 }
 
@@ -148,7 +148,7 @@ fn obedient(effect: &Effect) -> Executed {
             if let DaemonSetPatch::Adopt { original } = patch {
                 fact.strategy.kind = StrategyKind::OnDelete;
                 fact.annotations =
-                    [(crate::engine::record::ORIGINAL_STRATEGY, original.as_str())].into_iter().collect();
+                    [(crate::engine::model::record::ORIGINAL_STRATEGY, original.as_str())].into_iter().collect();
             }
             Done::DaemonSet(Box::new(fact))
         }

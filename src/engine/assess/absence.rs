@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use super::Assessor;
-use crate::engine::event::{WatchHealth, Watched};
+use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::snapshot::{Cause, CauseKind};
 use crate::engine::view::{IDLE_AFTER, NodeEntry};
 

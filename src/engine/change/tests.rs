@@ -1,12 +1,12 @@
 use super::*;
 use crate::engine::Role;
-use crate::engine::command::{Command, Step};
-use crate::engine::effect::Effect;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{Direction, OnFailure};
+use crate::engine::model::command::{Command, Step};
+use crate::engine::model::effect::Effect;
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::{Direction, OnFailure};
+use crate::engine::model::tuning::Tuning;
 use crate::engine::snapshot::Phase;
-use crate::engine::tuning::Tuning;
 
 const UNDO: Command = Command::Undo { to: None };
 
@@ -110,7 +110,7 @@ fn a_revision_that_is_gone_from_the_history_is_refused_too() {
     console.engine.command(UNDO, fake.now).unwrap();
     let gone = fake.revisions.iter().position(|revision| &*revision.hash == "hash1").unwrap();
     let name = fake.revisions.remove(gone).name;
-    console.engine.observe(crate::engine::event::Event::RevisionGone(name), fake.now);
+    console.engine.observe(crate::engine::model::event::Event::RevisionGone(name), fake.now);
     console.run_for(&mut fake, 60);
     let (_, said) = console.settled.pop().unwrap();
     assert!(said.unwrap_err().contains("not in the history any more"));
@@ -166,7 +166,7 @@ fn a_lost_answer_is_made_up_for_by_the_annotation() {
         if dies {
             console = FakeConsole::open(&fake, "eve");
             console.run_for(&mut fake, 20);
-            let _ = console.ask(&mut fake, Command::Drive(crate::engine::command::Takeover::IfFree));
+            let _ = console.ask(&mut fake, Command::Drive(crate::engine::model::command::Takeover::IfFree));
         }
         console.run_for(&mut fake, 20);
         assert_eq!((intent(&fake).target.as_deref(), intent(&fake).paused), (Some("hash2"), None), "dies: {dies}");

@@ -1,8 +1,8 @@
 //! `minReadySeconds` is counted right whosever clock is wrong: by who watched, and by who comes later.
 
 use super::*;
-use crate::engine::event::{Event, WatchHealth, Watched};
 use crate::engine::fake_cluster::FakeCluster;
+use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::rate::RateLimit;
 use crate::engine::snapshot::{NodeState, Why};
 use crate::engine::{Config, Engine, Role, Timing};

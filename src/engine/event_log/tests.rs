@@ -3,12 +3,13 @@
 use serde_json::json;
 
 use crate::engine::Role;
-use crate::engine::command::{Command, Step, Takeover};
-use crate::engine::event::Event;
-use crate::engine::facts::{ClusterEvent, ReportedBy};
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
-use crate::engine::record::{Gates, OnFailure};
-use crate::engine::rollout_event::{EventOutcome, RolloutEventKind, Severity, Visibility};
+use crate::engine::model::command::{Command, Step, Takeover};
+use crate::engine::model::event::Event;
+use crate::engine::model::facts::Severity;
+use crate::engine::model::facts::{ClusterEvent, ReportedBy};
+use crate::engine::model::record::{Gates, OnFailure};
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind, Visibility};
 
 /// What everybody is told of it, a line each: `ops: …` or `-: …` for what happened by itself.
 fn told(console: &FakeConsole) -> Vec<String> {
@@ -65,7 +66,7 @@ fn a_whole_rollout_is_told_in_a_few_lines() {
 fn every_command_is_in_the_log_with_what_came_of_it() {
     let mut fake = FakeCluster::rolling(5, 1);
     let mut console = FakeConsole::open(&fake, "ops");
-    console.ask(&mut fake, Command::Release(crate::engine::command::Early::Refuse)).unwrap_err();
+    console.ask(&mut fake, Command::Release(crate::engine::model::command::Early::Refuse)).unwrap_err();
     console.ask(&mut fake, Command::Adopt).unwrap();
     console.run(&mut fake);
     let commands: Vec<_> =

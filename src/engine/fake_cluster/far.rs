@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{FakeCluster, FakeConsole};
-use crate::engine::effect::{Effect, EffectError, EffectErrorKind, EffectId, Outcome};
-use crate::engine::event::Event;
-use crate::engine::time::Timestamp;
+use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind, EffectId, Outcome};
+use crate::engine::model::event::Event;
+use crate::engine::model::time::Timestamp;
 
 /// How finely time passes.
 const TICK: Duration = Duration::from_millis(25);

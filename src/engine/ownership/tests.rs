@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::*;
-use crate::engine::facts::{ControllerRef, FieldOwners, FieldWriter};
+use crate::engine::model::facts::{ControllerRef, FieldOwners, FieldWriter};
 
 const TEMPLATE: Fields = Fields { template: true, strategy: false };
 const BOTH: Fields = Fields { template: true, strategy: true };

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::engine::command::Command;
-use crate::engine::effect::EffectErrorKind;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::model::command::Command;
+use crate::engine::model::effect::EffectErrorKind;
 use crate::engine::snapshot::{Alarm, NodeState, Phase};
 
 /// A rollout to v2 over `count` nodes with a budget of 1, where the pods of `nodes` may not be deleted.

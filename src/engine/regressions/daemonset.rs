@@ -4,12 +4,12 @@ use serde_json::json;
 
 use super::{record, stand_still};
 use crate::engine::Role;
-use crate::engine::command::{Command, Early, Step};
-use crate::engine::effect::{DaemonSetPatch, Effect};
-use crate::engine::event::{Event, WatchHealth, Watched};
-use crate::engine::facts::ConditionStatus;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::quantity::IntOrPercent;
+use crate::engine::model::command::{Command, Early, Step};
+use crate::engine::model::effect::{DaemonSetPatch, Effect};
+use crate::engine::model::event::{Event, WatchHealth, Watched};
+use crate::engine::model::facts::ConditionStatus;
+use crate::engine::model::quantity::IntOrPercent;
 
 /// A rollout whose record is gone left its annotation behind; somebody has changed the strategy since.
 #[test]

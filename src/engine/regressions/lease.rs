@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use super::{record, stand_still};
 use crate::engine::Role;
-use crate::engine::command::{Command, CommandId, Step};
-use crate::engine::effect::{Effect, EffectError, EffectErrorKind};
-use crate::engine::event::{Event, Watched};
-use crate::engine::facts::LeaseFact;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::OnFailure;
+use crate::engine::model::command::{Command, CommandId, Step};
+use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind};
+use crate::engine::model::event::{Event, Watched};
+use crate::engine::model::facts::LeaseFact;
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::OnFailure;
+use crate::engine::model::tuning::Tuning;
 use crate::engine::snapshot::DriverView;
-use crate::engine::tuning::Tuning;
 
 /// Somebody deletes the lease, and the answer to a renewal comes later than the news of that.
 #[test]

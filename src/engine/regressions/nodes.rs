@@ -1,11 +1,11 @@
 //! Who is down, and whose doing it is.
 
 use super::record;
-use crate::engine::command::{Command, Step};
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::quantity::IntOrPercent;
+use crate::engine::model::command::{Command, Step};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::tuning::{Limit, Tuning};
 use crate::engine::snapshot::Blame;
-use crate::engine::tuning::{Limit, Tuning};
 
 /// Under `strict` a pod that was down before uses up the whole budget.
 #[test]

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::engine::command::Command;
-use crate::engine::event::{Event, WatchHealth, Watched};
-use crate::engine::facts::{ConditionStatus, NodeFact};
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::model::command::Command;
+use crate::engine::model::event::{Event, WatchHealth, Watched};
+use crate::engine::model::facts::{ConditionStatus, NodeFact};
 use crate::engine::snapshot::NodeState;
 
 /// A listing from a cache that is behind, after a watch was lost.

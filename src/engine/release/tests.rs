@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use crate::engine::command::{Command, Danger, Early};
-use crate::engine::facts::TaintEffect;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::record::ORIGINAL_STRATEGY;
+use crate::engine::model::command::{Command, Danger, Early};
+use crate::engine::model::record::ORIGINAL_STRATEGY;
+use crate::engine::model::template::TaintEffect;
 use crate::engine::snapshot::{Alarm, NodeState, Phase};
 
 const DEDICATED: (&str, &str, TaintEffect) = ("m", "x", TaintEffect::NoSchedule);
@@ -111,7 +111,7 @@ fn what_was_decided_before_the_taint_was_seen_is_called_off() {
     // The record says that it is handed back, as a driver wrote who did not see the taint.
     let lease = fake.lease.as_mut().unwrap();
     let record = lease.record.as_mut().unwrap().as_mut().unwrap();
-    record.intent.releasing = Some(crate::engine::record::By { by: "rolldeck".into(), at: fake.now });
+    record.intent.releasing = Some(crate::engine::model::record::By { by: "rolldeck".into(), at: fake.now });
     fake.tell_lease();
     console.run_for(&mut fake, 10);
     assert!(!is_released(&fake));

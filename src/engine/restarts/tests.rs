@@ -1,8 +1,8 @@
 //! Pods that crash after they were ready.
 
-use crate::engine::command::{Command, Step};
-use crate::engine::facts::ContainerState;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::model::command::{Command, Step};
+use crate::engine::model::facts::ContainerState;
 use crate::engine::snapshot::{Hold, NodeState, Phase};
 
 /// Twenty nodes, budget 2, one of them updated.

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use crate::engine::Role;
-use crate::engine::command::{Command, Step};
 use crate::engine::distance::{FARTHEST, MOST_PROOF, SENDING};
-use crate::engine::effect::{Effect, EffectError, EffectErrorKind};
 use crate::engine::fake_cluster::far::Far;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::quantity::IntOrPercent;
+use crate::engine::model::command::{Command, Step};
+use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::Budgets;
+use crate::engine::model::time::Timestamp;
+use crate::engine::model::tuning::Tuning;
 use crate::engine::rate::RateLimit;
-use crate::engine::record::Budgets;
 use crate::engine::snapshot::{Alarm, Hold, NodeState, Wait};
-use crate::engine::time::Timestamp;
-use crate::engine::tuning::Tuning;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -217,7 +217,7 @@ fn a_deletion_without_an_answer_says_so_on_its_row() {
     let mut console = FakeConsole::open(&fake, "ops");
     console.set_image(&mut fake, "agent:v2");
     console.lose_answers = true;
-    console.mute(crate::engine::event::Watched::Pods);
+    console.mute(crate::engine::model::event::Watched::Pods);
     console.ask(&mut fake, Command::Tune(Tuning::from(Budgets::default()))).ok();
     console.ask(&mut fake, all()).unwrap();
     assert_eq!(fake.deleted.len(), 1);

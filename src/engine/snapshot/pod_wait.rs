@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Str;
-use crate::engine::time::{ShortDuration, Timestamp};
-use crate::engine::tuning::Span;
+use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::model::tuning::Span;
 
 /// What a node that moves waits for. All instants are by our own clock, the measured skew taken out.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::engine::Str;
-use crate::engine::labels::Selector;
-use crate::engine::quantity::IntOrPercent;
+use crate::engine::model::labels::Selector;
+use crate::engine::model::quantity::IntOrPercent;
 
 /// A step of the plan that can be taken now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

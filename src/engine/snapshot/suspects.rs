@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::engine::Str;
-use crate::engine::time::{ShortDuration, Timestamp};
+use crate::engine::model::time::{ShortDuration, Timestamp};
 
 /// How a node stands that went down after its update.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::engine::Str;
-use crate::engine::time::Timestamp;
+use crate::engine::model::time::Timestamp;
 
 /// How far away the API server is. Both are rounded up: to hundredths of a second, from a second on to tenths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -8,7 +8,7 @@ use super::{Alarm, Blame, Cause, CauseKind, Hold, ImageState, NodeState, NodeVie
 use crate::engine::Str;
 use crate::engine::clocks::ClockOff;
 use crate::engine::distance::FARTHEST;
-use crate::engine::time::{ShortDuration, Timestamp};
+use crate::engine::model::time::{ShortDuration, Timestamp};
 
 macro_rules! words {
     ($($type:ty { $($pattern:pat => $words:expr,)+ })+) => {$(

@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use crate::engine::Role;
-use crate::engine::command::{Command, Danger};
-use crate::engine::facts::StrategyKind;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
-use crate::engine::record::{ORIGINAL_STRATEGY, OnDrift};
+use crate::engine::model::command::{Command, Danger};
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::record::{ORIGINAL_STRATEGY, OnDrift};
+use crate::engine::model::tuning::Tuning;
 use crate::engine::snapshot::{Alarm, Phase, Snapshot};
-use crate::engine::tuning::Tuning;
 
 const ARGO_CD: &str = "argocd-controller";
 const WHO: &str = "argocd-controller of Argo CD (application edge-agents)";
@@ -249,8 +249,8 @@ fn what_else_manages_it_is_said_before_anything_is_changed() {
         (Command::Adopt, true),
         (image, true),
         (Command::Undo { to: None }, true),
-        (Command::Release(crate::engine::command::Early::Accept), true),
-        (Command::Step(crate::engine::command::Step::Next), false),
+        (Command::Release(crate::engine::model::command::Early::Accept), true),
+        (Command::Step(crate::engine::model::command::Step::Next), false),
         // It is on OnDelete: pausing changes nothing that is anybody else's.
         (Command::Pause { why: None }, false),
     ] {

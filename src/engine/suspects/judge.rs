@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use super::comparison::Comparison;
 use crate::engine::Str;
+use crate::engine::model::time::Timestamp;
 use crate::engine::snapshot::{SiteOutage, SuspectView};
-use crate::engine::time::Timestamp;
 use crate::engine::view::NodeIx;
 
 /// How long a node that went down and came back is remembered, and over what updated nodes and others are compared.

@@ -1,7 +1,7 @@
 //! Going on past a halt, and what is refused until somebody did.
 
 use super::*;
-use crate::engine::record::{Direction, Gates, OnFailure};
+use crate::engine::model::record::{Direction, Gates, OnFailure};
 
 /// Twenty nodes on their way to an image that is not there.
 fn halted() -> (FakeCluster, FakeConsole) {

@@ -1,10 +1,10 @@
 //! A tag that is always pulled stands for whatever the registry has under it by now: no node has that image beforehand.
 
 use super::*;
-use crate::engine::facts::NodeFact;
+use crate::engine::model::facts::NodeFact;
+use crate::engine::model::template::Template;
+use crate::engine::model::tuning::{Limit, Tuning};
 use crate::engine::snapshot::ImageState;
-use crate::engine::template::Template;
-use crate::engine::tuning::{Limit, Tuning};
 
 fn template_of(image: &str, policy: &str, env: &str) -> Template {
     Template::from_json(json!({"spec": {"containers": [

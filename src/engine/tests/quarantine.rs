@@ -1,8 +1,8 @@
 //! A pod whose label is taken away and put back: on the watch it is deleted, and added again.
 
 use super::*;
-use crate::engine::effect::{Done, Effect};
-use crate::engine::facts::PodFact;
+use crate::engine::model::effect::{Done, Effect};
+use crate::engine::model::facts::PodFact;
 
 /// The pod on a node as it is, at this version.
 fn pod_at(fake: &FakeCluster, node: &str, version: u64) -> PodFact {

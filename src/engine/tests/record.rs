@@ -1,7 +1,7 @@
 //! What becomes of a record while a rollout is driven.
 
 use super::*;
-use crate::engine::record::Record;
+use crate::engine::model::record::Record;
 
 /// The record as it stands on the Lease.
 fn saved(fake: &FakeCluster) -> Record {

@@ -1,7 +1,7 @@
 //! A DaemonSet that is being deleted, or was deleted and made anew under the same name.
 
 use super::*;
-use crate::engine::record::Record;
+use crate::engine::model::record::Record;
 
 fn rolling() -> serde_json::Value {
     json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}})
@@ -92,7 +92,7 @@ fn a_record_says_nothing_about_another_daemonset_of_the_same_name() {
         other.run_for(&mut fake, 1);
     }
     assert_eq!(fake.deleted.len(), in_progress, "it was another DaemonSet that this was asked for");
-    assert_eq!(fake.daemonset.strategy.kind, crate::engine::facts::StrategyKind::RollingUpdate);
+    assert_eq!(fake.daemonset.strategy.kind, crate::engine::model::facts::StrategyKind::RollingUpdate);
     for console in [&mut console, &mut other] {
         let snapshot = console.snapshot(&fake);
         assert!(snapshot.alarms.contains(&Alarm::ForeignRecord), "{:?}", snapshot.alarms);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::engine::guidance::Remedy;
-use crate::engine::quantity::IntOrPercent::{Int, Percent};
+use crate::engine::model::quantity::IntOrPercent::{Int, Percent};
 use crate::engine::snapshot::{Hold, NoStep, Snapshot, StepAhead};
 
 /// A hundred and twenty nodes, three of which are canaries, with a new image asked for.
@@ -150,7 +150,7 @@ fn the_step_on_screen_is_the_step_that_is_taken() {
                 1 => console.ask(&mut fake, Command::Select(None)),
                 2 => {
                     let node = format!("n{}", 1 + of(12));
-                    let up = fake.nodes[&*node].ready == crate::engine::facts::ConditionStatus::True;
+                    let up = fake.nodes[&*node].ready == crate::engine::model::facts::ConditionStatus::True;
                     fake.set_node_ready(&node, !up);
                     Ok(String::new())
                 }

@@ -1,7 +1,7 @@
 //! What is waited for, said in words: by each node that moves, and by the rollout before any can.
 
 use super::*;
-use crate::engine::facts::PodPhase;
+use crate::engine::model::facts::PodPhase;
 
 /// Four nodes, the first of which was just taken; its replacement gets ready only when it is told to.
 fn one_taken() -> (FakeCluster, FakeConsole) {
@@ -56,7 +56,7 @@ fn a_new_pod_says_what_it_waits_for_until_it_is_available() {
     fake.create_pod("n1");
     let begun = fake.pods.values().find(|pod| pod.node.as_deref() == Some("n1")).unwrap().containers.clone();
     let mut as_reported =
-        |fake: &mut FakeCluster, bound: bool, containers: &[crate::engine::facts::ContainerFact], want: &str| {
+        |fake: &mut FakeCluster, bound: bool, containers: &[crate::engine::model::facts::ContainerFact], want: &str| {
             fake.change_pod("n1", |pod| {
                 (pod.bound, pod.phase) = (bound, PodPhase::Pending);
                 pod.containers = containers.to_vec();
@@ -83,7 +83,7 @@ fn a_pod_that_soaks_says_how_far_it_is() {
     let mut fake = FakeCluster::rolling(4, 1);
     let mut console = FakeConsole::open(&fake, "ops");
     console.set_image(&mut fake, "agent:v2");
-    let soak = crate::engine::tuning::Tuning { soak_secs: Some(30), ..Default::default() };
+    let soak = crate::engine::model::tuning::Tuning { soak_secs: Some(30), ..Default::default() };
     console.ask(&mut fake, Command::Tune(soak)).unwrap();
     console.partition(&mut fake, 3);
     console.run_for(&mut fake, 1);

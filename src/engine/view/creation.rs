@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use super::{NodeIx, Touched, View};
 use crate::engine::Str;
-use crate::engine::event::{WatchHealth, Watched};
-use crate::engine::facts::{ClusterEvent, ConditionStatus, DaemonSetFact};
+use crate::engine::model::event::{WatchHealth, Watched};
+use crate::engine::model::facts::{ClusterEvent, ConditionStatus, DaemonSetFact};
+use crate::engine::model::time::Timestamp;
 use crate::engine::snapshot::CauseKind;
-use crate::engine::time::Timestamp;
 
 /// A controller that has something to do and has not done anything for this long counts as idle. A sync of 5,000 nodes takes a
 /// quarter of a second.

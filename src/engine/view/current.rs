@@ -8,9 +8,9 @@
 use std::time::Duration;
 
 use super::{Str, View};
-use crate::engine::event::{WatchHealth, Watched};
-use crate::engine::facts::RevisionFact;
-use crate::engine::time::Timestamp;
+use crate::engine::model::event::{WatchHealth, Watched};
+use crate::engine::model::facts::RevisionFact;
+use crate::engine::model::time::Timestamp;
 
 /// How long a revision may take to be seen after the controller said that it recorded it: they come by different watches.
 pub(crate) const REVISION_PATIENCE: Duration = Duration::from_secs(10);

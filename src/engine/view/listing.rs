@@ -2,8 +2,8 @@
 
 use super::View;
 use crate::engine::Str;
-use crate::engine::event::Watched;
-use crate::engine::time::Timestamp;
+use crate::engine::model::event::Watched;
+use crate::engine::model::time::Timestamp;
 
 impl View {
     pub(super) fn begin_listing(&mut self, watched: Watched) {

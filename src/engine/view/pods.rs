@@ -6,11 +6,11 @@ use std::time::Duration;
 use super::{NodeIx, PULL_NOTES, PodIx, TOMBSTONES, View, is_older};
 use crate::engine::Str;
 use crate::engine::diagnose::diagnose;
-use crate::engine::event::Watched;
-use crate::engine::facts::{ClusterEvent, PodFact, StrategyKind};
+use crate::engine::model::event::Watched;
+use crate::engine::model::facts::{ClusterEvent, PodFact, StrategyKind};
+use crate::engine::model::time::Timestamp;
 use crate::engine::restarts::Restarts;
 use crate::engine::snapshot::Cause;
-use crate::engine::time::Timestamp;
 
 /// A pod, and what only an observer knows of it.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 use serde_json::json;
 
 use super::*;
-use crate::engine::facts::PodFact;
-use crate::engine::template::Template;
+use crate::engine::model::facts::PodFact;
+use crate::engine::model::template::Template;
 
 const NOW: Timestamp = Timestamp::from_millis(0);
 

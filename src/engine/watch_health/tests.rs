@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::*;
-use crate::engine::command::{Command, Refusal, Step};
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::quantity::IntOrPercent;
+use crate::engine::model::command::{Command, Refusal, Step};
+use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::snapshot::{Alarm, Hold};
 
 /// A console that drives a rollout of a budget of two, whose watches beat as those of a real API server do.
@@ -188,9 +188,9 @@ fn pausing_and_standing_down_need_no_fresh_view() {
         Command::Undo { to: None },
         Command::Select(None),
         Command::Step(Step::Next),
-        Command::Release(crate::engine::command::Early::Accept),
-        Command::Tune(crate::engine::tuning::Tuning::default()),
-        Command::Drive(crate::engine::command::Takeover::Ask),
+        Command::Release(crate::engine::model::command::Early::Accept),
+        Command::Tune(crate::engine::model::tuning::Tuning::default()),
+        Command::Drive(crate::engine::model::command::Takeover::Ask),
     ];
     for command in commands {
         let previewed = console.engine.preview(&command, now).unwrap_err();
@@ -268,7 +268,7 @@ fn an_answer_that_comes_after_its_event_owes_nothing() {
     let mut watches = WatchStates::default();
     let now = Timestamp::from_millis(0);
     let lease = |version: &str| {
-        Event::Lease(Box::new(crate::engine::facts::LeaseFact {
+        Event::Lease(Box::new(crate::engine::model::facts::LeaseFact {
             uid: "lease".into(),
             resource_version: version.into(),
             holder: None,

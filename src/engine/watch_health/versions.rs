@@ -19,8 +19,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::engine::event::{Event, Watched};
-use crate::engine::time::Timestamp;
+use crate::engine::model::event::{Event, Watched};
+use crate::engine::model::time::Timestamp;
 
 /// So long a quiet watch may be behind: etcd's interval, twice, a bookmark every minute, and a minute to spare.
 pub(super) const BEHIND: Duration = Duration::from_secs(22 * 60);

@@ -72,7 +72,7 @@ fn pod_spec(pod: &mut Value) {
             let latest = container
                 .get("image")
                 .and_then(Value::as_str)
-                .is_some_and(|image| crate::engine::image::version_of(image) == "latest");
+                .is_some_and(|image| crate::engine::model::image::version_of(image) == "latest");
             fill(container, "imagePullPolicy", json!(if latest { "Always" } else { "IfNotPresent" }));
             fill(container, "resources", json!({}));
             fill(container, "terminationMessagePath", json!("/dev/termination-log"));

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::engine::Str;
-use crate::engine::facts::FieldOwners;
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::FieldOwners;
+use crate::engine::model::time::Timestamp;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
 use crate::sim::world::store::Store;

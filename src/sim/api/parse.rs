@@ -9,13 +9,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::engine::Str;
-use crate::engine::facts::{
-    ConditionStatus, ContainerFact, ContainerRole, ContainerState, DaemonSetCounters, PodPhase, StrategyKind, Taint,
-    TaintEffect, UpdateStrategy,
+use crate::engine::model::facts::{
+    ConditionStatus, ContainerFact, ContainerState, DaemonSetCounters, PodPhase, StrategyKind, Taint, UpdateStrategy,
 };
-use crate::engine::labels::{Labels, Selector};
-use crate::engine::template::Template;
-use crate::engine::time::Timestamp;
+use crate::engine::model::labels::{Labels, Selector};
+use crate::engine::model::template::ContainerRole;
+use crate::engine::model::template::TaintEffect;
+use crate::engine::model::template::Template;
+use crate::engine::model::time::Timestamp;
 use crate::sim::world::error::{ApiError, Cause};
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::{

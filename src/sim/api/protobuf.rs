@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 
-use crate::engine::time::Timestamp;
+use crate::engine::model::time::Timestamp;
 
 const MAGIC: &[u8] = b"k8s\0";
 

@@ -6,9 +6,11 @@
 use serde_json::{Value, json};
 
 use crate::engine::Str;
-use crate::engine::facts::{ConditionStatus, ContainerRole, ContainerState, PodPhase, StrategyKind, TaintEffect};
-use crate::engine::template::Template;
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::{ConditionStatus, ContainerState, PodPhase, StrategyKind};
+use crate::engine::model::template::ContainerRole;
+use crate::engine::model::template::TaintEffect;
+use crate::engine::model::template::Template;
+use crate::engine::model::time::Timestamp;
 use crate::sim::world::object::{
     Body, Condition, ContainerStatus, DaemonSet, EventBody, EventType, Lease, Meta, Node, Object, Pod, PodStatus,
 };

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::engine::labels::Selector;
+use crate::engine::model::labels::Selector;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::{Body, Object};
 

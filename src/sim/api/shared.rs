@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use crate::engine::time::Timestamp;
+use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::engine::facts::{ConditionStatus, ContainerFact, ContainerRole, ContainerState, PodPhase};
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::{ConditionStatus, ContainerFact, ContainerState, PodPhase};
+use crate::engine::model::template::ContainerRole;
+use crate::engine::model::time::Timestamp;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::{Body, Condition, DaemonSet, EventBody, Node, Object, Pod, conditions};
 
@@ -316,7 +317,7 @@ fn human_duration(span: Duration) -> String {
 mod tests {
     use super::*;
     use crate::engine::Str;
-    use crate::engine::template::Template;
+    use crate::engine::model::template::Template;
     use crate::sim::world::object::{ContainerStatus, Deletion, LastExit, PodStatus};
 
     #[test]

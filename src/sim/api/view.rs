@@ -8,7 +8,7 @@ use futures::stream;
 use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 
-use crate::engine::time::Timestamp;
+use crate::engine::model::time::Timestamp;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
 

@@ -13,7 +13,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::engine::facts::ConditionStatus;
+use crate::engine::model::facts::ConditionStatus;
 use crate::sim::world::error::{ApiError, Cause};
 use crate::sim::world::kind::{Kind, ResourceScope};
 use crate::sim::world::object::{Body, Condition, Object, conditions};

@@ -2,13 +2,13 @@
 //! adapter does.
 
 use crate::engine::Str;
-use crate::engine::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
-use crate::engine::event::Event;
-use crate::engine::facts::{LeaseFact, UpdateStrategy};
-use crate::engine::labels::Selector;
-use crate::engine::record::{CHANGE, MANAGED_BY, ORIGINAL_STRATEGY, RECORD, Record, lease_name};
-use crate::engine::template::Template;
-use crate::engine::time::Timestamp;
+use crate::engine::model::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
+use crate::engine::model::event::Event;
+use crate::engine::model::facts::{LeaseFact, UpdateStrategy};
+use crate::engine::model::labels::Selector;
+use crate::engine::model::record::{CHANGE, MANAGED_BY, ORIGINAL_STRATEGY, RECORD, Record, lease_name};
+use crate::engine::model::template::Template;
+use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::error::{ApiError, Reason};
 use crate::sim::world::kind::Kind;

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::network::NetworkProfile;
 use crate::engine::Str;
-use crate::engine::command::Command;
-use crate::engine::event::Watched;
-use crate::engine::quantity::IntOrPercent;
+use crate::engine::model::command::Command;
+use crate::engine::model::event::Watched;
+use crate::engine::model::quantity::IntOrPercent;
 use crate::sim::world::scenario::{Fault, Scenario, seconds};
 
 /// The DaemonSet that every case is about.

@@ -18,12 +18,13 @@ use super::case::CrashPoint;
 use super::faults::{FaultKind, Faults};
 use super::network::{Fate, Network, Server};
 use super::watches::{Post, Watches};
-use crate::engine::command::{Command, CommandId, Notice, Refusal};
-use crate::engine::effect::{Effect, EffectError, EffectErrorKind, EffectId, Outcome, WRITE_TIMEOUT};
-use crate::engine::event::{Event, Watched};
+use crate::engine::model::command::{Command, CommandId, Refusal};
+use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind, EffectId, Outcome, WRITE_TIMEOUT};
+use crate::engine::model::event::{Event, Watched};
+use crate::engine::model::notice::Notice;
+use crate::engine::model::time::Timestamp;
 use crate::engine::rate::RateLimit;
 use crate::engine::snapshot::Snapshot;
-use crate::engine::time::Timestamp;
 use crate::engine::{Config, Engine, Role, Str, Timing};
 use crate::sim::world::World;
 
@@ -166,7 +167,7 @@ impl SimulatedConsole {
         std::mem::take(&mut self.settled)
     }
 
-    /// Whether something came of a command since the last call of [`Console::take_settled`].
+    /// Whether something came of a command since the last call of [`SimulatedConsole::take_settled`].
     pub fn has_settled(&self) -> bool {
         !self.settled.is_empty()
     }

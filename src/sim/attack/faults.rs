@@ -3,9 +3,9 @@
 use std::fmt;
 
 use super::case::{Act, Case, CrashPoint};
-use crate::engine::event::Watched;
-use crate::engine::facts::StrategyKind;
-use crate::engine::quantity::IntOrPercent;
+use crate::engine::model::event::Watched;
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::quantity::IntOrPercent;
 use crate::sim::world::scenario::{ClusterFault, DaemonSetPlan, Fault, FleetFault};
 
 macro_rules! kinds {

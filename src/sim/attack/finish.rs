@@ -1,10 +1,10 @@
 //! The operator after the calm: which command to give next, by what the screen shows, so that the rollout ends.
 
 use crate::engine::Str;
-use crate::engine::command::{Command, Early, Step, Takeover};
-use crate::engine::quantity::IntOrPercent;
+use crate::engine::model::command::{Command, Early, Step, Takeover};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::tuning::{Limit, Tuning};
 use crate::engine::snapshot::{Alarm, DriverView, Phase, Snapshot};
-use crate::engine::tuning::{Limit, Tuning};
 use crate::sim::world::policy::tag_of;
 
 /// What that operator asks next.

@@ -18,13 +18,14 @@ use std::time::Duration;
 use super::case::{Act, Case, CrashPoint, DAEMON_SET, LeaseEdit, Upon};
 use super::network::NetworkProfile;
 use crate::engine::Str;
-use crate::engine::command::{Command, Early, Step, Takeover};
-use crate::engine::event::Watched;
-use crate::engine::facts::{StrategyKind, Taint, TaintEffect};
-use crate::engine::image::ImageRef;
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{Budgets, Gates, OnDrift, OnFailure};
-use crate::engine::tuning::Tuning;
+use crate::engine::model::command::{Command, Early, Step, Takeover};
+use crate::engine::model::event::Watched;
+use crate::engine::model::facts::{StrategyKind, Taint};
+use crate::engine::model::image::ImageRef;
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::{Budgets, Gates, OnDrift, OnFailure};
+use crate::engine::model::template::TaintEffect;
+use crate::engine::model::tuning::Tuning;
 use crate::sim::world::kubelet::NodeSetup;
 use crate::sim::world::scenario::{
     ClusterFault, ControllerVariant, DaemonSetPlan, Fault, FleetFault, Image, NodeSpec, PullError, Scenario, Tolerates,

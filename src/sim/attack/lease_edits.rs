@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::case::{DAEMON_SET, LeaseEdit};
 use super::faults::FaultKind;
-use crate::engine::record::{RECORD, lease_name};
-use crate::engine::time::Timestamp;
+use crate::engine::model::record::{RECORD, lease_name};
+use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::store::{DeleteOptions, Part, Writer};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::faults::{FaultKind, Faults};
-use crate::engine::effect::EffectErrorKind;
+use crate::engine::model::effect::EffectErrorKind;
 
 /// What becomes of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

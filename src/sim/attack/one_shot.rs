@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::api_client::Deletion;
 use super::console::SimulatedConsole;
-use crate::engine::command::{Command, CommandId, Refusal};
-use crate::engine::time::Timestamp;
+use crate::engine::model::command::{Command, CommandId, Refusal};
+use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;
 
 /// After this it is given up, settled or not.

@@ -9,7 +9,7 @@ use super::case::Case;
 use super::faults::of_world;
 use super::network::NetworkProfile;
 use super::run::{StoryMode, play};
-use crate::engine::quantity::IntOrPercent;
+use crate::engine::model::quantity::IntOrPercent;
 
 /// The case made small, or `None` when it breaks no promise.
 pub fn shrink(case: &Case) -> Option<Case> {

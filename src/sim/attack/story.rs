@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::engine::facts::{ContainerState, DaemonSetFact, LeaseFact, PodFact};
+use crate::engine::model::facts::{ContainerState, DaemonSetFact, LeaseFact, PodFact};
 use crate::sim::world::store::{ChangeKind, StoreChange};
 
 /// A change of the world in a line; `None` for what says nothing.
@@ -47,7 +47,7 @@ pub(super) fn story_of(change: &StoreChange) -> Option<String> {
     (!said.is_empty()).then(|| format!("lease: {}", said.join(", ")))
 }
 
-fn state(container: &crate::engine::facts::ContainerFact) -> String {
+fn state(container: &crate::engine::model::facts::ContainerFact) -> String {
     match &container.state {
         ContainerState::Waiting { reason, .. } | ContainerState::Terminated { reason, .. } => reason.to_string(),
         ContainerState::Running { .. } => "Running".to_owned(),

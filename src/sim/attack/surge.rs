@@ -9,9 +9,9 @@
 
 use std::time::Duration;
 
-use crate::engine::facts::StrategyKind;
-use crate::engine::quantity::Rounding;
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::quantity::Rounding;
+use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
@@ -46,7 +46,7 @@ pub(super) fn surge_stands_still(world: &World, (namespace, name): (&str, &str))
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::quantity::IntOrPercent;
+    use crate::engine::model::quantity::IntOrPercent;
     use crate::sim::world::scenario::{ClusterFault, FleetFault, built_in};
 
     const AGENT: (&str, &str) = ("edge", "agent");

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::engine::Str;
-use crate::engine::time::Timestamp;
+use crate::engine::model::time::Timestamp;
 use crate::sim::world::kubelet::{Action, LEASE_NAMESPACE};
 use crate::sim::world::object::{EventBody, Object};
 

@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::engine::Str;
-use crate::engine::facts::ConditionStatus;
-use crate::engine::template::Template;
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::ConditionStatus;
+use crate::engine::model::template::Template;
+use crate::engine::model::time::Timestamp;
 use crate::sim::world::kubelet::PodSeen;
 use crate::sim::world::object::{Deletion, conditions};
 

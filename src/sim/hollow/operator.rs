@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::engine::facts::StrategyKind;
-use crate::engine::quantity::IntOrPercent;
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::quantity::IntOrPercent;
 use crate::sim::world::scenario::{ClusterFault, DaemonSetPlan, Scenario};
 
 use super::client::{Client, Trouble, Write};

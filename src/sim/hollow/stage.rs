@@ -10,7 +10,7 @@ use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::Instant;
 
 use crate::engine::Str;
-use crate::engine::time::Timestamp;
+use crate::engine::model::time::Timestamp;
 use crate::sim::world::kubelet::Fleet;
 use crate::sim::world::scenario::{Fault, FleetFault, Scenario};
 

@@ -2,8 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::facts::{ConditionStatus, ContainerRole, ContainerState, PodPhase, Taint, TaintEffect};
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::{ConditionStatus, ContainerState, PodPhase, Taint};
+use crate::engine::model::template::ContainerRole;
+use crate::engine::model::template::TaintEffect;
+use crate::engine::model::time::Timestamp;
 use crate::sim::world::kubelet::LEASE_SECS;
 use crate::sim::world::object::{Condition, ContainerStatus, EventBody, EventType, Node, NodeImage, Object, PodStatus};
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::engine::Str;
-use crate::engine::facts::{StrategyKind, UpdateStrategy};
-use crate::engine::labels::Labels;
-use crate::engine::quantity::IntOrPercent;
+use crate::engine::model::facts::{StrategyKind, UpdateStrategy};
+use crate::engine::model::labels::Labels;
+use crate::engine::model::quantity::IntOrPercent;
 
 use super::error::{ApiError, Cause};
 use super::kind::Kind;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Str;
-use crate::engine::facts::UpdateStrategy;
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::UpdateStrategy;
+use crate::engine::model::time::Timestamp;
 
 use super::World;
 use super::admission::strategy_json;

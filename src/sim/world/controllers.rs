@@ -17,7 +17,7 @@ pub(super) mod lifecycle;
 pub(super) mod scheduler;
 
 use crate::engine::Str;
-use crate::engine::time::Timestamp;
+use crate::engine::model::time::Timestamp;
 
 use super::object::{Body, EventBody, EventType, Object, ObjectRef};
 use super::store::{Store, StoreChange, Writer};

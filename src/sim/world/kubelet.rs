@@ -33,9 +33,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Str;
-use crate::engine::facts::ConditionStatus;
-use crate::engine::template::Template;
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::ConditionStatus;
+use crate::engine::model::template::Template;
+use crate::engine::model::time::Timestamp;
 
 use super::object::{Condition, Deletion, EventBody, NodeImage, Object, PodStatus};
 use super::scenario::{FleetFault, Image, NodeSpec, Scenario, Site};

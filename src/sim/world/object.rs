@@ -24,8 +24,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::engine::Str;
-use crate::engine::labels::Labels;
-use crate::engine::time::Timestamp;
+use crate::engine::model::labels::Labels;
+use crate::engine::model::time::Timestamp;
 
 use super::kind::Kind;
 

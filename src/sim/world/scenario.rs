@@ -41,10 +41,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Str;
-use crate::engine::facts::{StrategyKind, Taint};
-use crate::engine::labels::Labels;
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::{StrategyKind, Taint};
+use crate::engine::model::labels::Labels;
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::time::Timestamp;
 
 /// The label that every node of a site carries: its site.
 pub const SITE_LABEL: &str = "topology.kubernetes.io/zone";

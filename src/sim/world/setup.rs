@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::facts::{StrategyKind, UpdateStrategy};
-use crate::engine::labels::Selector;
-use crate::engine::template::Template;
+use crate::engine::model::facts::{StrategyKind, UpdateStrategy};
+use crate::engine::model::labels::Selector;
+use crate::engine::model::template::Template;
 
 use super::World;
 use super::admission::strategy_json;

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::Str;
-use crate::engine::time::Timestamp;
+use crate::engine::model::time::Timestamp;
 
 use super::admission;
 use super::error::{ApiError, Cause};
@@ -362,7 +362,7 @@ impl Store {
 
 /// Whether an object is a bound pod that has not ended: only such a pod is given time to end.
 fn ends_gracefully(object: &Object) -> bool {
-    use crate::engine::facts::PodPhase::{Failed, Succeeded};
+    use crate::engine::model::facts::PodPhase::{Failed, Succeeded};
     match &object.body {
         Body::Pod(pod) => pod.node.is_some() && !matches!(pod.status.phase, Failed | Succeeded),
         _ => false,

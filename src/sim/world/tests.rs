@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::scenario::{ClusterFault, ControllerVariant, DaemonSetPlan, FleetFault, built_in};
 use super::*;
-use crate::engine::facts::{ContainerState, DaemonSetCounters, StrategyKind, Taint, TaintEffect};
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::template::Template;
+use crate::engine::model::facts::{ContainerState, DaemonSetCounters, StrategyKind, Taint};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::template::TaintEffect;
+use crate::engine::model::template::Template;
 
 const BY: Writer<'static> = Writer::named("test");
 const MINUTE: Duration = Duration::from_secs(60);
@@ -147,16 +148,16 @@ fn a_finalizer_keeps_a_pod_that_has_ended() {
     let add =
         ClusterFault::AddFinalizer { daemon_set: daemon_set.clone(), node: node.clone(), finalizer: finalizer.clone() };
     world.inject(&add.into());
-    let before: Vec<crate::engine::facts::PodFact> = there(&world);
+    let before: Vec<crate::engine::model::facts::PodFact> = there(&world);
     assert!(before[0].finalizers.is_empty(), "they are of note once it is to go");
     world.inject(&ClusterFault::DeletePods { daemon_set: daemon_set.clone(), node: node.clone() }.into());
     run(&mut world, 2);
-    let kept: Vec<crate::engine::facts::PodFact> = there(&world);
+    let kept: Vec<crate::engine::model::facts::PodFact> = there(&world);
     assert_eq!((kept.len(), &kept[0].uid, kept[0].deletion_grace_secs), (1, &before[0].uid, Some(0)));
     assert_eq!(*kept[0].finalizers, *std::slice::from_ref(&finalizer));
     world.inject(&ClusterFault::RemoveFinalizer { daemon_set, node: node.clone(), finalizer }.into());
     run(&mut world, 1);
-    let after: Vec<crate::engine::facts::PodFact> = there(&world);
+    let after: Vec<crate::engine::model::facts::PodFact> = there(&world);
     assert!(after[0].uid != before[0].uid && after[0].ready && after[0].bound);
 }
 
@@ -408,7 +409,8 @@ fn a_crashing_image_restarts_at_longer_and_longer_intervals() {
     assert!((2..=4).contains(&after_one), "{after_one}");
     run(&mut world, 9);
     assert!((5..=9).contains(&restarts(&world)), "{}", restarts(&world));
-    let last_end = |fact: crate::engine::facts::PodFact| fact.containers.first().and_then(|one| one.last_end.clone());
+    let last_end =
+        |fact: crate::engine::model::facts::PodFact| fact.containers.first().and_then(|one| one.last_end.clone());
     let ends: Vec<_> = world
         .pods_of("edge", "agent")
         .into_values()

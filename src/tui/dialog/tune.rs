@@ -4,11 +4,11 @@ use crossterm::event::KeyCode;
 use tui_input::Input;
 
 use super::form::{Handled, field};
-use crate::engine::command::Command;
-use crate::engine::quantity::{IntOrPercent, Rounding};
-use crate::engine::record::{Finish, OnDrift, OnFailure};
+use crate::engine::model::command::Command;
+use crate::engine::model::quantity::{IntOrPercent, Rounding};
+use crate::engine::model::record::{Finish, OnDrift, OnFailure};
+use crate::engine::model::tuning::{Limit, Span, Tuning};
 use crate::engine::snapshot::Snapshot;
-use crate::engine::tuning::{Limit, Span, Tuning};
 use crate::tui::key::Key;
 
 /// One line of the form. The names are those of the command line's flags.

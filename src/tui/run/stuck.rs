@@ -9,9 +9,9 @@
 use std::time::{Duration, Instant};
 
 use super::{ConsoleLoop, Next};
-use crate::engine::command::Command;
+use crate::engine::model::command::Command;
+use crate::engine::model::time::ShortDuration;
 use crate::engine::snapshot::DriverView;
-use crate::engine::time::ShortDuration;
 use crate::tui::model::{DaemonSetRef, RolloutPage, StatusTone};
 use crate::tui::update::Msg;
 

@@ -9,18 +9,18 @@ use ratatui::layout::Size;
 use crate::driver::{DrivenBy, Fleet, FleetRow, FleetState};
 use crate::engine::Str;
 use crate::engine::clocks::NodeClocks;
-use crate::engine::command::{Danger, Preview};
-use crate::engine::event::{Permission, Right, WatchHealth, Watched};
-use crate::engine::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::model::command::{Danger, Preview};
+use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
+use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::{Budgets, Direction, Finish, Gates, Halt, OnDrift, Paused};
+use crate::engine::model::time::Timestamp;
 use crate::engine::ownership::{Application, GitOpsOwner, Returns, StrategyOwnership, Tool};
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::{Budgets, Direction, Finish, Gates, Halt, OnDrift, Paused};
 use crate::engine::snapshot::{
     Blame, Blocked, Blocker, BudgetView, Cause, CauseKind, Counts, DistanceView, DriverView, Hold, ImageChange,
     ImageState, NoStep, NodeState, NodeView, Phase, PlanView, PodWait, Presence, Replacer, RevisionView, SelectionDone,
     Snapshot, StepAhead, WatchView,
 };
-use crate::engine::time::Timestamp;
 use crate::tui::key::Key;
 use crate::tui::model::{DaemonSetRef, Model, Overlay, Page, Uptime, WriteAccess};
 use crate::tui::theme::{Depth, Glyphs, Themes};

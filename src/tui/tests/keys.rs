@@ -3,13 +3,13 @@
 use super::fixtures::{self, Bench, fleet, preview, running, the_target};
 use super::story::{rollout_event, storied};
 use crate::driver::CommandError;
-use crate::engine::command::{Command, Danger, Early, Refusal, Step, Takeover};
-use crate::engine::facts::StrategyKind;
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::OnDrift;
-use crate::engine::rollout_event::{EventOutcome, RolloutEventKind};
+use crate::engine::model::command::{Command, Danger, Early, Refusal, Step, Takeover};
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::OnDrift;
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
+use crate::engine::model::tuning::Tuning;
 use crate::engine::snapshot::{DriverView, Snapshot};
-use crate::engine::tuning::Tuning;
 use crate::tui::model::{Overlay, Page};
 use crate::tui::update::{Effect, Msg};
 
@@ -247,7 +247,7 @@ fn driving_is_asked_for_taken_over_and_given_back() {
     assert_eq!(asked(&Bench::on(nobody, 80, 24).typed("AD")), Some(Command::Drive(Takeover::IfFree)));
     assert_eq!(asked(&Bench::on(fixtures::observed(), 80, 24).typed("AD")), Some(Command::Drive(Takeover::Ask)));
     assert_eq!(asked(&on_running().typed("AD")), Some(Command::StopDriving));
-    assert_eq!(done(&on_running().typed(":stand-down<enter><right><enter>")), [Command::StopDriving]);
+    assert_eq!(done(&on_running().typed(":stop-driving<enter><right><enter>")), [Command::StopDriving]);
 }
 
 #[test]

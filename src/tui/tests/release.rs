@@ -4,10 +4,11 @@
 use insta::assert_snapshot;
 
 use super::fixtures::{self, Bench, MINUTE};
-use crate::engine::command::{Command, Early};
 use crate::engine::eligibility::Ineligible;
-use crate::engine::facts::{Taint, TaintEffect};
-use crate::engine::quantity::IntOrPercent;
+use crate::engine::model::command::{Command, Early};
+use crate::engine::model::facts::Taint;
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::template::TaintEffect;
 use crate::engine::snapshot::{Alarm, Blame, BudgetView, Counts, NodeState, NodeView, Phase, Replacer, Snapshot};
 use crate::tui::update::Effect;
 

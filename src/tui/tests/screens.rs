@@ -4,9 +4,9 @@ use insta::assert_snapshot;
 
 use super::fixtures::{self, Bench, fleet, preview};
 use super::story;
-use crate::engine::command::{Danger, Preview};
-use crate::engine::facts::StrategyKind;
-use crate::engine::record::{Direction, Paused};
+use crate::engine::model::command::{Danger, Preview};
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::record::{Direction, Paused};
 use crate::engine::snapshot::{Alarm, Cause, CauseKind, Hold, ImageState, NodeState, NodeView, Phase, Snapshot};
 use crate::tui::theme::Glyphs;
 use crate::tui::update::Msg;
@@ -63,7 +63,7 @@ fn what_is_waited_for() {
     assert_snapshot!("waiting_in_full", Bench::on(fixtures::waiting(), 80, 24).typed("j<enter>").screen());
     let none = "a step moves nothing: canary done, 3 of 3 (canary=true); lift the selector first";
     let mut refused = Bench::on(fixtures::canary_done(), 80, 24).typed("AS");
-    let why = crate::engine::command::Refusal::NotNow(none.to_owned());
+    let why = crate::engine::model::command::Refusal::NotNow(none.to_owned());
     refused.tell(Msg::Previewed(refused.model.serial, Err(why.into())));
     assert_snapshot!("dialog_step_moves_nothing", refused.screen());
     assert_snapshot!("dialog_lift_selector", Bench::on(fixtures::canary_done(), 80, 24).typed("AN").screen());
@@ -117,7 +117,7 @@ fn dialogs() {
     let beyond = asked("AR")(80, 24).answered(preview(Danger::Beyond)).typed("ipc-a");
     assert_snapshot!("dialog_beyond", beyond.screen());
     let mut refused = asked("AD")(80, 24);
-    let why = crate::engine::command::Refusal::Stale("pods have not been seen for 35s".into());
+    let why = crate::engine::model::command::Refusal::Stale("pods have not been seen for 35s".into());
     refused.tell(Msg::Previewed(refused.model.serial, Err(why.into())));
     assert_snapshot!("dialog_refused", refused.screen());
 }

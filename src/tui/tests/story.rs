@@ -1,8 +1,9 @@
 //! A rollout with a past.
 
 use super::fixtures::{DAY, MINUTE, ago, running};
-use crate::engine::command::{Command, Early, Step};
-use crate::engine::rollout_event::{EventOutcome, ImageChanged, RolloutEvent, RolloutEventKind, Severity, Visibility};
+use crate::engine::model::command::{Command, Early, Step};
+use crate::engine::model::facts::Severity;
+use crate::engine::model::rollout_event::{EventOutcome, ImageChanged, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::snapshot::Snapshot;
 
 /// One thing that happened so many seconds ago.

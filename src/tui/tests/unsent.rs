@@ -5,7 +5,7 @@ use std::time::Duration;
 use insta::assert_snapshot;
 
 use super::fixtures::{self, Bench, ago, running, the_target};
-use crate::engine::record::DriverStopped;
+use crate::engine::model::record::DriverStopped;
 use crate::engine::snapshot::{Alarm, DriverView, Phase, Snapshot};
 use crate::engine::unsent::{Unsent, UnsentKind};
 use crate::tui::model::StatusTone;

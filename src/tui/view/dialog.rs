@@ -24,9 +24,9 @@ use tui_input::Input;
 
 use super::footer::skip_cells;
 use super::{RenderContext, put, put_box, put_lines};
-use crate::engine::command::{Danger, Preview};
 use crate::engine::guidance::Remedy;
-use crate::engine::quantity::{IntOrPercent, Rounding};
+use crate::engine::model::command::{Danger, Preview};
+use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::snapshot::{RevisionView, Snapshot};
 use crate::engine::words::Versions;
 use crate::tui::dialog::form::StepChoice;

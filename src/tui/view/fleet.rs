@@ -15,7 +15,7 @@ use ratatui::text::{Line, Span};
 
 use super::{Parts, RenderContext, header, put, put_lines, put_rule};
 use crate::driver::{DrivenBy, FleetRow, FleetState};
-use crate::engine::event::WatchHealth;
+use crate::engine::model::event::WatchHealth;
 use crate::tui::model::FleetPage;
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{count, fit, fit_middle, width};

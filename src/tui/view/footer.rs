@@ -177,7 +177,7 @@ fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
         // Its alias: what else can be done shall not fall off the end for it.
         "timeline" if model.size.width < 100 => "log",
         "open" if model.rollout().is_some() => "node",
-        "drive" if model.rollout().is_some_and(|page| page.driven_by_us()) => "stand down",
+        "drive" if model.rollout().is_some_and(|page| page.driven_by_us()) => "stop driving",
         _ => action.label,
     }
 }

@@ -13,8 +13,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{Parts, RenderContext, node, put, put_lines, put_rule, timeline};
+use crate::engine::model::time::Timestamp;
 use crate::engine::snapshot::{Blame, CauseKind, ImageState, NodeState, NodeView, Phase, PodWait, Presence, Why};
-use crate::engine::time::Timestamp;
 use crate::tui::model::{Page, RolloutPage, ShownSnapshot, Sort};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, fit_middle, width, wrap};

@@ -14,7 +14,8 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{Parts, RenderContext, put, put_box, put_lines, put_rule};
-use crate::engine::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Severity};
+use crate::engine::model::facts::Severity;
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind};
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::timeline::{Timeline, who};

@@ -15,7 +15,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::{RenderContext, put_box, put_lines};
-use crate::engine::event::{WatchHealth, Watched};
+use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::snapshot::{Snapshot, WatchView};
 use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::Role;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::Generator;
-use crate::engine::command::{Command, Step};
-use crate::engine::event::Watched;
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::record::Budgets;
-use crate::engine::tuning::Tuning;
+use crate::engine::model::command::{Command, Step};
+use crate::engine::model::event::Watched;
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::Budgets;
+use crate::engine::model::tuning::Tuning;
 use crate::sim::attack::case::{Act, Upon};
 use crate::sim::attack::network::NetworkProfile;
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::Generator;
 use crate::engine::Str;
-use crate::engine::command::{Command, Step};
-use crate::engine::event::Watched;
-use crate::engine::quantity::IntOrPercent;
+use crate::engine::model::command::{Command, Step};
+use crate::engine::model::event::Watched;
+use crate::engine::model::quantity::IntOrPercent;
 use crate::sim::attack::case::{Act, DAEMON_SET, Upon};
 use crate::sim::world::scenario::{ClusterFault, FleetFault, Scenario};
 

@@ -1,10 +1,10 @@
 //! DaemonSets that surge: their controller takes no node down, and whoever adopts one names a budget.
 
 use super::Generator;
-use crate::engine::command::Command;
-use crate::engine::facts::StrategyKind;
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::tuning::{Limit, Tuning};
+use crate::engine::model::command::Command;
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::tuning::{Limit, Tuning};
 use crate::sim::world::scenario::{ControllerVariant, DaemonSetPlan};
 
 impl Generator {

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::Generator;
 use crate::engine::Str;
-use crate::engine::command::{Command, Step, Takeover};
-use crate::engine::image::ImageRef;
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::tuning::{Limit, Tuning};
+use crate::engine::model::command::{Command, Step, Takeover};
+use crate::engine::model::image::ImageRef;
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::tuning::{Limit, Tuning};
 use crate::sim::attack::case::Act;
 use crate::sim::world::scenario::{FleetFault, Image};
 

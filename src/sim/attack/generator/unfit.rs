@@ -2,7 +2,8 @@
 
 use super::Generator;
 use crate::engine::Str;
-use crate::engine::facts::{Taint, TaintEffect};
+use crate::engine::model::facts::Taint;
+use crate::engine::model::template::TaintEffect;
 use crate::sim::world::scenario::ClusterFault;
 
 impl Generator {

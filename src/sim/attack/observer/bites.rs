@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::Deletion;
 use crate::engine::Str;
-use crate::engine::record::Record;
-use crate::engine::time::Timestamp;
+use crate::engine::model::record::Record;
+use crate::engine::model::time::Timestamp;
 
 /// What is done within the same instant takes a millisecond each.
 const INSTANT: Duration = Duration::from_millis(5);

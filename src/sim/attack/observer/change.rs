@@ -4,11 +4,11 @@
 use super::Observer;
 use super::record::WORD;
 use crate::engine::Str;
-use crate::engine::command::Command;
-use crate::engine::record::{CHANGE, Change, Intent, Record};
+use crate::engine::model::command::Command;
+use crate::engine::model::record::{CHANGE, Change, Intent, Record};
+use crate::engine::model::template::Template;
+use crate::engine::model::time::Timestamp;
 use crate::engine::snapshot::{Phase, Snapshot};
-use crate::engine::template::Template;
-use crate::engine::time::Timestamp;
 
 /// Whether partition, selector and threshold do not bind: only while the target is what was gone back to.
 pub(super) fn goes_back(intent: &Intent) -> bool {

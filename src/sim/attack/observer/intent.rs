@@ -2,9 +2,9 @@
 
 use super::Observer;
 use crate::engine::Str;
-use crate::engine::record::Record;
+use crate::engine::model::record::Record;
+use crate::engine::model::time::Timestamp;
 use crate::engine::snapshot::{Phase, Snapshot};
-use crate::engine::time::Timestamp;
 
 impl Observer {
     /// Compares the pause, the partition and the selector that a console shows with what the record said lately. What it

@@ -7,10 +7,10 @@ use super::change::goes_back;
 use super::suspects::at_target;
 use super::{Deletion, Down, NodeSeen, Observer, Pod, ROUNDED};
 use crate::engine::Str;
-use crate::engine::facts::PodFact;
-use crate::engine::quantity::Rounding;
-use crate::engine::record::{Intent, ORIGINAL_STRATEGY, Record};
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::PodFact;
+use crate::engine::model::quantity::Rounding;
+use crate::engine::model::record::{Intent, ORIGINAL_STRATEGY, Record};
+use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 

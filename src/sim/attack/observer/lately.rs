@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::engine::time::Timestamp;
+use crate::engine::model::time::Timestamp;
 
 /// A value, and what it was within the last `slack`.
 #[derive(Debug)]

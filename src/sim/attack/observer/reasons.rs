@@ -3,8 +3,8 @@
 use super::Observer;
 use crate::engine::Str;
 use crate::engine::guidance::Remedy;
+use crate::engine::model::time::Timestamp;
 use crate::engine::snapshot::{NodeState, NodeView, Phase, Snapshot, Why};
-use crate::engine::time::Timestamp;
 
 impl Observer {
     /// Looks for a node, or a rollout, that waits and does not say for what.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::Observer;
 use crate::engine::Str;
-use crate::engine::record::{Change, RECORD, RECORD_LIMIT, Record};
-use crate::engine::time::Timestamp;
+use crate::engine::model::record::{Change, RECORD, RECORD_LIMIT, Record};
+use crate::engine::model::time::Timestamp;
 use crate::sim::world::object::Object;
 
 /// A driver renews at least so often.

@@ -2,9 +2,9 @@
 
 use super::{Observer, Pod};
 use crate::engine::Str;
-use crate::engine::facts::StrategyKind;
-use crate::engine::record::ORIGINAL_STRATEGY;
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::record::ORIGINAL_STRATEGY;
+use crate::engine::model::time::Timestamp;
 use crate::sim::world::object::Object;
 use crate::sim::world::store::StoreChange;
 

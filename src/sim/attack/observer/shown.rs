@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::{Observer, Pod};
 use crate::engine::Str;
-use crate::engine::event::WatchHealth;
+use crate::engine::model::event::WatchHealth;
+use crate::engine::model::time::Timestamp;
 use crate::engine::snapshot::{NodeState, NodeView, Presence, Snapshot};
-use crate::engine::time::Timestamp;
 
 impl Observer {
     /// Compares what a console shows with what has been so for longer than the slack. A console that says that a view is not

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::Observer;
 use super::record::Driving;
-use crate::engine::facts::{DaemonSetFact, StrategyKind};
-use crate::engine::record::{ORIGINAL_STRATEGY, OnDrift, Record};
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::{DaemonSetFact, StrategyKind};
+use crate::engine::model::record::{ORIGINAL_STRATEGY, OnDrift, Record};
+use crate::engine::model::time::Timestamp;
 use crate::sim::attack::api_client::MANAGER;
 use crate::sim::world::object::Object;
 use crate::sim::world::store::StoreChange;

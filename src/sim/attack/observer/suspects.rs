@@ -9,10 +9,10 @@ use std::time::Duration;
 use super::judge::{Broken, Trial, listed};
 use super::{Observer, Pod, ROUNDED};
 use crate::engine::Str;
-use crate::engine::facts::PodFact;
-use crate::engine::record::Intent;
+use crate::engine::model::facts::PodFact;
+use crate::engine::model::record::Intent;
+use crate::engine::model::time::Timestamp;
 use crate::engine::site::site_of;
-use crate::engine::time::Timestamp;
 
 /// For so long what went down and came back is remembered.
 const WINDOW: Duration = Duration::from_secs(600);

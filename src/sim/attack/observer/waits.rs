@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::Observer;
 use crate::engine::Str;
+use crate::engine::model::time::Timestamp;
 use crate::engine::snapshot::{Hold, Snapshot};
-use crate::engine::time::Timestamp;
 
 /// For so long a node may be next without a word about what it waits for.
 const WORDLESS: Duration = Duration::from_secs(10);

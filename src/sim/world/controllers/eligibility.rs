@@ -4,9 +4,10 @@
 //! checks one against the other.
 
 use crate::engine::Str;
-use crate::engine::facts::{Taint, TaintEffect};
-use crate::engine::labels::Labels;
-use crate::engine::template::{NodeTerm, Template, Toleration, TolerationOperator};
+use crate::engine::model::facts::Taint;
+use crate::engine::model::labels::Labels;
+use crate::engine::model::template::TaintEffect;
+use crate::engine::model::template::{NodeTerm, Template, Toleration, TolerationOperator};
 
 use super::super::object::{Object, Pod};
 

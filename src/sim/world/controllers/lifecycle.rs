@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Str;
-use crate::engine::facts::{ConditionStatus, Taint, TaintEffect};
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::{ConditionStatus, Taint};
+use crate::engine::model::template::TaintEffect;
+use crate::engine::model::time::Timestamp;
 
 use super::super::kind::Kind;
 use super::super::kubelet::LEASE_NAMESPACE;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::engine::Str;
-use crate::engine::facts::{ConditionStatus, PodPhase};
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::{ConditionStatus, PodPhase};
+use crate::engine::model::time::Timestamp;
 
 use super::super::kind::Kind;
 use super::super::object::{Body, Condition, EventType, Object, Pod, conditions};

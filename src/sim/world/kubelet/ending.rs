@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::Str;
-use crate::engine::time::Timestamp;
+use crate::engine::model::time::Timestamp;
 
 use super::super::object::{EventType, LastExit};
 use super::Action;

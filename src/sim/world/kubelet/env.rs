@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use crate::engine::Str;
-use crate::engine::image::repository_of;
-use crate::engine::time::Timestamp;
+use crate::engine::model::image::repository_of;
+use crate::engine::model::time::Timestamp;
 
 use super::super::policy::tag_of;
 use super::super::scenario::{Image, PullError, Site};

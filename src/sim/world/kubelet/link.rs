@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::engine::Str;
-use crate::engine::time::Timestamp;
+use crate::engine::model::time::Timestamp;
 
 use super::super::scenario::Site;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::engine::Str;
-use crate::engine::facts::ConditionStatus;
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::ConditionStatus;
+use crate::engine::model::time::Timestamp;
 
 use super::super::scenario::{FleetFault, NodeSpec};
 use super::env::{Env, WakeReason};

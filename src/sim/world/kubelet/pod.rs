@@ -9,9 +9,10 @@
 use std::time::Duration;
 
 use crate::engine::Str;
-use crate::engine::facts::{ConditionStatus, ContainerRole};
-use crate::engine::image::ImageRef;
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::ConditionStatus;
+use crate::engine::model::image::ImageRef;
+use crate::engine::model::template::ContainerRole;
+use crate::engine::model::time::Timestamp;
 
 use super::super::object::{EventType, LastExit, PodStatus};
 use super::super::scenario::Image;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::engine::Str;
-use crate::engine::facts::ConditionStatus;
-use crate::engine::labels::Labels;
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::ConditionStatus;
+use crate::engine::model::labels::Labels;
+use crate::engine::model::time::Timestamp;
 
 use super::super::object::{Body, Condition, Node, NodeImage, Object, conditions};
 use super::super::scenario::SITE_LABEL;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Str;
-use crate::engine::facts::{ConditionStatus, ContainerFact, ContainerRole, ContainerState, PodPhase};
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::{ConditionStatus, ContainerFact, ContainerState, PodPhase};
+use crate::engine::model::template::ContainerRole;
+use crate::engine::model::time::Timestamp;
 
 use super::super::object::{Condition, ContainerStatus, PodStatus, conditions};
 use super::env::{Env, image_id};

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::engine::Str;
-use crate::engine::facts::{
+use crate::engine::model::facts::{
     ConditionStatus, ContainerFact, DaemonSetCounters, FieldOwners, PodPhase, Taint, UpdateStrategy,
 };
-use crate::engine::labels::Selector;
-use crate::engine::template::Template;
-use crate::engine::time::Timestamp;
+use crate::engine::model::labels::Selector;
+use crate::engine::model::template::Template;
+use crate::engine::model::time::Timestamp;
 
 /// Names of conditions.
 pub mod conditions {

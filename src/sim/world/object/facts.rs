@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::engine::Str;
 use crate::engine::clocks::clock_skew;
-use crate::engine::facts::{
+use crate::engine::model::facts::{
     ClusterEvent, ConditionStatus, ControllerRef, DaemonSetFact, LeaseFact, NodeFact, PodFact, RevisionFact,
 };
-use crate::engine::labels::Labels;
-use crate::engine::record::{RECORD, Record};
+use crate::engine::model::labels::Labels;
+use crate::engine::model::record::{RECORD, Record};
 
 use super::body::conditions;
 use super::{Condition, LAST_APPLIED, Object, TEMPLATE_GENERATION};

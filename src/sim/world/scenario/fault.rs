@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Str;
-use crate::engine::facts::{StrategyKind, Taint};
-use crate::engine::quantity::IntOrPercent;
+use crate::engine::model::facts::{StrategyKind, Taint};
+use crate::engine::model::quantity::IntOrPercent;
 
 use super::super::kubelet::NodeSetup;
 use super::{DaemonSetPlan, Image, PullError};

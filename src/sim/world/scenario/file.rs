@@ -9,9 +9,10 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::engine::Str;
-use crate::engine::facts::{StrategyKind, Taint, TaintEffect};
-use crate::engine::quantity::IntOrPercent;
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::{StrategyKind, Taint};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::template::TaintEffect;
+use crate::engine::model::time::Timestamp;
 
 use super::units::{bytes, duration, rate};
 use super::{

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Str;
-use crate::engine::time::Timestamp;
+use crate::engine::model::time::Timestamp;
 
 use super::super::error::{ApiError, Reason};
 use super::super::kind::Kind;

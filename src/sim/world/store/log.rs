@@ -3,7 +3,7 @@
 use std::collections::{VecDeque, vec_deque};
 use std::sync::Arc;
 
-use crate::engine::time::Timestamp;
+use crate::engine::model::time::Timestamp;
 
 use super::super::error::ApiError;
 use super::super::object::Object;

@@ -7,9 +7,9 @@ use serde_json::json;
 use super::super::error::Reason;
 use super::super::object::{DAEMONSET_TEMPLATE_GENERATION, DaemonSet, DaemonSetSpec, Meta, Pod};
 use super::*;
-use crate::engine::facts::UpdateStrategy;
-use crate::engine::labels::Selector;
-use crate::engine::template::Template;
+use crate::engine::model::facts::UpdateStrategy;
+use crate::engine::model::labels::Selector;
+use crate::engine::model::template::Template;
 
 const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 const BY: Writer<'static> = Writer::named("test");

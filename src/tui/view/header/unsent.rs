@@ -3,7 +3,7 @@
 use ratatui::text::Span;
 
 use super::super::RenderContext;
-use crate::engine::facts::StrategyKind;
+use crate::engine::model::facts::StrategyKind;
 use crate::engine::person_of;
 use crate::engine::snapshot::{DriverView, Snapshot};
 use crate::engine::unsent::UnsentKind;

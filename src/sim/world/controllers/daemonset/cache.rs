@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Str;
-use crate::engine::facts::PodPhase;
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::PodPhase;
+use crate::engine::model::time::Timestamp;
 
 use super::super::super::kind::Kind;
 use super::super::super::object::Object;

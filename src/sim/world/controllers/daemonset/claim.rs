@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::Str;
-use crate::engine::time::Timestamp;
+use crate::engine::model::time::Timestamp;
 
 use super::super::super::kind::Kind;
 use super::super::super::object::{DaemonSet, Object, Owner};

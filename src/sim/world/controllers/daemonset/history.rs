@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::Str;
-use crate::engine::labels::Labels;
-use crate::engine::template::Template;
-use crate::engine::time::Timestamp;
+use crate::engine::model::labels::Labels;
+use crate::engine::model::template::Template;
+use crate::engine::model::time::Timestamp;
 
 use super::super::super::error::Reason;
 use super::super::super::kind::Kind;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Str;
-use crate::engine::facts::PodPhase;
-use crate::engine::labels::Labels;
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::PodPhase;
+use crate::engine::model::labels::Labels;
+use crate::engine::model::time::Timestamp;
 
 use super::super::super::kind::Kind;
 use super::super::super::object::{

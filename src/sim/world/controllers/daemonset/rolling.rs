@@ -11,9 +11,9 @@
 use std::sync::Arc;
 
 use crate::engine::Str;
-use crate::engine::facts::StrategyKind;
-use crate::engine::quantity::{IntOrPercent, Rounding};
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::quantity::{IntOrPercent, Rounding};
+use crate::engine::model::time::Timestamp;
 
 use super::super::super::object::Object;
 use super::super::super::scenario::ControllerVariant;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::engine::facts::DaemonSetCounters;
-use crate::engine::time::Timestamp;
+use crate::engine::model::facts::DaemonSetCounters;
+use crate::engine::model::time::Timestamp;
 
 use super::super::super::kind::Kind;
 use super::super::super::object::{Body, DaemonSetStatus};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::engine::Str;
-use crate::engine::quantity::IntOrPercent;
+use crate::engine::model::quantity::IntOrPercent;
 
 use super::super::units::{duration, rate};
 use super::super::{ClusterFault, DaemonSetPlan, Fault, FleetFault, PullError, Scenario};

@@ -4,12 +4,32 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Str;
-use super::facts::{ContainerRole, TaintEffect};
 use super::image::{is_by_digest, version_of};
 use super::labels::{Labels, Requirement};
+
+/// A taint's effect.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
+pub enum TaintEffect {
+    /// New pods stay away.
+    NoSchedule,
+    /// New pods preferably stay away; never counts for DaemonSets.
+    PreferNoSchedule,
+    /// Running pods are evicted too.
+    NoExecute,
+}
+
+/// Whether a container is one of `spec.initContainers`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum ContainerRole {
+    /// Runs to its end before the main ones start.
+    Init,
+    /// One of `spec.containers`.
+    Main,
+}
 
 /// One container of a template.
 #[derive(Clone, PartialEq, Eq, Debug)]

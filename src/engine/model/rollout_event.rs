@@ -20,6 +20,7 @@ use serde::Serialize;
 use super::Str;
 use super::command::{Command, CommandId, Early, Step, Takeover};
 use super::effect::EffectErrorKind;
+use super::facts::Severity;
 use super::image::version_of;
 use super::time::Timestamp;
 
@@ -250,16 +251,6 @@ impl From<EffectErrorKind> for EventOutcome {
             EffectErrorKind::Unknown => Self::LostAnswer,
         }
     }
-}
-
-/// Whether it is bad news: an Event's type.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Severity {
-    /// As it should be.
-    Normal,
-    /// Somebody should look.
-    Warning,
 }
 
 impl RolloutEvent {

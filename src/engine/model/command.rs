@@ -10,7 +10,6 @@ use super::event::Right;
 use super::image::ImageRef;
 use super::labels::Selector;
 use super::quantity::IntOrPercent;
-use super::rollout_event::RolloutEvent;
 use super::tuning::Tuning;
 
 /// Tells one command from another; never used twice by one engine.
@@ -187,18 +186,4 @@ pub enum Unsettled {
     /// It could not be written, or was called off.
     #[error("{0}")]
     Failed(String),
-}
-
-/// Something that the engine has to say once, outside the snapshot.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Notice {
-    /// A command is done: what it asked for is written, or could not be written.
-    Settled {
-        /// Which.
-        id: CommandId,
-        /// What was written, or why not.
-        result: Result<String, Unsettled>,
-    },
-    /// Something happened that belongs in the audit log.
-    Happened(Box<RolloutEvent>),
 }

@@ -12,7 +12,7 @@ use super::Str;
 use super::labels::{Labels, Selector};
 use super::quantity::IntOrPercent;
 use super::record::Record;
-use super::template::Template;
+use super::template::{ContainerRole, TaintEffect, Template};
 use super::time::Timestamp;
 
 /// A condition's status, as Kubernetes has it.
@@ -25,17 +25,6 @@ pub enum ConditionStatus {
     /// `Unknown`, or the condition is not there.
     #[default]
     Unknown,
-}
-
-/// A taint's effect.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
-pub enum TaintEffect {
-    /// New pods stay away.
-    NoSchedule,
-    /// New pods preferably stay away; never counts for DaemonSets.
-    PreferNoSchedule,
-    /// Running pods are evicted too.
-    NoExecute,
 }
 
 /// A taint of a node.
@@ -75,7 +64,7 @@ pub struct NodeFact {
     /// list is on the node. One that is not may be there all the same: kubelets report the 50 largest only
     /// (docs/kubernetes.md, *Image pulls*).
     pub images: Vec<Str>,
-    /// The node's clock minus the API server's, in milliseconds, as [`super::clocks::clock_skew`] has it; `None` where nothing tells.
+    /// The node's clock minus the API server's, in milliseconds, as `engine::clocks::clock_skew` has it; `None` where nothing tells.
     pub clock_skew_millis: Option<i64>,
 }
 
@@ -119,15 +108,6 @@ pub enum ContainerState {
         /// The kubelet's words, when there are any.
         message: Option<Str>,
     },
-}
-
-/// Whether a container is one of `spec.initContainers`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum ContainerRole {
-    /// Runs to its end before the main ones start.
-    Init,
-    /// One of `spec.containers`.
-    Main,
 }
 
 /// A container's status.
@@ -381,6 +361,16 @@ pub struct ClusterEvent {
     pub reported_by: Option<Box<ReportedBy>>,
 }
 
+/// An Event's type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Severity {
+    /// As it should be.
+    Normal,
+    /// Somebody should look.
+    Warning,
+}
+
 /// An event that a rolldeck wrote.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReportedBy {
@@ -389,7 +379,7 @@ pub struct ReportedBy {
     /// The process that wrote it, as a Lease would name it.
     pub identity: Str,
     /// Its type.
-    pub severity: super::rollout_event::Severity,
+    pub severity: Severity,
 }
 
 /// The Lease that carries a rollout's lock (`spec`) and record (an annotation).

@@ -94,8 +94,8 @@ mod tests {
 
     use super::super::{By, Halt, IntOrPercent, Paused, Record};
     use super::*;
-    use crate::engine::Str;
-    use crate::engine::time::Timestamp;
+    use crate::engine::model::Str;
+    use crate::engine::model::time::Timestamp;
 
     fn record() -> Record {
         let at = Timestamp::from_millis(1_800_000_000_000);

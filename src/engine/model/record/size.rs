@@ -17,8 +17,8 @@
 use serde::Serialize;
 
 use super::{Intent, Progress, RECORD_LIMIT, Record};
-use crate::engine::Str;
-use crate::engine::time::Timestamp;
+use crate::engine::model::Str;
+use crate::engine::model::time::Timestamp;
 
 /// The most node names in any one list of the record; those in progress are bounded by their bytes alone.
 pub const EXCEPTIONS_LIMIT: usize = 500;

@@ -1,0 +1,32 @@
+//! Values, and nothing else: what the cluster shows, what is recorded, what operators ask, what is sent, what happened.
+//!
+//! Every other room of the engine may use them; they use none, and no two of these files import each other in a circle.
+//!
+//! ```text
+//! facts      objects of the cluster, as far as anybody here reads them      template, labels, image, quantity, time: their parts
+//! event      what watches tell                                              effect: what is to be written, and what came of it
+//! record     what is kept in the Lease                                      tuning: budgets and gates, one by one
+//! command    what operators ask                                             rollout_event: what happened; notice: what is said once
+//! ```
+
+pub mod command;
+pub mod effect;
+pub mod event;
+pub mod facts;
+pub mod image;
+pub mod labels;
+pub mod notice;
+pub mod quantity;
+pub mod record;
+pub mod rollout_event;
+pub mod template;
+pub mod time;
+pub mod tuning;
+
+/// A string that is shared rather than copied.
+pub type Str = std::sync::Arc<str>;
+
+/// Whose an identity is, without what only tells processes apart: `ops@bastion` of `ops@bastion/3f9a1c`.
+pub fn person_of(identity: &str) -> &str {
+    identity.rsplit_once('/').map_or(identity, |(person, _)| person)
+}

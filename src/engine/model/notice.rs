@@ -1,0 +1,18 @@
+//! What the engine says once, outside the snapshot.
+
+use super::command::{CommandId, Unsettled};
+use super::rollout_event::RolloutEvent;
+
+/// Something that the engine has to say once, outside the snapshot.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Notice {
+    /// A command is done: what it asked for is written, or could not be written.
+    Settled {
+        /// Which.
+        id: CommandId,
+        /// What was written, or why not.
+        result: Result<String, Unsettled>,
+    },
+    /// Something happened that belongs in the audit log.
+    Happened(Box<RolloutEvent>),
+}
