@@ -165,7 +165,7 @@ impl Cluster {
         let server = || self.server.to_string();
         match self.http.call(Call::get("/version", PROBE_TIMEOUT)).await {
             Ok(body) => Ok(serde_json::from_slice::<Version>(&body).unwrap_or_default().git_version),
-            // Whoever answers "forbidden" knows who we are.
+            // "Forbidden" also is an answer: the server knows who we are.
             Err(failure) if failure.is_forbidden() => Ok(String::new()),
             Err(Failure::Refused { code: 401, message, .. }) => {
                 Err(ConnectError::Unauthorized { server: server(), context: self.context.to_string(), why: message })

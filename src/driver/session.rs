@@ -113,7 +113,7 @@ impl Session for ClusterSession {
 /// From where, and as whom, on this cluster.
 fn origin_on(cluster: &Cluster) -> Origin {
     let credentials = cluster.credentials();
-    // Host and port; whatever else an address can carry is nobody's business.
+    // Host and port only: an address can also carry a user name and a password.
     let server = cluster.server().split_once("://").map_or(cluster.server(), |(_, server)| server);
     let server = server.split('/').next().and_then(|server| server.rsplit('@').next()).unwrap_or_default();
     Origin {

@@ -45,7 +45,7 @@ pub(crate) struct Row {
     pub(crate) in_fleet: bool,
     pub(crate) should_run: bool,
     pub(crate) at_target: bool,
-    /// It has a pod at another revision than the target, be it one that goes.
+    /// It has a pod at another revision than the target, even if that one is terminating.
     pub(crate) old: bool,
     pub(crate) available: bool,
     /// Its pod is Ready, whether for long enough or not: it serves.

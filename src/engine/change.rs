@@ -7,8 +7,8 @@
 //!                         └──▶ refused ─────▶ the change is dropped, the rollout is paused with the refusal
 //! ```
 //!
-//! Until a change is made the target, the partition, the selector and a halt are what they were: a roll back that cannot
-//! be written must not let the new revision go on without them.
+//! Until a change is made, target, partition, selector and a halt stay as they were. Otherwise a roll back that cannot be written
+//! would let the new revision go on without partition, selector and halt.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -45,7 +45,7 @@ pub(crate) struct WrittenChange {
     pub(crate) template: Template,
 }
 
-/// Whose the template in force is, as far as a requested change goes.
+/// Whether the template in force is the result of a requested change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum InForce {
     /// It is what the API server made of the change.
@@ -58,8 +58,8 @@ pub(crate) enum InForce {
 
 /// The value of [`CHANGE`]: which change, and the generation that its patch leads to.
 ///
-/// The patch carries the resource version that it was decided on, so the generation is exact: as long as
-/// `metadata.generation` is not beyond it, nobody changed the spec since.
+/// The patch carries the resource version at which it was decided, so it leads to exactly this generation. As long as
+/// `metadata.generation` is not greater, nobody has changed the spec since.
 pub(crate) fn change_annotation(id: &str, generation: i64) -> String {
     format!("{id}/{generation}")
 }
@@ -69,11 +69,11 @@ fn parse_annotation(text: &str) -> Option<(&str, i64)> {
     Some((id, generation.parse().ok()?))
 }
 
-/// Whose the template of `daemonset` is, going by its annotation.
+/// Whether the template of `daemonset` is the result of this change, by the annotation.
 ///
-/// A patch that admission turned into what was there before leaves the generation where it was, one below what the
-/// annotation says. Where the generation is what it says, somebody else may have changed the spec after such a patch; then
-/// the template is ours unless `managedFields` name another writer.
+/// If admission turns the patch into what was there before, the generation does not rise and stays one below the annotation's.
+/// Somebody else may then change the spec, which raises it to the annotation's. So if the generations are equal, the template is
+/// ours unless `managedFields` name another writer.
 pub(crate) fn annotated(id: &str, daemonset: &DaemonSetFact) -> InForce {
     let known = daemonset.annotations.get(CHANGE).and_then(|text| parse_annotation(text));
     let Some((_, leads_to)) = known.filter(|(known, _)| *known == id) else { return InForce::NotMade };
@@ -101,7 +101,8 @@ impl Engine {
         format!("{:016x}", hash.finish()).into()
     }
 
-    /// Follows the template: a change of ours is done, a first target is found, a change of somebody else's pauses.
+    /// Compares the template with what was asked for: notes that a change of ours is made, finds the first target, and pauses if
+    /// somebody else has changed the template.
     pub(crate) fn follow_template(&mut self, intent: &Intent, now: Timestamp) {
         if !self.is_adopted() || !self.is_observed() {
             return;
@@ -133,14 +134,14 @@ impl Engine {
                 self.drop_change(request, self.template_changed_words(), now);
             }
         } else if let Err(why) = wanted {
-            // A watch that is still listing may not have told of it yet.
+            // While the watch of revisions is not live, the revision may exist without having been seen.
             if self.patching.is_none() && self.health(Watched::Revisions) == WatchHealth::Live {
                 self.refuse_change(request, &why, "`history` lists what there is to go back to", now);
             }
         }
     }
 
-    /// Whose the template in force is, as far as this change goes: by the answer to our patch, else by the annotation.
+    /// Whether the template in force is the result of this change: by the answer to our patch, else by the annotation.
     fn in_force(&self, request: &ChangeRequest) -> InForce {
         let Some(daemonset) = &self.view.daemonset else { return InForce::NotMade };
         match (self.written.as_ref().filter(|written| written.request == *request), &request.id) {
@@ -156,7 +157,7 @@ impl Engine {
         self.in_force(request) == InForce::NotMade
     }
 
-    /// The annotation of a change that is over is taken away, unless that was refused.
+    /// The patch that removes the annotation of a change that is over, unless the API server has refused that.
     pub(crate) fn tidying(&self) -> Option<(PatchKind, DaemonSetPatch)> {
         let change = self.view.daemonset.as_ref()?.annotations.get(CHANGE)?;
         (self.untidy.as_ref() != Some(change)).then_some((PatchKind::ForgetChange, DaemonSetPatch::ForgetChange))
@@ -182,7 +183,8 @@ impl Engine {
         }
     }
 
-    /// The API server will not have it, or it cannot be made: nothing of it is done, and the rollout pauses with the reason.
+    /// Gives up a change that the API server refuses or that cannot be made. Nothing of it is done, and the rollout pauses with the
+    /// reason.
     pub(crate) fn refuse_change(&mut self, request: ChangeRequest, why: &str, remedy: &str, now: Timestamp) {
         let what = self.change_words(&request.change);
         let mut why = self.without_values(why).to_string();
@@ -216,7 +218,7 @@ impl Engine {
 
     // ── The command that waits for it ─────────────────────────────────────────────────────────────────────────────
 
-    /// Takes note of what became of a change, as the record says: it may be gone before anybody looks again.
+    /// Notes what became of the changes that commands wait for, as long as the record says it: the record may go soon.
     pub(crate) fn note_outcome(&mut self) {
         let outcome = self.lock.record().and_then(|record| record.intent.outcome.as_ref());
         let Some(outcome) = outcome.cloned() else { return };
@@ -225,8 +227,7 @@ impl Engine {
         }
     }
 
-    /// What became of the change that this command asked for; `None` while it is on its way. Who carries it out does not
-    /// matter.
+    /// What became of the change that this command asked for, whoever carried it out; `None` while it is under way.
     pub(crate) fn change_result(&self, pending: &Pending) -> Option<Result<String, Unsettled>> {
         let id = pending.change.as_ref()?;
         match &pending.outcome {

@@ -212,7 +212,7 @@ impl Engine {
             }
             return;
         }
-        // Paused means paused: going back waits for whoever goes on.
+        // While it is paused nothing goes back by itself: that waits until an operator resumes.
         let goes_back = intent.gates.on_failure == OnFailure::RollBack && intent.paused.is_none();
         let before = self.revision_before(intent);
         let why = match before {

@@ -148,7 +148,7 @@ impl Engine {
 
     // ── Commands ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// A command was accepted. What comes of it is told when it is settled.
+    /// A command was accepted. Its outcome is recorded when it is settled.
     ///
     /// `StopDriving` is not recorded where we do not drive: every console that closes asks for it, and so does every one-shot
     /// command, which may hold the lease for its own write.
@@ -319,7 +319,7 @@ impl Engine {
                 self.did(RolloutEventKind::LeaseLost { to: None }, reach.min(Visibility::Timeline));
             }
             (true, false) => match holder.clone() {
-                // Whoever took it tells the others.
+                // The process that took it records that.
                 Some(to) => self.did(RolloutEventKind::LeaseLost { to: Some(to) }, reach.min(Visibility::Timeline)),
                 None => {
                     let to = self.lock.record().and_then(|record| record.intent.handover.as_ref());

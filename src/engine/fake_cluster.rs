@@ -1,5 +1,5 @@
-//! A cluster the size of a test tube: nodes, one DaemonSet on `OnDelete` or not, its revisions and one Lease, with the
-//! effects of any number of engines applied to it at once. What takes time in a real cluster happens when a test says so.
+//! A fake cluster for unit tests: nodes, one DaemonSet, its revisions and one Lease. It applies the effects of any number of
+//! engines. What takes time in a real cluster happens when a test says so.
 
 pub(crate) mod far;
 
@@ -522,7 +522,7 @@ impl FakeCluster {
     }
 }
 
-/// A console on the lab: an engine, and how much of the log it has seen.
+/// A console on the fake cluster: an engine, and how much of the log it has seen.
 pub(crate) struct FakeConsole {
     pub(crate) engine: Engine,
     seen: usize,

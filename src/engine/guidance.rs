@@ -1,5 +1,5 @@
-//! What a rollout that does not move waits for, and what an operator would do about it: the one place for the console's
-//! header and footer, for `status`, its JSON, and the advice after a command.
+//! What a rollout that does not move waits for, and what an operator can do about it. The console's header and footer, `status`,
+//! its JSON and the advice after a command all take it from here.
 //!
 //! ```text
 //! held: no node may be updated yet                          step (1 node), choose canaries
@@ -10,7 +10,7 @@
 //! preparing for 14s: waits for its controller to observe generation 5 (at 4)
 //! ```
 //!
-//! What is offered does something: a step that moves nothing is not.
+//! Only remedies that have an effect are offered: a step after which no further node could go is not.
 
 use std::fmt;
 

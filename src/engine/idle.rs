@@ -10,7 +10,7 @@ use super::snapshot::{Alarm, CauseKind};
 use super::view::IDLE_AFTER;
 
 impl Engine {
-    /// Since when the controller owes something and does nothing, by our clock, once that is long enough.
+    /// Since when the controller has something to do and does nothing, by our clock, once that is long enough to count as idle.
     pub(crate) fn idle_since(&self, now: Timestamp) -> Option<Timestamp> {
         let creation = &self.view.creation;
         // What cannot be seen may have happened: an idle controller is only assumed while both watches are live.

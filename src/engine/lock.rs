@@ -84,9 +84,9 @@ pub(crate) struct Lock {
     seen_alive: bool,
     /// When our last successful renewal was sent, by our clock.
     renewed_at: Option<Timestamp>,
-    /// The last proof of the record, if it is ours to act on.
+    /// The last proof of the record, if we hold the lease.
     proof: Option<Proof>,
-    /// No write before this.
+    /// Nothing is written before this instant.
     pub(crate) retry_at: Timestamp,
     /// Resource version that a conflict was about, and until when the next write waits for a newer one.
     outdated: Option<(Option<Str>, Timestamp)>,

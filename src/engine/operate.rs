@@ -1,4 +1,4 @@
-//! What an operator asks, turned into edits of the record; what it would do; and why it may be refused.
+//! Resolves commands: which edits of the record a command makes, what its preview says, and why it may be refused.
 
 use std::borrow::Cow;
 
@@ -91,7 +91,7 @@ impl Engine {
     }
 
     fn resolve_tune(&self, tuning: &Tuning) -> Result<Resolved, Refusal> {
-        // Who stays may set limits before there is anything to limit. Who leaves would leave a record of nothing.
+        // A console may set limits before there is a rollout. A one-shot command would leave behind a record of no rollout.
         if self.config().role == Role::OneShot && !self.is_recorded() {
             return Err(Refusal::NotNow(
                 "no rollout is recorded, so there is nothing to tune: `adopt`, `set-image` and `drive --image` take the \
@@ -113,7 +113,7 @@ impl Engine {
         tuning.check(&after, min_ready_secs).map_err(Refusal::Invalid)
     }
 
-    /// A budget under which every node may be down at once is meant, or a slip of the finger.
+    /// A budget under which every node may be down at once has to be confirmed: it may be a typing error.
     fn tuning_danger(&self, tuning: &Tuning) -> Danger {
         let mut after = self.intent();
         tuning.apply_to(&mut after);
@@ -193,8 +193,8 @@ impl Engine {
         Ok(self.resolve_change(Change::Images(images.clone()), says, now))
     }
 
-    /// Whether a pause sets `OnDelete`: where its controller replaces pods, and where the DaemonSet cannot be seen, so that it
-    /// may by now. Who may not do that can still write the pause down.
+    /// Whether a pause also sets `OnDelete`: if the controller replaces pods, or may do so by now because the DaemonSet cannot be
+    /// seen. In the second case it does not if we lack the right: then the pause is only recorded.
     fn pause_brakes(&self) -> bool {
         let blind = self.view.daemonset.is_some() && !self.sees_daemonset();
         let may = self.view.permission(Right::PatchDaemonSet) != Permission::Denied;
@@ -327,7 +327,7 @@ impl Engine {
         })
     }
 
-    /// What bypasses PodDisruptionBudgets says so before the first pod goes.
+    /// The remark that PodDisruptionBudgets are bypassed, for a command that lets the first pods go.
     fn disruption_budgets_in_words(&self, command: &Command) -> Option<String> {
         let first = match command {
             Command::Step(_) => Limits::of(&self.view, &self.intent(), &self.assessment).allowed == 0,
@@ -422,8 +422,8 @@ impl Engine {
         lines
     }
 
-    /// What else manages the DaemonSet and may set back what this changes. What does not touch it warns of nothing, and
-    /// whose source does not name the update strategy will leave that alone.
+    /// Warnings about tools that manage the DaemonSet and may set back what this command changes. A command that changes neither
+    /// template nor strategy gets none, and a tool whose source does not name the update strategy will not set that back.
     fn warnings(&self, command: &Command) -> Vec<String> {
         let brakes = self.pause_brakes();
         let gitops_owners = self.view.gitops_owners.iter().filter(|gitops_owner| gitops_owner.interferes());

@@ -1,4 +1,4 @@
-//! What else manages a DaemonSet: tools that will set back what a rollout changes, told by what they leave on the object.
+//! What else manages a DaemonSet: tools that will set back what a rollout changes, recognised by what they leave on the object.
 //!
 //! ```text
 //! annotations, labels ──┐
@@ -6,8 +6,8 @@
 //! ownerReferences ──────┘             what it sets back and when, how to hold it meanwhile
 //! ```
 //!
-//! Several may be there at once. Nothing is asked of them, nothing of theirs is read: whether Argo CD heals by itself or
-//! Flux corrects drift is written elsewhere in the cluster, so what is said allows for both.
+//! Several may be there at once. Their own objects are not read, so it is not known whether self-heal (Argo CD) or drift
+//! correction (Flux) is switched on; the words name both cases.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use super::Str;
 use super::model::facts::{DaemonSetFact, Fields, WriteOperation};
 use super::model::record::ORIGINAL_STRATEGY;
 
-/// By this name `metadata.managedFields` knows us.
+/// Our own field manager in `metadata.managedFields`.
 pub const FIELD_MANAGER: &str = "rolldeck";
 
 /// Something else that manages the DaemonSet.
@@ -207,7 +207,7 @@ impl Evidence<'_> {
             .collect()
     }
 
-    /// Whether the source of who writes under these names has the update strategy in it.
+    /// Whether the source of the tool that writes under these names has the update strategy in it.
     fn strategy_ownership(&self, names: &[&str]) -> StrategyOwnership {
         let owners = &self.0.owners;
         let own = || owners.writers.iter().filter(|writer| names.contains(&&*writer.manager));
@@ -216,7 +216,7 @@ impl Evidence<'_> {
         }
         let names_it = |fields: &Fields| if fields.strategy { StrategyOwnership::Yes } else { StrategyOwnership::No };
         match own().map(|writer| writer.operation).max_by_key(|operation| *operation == WriteOperation::Apply) {
-            // Adopting takes the field from whoever applied it: from then on its absence tells nothing.
+            // Our adoption becomes the owner of the field, so it says nothing any more that the tool does not own it.
             Some(WriteOperation::Apply) if self.0.annotations.get(ORIGINAL_STRATEGY).is_none() => StrategyOwnership::No,
             Some(WriteOperation::Update) => owners.applied.as_ref().map_or(StrategyOwnership::Unknown, names_it),
             _ => StrategyOwnership::Unknown,
@@ -409,7 +409,7 @@ impl GitOpsOwner {
         }
     }
 
-    /// What is to be expected of it: `sets template and update strategy back at its next sync, …`.
+    /// What it will do: `sets template and update strategy back at its next sync, …`.
     pub fn expects(&self) -> String {
         let what = match self.strategy {
             StrategyOwnership::Yes => "template and update strategy",
@@ -480,7 +480,7 @@ impl GitOpsOwner {
         })
     }
 
-    /// All of it in one sentence, for who is about to change the DaemonSet.
+    /// All of it in one sentence, as a warning before the DaemonSet is changed.
     pub fn warning(&self) -> String {
         match self.holding() {
             Some(holding) => format!("{self} {}. To hold it: {holding}.", self.expects()),

@@ -27,7 +27,7 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// How much it can break: what the controller deletes by itself is in nobody's budget.
+    /// How much it can break: no budget limits what the controller deletes by itself.
     pub(crate) fn danger(&self) -> Danger {
         if self.loses.is_empty() { Danger::None } else { Danger::Beyond }
     }

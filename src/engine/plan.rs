@@ -188,7 +188,8 @@ impl Plan {
             }
         }
         let back = intent.direction() == Direction::Back;
-        // Room that the rollout took comes back; what is down by itself may, under `strict`, never leave any to what serves.
+        // Budget that the rollout itself uses becomes free again. Under `strict`, nodes that are down by themselves may use it up
+        // for good, so that no serving pod could ever go first.
         let fits = |row: &Row| {
             let cost = u32::from(!is_charged(row, budget.strict));
             budget.rollout + budget.suspect > 0 || budget.charged + cost <= limits.max_unavailable
@@ -218,7 +219,7 @@ impl Plan {
         for (place, row) in candidates.into_iter().enumerate() {
             plan.ranks[row.node] = u32::try_from(place).ok();
             let outage = (nodes.outage)(row).filter(|_| !back && row.ready && line.room > 0);
-            // Who waits for its site leaves its place to the others.
+            // A node that waits for its site takes no place under the partition from the others.
             plan.in_line += u32::from(line.room > 0 && outage.is_none());
             let hold = match (outage, (obstacles.refused)(row)) {
                 (Some(outage), _) => Hold::SiteOutage(outage),
@@ -229,7 +230,7 @@ impl Plan {
                 (None, _) => line.admit(row),
             };
             plan.holds[row.node] = Some(match (hold, obstacles.rollout_hold) {
-                // There no partition could hold anything.
+                // In these cases the partition has no effect, so it is not given as the reason.
                 (_, RolloutHold::Held(held @ (Hold::Native | Hold::NoRollout | Hold::BeingDeleted))) => held.clone(),
                 (hold @ Hold::Partition { .. }, _) => hold,
                 (_, RolloutHold::Held(held)) => held.clone(),
@@ -245,7 +246,7 @@ impl Plan {
     }
 }
 
-/// What is left to hand out while the candidates pass by.
+/// What is still free (partition, budget, pull slots, room in the record) while candidates are admitted one by one.
 struct Line {
     room: u32,
     keep: u32,
@@ -260,8 +261,8 @@ struct Line {
     lacks_budget: bool,
 }
 
-/// Whether old pods that are down already may be replaced. They are never free: until the image is proven somewhere,
-/// replacing one may turn a moment's unreadiness into a loss for good.
+/// Whether old pods that are down already may be replaced. Until the new image has been seen to work somewhere, replacing one
+/// may turn a short unreadiness into a pod that never comes up again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Unready {
     /// The image is proven, or we go back to one that is.
@@ -290,17 +291,17 @@ impl Line {
                 false => Hold::Budget { used: self.charged, limit: self.max_unavailable },
             };
         }
-        // What the rollout itself broke can only get better.
+        // A node that the rollout itself took down is exempt: replacing its pod can only improve it.
         let may_recover = !row.available && row.blame != Some(Blame::Rollout);
         if may_recover && self.unready == Unready::Waits {
             return Hold::NotProven;
         }
-        // Who pulls already, in vain, keeps its slot for the new image.
+        // A node that already pulls in vain keeps its slot for the new image.
         let pulls = row.image != ImageState::Present && !row.pulls;
         if pulls && self.pulling >= self.max_pulling {
             return Hold::PullLimit { used: self.pulling, limit: self.max_pulling };
         }
-        // What is taken is named in the record first: whoever drives next has to know.
+        // The record has to name a node before its pod is deleted: the next driver has to know of it.
         if row.bytes_to_name > self.room_for_names {
             return Hold::RecordFull;
         }
@@ -332,8 +333,9 @@ fn structural_hold(row: &Row, intent: &Intent) -> Option<Hold> {
     }
 }
 
-/// Whether the new revision is in trouble here that speaks against it, or does not even get a pod here, and nobody resumed
-/// past it. What is failed already counts instead, unless the next would fail the same way: pods are refused for all.
+/// Whether the new revision is in trouble on this node: the cause speaks against the revision, or the pod is refused or missing
+/// for too long, and no operator resumed past that. A node that has failed already counts toward the failure threshold
+/// instead, except where pods are refused: that would happen to the next node, too.
 fn is_in_trouble(row: &Row) -> bool {
     let speaks = || !row.available && row.cause.as_ref().is_some_and(|cause| cause.kind.speaks_against_revision());
     let restarts = || row.restarted.is_some_and(RestartsView::speaks_against_revision);

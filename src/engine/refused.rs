@@ -159,7 +159,7 @@ impl Engine {
         (pod.fact.uid == recorded.pod).then(|| Refused::Held(recorded.why.clone()))
     }
 
-    /// Writes down which nodes are held by a refusal, for whoever looks on.
+    /// Records which nodes are held by a refusal, so that consoles that only look show it.
     pub(crate) fn note_refused(&mut self) {
         let name = |node: NodeIx| self.view.nodes.get(node).map(|entry| entry.name.clone());
         let refused = self.refusals.by_node.iter().filter_map(|(node, refusal)| {

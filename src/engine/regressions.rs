@@ -1,4 +1,4 @@
-//! What the attack found, in a test tube: each once broke a promise.
+//! Regression tests on the fake cluster: each shows a defect that the attack found, which broke a promise.
 
 use std::time::Duration;
 

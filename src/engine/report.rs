@@ -293,11 +293,11 @@ impl Engine {
         Some(Alarm::TargetUncertain { revision: number.map_or_else(|| current.clone(), Into::into) })
     }
 
-    /// Whether what is left waits for a budget that nobody who is down will give back by himself: then it has to be raised.
+    /// The alarm for a budget that is used up by nodes of which none will come back by itself: it has to be raised.
     fn budget_alarm(&self) -> Option<Alarm> {
         let held = |node: &super::view::NodeIx| self.plan.hold(*node);
         let waits = |hold: &&Hold| !matches!(hold, Hold::Partition { .. });
-        // What holds the first holds the rest: whoever goes first is served first.
+        // The hold of the first node in line holds the others, too: the budget is given out in order.
         let Some(Hold::Budget { used, limit }) = self.plan.line.iter().filter_map(held).find(waits) else {
             return None;
         };

@@ -152,7 +152,7 @@ impl Engine {
         Some(Alarm::TooFar { round_trip: rounded(too_far) })
     }
 
-    /// What is next in line waits for, or what was asked for does; `None` where nothing waits, or not for long.
+    /// What the next node in line waits for, or a command that was asked for; `None` if nothing waits, or not for long.
     pub(crate) fn waits_for(&self, now: Timestamp) -> Option<Wait> {
         let since = |since: Timestamp| (now >= since + WORTH_A_WORD).then_some(since);
         if let Some((waiting, _)) = self.sending.rated {

@@ -108,7 +108,7 @@ pub struct Snapshot {
     pub timeline: Arc<[RolloutEvent]>,
     /// Which part of the audit log or of the Events is not written, and why; filled in by the driver.
     pub unaudited: Vec<Str>,
-    /// What is next in line waits for, or what was asked for; `None` where nothing does, or not for long.
+    /// What the next node in line waits for, or a command that was asked for; `None` if nothing waits, or not for long.
     pub waits: Option<Wait>,
     /// How far away the API server is.
     pub distance: DistanceView,
@@ -719,7 +719,7 @@ impl NodeView {
 }
 
 impl Alarm {
-    /// How to hold whoever is behind it, where that is known.
+    /// How to keep the tool that is behind it from acting, where that is known.
     pub fn holding(&self) -> Option<&str> {
         match self {
             Self::StrategyDrifted { holding, .. }

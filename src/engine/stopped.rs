@@ -1,4 +1,4 @@
-//! A driver that stops by itself because its process cannot go on says so in the record, for whoever looks next.
+//! A driver whose process cannot go on stops by itself and writes the reason into the record, where other consoles show it.
 
 use super::Role;
 use super::lock::Want;

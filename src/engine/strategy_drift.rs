@@ -117,12 +117,12 @@ impl Engine {
         Some(writer_words(manager, &self.view.gitops_owners).into())
     }
 
-    /// How to hold whoever wrote under this field manager.
+    /// How to keep the tool behind this field manager from acting, where that is known.
     fn holding(&self, manager: Option<&Str>) -> Option<Str> {
         gitops_owner_of(manager?, &self.view.gitops_owners)?.holding().map(Str::from)
     }
 
-    /// What is to be said of a strategy that was changed back, or was until `OnDelete` was set again.
+    /// The alarm for a strategy that has drifted, or had until `OnDelete` was set again.
     pub(crate) fn drift_alarm(&self, intent: &Intent, now: Timestamp) -> Option<Alarm> {
         let drifts = &self.progress.drifts;
         let enforced = drifts.rounds(now);
@@ -140,7 +140,7 @@ impl Engine {
         })
     }
 
-    /// What is to be said of a template that somebody else changed.
+    /// The alarm for a template that somebody else changed.
     pub(crate) fn template_alarm(&self) -> Alarm {
         let owners = self.view.daemonset.as_ref().map(|daemonset| &daemonset.owners);
         let holding = self.holding(owners.and_then(|owners| owners.template.as_ref()));

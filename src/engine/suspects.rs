@@ -1,8 +1,8 @@
 //! Suspects: nodes that went down after they got the new pod. Whether the update or the network is to blame is judged by
 //! whether they come back, whether they go down again, and how many other nodes of their site went down as well.
 //!
-//! A suspect is charged to the budget at once. What is decided here is whether it counts as failed, and whether its whole
-//! site is down. What a later driver could not find out again is in the record: who went down after its update and how
+//! A suspect is charged to the budget at once. Decided here is whether it counts as failed, and whether its whole site is down.
+//! The record keeps what a later driver could not find out again: who went down after its update and how
 //! often, and per site how many others did, each for [`judge::WINDOW`].
 
 mod comparison;

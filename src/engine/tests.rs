@@ -1,4 +1,4 @@
-//! The promises, in a test tube. Each is attacked at scale elsewhere; here each is said once, readably.
+//! The promises, one readable test each, on the fake cluster. The attack tests them at scale.
 
 mod halts;
 mod moved_tag;

@@ -1,7 +1,7 @@
 //! What was asked for here and has not reached the cluster: an intention, not a fact.
 //!
-//! Nothing is started from here while anything of it is on its way; but whoever else drives, or the native controller, does
-//! not know of it. So screens show what the cluster has, and beside it what is not there yet, since when.
+//! While an edit is not saved, nothing is started from here. Another driver, or the native controller, does not know of it and
+//! goes on. So screens show what the cluster has, and beside it what has not reached the cluster and since when.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use super::model::command;
 use super::model::command::Command;
 use super::model::time::Timestamp;
 
-/// A write is on its way for this long before it is said to be not sent: within that it is answered on any link that can be
-/// driven over.
+/// A write that is not answered after this long is shown as not sent. On any link over which one can drive it is answered
+/// earlier.
 const LATE: Duration = Duration::from_secs(2);
 
 /// Something that was asked for here, or that the driver here decided, and that the cluster does not have yet.
@@ -27,9 +27,9 @@ pub struct Unsent {
     pub what: UnsentKind,
     /// Since when, by the clock that the engine is handed.
     pub since: Timestamp,
-    /// It takes longer than writes take (2 s): something keeps it from being saved. It is tried again and again.
+    /// It takes longer than a write does (2 s), so something keeps it from being saved. It is tried again until it is saved.
     pub late: bool,
-    /// What the last try met, where that is known.
+    /// Why the last try failed, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<Str>,
 }
@@ -99,7 +99,7 @@ impl UnsentKind {
         }
     }
 
-    /// What a driver decided by itself; the rest only puts down what the cluster shows anyway.
+    /// The kind of an edit that a driver decided on by itself. Other such edits only record what the cluster shows anyway.
     fn of_edit(edit: &Edit) -> Option<Self> {
         match edit {
             Edit::Hold(_) => Some(Self::Pause),
@@ -118,7 +118,7 @@ impl Engine {
         let asked = self.pending.iter().filter_map(|pending| {
             let what = UnsentKind::of_command(&pending.command)?;
             let unsaved = self.edits.iter().any(|unsaved| unsaved.command == Some(pending.id));
-            // A pause that brakes is none before `OnDelete` is set, and that is what it is asked for.
+            // A pause that is a brake has no effect before `OnDelete` is set, so it counts as unsent until then.
             let brakes = what == UnsentKind::Pause && self.brake;
             let why = self.lease_failure.as_ref().filter(|_| unsaved);
             let why = why.or(self.write_failure.as_ref().filter(|_| brakes)).cloned();

@@ -1,7 +1,7 @@
 //! What has been observed: the facts, joined by node, with what only an observer knows (when it first saw something).
 //!
-//! Within one kind a later fact wins; a fact whose resource version is older than what is known is passed over, and a
-//! pod that is gone stays gone until a newer fact shows it, so that a stale list or a late event cannot bring back the past.
+//! Within one kind a later fact replaces an earlier one. A fact with an older resource version than the known one is ignored,
+//! and a pod that is gone stays gone until a newer fact shows it: a stale list or a late event must not bring back an old state.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -42,9 +42,9 @@ pub(crate) type PodIx = usize;
 #[derive(Debug)]
 pub(crate) struct NodeEntry {
     pub(crate) name: Str,
-    /// `None`: only pods speak of it; the node is gone or cannot be seen.
+    /// `None`: only pods name it; the node object is gone or cannot be seen.
     pub(crate) fact: Option<NodeFact>,
-    /// The newest resource version that was told, where they are numbers; kept when the node is gone.
+    /// The newest resource version that was seen, where these are numbers; kept when the node is gone.
     version: Option<u64>,
     pub(crate) eligibility: Eligibility,
     /// Whether `status.images` confirms every image of the target.
@@ -90,12 +90,12 @@ pub(crate) struct View {
     pods: Vec<Option<PodEntry>>,
     pod_index: HashMap<Str, PodIx>,
     free: Vec<PodIx>,
-    /// The newest resource versions that were told.
+    /// The newest resource versions that were seen.
     newest_daemonset: Option<u64>,
     newest_pod: Option<u64>,
     newest_node: Option<u64>,
     tombstones: VecDeque<Str>,
-    /// Pods that are gone, by uid, each with the resource version as of which it is, where that was told as a number.
+    /// Pods that are gone, by uid, each with the resource version as of which it is gone, where that is known and a number.
     gone: HashMap<Str, Option<u64>>,
     pulls: HashMap<Str, PullNote>,
     pub(crate) watches: WatchStates,
@@ -204,12 +204,12 @@ impl View {
         }
     }
 
-    /// What a watch says of itself; whether it is to be believed, [`super::sight`] knows.
+    /// What the cluster adapter reports of a watch. Whether the watch is to be believed is decided in `watch_health.rs`.
     pub(crate) fn health(&self, watched: Watched) -> &WatchHealth {
         self.watches.reported(watched)
     }
 
-    /// Whether we may, as far as known.
+    /// Whether we have this right, as far as known.
     pub(crate) fn permission(&self, right: Right) -> Permission {
         self.rights.iter().find(|(candidate, _)| *candidate == right).map_or(Permission::Unknown, |(_, answer)| *answer)
     }
@@ -294,7 +294,7 @@ impl View {
         if known.is_some_and(|known| is_older(&fact.resource_version, &known.resource_version)) {
             return;
         }
-        // One that is gone is not brought back by what was told of it late.
+        // A late event does not bring back a node that is gone.
         let version = fact.resource_version.parse().ok();
         if version.zip(self.newest_daemonset).is_some_and(|(told, newest)| told < newest) {
             return;
@@ -391,8 +391,8 @@ fn confirms(node: Option<&NodeFact>, wanted: &[String]) -> bool {
     !wanted.is_empty() && wanted.iter().all(|wanted| node.images.iter().any(|image| normalized(image) == *wanted))
 }
 
-/// Whether `candidate` is an older resource version than `known`. They are opaque; only where both are numbers (as they
-/// are on every API server) do we dare to compare them.
+/// Whether `candidate` is an older resource version than `known`. By contract they are opaque, so they are compared only where
+/// both are numbers, as on every API server.
 pub(crate) fn is_older(candidate: &str, known: &str) -> bool {
     matches!((candidate.parse::<u64>(), known.parse::<u64>()), (Ok(candidate), Ok(known)) if candidate < known)
 }

@@ -24,7 +24,7 @@ impl Engine {
                 Some(Deletion::Unknown(since)) => PodWait::DeletionLost { since: *since },
                 None => self.ends(&pod.fact),
             }),
-            // Nothing makes one: what holds the node says so.
+            // No pod will be created: the node's hold says why.
             (NodeState::Creating, None) if self.is_being_deleted() => None,
             (NodeState::Creating, None) => {
                 let since = self.view.nodes.get(row.node).and_then(|node| node.missing_since);
@@ -45,7 +45,7 @@ impl Engine {
                 Some((secs, ends_at)) => Some(PodWait::Soak { secs, ends_at }),
                 // A surging controller takes the old pod away once this one is available.
                 None if row.old || row.other_goes => Some(PodWait::OldPod),
-                // It is watched because it restarted, which is told of it in any case.
+                // It is watched because it restarted, which its row shows anyway.
                 None => None,
             },
             _ => None,

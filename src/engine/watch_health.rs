@@ -259,7 +259,7 @@ impl Engine {
         })
     }
 
-    /// What is too old, or not there, for a command to be judged: which watch, how old, and what to try. Nodes that may
+    /// Why a command cannot be judged: which watch is too old or missing, how old, and what to try. Nodes that may
     /// not be seen are no reason: then nothing is replaced, but what is asked for can be written down.
     pub(crate) fn too_stale_to_judge(&self, now: Timestamp) -> Option<Str> {
         Watched::NEEDED.into_iter().find_map(|watched| {

@@ -320,7 +320,7 @@ impl fmt::Display for Freshness<'_> {
 }
 
 impl BudgetView {
-    /// What is called by whose fault a node is unavailable, the same in the sum and in each row.
+    /// The word for a blame, the same in the budget line and in each row.
     pub fn called(&self, blame: Blame) -> &'static str {
         match (blame, self.replaced_by) {
             (Blame::Rollout, Replacer::Rolldeck) => "ours",

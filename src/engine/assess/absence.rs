@@ -13,9 +13,9 @@ use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::snapshot::{Cause, CauseKind};
 use crate::engine::view::{IDLE_AFTER, NodeEntry};
 
-/// A pod that is missing for so long without a reason has one worth showing.
+/// A pod that is missing for this long without a known reason gets the cause `NotCreated`.
 const NOTABLE: Duration = Duration::from_secs(10);
-/// A pod that is missing for so long without a known reason holds the rest.
+/// A pod that is missing for this long without a known reason is trouble: nothing that serves is replaced elsewhere.
 const TROUBLE: Duration = Duration::from_secs(60);
 
 /// A node whose pod is missing, judged.
@@ -32,13 +32,13 @@ impl Assessor<'_> {
     /// Judges a node whose pod its controller has to create; `None` when there is one.
     pub(super) fn absence(&mut self, entry: &NodeEntry) -> Option<Absence> {
         let now = self.question.now;
-        // With another template the controller begins anew.
+        // After a change of the template the controller gets the same time again.
         let missing_since = entry.missing_since?;
         let since = missing_since.max(self.view.template_seen_at);
         let (missing_for, absent_for) = (now.since(missing_since), now.since(since));
-        // It may be there by now, where its watch is not.
+        // While the watch of pods is not live, the pod may exist without being seen.
         let known = matches!(self.view.health(Watched::Pods), WatchHealth::Live);
-        // Whoever drove when it failed saw it for longer than we do.
+        // An earlier driver saw it fail: it was missing for longer than we have been watching.
         let halted_on_it = known && self.question.progress.halted_on().contains(&entry.name);
         if let Some(refusal) = self.view.creation.refusal() {
             let grace = refusal.kind.grace().unwrap_or_default();

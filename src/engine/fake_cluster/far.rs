@@ -1,4 +1,4 @@
-//! A console on the lab that is far away from it: what it sends arrives later, and so do answers and what it is told.
+//! A console that is far away from the fake cluster: its writes, their answers and its watch events arrive late.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -87,7 +87,7 @@ impl<D: FnMut(Timestamp) -> Duration> Far<D> {
                     self.post(now, Mail::Answer(id, Err(error)));
                     continue;
                 }
-                // The lab holds deletions to when they are sent.
+                // It was sent in time. The fake cluster checks `not_after` when it arrives, so that is moved to then.
                 *not_after = arrives + TICK;
                 self.arrived.push(arrives);
             }

@@ -44,7 +44,7 @@ pub struct Taint {
 pub struct NodeFact {
     /// Its name, by which pods refer to it.
     pub name: Str,
-    /// Its resource version, where that is a number: so that a list from a cache that is behind brings back no past.
+    /// Its resource version, where that is a number: a list from a cache that is behind must not bring back an old state.
     pub version: Option<u64>,
     /// Its labels.
     pub labels: Labels,
@@ -275,7 +275,7 @@ pub struct FieldOwners {
     pub strategy: Option<Str>,
     /// Everybody who owns a field of either, as listed.
     pub writers: Arc<[FieldWriter]>,
-    /// What the manifest names that was last applied from the client's side, where one was
+    /// Which of the two fields the manifest names that was last applied by client-side apply, if there was one
     /// (`kubectl.kubernetes.io/last-applied-configuration`: kubectl's, and Argo CD's unless told otherwise).
     pub applied: Option<Fields>,
 }
@@ -350,14 +350,14 @@ pub struct ClusterEvent {
     pub container: Option<Str>,
     /// `reason`: `Pulling`, `Pulled`, `Failed`, `BackOff`, `FailedCreate`, …
     pub reason: Str,
-    /// The words. They drift with versions, so nothing is decided by them: a `FailedCreate` is a refusal whatever it says,
-    /// its words only tell which.
+    /// The words. They change between versions, so they decide nothing but the kind: a `FailedCreate` is a refusal whatever it
+    /// says.
     pub message: Str,
     /// When it last happened.
     pub at: Timestamp,
     /// How often it happened.
     pub count: u32,
-    /// Set when a rolldeck wrote it, about what somebody did or what a rollout did by itself.
+    /// Set if a rolldeck process wrote it: about what an operator did, or what a rollout did by itself.
     pub reported_by: Option<Box<ReportedBy>>,
 }
 

@@ -25,7 +25,7 @@ use super::time::Timestamp;
 /// Annotation of the DaemonSet: the `updateStrategy` that it had before rolldeck took over, as JSON.
 pub const ORIGINAL_STRATEGY: &str = "rolldeck.io/original-update-strategy";
 /// Annotation of the DaemonSet while a change of the template is being made: which change, and the generation that it leads
-/// to, as `ID/GENERATION`. By it whoever drives knows the template again, whatever admission made of it.
+/// to, as `ID/GENERATION`. By it a driver recognises the template that resulted, even if admission has changed it.
 pub const CHANGE: &str = "rolldeck.io/change";
 /// Annotation of the Lease: the [`Record`], as JSON.
 pub const RECORD: &str = "rolldeck.io/rollout";

@@ -7,10 +7,11 @@
 //! ```
 //!
 //! The machine names (`kind`, `outcome`) are stable: they are read by programs. The words are for people; both are made from
-//! the same fields. Each rollout event is said once, by the engine in which it happened: an operator's command where it was
-//! given, what a rollout does by itself where it is driven. So two consoles never tell the same twice.
+//! the same fields. Each rollout event is made once, by one engine: an operator's command by the one that it was given to, what a
+//! rollout does by itself by the one that drives. So two consoles never report the same event twice.
 //!
-//! No template, environment or annotation is ever part of one; texts of servers in `said` are scrubbed where they leave.
+//! A rollout event never contains a template, environment or annotation. Texts of servers in `said` are scrubbed before they
+//! are written anywhere.
 
 use std::fmt;
 
@@ -38,18 +39,18 @@ pub struct RolloutEvent {
     pub command: Option<CommandId>,
     /// What was written, or why not, in words.
     pub said: Option<Str>,
-    /// How far it is told.
+    /// Where it is written.
     pub visibility: Visibility,
 }
 
-/// How far a rollout event is told.
+/// Where a rollout event is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
 pub enum Visibility {
-    /// The local log only: steps on the way, and what comes by the thousand.
+    /// The local log only: intermediate steps, and events that come by the thousand.
     Log,
-    /// And the timeline of this console: what others tell themselves, or what changed nothing.
+    /// Also the timeline of this console: events that other processes write themselves, and those that changed nothing.
     Timeline,
-    /// And an Event on the DaemonSet, for everybody.
+    /// Also an Event on the DaemonSet, for everybody.
     Cluster,
 }
 
@@ -141,7 +142,7 @@ pub enum RolloutEventKind {
         /// What it changes.
         change: PatchChange,
     },
-    /// Another process told it, as an Event on the DaemonSet.
+    /// Another process wrote it, as an Event on the DaemonSet.
     Reported {
         /// The Event's reason.
         reason: Str,
@@ -157,7 +158,7 @@ pub enum RolloutEventKind {
     Command(Command),
 }
 
-/// As many nodes are named in one rollout event; the snapshot has them all.
+/// How many nodes are named in one rollout event at most; the snapshot has them all.
 pub const NODES_NAMED: usize = 50;
 
 /// One container's image, before and after.

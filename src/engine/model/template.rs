@@ -40,8 +40,8 @@ pub struct TemplateContainer {
     pub image: Str,
     /// Init or main.
     pub role: ContainerRole,
-    /// Its kubelet asks the registry for the image even where it has one of that name, and what it is answered with may be
-    /// another: `imagePullPolicy` Always on a tag, which can be moved. A digest cannot.
+    /// Whether the kubelet pulls the image even if it has one of that name, and may get another one: `imagePullPolicy` Always with
+    /// a tag, which may have been moved. A digest never names another image.
     pub pulls_again: bool,
 }
 

@@ -48,13 +48,13 @@ pub struct Tuning {
     pub finish: Option<Finish>,
 }
 
-/// A limit, or that there is none of our own.
+/// A limit, or that the default holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(from = "LimitWire", into = "LimitWire")]
 pub enum Limit {
     /// So many nodes: a count, or a percentage of desired, rounded up.
     At(IntOrPercent),
-    /// What holds without one: the DaemonSet's own `maxUnavailable`; for pulls, as many as may be down.
+    /// The default: the DaemonSet's own `maxUnavailable`; for pulls, as many as may be down.
     Default,
 }
 
@@ -225,7 +225,7 @@ impl Tuning {
         Ok(())
     }
 
-    /// What it changes, a line each: `max unavailable 2 → 5`. What it sets to what it is already is not told.
+    /// What it changes, a line each: `max unavailable 2 → 5`. A setting that keeps its value is left out.
     pub(crate) fn changes(&self, before: &Intent) -> Vec<String> {
         let mut after = before.clone();
         self.apply_to(&mut after);
@@ -257,7 +257,7 @@ fn set<T>(field: &mut T, value: Option<T>) {
     }
 }
 
-/// As it would be typed: `maxUnavailable=5 onDrift=enforce`.
+/// As it would be typed after `:tune`: `max-unavailable=5 on-drift=enforce`.
 impl fmt::Display for Tuning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lead = "";

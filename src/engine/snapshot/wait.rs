@@ -53,7 +53,7 @@ impl fmt::Display for Short {
     }
 }
 
-/// What is next in line, or was asked for, waits for.
+/// What the next node in line waits for, or a command that was asked for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "for", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Wait {

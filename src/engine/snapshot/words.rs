@@ -164,7 +164,7 @@ impl fmt::Display for Alarm {
             }
             Self::TargetUncertain { revision } => write!(
                 f,
-                "revision {revision} is in_progress for that of the template, and does not compare equal: nothing ends before a \
+                "revision {revision} is taken for that of the template, and does not compare equal: nothing ends before a \
                  pod made from the template is seen to have it"
             ),
             Self::DeletionRefused { node, count, why, others } => {
@@ -248,9 +248,9 @@ impl fmt::Display for Why<'_> {
                 write!(f, "; its {which} {serves}")
             }
             _ => {
-                // A cause says why it waits; where it only says that, what it waits for says more.
+                // For some causes what the pod waits for says more than the cause.
                 let beside = node.cause.as_ref().map(|cause| cause.kind.pod_wait_words());
-                // Of a deletion that was sent more is known than that.
+                // A hold that waits for a deletion says more than the pod's own wait.
                 let wait = node.pod_wait.as_ref().filter(|_| !matches!(node.hold, Some(Hold::Waits(_))));
                 let unexplained = node.cause.as_ref().is_some_and(|cause| cause.message.is_none());
                 let wait = wait.filter(|_| match beside {

@@ -26,7 +26,7 @@ pub(crate) const TOGETHER: Duration = Duration::from_secs(120);
 /// How long it may take until the rest of a site is seen to be down. Until then a node that went down alone cannot be told
 /// from the first of many.
 pub(crate) const SETTLE: Duration = Duration::from_secs(30);
-/// So large a part of a site, one in this many, has to be down for nothing more to be taken there.
+/// If at least one in this many nodes of a site is down, nothing that serves is replaced there.
 const LARGE: usize = 10;
 
 /// A node of the fleet, as far as it matters here. Instants are by our own clock.
@@ -54,7 +54,7 @@ pub(super) struct NodeHealth {
 impl NodeHealth {
     /// Whether it had the new pod already when it went down.
     pub(super) fn fell_updated(&self) -> bool {
-        // The API server dates to the second.
+        // The API server writes whole seconds.
         let second = Duration::from_secs(1);
         let had = |at: Timestamp| self.fell_at.is_some_and(|fell_at| at <= fell_at + second);
         self.updated && self.updated_at.is_none_or(had)
@@ -66,7 +66,7 @@ impl NodeHealth {
     }
 }
 
-/// What is asked.
+/// The input of a judgement, beside the nodes.
 pub(super) struct Question<'a> {
     pub(super) now: Timestamp,
     /// How long a suspect may stay down.
@@ -201,12 +201,12 @@ fn compare(site: &str, nodes: &[&NodeHealth], question: &Question<'_>, until: Ti
             compared.others_down += 1;
             before_we_looked += u32::from(lately < Some(question.looked_since));
         } else if !node.down {
-            // Who was down all the time could not go down.
+            // A node that was down all the time could not go down.
             let of = if node.updated { &mut compared.updated } else { &mut compared.others };
             *of += 1;
         }
     }
-    // Those who were back before we looked have no name any more.
+    // Nodes that were back before we started are known by number only, from the record.
     let unnamed = (question.others_before)(site).saturating_sub(before_we_looked);
     compared.others_down = (compared.others_down + unnamed).min(compared.others);
     compared

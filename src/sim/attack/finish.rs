@@ -1,4 +1,4 @@
-//! The operator who wants to go home: what to ask next so that a rollout comes to its end, as the screen has it.
+//! The operator after the calm: which command to give next, by what the screen shows, so that the rollout ends.
 
 use crate::engine::Str;
 use crate::engine::model::command::{Command, Early, Step, Takeover};

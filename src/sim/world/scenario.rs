@@ -318,7 +318,7 @@ impl Scenario {
         self
     }
 
-    /// With this rollout event that long after the beginning.
+    /// With this fault that long after the beginning.
     #[must_use]
     pub fn with_fault(mut self, at: Duration, fault: impl Into<Fault>) -> Self {
         self.faults.push((at, fault.into()));
