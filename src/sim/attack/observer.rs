@@ -22,6 +22,7 @@
 //! - whoever deletes or garbles the record throws away what it knew: who is down then is nobody's doing any more;
 //! - `minReadySeconds` is not asked of nodes whose clock is wrong: a console that comes later has only the kubelet's word;
 //! - a node that somebody tainted, so that the pod may not run there, is not down through rolldeck;
+//! - where that taint is `NoExecute`, the controller deletes the pod whatever the strategy: no release costs it;
 //! - what was handed back is its own controller's to end, also where that forgets a surge half way (`attack/surge.rs`).
 
 mod absent;
@@ -207,6 +208,8 @@ struct NodeSeen {
     /// Somebody tainted it, and when that last changed.
     tainted: bool,
     tainted_since: Timestamp,
+    /// One of those taints is `NoExecute`: pods that are there already have to go as well.
+    evicts: bool,
     /// When it or its pods last changed in a way that a screen shows.
     changed_at: Timestamp,
 }
@@ -450,9 +453,9 @@ impl Observer {
         let ready = fact.ready == ConditionStatus::True;
         let changed = self.conditions.insert(fact.name.clone(), fact.ready) != Some(fact.ready);
         self.node_goes(&fact.name, ready, changed, at);
-        let tainted = fact.taints.iter().any(|taint| {
-            taint.effect != TaintEffect::PreferNoSchedule && !taint.key.starts_with("node.kubernetes.io/")
-        });
+        let by_people = || fact.taints.iter().filter(|taint| !taint.key.starts_with("node.kubernetes.io/"));
+        let tainted = by_people().any(|taint| taint.effect != TaintEffect::PreferNoSchedule);
+        let evicts = by_people().any(|taint| taint.effect == TaintEffect::NoExecute);
         let seen = self.nodes.entry(fact.name).or_insert_with(|| NodeSeen {
             ready,
             ready_since: Timestamp::default(),
@@ -460,6 +463,7 @@ impl Observer {
             labels_since: Timestamp::default(),
             tainted,
             tainted_since: Timestamp::default(),
+            evicts,
             changed_at: at,
         });
         if seen.ready != ready {
@@ -468,6 +472,7 @@ impl Observer {
         if seen.labels != fact.labels {
             (seen.labels, seen.labels_since) = (fact.labels, at);
         }
+        seen.evicts = evicts;
         if seen.tainted != tainted {
             (seen.tainted, seen.tainted_since, seen.changed_at) = (tainted, at, at);
         }
