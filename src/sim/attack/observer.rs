@@ -21,7 +21,8 @@
 //!
 //! - whoever deletes or garbles the record throws away what it knew: who is down then is nobody's doing any more;
 //! - `minReadySeconds` is not asked of nodes whose clock is wrong: a console that comes later has only the kubelet's word;
-//! - a node that somebody tainted, so that the pod may not run there, is not down through rolldeck;
+//! - a node that somebody tainted, so that the pod may not run there, is not down through rolldeck, and is not among those
+//!   that a rollout has to do with: it counts neither as failed nor in a comparison;
 //! - where that taint is `NoExecute`, the controller deletes the pod whatever the strategy: no release costs it;
 //! - what was handed back is its own controller's to end, also where that forgets a surge half way (`attack/surge.rs`).
 
