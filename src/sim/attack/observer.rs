@@ -24,6 +24,7 @@
 //! - a node that somebody tainted, so that the pod may not run there, is not down through rolldeck, and is not among those
 //!   that a rollout has to do with: it counts neither as failed nor in a comparison;
 //! - where that taint is `NoExecute`, the controller deletes the pod whatever the strategy: no release costs it;
+//! - a roll back that was written before another template was asked for has been made, and the record may say so later;
 //! - what was handed back is its own controller's to end, also where that forgets a surge half way (`attack/surge.rs`).
 
 mod absent;
@@ -147,6 +148,8 @@ pub struct Observer {
     template_since: Timestamp,
     /// The roll back that is asked for.
     asked_back: Option<change::AskedBack>,
+    /// To where a roll back was written that the record did not have as made when another template was asked for.
+    went_back: Option<Str>,
     /// When somebody last asked to go back, and to the revision with which number.
     undo_asked: Option<(Timestamp, Option<i64>)>,
     /// When somebody last ruined or deleted the record.
@@ -258,6 +261,7 @@ impl Observer {
             misses_versions: false,
             template_since: now,
             asked_back: None,
+            went_back: None,
             undo_asked: None,
             ruined_at: None,
             absent: Absent::default(),
