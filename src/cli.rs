@@ -222,7 +222,7 @@ async fn carry_out(
         },
         OnCluster::History(args) => status::history(session, namespace, &args, output).await,
         OnCluster::Drive(args) => drive::run(session, namespace, &args, output).await,
-        OnCluster::CommandResult(one_shot) => {
+        OnCluster::OneShot(one_shot) => {
             let (DaemonSetName(name), how, ask) = one_shot.into_parts();
             one_shot::run(session, namespace, &name, ask, &how, output).await
         }

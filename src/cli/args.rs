@@ -137,7 +137,7 @@ pub(crate) enum OnCluster {
     /// List a DaemonSet's revisions, newest first
     History(HistoryArgs),
     #[command(flatten)]
-    CommandResult(OneShot),
+    OneShot(OneShot),
     /// Drive the rollout without a console, until it ends, halts or is interrupted
     ///
     /// Replaces pods within the budget, as far as partition and selector allow, and prints one sentence per change.
@@ -258,7 +258,7 @@ pub(crate) struct TuneArgs {
 impl Cli {
     /// Whether it is a `tune` that names nothing to change.
     pub(crate) fn tunes_nothing(&self) -> bool {
-        let Some(Command::OnCluster(OnCluster::CommandResult(OneShot::Tune(args)))) = &self.command else {
+        let Some(Command::OnCluster(OnCluster::OneShot(OneShot::Tune(args)))) = &self.command else {
             return false;
         };
         args.tuning.tuning().is_empty()
@@ -536,7 +536,7 @@ mod tests {
         let line = "rolldeck tune agent --max-unavailable 25% --max-pulling default --strict=false --failure-threshold 3 \
                     --progress-deadline 15m --max-restarts 0 --soak 90s --on-failure rollback --on-drift enforce --finish keep";
         let cli = Cli::try_parse_from(line.split_whitespace()).unwrap();
-        let Some(Command::OnCluster(OnCluster::CommandResult(one_shot))) = cli.command else { panic!("{cli:?}") };
+        let Some(Command::OnCluster(OnCluster::OneShot(one_shot))) = cli.command else { panic!("{cli:?}") };
         let Ask::Tune(tuning) = one_shot.into_parts().2 else { panic!("not a tune") };
         assert_eq!(
             tuning.to_string(),

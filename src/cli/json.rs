@@ -206,15 +206,15 @@ struct TimelineLine<'a> {
     /// The same as the reason of its Event: `RolloutPaused`.
     reason: &'a str,
     /// `normal` or `warning`.
-    tone: Severity,
-    words: String,
+    severity: Severity,
+    text: String,
 }
 
 impl<'a> TimelineLine<'a> {
     fn new(rollout_event: &'a RolloutEvent) -> Self {
         let RolloutEvent { at, by, .. } = rollout_event;
-        let (reason, tone, words) = (rollout_event.reason(), rollout_event.severity(), rollout_event.to_string());
-        Self { time: *at, by: by.as_deref(), reason, tone, words }
+        let (reason, severity, text) = (rollout_event.reason(), rollout_event.severity(), rollout_event.to_string());
+        Self { time: *at, by: by.as_deref(), reason, severity, text }
     }
 }
 

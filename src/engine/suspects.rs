@@ -88,6 +88,7 @@ impl Engine {
             updated_at: pod.map(|pod| our(pod.fact.created_at)),
             suspect,
             down: row.is_down,
+            vanished: false,
             // A node that was down before the rollout began says nothing about the update.
             fell_at: row
                 .fell_at
@@ -110,6 +111,7 @@ impl Engine {
             updated_at: None,
             suspect: false,
             down: true,
+            vanished: true,
             fell_at: entry.fell_at(self.now, self.view.server_time(self.now)),
             back_at: None,
             falls: 0,
@@ -137,7 +139,7 @@ impl Engine {
         let compared_since = self.progress.compared_since.map_or(Timestamp::default(), |at| self.view.our_time(at));
         let others: Vec<(Str, Timestamp)> = nodes
             .iter()
-            .filter(|node| !node.fell_updated())
+            .filter(|node| !node.fell_updated() && !node.vanished)
             .filter_map(|node| Some((node.site.clone(), node.fell_at?)))
             .collect();
         let mut noted = std::mem::take(&mut self.progress.suspects);

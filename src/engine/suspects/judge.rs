@@ -8,6 +8,8 @@
 //!   it has been down for the grace, by itself or alone at last            ──▶ failed
 //!   otherwise                                                             ──▶ waits until the grace is over
 //! ```
+//!
+//! Nodes whose object was deleted count in the comparison only: they do not come back, so none is waited for with them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -41,6 +43,8 @@ pub(super) struct NodeHealth {
     /// It is down and charged to the rollout for that: a suspect.
     pub(super) suspect: bool,
     pub(super) down: bool,
+    /// Its object is gone: it does not come back, and says nothing of its site's network or power.
+    pub(super) vanished: bool,
     /// When it went down last, as far as known.
     pub(super) fell_at: Option<Timestamp>,
     /// When it came back after that.
@@ -139,7 +143,7 @@ fn judge_site(site: &str, nodes: &[&NodeHealth], question: &Question<'_>, judgem
     let compared = compare(site, nodes, question, now);
     // A node that went down just now may be the first of many.
     let clear = compare(site, nodes, question, now - SETTLE).is_clear();
-    let others = || nodes.iter().filter(|node| node.fell_at.is_some() && !node.fell_updated());
+    let others = || nodes.iter().filter(|node| node.fell_at.is_some() && !node.fell_updated() && !node.vanished);
     for fell_at in nodes.iter().filter_map(|node| node.fell_at) {
         judgement.wake(fell_at + WINDOW + Duration::from_millis(1), now);
     }

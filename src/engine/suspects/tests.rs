@@ -315,6 +315,34 @@ fn a_node_that_vanishes_is_compared_and_not_waited_for() {
     assert!(halt.why.contains("3 of 6 updated, 0 of 114 others"), "{}", halt.why);
 }
 
+/// Somebody deletes the object of an old node at the time when an updated one goes down: that is no outage of their site.
+#[test]
+fn who_goes_down_beside_a_node_that_vanishes_went_down_by_itself() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = rollout(&mut fake, 4, 4);
+    console.engine.observe(Event::NodeGone("n9".into()), fake.now);
+    ready(&mut fake, &["n2"], false);
+    console.run_for(&mut fake, 10);
+    assert!(matches!(suspect(&console.snapshot(&fake), "n2"), Some(SuspectView::Waits { .. })));
+    console.run_for(&mut fake, 289);
+    assert_eq!(console.snapshot(&fake).halt, None);
+    console.run_for(&mut fake, 2);
+    assert_eq!(suspect(&console.snapshot(&fake), "n2"), Some(SuspectView::Stays));
+
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = rollout(&mut fake, 4, 4);
+    console.engine.observe(Event::NodeGone("n9".into()), fake.now);
+    for (up, down) in [(0, 20), (60, 35)] {
+        console.run_for(&mut fake, up);
+        assert_eq!(console.snapshot(&fake).halt, None);
+        ready(&mut fake, &["n2"], false);
+        console.run_for(&mut fake, down);
+        assert_eq!(console.snapshot(&fake).halt.is_some(), up > 0, "neither fall was its site's");
+        ready(&mut fake, &["n2"], true);
+    }
+    assert_eq!(suspect(&console.snapshot(&fake), "n2"), Some(SuspectView::Again));
+}
+
 #[test]
 fn the_record_stays_small_though_the_whole_fleet_flaps() {
     let mut fake = FakeCluster::rolling(300, 300);

@@ -136,7 +136,7 @@ kinds! {
     /// A second console wanted to drive.
     Takeover = "second driver",
     /// A one-shot command ran beside consoles.
-    CommandResult = "one-shot command beside consoles",
+    OneShot = "one-shot command beside consoles",
 }
 
 impl fmt::Display for FaultKind {

@@ -21,7 +21,10 @@
 //!
 //! - whoever deletes or garbles the record throws away what it knew: who is down then is nobody's doing any more;
 //! - `minReadySeconds` is not asked of nodes whose clock is wrong: a console that comes later has only the kubelet's word;
-//! - a node that somebody tainted, so that the pod may not run there, is not down through rolldeck;
+//! - a node that somebody tainted, so that the pod may not run there, is not down through rolldeck, and is not among those
+//!   that a rollout has to do with: it counts neither as failed nor in a comparison;
+//! - where that taint is `NoExecute`, the controller deletes the pod whatever the strategy: no release costs it;
+//! - a roll back that was written before another template was asked for has been made, and the record may say so later;
 //! - what was handed back is its own controller's to end, also where that forgets a surge half way (`attack/surge.rs`).
 
 mod absent;
@@ -146,6 +149,8 @@ pub struct Observer {
     template_since: Timestamp,
     /// The roll back that is asked for.
     asked_back: Option<change::AskedBack>,
+    /// To where a roll back was written that the record did not have as made when another template was asked for.
+    went_back: Option<Str>,
     /// When somebody last asked to go back, and to the revision with which number.
     undo_asked: Option<(Timestamp, Option<i64>)>,
     /// When somebody last ruined or deleted the record.
@@ -208,6 +213,8 @@ struct NodeSeen {
     /// Somebody tainted it, and when that last changed.
     tainted: bool,
     tainted_since: Timestamp,
+    /// One of those taints is `NoExecute`: pods that are there already have to go as well.
+    evicts: bool,
     /// When it or its pods last changed in a way that a screen shows.
     changed_at: Timestamp,
 }
@@ -255,6 +262,7 @@ impl Observer {
             misses_versions: false,
             template_since: now,
             asked_back: None,
+            went_back: None,
             undo_asked: None,
             ruined_at: None,
             absent: Absent::default(),
@@ -451,9 +459,9 @@ impl Observer {
         let ready = fact.ready == ConditionStatus::True;
         let changed = self.conditions.insert(fact.name.clone(), fact.ready) != Some(fact.ready);
         self.node_goes(&fact.name, ready, changed, at);
-        let tainted = fact.taints.iter().any(|taint| {
-            taint.effect != TaintEffect::PreferNoSchedule && !taint.key.starts_with("node.kubernetes.io/")
-        });
+        let by_people = || fact.taints.iter().filter(|taint| !taint.key.starts_with("node.kubernetes.io/"));
+        let tainted = by_people().any(|taint| taint.effect != TaintEffect::PreferNoSchedule);
+        let evicts = by_people().any(|taint| taint.effect == TaintEffect::NoExecute);
         let seen = self.nodes.entry(fact.name).or_insert_with(|| NodeSeen {
             ready,
             ready_since: Timestamp::default(),
@@ -461,6 +469,7 @@ impl Observer {
             labels_since: Timestamp::default(),
             tainted,
             tainted_since: Timestamp::default(),
+            evicts,
             changed_at: at,
         });
         if seen.ready != ready {
@@ -469,6 +478,7 @@ impl Observer {
         if seen.labels != fact.labels {
             (seen.labels, seen.labels_since) = (fact.labels, at);
         }
+        seen.evicts = evicts;
         if seen.tainted != tainted {
             (seen.tainted, seen.tainted_since, seen.changed_at) = (tainted, at, at);
         }

@@ -336,7 +336,7 @@ impl<'a> Run<'a> {
     }
 
     fn run_one_shot(&mut self, command: &Command) {
-        self.faults.count(FaultKind::CommandResult);
+        self.faults.count(FaultKind::OneShot);
         let network = self.network();
         let name = format!("cli{}", self.opened);
         let console = SimulatedConsole::open(&self.world, DAEMON_SET, &name, Role::OneShot, network);

@@ -50,14 +50,19 @@ impl Observer {
                 *asked_at + WORD >= at && (revision.is_some() || self.asked_back.is_none())
             });
             let recorded = self.asked_back.as_ref();
-            let fits =
-                at_once || recorded.is_some_and(|asked| asked.to == target || asked.template != template || pinned);
+            let made_before = self.went_back.as_ref().is_some_and(|went_back| *went_back == target || pinned);
+            let fits = at_once
+                || made_before
+                || recorded.is_some_and(|asked| asked.to == target || asked.template != template || pinned);
             if !fits {
                 self.accuse("P2", at, format!("goes back to {target}, and nobody asked for that"));
             }
         }
         let change = intent.and_then(|intent| intent.change.as_ref());
         if was.and_then(|was| was.change).as_ref() != change {
+            let made = self.asked_back.take().filter(|asked| asked.template != template).map(|asked| asked.to);
+            // What is asked for next does not undo what was written before: the driver may record that only now.
+            self.went_back = made.or_else(|| self.went_back.take()).filter(|_| change.is_some());
             self.asked_back = match change {
                 Some(Change::Revision(to)) => Some(AskedBack { to: to.clone(), template }),
                 _ => None,

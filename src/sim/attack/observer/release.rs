@@ -13,7 +13,8 @@ const BY_ITSELF: &str = "rolldeck";
 
 impl Observer {
     /// A controller that rolls removes old pods from nodes that should not run them, and makes none there. Everybody could
-    /// know of these for longer than the slack: that the node is tainted, and that its pod serves.
+    /// know of these for longer than the slack: that the node is tainted, and that its pod serves. From a node with a taint
+    /// `NoExecute` it removes them whatever the strategy (kubernetes-facts §1.4): those are not lost by the release.
     pub(super) fn check_release(&mut self, change: &StoreChange) {
         let saved = |object: &Object| object.meta.annotations.get(ORIGINAL_STRATEGY).is_some();
         let handed_back = change.before.as_deref().is_some_and(saved) && !saved(&change.object);
@@ -46,7 +47,9 @@ impl Observer {
         let node = pod.fact.node.as_ref().and_then(|node| self.nodes.get(node));
         let tainted =
             node.is_some_and(|node| node.tainted && known(node.tainted_since) && node.ready && known(node.ready_since));
+        let goes_anyway = node.is_some_and(|node| node.evicts);
         tainted
+            && !goes_anyway
             && target.is_some()
             && pod.fact.deletion_at.is_none()
             && pod.fact.revision.as_ref() != target

@@ -122,7 +122,7 @@ impl Observer {
 
     /// Updated nodes that went down twice, each time alone, and all that under the eyes of one driver.
     fn fell_again(&self, trial: &Trial<'_>, forward: &[&Intent]) -> BTreeSet<Str> {
-        let again = self.updated(forward).filter(|(name, _)| {
+        let again = self.updated(trial, forward).filter(|(name, _)| {
             let downs = self.downs.get(*name).map(Vec::as_slice).unwrap_or_default();
             let [.., first, second] = downs else { return false };
             let close = first
@@ -157,7 +157,7 @@ impl Observer {
         let sites: BTreeSet<Str> = self.nodes.values().map(|node| site_of(&node.labels)).collect();
         for site in sites {
             let there = |name: &&Str| self.nodes.get(*name).is_some_and(|node| site_of(&node.labels) == site);
-            let updated: BTreeSet<&Str> = self.updated(forward).map(|(name, _)| name).filter(there).collect();
+            let updated: BTreeSet<&Str> = self.updated(trial, forward).map(|(name, _)| name).filter(there).collect();
             // Its own controller may have put the new pod on others: those count as updated, and as well.
             let new: BTreeSet<&Str> = at_target_nodes.iter().copied().filter(there).chain(updated.clone()).collect();
             let others: Vec<&Str> = self.nodes.keys().filter(there).filter(|name| !new.contains(name)).collect();
@@ -171,24 +171,30 @@ impl Observer {
                 .map(|name| (*name).clone())
                 .collect();
             let well = |name: &&Str| self.downs.get(*name).is_none_or(Vec::is_empty);
-            if down.len() < 2 || others.is_empty() || !others.iter().all(well) || self.gone_at.is_some() {
+            let eligible = others.iter().filter(|name| self.may_run_on(name, trial.at)).count();
+            if down.len() < 2 || eligible == 0 || !others.iter().all(well) || self.gone_at.is_some() {
                 continue;
             }
             // All of those that went down are among the updated ones: so likely is that, if any node might have.
             let among = |of: usize| (0..down.len()).map(|nth| (of.saturating_sub(nth)) as f64).product::<f64>();
-            if among(new.len()) / among(new.len() + others.len()) <= NO_ACCIDENT {
+            if among(new.len()) / among(new.len() + eligible) <= NO_ACCIDENT {
                 failed.extend(down);
             }
         }
         failed
     }
 
-    /// Nodes whose pod at the target was given to them by rolldeck, and was ready.
-    fn updated<'a>(&'a self, forward: &'a [&'a Intent]) -> impl Iterator<Item = (&'a Str, &'a Pod)> {
+    /// Nodes whose pod at the target was given to them by rolldeck, and was ready. A node that somebody tainted is none of
+    /// those that are updated any more (kubernetes-facts §1.1): what becomes of it says nothing of the update.
+    fn updated<'a>(
+        &'a self,
+        trial: &'a Trial<'_>,
+        forward: &'a [&'a Intent],
+    ) -> impl Iterator<Item = (&'a Str, &'a Pod)> {
         let pods = self.pods.values().filter(|pod| at_target(pod, forward) && pod.never_ready_since.is_none());
         pods.filter_map(|pod| {
             let name = pod.fact.node.as_ref()?;
-            let given = self.given.get(name)?;
+            let given = self.given.get(name).filter(|_| self.may_run_on(name, trial.at))?;
             let since = self
                 .downs
                 .get(name)
