@@ -16,5 +16,5 @@ pub mod simulate;
 pub use crate::cluster::Clock;
 pub use access::{Access, AccessError};
 pub use audit::AuditLog;
-pub use handle::{CommandError, DrivenBy, Fleet, FleetRow, FleetState, Request, Rollout, Session};
+pub use handle::{CommandError, DrivenBy, Fleet, FleetRow, Request, Rollout, Session};
 pub use session::ClusterSession;

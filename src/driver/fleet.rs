@@ -7,22 +7,22 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-use super::handle::{DrivenBy, Fleet, FleetRow, FleetState};
+use super::handle::{DrivenBy, Fleet, FleetRow};
 use super::session::Identity;
 use crate::cluster::{Clock, Cluster, FleetEvent, PartialDaemonSet};
-use crate::engine::Str;
+use crate::engine::fleet_state::{Brief, fleet_state};
+use crate::engine::holder::HolderSeen;
 use crate::engine::model::event::WatchHealth;
-use crate::engine::model::facts::{DaemonSetCounters, LeaseFact, StrategyKind};
-use crate::engine::model::quantity::{IntOrPercent, Rounding};
-use crate::engine::model::record::{Direction, Record, lease_name};
+use crate::engine::model::facts::{LeaseFact, StrategyKind};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::{Record, lease_name};
 use crate::engine::model::time::Timestamp;
+use crate::engine::{Str, Timing};
 
 /// How many events may wait.
 const EVENTS: usize = 256;
 /// While changes keep arriving, at least this much time lies between two views.
 const GAP: Duration = Duration::from_millis(100);
-/// A lease is assumed to be good for at least this long, even if its duration is shorter.
-const LEASE: Duration = Duration::from_secs(15);
 
 /// Watches all DaemonSets until no front end holds the receiver any more.
 pub(super) fn spawn(cluster: &Cluster, namespace: Option<&str>, us: Identity) -> watch::Receiver<Arc<Fleet>> {
@@ -128,19 +128,16 @@ impl<T> Listed<T> {
     }
 }
 
-/// A Lease, and since when it says what it says, by our clock.
+/// A Lease, and when its holder was last known to be alive.
 #[derive(Debug)]
 struct ObservedLease {
     fact: LeaseFact,
-    changed_at: Timestamp,
-    /// We saw its holder take or renew it.
-    seen_alive: bool,
+    holder_seen: HolderSeen,
 }
 
 impl ObservedLease {
-    /// When it runs out unless it is renewed. Only its changes count, never the times written in it.
     fn runs_out_at(&self) -> Timestamp {
-        self.changed_at + LEASE.max(Duration::from_secs(self.fact.duration_secs.into()))
+        self.holder_seen.runs_out_at(self.fact.duration_secs, Timing::default().lease)
     }
 
     fn driver(&self, now: Timestamp) -> Option<&Str> {
@@ -175,14 +172,12 @@ impl KnownFleet {
 
     /// A lease is alive as long as its holder renews it; an edit of its record by somebody else is no renewal.
     fn lease(&mut self, key: Key, fact: LeaseFact, now: Timestamp) {
-        let lock = |fact: &LeaseFact| (fact.holder.clone(), fact.renewed_at, fact.transitions);
-        let (changed_at, seen_alive) = match self.leases.get(&key) {
-            Some(seen) if lock(&seen.fact) == lock(&fact) => (seen.changed_at, seen.seen_alive),
-            Some(_) => (now, true),
+        let holder_seen = match self.leases.get(&key) {
+            Some(known) => known.holder_seen.next(&known.fact, &fact, now),
             // It appeared after all leases were listed, so we saw it being made.
-            None => (now, self.leases_health == WatchHealth::Live),
+            None => HolderSeen::first(now, self.leases_health == WatchHealth::Live),
         };
-        self.leases.insert(key, ObservedLease { fact, changed_at, seen_alive });
+        self.leases.insert(key, ObservedLease { fact, holder_seen });
     }
 
     fn next_expiry(&self, now: Timestamp) -> Option<Timestamp> {
@@ -210,13 +205,13 @@ impl KnownFleet {
             name: daemonset.name.clone(),
             counters: daemonset.counters,
             strategy: strategy_words(daemonset),
-            state: state(daemonset, lease.and_then(|lease| lease.record_of(daemonset)), driven),
+            state: fleet_state(&brief(daemonset), lease.and_then(|lease| lease.record_of(daemonset)), driven),
             driven_by: self.driven_by(daemonset, lease.filter(|lease| lease.driver(now).is_some()), us),
         }
     }
 
     fn driven_by(&self, daemonset: &PartialDaemonSet, lease: Option<&ObservedLease>, us: &Identity) -> DrivenBy {
-        match lease.and_then(|lease| Some((lease.fact.holder.as_ref()?, lease.seen_alive))) {
+        match lease.and_then(|lease| Some((lease.fact.holder.as_ref()?, lease.holder_seen.alive))) {
             Some((driver, _)) if us.is_us(driver) => DrivenBy::You,
             Some((driver, true)) => DrivenBy::Other(driver.clone()),
             Some((driver, false)) => DrivenBy::Named(driver.clone()),
@@ -225,6 +220,11 @@ impl KnownFleet {
             None => DrivenBy::Unknown,
         }
     }
+}
+
+fn brief(daemonset: &PartialDaemonSet) -> Brief {
+    let PartialDaemonSet { counters, strategy, adopted, observed, .. } = daemonset;
+    Brief { counters: *counters, strategy: *strategy, adopted: *adopted, observed: *observed }
 }
 
 fn strategy_words(daemonset: &PartialDaemonSet) -> String {
@@ -238,55 +238,12 @@ fn strategy_words(daemonset: &PartialDaemonSet) -> String {
     }
 }
 
-/// A DaemonSet's state, from its controller's counters and its record. It agrees with the rollout's own view as far as
-/// counters allow (`agreement.rs`): in neither does a pod that is missing or not available count as outdated.
-fn state(daemonset: &PartialDaemonSet, record: Option<&Record>, driven: bool) -> FleetState {
-    let DaemonSetCounters { desired, current, updated, available, misscheduled, .. } = daemonset.counters;
-    let unavailable = desired.saturating_sub(available);
-    // `updated` leaves out nodes without a pod; these are missing, not outdated.
-    let outdated = current.saturating_sub(updated);
-    let at_rest = |idle: FleetState| match (unavailable, misscheduled) {
-        (0, 0) => idle,
-        (0, misscheduled) => FleetState::Misscheduled(misscheduled),
-        (unavailable, _) => FleetState::Degraded(unavailable),
-    };
-    let Some(record) = record else {
-        return match (daemonset.strategy, daemonset.adopted) {
-            (StrategyKind::RollingUpdate, _) if outdated > 0 || !daemonset.observed => FleetState::Rolling,
-            (StrategyKind::OnDelete, _) if outdated > 0 => FleetState::Held,
-            (StrategyKind::OnDelete, true) => at_rest(FleetState::Adopted),
-            _ => at_rest(FleetState::UpToDate),
-        };
-    };
-    let intent = &record.intent;
-    if let Some(halt) = record.progress.halt.as_ref().filter(|halt| halt.number > intent.acknowledged_halt) {
-        return FleetState::Halted(halt.why.to_string());
-    }
-    if let Some(paused) = &intent.paused {
-        return FleetState::Paused(format!("by {}", paused.by));
-    }
-    let keep = match intent.direction() {
-        Direction::Forward => intent.partition.of(desired, Rounding::Down).min(desired),
-        Direction::Back => 0,
-    };
-    // Counters do not tell which nodes a selector leaves out. Nodes that are being updated are named in the record; an old pod
-    // that is unavailable by itself may stay so for good, and does not mean that anything moves.
-    let may_move = outdated.saturating_sub(unavailable) > keep
-        && driven
-        && (intent.selector.is_none() || intent.direction() == Direction::Back);
-    let moves = !record.progress.in_progress.is_empty() || intent.change.is_some();
-    match outdated {
-        _ if may_move || moves => FleetState::Rolling,
-        0 => at_rest(FleetState::Adopted),
-        _ => FleetState::Held,
-    }
-}
-
 #[cfg(test)]
 mod agreement;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::model::facts::DaemonSetCounters;
     use crate::engine::model::record::{Halt, Paused};
 
     fn daemonset(updated: u32, available: u32) -> PartialDaemonSet {
@@ -336,13 +293,12 @@ mod tests {
             });
             ObservedLease {
                 fact: LeaseFact { record: Ok(Some(record)), ..lease(None, 0) },
-                changed_at: at,
-                seen_alive: false,
+                holder_seen: HolderSeen::first(at, false),
             }
         };
         let shown = |uid| {
             let (lease, daemonset) = (paused(uid), daemonset(5, 20));
-            state(&daemonset, lease.record_of(&daemonset), true).to_string()
+            fleet_state(&brief(&daemonset), lease.record_of(&daemonset), true).to_string()
         };
         assert_eq!((shown(Some("uid")), shown(None)), ("paused by ada".to_owned(), "paused by ada".to_owned()));
         assert!(!shown(Some("earlier")).starts_with("paused"));
@@ -385,7 +341,7 @@ mod tests {
             ("halted and resumed", daemonset(20, 20), Some(&resumed), "adopted"),
             ("paused", daemonset(3, 20), Some(&paused), "paused by ada"),
         ] {
-            assert_eq!(state(&daemonset, record, true).to_string(), want, "{story}");
+            assert_eq!(fleet_state(&brief(&daemonset), record, true).to_string(), want, "{story}");
         }
     }
 

@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use super::distance::Proof;
+use super::holder::HolderSeen;
 use super::model::effect::{EffectId, LeaseWrite};
 use super::model::facts::LeaseFact;
 use super::model::record::Record;
@@ -78,10 +79,8 @@ pub(crate) struct Lock {
     pub(crate) in_flight: Option<InFlight>,
     /// Writes whose answer was lost, oldest first: the record may show that they arrived all the same.
     lost: Vec<InFlight>,
-    /// When the lease last changed hands or was renewed, by our clock; when it was first seen, if it never did since.
-    changed_at: Timestamp,
-    /// We saw its holder take or renew it: the holder was alive then.
-    seen_alive: bool,
+    /// When its holder was last known to be alive.
+    holder_seen: HolderSeen,
     /// When our last successful renewal was sent, by our clock.
     renewed_at: Option<Timestamp>,
     /// The last proof of the record, if we hold the lease.
@@ -103,8 +102,7 @@ impl Lock {
             gone: None,
             in_flight: None,
             lost: Vec::new(),
-            changed_at: Timestamp::default(),
-            seen_alive: false,
+            holder_seen: HolderSeen::default(),
             renewed_at: None,
             proof: None,
             retry_at: Timestamp::default(),
@@ -118,16 +116,10 @@ impl Lock {
             if known.uid == fact.uid && is_older(&fact.resource_version, &known.resource_version) {
                 return;
             }
-            let same = known.uid == fact.uid
-                && known.holder == fact.holder
-                && known.renewed_at == fact.renewed_at
-                && known.transitions == fact.transitions;
-            if !same {
-                (self.changed_at, self.seen_alive) = (now, true);
-            }
+            self.holder_seen = self.holder_seen.next(known, &fact, now);
         } else {
             // It was missing before, so we saw it being made.
-            (self.changed_at, self.seen_alive) = (now, self.known == KnownLease::Absent);
+            self.holder_seen = HolderSeen::first(now, self.known == KnownLease::Absent);
         }
         if self.outdated.as_ref().is_some_and(|(outdated, _)| outdated.as_ref() != Some(&fact.resource_version)) {
             self.outdated = None;
@@ -252,11 +244,11 @@ impl Lock {
 
     /// When the present holder's lease runs out, if it is not renewed.
     pub(crate) fn runs_out_at(&self) -> Timestamp {
-        let named = match &self.known {
-            KnownLease::Present(fact) => Duration::from_secs(fact.duration_secs.into()),
-            KnownLease::Nothing | KnownLease::Absent => Duration::ZERO,
+        let duration_secs = match &self.known {
+            KnownLease::Present(fact) => fact.duration_secs,
+            KnownLease::Nothing | KnownLease::Absent => 0,
         };
-        self.changed_at + named.max(self.timing.lease)
+        self.holder_seen.runs_out_at(duration_secs, self.timing.lease)
     }
 
     /// Somebody else who holds the lease and is alive as far as we can tell.
@@ -379,17 +371,17 @@ impl Lock {
         match (&self.known, self.holder()) {
             (KnownLease::Nothing, _) => DriverView::Unknown,
             (_, Some(holder)) if *holder == self.identity => {
-                DriverView::You { renewed_at: self.renewed_at.unwrap_or(self.changed_at) }
+                DriverView::You { renewed_at: self.renewed_at.unwrap_or(self.holder_seen.changed_at) }
             }
             (_, holder) if self.want == Want::Ask => DriverView::Waiting { holder: holder.cloned() },
-            (_, Some(holder)) if now < self.runs_out_at() && self.seen_alive => {
-                DriverView::Other { holder: holder.clone(), seen_at: self.changed_at }
+            (_, Some(holder)) if now < self.runs_out_at() && self.holder_seen.alive => {
+                DriverView::Other { holder: holder.clone(), seen_at: self.holder_seen.changed_at }
             }
             (KnownLease::Present(fact), Some(holder)) if now < self.runs_out_at() => {
                 DriverView::Named { holder: holder.clone(), renewed_at: fact.renewed_at }
             }
             (_, holder) if waiting => DriverView::Waiting { holder: holder.cloned() },
-            (_, Some(holder)) => DriverView::Lost { holder: holder.clone(), seen_at: self.changed_at },
+            (_, Some(holder)) => DriverView::Lost { holder: holder.clone(), seen_at: self.holder_seen.changed_at },
             (_, None) => DriverView::Nobody,
         }
     }

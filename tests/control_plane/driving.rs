@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rolldeck::driver::{Access, ClusterSession, CommandError, DrivenBy, FleetState, Rollout, Session};
+use rolldeck::driver::{Access, ClusterSession, CommandError, DrivenBy, Rollout, Session};
 use rolldeck::engine::Role;
+use rolldeck::engine::fleet_state::FleetState;
 use rolldeck::engine::model::command::{Command, Early, Refusal, Step, Takeover};
 use rolldeck::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use rolldeck::engine::model::quantity::IntOrPercent;

@@ -4,7 +4,9 @@
 use super::*;
 use crate::engine::eligibility::eligibility;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
+use crate::engine::fleet_state::FleetState;
 use crate::engine::model::command::{Command, Takeover};
+use crate::engine::model::facts::DaemonSetCounters;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 use crate::engine::model::template::TaintEffect;
 use crate::engine::snapshot::{Blame, Phase, Snapshot};
@@ -47,7 +49,7 @@ fn listed(lab: &FakeCluster) -> FleetState {
     let lease = lab.lease.as_ref();
     let record = lease.and_then(|lease| lease.record.as_ref().ok()?.as_ref());
     let driven = lease.is_some_and(|lease| lease.holder.is_some());
-    state(&daemonset, record, driven)
+    fleet_state(&brief(&daemonset), record, driven)
 }
 
 fn agree(what: &str, lab: &FakeCluster, console: &mut FakeConsole) -> Snapshot {

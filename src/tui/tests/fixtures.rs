@@ -6,9 +6,10 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 
-use crate::driver::{DrivenBy, Fleet, FleetRow, FleetState};
+use crate::driver::{DrivenBy, Fleet, FleetRow};
 use crate::engine::Str;
 use crate::engine::clocks::NodeClocks;
+use crate::engine::fleet_state::FleetState;
 use crate::engine::model::command::{Danger, Preview};
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};

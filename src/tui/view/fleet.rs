@@ -14,7 +14,8 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{Parts, RenderContext, header, put, put_lines, put_rule};
-use crate::driver::{DrivenBy, FleetRow, FleetState};
+use crate::driver::{DrivenBy, FleetRow};
+use crate::engine::fleet_state::FleetState;
 use crate::engine::model::event::WatchHealth;
 use crate::tui::model::FleetPage;
 use crate::tui::theme::{Glyph, Role};
