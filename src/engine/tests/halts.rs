@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::engine::model::record::{Direction, Gates, OnFailure};
+use crate::engine::model::template::TaintEffect;
+use crate::engine::model::tuning::Limit;
 
 /// Twenty nodes on their way to an image that is not there.
 fn halted() -> (FakeCluster, FakeConsole) {
@@ -127,4 +129,25 @@ fn what_fails_is_not_gone_back_to() {
     let why = snapshot.halt.unwrap().why;
     assert!(why.ends_with("so that there is nothing to roll back to"), "{why}");
     assert!(fake.at("hash2") >= 1, "the other nodes keep what they have");
+}
+
+/// A node that nobody may update keeps asking the registry for an image that is not there.
+#[test]
+fn a_pod_that_pulls_in_vain_outside_the_fleet_holds_no_pull_slot() {
+    let mut fake = FakeCluster::rolling(4, 2);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    let one = Tuning { max_pulling: Some(Limit::At(IntOrPercent::Int(1))), ..Tuning::default() };
+    console.ask(&mut fake, Command::Tune(one)).unwrap();
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 3);
+    console.run_for(&mut fake, 60);
+    assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
+    fake.set_taints("n1", &[("reserved", "", TaintEffect::NoSchedule)]);
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Resume).unwrap_or_default();
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 60);
+    assert_eq!(console.state(&fake, "n1").0, NodeState::Ineligible);
+    assert_eq!(fake.at("hash3"), 3, "{:?}", console.snapshot(&fake).counts);
 }

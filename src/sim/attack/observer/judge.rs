@@ -241,7 +241,9 @@ impl Observer {
     /// Whether everybody can know that a node of those that must pull does: where the pod may not run, none is pulled.
     fn is_known_to_pull(&self, node: &Str, trial: &Trial<'_>) -> bool {
         let old = |fact: &PodFact| fact.node.as_ref() == Some(node) && fact.created_at + self.slack < trial.at;
-        let had_one = || self.pods.values().any(|pod| pod.fact.deletion_at.is_none() && old(&pod.fact));
+        // Outside the fleet a pod whose image is refused pulls nothing, and nobody may replace it.
+        let pulls = |pod: &Pod| pod.fact.deletion_at.is_none() && pod.failing_since.is_none();
+        let had_one = || self.pods.values().any(|pod| pulls(pod) && old(&pod.fact));
         let begins = node == trial.node;
         self.nodes.contains_key(node) && (begins || self.may_run_on(node, trial.at) || had_one())
     }
