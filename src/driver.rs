@@ -8,6 +8,7 @@ pub mod audit;
 mod audit_sink;
 mod fleet;
 pub mod handle;
+mod identity;
 pub mod practice;
 mod run;
 mod session;

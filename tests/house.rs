@@ -166,12 +166,53 @@ fn a_sound_arrow_is_let_through() {
     }
 }
 
-/// Files of these rooms import each other in no circle. A file and the files in its folder count as one.
+/// Files that import each other in a circle today. No other may, and one that is opened goes from the list. A file and the
+/// files in its folder count as one.
+const CIRCLES: &[(&str, &[&[&str]])] = &[
+    (
+        "cluster",
+        &[&[
+            "connect", "feed", "fleet", "http", "native", "partial", "recorder", "rights", "subjects", "watch", "write",
+        ]],
+    ),
+    (
+        "engine",
+        &[&[
+            "assess",
+            "causes",
+            "change",
+            "clocks",
+            "diagnose",
+            "edit",
+            "event_log",
+            "lock",
+            "machine",
+            "outcome",
+            "plan",
+            "refused",
+            "restarts",
+            "sending",
+            "snapshot",
+            "surge",
+            "suspects",
+            "unsent",
+            "view",
+            "watch_health",
+        ]],
+    ),
+    ("sim::api", &[&["http", "read", "watch", "write"]]),
+    ("sim::attack", &[&["case", "faults", "network"]]),
+    ("sim::world", &[&["admission", "store"], &["kubelet", "scenario"]]),
+    ("tui", &[&["action", "commands", "dialog", "message", "model", "palette", "update", "view"]]),
+];
+
 #[test]
-fn no_file_imports_itself_by_way_of_others() {
-    let house = House::of_this_crate();
-    let circles = circles(&house.files(), "engine::model");
-    assert!(circles.is_empty(), "files that import each other in a circle: {circles:?}");
+fn no_file_imports_itself_by_way_of_others_beyond_those_that_are_known() {
+    let files = House::of_this_crate().files();
+    for (room, _) in ARROWS.iter().filter(|(room, _)| *room != "main") {
+        let known = CIRCLES.iter().find(|(known, _)| known == room).map_or(&[][..], |(_, circles)| circles);
+        assert_eq!(circles(&files, room), known, "circles in {room}");
+    }
 }
 
 #[test]

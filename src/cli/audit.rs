@@ -8,10 +8,10 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::args::{DaemonSetName, Global, LogArgs, LogTo, OutputFormat};
 use super::error::{CliError, Exit};
-use super::one_shot::CLOSE_WITHIN;
 use super::output::{Output, Streams};
 use crate::driver::audit::{self, AuditLog, Filter, Line};
 use crate::driver::{Clock, Rollout};
@@ -19,6 +19,8 @@ use crate::engine::model::event::{Permission, Right};
 use crate::engine::snapshot::Snapshot;
 use crate::engine::{Str, person_of};
 
+/// How long a driver gets to give its lease back before we leave without it; it then runs out by itself.
+pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(10);
 /// Prints the log.
 pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Result<Exit, CliError> {
     let log = global.audit_log.clone().map_or_else(AuditLog::usual, |LogTo(log)| log);

@@ -18,11 +18,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::args::{ContainerImage, DriveArgs, OutputFormat, Until, by_container};
+use super::audit::CLOSE_WITHIN;
 use super::audit::Warnings;
 use super::change_feed::{ChangeFeed, FeedEntry, Topic};
 use super::error::{CliError, Exit, Kind};
 use super::load::{self, Place};
-use super::one_shot::{self, CLOSE_WITHIN, Consent};
+use super::one_shot::{self, Consent};
 use super::output::{Output, Streams};
 use super::status::{deleted, out_of_time, standing, tell};
 use crate::driver::{Rollout, Session};

@@ -20,8 +20,6 @@ use crate::engine::guidance::{Guidance, Remedy};
 use crate::engine::model::command::{Command, Danger, Preview};
 use crate::engine::snapshot::{DriverView, Phase, Snapshot};
 
-/// How long a driver gets to give its lease back before we leave without it; it then runs out by itself.
-pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(10);
 /// How many node names a preview shows.
 const FIRST_NODES: usize = 8;
 

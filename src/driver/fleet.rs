@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 use super::handle::{DrivenBy, Fleet, FleetRow};
-use super::session::Identity;
+use super::identity::Identity;
 use crate::cluster::{Clock, Cluster, FleetEvent, PartialDaemonSet};
 use crate::engine::fleet_state::{Brief, fleet_state};
 use crate::engine::holder::HolderSeen;

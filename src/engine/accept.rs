@@ -6,7 +6,7 @@ use super::Str;
 use super::edit::Edit;
 use super::machine::{Engine, Needs};
 use super::model::command::{Danger, Refusal};
-use super::operate::Resolved;
+use super::resolved::Resolved;
 use super::snapshot::Blame;
 
 /// How many nodes are named.

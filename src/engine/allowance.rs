@@ -12,8 +12,8 @@ use super::model::command::{Danger, Refusal, Step};
 use super::model::labels::Selector;
 use super::model::quantity::{IntOrPercent, Rounding};
 use super::model::record::{Direction, Intent};
-use super::operate::Resolved;
 use super::plan::Limits;
+use super::resolved::Resolved;
 use super::snapshot::{NoStep, NodeState, SelectionDone, StepAhead};
 
 impl Engine {

@@ -25,7 +25,7 @@ use super::machine::{Engine, Needs};
 use super::model::command::{Danger, Early, Refusal};
 use super::model::record::{By, Finish, Intent};
 use super::model::time::ShortDuration;
-use super::operate::Resolved;
+use super::resolved::Resolved;
 use super::snapshot::Alarm;
 use super::view::NodeIx;
 

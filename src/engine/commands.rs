@@ -14,43 +14,21 @@ use super::model::time::{ShortDuration, Timestamp};
 use super::model::tuning::Tuning;
 use super::ownership::{GitOpsOwner, StrategyOwnership};
 use super::plan::{Limits, NodeLookup, Obstacles, Plan, RolloutHold};
+use super::resolved::Resolved;
 use super::snapshot::{Hold, Presence};
 use super::strategy_drift::{FIGHT, ROUNDS};
 use super::view::NodeIx;
 use super::{Role, Str};
 
-/// A command, understood: what it changes and when it is done.
-#[derive(Debug)]
-pub(crate) struct Resolved {
-    pub(crate) edits: Vec<Edit>,
-    pub(crate) needs: Needs,
-    /// Set `OnDelete` at once, whoever drives.
-    pub(crate) brake: bool,
-    /// It takes a driver to carry it out.
-    pub(crate) drive: bool,
-    /// In words, for the answer when it is done.
-    pub(crate) says: String,
-    /// How much it can break.
-    pub(crate) danger: Danger,
-    /// The identifier of the change of the template that it asks for.
-    pub(crate) change: Option<Str>,
-}
-
-impl Resolved {
-    pub(crate) fn new(edits: Vec<Edit>, needs: Needs, says: String, danger: Danger) -> Self {
-        Self { edits, needs, brake: false, drive: true, says, danger, change: None }
-    }
-}
-
 impl Engine {
     /// Understands a command, or refuses it. Changes nothing.
     pub(crate) fn resolve(&self, command: &Command, now: Timestamp) -> Result<Resolved, Refusal> {
-        let resolved = self.resolve_deed(command, now)?;
+        let resolved = self.resolve_inner(command, now)?;
         self.check_surge(command)?;
         Ok(resolved)
     }
 
-    fn resolve_deed(&self, command: &Command, now: Timestamp) -> Result<Resolved, Refusal> {
+    fn resolve_inner(&self, command: &Command, now: Timestamp) -> Result<Resolved, Refusal> {
         self.check_loaded(command, now)?;
         self.check_rights(command)?;
         let by = By { by: self.actor(), at: now };
@@ -65,7 +43,7 @@ impl Engine {
             Command::Release(early) => self.resolve_release(*early, by),
             Command::Tune(tuning) => self.resolve_tune(tuning),
             Command::Tuned { tuning, command } => {
-                let mut resolved = self.resolve_deed(command, now)?;
+                let mut resolved = self.resolve_inner(command, now)?;
                 self.check_tuning(tuning)?;
                 resolved.edits.push(Edit::Tune(*tuning));
                 Ok(resolved)
