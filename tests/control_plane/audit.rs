@@ -293,7 +293,7 @@ fn a_second_console_reads_what_the_first_one_did() {
     });
     let paused = status.iter().find(|line| line["reason"] == "RolloutPaused").unwrap();
     assert!(paused["by"].as_str().unwrap().starts_with("tester@"), "{paused}");
-    assert!(paused["words"].as_str().unwrap().contains("paused: no update starts: the link is down"), "{paused}");
+    assert!(paused["text"].as_str().unwrap().contains("paused: no update starts: the link is down"), "{paused}");
     let times: Vec<&str> = status.iter().map(|line| line["time"].as_str().unwrap()).collect();
     assert!(times.is_sorted(), "{times:?}");
     assert!(text(&second.run(&["status", DS])).contains("the link is down"));
