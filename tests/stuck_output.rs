@@ -44,7 +44,7 @@ fn a_drive_whose_output_is_stuck_stops_driving_and_says_why() {
     let practice = Practice::start();
     let mut drive = Unread::drive(&practice, DS, &ROLLOUT);
     drive.until_stuck();
-    drive.until_told("stopDriving");
+    drive.until_told("giveUpDriving");
     let (before, after) = drive.until_given_back();
     assert!((1..19).contains(&before), "it came too late to prove anything: {before}");
     assert_eq!(after, 0, "deleted after it stopped driving");
@@ -118,7 +118,10 @@ fn a_console_whose_terminal_hangs_stops_driving_and_offers_to_drive_again() {
     let practice = Practice::start();
     let mut console = hung_console(&practice, 30);
     let patience = Instant::now() + SOON;
-    while audit_index(&practice, "stopDriving").is_none() || audit_index(&practice, "leaseGivenBack").is_none() {
+    // One-shot commands before it gave the lease back, too.
+    let given_back_since =
+        |asked: usize| practice.audit().iter().skip(asked).any(|line| line["what"] == "leaseGivenBack");
+    while !audit_index(&practice, "giveUpDriving").is_some_and(given_back_since) {
         assert!(Instant::now() < patience, "{:#?}", practice.audit().last());
         std::thread::sleep(Duration::from_millis(100));
     }
