@@ -21,6 +21,18 @@ fn set_image() -> Command {
     Command::SetImage([("agent".to_owned(), "agent:v2".parse().unwrap())].into())
 }
 
+/// So many nodes, of which the first has its old pod and a new one that is not ready yet.
+fn surge_begun(count: usize) -> (FakeCluster, FakeConsole) {
+    let mut fake = surging(count);
+    let console = FakeConsole::open(&fake, "ops");
+    fake.set_template(template("agent:v2"));
+    fake.reconcile();
+    fake.slow = true;
+    fake.wait(5);
+    fake.create_pod("n1");
+    (fake, console)
+}
+
 #[test]
 fn it_is_adopted_only_with_a_budget_that_somebody_named() {
     let mut fake = surging(6);
@@ -80,13 +92,7 @@ fn the_brake_asks_for_nothing_and_nothing_moves_until_a_budget_is_named() {
 
 #[test]
 fn while_an_old_and_a_new_pod_are_there_the_oldest_available_one_serves() {
-    let mut fake = surging(4);
-    let mut console = FakeConsole::open(&fake, "ops");
-    fake.set_template(template("agent:v2"));
-    fake.reconcile();
-    fake.slow = true;
-    fake.wait(5);
-    fake.create_pod("n1");
+    let (mut fake, mut console) = surge_begun(4);
     let snapshot = console.snapshot(&fake);
     assert_eq!(snapshot.phase, Phase::Native);
     assert_eq!((snapshot.counts.available, snapshot.counts.updated, snapshot.counts.nodes), (4, 0, 4));
@@ -114,13 +120,7 @@ fn while_an_old_and_a_new_pod_are_there_the_oldest_available_one_serves() {
 
 #[test]
 fn a_node_with_two_pods_is_left_to_its_controller_first() {
-    let mut fake = surging(3);
-    let mut console = FakeConsole::open(&fake, "ops");
-    fake.set_template(template("agent:v2"));
-    fake.reconcile();
-    fake.slow = true;
-    fake.wait(5);
-    fake.create_pod("n1");
+    let (mut fake, mut console) = surge_begun(3);
     console.hear(&fake);
     console.ask(&mut fake, Command::Adopt.under(budget(1))).unwrap();
     console.partition(&mut fake, 0);
