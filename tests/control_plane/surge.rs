@@ -1,6 +1,6 @@
 //! A DaemonSet that surges, on its real controller: how it looks while it does, the brake on it, and what adopting it takes.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rolldeck::engine::model::facts::StrategyKind;
 use rolldeck::engine::model::quantity::IntOrPercent;
@@ -50,6 +50,8 @@ fn one_that_surges_is_adopted_only_with_a_budget_that_is_named() {
 fn a_surge_in_progress_is_shown_right_and_the_brake_works_on_it() {
     let Some(fixture) = RolloutFixture::with("surge-braked", surging()) else { return };
     let operator = fixture.operator();
+    // A pod's time of creation has whole seconds, and between two of the same second the controller decides by name.
+    std::thread::sleep(Duration::from_millis(1100));
     let began = Instant::now();
     fixture.deploy(MISSING);
     fixture.until("a second pod fails beside one that serves", |witness| {
