@@ -18,6 +18,7 @@ pub(super) mod unsent;
 
 use std::collections::BTreeMap;
 
+use super::assess::inputs::Inputs;
 use super::assess::plan::Plan;
 use super::assess::rows::{Assessment, Row};
 use super::event_log::EventLog;
@@ -35,7 +36,6 @@ use super::model::pod_wait::Blocker;
 use super::model::record::{ORIGINAL_STRATEGY, Progress};
 use super::model::time::Timestamp;
 use super::model::{Str, person_of};
-use super::refresh::Inputs;
 use super::rules::change::WrittenChange;
 use super::rules::suspects::Judgement;
 use super::view::View;

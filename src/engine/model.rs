@@ -34,6 +34,7 @@ pub mod template;
 pub mod time;
 pub mod tuning;
 pub mod unsent;
+pub(crate) mod version;
 pub mod wait;
 
 /// A string that is shared rather than copied.

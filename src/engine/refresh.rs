@@ -1,66 +1,15 @@
 //! Brings everything that follows from the facts up to date: rows, suspects, budget, plan.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
 
+use super::assess::inputs::Inputs;
 use super::assess::plan::{Limits, NodeLookup, Obstacles, Plan, budget};
 use super::assess::rows::{Question, Row};
 use super::machine::Engine;
-use super::model::Str;
 use super::model::budget::Replacer;
 use super::model::facts::StrategyKind;
-use super::model::labels::Selector;
-use super::model::record::{Direction, Gates, Intent, Progress};
+use super::model::record::Progress;
 use super::model::time::Timestamp;
-
-/// What an assessment of all nodes depends on, beside what was observed of each.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Inputs {
-    target: Option<Str>,
-    direction: Direction,
-    selector: Option<Selector>,
-    gates: Gates,
-    down_before: BTreeMap<Str, Timestamp>,
-    left_out_since: Option<Timestamp>,
-    acknowledged_failures: BTreeSet<Str>,
-    halted_on: Vec<Str>,
-    in_progress: BTreeSet<Str>,
-    origin: Option<Str>,
-    started_at: Option<Timestamp>,
-}
-
-impl Inputs {
-    /// Whether this is what an assessment would depend on now.
-    fn is_of(&self, target: Option<&Str>, intent: &Intent, progress: &Progress) -> bool {
-        self.target.as_ref() == target
-            && self.direction == intent.direction()
-            && self.selector == intent.selector
-            && self.gates == intent.gates
-            && self.down_before == progress.down_before
-            && self.left_out_since == progress.left_out_since
-            && self.acknowledged_failures == progress.acknowledged_failures
-            && self.halted_on == progress.halted_on()
-            && self.in_progress == progress.in_progress
-            && self.origin == progress.origin
-            && self.started_at == progress.started_at
-    }
-
-    fn of(target: Option<&Str>, intent: &Intent, progress: &Progress) -> Self {
-        Self {
-            target: target.cloned(),
-            direction: intent.direction(),
-            selector: intent.selector.clone(),
-            gates: intent.gates.clone(),
-            down_before: progress.down_before.clone(),
-            left_out_since: progress.left_out_since,
-            acknowledged_failures: progress.acknowledged_failures.clone(),
-            halted_on: progress.halted_on().to_vec(),
-            in_progress: progress.in_progress.clone(),
-            origin: progress.origin.clone(),
-            started_at: progress.started_at,
-        }
-    }
-}
 
 impl Engine {
     /// Assesses the fleet as of `now`, if anything happened or its time has come.

@@ -16,6 +16,7 @@ use super::model::image::normalized;
 use super::model::node::NodeIx;
 use super::model::presence::Presence;
 use super::model::time::Timestamp;
+use super::model::version::is_older;
 use super::rules::eligibility::{Eligibility, eligibility};
 use super::rules::ownership::{GitOpsOwner, find_gitops_owners};
 use super::rules::site::site_of;
@@ -29,7 +30,6 @@ pub(super) mod restarts;
 pub(super) mod watch_states;
 
 pub(crate) use creation::{Creation, IDLE_AFTER};
-pub(crate) use listing::is_behind;
 pub(crate) use pods::{ObservedAt, PodEntry, PullNote};
 
 /// How many uids of gone pods are remembered.
@@ -391,12 +391,6 @@ fn judge(node: Option<&NodeFact>, daemonset: &DaemonSetFact) -> Eligibility {
 fn confirms(node: Option<&NodeFact>, wanted: &[String]) -> bool {
     let Some(node) = node else { return false };
     !wanted.is_empty() && wanted.iter().all(|wanted| node.images.iter().any(|image| normalized(image) == *wanted))
-}
-
-/// Whether `candidate` is an older resource version than `known`. By contract they are opaque, so they are compared only where
-/// both are numbers, as on every API server.
-pub(crate) fn is_older(candidate: &str, known: &str) -> bool {
-    matches!((candidate.parse::<u64>(), known.parse::<u64>()), (Ok(candidate), Ok(known)) if candidate < known)
 }
 
 #[cfg(test)]

@@ -161,7 +161,7 @@ impl Assessment {
     }
 }
 
-pub(in crate::engine) struct Assessor<'a> {
+pub(crate) struct Assessor<'a> {
     view: &'a View,
     pub(super) question: &'a Question<'a>,
     nodes_visible: bool,

@@ -14,9 +14,9 @@ use crate::engine::model::effect::{EffectId, LeaseWrite};
 use crate::engine::model::facts::LeaseFact;
 use crate::engine::model::record::Record;
 use crate::engine::model::time::Timestamp;
+use crate::engine::model::version::is_older;
 use crate::engine::rules::distance::Proof;
 use crate::engine::rules::holder::HolderSeen;
-use crate::engine::view::is_older;
 
 /// How long we wait for news after a conflict before we try again with what we know.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -18,7 +18,7 @@ use super::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::time::{ShortDuration, Timestamp};
-use crate::engine::view::is_behind;
+use crate::engine::model::version::is_behind;
 use crate::engine::view::watch_states::Overdue;
 use crate::engine::writes::sent::Deletion;
 

@@ -33,31 +33,31 @@ const LARGE: usize = 10;
 
 /// A node of the fleet, as far as it matters here. Instants are by our own clock.
 #[derive(Clone, Debug)]
-pub(in crate::engine) struct NodeHealth {
-    pub(in crate::engine) node: NodeIx,
-    pub(in crate::engine) site: Str,
+pub(crate) struct NodeHealth {
+    pub(crate) node: NodeIx,
+    pub(crate) site: Str,
     /// Its pod was put there by the rollout.
-    pub(in crate::engine) updated: bool,
+    pub(crate) updated: bool,
     /// When that pod was created.
-    pub(in crate::engine) updated_at: Option<Timestamp>,
+    pub(crate) updated_at: Option<Timestamp>,
     /// It is down and charged to the rollout for that: a suspect.
-    pub(in crate::engine) suspect: bool,
-    pub(in crate::engine) down: bool,
+    pub(crate) suspect: bool,
+    pub(crate) down: bool,
     /// Its object is gone: it does not come back, and says nothing of its site's network or power.
-    pub(in crate::engine) vanished: bool,
+    pub(crate) vanished: bool,
     /// When it went down last, as far as known.
-    pub(in crate::engine) fell_at: Option<Timestamp>,
+    pub(crate) fell_at: Option<Timestamp>,
     /// When it came back after that.
-    pub(in crate::engine) back_at: Option<Timestamp>,
+    pub(crate) back_at: Option<Timestamp>,
     /// How often it went down by itself and came back within the window before.
-    pub(in crate::engine) falls: u32,
+    pub(crate) falls: u32,
     /// Somebody has accepted that it failed.
-    pub(in crate::engine) acknowledged_failures: bool,
+    pub(crate) acknowledged_failures: bool,
 }
 
 impl NodeHealth {
     /// Whether it had the new pod already when it went down.
-    pub(in crate::engine) fn fell_updated(&self) -> bool {
+    pub(crate) fn fell_updated(&self) -> bool {
         // The API server writes whole seconds.
         let second = Duration::from_secs(1);
         let had = |at: Timestamp| self.fell_at.is_some_and(|fell_at| at <= fell_at + second);
@@ -65,22 +65,22 @@ impl NodeHealth {
     }
 
     /// Whether it went down within a moment of that.
-    pub(in crate::engine) fn fell_with(&self, at: Timestamp) -> bool {
+    pub(crate) fn fell_with(&self, at: Timestamp) -> bool {
         self.fell_at.is_some_and(|fell_at| fell_at.since(at).max(at.since(fell_at)) <= TOGETHER)
     }
 }
 
 /// The input of a judgement, beside the nodes.
-pub(in crate::engine) struct Question<'a> {
-    pub(in crate::engine) now: Timestamp,
+pub(crate) struct Question<'a> {
+    pub(crate) now: Timestamp,
     /// How long a suspect may stay down.
-    pub(in crate::engine) grace: Duration,
+    pub(crate) grace: Duration,
     /// What went down before that is not compared: it was accepted, or another rollout's.
-    pub(in crate::engine) compared_since: Timestamp,
+    pub(crate) compared_since: Timestamp,
     /// Since when we look at nodes ourselves.
-    pub(in crate::engine) looked_since: Timestamp,
+    pub(crate) looked_since: Timestamp,
     /// How many others of a site went down before that, as the record has it.
-    pub(in crate::engine) others_before: &'a dyn Fn(&str) -> u32,
+    pub(crate) others_before: &'a dyn Fn(&str) -> u32,
 }
 
 impl Question<'_> {
@@ -121,7 +121,7 @@ impl Judgement {
 }
 
 /// Judges the nodes of a fleet.
-pub(in crate::engine) fn judge(nodes: &[NodeHealth], question: &Question<'_>) -> Judgement {
+pub(crate) fn judge(nodes: &[NodeHealth], question: &Question<'_>) -> Judgement {
     let mut sites: HashMap<&str, Vec<&NodeHealth>> = HashMap::new();
     for node in nodes {
         sites.entry(&node.site).or_default().push(node);

@@ -4,6 +4,7 @@ use super::View;
 use crate::engine::model::Str;
 use crate::engine::model::event::Watched;
 use crate::engine::model::time::Timestamp;
+use crate::engine::model::version::is_behind;
 
 impl View {
     pub(super) fn begin_listing(&mut self, watched: Watched) {
@@ -41,10 +42,4 @@ impl View {
             Watched::Nodes | Watched::Pods | Watched::Events => {}
         }
     }
-}
-
-/// Whether a list is older than what was already seen of its kind. Then an object that it does not name may have been created
-/// after it, and the watch that follows will show whether it is gone. Versions of one kind are comparable numbers on every API server (KEP-5504); where they are none, a list is believed.
-pub(crate) fn is_behind(list: Option<u64>, newest: Option<u64>) -> bool {
-    list.zip(newest).is_some_and(|(list, newest)| list < newest)
 }

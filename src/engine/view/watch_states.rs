@@ -20,10 +20,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use self::versions::Versions;
-use super::is_older;
 use crate::engine::model::Str;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::time::Timestamp;
+use crate::engine::model::version::is_older;
 
 /// A watch that was silent for so long lags. API servers send bookmarks once a minute (`bookmarkFrequency` in the watch
 /// cache, by a timer of a second or so), and the cluster adapter asks anew after 75 s of silence: this leaves it a

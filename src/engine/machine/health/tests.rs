@@ -1,11 +1,5 @@
 //! A watch that lies by its silence, found out: by time alone, and by what we wrote ourselves.
 
-use crate::engine::view::watch_states::MISSES_WRITE;
-use crate::engine::view::watch_states::SHOWN_WITHIN;
-use crate::engine::view::watch_states::SILENCE;
-use crate::engine::view::watch_states::SILENT;
-use crate::engine::view::watch_states::STANDS_STILL;
-use crate::engine::view::watch_states::WatchStates;
 use std::time::Duration;
 
 use super::*;
@@ -14,6 +8,7 @@ use crate::engine::model::command::{Command, Refusal, Step};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::report::snapshot::Alarm;
+use crate::engine::view::watch_states::{MISSES_WRITE, SHOWN_WITHIN, SILENCE, SILENT, STANDS_STILL, WatchStates};
 
 /// A console that drives a rollout of a budget of two, whose watches beat as those of a real API server do.
 fn driving(fake: &mut FakeCluster) -> FakeConsole {
