@@ -35,8 +35,9 @@ use std::sync::Arc;
 
 use clap::{CommandFactory, FromArgMatches};
 
+use crate::audit::AuditLog;
 use crate::driver::practice::Practice;
-use crate::driver::{Access, AccessError, AuditLog, ClusterSession, Session};
+use crate::driver::{Access, AccessError, ClusterSession, Session};
 use crate::process::signals;
 use args::{Cli, Command, DaemonSetName, Global, LogTo, Look, OnCluster, OutputFormat, StatusArgs};
 use output::{Charset, Output, Streams};

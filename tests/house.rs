@@ -5,7 +5,7 @@
 //!            ┌──────┴──────┐
 //!          tui            cli         front ends: view state and words; never import kube
 //!            └──────┬──────┘
-//!                driver               the only room where async meets the engine
+//!             driver, audit           the only room where async meets the engine · who did what
 //!       ┌───────────┼───────────┐
 //!    cluster      engine       sim    adapter · rules (pure) · a world to practise on (its own part pure)
 //!                   │
@@ -26,10 +26,11 @@ use std::path::{Path, PathBuf};
 /// Rooms, and the rooms that each may look into.
 const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["tui", "cli"]),
-    ("tui", &["driver", "engine", "engine::model", "process"]),
-    ("cli", &["driver", "engine", "engine::model", "process"]),
+    ("tui", &["driver", "audit", "engine", "engine::model", "process"]),
+    ("cli", &["driver", "audit", "sim::attack", "engine", "engine::model", "process"]),
     ("process", &[]),
-    ("driver", &["cluster", "engine", "engine::model", "sim::world", "sim::api", "sim::attack"]),
+    ("audit", &["engine", "engine::model"]),
+    ("driver", &["audit", "cluster", "engine", "engine::model", "sim::world", "sim::api"]),
     ("cluster", &["engine", "engine::model"]),
     ("engine", &["engine::model"]),
     ("engine::model", &[]),
@@ -120,6 +121,7 @@ fn a_broken_arrow_is_found_however_it_is_written() {
         ("src/driver/session.rs", "use k8s_openapi::api::apps::v1::DaemonSet;", "driver uses k8s_openapi"),
         ("src/driver/session.rs", "use crate::cli::CliError;", "driver → cli"),
         ("src/cluster/feed.rs", "use crate::driver;", "cluster → driver"),
+        ("src/audit/log.rs", "use crate::cluster::Recorder;", "audit → cluster"),
         ("src/main.rs", "use rolldeck::engine::Engine;", "main → engine"),
         ("src/main.rs", "fn main() { rolldeck::cluster::connect(); }", "main → cluster"),
         ("src/cellar/wine.rs", "", "is in no room"),

@@ -13,14 +13,15 @@ use std::time::Duration;
 use super::args::{DaemonSetName, Global, LogArgs, LogTo, OutputFormat};
 use super::error::{CliError, Exit};
 use super::output::{Output, Streams};
-use crate::driver::audit::{self, AuditLog, Filter, Line};
+use crate::audit::{self, AuditLog, Filter, Line};
 use crate::driver::{Clock, Rollout};
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::snapshot::Snapshot;
 use crate::engine::{Str, person_of};
 
-/// How long a driver gets to give its lease back before we leave without it; it then runs out by itself.
+/// How long a driver may take to give its lease back; after that the process ends, and the lease expires.
 pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(10);
+
 /// Prints the log.
 pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Result<Exit, CliError> {
     let log = global.audit_log.clone().map_or_else(AuditLog::usual, |LogTo(log)| log);
@@ -53,7 +54,7 @@ fn in_words(line: &Line) -> String {
     let text = |field| line.text(field).unwrap_or("?");
     // An entry without a person is shown under the process in which the rollout did it.
     let by = if line.text("by").is_some() { line.who().to_owned() } else { format!("({})", person_of(line.who())) };
-    format!("{time}  {by}  {}/{}  {}", text("namespace"), text("name"), text("words"))
+    format!("{time}  {by}  {}/{}  {}", text("namespace"), text("name"), text("message"))
 }
 
 /// Which part of the audit log or of the Events is not written, in words.
@@ -103,16 +104,16 @@ mod tests {
 
     const LOG: &str = concat!(
         r#"{"time":"2026-11-21T14:30:05.123Z","identity":"ada@b/1","cluster":{"context":"prod"},"namespace":"edge","name":"agent","#,
-        r#""by":"ada@b","what":"pause","result":"asked","detail":true,"words":"asked: pause"}"#,
+        r#""by":"ada@b","event":"pause","outcome":"asked","detail":true,"message":"asked: pause"}"#,
         "\n",
         r#"{"time":"2026-11-21T14:30:05.223Z","identity":"ada@b/1","cluster":{"context":"prod"},"namespace":"edge","name":"agent","#,
-        r#""by":"ada@b","what":"pause","result":"done","words":"paused: no update starts"}"#,
+        r#""by":"ada@b","event":"pause","outcome":"done","message":"paused: no update starts"}"#,
         "\n{\"time\":\"2026-1\n",
         r#"{"time":"2026-11-21T14:31:00.000Z","identity":"eve@b/2","cluster":{"context":"prod"},"namespace":"edge","name":"agent","#,
-        r#""what":"halted","result":"done","words":"halted: n1"}"#,
+        r#""event":"halted","outcome":"done","message":"halted: n1"}"#,
         "\n",
         r#"{"time":"2026-11-21T14:31:00.000Z","identity":"eve@b/2","cluster":{"context":"prod"},"namespace":"edge","name":"other","#,
-        r#""what":"complete","result":"done","words":"complete"}"#,
+        r#""event":"complete","outcome":"done","message":"complete"}"#,
         "\n",
     );
 

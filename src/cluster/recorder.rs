@@ -50,11 +50,11 @@ pub struct Note {
     /// When it happened, by the clock of this process.
     pub at: Timestamp,
     /// Whether it is bad news.
-    pub tone: Severity,
+    pub severity: Severity,
     /// Short, stable, CamelCase.
     pub reason: String,
     /// Who did what. Cut short where it is too long.
-    pub says: String,
+    pub message: String,
     /// From where; never cut.
     pub from: String,
 }
@@ -251,9 +251,9 @@ impl RecorderTask {
             more => format!(" [{more} before this were not written]"),
         };
         let rest = format!("{}{dropped}", note.from);
-        let says = match note.says.len() + rest.len() {
-            ..=MESSAGE => note.says.clone(),
-            _ => format!("{}…", cut(&note.says, MESSAGE.saturating_sub(rest.len() + '…'.len_utf8()))),
+        let message = match note.message.len() + rest.len() {
+            ..=MESSAGE => note.message.clone(),
+            _ => format!("{}…", cut(&note.message, MESSAGE.saturating_sub(rest.len() + '…'.len_utf8()))),
         };
         Some(json!({
             "apiVersion": "v1",
@@ -262,9 +262,9 @@ impl RecorderTask {
             "involvedObject": {
                 "apiVersion": api_version, "kind": kind, "namespace": &**namespace, "name": &**name, "uid": &*uid,
             },
-            "type": match note.tone { Severity::Normal => "Normal", Severity::Warning => "Warning" },
+            "type": match note.severity { Severity::Normal => "Normal", Severity::Warning => "Warning" },
             "reason": note.reason,
-            "message": format!("{says}{rest}"),
+            "message": format!("{message}{rest}"),
             "action": note.reason.strip_prefix("Rollout").unwrap_or(&note.reason),
             "source": {"component": SOURCE},
             "reportingComponent": REPORTER,
@@ -293,12 +293,12 @@ mod tests {
     use super::*;
     use crate::engine::model::facts::DaemonSetFact;
 
-    fn note(says: &str) -> Note {
+    fn note(message: &str) -> Note {
         Note {
             at: Timestamp::from_millis(1_800_000_000_123),
-            tone: Severity::Warning,
+            severity: Severity::Warning,
             reason: "RolloutHalted".to_owned(),
-            says: says.to_owned(),
+            message: message.to_owned(),
             from: " (driven by ada@bastion)".to_owned(),
         }
     }

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use super::audit::AuditLog;
+use crate::audit::AuditLog;
 
 /// Which cluster is meant, and as whom; what is left out comes from the kubeconfig.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

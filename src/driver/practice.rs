@@ -5,7 +5,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::{Access, AccessError, AuditLog, ClusterSession};
+use super::{Access, AccessError, ClusterSession};
+use crate::audit::AuditLog;
 use crate::engine::Str;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::time::Timestamp;
@@ -173,7 +174,7 @@ mod tests {
         rollout.close().await;
         assert_eq!(last.borrow().unaudited, Vec::<Str>::new(), "it takes Events as a real cluster does");
         let log = std::fs::read_to_string(&file).unwrap();
-        assert!(log.contains(r#""what":"adopt""#) && log.contains(r#""what":"leaseGivenBack""#), "{log}");
+        assert!(log.contains(r#""event":"adopt""#) && log.contains(r#""event":"leaseGivenBack""#), "{log}");
         assert!(log.lines().all(|line| line.contains(r#""practice":true"#)), "{log}");
     }
 }

@@ -24,7 +24,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use super::audit_sink::Trail;
+use super::audit_sink::AuditSink;
 use super::handle::{CommandError, Request, Rollout};
 use crate::cluster::{Clock, Executed, Writer};
 use crate::engine::model::command::{Command, CommandId};
@@ -68,7 +68,7 @@ pub(super) fn spawn<H: EffectExecutor, F: Send + 'static>(
     clock: Clock,
     events: mpsc::Receiver<Event>,
     executor: H,
-    audit_sink: Trail,
+    audit_sink: AuditSink,
     feed: F,
 ) -> Rollout {
     let mut engine = Engine::new(config);
@@ -117,7 +117,7 @@ struct Driver<H> {
     engine: Engine,
     clock: Clock,
     executor: H,
-    audit_sink: Trail,
+    audit_sink: AuditSink,
     events: mpsc::Receiver<Event>,
     requests: mpsc::Receiver<Request>,
     effects: JoinSet<(EffectId, Executed)>,

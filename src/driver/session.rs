@@ -5,11 +5,11 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
 use super::access::{Access, AccessError};
-use super::audit::{self, Log, Origin, Place, Secrets, Subject};
-use super::audit_sink::Trail;
+use super::audit_sink::AuditSink;
 use super::handle::{Fleet, Rollout, Session};
 use super::identity::Identity;
 use super::{fleet, run};
+use crate::audit::{AuditedCluster, Log, Origin, Place, Secrets, Subject};
 use crate::cluster::{Attachment, Cluster, ClusterTarget, ConnectError, TrafficCount};
 use crate::engine::rate::RateLimit;
 use crate::engine::{Config, Role, Timing};
@@ -100,7 +100,7 @@ impl Session for ClusterSession {
             name: config.name.clone(),
             identity: config.identity.clone(),
         };
-        let audit_sink = Trail::new(subject, self.log.clone(), writer.recorder(config.identity.clone()));
+        let audit_sink = AuditSink::new(subject, self.log.clone(), writer.recorder(config.identity.clone()));
         run::spawn(config, self.cluster.clock(), events, writer, audit_sink, feed)
     }
 
@@ -118,7 +118,7 @@ fn origin_on(cluster: &Cluster) -> Origin {
     let server = server.split('/').next().and_then(|server| server.rsplit('@').next()).unwrap_or_default();
     Origin {
         from: Place::here(),
-        cluster: audit::AuditedCluster {
+        cluster: AuditedCluster {
             context: cluster.context().into(),
             server: server.into(),
             user: credentials.user.as_deref().map(Into::into),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::driver::AuditLog;
+use crate::audit::AuditLog;
 use crate::engine::model::image::ImageRef;
 
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {

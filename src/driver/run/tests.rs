@@ -62,7 +62,7 @@ fn run(say: fn(&Effect) -> Executed) -> Run {
     let (events, seen) = mpsc::channel(EVENTS);
     let executor = Scripted::new(say);
     let feed_ended = Arc::new(Mutex::new(false));
-    let rollout = spawn(config, Clock::start(), seen, executor.clone(), Trail::default(), Feed(feed_ended.clone()));
+    let rollout = spawn(config, Clock::start(), seen, executor.clone(), AuditSink::default(), Feed(feed_ended.clone()));
     Run { rollout, events, executor, feed_ended }
 }
 
