@@ -172,12 +172,6 @@ fn a_sound_arrow_is_let_through() {
 /// files in its folder count as one.
 const CIRCLES: &[(&str, &[&[&str]])] = &[
     (
-        "cluster",
-        &[&[
-            "connect", "feed", "fleet", "http", "native", "partial", "recorder", "rights", "subjects", "watch", "write",
-        ]],
-    ),
-    (
         "engine",
         &[&[
             "assess",

@@ -19,15 +19,16 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep};
 
-use super::http::{Call, Failure, Http, with_query};
-use super::subjects::{Shared, SharedWorkload};
+use super::failure::Failure;
+use super::http::{Call, Http, with_query};
+use super::last_seen::LastSeen;
+use super::partial::SOURCE;
+use super::workload::SharedWorkload;
 use crate::engine::Str;
 use crate::engine::model::effect::EffectErrorKind;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::time::Timestamp;
 
-/// `source.component`: what `kubectl describe` shows under "From", and what our own are selected by.
-pub(super) const SOURCE: &str = "rolldeck";
 /// `reportingComponent`.
 const REPORTER: &str = "rolldeck.io/console";
 /// How many notes may wait.
@@ -99,7 +100,7 @@ impl Recorder {
 pub(super) struct RecorderContext {
     pub(super) http: Http,
     pub(super) workload: SharedWorkload,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<LastSeen>,
     pub(super) namespace: Str,
     pub(super) name: Str,
     /// Who we are, as a Lease names us.
@@ -305,7 +306,7 @@ mod tests {
 
     async fn recorder(script: Vec<Says>) -> (Recorder, Scripted) {
         let server = Scripted::new(script).await;
-        let shared = Shared::new();
+        let shared = LastSeen::new();
         shared.daemonset_is(&DaemonSetFact { uid: "u1".into(), ..DaemonSetFact::default() });
         let scope = RecorderContext {
             http: server.http.clone(),

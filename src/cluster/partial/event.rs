@@ -2,11 +2,13 @@
 
 use serde::Deserialize;
 
-use super::super::recorder::SOURCE;
 use super::{Interner, Meta, Text, instant, text};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::facts::{ClusterEvent, ReportedBy};
 use crate::engine::model::time::Timestamp;
+
+/// `source.component` of the Events that rolldeck writes: what `kubectl describe` shows under "From".
+pub(in crate::cluster) const SOURCE: &str = "rolldeck";
 
 /// An event of the wire (`core/v1`).
 #[derive(Deserialize, Default, Debug)]
