@@ -531,6 +531,53 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// What is typed to give a command; `None` where `drive` or a signal gives it.
+    fn line_for(command: &Ask) -> Option<&'static str> {
+        match command {
+            Ask::Adopt => Some("adopt agent"),
+            Ask::SetImage(_) => Some("set-image agent *=a.example/agent:v2"),
+            Ask::Step(Step::Next) => Some("step agent"),
+            Ask::Step(Step::Back) => Some("step agent --back"),
+            Ask::Step(Step::Updated(_)) => Some("step agent --to 10%"),
+            Ask::Step(Step::Partition(_)) => Some("step agent --partition 3"),
+            Ask::Select(Some(_)) => Some("select agent canary=true"),
+            Ask::Select(None) => Some("select agent --clear"),
+            Ask::Pause { .. } => Some("pause agent --reason slow"),
+            Ask::Resume => Some("resume agent"),
+            Ask::Undo { .. } => Some("undo agent --to-revision 3"),
+            Ask::Release(Early::Refuse) => Some("release agent"),
+            Ask::Release(Early::Accept) => Some("release agent --early"),
+            Ask::Tune(_) => Some("tune agent --soak 90s"),
+            Ask::Tuned { .. } => Some("adopt agent --soak 90s"),
+            Ask::Drive(_) | Ask::StopDriving | Ask::GiveUpDriving { .. } => None,
+        }
+    }
+
+    #[test]
+    fn every_one_shot_command_is_typed_as_its_line_says() {
+        for line in [
+            "adopt agent",
+            "set-image agent *=a.example/agent:v2",
+            "step agent",
+            "step agent --back",
+            "step agent --to 10%",
+            "step agent --partition 3",
+            "select agent canary=true",
+            "select agent --clear",
+            "pause agent --reason slow",
+            "resume agent",
+            "undo agent --to-revision 3",
+            "release agent",
+            "release agent --early",
+            "tune agent --soak 90s",
+            "adopt agent --soak 90s",
+        ] {
+            let cli = Cli::try_parse_from(format!("rolldeck {line}").split_whitespace()).unwrap();
+            let Some(Command::OnCluster(OnCluster::OneShot(one_shot))) = cli.command else { panic!("{line}: {cli:?}") };
+            assert_eq!(line_for(&one_shot.into_parts().2), Some(line));
+        }
+    }
+
     #[test]
     fn what_is_typed_is_what_is_said_of_it() {
         let line = "rolldeck tune agent --max-unavailable 25% --max-pulling default --strict=false --failure-threshold 3 \

@@ -67,7 +67,7 @@ pub(crate) fn unwritten(snapshot: &Snapshot) -> Vec<Str> {
     unwritten
 }
 
-/// How the complaint begins that there are none.
+/// How the recorder's complaint begins when no Events can be written.
 const NO_EVENTS: &str = "no Events on the DaemonSet";
 
 /// Says on standard error, once each, which part of the audit log or of the Events is not written.
@@ -75,8 +75,7 @@ const NO_EVENTS: &str = "no Events on the DaemonSet";
 pub(crate) struct Warnings(BTreeSet<Str>);
 
 impl Warnings {
-    /// Closes the rollout, and says what could not be told of it. A lease that could not be given back in time runs out by
-    /// itself.
+    /// Closes the rollout, and says what of it could not be written. A lease that could not be given back in time expires.
     pub(crate) async fn close(&mut self, rollout: Rollout, streams: &Streams) {
         let last = rollout.snapshots.clone();
         let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.close()).await;
@@ -84,7 +83,7 @@ impl Warnings {
         self.say(&last, streams);
     }
 
-    /// Says what could not be told so far.
+    /// Says what could not be written so far.
     pub(crate) fn say(&mut self, snapshot: &Snapshot, streams: &Streams) {
         for complaint in &snapshot.unaudited {
             if self.0.insert(complaint.clone()) {

@@ -1,4 +1,4 @@
-//! What is typed, read: names, images, times, files. Each says what is wrong with it and how it is written.
+//! Parsers of arguments: names, images, durations, files. An error says what is wrong and how the value is written.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
