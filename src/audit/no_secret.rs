@@ -37,7 +37,7 @@ impl Hidden {
         [&self.token, &self.env, &self.arg, &self.annotation, &self.note, &self.password]
     }
 
-    /// What a server says, in one of the ways in which servers echo.
+    /// An error message that echoes secrets, in one of several forms.
     fn echoed(&self, way: usize) -> String {
         let Self { token, env, arg, annotation, note, password } = self;
         let ways = [
@@ -59,7 +59,7 @@ fn hidden() -> impl Strategy<Value = Hidden> {
     )
 }
 
-/// A DaemonSet that carries all that it can carry.
+/// A DaemonSet with a secret in every field that can carry one.
 fn fake_cluster(hidden: &Hidden) -> FakeCluster {
     let mut fake = FakeCluster::rolling(6, 2);
     let template = Template::from_json(json!({
@@ -77,7 +77,7 @@ fn fake_cluster(hidden: &Hidden) -> FakeCluster {
     fake
 }
 
-/// Lets the console act, while the server refuses or loses what `fails` says, in its words.
+/// Lets the console act. The server refuses or loses writes as `fails` says, with messages that echo secrets.
 fn act(console: &mut FakeConsole, fake: &mut FakeCluster, hidden: &Hidden, fails: &mut impl Iterator<Item = usize>) {
     for _ in 0..8 {
         console.hear(fake);
@@ -139,7 +139,7 @@ proptest! {
         let mut fails = fails.into_iter();
         let mut told = Vec::new();
         for (nth, command) in commands(&hidden).enumerate() {
-            // What is refused for a view that is down says what the server said about that.
+            // A refusal because of a watch that is down quotes what the server said about the watch.
             let down = WatchHealth::Down { since: fake.now, why: hidden.echoed(nth).into() };
             let health = if nth % 4 == 3 { down } else { WatchHealth::Live };
             console.engine.observe(Event::Watch(Watched::Revisions, health), fake.now);

@@ -66,7 +66,7 @@ impl ClusterSession {
         self
     }
 
-    /// What this session has cost the API server so far.
+    /// Counts of the requests to the API server so far.
     pub fn traffic(&self) -> TrafficCount {
         self.cluster.traffic().count()
     }

@@ -139,7 +139,7 @@ fn only(outcome: crate::engine::model::effect::Outcome) -> Executed {
     Executed { outcome, seen: Vec::new() }
 }
 
-/// A server that does as it is told.
+/// Answers as a server that carries out every write.
 fn obedient(effect: &Effect) -> Executed {
     only(Ok(match effect {
         Effect::DeletePod { .. } => Done::PodDeleted,
