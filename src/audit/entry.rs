@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::origin::{AuditedCluster, Origin, Place};
 use super::scrub::Secrets;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::command::Command;
+use crate::engine::model::person_of;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::model::time::Timestamp;
-use crate::engine::person_of;
 
 /// One line, before it is scrubbed.
 #[derive(Serialize)]

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::sync::{oneshot, watch};
 
 use super::file::{self, Lines};
-use crate::engine::Str;
+use crate::engine::model::Str;
 
 /// How many lines may wait for a slow disk; further ones are counted and dropped.
 pub(super) const WAITING: usize = 4_096;

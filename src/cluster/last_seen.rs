@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::partial::Wanted;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::DaemonSetFact;
 use crate::engine::model::template::Template;
 

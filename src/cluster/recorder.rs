@@ -24,7 +24,7 @@ use super::http::{Call, Http, with_query};
 use super::last_seen::LastSeen;
 use super::partial::SOURCE;
 use super::workload::SharedWorkload;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::effect::EffectErrorKind;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::time::Timestamp;

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::failure::Failure;
 use super::http::{Call, Http};
 use super::workload::{SharedWorkload, Workload};
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::event::{Event, Permission, Right};
 use crate::engine::model::record::lease_name;
 

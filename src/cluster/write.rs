@@ -20,7 +20,7 @@ use super::partial::{Interner, PodWire, lease_fact, lease_object, set_owner};
 use super::recorder::{self, Recorder};
 use super::workload::PatchRequest;
 use super::workload::SharedWorkload;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::effect::{
     DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome, WRITE_TIMEOUT,
 };

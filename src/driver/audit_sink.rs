@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::audit::{EventText, Log, Subject};
 use crate::cluster::{Note, Recorder};
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::rollout_event::{RolloutEvent, Visibility};
 
 /// How long the last lines and Events may take after the rollout has ended.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{TypeMeta, kinds};
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::command::Preview;
 
 /// What a one-shot write would do, or did: `settled` is absent after `--dry-run`.

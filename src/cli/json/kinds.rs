@@ -3,9 +3,11 @@
 //! watched kinds are the console's words, from `Display`; the kinds of remedies are in `suggested_commands`.
 
 use crate::engine::model::command::Danger;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::snapshot::{Alarm, DriverView, SuspectView};
+use crate::engine::model::suspect::SuspectView;
+use crate::engine::snapshot::Alarm;
 
 pub(super) fn alarm(alarm: &Alarm) -> &'static str {
     match alarm {

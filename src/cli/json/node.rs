@@ -3,8 +3,11 @@
 use serde::Serialize;
 
 use super::kinds;
+use crate::engine::model::node::{Blame, RestartsView};
+use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{Blame, NodeView, RestartsView, SuspectView, Why};
+use crate::engine::snapshot::NodeView;
+use crate::engine::snapshot::words::Why;
 
 /// One node. `why` is the line that the console shows.
 #[derive(Serialize)]

@@ -10,16 +10,19 @@ use super::watch::Watch;
 use super::{TypeMeta, kinds};
 use crate::cli::audit::unwritten;
 use crate::cli::suggested_commands::{SuggestedCommand, suggested_commands};
-use crate::engine::Str;
 use crate::engine::clocks::NodeClocks;
+use crate::engine::model::Str;
+use crate::engine::model::budget::BudgetView;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Budgets, DriverStopped, Finish, Gates, Halt, OnDrift, Paused};
 use crate::engine::model::rollout_event::RolloutEvent;
+use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{BudgetView, Counts, NoStep, Phase, Snapshot, StepAhead, Wait};
+use crate::engine::model::unsent::Unsent;
+use crate::engine::model::wait::Wait;
+use crate::engine::snapshot::{Counts, Phase, Snapshot};
 use crate::engine::suspects::Comparison;
-use crate::engine::unsent::Unsent;
 
 /// Where one rollout stands.
 #[derive(Serialize)]

@@ -8,7 +8,7 @@ use super::super::last_seen::LastSeen;
 use super::super::partial::{lease_fact, revision_fact};
 use super::super::watch::Subject;
 use super::super::workload::SharedWorkload;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 
 fn version(object: &Value) -> &str {
