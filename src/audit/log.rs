@@ -86,7 +86,7 @@ impl WriterTask {
                     self.tell(written.err());
                 }
                 Job::Flush(done) => {
-                    // Whoever asked may have stopped waiting.
+                    // The receiver may be gone.
                     let _ = done.send(());
                 }
             }

@@ -33,13 +33,14 @@ use crate::engine::model::time::Timestamp;
 const REPORTER: &str = "rolldeck.io/console";
 /// How many notes may wait.
 const WAITING: usize = 64;
-/// Events at once after a quiet time, and one more after each such while. As client-go's spam filter, but that a person
-/// who steps through a rollout is not taken for spam.
+/// How many Events may be written at once after a quiet time.
 const BURST: u32 = 25;
+/// After this long one more may be written. client-go's spam filter waits five minutes, which is too long for a person who steps
+/// through a rollout.
 const REFILL: Duration = Duration::from_secs(10);
 const TRIES: u32 = 3;
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// After it was forbidden it is tried again then: roles change.
+/// How long nothing is written after a 403; roles change.
 const FORBIDDEN_FOR: Duration = Duration::from_secs(600);
 /// The API server's limits for a message and for a reporting instance, in bytes.
 const MESSAGE: usize = 1_024;
@@ -112,7 +113,7 @@ pub(super) fn spawn(scope: RecorderContext) -> Recorder {
     let (queue, jobs) = mpsc::channel(WAITING);
     let (said, complaint) = watch::channel(None);
     let dropped = Arc::new(AtomicU32::new(0));
-    let clerk = RecorderTask {
+    let task = RecorderTask {
         scope,
         said,
         dropped: dropped.clone(),
@@ -121,11 +122,11 @@ pub(super) fn spawn(scope: RecorderContext) -> Recorder {
         written: 0,
         unique: RandomState::new(),
     };
-    tokio::spawn(clerk.work(jobs));
+    tokio::spawn(task.work(jobs));
     Recorder { queue, dropped, complaint }
 }
 
-/// How many Events may be written now.
+/// How many Events may be written now. `engine::rate` counts deletions per second and does not fit a rate below that.
 struct Tokens {
     left: u32,
     at: Instant,
@@ -162,7 +163,7 @@ impl RecorderTask {
             match job {
                 Job::Note(note) => self.write(&note).await,
                 Job::Done(done) => {
-                    // Whoever asked may have stopped waiting.
+                    // The receiver may be gone.
                     let _ = done.send(());
                 }
             }
@@ -174,7 +175,7 @@ impl RecorderTask {
             return;
         }
         let Some(event) = self.event(note) else {
-            // Nothing is known of the DaemonSet: there is nothing to hang it on.
+            // The DaemonSet's uid is not known, so an Event cannot refer to it.
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         };
@@ -218,7 +219,7 @@ impl RecorderTask {
                 Err(failure) => failure,
             };
             let wait = match failure.kind() {
-                // The try before was written, and its answer lost.
+                // The earlier try was written, and its answer was lost.
                 EffectErrorKind::Conflict if tries > 1 => return Ok(()),
                 EffectErrorKind::NotSent | EffectErrorKind::TooLate | EffectErrorKind::Unknown => {
                     Duration::from_secs(1 << tries)
@@ -244,7 +245,7 @@ impl RecorderTask {
         let at = Timestamp::from_millis(note.at.millis().saturating_add(skew));
         self.written += 1;
         let micros = at.to_rfc3339_micros();
-        // Listed by name, they come in the order in which they happened.
+        // A list sorted by name is in the order in which the events happened.
         let unique = self.unique.hash_one((identity, self.written));
         let stem = cut(name, 200).trim_end_matches(['.', '-']);
         let dropped = match self.dropped.swap(0, Ordering::Relaxed) {

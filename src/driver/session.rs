@@ -114,13 +114,15 @@ impl Session for ClusterSession {
 fn origin_on(cluster: &Cluster) -> Origin {
     let credentials = cluster.credentials();
     // Host and port only: an address can also carry a user name and a password.
-    let server = cluster.server().split_once("://").map_or(cluster.server(), |(_, server)| server);
-    let server = server.split('/').next().and_then(|server| server.rsplit('@').next()).unwrap_or_default();
+    let server = cluster.server().parse::<http::Uri>().ok().and_then(|server| {
+        let host = server.host()?;
+        Some(server.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+    });
     Origin {
         from: Place::here(),
         cluster: AuditedCluster {
             context: cluster.context().into(),
-            server: server.into(),
+            server: server.unwrap_or_default().into(),
             user: credentials.user.as_deref().map(Into::into),
             impersonates: credentials.impersonates.as_deref().map(Into::into),
             practice: false,
