@@ -17,7 +17,7 @@ use crate::audit::{self, AuditLog, Filter, Line};
 use crate::driver::{Clock, Rollout};
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::{Str, person_of};
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 
 /// How long a driver may take to give its lease back; after that the process ends, and the lease expires.
 pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(10);

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::engine::guidance::Remedy;
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::guidance::Remedy;
+use crate::engine::report::snapshot::Snapshot;
 
 /// A remedy as JSON: its kind for a script, the command that carries it out, and what that does in words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

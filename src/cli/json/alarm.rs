@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::kinds;
-use crate::engine::snapshot::Alarm;
+use crate::engine::report::snapshot::Alarm;
 
 /// Something that needs attention: its kind for a script, its words for people.
 #[derive(Serialize)]

@@ -7,7 +7,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::suspect::SuspectView;
-use crate::engine::snapshot::Alarm;
+use crate::engine::report::snapshot::Alarm;
 
 pub(super) fn alarm(alarm: &Alarm) -> &'static str {
     match alarm {

@@ -6,8 +6,8 @@ use super::kinds;
 use crate::engine::model::node::{Blame, RestartsView};
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::NodeView;
-use crate::engine::snapshot::words::Why;
+use crate::engine::report::snapshot::NodeView;
+use crate::engine::report::snapshot::words::Why;
 
 /// One node. `why` is the line that the console shows.
 #[derive(Serialize)]

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::TypeMeta;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{RevisionView, Snapshot};
+use crate::engine::report::snapshot::{RevisionView, Snapshot};
 
 /// One revision.
 #[derive(Serialize)]

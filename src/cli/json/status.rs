@@ -10,7 +10,6 @@ use super::watch::Watch;
 use super::{TypeMeta, kinds};
 use crate::cli::audit::unwritten;
 use crate::cli::suggested_commands::{SuggestedCommand, suggested_commands};
-use crate::engine::clocks::NodeClocks;
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
 use crate::engine::model::facts::Severity;
@@ -21,8 +20,9 @@ use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::Unsent;
 use crate::engine::model::wait::Wait;
-use crate::engine::snapshot::{Counts, Phase, Snapshot};
-use crate::engine::suspects::Comparison;
+use crate::engine::report::snapshot::{Counts, Phase, Snapshot};
+use crate::engine::rules::clocks::NodeClocks;
+use crate::engine::rules::comparison::Comparison;
 
 /// Where one rollout stands.
 #[derive(Serialize)]
@@ -202,7 +202,7 @@ struct ImageChange<'a> {
 }
 
 impl<'a> ImageChange<'a> {
-    fn new(change: &'a crate::engine::snapshot::ImageChange) -> Self {
+    fn new(change: &'a crate::engine::report::snapshot::ImageChange) -> Self {
         Self { container: &change.container, from: change.from.as_deref(), to: change.to.as_deref() }
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::kinds;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::WatchView;
+use crate::engine::report::snapshot::WatchView;
 
 /// How well one watched kind can be seen: `state` is `loading`, `live`, `down`, `lagging` or `forbidden`; `heardAt` is
 /// when its watch last gave a sign of life.
