@@ -1,4 +1,4 @@
-//! The command line: what was typed, carried out on the same engine as the console, said in the same words.
+//! The command line. It works on the same engine as the console and uses the same words.
 //!
 //! ```text
 //! args ──▶ run ─┬─▶ Console                         main opens it
@@ -35,15 +35,16 @@ use std::sync::Arc;
 
 use clap::{CommandFactory, FromArgMatches};
 
+use crate::audit::AuditLog;
 use crate::driver::practice::Practice;
-use crate::driver::{Access, AccessError, AuditLog, ClusterSession, Session};
+use crate::driver::{Access, AccessError, ClusterSession, Session};
 use crate::process::signals;
 use args::{Cli, Command, DaemonSetName, Global, LogTo, Look, OnCluster, OutputFormat, StatusArgs};
 use output::{Charset, Output, Streams};
 
 pub use error::{CliError, Exit};
 
-/// What was typed, understood.
+/// A parsed command line.
 #[derive(Clone, Debug)]
 pub struct Invocation(Cli);
 
@@ -114,7 +115,7 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Invocation, cla
 
 /// Prints the help that was asked for, or what is wrong with the command line, and gives the exit code.
 pub fn explain(said: &clap::Error) -> ExitCode {
-    // Nowhere is left to complain about a closed standard output.
+    // A closed standard output cannot be reported anywhere.
     let _ = said.print();
     u8::try_from(said.exit_code()).unwrap_or(2).into()
 }
@@ -142,7 +143,7 @@ pub async fn run(invocation: Invocation) -> Result<Next, CliError> {
     end_of(end, &streams).await
 }
 
-/// Waits until all that was said is written. Where somebody listens to signals, one ends that: else it ends the process.
+/// Waits until all output is written. A signal ends the wait if the command listens to signals; otherwise it ends the process.
 async fn end_of(end: Result<Next, CliError>, streams: &Streams) -> Result<Next, CliError> {
     let end = end.map_err(|mut error| {
         error.report(streams);
@@ -201,7 +202,7 @@ fn access(global: &Global) -> Access {
     Access { kubeconfig, context, namespace, impersonate, audit }
 }
 
-/// Whether a console can be had and is wanted; otherwise the same is told line by line.
+/// Whether to open a console; otherwise changes are printed line by line.
 fn wants_console(look: &Look, global: &Global) -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     let asked_for = !look.plain && global.output == OutputFormat::Text;

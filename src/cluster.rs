@@ -11,6 +11,18 @@
 //! wire into partial types of our own, borrowed from the line they came in, and become facts at once. The adapter keeps no
 //! copy of the cluster and has no rules: what a fact means is decided in the engine.
 //!
+//! Its files are layers; each uses only those below it:
+//!
+//! ```text
+//!   connect                                      kubeconfig, Cluster
+//!   feed · fleet                                 which watches run, for one DaemonSet or for all
+//!   write · subjects · recorder · rights         effects, watched kinds, Events, access reviews
+//!   watch · last_seen · native                   one watch; what was seen last; one kind of DaemonSet
+//!   http                                         one request
+//!   transport                                    connections, credentials, proxies
+//!   failure · departure · partial · workload · backoff · clock
+//! ```
+//!
 //! Events on the DaemonSet are written by [`Recorder`]; nothing waits for them.
 //!
 //! Writes are never repeated by this adapter: whether to try again is the engine's decision, because only it knows what
@@ -19,9 +31,12 @@
 mod backoff;
 mod clock;
 mod connect;
+mod departure;
+mod failure;
 mod feed;
 mod fleet;
 mod http;
+mod last_seen;
 mod native;
 mod partial;
 mod recorder;
@@ -29,6 +44,7 @@ mod rights;
 #[cfg(test)]
 mod scripted;
 mod subjects;
+mod transport;
 mod watch;
 mod workload;
 mod write;

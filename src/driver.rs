@@ -4,7 +4,6 @@
 //! commands, and never wait for the network.
 
 pub mod access;
-pub mod audit;
 mod audit_sink;
 mod fleet;
 pub mod handle;
@@ -12,10 +11,8 @@ mod identity;
 pub mod practice;
 mod run;
 mod session;
-pub mod simulate;
 
 pub use crate::cluster::Clock;
 pub use access::{Access, AccessError};
-pub use audit::AuditLog;
 pub use handle::{CommandError, DrivenBy, Fleet, FleetRow, Request, Rollout, Session};
 pub use session::ClusterSession;

@@ -7,7 +7,7 @@
 //!            ┌──────────────┴──────────────┐
 //!          tui/                           cli/            front ends: view state and words; never import kube
 //!            └──────────────┬──────────────┘
-//!                        driver/                          the only room where async meets the engine
+//!                    driver/    audit/                    the only room where async meets the engine · who did what
 //!            ┌──────────────┼──────────────┐
 //!         cluster/        engine/         sim/            adapter · rules · a world to practise on
 //! ```
@@ -19,6 +19,8 @@
 pub mod engine;
 pub mod sim;
 
+#[cfg(feature = "console")]
+pub mod audit;
 #[cfg(feature = "console")]
 pub mod cli;
 #[cfg(feature = "console")]

@@ -19,7 +19,7 @@ fn main() -> ExitCode {
             cli::Next::Console(console) => open(console).await,
         }
     });
-    // A question that nobody answered any more must not keep us.
+    // A task that still waits for an answer on the terminal must not delay the end.
     runtime.shutdown_background();
     match end {
         Ok(exit) => exit.into(),
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Opens the console, and keeps what it stands on until it is closed.
+/// Opens the console; a practice cluster is served until it is closed.
 async fn open(console: cli::ConsoleRequest) -> Result<cli::Exit, cli::CliError> {
     let cli::ConsoleRequest { session, namespace, daemonset, style, practice } = console;
     let start = match daemonset {

@@ -1,12 +1,12 @@
-//! What ties the process to whoever started it: bytes out, signals in.
+//! Output and signals of the process.
 //!
 //! ```text
 //!  frames, lines ──▶ Writer (bounded by whoever sends) ──▶ its own thread ──▶ write(2), which may block for ever
 //!  SIGHUP, SIGINT, SIGTERM ──▶ a thread of their own ──▶ the first: leave, within 5 s ; the second: at once
 //! ```
 //!
-//! A blocking write cannot be cancelled, and a terminal or a pipe that nobody reads blocks every write. So nothing that
-//! drives a rollout or answers a signal ever writes itself.
+//! A blocking write cannot be cancelled, and a terminal or a pipe that nobody reads blocks every write. So tasks that drive a
+//! rollout or react to a signal never write themselves.
 
 pub(crate) mod output;
 pub(crate) mod signals;

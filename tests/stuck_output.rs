@@ -84,13 +84,13 @@ fn hung_console(practice: &Practice, paints: u32) -> PtyTerminal {
 }
 
 fn audit_index(practice: &Practice, what: &str) -> Option<usize> {
-    practice.audit().iter().position(|line| line["what"] == what)
+    practice.audit().iter().position(|line| line["event"] == what)
 }
 
 #[track_caller]
 fn assert_nothing_deleted_after_the_lease_was_given_back(practice: &Practice) {
-    let given_back = practice.audit().iter().rposition(|line| line["what"] == "leaseGivenBack").unwrap();
-    let deleted = practice.audit().iter().rposition(|line| line["what"] == "deletePod" && line["result"] == "sent");
+    let given_back = practice.audit().iter().rposition(|line| line["event"] == "leaseGivenBack").unwrap();
+    let deleted = practice.audit().iter().rposition(|line| line["event"] == "deletePod" && line["outcome"] == "sent");
     assert!(deleted.unwrap() < given_back, "{:#?}", practice.audit());
 }
 
@@ -120,7 +120,7 @@ fn a_console_whose_terminal_hangs_stops_driving_and_offers_to_drive_again() {
     let patience = Instant::now() + SOON;
     // One-shot commands before it gave the lease back, too.
     let given_back_since =
-        |asked: usize| practice.audit().iter().skip(asked).any(|line| line["what"] == "leaseGivenBack");
+        |asked: usize| practice.audit().iter().skip(asked).any(|line| line["event"] == "leaseGivenBack");
     while !audit_index(&practice, "giveUpDriving").is_some_and(given_back_since) {
         assert!(Instant::now() < patience, "{:#?}", practice.audit().last());
         std::thread::sleep(Duration::from_millis(100));

@@ -74,13 +74,13 @@ pub(crate) struct Global {
     /// User to impersonate
     #[arg(long = "as", global = true, value_name = "USER")]
     pub(crate) impersonate: Option<String>,
-    /// How to answer
+    /// Output format
     #[arg(short, long, global = true, value_enum, default_value_t)]
     pub(crate) output: OutputFormat,
     /// Only ASCII characters
     #[arg(long, global = true)]
     pub(crate) ascii: bool,
-    /// Where it is logged who did what: a file, or `none` [default: rolldeck/audit.jsonl in XDG_STATE_HOME or ~/.local/state]
+    /// The audit log: a file, or `none` [default: rolldeck/audit.jsonl in XDG_STATE_HOME or ~/.local/state]
     #[arg(long, global = true, value_name = "FILE", env = "ROLLDECK_AUDIT_LOG", hide_env_values = true)]
     pub(crate) audit_log: Option<LogTo>,
 }
@@ -97,13 +97,13 @@ pub(crate) struct Look {
     pub(crate) plain: bool,
 }
 
-/// How to answer.
+/// The output format.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum OutputFormat {
     /// Sentences and tables
     #[default]
     Text,
-    /// One JSON object, or one a line where it goes on
+    /// One JSON object, or one per line from commands that keep printing
     Json,
 }
 
@@ -111,12 +111,12 @@ pub(crate) enum OutputFormat {
 pub(crate) enum Command {
     #[command(flatten)]
     OnCluster(OnCluster),
-    /// Print who did what from here: this account's audit log, no cluster needed
+    /// Print the audit log of this account: who did what; needs no cluster
     Log(LogArgs),
     /// Open the console on a practice cluster inside this process: a factory with a rollout ready to start
     #[command(after_help = scenarios())]
     Demo(DemoArgs),
-    /// Attack rolldeck's promises in a simulated cluster: random rollouts, random faults, an observer of its own
+    /// Test rolldeck's promises in a simulated cluster, with random rollouts and random faults
     ///
     /// Each run is made from one seed and replays exactly.
     #[command(after_help = "Exit codes: 0 every promise held, 4 a promise was broken")]
@@ -131,7 +131,7 @@ pub(crate) enum Command {
 /// What needs a cluster.
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum OnCluster {
-    /// Say where a rollout stands; without a name: all DaemonSets
+    /// Show where a rollout stands; without a name, all DaemonSets
     #[command(after_help = "Exit codes: 0 complete, 3 not complete yet, 4 halted or failed, 5 not found")]
     Status(StatusArgs),
     /// List a DaemonSet's revisions, newest first
@@ -143,7 +143,7 @@ pub(crate) enum OnCluster {
     /// Replaces pods within the budget, as far as partition and selector allow, and prints one sentence per change.
     /// Where nothing is to be rolled out it ends at once; a DaemonSet that is adopted stays adopted.
     /// Ctrl-C stops driving: what is in flight ends, nothing more is taken down, and another console can carry on.
-    /// It never waits for whoever reads its output; when nobody has for 10 s, it stops driving and the record says why.
+    /// It never waits for its output; when nobody has read that for 10 s, it stops driving and the record says why.
     #[command(after_help = DRIVE_EXIT_CODES)]
     Drive(DriveArgs),
 }
@@ -271,7 +271,7 @@ pub(crate) struct How {
     /// Say what it would do, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// How long to wait for the cluster
@@ -287,7 +287,7 @@ pub(crate) struct StatusArgs {
     /// Follow until the rollout ends or halts: one sentence per change
     #[arg(short, long, requires = "name")]
     pub(crate) watch: bool,
-    /// Add one line per node, the troubled first
+    /// Add one line per node, those in trouble first
     #[arg(long, requires = "name")]
     pub(crate) nodes: bool,
     /// How long to wait for the cluster; with --watch: for the end [default: 30s, with --watch: none]
@@ -313,7 +313,7 @@ pub(crate) struct LogArgs {
     /// Only what happened in this time: `2h`, `3d`
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) since: Option<Duration>,
-    /// Only the last so many lines
+    /// Only the last N lines
     #[arg(long, value_name = "N")]
     pub(crate) tail: Option<usize>,
     /// Every step: each pod that was deleted, each write that was sent, each command that was asked
@@ -341,10 +341,10 @@ pub(crate) struct StepArgs {
     /// The DaemonSet: `ds/NAME`, or just NAME
     #[arg(value_name = "ds/NAME")]
     pub(crate) name: DaemonSetName,
-    /// So many nodes updated in total: a count or a percentage [default: the next step of the plan]
+    /// How many nodes to update in total: a count or a percentage [default: the next step of the plan]
     #[arg(long, value_name = "N|N%", group = "where")]
     pub(crate) to: Option<IntOrPercent>,
-    /// So many pods kept at the old revision: the same, said the other way round
+    /// How many pods to keep at the old revision, instead of --to
     #[arg(long, value_name = "N|N%", group = "where")]
     pub(crate) partition: Option<IntOrPercent>,
     /// One step of the plan back; reverts no node
@@ -362,7 +362,7 @@ pub(crate) struct SelectArgs {
     /// Which nodes may be updated, as `kubectl get nodes -l` has it
     #[arg(value_name = "SELECTOR", required_unless_present = "clear", conflicts_with = "clear")]
     pub(crate) selector: Option<Selector>,
-    /// No restriction any more
+    /// Remove the restriction
     #[arg(long)]
     pub(crate) clear: bool,
     #[command(flatten)]
@@ -414,10 +414,10 @@ pub(crate) struct DriveArgs {
     /// Begin a rollout of this image first; may be repeated
     #[arg(long = "image", value_name = "CONTAINER=IMAGE")]
     pub(crate) images: Vec<ContainerImage>,
-    /// So many nodes updated in total: a count or a percentage
+    /// How many nodes to update in total: a count or a percentage
     #[arg(long, value_name = "N|N%", conflicts_with = "partition")]
     pub(crate) to: Option<IntOrPercent>,
-    /// So many pods kept at the old revision: the same, said the other way round
+    /// How many pods to keep at the old revision, instead of --to
     #[arg(long, value_name = "N|N%")]
     pub(crate) partition: Option<IntOrPercent>,
     /// Which nodes may be updated, as `kubectl get nodes -l` has it; empty: all
@@ -429,10 +429,10 @@ pub(crate) struct DriveArgs {
     /// Stay in charge at the end, instead of handing the DaemonSet back: `--finish keep`
     #[arg(long, conflicts_with = "finish")]
     pub(crate) keep: bool,
-    /// When to leave
+    /// When to end
     #[arg(long, value_enum, default_value_t)]
     pub(crate) until: Until,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Stop driving after this long [default: none]
@@ -465,13 +465,13 @@ pub(crate) struct DemoArgs {
     /// What to practise on: a built-in scenario (see below) or a TOML file
     #[arg(value_name = "NAME|FILE", default_value = "factory", conflicts_with = "nodes")]
     pub(crate) scenario: String,
-    /// A generated fleet of so many nodes instead of a scenario
+    /// A generated fleet of N nodes instead of a scenario
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) nodes: Option<u32>,
     /// How much faster than real time it runs
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = speed)]
     pub(crate) speed: f64,
-    /// The same seed plays the same
+    /// The seed of the simulation; the same seed gives the same course of events
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Open no console: print a kubeconfig and leave the API up until Ctrl-C
@@ -488,19 +488,19 @@ pub(crate) struct DemoArgs {
 #[group(skip)]
 #[command(group = clap::ArgGroup::new("one").args(["seed", "case"]))]
 pub(crate) struct SimulateArgs {
-    /// How many rollouts
+    /// How many rollouts to play
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) runs: u64,
-    /// The first seed; otherwise one by chance, which is printed
+    /// The first seed [default: a random one, which is printed]
     #[arg(long, value_name = "S")]
     pub(crate) seed: Option<u64>,
     /// Run the case in this file instead
     #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "runs"])]
     pub(crate) case: Option<PathBuf>,
-    /// Tell what happens in the run of one seed or case
+    /// Print what happens in the run of one seed or case
     #[arg(long, requires = "one", conflicts_with = "runs")]
     pub(crate) story: bool,
-    /// Leave out of the case all that the broken promise does not take
+    /// Reduce the case to what is needed to break the promise
     #[arg(long, requires = "one", conflicts_with = "runs")]
     pub(crate) shrink: bool,
     /// Save the case of a seed, or what `--shrink` left of it
@@ -529,6 +529,53 @@ mod tests {
     fn the_command_line_is_sound() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
+    }
+
+    /// What is typed to give a command; `None` where `drive` or a signal gives it.
+    fn line_for(command: &Ask) -> Option<&'static str> {
+        match command {
+            Ask::Adopt => Some("adopt agent"),
+            Ask::SetImage(_) => Some("set-image agent *=a.example/agent:v2"),
+            Ask::Step(Step::Next) => Some("step agent"),
+            Ask::Step(Step::Back) => Some("step agent --back"),
+            Ask::Step(Step::Updated(_)) => Some("step agent --to 10%"),
+            Ask::Step(Step::Partition(_)) => Some("step agent --partition 3"),
+            Ask::Select(Some(_)) => Some("select agent canary=true"),
+            Ask::Select(None) => Some("select agent --clear"),
+            Ask::Pause { .. } => Some("pause agent --reason slow"),
+            Ask::Resume => Some("resume agent"),
+            Ask::Undo { .. } => Some("undo agent --to-revision 3"),
+            Ask::Release(Early::Refuse) => Some("release agent"),
+            Ask::Release(Early::Accept) => Some("release agent --early"),
+            Ask::Tune(_) => Some("tune agent --soak 90s"),
+            Ask::Tuned { .. } => Some("adopt agent --soak 90s"),
+            Ask::Drive(_) | Ask::StopDriving | Ask::GiveUpDriving { .. } => None,
+        }
+    }
+
+    #[test]
+    fn every_one_shot_command_is_typed_as_its_line_says() {
+        for line in [
+            "adopt agent",
+            "set-image agent *=a.example/agent:v2",
+            "step agent",
+            "step agent --back",
+            "step agent --to 10%",
+            "step agent --partition 3",
+            "select agent canary=true",
+            "select agent --clear",
+            "pause agent --reason slow",
+            "resume agent",
+            "undo agent --to-revision 3",
+            "release agent",
+            "release agent --early",
+            "tune agent --soak 90s",
+            "adopt agent --soak 90s",
+        ] {
+            let cli = Cli::try_parse_from(format!("rolldeck {line}").split_whitespace()).unwrap();
+            let Some(Command::OnCluster(OnCluster::OneShot(one_shot))) = cli.command else { panic!("{line}: {cli:?}") };
+            assert_eq!(line_for(&one_shot.into_parts().2), Some(line));
+        }
     }
 
     #[test]

@@ -13,14 +13,15 @@ use std::time::Duration;
 use super::args::{DaemonSetName, Global, LogArgs, LogTo, OutputFormat};
 use super::error::{CliError, Exit};
 use super::output::{Output, Streams};
-use crate::driver::audit::{self, AuditLog, Filter, Line};
+use crate::audit::{self, AuditLog, Filter, Line};
 use crate::driver::{Clock, Rollout};
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::{Str, person_of};
 use crate::engine::report::snapshot::Snapshot;
 
-/// How long a driver gets to give its lease back before we leave without it; it then runs out by itself.
+/// How long a driver may take to give its lease back; after that the process ends, and the lease expires.
 pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(10);
+
 /// Prints the log.
 pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Result<Exit, CliError> {
     let log = global.audit_log.clone().map_or_else(AuditLog::usual, |LogTo(log)| log);
@@ -53,7 +54,7 @@ fn in_words(line: &Line) -> String {
     let text = |field| line.text(field).unwrap_or("?");
     // An entry without a person is shown under the process in which the rollout did it.
     let by = if line.text("by").is_some() { line.who().to_owned() } else { format!("({})", person_of(line.who())) };
-    format!("{time}  {by}  {}/{}  {}", text("namespace"), text("name"), text("words"))
+    format!("{time}  {by}  {}/{}  {}", text("namespace"), text("name"), text("message"))
 }
 
 /// Which part of the audit log or of the Events is not written, in words.
@@ -66,7 +67,7 @@ pub(crate) fn unwritten(snapshot: &Snapshot) -> Vec<Str> {
     unwritten
 }
 
-/// How the complaint begins that there are none.
+/// How the recorder's complaint begins when no Events can be written.
 const NO_EVENTS: &str = "no Events on the DaemonSet";
 
 /// Says on standard error, once each, which part of the audit log or of the Events is not written.
@@ -74,8 +75,7 @@ const NO_EVENTS: &str = "no Events on the DaemonSet";
 pub(crate) struct Warnings(BTreeSet<Str>);
 
 impl Warnings {
-    /// Closes the rollout, and says what could not be told of it. A lease that could not be given back in time runs out by
-    /// itself.
+    /// Closes the rollout, and says what of it could not be written. A lease that could not be given back in time expires.
     pub(crate) async fn close(&mut self, rollout: Rollout, streams: &Streams) {
         let last = rollout.snapshots.clone();
         let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.close()).await;
@@ -83,7 +83,7 @@ impl Warnings {
         self.say(&last, streams);
     }
 
-    /// Says what could not be told so far.
+    /// Says what could not be written so far.
     pub(crate) fn say(&mut self, snapshot: &Snapshot, streams: &Streams) {
         for complaint in &snapshot.unaudited {
             if self.0.insert(complaint.clone()) {
@@ -103,16 +103,16 @@ mod tests {
 
     const LOG: &str = concat!(
         r#"{"time":"2026-11-21T14:30:05.123Z","identity":"ada@b/1","cluster":{"context":"prod"},"namespace":"edge","name":"agent","#,
-        r#""by":"ada@b","what":"pause","result":"asked","detail":true,"words":"asked: pause"}"#,
+        r#""by":"ada@b","event":"pause","outcome":"asked","detail":true,"message":"asked: pause"}"#,
         "\n",
         r#"{"time":"2026-11-21T14:30:05.223Z","identity":"ada@b/1","cluster":{"context":"prod"},"namespace":"edge","name":"agent","#,
-        r#""by":"ada@b","what":"pause","result":"done","words":"paused: no update starts"}"#,
+        r#""by":"ada@b","event":"pause","outcome":"done","message":"paused: no update starts"}"#,
         "\n{\"time\":\"2026-1\n",
         r#"{"time":"2026-11-21T14:31:00.000Z","identity":"eve@b/2","cluster":{"context":"prod"},"namespace":"edge","name":"agent","#,
-        r#""what":"halted","result":"done","words":"halted: n1"}"#,
+        r#""event":"halted","outcome":"done","message":"halted: n1"}"#,
         "\n",
         r#"{"time":"2026-11-21T14:31:00.000Z","identity":"eve@b/2","cluster":{"context":"prod"},"namespace":"edge","name":"other","#,
-        r#""what":"complete","result":"done","words":"complete"}"#,
+        r#""event":"complete","outcome":"done","message":"complete"}"#,
         "\n",
     );
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::json::{Node, TypeMeta};
-use super::one_shot::way_out;
+use super::one_shot::halt_advice;
 use crate::engine::model::Str;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
@@ -213,8 +213,8 @@ impl Telling<'_> {
         let counts = snapshot.counts;
         let text = format!("{}, {} of {} updated", snapshot.doing(), counts.updated, counts.nodes);
         self.say(Topic::Phase, text);
-        if let Some(way_out) = way_out(snapshot) {
-            self.say(Topic::Advice, way_out);
+        if let Some(halt_advice) = halt_advice(snapshot) {
+            self.say(Topic::Advice, halt_advice);
         }
     }
 

@@ -11,7 +11,7 @@ use super::{ConsoleRequest, Next, Style, carry_out, wants_console};
 use crate::driver::Session;
 use crate::driver::practice::{Practice, PracticeCluster, PracticeOptions};
 
-/// The seed when none is given: every newcomer practises on the same factory.
+/// The seed when none is given, so that the demo is the same for everybody.
 const SEED: u64 = 1;
 
 /// Starts a practice cluster, and says what is left to do.
@@ -63,7 +63,7 @@ async fn serve(practice: &Practice, file: Option<&Path>, output: &mut Output) ->
     Ok(Next::Exit(super::Exit::Done))
 }
 
-/// Writes the file whole or not at all, so that whoever waits for it never reads half of it.
+/// Writes the file whole or not at all, so that a process that waits for it never reads half of it.
 fn write(file: &Path, text: &str) -> std::io::Result<()> {
     let mut beside = file.as_os_str().to_owned();
     beside.push(".new");

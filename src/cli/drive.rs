@@ -60,7 +60,7 @@ pub(crate) async fn run(
         output,
         streams: streams.clone(),
         open: None,
-        story: ChangeFeed::default(),
+        feed: ChangeFeed::default(),
         warnings: Warnings::default(),
     };
     let end = tokio::select! {
@@ -79,7 +79,7 @@ pub(crate) async fn run(
         End::Itself(end) => {
             tokio::select! {
                 () = drive.stop_driving() => end,
-                // Told to end meanwhile, we leave; the lease runs out by itself.
+                // A signal meanwhile ends the process at once; the lease expires.
                 exit = interrupted.next() => Ok(exit),
             }
         }
@@ -96,13 +96,13 @@ pub(crate) async fn run(
 
 /// How a drive comes to its end.
 enum End {
-    /// By itself, or because nobody is there to be told.
+    /// By itself, or because its output is closed.
     Itself(Result<Exit, CliError>),
     /// Because there is no more time.
     Late(CliError),
     /// By a signal.
     Signal(Exit),
-    /// Because its output takes nothing any more, since then.
+    /// Because its output is stuck, since then.
     Stuck(Instant),
 }
 
@@ -132,9 +132,9 @@ struct Drive<'a> {
     args: &'a DriveArgs,
     output: &'a mut Output,
     streams: Streams,
-    /// What is open now: it stops driving whatever happens.
+    /// The open rollout; however the drive ends, it stops driving.
     open: Option<Rollout>,
-    story: ChangeFeed,
+    feed: ChangeFeed,
     warnings: Warnings,
 }
 
@@ -156,7 +156,7 @@ impl Drive<'_> {
             return Ok(Exit::Done);
         }
         for command in edits(self.args) {
-            // Started again after it was killed, the same command line carries on.
+            // A drive that was killed and is started again with the same arguments continues.
             let command = match command.inner() {
                 Command::SetImage(_) if had => Command::Tune(command.tuning()),
                 _ => command,
@@ -216,7 +216,7 @@ impl Drive<'_> {
         if let Some(rollout) = self.open.clone()
             && matches!(rollout.snapshot().driver, DriverView::You { .. } | DriverView::Waiting { .. })
         {
-            // Refused or failed, there is nothing more that we could do: the lease runs out.
+            // If it is refused or fails, the lease expires.
             let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.command(command)).await;
             let _ = self.tell(&rollout.snapshot());
         }
@@ -261,7 +261,7 @@ impl Drive<'_> {
         self.say(Topic::Command, settled)
     }
 
-    /// Tells changes while something is waited for: it may take as long as a controller does not follow.
+    /// Prints changes while `waiting` is not done, which takes as long as the DaemonSet's controller does not react.
     async fn telling<T>(&mut self, rollout: &Rollout, waiting: impl Future<Output = T>) -> Result<T, CliError> {
         let mut snapshots = rollout.snapshots.clone();
         let mut waiting = std::pin::pin!(waiting);
@@ -283,7 +283,7 @@ impl Drive<'_> {
         let mut snapshots = rollout.snapshots.clone();
         let mut course = Course::new(self.args.until);
         loop {
-            // What changes while the output is slow is told in one.
+            // Changes that happen while the output is slow are printed as one.
             self.streams.room().await;
             let snapshot = snapshots.borrow_and_update().clone();
             self.tell(&snapshot)?;
@@ -296,7 +296,7 @@ impl Drive<'_> {
 
     fn tell(&mut self, snapshot: &Arc<Snapshot>) -> Result<(), CliError> {
         self.warnings.say(snapshot, &self.streams);
-        Ok(tell(&mut self.story, snapshot, self.output)?)
+        Ok(tell(&mut self.feed, snapshot, self.output)?)
     }
 
     fn say(&mut self, topic: Topic, text: String) -> Result<(), CliError> {
@@ -315,21 +315,35 @@ fn asks_for_edits(args: &DriveArgs) -> bool {
     !edits(args).is_empty()
 }
 
-/// What the flags ask for, in the order in which it is written: what limits comes before what lets go.
+/// What the flags ask for, in the order in which it is written: limits come before what lets nodes go.
 fn edits(args: &DriveArgs) -> Vec<Command> {
+    // All flags are named here, so that the compiler asks whether a new one is an edit.
+    let DriveArgs {
+        images,
+        to,
+        partition,
+        selector,
+        tuning: _,
+        keep: _,
+        name: _,
+        take_over: _,
+        until: _,
+        yes: _,
+        timeout: _,
+    } = args;
     let mut commands = Vec::new();
     let tuning = args.tuning();
-    if !args.images.is_empty() {
-        commands.push(Command::SetImage(by_container(&args.images)).under(tuning));
+    if !images.is_empty() {
+        commands.push(Command::SetImage(by_container(images)).under(tuning));
     } else if !tuning.is_empty() {
         commands.push(Command::Tune(tuning));
     }
-    if let Some(selector) = &args.selector {
+    if let Some(selector) = selector {
         commands.push(Command::Select((!selector.is_empty()).then(|| selector.clone())));
     }
-    match (args.to, args.partition) {
-        (Some(updated), _) => commands.push(Command::Step(Step::Updated(updated))),
-        (None, Some(partition)) => commands.push(Command::Step(Step::Partition(partition))),
+    match (to, partition) {
+        (Some(updated), _) => commands.push(Command::Step(Step::Updated(*updated))),
+        (None, Some(partition)) => commands.push(Command::Step(Step::Partition(*partition))),
         (None, None) => {}
     }
     commands
@@ -379,10 +393,10 @@ impl Course {
             Phase::Halted => Some(Ok(Exit::Halted)),
             Phase::Idle => Some(Ok(Exit::Done)),
             Phase::Complete if snapshot.finish == Finish::Keep => Some(Ok(Exit::Done)),
-            // Set back by somebody: that is when a driver is needed most.
+            // Somebody changed the strategy back: the driver stays, to report it or to set it again.
             Phase::Native if is_set_back(snapshot) => None,
             Phase::Native if snapshot.counts.updated == snapshot.counts.nodes => Some(Ok(Exit::Done)),
-            // Somebody released it before the end: its controller goes on without us.
+            // Somebody released it before the end: its controller goes on.
             Phase::Native => Some(Ok(Exit::Incomplete)),
             Phase::Held if self.until == Until::Held && self.drove && at_rest(snapshot) => Some(Ok(Exit::Done)),
             _ => None,

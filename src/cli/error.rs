@@ -39,11 +39,11 @@ pub(crate) enum Kind {
     Refused,
     /// Somebody else drives.
     DrivenByOther,
-    /// Whoever read our output has gone. Nobody is there to be told.
+    /// The reader of the output is gone, so nothing is printed.
     BrokenPipe,
 }
 
-/// What a command that came to its end has to say to a script.
+/// How a command ended, for a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
     /// Done; complete.
@@ -119,7 +119,7 @@ impl CliError {
             Kind::NotFound => 5,
             Kind::Refused => 6,
             Kind::DrivenByOther => Exit::DrivenByOther.code(),
-            // What a program killed by SIGPIPE leaves behind.
+            // 128 + SIGPIPE, as a shell reports it.
             Kind::BrokenPipe => 141,
         }
     }

@@ -124,8 +124,7 @@ fn state_of(snapshot: &Snapshot) -> View {
         (Presence::Loading, Some(WatchHealth::Forbidden { why })) => return View::Forbidden(why.to_string()),
         _ => {}
     }
-    // A command is judged on all the rest; events only add to what is shown.
-    let needed = |watch: &&WatchView| watch.watched != Watched::Events;
+    let needed = |watch: &&WatchView| watch.watched.is_needed();
     let waits = snapshot.watches.iter().filter(needed).any(|watch| watch.health == WatchHealth::Loading);
     if snapshot.daemonset == Presence::Present && snapshot.phase != Phase::Loading && !waits {
         return View::Complete;

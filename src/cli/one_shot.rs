@@ -13,7 +13,7 @@ use super::error::{CliError, Exit, Kind};
 use super::json::{self, PreviewLines, TypeMeta};
 use super::load::{self, Place};
 use super::output::Output;
-use super::suggested_commands::verb;
+use super::suggested_commands::command_of;
 use crate::driver::{Rollout, Session};
 use crate::engine::model::command::{Command, Danger, Preview};
 use crate::engine::model::config::Role;
@@ -156,11 +156,12 @@ fn advice(snapshot: &Snapshot) -> Vec<String> {
         Phase::Held | Phase::Paused(_) => {
             if let Some(Guidance { waits, remedies }) = snapshot.guidance() {
                 let first = remedies.iter().find(|remedy| **remedy != Remedy::Drive);
-                let remedy = first.map(|remedy| format!("; `rolldeck {} {target}` {remedy}", verb(*remedy)));
+                let remedy =
+                    first.and_then(|remedy| Some(format!("; `rolldeck {} {target}` {remedy}", command_of(*remedy)?)));
                 lines.push(format!("{waits}{}.", remedy.unwrap_or_default()));
             }
         }
-        _ => lines.extend(way_out(snapshot)),
+        _ => lines.extend(halt_advice(snapshot)),
     }
     let under_way = matches!(snapshot.phase, Phase::Preparing | Phase::Held | Phase::Running | Phase::Releasing);
     match &snapshot.driver {
@@ -178,7 +179,7 @@ fn advice(snapshot: &Snapshot) -> Vec<String> {
 }
 
 /// Where a halted rollout failed, and what can be done about it; nothing where none is halted.
-pub(crate) fn way_out(snapshot: &Snapshot) -> Option<String> {
+pub(crate) fn halt_advice(snapshot: &Snapshot) -> Option<String> {
     let halt = snapshot.halt.as_ref().filter(|_| snapshot.phase == Phase::Halted)?;
     let failed = halt.nodes.iter().take(FIRST_NODES).map(|node| &**node).collect::<Vec<_>>().join(" ");
     let more = if halt.nodes.len() > FIRST_NODES { " …" } else { "" };

@@ -21,7 +21,7 @@ pub(crate) struct Output {
     charset: Charset,
 }
 
-/// The streams of this process, written without waiting; none where answers go elsewhere, as in tests.
+/// The streams of this process, written to without waiting; none where answers go elsewhere, as in tests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Streams {
     answers: Option<Writer>,
@@ -36,7 +36,7 @@ impl Streams {
         }
     }
 
-    /// Waits until either takes nothing for so long that nobody can be thought to look; returns since when.
+    /// Waits until either stream is stuck; returns since when.
     pub(crate) async fn stuck(&self) -> Instant {
         tokio::select! {
             since = stuck(self.answers.as_ref()) => since,
@@ -70,7 +70,7 @@ impl Streams {
     /// Says `line` on standard error.
     pub(crate) fn complain(&self, line: &str) {
         match &self.complaints {
-            // Nowhere is left to complain about a closed standard error.
+            // A closed standard error cannot be reported anywhere.
             Some(complaints) => drop(complaints.send(format!("{line}\n").into_bytes())),
             None => drop(writeln!(io::stderr().lock(), "{line}")),
         }
@@ -143,7 +143,7 @@ impl Output {
         self.raw(&line)
     }
 
-    /// Writes what is not for people's eyes as it is.
+    /// Writes bytes unchanged.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.to.write_all(bytes)?;
         self.to.flush()
@@ -167,8 +167,8 @@ impl Output {
     }
 }
 
-/// `line` as a terminal may have it. What a cluster says is not ours: control characters in it become `?`, and in ASCII
-/// so does every letter but the few that we draw with, which are spelt.
+/// `line` as it is safe for a terminal. Text from the cluster is not trusted: control characters become `?`. In ASCII, characters
+/// that rolldeck itself uses are transliterated, all others become `?`.
 pub(crate) fn printable(line: &str, charset: Charset) -> Cow<'_, str> {
     let fits = |c: char| !c.is_control() && (charset == Charset::Unicode || c.is_ascii());
     if line.chars().all(fits) {

@@ -1,7 +1,11 @@
-//! `rolldeck simulate`: attacks the promises in the simulated world, and says what came of it.
+//! `rolldeck simulate`: attacks the promises in the simulated world on all cores, and prints the result.
+//!
+//! It needs no cluster and drives no rollout, so it calls the attack directly and not through the driver.
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use serde::Serialize;
@@ -9,7 +13,10 @@ use serde::Serialize;
 use super::args::{OutputFormat, SimulateArgs};
 use super::error::{CliError, Exit};
 use super::output::Output;
-use crate::driver::simulate::{Case, Simulation, Statistics, shrunk, story};
+use crate::sim::attack::case::Case;
+use crate::sim::attack::run::{StoryMode, play};
+use crate::sim::attack::shrink::shrink;
+use crate::sim::attack::statistics::Statistics;
 
 /// What `-o json` prints.
 #[derive(Serialize)]
@@ -47,9 +54,9 @@ pub(crate) async fn run(args: SimulateArgs, output: &mut Output) -> Result<Exit,
     if args.is_about_one() {
         return one(&args, seed, output).await;
     }
-    let simulation = Simulation { seed, runs: args.runs };
+    let runs = args.runs;
     let began = Instant::now();
-    let statistics = blocking(move || simulation.run()).await?;
+    let statistics = blocking(move || attack(seed, runs)).await?;
     let seconds = began.elapsed().as_secs_f64();
     let exit = if statistics.broken.is_empty() { Exit::Done } else { Exit::Halted };
     match output.format() {
@@ -57,6 +64,29 @@ pub(crate) async fn run(args: SimulateArgs, output: &mut Output) -> Result<Exit,
         OutputFormat::Text => print(seed, seconds, &statistics, output)?,
     }
     Ok(exit)
+}
+
+/// Plays `runs` cases from `seed` on, each with the next seed; blocks until all are done.
+fn attack(seed: u64, runs: u64) -> Statistics {
+    let next = AtomicU64::new(0);
+    let statistics = Mutex::new(Statistics::default());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let nth = next.fetch_add(1, Ordering::Relaxed);
+                    if nth >= runs {
+                        return;
+                    }
+                    let report = play(&Case::random(seed.wrapping_add(nth)), StoryMode::Dropped);
+                    statistics.lock().unwrap_or_else(PoisonError::into_inner).add(&report);
+                }
+            });
+        }
+    });
+    let mut statistics = statistics.into_inner().unwrap_or_else(PoisonError::into_inner);
+    statistics.broken.sort();
+    statistics
 }
 
 fn print(seed: u64, seconds: f64, statistics: &Statistics, output: &mut Output) -> Result<(), CliError> {
@@ -67,7 +97,7 @@ fn print(seed: u64, seconds: f64, statistics: &Statistics, output: &mut Output) 
     Ok(())
 }
 
-/// Everything that is about one case: shrinks it, saves it, and says what it breaks.
+/// Shrinks, saves and plays one case, as the flags say, and prints what it breaks.
 async fn one(args: &SimulateArgs, seed: u64, output: &mut Output) -> Result<Exit, CliError> {
     let mut case = match &args.case {
         Some(file) => read(file)?,
@@ -75,7 +105,7 @@ async fn one(args: &SimulateArgs, seed: u64, output: &mut Output) -> Result<Exit
     };
     if args.shrink {
         let whole = case.clone();
-        case = blocking(move || shrunk(&whole)).await?.ok_or_else(|| {
+        case = blocking(move || shrink(&whole)).await?.ok_or_else(|| {
             CliError::failed("it breaks no promise, so there is nothing to shrink").hinted("run it with `--story`")
         })?;
     }
@@ -83,13 +113,14 @@ async fn one(args: &SimulateArgs, seed: u64, output: &mut Output) -> Result<Exit
         let failed = |error| CliError::failed(format!("writing the case to {}: {error}", file.display()));
         std::fs::write(file, case.to_text()).map_err(failed)?;
     }
-    let (lines, violations) = blocking(move || story(&case)).await?;
+    let report = blocking(move || play(&case, StoryMode::Kept)).await?;
+    let violations: Vec<String> = report.violations.iter().map(ToString::to_string).collect();
     match output.format() {
         OutputFormat::Json => {
-            output.json(&CaseReport { kind: "SimulatedCase", story: &lines, violations: &violations })?;
+            output.json(&CaseReport { kind: "SimulatedCase", story: &report.story, violations: &violations })?;
         }
         OutputFormat::Text => {
-            let told = lines.iter().filter(|_| args.story);
+            let told = report.story.iter().filter(|_| args.story);
             for line in told.chain(&violations) {
                 output.line(line)?;
             }

@@ -26,7 +26,7 @@ use super::suggested_commands::{suggested_commands, whole};
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::event::{WatchHealth, Watched};
+use crate::engine::model::event::WatchHealth;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::suspect::SuspectView;
@@ -38,8 +38,8 @@ use crate::engine::report::snapshot::{NodeView, Phase, RevisionView, Snapshot};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How many of the last things that happened are told.
 const RECENT: usize = 5;
-/// How long those may take that other consoles told, once the rest is seen.
-const TOLD_WITHIN: Duration = Duration::from_secs(1);
+/// How long watches that are not needed may take to load, once the others are loaded.
+const OPTIONAL_WITHIN: Duration = Duration::from_secs(1);
 /// How many nodes with the same trouble are named.
 const NAMED: usize = 5;
 
@@ -63,7 +63,7 @@ pub(crate) async fn rollout(
             },
         };
     }
-    let snapshot = with_events(&rollout, snapshot).await;
+    let snapshot = with_all_watches(&rollout, snapshot).await;
     let nodes = if args.nodes { Nodes::Listed } else { Nodes::Counted };
     match output.format() {
         OutputFormat::Json => output.json(&json::Status::new(session.context(), &snapshot, nodes))?,
@@ -71,18 +71,18 @@ pub(crate) async fn rollout(
             summary(session.context(), &snapshot).iter().try_for_each(|line| output.line(line))?;
             if nodes == Nodes::Listed {
                 output.line("")?;
-                output.table(&node_table(&snapshot))?;
+                output.table(&table(&NODE_COLUMNS, snapshot.nodes.iter(), snapshot.at))?;
             }
         }
     }
     Ok(standing(&snapshot))
 }
 
-/// The same with what other consoles told, where that does not take long.
-async fn with_events(rollout: &Rollout, snapshot: Arc<Snapshot>) -> Arc<Snapshot> {
-    let loaded = |snapshot: &Arc<Snapshot>| snapshot.watch(Watched::Events) != Some(&WatchHealth::Loading);
+/// The snapshot once all watches are loaded, also those that are not needed; the present one if that takes too long.
+async fn with_all_watches(rollout: &Rollout, snapshot: Arc<Snapshot>) -> Arc<Snapshot> {
+    let loaded = |snapshot: &Arc<Snapshot>| snapshot.watches.iter().all(|watch| watch.health != WatchHealth::Loading);
     let mut snapshots = rollout.snapshots.clone();
-    match tokio::time::timeout(TOLD_WITHIN, snapshots.wait_for(loaded)).await {
+    match tokio::time::timeout(OPTIONAL_WITHIN, snapshots.wait_for(loaded)).await {
         Ok(Ok(complete)) => complete.clone(),
         _ => snapshot,
     }
@@ -97,13 +97,13 @@ pub(crate) fn out_of_time(snapshot: &Snapshot, patience: Duration) -> CliError {
 /// Follows a rollout until it is over: complete, halted, or the DaemonSet gone.
 async fn follow(rollout: &Rollout, output: &mut Output) -> Result<Exit, CliError> {
     let mut snapshots = rollout.snapshots.clone();
-    let mut story = ChangeFeed::default();
+    let mut feed = ChangeFeed::default();
     let streams = output.streams();
     loop {
-        // What changes while the output is slow is told in one.
+        // Changes that happen while the output is slow are printed as one.
         streams.room().await;
         let snapshot = snapshots.borrow_and_update().clone();
-        tell(&mut story, &snapshot, output)?;
+        tell(&mut feed, &snapshot, output)?;
         if snapshot.daemonset == Presence::Absent {
             return Err(deleted(&snapshot));
         }
@@ -117,11 +117,11 @@ async fn follow(rollout: &Rollout, output: &mut Output) -> Result<Exit, CliError
 
 /// Prints what changed.
 pub(crate) fn tell(
-    story: &mut ChangeFeed,
+    feed: &mut ChangeFeed,
     snapshot: &std::sync::Arc<Snapshot>,
     output: &mut Output,
 ) -> std::io::Result<()> {
-    for change in story.tell(snapshot) {
+    for change in feed.tell(snapshot) {
         match output.format() {
             OutputFormat::Text => output.line(change.line())?,
             OutputFormat::Json => output.json(&change.json())?,
@@ -262,22 +262,28 @@ fn some_of(nodes: &[&NodeView]) -> String {
     if nodes.len() > NAMED { format!("{named} …") } else { named }
 }
 
-fn node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
-    let mut rows = vec![["NODE", "STATE", "REV", "IMAGE", "POD", "RESTARTS", "AGE", "WHY"].map(str::to_owned).to_vec()];
-    rows.extend(snapshot.nodes.iter().map(|node| {
-        let revision = node.revision_number.map(|number| number.to_string());
-        vec![
-            node.name.to_string(),
-            node.state.to_string(),
-            revision.or_else(|| node.revision.as_deref().map(str::to_owned)).unwrap_or_else(|| "?".to_owned()),
-            node.image.to_string(),
-            node.pod.as_deref().unwrap_or("-").to_owned(),
-            node.restarts.to_string(),
-            age(node.pod_created_at, snapshot.at),
-            Why { node, at: snapshot.at }.to_string(),
-        ]
-    }));
-    rows
+/// A column of a table: its head, and the cell of a row at an instant.
+type Column<T> = (&'static str, fn(&T, Timestamp) -> String);
+
+const NODE_COLUMNS: [Column<NodeView>; 8] = [
+    ("NODE", |node, _| node.name.to_string()),
+    ("STATE", |node, _| node.state.to_string()),
+    ("REV", |node, _| match (node.revision_number, &node.revision) {
+        (Some(number), _) => number.to_string(),
+        (None, Some(hash)) => hash.to_string(),
+        (None, None) => "?".to_owned(),
+    }),
+    ("IMAGE", |node, _| node.image.to_string()),
+    ("POD", |node, _| node.pod.as_deref().unwrap_or("-").to_owned()),
+    ("RESTARTS", |node, _| node.restarts.to_string()),
+    ("AGE", |node, at| age(node.pod_created_at, at)),
+    ("WHY", |node, at| Why { node, at }.to_string()),
+];
+
+fn table<'a, T: 'a>(columns: &[Column<T>], rows: impl IntoIterator<Item = &'a T>, at: Timestamp) -> Vec<Vec<String>> {
+    let head = columns.iter().map(|(head, _)| (*head).to_owned()).collect();
+    let cells = rows.into_iter().map(|row| columns.iter().map(|(_, cell)| cell(row, at)).collect());
+    std::iter::once(head).chain(cells).collect()
 }
 
 fn age(since: Option<Timestamp>, at: Timestamp) -> String {

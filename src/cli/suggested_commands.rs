@@ -1,99 +1,74 @@
-//! What can be done now, as commands that can be copied: a rollout that stands still says how it goes on.
+//! Remedies as commands that can be copied.
 
 use serde::Serialize;
 
 use crate::engine::report::guidance::Remedy;
-use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
+use crate::engine::report::snapshot::Snapshot;
 
-/// One thing to do.
+/// A remedy as JSON: its kind for a script, the command that carries it out, and what that does in words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(crate) struct SuggestedCommand {
+    remedy: &'static str,
     /// The whole command.
-    pub(crate) command: String,
-    /// What it does.
-    pub(crate) does: String,
+    command: String,
+    text: String,
 }
 
 impl SuggestedCommand {
+    /// `rolldeck resume --context prod -n edge ds/agent   (continues)`.
     pub(crate) fn line(&self) -> String {
-        format!("{}   ({})", self.command, self.does)
+        format!("{}   ({})", self.command, self.text)
     }
 }
 
-const UNDO: (&str, &str) = ("undo", "roll back: broken nodes first, untouched nodes keep their pod");
-
-/// A command about this rollout, whole: copied later, in another shell, it still means the same cluster.
-pub(crate) fn whole(verb: &str, context: &str, snapshot: &Snapshot) -> String {
-    format!("rolldeck {verb} --context {context} -n {} ds/{}", snapshot.namespace, snapshot.name)
+/// A whole command about this rollout. It names the cluster, so it means the same in another shell.
+pub(crate) fn whole(command: &str, context: &str, snapshot: &Snapshot) -> String {
+    format!("rolldeck {command} --context {context} -n {} ds/{}", snapshot.namespace, snapshot.name)
 }
 
-/// The command for what an operator can do.
-pub(crate) fn verb(remedy: Remedy) -> &'static str {
-    match remedy {
-        Remedy::Drive => "drive",
-        Remedy::Step(_) => "step",
-        Remedy::Select => "select",
-        Remedy::LiftSelector { .. } => "select --clear",
-        Remedy::Resume => "resume",
-        Remedy::Undo => "undo",
-    }
+/// The kind of a remedy in JSON, and its command with flags. There is no command where it needs an argument that only the
+/// operator knows.
+fn spelled(remedy: Remedy) -> (&'static str, Option<String>) {
+    let (kind, command) = match remedy {
+        Remedy::Drive => ("drive", "drive"),
+        Remedy::Step(_) => ("step", "step"),
+        Remedy::StepForRevision => ("stepForRevision", "step"),
+        Remedy::Select => return ("select", None),
+        Remedy::LiftSelector { .. } => ("liftSelector", "select --clear"),
+        Remedy::SetImage => return ("setImage", None),
+        Remedy::Brake => ("brake", "pause"),
+        Remedy::BrakeAgain => ("brakeAgain", "adopt"),
+        Remedy::Resume => ("resume", "resume"),
+        Remedy::ResumeUnderOnDelete => ("resumeUnderOnDelete", "resume"),
+        Remedy::ResumeWithTemplate => ("resumeWithTemplate", "resume"),
+        Remedy::ResumePastFailures => ("resumePastFailures", "resume"),
+        Remedy::Undo => ("undo", "undo"),
+        Remedy::EnforceOnDelete => ("enforceOnDelete", "tune --on-drift enforce"),
+        Remedy::PauseOnDrift => ("pauseOnDrift", "tune --on-drift report"),
+        Remedy::RaiseBudget { to } => return ("raiseBudget", Some(format!("tune --max-unavailable {to}"))),
+        Remedy::Release => ("release", "release"),
+        Remedy::ReleaseEarly => ("releaseEarly", "release --early"),
+        Remedy::DropUnreadableRecord => ("dropUnreadableRecord", "release"),
+        Remedy::DropForeignRecord => ("dropForeignRecord", "release"),
+    };
+    (kind, Some(command.to_owned()))
 }
 
-/// What an operator can do about what stands in the way; empty when nothing does.
+/// The command for a remedy, without the DaemonSet; `None` where it needs an argument that only the operator knows.
+pub(crate) fn command_of(remedy: Remedy) -> Option<String> {
+    spelled(remedy).1
+}
+
+/// What an operator can do about what stands in the way; empty when nothing does. Each command is offered once.
 pub(crate) fn suggested_commands(context: &str, snapshot: &Snapshot) -> Vec<SuggestedCommand> {
-    let mut verbs: Vec<(String, String)> = Vec::new();
-    let mut offer = |verb: &str, does: &str| verbs.push((verb.to_owned(), does.to_owned()));
-    for alarm in &snapshot.alarms {
-        match alarm {
-            Alarm::Cascade { .. } => {
-                offer("pause", "emergency brake: sets OnDelete at once, nothing else changes");
-            }
-            Alarm::StrategyDrifted { .. } => offer("adopt", "set OnDelete again at once; the rollout stays paused"),
-            Alarm::TemplateChanged { .. } => {
-                offer("resume", "roll out the template as it is now");
-                offer(UNDO.0, UNDO.1);
-            }
-            Alarm::BudgetUsedUp { used, .. } => {
-                offer(&format!("tune --max-unavailable {}", used + 1), "raise the budget: the next node may go");
-            }
-            Alarm::ReleaseWaits { .. } => offer("release --early", "release all the same: these pods are removed"),
-            Alarm::RecordUnreadable { .. } => offer("release", "drop the record and restore the strategy"),
-            Alarm::OnDeleteEnforced { .. } => offer("tune --on-drift report", "pause at the next drift instead"),
-            Alarm::TargetUncertain { .. } => offer("step", "let a node be updated: its pod tells"),
-            Alarm::ForeignRecord => offer("release", "drop the record of the earlier DaemonSet"),
-            Alarm::DeletionRefused { .. }
-            | Alarm::ControllerIdle { .. }
-            | Alarm::Halted { .. }
-            | Alarm::SiteOutage(_)
-            | Alarm::TooFar { .. }
-            | Alarm::Blind { .. }
-            | Alarm::WriteFailing { .. }
-            | Alarm::BeingDeleted => {}
+    let mut suggested: Vec<SuggestedCommand> = Vec::new();
+    // That nobody drives, and the command for it, is said beside the driver.
+    for remedy in snapshot.remedies().into_iter().filter(|remedy| *remedy != Remedy::Drive) {
+        let (kind, Some(command)) = spelled(remedy) else { continue };
+        let command = whole(&command, context, snapshot);
+        if suggested.iter().all(|known| known.command != command) {
+            suggested.push(SuggestedCommand { remedy: kind, command, text: remedy.to_string() });
         }
     }
-    match &snapshot.phase {
-        Phase::Halted => {
-            offer(UNDO.0, UNDO.1);
-            offer("resume", "go on, the failures so far accepted");
-        }
-        _ => {
-            for remedy in snapshot.guidance().iter().flat_map(|guidance| &guidance.remedies) {
-                match remedy {
-                    Remedy::Undo => offer(UNDO.0, UNDO.1),
-                    // Whoever drives stays; that is said beside the driver.
-                    Remedy::Drive | Remedy::Select => {}
-                    remedy => offer(verb(*remedy), &remedy.to_string()),
-                }
-            }
-        }
-    }
-    let mut ways: Vec<SuggestedCommand> = Vec::new();
-    for (verb, does) in verbs {
-        let command = whole(&verb, context, snapshot);
-        if ways.iter().all(|known| known.command != command) {
-            ways.push(SuggestedCommand { command, does });
-        }
-    }
-    ways
+    suggested
 }

@@ -418,12 +418,13 @@ async fn a_drive_that_halts_exits_with_its_own_code() {
     halted.phase = Phase::Halted;
     halted.halt =
         Some(Halt { number: 1, at: at(0), why: "image not found on 1 node".into(), nodes: vec!["ipc-017".into()] });
+    halted.alarms = vec![Alarm::Halted { why: "image not found on 1 node".into() }];
     let script = Script::of(script::held_by_nobody()).then(halted.clone());
     let told = script.run("drive ds/agent").await;
     assert_eq!(told.code, Exit::Halted.code());
-    let way_out = "failed on ipc-017: `rolldeck undo -n edge ds/agent` rolls back, `rolldeck resume -n edge ds/agent` \
+    let halt_advice = "failed on ipc-017: `rolldeck undo -n edge ds/agent` rolls back, `rolldeck resume -n edge ds/agent` \
                    goes on past it";
-    assert!(told.text.contains("image not found on 1 node") && told.text.contains(way_out), "{}", told.text);
+    assert!(told.text.contains("image not found on 1 node") && told.text.contains(halt_advice), "{}", told.text);
     let told = Script::of(halted).run("status ds/agent").await;
     for next in ["next     rolldeck undo --context prod-eu -n edge ds/agent ", "next     rolldeck resume --context"] {
         assert!(told.text.contains(next), "{}", told.text);

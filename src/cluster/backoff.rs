@@ -24,8 +24,7 @@ impl Backoff {
         Self { failures: 0, random: fastrand::Rng::with_seed(seed) }
     }
 
-    /// The wait after one more failure, `longest` at most; `asked` is what the server asked for, which is honoured with
-    /// jitter on top.
+    /// The wait after one more failure, at most `longest`. `asked` is what the server asked for; jitter is added to it.
     pub(super) fn next(&mut self, asked: Option<Duration>, longest: Duration) -> Duration {
         let full = FIRST.saturating_mul(1 << self.failures.min(10)).min(longest);
         self.failures = self.failures.saturating_add(1);

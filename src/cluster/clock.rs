@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::engine::model::time::Timestamp;
 
-/// Wall time that never jumps: anchored to the wall clock once, counting on by a clock that cannot be set.
+/// Wall time that never jumps: read from the wall clock once, then advanced by a clock that cannot be set.
 ///
-/// It counts while the machine sleeps: a laptop that wakes up after an hour must know that its lease ran out.
+/// It also counts while the machine sleeps, so that a laptop that wakes up knows that its lease has expired.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     anchor: Timestamp,

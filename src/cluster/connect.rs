@@ -1,9 +1,6 @@
 //! From a kubeconfig to a connection, with errors that say what was tried and where, and what to try next.
 
-mod client;
-mod credentials;
 mod error;
-mod proxy;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,20 +10,19 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
-pub(super) use client::Transport;
-pub(super) use credentials::Issued;
-use credentials::{Credential, Hidden};
 pub use error::ConnectError;
 
 use super::clock::Clock;
+use super::failure::{Failure, root_cause, tls_cause};
 use super::feed::{self, Attachment};
 use super::fleet;
-use super::http::{Call, Failure, Http, Traffic, root_cause, tls_cause};
+use super::http::{Call, Http, Traffic};
 use super::native::Native;
+use super::transport::{Credential, Hidden, Transport, proxy};
 use super::workload::Workload;
 use crate::engine::model::event::Event;
 
-/// A connection, TLS included, that takes longer than this is not coming.
+/// How long a connection may take, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a first answer may take.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -56,7 +52,7 @@ pub struct Cluster {
     credentials: Credentials,
 }
 
-/// As whom we go there: names, and what must never be shown.
+/// The credentials that are in use: names, and the secrets that must never be shown.
 #[derive(Clone, Default)]
 pub struct Credentials {
     /// The kubeconfig's name for them.
@@ -76,7 +72,7 @@ impl std::fmt::Debug for Credentials {
 impl Credentials {
     fn of(user: Option<String>, config: &kube::Config, proxy: Option<&str>) -> Self {
         let auth = &config.auth_info;
-        // Only its own serialization hands them out.
+        // Secrets are `secrecy::SecretString`s; without that crate only serialization gives their values.
         let fields = serde_json::to_value(auth).unwrap_or_default();
         let hidden = Hidden::default();
         for secret in ["token", "password", "client-key-data"].iter().filter_map(|name| fields[*name].as_str()) {
@@ -87,8 +83,7 @@ impl Credentials {
         Self { user, impersonates: auth.impersonate.clone(), hidden }
     }
 
-    /// What must never be shown, wherever it is echoed: to be taken out of texts by its value.
-    /// Grows while the session lasts: tokens are obtained anew.
+    /// Values that must never be shown and are removed from texts. The list grows during a session, because tokens are renewed.
     pub fn secrets(&self) -> Vec<String> {
         self.hidden.all()
     }
@@ -121,7 +116,7 @@ impl Cluster {
     /// # Errors
     /// See [`ConnectError`].
     pub async fn connect(target: &ClusterTarget) -> Result<Self, ConnectError> {
-        // Another provider that was installed before does as well.
+        // An error means that a provider is installed already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let Loaded { mut config, context, user, proxy: in_kubeconfig } = load(target).await?;
         if let Some(namespace) = &target.namespace {
@@ -165,7 +160,7 @@ impl Cluster {
         let server = || self.server.to_string();
         match self.http.call(Call::get("/version", PROBE_TIMEOUT)).await {
             Ok(body) => Ok(serde_json::from_slice::<Version>(&body).unwrap_or_default().git_version),
-            // "Forbidden" also is an answer: the server knows who we are.
+            // 403 is an answer too: the credentials were accepted.
             Err(failure) if failure.is_forbidden() => Ok(String::new()),
             Err(Failure::Refused { code: 401, message, .. }) => {
                 Err(ConnectError::Unauthorized { server: server(), context: self.context.to_string(), why: message })
@@ -194,7 +189,7 @@ impl Cluster {
         &self.server
     }
 
-    /// As whom we go there.
+    /// The credentials in use.
     pub fn credentials(&self) -> &Credentials {
         &self.credentials
     }
@@ -204,7 +199,7 @@ impl Cluster {
         self.http.clock()
     }
 
-    /// What this connection has cost the API server so far.
+    /// Counts of the requests so far.
     pub fn traffic(&self) -> &Traffic {
         self.http.traffic()
     }

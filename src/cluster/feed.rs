@@ -15,10 +15,12 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::http::Http;
-use super::recorder::SOURCE;
+use super::last_seen::LastSeen;
+use super::partial::SOURCE;
 use super::rights;
-use super::subjects::{ClusterEvents, Leases, Nodes, Pods, Revisions, Shared, SharedWorkload, TheDaemonSet};
+use super::subjects::{ClusterEvents, Leases, Nodes, Pods, Revisions, TheDaemonSet};
 use super::watch::{Source, Subject, watch};
+use super::workload::SharedWorkload;
 use super::write::Writer;
 use crate::engine::model::Str;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
@@ -54,7 +56,7 @@ impl Drop for Feed {
 struct WatchContext {
     http: Http,
     workload: SharedWorkload,
-    shared: Arc<Shared>,
+    shared: Arc<LastSeen>,
     namespace: Str,
     name: Str,
     out: mpsc::Sender<Event>,
@@ -67,7 +69,7 @@ pub(super) fn attach(
     name: &str,
     out: mpsc::Sender<Event>,
 ) -> Attachment {
-    let shared = Shared::new();
+    let shared = LastSeen::new();
     let scope = WatchContext { http, workload, shared, namespace: namespace.into(), name: name.into(), out };
     let writer = Writer::new(
         scope.http.clone(),
@@ -82,12 +84,17 @@ pub(super) fn attach(
 impl WatchContext {
     async fn run(self) {
         let mut tasks = JoinSet::new();
-        tasks.spawn(self.clone().kept(Watched::DaemonSet, Self::daemonset));
-        tasks.spawn(self.clone().kept(Watched::Lease, Self::lease));
-        tasks.spawn(self.clone().kept(Watched::Pods, Self::pods));
-        tasks.spawn(self.clone().kept(Watched::Revisions, Self::revisions));
-        tasks.spawn(self.clone().kept(Watched::Nodes, Self::nodes));
-        tasks.spawn(self.clone().kept(Watched::Events, Self::events));
+        for watched in Watched::ALL {
+            let context = self.clone();
+            match watched {
+                Watched::DaemonSet => tasks.spawn(context.kept(watched, Self::daemonset)),
+                Watched::Revisions => tasks.spawn(context.kept(watched, Self::revisions)),
+                Watched::Pods => tasks.spawn(context.kept(watched, Self::pods)),
+                Watched::Nodes => tasks.spawn(context.kept(watched, Self::nodes)),
+                Watched::Events => tasks.spawn(context.kept(watched, Self::events)),
+                Watched::Lease => tasks.spawn(context.kept(watched, Self::lease)),
+            };
+        }
         tasks.spawn(rights::watch(
             self.http.clone(),
             self.workload.clone(),
@@ -156,7 +163,7 @@ impl WatchContext {
     }
 
     /// Watches what the DaemonSet's selector selects, once it is known, and again when it is another.
-    async fn selected<S: Subject<Out = Event>>(self, path: &str, subject: impl Fn(&Arc<Shared>) -> S) {
+    async fn selected<S: Subject<Out = Event>>(self, path: &str, subject: impl Fn(&Arc<LastSeen>) -> S) {
         let mut known = self.shared.daemonset.subscribe();
         loop {
             let selector = known.borrow_and_update().as_ref().map(|daemonset| daemonset.selector.to_string());

@@ -1,7 +1,5 @@
-//! Sends every request to the API server, counts it, and turns failures into words.
+//! Sends every request to the API server, counts it, and classifies failures.
 
-mod departure;
-mod failure;
 mod lines;
 mod traffic;
 
@@ -15,31 +13,34 @@ use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, DATE, R
 use http::{Extensions, HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::client::Body;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-pub(super) use departure::{Tracked, tracked};
-pub(super) use failure::{Failure, root_cause, tls_cause};
 pub(super) use lines::Lines;
 pub use traffic::{Traffic, TrafficCount};
 
 use super::clock::Clock;
-use super::connect::{Issued, Transport};
+use super::departure::Departure;
+use super::failure::Failure;
+use super::transport::{Issued, Transport};
 use crate::engine::model::time::Timestamp;
-use departure::Departure;
 
-/// How much of a refusal is read.
+/// The most bytes that are read of a refusal's body.
 const REFUSAL_LIMIT: usize = 64 * 1024;
-/// A measurement of the server's clock is good to about this; smaller changes are not reported.
+/// The precision of the measured server clock; smaller changes are not reported.
 const SKEW_GRAIN_MILLIS: i64 = 1_500;
 
 /// How long a connection may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(20);
-/// Of how many answers the shortest says how far away the server is.
+/// The distance of the server is the shortest round trip of this many answers.
 const MEASURED: usize = 5;
 /// Smaller changes of the distance are not reported.
 const DISTANCE_GRAIN: Duration = Duration::from_millis(50);
+
+/// All but the unreserved characters of RFC 3986.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// How requests reach the API server.
 #[derive(Clone)]
@@ -113,8 +114,8 @@ impl Http {
         self.streaming_lists.store(false, Ordering::Relaxed);
     }
 
-    /// Makes one request and reads its whole answer. What waits for credentials in vain is not sent. Where the credentials
-    /// are refused (401: nothing was done) it is sent once more with others, if there are any, and if it is not too late.
+    /// Makes one request and reads its whole answer. Without credentials it is not sent. After a 401, which means that nothing was
+    /// done, it is sent once more with new credentials, if there are any and `leave_by` has not passed.
     pub(super) async fn call(&self, call: Call<'_>) -> Result<Bytes, Failure> {
         let (client, issued) = self.transport.ready(call.timeout).await?;
         let refused = match self.call_with((&client, &issued), &call).await {
@@ -149,7 +150,7 @@ impl Http {
         }
     }
 
-    /// Sees to it that there is a connection for the next write: one that is given up takes its connection with it.
+    /// Opens a connection for the next write: a request that is given up while it connects takes its connection with it.
     fn warm_up(&self) {
         if self.warming.swap(true, Ordering::AcqRel) {
             return;
@@ -238,8 +239,8 @@ impl Http {
         Err(Refusal::read(&body).into_failure(status.as_u16(), asked))
     }
 
-    /// A server's clock is known to the second, from the `Date` of an answer that came quickly. The first one is taken
-    /// however long it took, for what it is worth: it is better than nothing.
+    /// Measures the server's clock to the second, from the `Date` of answers that come quickly. The first answer counts however
+    /// long it took, because an inexact measurement is better than none.
     fn measure_skew(&self, headers: &HeaderMap, asked_at: i64) {
         let now = self.clock.now().millis();
         let date = headers
@@ -372,12 +373,7 @@ pub(super) fn with_query(path: &str, query: &[(&str, &str)]) -> String {
         uri.push(if nth == 0 && !path.contains('?') { '?' } else { '&' });
         uri.push_str(key);
         uri.push('=');
-        for byte in value.bytes() {
-            match byte {
-                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => uri.push(char::from(byte)),
-                _ => uri.push_str(&format!("%{byte:02X}")),
-            }
-        }
+        uri.extend(utf8_percent_encode(value, RESERVED));
     }
     uri
 }
@@ -386,7 +382,7 @@ pub(super) fn with_query(path: &str, query: &[(&str, &str)]) -> String {
 mod tests {
     use super::*;
 
-    /// What became of a request that is never answered, and after how long.
+    /// The failure of a request that is never answered, and after how long it came.
     async fn unanswered(leave_by: Option<Duration>, tracked: bool, leaves: bool) -> (Failure, Duration) {
         let departure = Departure::new(Clock::start(), None);
         if tracked {

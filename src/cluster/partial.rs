@@ -25,7 +25,7 @@ use serde_json::Value;
 
 pub use daemonset::PartialDaemonSet;
 pub(super) use daemonset::{FleetWire, daemonset_fact};
-pub(super) use event::EventWire;
+pub(super) use event::{EventWire, SOURCE};
 pub(super) use lease::{lease_fact, lease_object, set_owner};
 pub(super) use node::{NodeWire, Wanted};
 pub(super) use pod::PodWire;

@@ -19,26 +19,28 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep};
 
-use super::http::{Call, Failure, Http, with_query};
-use super::subjects::{Shared, SharedWorkload};
+use super::failure::Failure;
+use super::http::{Call, Http, with_query};
+use super::last_seen::LastSeen;
+use super::partial::SOURCE;
+use super::workload::SharedWorkload;
 use crate::engine::model::Str;
 use crate::engine::model::effect::EffectErrorKind;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::time::Timestamp;
 
-/// `source.component`: what `kubectl describe` shows under "From", and what our own are selected by.
-pub(super) const SOURCE: &str = "rolldeck";
 /// `reportingComponent`.
 const REPORTER: &str = "rolldeck.io/console";
 /// How many notes may wait.
 const WAITING: usize = 64;
-/// Events at once after a quiet time, and one more after each such while. As client-go's spam filter, but that a person
-/// who steps through a rollout is not taken for spam.
+/// How many Events may be written at once after a quiet time.
 const BURST: u32 = 25;
+/// After this long one more may be written. client-go's spam filter waits five minutes, which is too long for a person who steps
+/// through a rollout.
 const REFILL: Duration = Duration::from_secs(10);
 const TRIES: u32 = 3;
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// After it was forbidden it is tried again then: roles change.
+/// How long nothing is written after a 403; roles change.
 const FORBIDDEN_FOR: Duration = Duration::from_secs(600);
 /// The API server's limits for a message and for a reporting instance, in bytes.
 const MESSAGE: usize = 1_024;
@@ -50,11 +52,11 @@ pub struct Note {
     /// When it happened, by the clock of this process.
     pub at: Timestamp,
     /// Whether it is bad news.
-    pub tone: Severity,
+    pub severity: Severity,
     /// Short, stable, CamelCase.
     pub reason: String,
     /// Who did what. Cut short where it is too long.
-    pub says: String,
+    pub message: String,
     /// From where; never cut.
     pub from: String,
 }
@@ -99,7 +101,7 @@ impl Recorder {
 pub(super) struct RecorderContext {
     pub(super) http: Http,
     pub(super) workload: SharedWorkload,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<LastSeen>,
     pub(super) namespace: Str,
     pub(super) name: Str,
     /// Who we are, as a Lease names us.
@@ -111,7 +113,7 @@ pub(super) fn spawn(scope: RecorderContext) -> Recorder {
     let (queue, jobs) = mpsc::channel(WAITING);
     let (said, complaint) = watch::channel(None);
     let dropped = Arc::new(AtomicU32::new(0));
-    let clerk = RecorderTask {
+    let task = RecorderTask {
         scope,
         said,
         dropped: dropped.clone(),
@@ -120,11 +122,11 @@ pub(super) fn spawn(scope: RecorderContext) -> Recorder {
         written: 0,
         unique: RandomState::new(),
     };
-    tokio::spawn(clerk.work(jobs));
+    tokio::spawn(task.work(jobs));
     Recorder { queue, dropped, complaint }
 }
 
-/// How many Events may be written now.
+/// How many Events may be written now. `engine::rate` counts deletions per second and does not fit a rate below that.
 struct Tokens {
     left: u32,
     at: Instant,
@@ -161,7 +163,7 @@ impl RecorderTask {
             match job {
                 Job::Note(note) => self.write(&note).await,
                 Job::Done(done) => {
-                    // Whoever asked may have stopped waiting.
+                    // The receiver may be gone.
                     let _ = done.send(());
                 }
             }
@@ -173,7 +175,7 @@ impl RecorderTask {
             return;
         }
         let Some(event) = self.event(note) else {
-            // Nothing is known of the DaemonSet: there is nothing to hang it on.
+            // The DaemonSet's uid is not known, so an Event cannot refer to it.
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         };
@@ -217,7 +219,7 @@ impl RecorderTask {
                 Err(failure) => failure,
             };
             let wait = match failure.kind() {
-                // The try before was written, and its answer lost.
+                // The earlier try was written, and its answer was lost.
                 EffectErrorKind::Conflict if tries > 1 => return Ok(()),
                 EffectErrorKind::NotSent | EffectErrorKind::TooLate | EffectErrorKind::Unknown => {
                     Duration::from_secs(1 << tries)
@@ -243,7 +245,7 @@ impl RecorderTask {
         let at = Timestamp::from_millis(note.at.millis().saturating_add(skew));
         self.written += 1;
         let micros = at.to_rfc3339_micros();
-        // Listed by name, they come in the order in which they happened.
+        // A list sorted by name is in the order in which the events happened.
         let unique = self.unique.hash_one((identity, self.written));
         let stem = cut(name, 200).trim_end_matches(['.', '-']);
         let dropped = match self.dropped.swap(0, Ordering::Relaxed) {
@@ -251,9 +253,9 @@ impl RecorderTask {
             more => format!(" [{more} before this were not written]"),
         };
         let rest = format!("{}{dropped}", note.from);
-        let says = match note.says.len() + rest.len() {
-            ..=MESSAGE => note.says.clone(),
-            _ => format!("{}…", cut(&note.says, MESSAGE.saturating_sub(rest.len() + '…'.len_utf8()))),
+        let message = match note.message.len() + rest.len() {
+            ..=MESSAGE => note.message.clone(),
+            _ => format!("{}…", cut(&note.message, MESSAGE.saturating_sub(rest.len() + '…'.len_utf8()))),
         };
         Some(json!({
             "apiVersion": "v1",
@@ -262,9 +264,9 @@ impl RecorderTask {
             "involvedObject": {
                 "apiVersion": api_version, "kind": kind, "namespace": &**namespace, "name": &**name, "uid": &*uid,
             },
-            "type": match note.tone { Severity::Normal => "Normal", Severity::Warning => "Warning" },
+            "type": match note.severity { Severity::Normal => "Normal", Severity::Warning => "Warning" },
             "reason": note.reason,
-            "message": format!("{says}{rest}"),
+            "message": format!("{message}{rest}"),
             "action": note.reason.strip_prefix("Rollout").unwrap_or(&note.reason),
             "source": {"component": SOURCE},
             "reportingComponent": REPORTER,
@@ -293,19 +295,19 @@ mod tests {
     use super::*;
     use crate::engine::model::facts::DaemonSetFact;
 
-    fn note(says: &str) -> Note {
+    fn note(message: &str) -> Note {
         Note {
             at: Timestamp::from_millis(1_800_000_000_123),
-            tone: Severity::Warning,
+            severity: Severity::Warning,
             reason: "RolloutHalted".to_owned(),
-            says: says.to_owned(),
+            message: message.to_owned(),
             from: " (driven by ada@bastion)".to_owned(),
         }
     }
 
     async fn recorder(script: Vec<Says>) -> (Recorder, Scripted) {
         let server = Scripted::new(script).await;
-        let shared = Shared::new();
+        let shared = LastSeen::new();
         shared.daemonset_is(&DaemonSetFact { uid: "u1".into(), ..DaemonSetFact::default() });
         let scope = RecorderContext {
             http: server.http.clone(),

@@ -1,25 +1,29 @@
-//! What we may do, as the API server answers (`SelfSubjectAccessReview`).
+//! The permissions of a rollout, as the API server states them (`SelfSubjectAccessReview`).
 //!
-//! Asked before anything is tried, so that a console can say what is missing instead of failing half-way.
+//! They are asked for before anything is written, so that a console can say what is missing and does not fail half-way.
 
 use std::time::Duration;
 
+use futures::future::join_all;
 use http::Method;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::http::{Call, Failure, Http};
-use super::subjects::SharedWorkload;
+use super::failure::Failure;
+use super::http::{Call, Http};
+use super::workload::{SharedWorkload, Workload};
 use crate::engine::model::Str;
 use crate::engine::model::event::{Event, Permission, Right};
 use crate::engine::model::record::lease_name;
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+/// The API group of Leases.
+const LEASES: &str = "coordination.k8s.io";
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Roles change rarely.
+/// The interval between reviews; roles change rarely.
 const AGAIN: Duration = Duration::from_secs(600);
-/// A question that failed is asked again sooner.
+/// The interval after a review that failed.
 const RETRY: Duration = Duration::from_secs(20);
 
 /// What is read of a review.
@@ -35,25 +39,15 @@ struct ReviewStatus {
     allowed: bool,
 }
 
-/// Asks for every right of a rollout, now and then again.
+/// Asks for every right of a rollout, and again after [`AGAIN`].
 pub(super) async fn watch(http: Http, workload: SharedWorkload, namespace: Str, name: Str, out: mpsc::Sender<Event>) {
     loop {
-        let (lease, plural) = (lease_name(&name), workload.plural());
-        let leases = "coordination.k8s.io";
-        let (patch, delete, create, update, tell) = tokio::join!(
-            ask(&http, &namespace, "patch", workload.group(), plural, Some(&name)),
-            ask(&http, &namespace, "delete", "", "pods", None),
-            ask(&http, &namespace, "create", leases, "leases", None),
-            ask(&http, &namespace, "update", leases, "leases", Some(&lease)),
-            ask(&http, &namespace, "create", "", "events", None),
-        );
-        let rights = vec![
-            (Right::PatchDaemonSet, patch),
-            (Right::DeletePods, delete),
-            (Right::CreateLease, create),
-            (Right::UpdateLease, update),
-            (Right::CreateEvent, tell),
-        ];
+        let permissions = Right::ALL.map(|right| {
+            let attributes = attributes(right, &*workload, &namespace, &name);
+            let http = &http;
+            async move { (right, ask(http, attributes).await) }
+        });
+        let rights = join_all(permissions).await;
         let all_known = rights.iter().all(|(_, permission)| *permission != Permission::Unknown);
         if out.send(Event::Rights(rights)).await.is_err() {
             return;
@@ -65,11 +59,23 @@ pub(super) async fn watch(http: Http, workload: SharedWorkload, namespace: Str, 
     }
 }
 
-async fn ask(http: &Http, namespace: &str, verb: &str, group: &str, resource: &str, name: Option<&str>) -> Permission {
+/// The `resourceAttributes` of the review for a right.
+fn attributes(right: Right, workload: &dyn Workload, namespace: &str, name: &str) -> Value {
+    let (verb, group, resource, object) = match right {
+        Right::PatchDaemonSet => ("patch", workload.group(), workload.plural(), Some(name.to_owned())),
+        Right::DeletePods => ("delete", "", "pods", None),
+        Right::CreateLease => ("create", LEASES, "leases", None),
+        Right::UpdateLease => ("update", LEASES, "leases", Some(lease_name(name))),
+        Right::CreateEvent => ("create", "", "events", None),
+    };
     let mut attributes = json!({"namespace": namespace, "verb": verb, "group": group, "resource": resource});
-    if let Some(name) = name {
-        attributes["name"] = name.into();
+    if let Some(object) = object {
+        attributes["name"] = object.into();
     }
+    attributes
+}
+
+async fn ask(http: &Http, attributes: Value) -> Permission {
     let review = json!({
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",

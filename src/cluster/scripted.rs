@@ -45,7 +45,7 @@ impl Scripted {
         let uri = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
         let mut config = kube::Config::new(uri);
         config.default_retry = false;
-        let transport = super::connect::Transport::plain(config).unwrap();
+        let transport = super::transport::Transport::plain(config).unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
         let mut server = tokio::task::JoinSet::new();
         server.spawn(serve(listener, script, asked.clone()));

@@ -26,7 +26,8 @@ use tokio::sync::mpsc;
 use parse::Line;
 
 use super::backoff::{Backoff, LONGEST};
-use super::http::{Call, Failure, Http, Lines, with_query};
+use super::failure::Failure;
+use super::http::{Call, Http, Lines, with_query};
 use crate::engine::model::Str;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::time::Timestamp;
@@ -103,7 +104,7 @@ enum End {
     Expired,
     /// The server does not know streaming lists.
     NotStreamed,
-    /// It could not be had.
+    /// It failed.
     Failed(Failure),
 }
 
@@ -148,7 +149,7 @@ struct Watch<S: Subject> {
     subject: S,
     out: mpsc::Sender<S::Out>,
     listing: Listing,
-    /// Up to here we know everything; `None` before the first listing is complete.
+    /// The resource version up to which everything is known; `None` before the first listing is complete.
     version: Option<String>,
     health: WatchHealth,
     /// When the server last said anything.
@@ -407,7 +408,7 @@ impl<S: Subject> Watch<S> {
         }
     }
 
-    /// Watches of one console do not all end at the same instant.
+    /// With jitter, so that the watches of one console do not all end at the same instant.
     fn timeout(&mut self) -> String {
         self.backoff.about(WATCH_FOR).as_secs().to_string()
     }
@@ -421,7 +422,7 @@ impl<S: Subject> Watch<S> {
     }
 }
 
-/// Tells the listener, and waits while it is busy.
+/// Sends to the listener; waits while its channel is full.
 async fn tell<T>(out: &mpsc::Sender<T>, news: T) -> Result<(), End> {
     out.send(news).await.map_err(|_unheard| End::Unheard)
 }

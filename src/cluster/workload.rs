@@ -1,5 +1,7 @@
 //! What differs between kinds of DaemonSets: where they live, how they are read, how they are changed.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::engine::model::effect::DaemonSetPatch;
@@ -32,3 +34,6 @@ pub(super) struct PatchRequest {
     /// Its body.
     pub(super) body: Value,
 }
+
+/// A kind of DaemonSet, shared by its watches and its writer.
+pub(super) type SharedWorkload = Arc<dyn Workload>;

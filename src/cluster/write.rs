@@ -13,11 +13,13 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::http::{Call, Failure, Http, with_query};
+use super::failure::Failure;
+use super::http::{Call, Http, with_query};
+use super::last_seen::LastSeen;
 use super::partial::{Interner, PodWire, lease_fact, lease_object, set_owner};
 use super::recorder::{self, Recorder};
-use super::subjects::{Shared, SharedWorkload};
 use super::workload::PatchRequest;
+use super::workload::SharedWorkload;
 use crate::engine::model::Str;
 use crate::engine::model::effect::{
     DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome, WRITE_TIMEOUT,
@@ -38,7 +40,7 @@ const PATCH_LEAVES_WITHIN: Duration = Duration::from_millis(2_500);
 pub struct Writer {
     http: Http,
     workload: SharedWorkload,
-    shared: Arc<Shared>,
+    shared: Arc<LastSeen>,
     namespace: Str,
     name: Str,
 }
@@ -65,7 +67,7 @@ impl Executed {
 }
 
 impl Writer {
-    pub(super) fn new(http: Http, workload: SharedWorkload, shared: Arc<Shared>, namespace: Str, name: Str) -> Self {
+    pub(super) fn new(http: Http, workload: SharedWorkload, shared: Arc<LastSeen>, namespace: Str, name: Str) -> Self {
         Self { http, workload, shared, namespace, name }
     }
 
@@ -123,7 +125,7 @@ impl Writer {
         let request = self.workload.patch(resource_version, patch, known.as_deref());
         let path = self.daemonset_path();
         let leave_by = match patch {
-            // Setting `OnDelete` is never too late.
+            // Setting `OnDelete` is right at any time, so it has no deadline.
             DaemonSetPatch::Adopt { .. } => None,
             DaemonSetPatch::Template { .. } | DaemonSetPatch::ForgetChange | DaemonSetPatch::Release { .. } => {
                 Some(self.http.clock().now() + PATCH_LEAVES_WITHIN)
@@ -165,8 +167,8 @@ impl Writer {
         Executed { outcome: Err(error), seen: vec![Event::DaemonSet(Box::new(fresh))] }
     }
 
-    /// Asks the API server what would become of a patch (`dryRun=All`), and fails if admission would not leave the template
-    /// as it is. Where a webhook cannot be asked, nobody knows.
+    /// Sends a patch as a dry run (`dryRun=All`), and fails if admission would change the template. It passes if a
+    /// webhook does not support dry runs, because the result is then unknown.
     async fn dry_run(
         &self,
         path: &str,
@@ -226,7 +228,7 @@ impl Writer {
             Ok(object) => object,
             Err(failure) => return Executed::only(Err(unsent(&what, &Failure::Malformed(failure.to_string())))),
         };
-        // One that is left over from an earlier DaemonSet of this name would go with that one.
+        // A Lease that an earlier DaemonSet of this name owns would be deleted with that one.
         if let Some(owner) = write.record.as_ref().and_then(|record| record.daemonset_uid.as_deref()) {
             set_owner(&mut object, self.workload.api_kind(), &self.name, owner);
         }
@@ -303,7 +305,7 @@ impl Writer {
     }
 }
 
-/// The images that differ, or that something else does.
+/// The images that differ, or the words for another difference.
 fn differences(from: &Template, to: &Template) -> String {
     let image = |of: &Template, name: &str| {
         of.containers().iter().find(|container| &*container.name == name).map(|container| container.image.clone())
@@ -324,7 +326,7 @@ fn error(what: &str, failure: &Failure) -> EffectError {
     EffectError { kind: failure.kind(), message: format!("{what}: {failure}").into() }
 }
 
-/// As [`error`], of something that happened before anything was written: then nothing can have been done.
+/// As [`error`], for a failure before anything was sent: nothing can have been done.
 fn unsent(what: &str, failure: &Failure) -> EffectError {
     let mut error = error(what, failure);
     if error.kind.may_have_happened() {

@@ -1,11 +1,11 @@
 //! Which cluster is meant, as whom, and why it could not be opened.
 //!
-//! The words of `--context`, `--kubeconfig`, `-n` and `--as`. Opening reads configuration only: whether the server
+//! Set by `--context`, `--kubeconfig`, `-n` and `--as`. Opening reads configuration only: whether the server
 //! answers is told by the health of the watches, so that a console can draw its first frame before the network.
 
 use std::path::PathBuf;
 
-use super::audit::AuditLog;
+use crate::audit::AuditLog;
 
 /// Which cluster is meant, and as whom; what is left out comes from the kubeconfig.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -18,7 +18,7 @@ pub struct Access {
     pub namespace: Option<String>,
     /// A user to impersonate.
     pub impersonate: Option<String>,
-    /// Where it is logged what is done there.
+    /// Where the audit log is written.
     pub audit: AuditLog,
 }
 

@@ -90,7 +90,8 @@ struct KnownFleet {
     leases: Listed<ObservedLease>,
 }
 
-/// Things by namespace and name, each with the listing that named it last: what a complete listing did not name is gone.
+/// Objects by namespace and name, each with the number of the last listing that named it. What a complete listing does not
+/// name is gone.
 #[derive(Debug)]
 struct Listed<T> {
     listing: u32,
@@ -171,11 +172,11 @@ impl KnownFleet {
         }
     }
 
-    /// A lease is alive as long as its holder renews it; an edit of its record by somebody else is no renewal.
+    /// A lease is alive as long as its holder renews it. An edit of its record by another process does not renew it.
     fn lease(&mut self, key: Key, fact: LeaseFact, now: Timestamp) {
         let holder_seen = match self.leases.get(&key) {
             Some(known) => known.holder_seen.next(&known.fact, &fact, now),
-            // It appeared after all leases were listed, so we saw it being made.
+            // It appeared after all leases were listed, so it was created just now.
             None => HolderSeen::first(now, self.leases_health == WatchHealth::Live),
         };
         self.leases.insert(key, ObservedLease { fact, holder_seen });

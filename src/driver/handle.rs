@@ -18,17 +18,16 @@ use crate::engine::rules::fleet_state::FleetState;
 pub struct Rollout {
     /// The latest snapshot. It changes only when something in it changed.
     pub snapshots: watch::Receiver<Arc<Snapshot>>,
-    /// Where commands and questions go.
+    /// Where commands and previews are asked for.
     pub requests: mpsc::Sender<Request>,
 }
 
 /// What a front end asks of a driver.
 #[derive(Debug)]
 pub enum Request {
-    /// Do this. The answer comes when it is written (in words: what was) and the snapshots show it, or when it is
-    /// refused.
+    /// Carry this out. Answered, in words, once it is written and the snapshots show it, or when it is refused.
     Command(Command, oneshot::Sender<Result<String, CommandError>>),
-    /// What would this do? Answered at once.
+    /// Say what this would do. Answered at once.
     Preview(Command, oneshot::Sender<Result<Preview, Refusal>>),
 }
 
@@ -79,8 +78,8 @@ impl Rollout {
         Ok(answered.await.map_err(|_gone| CommandError::Stopped)??)
     }
 
-    /// Lets go of the rollout and waits until its driver has ended, the lease given back with it. That happens once
-    /// every other clone is gone too; the caller bounds the wait.
+    /// Closes this handle and waits until the driver has ended and given its lease back. The driver ends when every clone of the
+    /// handle is gone, so the caller has to bound the wait.
     pub async fn close(self) {
         let Self { mut snapshots, requests } = self;
         drop(requests);
@@ -146,7 +145,7 @@ pub enum DrivenBy {
     You,
     /// Somebody's console.
     Other(crate::engine::model::Str),
-    /// Somebody's console by the word of the lease, which we have not seen them renew yet.
+    /// The holder that the lease names, who has not been seen renewing it yet.
     Named(crate::engine::model::Str),
     /// Not known: leases cannot be seen.
     Unknown,
@@ -155,7 +154,7 @@ pub enum DrivenBy {
 impl fmt::Display for DrivenBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            // Without what tells processes apart: the question is not to be cut off.
+            // Without the process part, so that narrow columns still show the question mark.
             Self::Named(holder) => {
                 return write!(f, "{}?", person_of(holder));
             }

@@ -22,9 +22,9 @@ impl Identity {
         let user = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
         let user = user.map(|user| printable(&user)).find(|user| !user.is_empty());
         let host = printable(&rustix::system::uname().nodename().to_string_lossy());
-        // Randomly keyed for every process: all that is asked of it is to differ.
+        // The hasher has random keys in every process; the identity only has to be unique.
         let process = RandomState::new().hash_one(std::process::id()) & 0xffff_ffff;
-        // Without a user name (a job, a container) the uid keeps it from being taken for somebody else.
+        // Jobs and containers may have no user name; then the uid stands for it.
         let user = user.unwrap_or_else(|| format!("uid{}", rustix::process::getuid().as_raw()));
         let process = format!("{user}@{host}/{process:08x}");
         Self { process: process.into(), opened: Arc::default() }
@@ -49,7 +49,7 @@ impl Identity {
     }
 }
 
-/// What of a name can stand in a Lease and on a screen.
+/// A name without characters that do not belong in a Lease or on a screen.
 fn printable(name: &str) -> String {
     name.chars().filter(|c| c.is_ascii_graphic() && !matches!(c, '/' | '@')).take(63).collect()
 }

@@ -5,7 +5,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::{Access, AccessError, AuditLog, ClusterSession};
+use super::{Access, AccessError, ClusterSession};
+use crate::audit::AuditLog;
 use crate::engine::model::Str;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::time::Timestamp;
@@ -22,14 +23,14 @@ pub enum PracticeCluster {
     Fleet(u32),
 }
 
-/// How it is played.
+/// How the practice cluster runs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PracticeOptions {
     /// What is practised on.
     pub cluster: PracticeCluster,
     /// How much faster than real time it runs.
     pub speed: f64,
-    /// The same seed plays the same.
+    /// The same seed gives the same course of events.
     pub seed: u64,
 }
 
@@ -50,7 +51,7 @@ impl Practice {
             PracticeCluster::Scenario(named) => read(named)?,
             PracticeCluster::Fleet(nodes) => fleet(*nodes),
         };
-        // Its clock is ours, so that ages on a screen mean something.
+        // It starts at the present wall time, so that ages on a screen are right.
         scenario.start = now();
         let daemonset = scenario.daemon_sets.first().map(|plan| (plan.namespace.clone(), plan.name.clone()));
         let world = World::new(&scenario, play.seed);
@@ -75,12 +76,12 @@ impl Practice {
     /// # Errors
     /// See [`AccessError`].
     pub async fn session(&self, audit: AuditLog) -> Result<ClusterSession, AccessError> {
-        // A session is opened from a file, like any other; it is read once.
+        // A session is opened from a kubeconfig file, which is read once.
         let file =
             private_file(&self.kubeconfig()).map_err(|error| failed("writing the practice kubeconfig", &error))?;
         let access = Access { kubeconfig: Some(file.clone()), audit, ..Access::default() };
         let session = ClusterSession::open(&access).await;
-        // Left over, it would name a port where nobody listens; nothing worse.
+        // If it cannot be removed, it names a port on which nothing listens any more.
         let _ = std::fs::remove_file(&file);
         session.map(ClusterSession::in_practice)
     }
@@ -91,7 +92,7 @@ fn now() -> Timestamp {
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or_default())
 }
 
-/// Writes `text` to a new file that nobody else can read, nor can have put there before.
+/// Writes `text` to a new file that only its owner can read. Fails if the file exists.
 fn private_file(text: &str) -> io::Result<PathBuf> {
     use std::hash::{BuildHasher, RandomState};
     let nonce = RandomState::new().hash_one(std::process::id());
@@ -117,7 +118,7 @@ fn read(named: &str) -> Result<Scenario, AccessError> {
     Scenario::parse(named, &text).map_err(|error| unreadable(&error))
 }
 
-/// A fleet of `nodes`, a hundred to a site, on links that are no bottleneck.
+/// A fleet of `nodes`, a hundred per site, on fast links.
 fn fleet(nodes: u32) -> Scenario {
     const SITE: u32 = 100;
     const LINK: u64 = 1_250_000_000;
@@ -174,7 +175,7 @@ mod tests {
         rollout.close().await;
         assert_eq!(last.borrow().unaudited, Vec::<Str>::new(), "it takes Events as a real cluster does");
         let log = std::fs::read_to_string(&file).unwrap();
-        assert!(log.contains(r#""what":"adopt""#) && log.contains(r#""what":"leaseGivenBack""#), "{log}");
+        assert!(log.contains(r#""event":"adopt""#) && log.contains(r#""event":"leaseGivenBack""#), "{log}");
         assert!(log.lines().all(|line| line.contains(r#""practice":true"#)), "{log}");
     }
 }

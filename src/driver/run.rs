@@ -24,7 +24,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use super::audit_sink::Trail;
+use super::audit_sink::AuditSink;
 use super::handle::{CommandError, Request, Rollout};
 use crate::cluster::{Clock, Executed, Writer};
 use crate::engine::Engine;
@@ -70,7 +70,7 @@ pub(super) fn spawn<H: EffectExecutor, F: Send + 'static>(
     clock: Clock,
     events: mpsc::Receiver<Event>,
     executor: H,
-    audit_sink: Trail,
+    audit_sink: AuditSink,
     feed: F,
 ) -> Rollout {
     let mut engine = Engine::new(config);
@@ -103,7 +103,7 @@ pub(super) fn spawn<H: EffectExecutor, F: Send + 'static>(
     rollout
 }
 
-/// The last snapshot of a driver that stopped by a fault of ours: never silently.
+/// The last snapshot of a driver that panicked: it says so.
 fn stopped(last: &Snapshot, fault: &(dyn std::any::Any + Send)) -> Snapshot {
     let text = fault.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| fault.downcast_ref::<&str>().copied()).unwrap_or("no words");
@@ -119,7 +119,7 @@ struct Driver<H> {
     engine: Engine,
     clock: Clock,
     executor: H,
-    audit_sink: Trail,
+    audit_sink: AuditSink,
     events: mpsc::Receiver<Event>,
     requests: mpsc::Receiver<Request>,
     effects: JoinSet<(EffectId, Executed)>,
@@ -127,11 +127,11 @@ struct Driver<H> {
     waiting: HashMap<CommandId, oneshot::Sender<Result<String, CommandError>>>,
     decide: Throttle,
     publish: Throttle,
-    /// Set once every front end is gone: until then it may tidy up.
+    /// Set once every front end is gone: until when the driver may wait for last answers and give the lease back.
     leaving: Option<Instant>,
 }
 
-/// Spaces out something expensive (deciding, publishing): the longer it takes, the longer until it is done again.
+/// Limits how often something expensive (deciding, publishing) is done: the longer it takes, the longer the pause after it.
 #[derive(Debug)]
 struct Throttle {
     due: bool,
@@ -186,7 +186,7 @@ impl<H: EffectExecutor> Driver<H> {
             self.settle();
             if self.is_over() {
                 self.audit_sink.finish().await;
-                // What could not be told is known only now.
+                // Only now is it known which events could not be written.
                 self.publish_now();
                 return;
             }
@@ -199,7 +199,7 @@ impl<H: EffectExecutor> Driver<H> {
     async fn wait(&mut self) {
         let timer = sleep_until(self.timer());
         tokio::select! {
-            // Answers first: they say what has been done already.
+            // Outcomes first: they say what is already done.
             biased;
             Some(done) = self.effects.join_next(), if !self.effects.is_empty() => self.effect_done(done),
             request = self.requests.recv(), if self.leaving.is_none() => match request {
@@ -241,7 +241,7 @@ impl<H: EffectExecutor> Driver<H> {
     }
 
     fn effect_done(&mut self, done: Result<(EffectId, Executed), tokio::task::JoinError>) {
-        // Tasks catch their own faults, so that every effect has an outcome; nothing else ends them.
+        // A task catches its panics, so that every effect has an outcome.
         let Ok((id, executed)) = done else { return };
         let now = self.clock.now();
         for event in executed.seen {
@@ -256,7 +256,7 @@ impl<H: EffectExecutor> Driver<H> {
         let now = self.clock.now();
         match request {
             Request::Preview(command, answer) => {
-                // Whoever asked may have gone; then nobody is to be told.
+                // The front end that asked may be gone.
                 let _ = answer.send(self.engine.preview(&command, now));
             }
             Request::Command(command, answer) => match self.engine.command(command, now) {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
 use super::access::{Access, AccessError};
-use super::audit::{self, Log, Origin, Place, Secrets, Subject};
-use super::audit_sink::Trail;
+use super::audit_sink::AuditSink;
 use super::handle::{Fleet, Rollout, Session};
 use super::identity::Identity;
 use super::{fleet, run};
+use crate::audit::{AuditedCluster, Log, Origin, Place, Secrets, Subject};
 use crate::cluster::{Attachment, Cluster, ClusterTarget, ConnectError, TrafficCount};
 use crate::engine::model::config::RateLimit;
 use crate::engine::model::config::{Config, Role, Timing};
@@ -66,7 +66,7 @@ impl ClusterSession {
         self
     }
 
-    /// What this session has cost the API server so far.
+    /// Counts of the requests to the API server so far.
     pub fn traffic(&self) -> TrafficCount {
         self.cluster.traffic().count()
     }
@@ -100,7 +100,7 @@ impl Session for ClusterSession {
             name: config.name.clone(),
             identity: config.identity.clone(),
         };
-        let audit_sink = Trail::new(subject, self.log.clone(), writer.recorder(config.identity.clone()));
+        let audit_sink = AuditSink::new(subject, self.log.clone(), writer.recorder(config.identity.clone()));
         run::spawn(config, self.cluster.clock(), events, writer, audit_sink, feed)
     }
 
@@ -114,13 +114,15 @@ impl Session for ClusterSession {
 fn origin_on(cluster: &Cluster) -> Origin {
     let credentials = cluster.credentials();
     // Host and port only: an address can also carry a user name and a password.
-    let server = cluster.server().split_once("://").map_or(cluster.server(), |(_, server)| server);
-    let server = server.split('/').next().and_then(|server| server.rsplit('@').next()).unwrap_or_default();
+    let server = cluster.server().parse::<http::Uri>().ok().and_then(|server| {
+        let host = server.host()?;
+        Some(server.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+    });
     Origin {
         from: Place::here(),
-        cluster: audit::AuditedCluster {
+        cluster: AuditedCluster {
             context: cluster.context().into(),
-            server: server.into(),
+            server: server.unwrap_or_default().into(),
             user: credentials.user.as_deref().map(Into::into),
             impersonates: credentials.impersonates.as_deref().map(Into::into),
             practice: false,

@@ -92,9 +92,7 @@ impl Engine {
     }
 
     fn rights(&self) -> Vec<(Right, super::model::event::Permission)> {
-        [Right::PatchDaemonSet, Right::DeletePods, Right::CreateLease, Right::UpdateLease, Right::CreateEvent]
-            .map(|right| (right, self.view.permission(right)))
-            .to_vec()
+        Right::ALL.map(|right| (right, self.view.permission(right))).to_vec()
     }
 
     fn phase(&self, recorded: bool, intent: &Intent, now: Timestamp) -> Phase {

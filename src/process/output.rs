@@ -1,4 +1,4 @@
-//! One writer thread for each stream. It writes what it is sent, in order; nobody waits for that unless they ask to.
+//! One writer thread for each stream. It writes what it is sent, in order; senders do not wait for it unless they ask to.
 //!
 //! The sender bounds the queue: the console sends a frame only when the one before it is written in full, the command line waits
 //! for [`Writer::room`] before it prints more. A stream that took not a byte for [`STUCK_AFTER`] is stuck.
@@ -15,11 +15,11 @@ use rustix::io::Errno;
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
 
-/// A stream that has bytes to write and takes none for this long is stuck: whoever drives through it stops driving.
+/// A stream that has bytes to write and takes none for this long is stuck; a driver that prints to it then stops driving.
 pub(crate) const STUCK_AFTER: Duration = Duration::from_secs(10);
-/// At most this much is handed to the system at once: each piece that is taken shows that the stream is not stuck.
+/// The most bytes per `write`: each piece that is taken shows that the stream is not stuck.
 const PIECE: usize = 4096;
-/// Who has more to tell waits while more than this is not written yet.
+/// [`Writer::room`] waits while more bytes than this are not written yet.
 const ROOM: usize = 64 * 1024;
 
 /// Writes to one stream on a thread of its own. Cheap to clone; the thread ends when the last clone is dropped and all is
@@ -163,7 +163,7 @@ impl Writer {
                 return since;
             }
             match since {
-                // Time alone makes it stuck; whatever is written meanwhile is seen then.
+                // Only time makes it stuck; bytes written meanwhile are seen after the wait.
                 Some(since) => sleep_until((since + STUCK_AFTER).into()).await,
                 None => changed.await,
             }
@@ -227,7 +227,7 @@ impl Shared {
                     self.took_bytes(written);
                 }
                 Err(Errno::INTR) => {}
-                // Somebody who shares the stream does not want to wait for it.
+                // The stream is non-blocking, because another process that shares it has set that.
                 Err(Errno::AGAIN) => wait_for(stream)?,
                 Err(error) => return Err(error.into()),
             }

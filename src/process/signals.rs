@@ -1,4 +1,4 @@
-//! The signals that end a process: told to whoever wants to leave in order, and carried out whatever they do.
+//! The signals that end a process. Tasks that listen are told, so that they can end in order; the process ends in any case.
 //!
 //! ```text
 //!  first signal ──▶ told to all who listen ──▶ they stop driving and return ──▶ the process ends
@@ -6,7 +6,7 @@
 //!  second signal ──▶ it is ended at once
 //! ```
 //!
-//! A thread of its own waits for them: it needs no runtime, no lock that is held while something is written, no output.
+//! A thread of its own waits for them. It depends on no runtime, on no lock that a writer holds, and on no output.
 
 use std::io;
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio::sync::watch;
 
-/// How long leaving in order may take. Who leaves has 5 s; what is left is for the end itself.
+/// How long an orderly end may take: of the 5 s that are promised, the rest is for the end itself.
 pub(crate) const LEAVE_WITHIN: Duration = Duration::from_millis(4_500);
 
 static ENDING: OnceLock<watch::Receiver<Option<Ending>>> = OnceLock::new();
@@ -43,7 +43,7 @@ impl Ending {
         }
     }
 
-    /// The exit code that tells of it: a lost terminal is told as an interrupt.
+    /// The exit code; a lost terminal counts as an interrupt.
     pub(crate) fn code(self) -> i32 {
         match self {
             Self::Hangup | Self::Interrupt => 130,
@@ -52,12 +52,12 @@ impl Ending {
     }
 }
 
-/// Waits for the signals, in as many places as one likes.
+/// Waits for the signals. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Listener(watch::Receiver<Option<Ending>>);
 
 impl Listener {
-    /// Waits for the first signal; returns at once when it came already. The second is not told: it ends the process.
+    /// Waits for the first signal; returns at once if it has come. The second ends the process.
     pub(crate) async fn ended(&mut self) -> Ending {
         match self.0.wait_for(Option::is_some).await.map(|ending| *ending) {
             Ok(Some(ending)) => ending,
@@ -67,7 +67,7 @@ impl Listener {
     }
 }
 
-/// Takes the signals from now on, for good: until somebody listens they end the process as always.
+/// Handles the signals from now on, for good. Before the first call they end the process by default.
 ///
 /// # Errors
 /// When there is no thread to be had, or the system refuses.
@@ -84,7 +84,7 @@ pub(crate) fn listen() -> io::Result<Listener> {
                     end(ending);
                 }
                 told.send_replace(Some(ending));
-                // Without a thread for it nobody would end it: then at once.
+                // Without a thread that waits, the process could not be ended later, so it is ended at once.
                 let late = std::thread::Builder::new().name("leave".into()).spawn(move || {
                     std::thread::sleep(LEAVE_WITHIN);
                     end(ending);
@@ -103,12 +103,12 @@ pub(crate) fn listening() -> Option<Listener> {
     ENDING.get().cloned().map(Listener)
 }
 
-/// Has `last` done before the process is ended here: something that takes less than half a second.
+/// Calls `last` before this module ends the process. It may take less than half a second.
 pub(crate) fn at_the_end(last: fn()) {
     let _ = LAST.set(last);
 }
 
-/// Ends the process: no destructor, no buffer that is written, nothing that could wait.
+/// Ends the process without running destructors or flushing buffers, which could block.
 fn end(ending: Ending) -> ! {
     if let Some(last) = LAST.get() {
         last();

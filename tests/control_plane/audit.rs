@@ -153,7 +153,7 @@ fn the_log_has_every_pod_and_only_its_owner_reads_it() {
     operator.ok(&["drive", DS, "--image", &format!("agent={}", GOOD[1]), "--to", "3", "--until", "held", "--yes"]);
     let log = operator.audit();
     let deleted = |result: &str| -> BTreeSet<String> {
-        let of = |line: &&Value| line["what"] == "deletePod" && line["result"] == result;
+        let of = |line: &&Value| line["event"] == "deletePod" && line["outcome"] == result;
         log.iter().filter(of).map(|line| line["args"]["uid"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!((deleted("sent").len(), deleted("sent")), (3, deleted("done")));
@@ -171,7 +171,7 @@ fn the_log_has_every_pod_and_only_its_owner_reads_it() {
     drive.until_updated(6);
     drive.signal(Signal::KILL);
     drive.end();
-    let sent = operator.audit().iter().filter(|line| line["what"] == "deletePod" && line["result"] == "sent").count();
+    let sent = operator.audit().iter().filter(|line| line["event"] == "deletePod" && line["outcome"] == "sent").count();
     assert!(sent >= 6, "{sent}");
 }
 
@@ -186,11 +186,11 @@ fn an_interrupted_driver_tells_that_it_left() {
     // Whoever has ended has told everything.
     assert_eq!(reasons(&told(&fixture)).last(), Some(&"RolloutDriverLeft"));
     let log = operator.audit();
-    let stop: Vec<_> = log.iter().filter(|line| line["what"] == "stopDriving").map(|line| &line["result"]).collect();
+    let stop: Vec<_> = log.iter().filter(|line| line["event"] == "stopDriving").map(|line| &line["outcome"]).collect();
     assert_eq!(stop, ["asked", "done"]);
-    assert!(log.iter().any(|line| line["what"] == "leaseGivenBack"), "{log:#?}");
-    let asked = log.iter().filter(|line| line["result"] == "asked").count();
-    let settled = log.iter().filter(|line| !line["command"].is_null() && line["result"] != "asked").count();
+    assert!(log.iter().any(|line| line["event"] == "leaseGivenBack"), "{log:#?}");
+    let asked = log.iter().filter(|line| line["outcome"] == "asked").count();
+    let settled = log.iter().filter(|line| !line["command"].is_null() && line["outcome"] != "asked").count();
     assert_eq!(asked, settled, "each command has its end: {log:#?}");
 }
 
@@ -222,8 +222,8 @@ fn with_two_consoles_open_nothing_is_told_twice_and_each_sees_what_the_other_did
     unique.dedup();
     assert_eq!(once, unique, "nothing is told twice");
     assert!(once.contains(&"RolloutPaused"), "{once:?}");
-    assert!(watcher.audit().iter().any(|line| line["what"] == "pause" && line["result"] == "done"));
-    assert!(!driver.audit().iter().any(|line| line["what"] == "pause"), "each writes what happened in it");
+    assert!(watcher.audit().iter().any(|line| line["event"] == "pause" && line["outcome"] == "done"));
+    assert!(!driver.audit().iter().any(|line| line["event"] == "pause"), "each writes what happened in it");
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn without_the_right_to_write_events_everything_else_works_and_it_is_said_once()
     let said = text(&output);
     assert_eq!(said.matches("no Events on the DaemonSet").count(), 1, "{said}");
     assert_eq!(told(&fixture), Vec::<Value>::new());
-    assert!(operator.audit().iter().any(|line| line["what"] == "setImage" && line["result"] == "done"));
+    assert!(operator.audit().iter().any(|line| line["event"] == "setImage" && line["outcome"] == "done"));
 }
 
 #[test]

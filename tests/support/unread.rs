@@ -55,7 +55,7 @@ impl<'a> Unread<'a> {
     /// Waits until its audit log has a line of that kind.
     #[track_caller]
     pub(crate) fn until_told(&mut self, what: &str) {
-        self.eventually(what, |unread| unread.operator.audit().iter().any(|line| line["what"] == what));
+        self.eventually(what, |unread| unread.operator.audit().iter().any(|line| line["event"] == what));
     }
 
     /// Waits until it has given the lease back for good; returns how many pods were deleted before, and after.
@@ -63,8 +63,8 @@ impl<'a> Unread<'a> {
     /// A drive that sets an image takes the lease for that, and gives it back, before it drives.
     #[track_caller]
     pub(crate) fn until_given_back(&mut self) -> (usize, usize) {
-        let last = |lines: &[Value]| lines.iter().rposition(|line| line["what"] == "leaseGivenBack");
-        let driven = |lines: &[Value]| lines.iter().rposition(|line| line["what"] == "leaseAcquired");
+        let last = |lines: &[Value]| lines.iter().rposition(|line| line["event"] == "leaseGivenBack");
+        let driven = |lines: &[Value]| lines.iter().rposition(|line| line["event"] == "leaseAcquired");
         let given_back = |lines: &[Value]| last(lines).zip(driven(lines)).is_some_and(|(back, driven)| back > driven);
         self.eventually("the lease is given back", |unread| given_back(&unread.operator.audit()));
         let lines = self.operator.audit();
@@ -106,7 +106,7 @@ impl<'a> Unread<'a> {
 }
 
 fn is_deletion(line: &Value) -> bool {
-    line["what"] == "deletePod" && line["result"] == "sent"
+    line["event"] == "deletePod" && line["outcome"] == "sent"
 }
 
 impl Drop for Unread<'_> {

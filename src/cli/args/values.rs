@@ -1,10 +1,10 @@
-//! What is typed, read: names, images, times, files. Each says what is wrong with it and how it is written.
+//! Parsers of arguments: names, images, durations, files. An error says what is wrong and how the value is written.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::driver::AuditLog;
+use crate::audit::AuditLog;
 use crate::engine::model::image::ImageRef;
 
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {

@@ -136,7 +136,7 @@ impl Script {
     async fn play(self, snapshots: watch::Sender<Arc<Snapshot>>, mut requests: mpsc::Receiver<Request>) {
         let mut rest = self.snapshots.iter().skip(1).cloned();
         if matches!(self.snapshots[0].driver, DriverView::Named { .. }) {
-            // What that comes to shows by itself.
+            // The script's other snapshots show what follows.
             follow(&snapshots, &mut rest.by_ref().take(1)).await;
         }
         while let Some(request) = requests.recv().await {
@@ -158,7 +158,7 @@ impl Script {
 /// Publishes what is left, each when the one before was seen.
 async fn follow(snapshots: &watch::Sender<Arc<Snapshot>>, rest: &mut (impl Iterator<Item = Arc<Snapshot>> + Send)) {
     for snapshot in rest {
-        // Whoever looks on takes its turn first.
+        // Readers of the snapshots run first.
         for _ in 0..20 {
             tokio::task::yield_now().await;
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use kube::config::KubeconfigError;
 
-use super::super::http::root_cause;
+use super::super::failure::root_cause;
 
 /// Why there is no connection: what was tried, and where. [`ConnectError::hints`] says what to try next.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -104,7 +104,7 @@ pub enum ConnectError {
         /// What it said.
         why: String,
     },
-    /// The API server answers, but not to us.
+    /// The API server answers with a refusal.
     #[error("the API server {server} refuses: {why}")]
     Refused {
         /// Its address.
@@ -166,7 +166,7 @@ fn listed(known: &[String]) -> String {
     if known.is_empty() { "(it has none)".to_owned() } else { known.join(", ") }
 }
 
-/// The known name that is meant, if one is near enough, and all of them.
+/// A hint that names the most similar known name, if one is similar enough, and all known names.
 fn suggestions(asked: &str, known: &[String]) -> Vec<String> {
     let nearest = known
         .iter()

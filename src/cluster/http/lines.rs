@@ -7,8 +7,8 @@ use futures::StreamExt;
 use http_body_util::{BodyDataStream, BodyExt};
 use kube::client::Body;
 
-use super::failure::Failure;
 use super::traffic::Traffic;
+use crate::cluster::failure::Failure;
 
 /// What is kept of the buffer after a long line.
 const KEPT: usize = 256 * 1024;

@@ -1,4 +1,4 @@
-//! What we cost the API server.
+//! Counts of requests to the API server.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -2,11 +2,13 @@
 
 use serde::Deserialize;
 
-use super::super::recorder::SOURCE;
 use super::{Interner, Meta, Text, instant, text};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::facts::{ClusterEvent, ReportedBy};
 use crate::engine::model::time::Timestamp;
+
+/// `source.component` of the Events that rolldeck writes: what `kubectl describe` shows under "From".
+pub(in crate::cluster) const SOURCE: &str = "rolldeck";
 
 /// An event of the wire (`core/v1`).
 #[derive(Deserialize, Default, Debug)]
@@ -74,12 +76,12 @@ impl EventWire<'_> {
             message: text(&self.message).into(),
             at: self.at(),
             count: self.count.or(series.and_then(|series| series.count)).unwrap_or(1).max(1),
-            reported_by: self.told(),
+            reported_by: self.reported_by(),
         }
     }
 
     /// Who wrote it, if a rolldeck did.
-    fn told(&self) -> Option<Box<ReportedBy>> {
+    fn reported_by(&self) -> Option<Box<ReportedBy>> {
         let ours = self.source.as_ref().is_some_and(|source| text(&source.component) == SOURCE);
         ours.then(|| {
             Box::new(ReportedBy {
@@ -94,7 +96,7 @@ impl EventWire<'_> {
     fn at(&self) -> Timestamp {
         let series = self.series.as_ref().and_then(|series| instant(&series.last_observed_time));
         // Ours never repeat, and only this one tells milliseconds.
-        let ours = self.told().and_then(|_| instant(&self.event_time));
+        let ours = self.reported_by().and_then(|_| instant(&self.event_time));
         series
             .or(ours)
             .or_else(|| instant(&self.last_timestamp))

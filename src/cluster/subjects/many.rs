@@ -59,13 +59,13 @@ impl Subject for Pods {
 pub(crate) struct Nodes {
     wanted: watch::Receiver<Arc<Wanted>>,
     interner: Interner,
-    told: HashMap<Str, LastSent>,
+    last_sent: HashMap<Str, LastSent>,
     server_now: ServerNow,
     /// A listing tells how nodes are, not what just happened to them.
     listing: bool,
 }
 
-/// What the engine was told of a node, and what it was told by.
+/// The fact that was sent last of a node, and the heartbeat that came with it.
 struct LastSent {
     fingerprint: u64,
     /// Shared with what the engine keeps.
@@ -79,7 +79,7 @@ pub(crate) type ServerNow = Box<dyn Fn() -> Option<Timestamp> + Send>;
 
 impl Nodes {
     pub(crate) fn new(wanted: watch::Receiver<Arc<Wanted>>, server_now: ServerNow) -> Self {
-        Self { wanted, interner: Interner::default(), told: HashMap::new(), server_now, listing: false }
+        Self { wanted, interner: Interner::default(), last_sent: HashMap::new(), server_now, listing: false }
     }
 
     /// How far the node's clock is off: what `managedFields` says of the write that brought its heartbeat; where that says
@@ -112,34 +112,34 @@ impl Subject for Nodes {
         let wanted = Arc::clone(&self.wanted.borrow());
         let mut fact = wire.fact(&wanted, &mut self.interner);
         let heartbeat_at = wire.heartbeat_at();
-        let clock_skew_millis = self.clock_skew(&wire, self.told.get(&fact.name));
+        let clock_skew_millis = self.clock_skew(&wire, self.last_sent.get(&fact.name));
         fact.clock_skew_millis = clock_skew_millis;
         let fingerprint = fingerprint_of(&fact);
-        if let Some(told) = self.told.get_mut(&fact.name) {
-            told.heartbeat_at = heartbeat_at;
-            if told.fingerprint == fingerprint && told.labels == fact.labels {
+        if let Some(last) = self.last_sent.get_mut(&fact.name) {
+            last.heartbeat_at = heartbeat_at;
+            if last.fingerprint == fingerprint && last.labels == fact.labels {
                 return Ok(None);
             }
-            if told.labels == fact.labels {
-                fact.labels = told.labels.clone();
+            if last.labels == fact.labels {
+                fact.labels = last.labels.clone();
             }
         }
-        // Heartbeats change nothing but this, and are not told.
+        // Set after the comparison: a heartbeat changes only the version, and is not sent.
         fact.version = Self::version(&wire).parse().ok();
-        let told = LastSent { fingerprint, labels: fact.labels.clone(), clock_skew_millis, heartbeat_at };
-        self.told.insert(fact.name.clone(), told);
+        let sent = LastSent { fingerprint, labels: fact.labels.clone(), clock_skew_millis, heartbeat_at };
+        self.last_sent.insert(fact.name.clone(), sent);
         Ok(Some(Event::Node(Box::new(fact))))
     }
 
     fn deleted(&mut self, wire: NodeWire<'_>) -> Option<Event> {
         let name = text(&wire.metadata.name);
-        self.told.remove(name);
+        self.last_sent.remove(name);
         Some(Event::NodeGone(name.into()))
     }
 
     fn listing(&mut self) -> Option<Event> {
-        // In a listing everything is told, also what is known: what is not named is gone.
-        self.told.clear();
+        // In a listing everything is sent, also what is known: what is not named is gone.
+        self.last_sent.clear();
         self.listing = true;
         Some(Event::Listing(Watched::Nodes))
     }
@@ -172,7 +172,7 @@ pub(crate) enum About {
         /// `<daemonset>-`.
         prefix: String,
     },
-    /// The DaemonSet. The health of this watch is not told: it comes and goes with the other one.
+    /// The DaemonSet. The health of this watch is not sent: it comes and goes with that of the pods' Events.
     TheDaemonSet,
 }
 
@@ -185,7 +185,7 @@ impl ClusterEvents {
         Self { about: About::TheDaemonSet, interner: Interner::default() }
     }
 
-    fn told(&self, event: Event) -> Option<Event> {
+    fn unless_of_daemonset(&self, event: Event) -> Option<Event> {
         (self.about != About::TheDaemonSet).then_some(event)
     }
 }
@@ -207,24 +207,24 @@ impl Subject for ClusterEvents {
     }
 
     fn deleted(&mut self, _wire: EventWire<'_>) -> Option<Event> {
-        // Events expire; what they told stays true.
+        // Events expire; that says nothing about what they reported.
         None
     }
 
     fn listing(&mut self) -> Option<Event> {
-        self.told(Event::Listing(Watched::Events))
+        self.unless_of_daemonset(Event::Listing(Watched::Events))
     }
 
     fn listed(&mut self, version: Option<u64>) -> Vec<Event> {
-        self.told(Event::Listed(Watched::Events, version)).into_iter().collect()
+        self.unless_of_daemonset(Event::Listed(Watched::Events, version)).into_iter().collect()
     }
 
     fn health(&mut self, health: WatchHealth) -> Option<Event> {
-        self.told(Event::Watch(Watched::Events, health))
+        self.unless_of_daemonset(Event::Watch(Watched::Events, health))
     }
 
     fn heard(&mut self, version: Option<u64>) -> Option<Event> {
-        self.told(Event::Heard(Watched::Events, version))
+        self.unless_of_daemonset(Event::Heard(Watched::Events, version))
     }
 }
 

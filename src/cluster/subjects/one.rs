@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::super::last_seen::LastSeen;
 use super::super::partial::{lease_fact, revision_fact};
 use super::super::watch::Subject;
-use super::{Shared, SharedWorkload};
+use super::super::workload::SharedWorkload;
 use crate::engine::model::Str;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 
@@ -23,13 +24,13 @@ enum Named {
 
 /// The DaemonSet itself.
 pub(crate) struct TheDaemonSet {
-    shared: Arc<Shared>,
+    shared: Arc<LastSeen>,
     workload: SharedWorkload,
     named: Named,
 }
 
 impl TheDaemonSet {
-    pub(crate) fn new(shared: Arc<Shared>, workload: SharedWorkload) -> Self {
+    pub(crate) fn new(shared: Arc<LastSeen>, workload: SharedWorkload) -> Self {
         Self { shared, workload, named: Named::Nothing }
     }
 }
@@ -77,11 +78,11 @@ impl Subject for TheDaemonSet {
 
 /// Its ControllerRevisions.
 pub(crate) struct Revisions {
-    shared: Arc<Shared>,
+    shared: Arc<LastSeen>,
 }
 
 impl Revisions {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<LastSeen>) -> Self {
         Self { shared }
     }
 }
@@ -123,12 +124,12 @@ impl Subject for Revisions {
 
 /// The Lease with lock and record.
 pub(crate) struct Leases {
-    shared: Arc<Shared>,
+    shared: Arc<LastSeen>,
     named: Named,
 }
 
 impl Leases {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<LastSeen>) -> Self {
         Self { shared, named: Named::Nothing }
     }
 }

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::http::{Failure, Refusal};
+use super::super::failure::Failure;
+use super::super::http::Refusal;
 
 /// What a line of a watch says.
 #[derive(Debug)]

@@ -221,12 +221,12 @@ impl Subject for Ears {
 
 #[tokio::test]
 async fn a_sign_of_life_is_told_when_there_is_nothing_else_and_not_for_each() {
-    let mut beats: Vec<Value> = (0..500).map(|nth| line("MODIFIED", "beat", &(100 + nth).to_string())).collect();
-    beats.push(line("MODIFIED", "a", "900"));
+    let mut heartbeats: Vec<Value> = (0..500).map(|nth| line("MODIFIED", "beat", &(100 + nth).to_string())).collect();
+    heartbeats.push(line("MODIFIED", "a", "900"));
     let script = vec![
         Says::Lines(vec![line("ADDED", "a", "1"), end_of_list("5")]),
         Says::Lines(Vec::new()),
-        Says::LinesAndMore(beats),
+        Says::LinesAndMore(heartbeats),
     ];
     let server = Scripted::new(script).await;
     let (out, mut told) = mpsc::channel(64);
@@ -239,7 +239,7 @@ async fn a_sign_of_life_is_told_when_there_is_nothing_else_and_not_for_each() {
     assert_eq!(
         story,
         ["news", "heard", "heard", "heard", "news"],
-        "listed, and twice opened; not for five hundred beats"
+        "listed, and twice opened; not for five hundred heartbeats"
     );
     drop(told);
     watching.await.unwrap();

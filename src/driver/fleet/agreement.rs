@@ -13,13 +13,13 @@ use crate::engine::rules::eligibility::eligibility;
 use crate::engine::rules::fleet_state::FleetState;
 
 /// The DaemonSet as a fleet view sees it, with the counters that its controller would write (docs/kubernetes.md, *Status*).
-fn seen(lab: &FakeCluster) -> PartialDaemonSet {
-    let current = lab.revisions.iter().find(|revision| revision.template == lab.daemonset.template);
+fn seen(fake: &FakeCluster) -> PartialDaemonSet {
+    let current = fake.revisions.iter().find(|revision| revision.template == fake.daemonset.template);
     let mut counters = DaemonSetCounters::default();
-    for node in lab.nodes.values() {
-        let pods = lab.pods.values().filter(|pod| pod.node.as_ref() == Some(&node.name));
+    for node in fake.nodes.values() {
+        let pods = fake.pods.values().filter(|pod| pod.node.as_ref() == Some(&node.name));
         let first = pods.min_by_key(|pod| (pod.created_at, pod.name.clone()));
-        if !eligibility(node, &lab.daemonset.template).should_run {
+        if !eligibility(node, &fake.daemonset.template).should_run {
             counters.misscheduled += u32::from(first.is_some());
             continue;
         }
@@ -30,32 +30,32 @@ fn seen(lab: &FakeCluster) -> PartialDaemonSet {
         counters.ready += u32::from(pod.ready);
         counters.available += u32::from(pod.ready);
     }
-    let strategy = &lab.daemonset.strategy;
+    let strategy = &fake.daemonset.strategy;
     PartialDaemonSet {
-        namespace: lab.daemonset.namespace.clone(),
-        name: lab.daemonset.name.clone(),
-        uid: lab.daemonset.uid.clone(),
+        namespace: fake.daemonset.namespace.clone(),
+        name: fake.daemonset.name.clone(),
+        uid: fake.daemonset.uid.clone(),
         strategy: strategy.kind,
         max_unavailable: strategy.max_unavailable,
         max_surge: strategy.max_surge,
-        adopted: lab.daemonset.annotations.get(ORIGINAL_STRATEGY).is_some(),
-        observed: lab.daemonset.observed_generation >= lab.daemonset.generation,
+        adopted: fake.daemonset.annotations.get(ORIGINAL_STRATEGY).is_some(),
+        observed: fake.daemonset.observed_generation >= fake.daemonset.generation,
         counters,
     }
 }
 
 /// What the fleet says, as an operator who watches it for a while sees it.
-fn listed(lab: &FakeCluster) -> FleetState {
-    let daemonset = seen(lab);
-    let lease = lab.lease.as_ref();
+fn listed(fake: &FakeCluster) -> FleetState {
+    let daemonset = seen(fake);
+    let lease = fake.lease.as_ref();
     let record = lease.and_then(|lease| lease.record.as_ref().ok()?.as_ref());
     let driven = lease.is_some_and(|lease| lease.holder.is_some());
     fleet_state(&brief(&daemonset), record, driven)
 }
 
-fn agree(what: &str, lab: &FakeCluster, console: &mut FakeConsole) -> Snapshot {
-    let snapshot = console.snapshot(lab);
-    let (counts, counters, listed) = (snapshot.counts, seen(lab).counters, listed(lab));
+fn agree(what: &str, fake: &FakeCluster, console: &mut FakeConsole) -> Snapshot {
+    let snapshot = console.snapshot(fake);
+    let (counts, counters, listed) = (snapshot.counts, seen(fake).counters, listed(fake));
     let same = match (&snapshot.phase, &listed) {
         (Phase::Idle | Phase::Complete, FleetState::UpToDate | FleetState::Adopted) => {
             counts.available == counts.nodes && counts.misscheduled == 0
@@ -92,26 +92,26 @@ fn agree(what: &str, lab: &FakeCluster, console: &mut FakeConsole) -> Snapshot {
 const DOWN: &str = "node.kubernetes.io/unreachable";
 
 /// A node loses the network, as its lifecycle controller sees it.
-fn cut(lab: &mut FakeCluster, node: &str) {
-    lab.set_node_ready(node, false);
-    lab.set_taints(node, &[(DOWN, "", TaintEffect::NoSchedule), (DOWN, "", TaintEffect::NoExecute)]);
+fn cut(fake: &mut FakeCluster, node: &str) {
+    fake.set_node_ready(node, false);
+    fake.set_taints(node, &[(DOWN, "", TaintEffect::NoSchedule), (DOWN, "", TaintEffect::NoExecute)]);
 }
 
 #[test]
 fn nobody_rolls_out_and_three_nodes_lose_the_network() {
     for tolerates in [false, true] {
-        let mut lab = FakeCluster::rolling(20, 2);
+        let mut fake = FakeCluster::rolling(20, 2);
         if tolerates {
             let mut json = template("agent:v1").json().clone();
             json["spec"]["tolerations"] = serde_json::json!([{"operator": "Exists"}]);
-            lab = FakeCluster::rolling_with(20, 2, crate::engine::model::template::Template::from_json(json));
+            fake = FakeCluster::rolling_with(20, 2, crate::engine::model::template::Template::from_json(json));
         }
-        let mut console = FakeConsole::open(&lab, "ops");
-        agree("all is well", &lab, &mut console);
+        let mut console = FakeConsole::open(&fake, "ops");
+        agree("all is well", &fake, &mut console);
         for node in ["n3", "n4", "n5"] {
-            cut(&mut lab, node);
+            cut(&mut fake, node);
         }
-        let snapshot = agree("three are down", &lab, &mut console);
+        let snapshot = agree("three are down", &fake, &mut console);
         assert_eq!(snapshot.phase, Phase::Idle);
         assert_eq!(
             (snapshot.doing().to_string(), snapshot.progress()),
@@ -119,95 +119,95 @@ fn nobody_rolls_out_and_three_nodes_lose_the_network() {
         );
         assert_eq!(snapshot.budget.to_string(), "down 0 of 2 + 3 down by themselves");
         assert_eq!(snapshot.counts.failed, 0);
-        assert_eq!(listed(&lab).to_string(), if tolerates { "3 unavailable" } else { "3 misscheduled" });
+        assert_eq!(listed(&fake).to_string(), if tolerates { "3 unavailable" } else { "3 misscheduled" });
 
         // And under a rollout that is recorded, and has nothing to do.
-        console.ask(&mut lab, Command::Adopt).unwrap();
-        let snapshot = agree("adopted, three are down", &lab, &mut console);
+        console.ask(&mut fake, Command::Adopt).unwrap();
+        let snapshot = agree("adopted, three are down", &fake, &mut console);
         assert_eq!((snapshot.phase, snapshot.budget.to_string()), (Phase::Idle, "down 0 of 2 + 3 not ours".into()));
     }
 }
 
 #[test]
 fn a_node_that_fell_before_the_rollout_began_stays_what_it_was() {
-    let mut lab = FakeCluster::rolling(10, 2);
-    let mut console = FakeConsole::open(&lab, "ops");
-    cut(&mut lab, "n3");
-    console.set_image(&mut lab, "agent:v2");
-    agree("held before the first step", &lab, &mut console);
-    console.partition(&mut lab, 0);
-    console.run_for(&mut lab, 30);
-    let snapshot = agree("all but the one that is down", &lab, &mut console);
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    cut(&mut fake, "n3");
+    console.set_image(&mut fake, "agent:v2");
+    agree("held before the first step", &fake, &mut console);
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 30);
+    let snapshot = agree("all but the one that is down", &fake, &mut console);
     assert_eq!(snapshot.nodes.iter().find(|node| &*node.name == "n3").unwrap().blame, Some(Blame::PreExisting));
 }
 
 #[test]
 fn a_rollout_from_its_beginning_to_its_end() {
-    let mut lab = FakeCluster::rolling(10, 2);
-    let mut console = FakeConsole::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:v2");
-    agree("before the first step", &lab, &mut console);
-    console.partition(&mut lab, 8);
-    agree("the first step", &lab, &mut console);
-    console.run_for(&mut lab, 20);
-    agree("after the first step", &lab, &mut console);
-    lab.slow = true;
-    console.partition(&mut lab, 4);
-    lab.kubelets();
-    console.run(&mut lab);
-    agree("two on their way", &lab, &mut console);
-    console.ask(&mut lab, Command::Pause { why: None }).unwrap();
-    agree("paused", &lab, &mut console);
-    lab.slow = false;
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    agree("before the first step", &fake, &mut console);
+    console.partition(&mut fake, 8);
+    agree("the first step", &fake, &mut console);
+    console.run_for(&mut fake, 20);
+    agree("after the first step", &fake, &mut console);
+    fake.slow = true;
+    console.partition(&mut fake, 4);
+    fake.kubelets();
+    console.run(&mut fake);
+    agree("two on their way", &fake, &mut console);
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    agree("paused", &fake, &mut console);
+    fake.slow = false;
     for node in ["n3", "n4"] {
-        lab.set_ready(node, true);
+        fake.set_ready(node, true);
     }
-    console.ask(&mut lab, Command::Resume).unwrap();
-    console.run_for(&mut lab, 30);
-    lab.set_taints("n10", &[("m", "x", TaintEffect::NoSchedule)]);
-    console.partition(&mut lab, 0);
-    console.run_for(&mut lab, 30);
-    let snapshot = agree("the release waits", &lab, &mut console);
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.run_for(&mut fake, 30);
+    fake.set_taints("n10", &[("m", "x", TaintEffect::NoSchedule)]);
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 30);
+    let snapshot = agree("the release waits", &fake, &mut console);
     assert!(snapshot.release_waits());
-    lab.set_taints("n10", &[]);
-    console.run_for(&mut lab, 30);
-    agree("handed back", &lab, &mut console);
+    fake.set_taints("n10", &[]);
+    console.run_for(&mut fake, 30);
+    agree("handed back", &fake, &mut console);
 }
 
 #[test]
 fn nobody_drives_and_a_halt() {
-    let mut lab = FakeCluster::rolling(10, 2);
-    lab.broken.push("agent:bad".into());
-    let mut console = FakeConsole::open(&lab, "ops");
-    console.set_image(&mut lab, "agent:bad");
-    console.partition(&mut lab, 5);
-    console.ask(&mut lab, Command::StopDriving).unwrap();
-    lab.kubelets();
-    console.run(&mut lab);
-    agree("nobody drives", &lab, &mut console);
-    console.ask(&mut lab, Command::Drive(Takeover::IfFree)).unwrap();
-    console.run_for(&mut lab, 60);
-    agree("halted", &lab, &mut console);
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 5);
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    fake.kubelets();
+    console.run(&mut fake);
+    agree("nobody drives", &fake, &mut console);
+    console.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    console.run_for(&mut fake, 60);
+    agree("halted", &fake, &mut console);
 }
 
 #[test]
 fn its_own_controller_rolls() {
-    let mut lab = FakeCluster::rolling(10, 2);
-    let mut console = FakeConsole::open(&lab, "ops");
-    lab.set_template(template("agent:v2"));
-    agree("its controller has not seen the template", &lab, &mut console);
-    lab.reconcile();
-    let snapshot = agree("nothing is replaced yet", &lab, &mut console);
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    fake.set_template(template("agent:v2"));
+    agree("its controller has not seen the template", &fake, &mut console);
+    fake.reconcile();
+    let snapshot = agree("nothing is replaced yet", &fake, &mut console);
     assert_eq!(snapshot.phase, Phase::Native);
     for node in ["n1", "n2"] {
-        lab.change_pod(node, |pod| pod.revision = Some("hash2".into()));
+        fake.change_pod(node, |pod| pod.revision = Some("hash2".into()));
     }
-    cut(&mut lab, "n1");
-    let snapshot = agree("one that was updated goes down", &lab, &mut console);
+    cut(&mut fake, "n1");
+    let snapshot = agree("one that was updated goes down", &fake, &mut console);
     assert_eq!(snapshot.budget.to_string(), "down 1 of 2: 1 suspect", "somebody rolls out: it may be that");
     for node in ["n3", "n4", "n5", "n6", "n7", "n8", "n9", "n10"] {
-        lab.change_pod(node, |pod| pod.revision = Some("hash2".into()));
+        fake.change_pod(node, |pod| pod.revision = Some("hash2".into()));
     }
-    let snapshot = agree("all are updated", &lab, &mut console);
+    let snapshot = agree("all are updated", &fake, &mut console);
     assert_eq!((snapshot.doing().to_string(), snapshot.budget.suspect), ("idle, 1 node down".into(), 0));
 }

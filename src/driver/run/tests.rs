@@ -62,7 +62,7 @@ fn run(say: fn(&Effect) -> Executed) -> Run {
     let (events, seen) = mpsc::channel(EVENTS);
     let executor = Scripted::new(say);
     let feed_ended = Arc::new(Mutex::new(false));
-    let rollout = spawn(config, Clock::start(), seen, executor.clone(), Trail::default(), Feed(feed_ended.clone()));
+    let rollout = spawn(config, Clock::start(), seen, executor.clone(), AuditSink::default(), Feed(feed_ended.clone()));
     Run { rollout, events, executor, feed_ended }
 }
 
@@ -139,7 +139,7 @@ fn only(outcome: crate::engine::model::effect::Outcome) -> Executed {
     Executed { outcome, seen: Vec::new() }
 }
 
-/// A server that does as it is told.
+/// Answers as a server that carries out every write.
 fn obedient(effect: &Effect) -> Executed {
     only(Ok(match effect {
         Effect::DeletePod { .. } => Done::PodDeleted,

@@ -73,6 +73,20 @@ impl Event {
     }
 }
 
+/// Declares an enum with `ALL`, so that no variant is missing there.
+macro_rules! with_all {
+    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident,)* }) => {
+        $(#[$meta])*
+        pub enum $name { $($(#[$doc])* $variant,)* }
+
+        impl $name {
+            /// All of them, in the order in which they are shown.
+            pub const ALL: [Self; [$(stringify!($variant)),*].len()] = [$(Self::$variant),*];
+        }
+    };
+}
+
+with_all! {
 /// A kind that is watched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -90,12 +104,41 @@ pub enum Watched {
     /// The Lease with lock and record.
     Lease,
 }
+}
 
 impl Watched {
-    /// All of them, in the order in which they are shown.
-    pub const ALL: [Self; 6] = [Self::DaemonSet, Self::Revisions, Self::Pods, Self::Nodes, Self::Events, Self::Lease];
-    /// Those that must be seen before anything is started; events only tell more.
-    pub const NEEDED: [Self; 5] = [Self::DaemonSet, Self::Revisions, Self::Pods, Self::Nodes, Self::Lease];
+    /// Those that must be seen before anything is started.
+    pub const NEEDED: [Self; Self::count_needed()] = Self::all_needed();
+
+    /// Whether it must be seen before anything is started. What is not needed only tells more.
+    pub const fn is_needed(self) -> bool {
+        match self {
+            Self::DaemonSet | Self::Revisions | Self::Pods | Self::Nodes | Self::Lease => true,
+            Self::Events => false,
+        }
+    }
+
+    const fn count_needed() -> usize {
+        let (mut count, mut nth) = (0, 0);
+        while nth < Self::ALL.len() {
+            count += Self::ALL[nth].is_needed() as usize;
+            nth += 1;
+        }
+        count
+    }
+
+    const fn all_needed() -> [Self; Self::count_needed()] {
+        let mut needed = [Self::ALL[0]; Self::count_needed()];
+        let (mut count, mut nth) = (0, 0);
+        while nth < Self::ALL.len() {
+            if Self::ALL[nth].is_needed() {
+                needed[count] = Self::ALL[nth];
+                count += 1;
+            }
+            nth += 1;
+        }
+        needed
+    }
 }
 
 impl fmt::Display for Watched {
@@ -141,6 +184,7 @@ pub enum WatchHealth {
     },
 }
 
+with_all! {
 /// Something that a rollout needs permission for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub enum Right {
@@ -154,6 +198,7 @@ pub enum Right {
     UpdateLease,
     /// `create events`: tell on the DaemonSet who did what. Nothing is refused for want of it.
     CreateEvent,
+}
 }
 
 impl fmt::Display for Right {

@@ -1,5 +1,5 @@
-//! What a rollout that does not move waits for, and what an operator can do about it. The console's header and footer, `status`,
-//! its JSON and the advice after a command all take it from here.
+//! What a rollout that does not move waits for, and what an operator can do about that and about alarms. The console's header,
+//! `status`, its JSON and the advice after a command all take it from here.
 //!
 //! ```text
 //! held: no node may be updated yet                          step (1 node), choose canaries
@@ -14,7 +14,7 @@
 
 use std::fmt;
 
-use super::snapshot::{NodeView, Phase, Snapshot};
+use super::snapshot::{Alarm, NodeView, Phase, Snapshot};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::hold::Hold;
@@ -33,13 +33,15 @@ pub struct Guidance {
     pub remedies: Vec<Remedy>,
 }
 
-/// Something that an operator can do.
+/// Something that an operator can do. The command line spells each as a command, the console as a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Remedy {
     /// Drive.
     Drive,
     /// Take the next step.
     Step(StepAhead),
+    /// Let one node be updated, whose pod tells which revision the template has.
+    StepForRevision,
     /// Choose canaries.
     Select,
     /// Lift the selector.
@@ -47,10 +49,39 @@ pub enum Remedy {
         /// How many nodes may go at once then.
         frees: u32,
     },
+    /// Give the DaemonSet another image, which begins a new rollout.
+    SetImage,
+    /// Stop the DaemonSet's own controller.
+    Brake,
+    /// Stop it again, after a strategy drift. The rollout stays paused.
+    BrakeAgain,
     /// Go on after a pause.
     Resume,
+    /// Go on after a strategy drift, under `OnDelete`.
+    ResumeUnderOnDelete,
+    /// Go on with a template that somebody else has changed.
+    ResumeWithTemplate,
+    /// Go on past a halt.
+    ResumePastFailures,
     /// Roll back.
     Undo,
+    /// Set `OnDelete` again at each strategy drift from now on.
+    EnforceOnDelete,
+    /// Pause at the next strategy drift.
+    PauseOnDrift,
+    /// Raise the budget.
+    RaiseBudget {
+        /// To how many nodes.
+        to: u32,
+    },
+    /// Hand the DaemonSet back to its controller.
+    Release,
+    /// Hand it back although its controller then removes pods that serve.
+    ReleaseEarly,
+    /// Drop a record that cannot be read, and hand the DaemonSet back.
+    DropUnreadableRecord,
+    /// Drop the record of an earlier DaemonSet of the same name.
+    DropForeignRecord,
 }
 
 impl fmt::Display for Remedy {
@@ -62,19 +93,67 @@ impl fmt::Display for Remedy {
                 write!(f, "lets {frees} nodes go, {allowed} in total")
             }
             Self::Step(StepAhead { frees: None, allowed, .. }) => write!(f, "lets {allowed} in total be updated"),
+            Self::StepForRevision => f.write_str("lets a node be updated: its pod tells"),
             Self::Select => f.write_str("chooses canaries"),
             Self::LiftSelector { frees: 0 } => {
                 f.write_str("lifts the selector, which moves nothing before the next step")
             }
             Self::LiftSelector { frees: 1 } => f.write_str("lifts the selector, which frees 1 node"),
             Self::LiftSelector { frees } => write!(f, "lifts the selector, which frees {frees} nodes"),
+            Self::SetImage => f.write_str("begins a new rollout"),
+            Self::Brake => f.write_str("brakes: sets OnDelete at once, nothing else changes"),
+            Self::BrakeAgain => f.write_str("sets OnDelete again at once; the rollout stays paused"),
             Self::Resume => f.write_str("continues"),
+            Self::ResumeUnderOnDelete => f.write_str("sets OnDelete again and continues"),
+            Self::ResumeWithTemplate => f.write_str("rolls out the template as it is now"),
+            Self::ResumePastFailures => f.write_str("continues, the failures so far accepted"),
             Self::Undo => f.write_str("rolls back"),
+            Self::EnforceOnDelete => f.write_str("sets OnDelete again at each drift from now on"),
+            Self::PauseOnDrift => f.write_str("pauses at the next drift instead"),
+            Self::RaiseBudget { to } => write!(f, "raises the budget to {to}, so that the next node may go"),
+            Self::Release => f.write_str("hands it back to its controller"),
+            Self::ReleaseEarly => f.write_str("releases all the same: these pods are removed"),
+            Self::DropUnreadableRecord => f.write_str("drops the record and restores the strategy"),
+            Self::DropForeignRecord => f.write_str("drops the record of the earlier DaemonSet"),
+        }
+    }
+}
+
+impl Alarm {
+    /// What an operator can do about it, most fitting first; empty where nothing helps but time or work outside of rolldeck.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            Self::Cascade { .. } => vec![Remedy::Brake],
+            Self::StrategyDrifted { .. } => {
+                vec![Remedy::BrakeAgain, Remedy::ResumeUnderOnDelete, Remedy::EnforceOnDelete]
+            }
+            Self::OnDeleteEnforced { .. } => vec![Remedy::PauseOnDrift],
+            Self::TemplateChanged { .. } => vec![Remedy::ResumeWithTemplate, Remedy::Undo],
+            Self::TargetUncertain { .. } => vec![Remedy::StepForRevision, Remedy::Release],
+            Self::BudgetUsedUp { used, .. } => vec![Remedy::RaiseBudget { to: used.saturating_add(1) }],
+            Self::ReleaseWaits { .. } => vec![Remedy::ReleaseEarly],
+            Self::Halted { .. } => vec![Remedy::Undo, Remedy::ResumePastFailures],
+            Self::RecordUnreadable { .. } => vec![Remedy::DropUnreadableRecord],
+            Self::ForeignRecord => vec![Remedy::SetImage, Remedy::DropForeignRecord],
+            Self::DeletionRefused { .. }
+            | Self::ControllerIdle { .. }
+            | Self::SiteOutage(_)
+            | Self::TooFar { .. }
+            | Self::Blind { .. }
+            | Self::WriteFailing { .. }
+            | Self::BeingDeleted => Vec::new(),
         }
     }
 }
 
 impl Snapshot {
+    /// What an operator can do now: first about what needs attention, then about what the rollout waits for.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        let about_alarms = self.alarms.iter().flat_map(Alarm::remedies);
+        let about_waits = self.guidance().into_iter().flat_map(|guidance| guidance.remedies);
+        about_alarms.chain(about_waits).collect()
+    }
+
     /// What it waits for, and what would move it; `None` where it moves, is over, or halted, which is an alarm.
     pub fn guidance(&self) -> Option<Guidance> {
         let driven = matches!(

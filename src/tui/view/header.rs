@@ -424,10 +424,16 @@ fn standstill(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Ve
 fn key_of(remedy: Remedy) -> String {
     let name = match remedy {
         Remedy::Drive => "drive",
-        Remedy::Step(_) => "step",
+        Remedy::Step(_) | Remedy::StepForRevision => "step",
         Remedy::Select | Remedy::LiftSelector { .. } => "canary",
-        Remedy::Resume => "resume",
+        Remedy::SetImage => "image",
+        Remedy::Brake | Remedy::BrakeAgain => "pause",
+        Remedy::Resume | Remedy::ResumeUnderOnDelete | Remedy::ResumeWithTemplate | Remedy::ResumePastFailures => {
+            "resume"
+        }
         Remedy::Undo => "undo",
+        Remedy::EnforceOnDelete | Remedy::PauseOnDrift | Remedy::RaiseBudget { .. } => "tune",
+        Remedy::Release | Remedy::ReleaseEarly | Remedy::DropUnreadableRecord | Remedy::DropForeignRecord => "release",
     };
     action::named(name).map(Action::key).unwrap_or_default()
 }

@@ -1,15 +1,19 @@
-//! Secrets are put wherever an input can carry them; none comes out in the log or in an Event, whatever servers echo.
+//! Secrets are put wherever an input can carry them; none is in the log or in an Event, whatever servers echo.
+
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::*;
+use super::{Secrets, Subject};
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::model::command::{Command, Early, Step};
+use crate::engine::model::command::{Command, Early, Step, Takeover};
 use crate::engine::model::effect::{EffectError, EffectErrorKind};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::notice::Notice;
+use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::template::Template;
+use crate::engine::model::tuning::{Limit, Tuning};
 
 /// One of each kind.
 #[derive(Clone, Debug)]
@@ -33,7 +37,7 @@ impl Hidden {
         [&self.token, &self.env, &self.arg, &self.annotation, &self.note, &self.password]
     }
 
-    /// What a server says, in one of the ways in which servers echo.
+    /// An error message that echoes secrets, in one of several forms.
     fn echoed(&self, way: usize) -> String {
         let Self { token, env, arg, annotation, note, password } = self;
         let ways = [
@@ -55,9 +59,9 @@ fn hidden() -> impl Strategy<Value = Hidden> {
     )
 }
 
-/// A DaemonSet that carries all that it can carry.
-fn lab(hidden: &Hidden) -> FakeCluster {
-    let mut lab = FakeCluster::rolling(6, 2);
+/// A DaemonSet with a secret in every field that can carry one.
+fn fake_cluster(hidden: &Hidden) -> FakeCluster {
+    let mut fake = FakeCluster::rolling(6, 2);
     let template = Template::from_json(json!({
         "metadata": {"annotations": {"example.com/key": hidden.annotation}},
         "spec": {"containers": [{
@@ -67,17 +71,17 @@ fn lab(hidden: &Hidden) -> FakeCluster {
             "env": [{"name": "DB", "value": hidden.env}],
         }]},
     }));
-    lab.daemonset.annotations = [("example.com/note", hidden.note.as_str())].into_iter().collect();
-    lab.set_template(template);
-    lab.reconcile();
-    lab
+    fake.daemonset.annotations = [("example.com/note", hidden.note.as_str())].into_iter().collect();
+    fake.set_template(template);
+    fake.reconcile();
+    fake
 }
 
-/// Lets the console act, while the server refuses or loses what `fails` says, in its words.
-fn act(console: &mut FakeConsole, lab: &mut FakeCluster, hidden: &Hidden, fails: &mut impl Iterator<Item = usize>) {
+/// Lets the console act. The server refuses or loses writes as `fails` says, with messages that echo secrets.
+fn act(console: &mut FakeConsole, fake: &mut FakeCluster, hidden: &Hidden, fails: &mut impl Iterator<Item = usize>) {
     for _ in 0..8 {
-        console.hear(lab);
-        for (id, effect) in console.engine.decide(lab.now) {
+        console.hear(fake);
+        for (id, effect) in console.engine.decide(fake.now) {
             let kinds = [
                 EffectErrorKind::Unknown,
                 EffectErrorKind::Invalid,
@@ -85,48 +89,62 @@ fn act(console: &mut FakeConsole, lab: &mut FakeCluster, hidden: &Hidden, fails:
                 EffectErrorKind::Conflict,
             ];
             let outcome = match fails.next().unwrap_or(0) {
-                0..6 => lab.apply(effect),
+                0..6 => fake.apply(effect),
                 way => Err(EffectError { kind: kinds[way % 4], message: hidden.echoed(way).into() }),
             };
-            console.engine.outcome(id, outcome, lab.now);
+            console.engine.outcome(id, outcome, fake.now);
         }
-        lab.reconcile();
-        lab.kubelets();
-        lab.wait(1);
+        fake.reconcile();
+        fake.kubelets();
+        fake.wait(1);
     }
 }
 
-fn commands(hidden: &Hidden) -> Vec<Command> {
-    vec![
-        Command::Adopt,
-        Command::SetImage([("agent".to_owned(), "registry.example/agent:v2".parse().unwrap())].into()),
-        Command::Step(Step::Next),
-        Command::Pause { why: Some(format!("it says password={} and Bearer {}", hidden.password, hidden.token)) },
-        Command::Resume,
-        Command::Step(Step::Next),
-        Command::Undo { to: None },
-        Command::Release(Early::Accept),
-        Command::StopDriving,
-        Command::GiveUpDriving { why: "nobody took its output".into() },
-    ]
+/// One command of each kind, in an order in which most are accepted.
+fn commands(hidden: &Hidden) -> impl Iterator<Item = Command> {
+    std::iter::successors(Some(Command::Adopt), |command| following(command, hidden))
+}
+
+fn following(command: &Command, hidden: &Hidden) -> Option<Command> {
+    let tuning = || Tuning { max_unavailable: Some(Limit::At(IntOrPercent::Int(3))), ..Tuning::default() };
+    Some(match command {
+        Command::Adopt => {
+            Command::SetImage([("agent".to_owned(), "registry.example/agent:v2".parse().unwrap())].into())
+        }
+        Command::SetImage(_) => Command::Step(Step::Next),
+        Command::Step(Step::Next) => {
+            Command::Pause { why: Some(format!("it says password={} and Bearer {}", hidden.password, hidden.token)) }
+        }
+        Command::Pause { .. } => Command::Resume,
+        Command::Resume => Command::Select(None),
+        Command::Select(_) => Command::Tune(tuning()),
+        Command::Tune(_) => Command::Step(Step::Back).under(tuning()),
+        Command::Tuned { .. } => Command::Step(Step::Updated(IntOrPercent::Percent(100))),
+        Command::Step(Step::Back | Step::Updated(_) | Step::Partition(_)) => Command::Undo { to: None },
+        Command::Undo { .. } => Command::Release(Early::Accept),
+        Command::Release(_) => Command::Drive(Takeover::Ask),
+        Command::Drive(_) => Command::StopDriving,
+        Command::StopDriving => Command::GiveUpDriving { why: "nobody took its output".into() },
+        Command::GiveUpDriving { .. } => return None,
+    })
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_secret_comes_out(hidden in hidden(), fails in prop::collection::vec(0..12_usize, 0..60)) {
-        let mut lab = lab(&hidden);
-        let mut console = FakeConsole::open(&lab, "joe");
+    fn no_secret_is_logged(hidden in hidden(), fails in prop::collection::vec(0..12_usize, 0..60)) {
+        let mut fake = fake_cluster(&hidden);
+        let mut console = FakeConsole::open(&fake, "joe");
         let mut fails = fails.into_iter();
         let mut told = Vec::new();
-        for (nth, command) in commands(&hidden).into_iter().enumerate() {
-            // What is refused for a view that is down says what the server said about that.
-            let down = WatchHealth::Down { since: lab.now, why: hidden.echoed(nth).into() };
+        for (nth, command) in commands(&hidden).enumerate() {
+            // A refusal because of a watch that is down quotes what the server said about the watch.
+            let down = WatchHealth::Down { since: fake.now, why: hidden.echoed(nth).into() };
             let health = if nth % 4 == 3 { down } else { WatchHealth::Live };
-            console.engine.observe(Event::Watch(Watched::Revisions, health), lab.now);
-            let _ = console.engine.command(command, lab.now);
-            act(&mut console, &mut lab, &hidden, &mut fails);
+            console.engine.observe(Event::Watch(Watched::Revisions, health), fake.now);
+            let _ = console.engine.command(command, fake.now);
+            act(&mut console, &mut fake, &hidden, &mut fails);
             let notices = console.engine.take_notices().into_iter();
             told.extend(notices.filter_map(|notice| match notice {
                 Notice::Happened(rollout_event) => Some(*rollout_event),
@@ -145,8 +163,8 @@ proptest! {
         prop_assert!(told.len() > 8);
         for rollout_event in &told {
             let line = String::from_utf8(subject.line(rollout_event)).unwrap();
-            let note = subject.note(rollout_event);
-            let event = format!("{} {} {}", note.reason, note.says, note.from);
+            let text = subject.event_text(rollout_event);
+            let event = format!("{} {} {}", rollout_event.reason(), text.message, text.from);
             for secret in hidden.all() {
                 prop_assert!(!line.contains(secret), "{secret} in the log: {line}");
                 prop_assert!(!event.contains(secret), "{secret} in an Event: {event}");

@@ -1,9 +1,15 @@
 use std::fs;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use serde_json::{Value, json};
+
+use super::log::WAITING;
 use super::*;
 use crate::engine::model::command::{Command, CommandId, Early, Step, Takeover};
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
+use crate::engine::model::time::Timestamp;
 
 fn subject() -> Subject {
     let origin = Origin {
@@ -24,20 +30,20 @@ fn subject() -> Subject {
     }
 }
 
-fn rollout_event(what: RolloutEventKind, result: EventOutcome, said: Option<&str>) -> RolloutEvent {
+fn rollout_event(kind: RolloutEventKind, outcome: EventOutcome, said: Option<&str>) -> RolloutEvent {
     RolloutEvent {
         at: Timestamp::from_millis(1_800_000_000_123),
         by: Some("joe@bastion-3".into()),
-        kind: what,
-        outcome: result,
+        kind,
+        outcome,
         command: Some(CommandId(3)),
         said: said.map(Into::into),
         visibility: Visibility::Cluster,
     }
 }
 
-fn line(what: RolloutEventKind, result: EventOutcome, said: Option<&str>) -> Value {
-    serde_json::from_slice(&subject().line(&rollout_event(what, result, said))).unwrap()
+fn line(kind: RolloutEventKind, outcome: EventOutcome, said: Option<&str>) -> Value {
+    serde_json::from_slice(&subject().line(&rollout_event(kind, outcome, said))).unwrap()
 }
 
 #[test]
@@ -54,16 +60,16 @@ fn a_line_says_who_what_when_from_where() {
             r#"{"time":"2027-01-15T08:00:00.123Z","identity":"joe@bastion-3/1f00c3a9","from":{"host":"bastion-3","ssh":"10.1.2.3"},"#,
             r#""cluster":{"context":"prod-eu","server":"api.example:6443","user":"joe"},"#,
             format_args!(
-                r#""version":"{version}","namespace":"edge","name":"agent","by":"joe@bastion-3","what":"pause","#
+                r#""version":"{version}","namespace":"edge","name":"agent","by":"joe@bastion-3","event":"pause","#
             ),
-            r#""args":{"why":"link down"},"result":"done","command":3,"words":"paused: no update starts: link down"}"#
+            r#""args":{"why":"link down"},"outcome":"done","command":3,"message":"paused: no update starts: link down"}"#
         )
     );
 }
 
 #[test]
 fn arguments_are_always_an_object() {
-    for (what, name, args) in [
+    for (kind, name, args) in [
         (RolloutEventKind::Command(Command::Resume), "resume", Value::Null),
         (RolloutEventKind::Command(Command::Step(Step::Next)), "step", json!({"to": "next"})),
         (
@@ -88,8 +94,8 @@ fn arguments_are_always_an_object() {
             json!({"node": "n1", "pod": "agent-1", "uid": "u"}),
         ),
     ] {
-        let line = line(what, EventOutcome::Done, None);
-        assert_eq!((line["what"].as_str(), &line["args"]), (Some(name), &args));
+        let line = line(kind, EventOutcome::Done, None);
+        assert_eq!((line["event"].as_str(), &line["args"]), (Some(name), &args));
     }
 }
 
@@ -97,8 +103,8 @@ fn arguments_are_always_an_object() {
 fn a_refusal_says_why_and_secrets_of_servers_do_not_come_through() {
     let why = "change the template: Invalid value: \"hunter2-x\": opaque-token at https://joe:hunter2@proxy/";
     let line = line(RolloutEventKind::Command(Command::Adopt), EventOutcome::Failed, Some(why));
-    assert_eq!(line["why"], "change the template: Invalid value: ***: *** at https://***@proxy/");
-    assert_eq!(line["words"], format!("failed: adopt: {}", line["why"].as_str().unwrap()));
+    assert_eq!(line["error"], "change the template: Invalid value: ***: *** at https://***@proxy/");
+    assert_eq!(line["message"], format!("failed: adopt: {}", line["error"].as_str().unwrap()));
 }
 
 #[tokio::test]
@@ -107,9 +113,9 @@ async fn lines_are_on_disk_when_it_is_flushed_and_read_back_by_name() {
     let path = dir.path().join("state").join("audit.jsonl");
     let log = Log::to(path.clone());
     let subject = subject();
-    for result in [EventOutcome::Asked, EventOutcome::Done] {
-        let visibility = if result == EventOutcome::Asked { Visibility::Log } else { Visibility::Cluster };
-        let adopted = rollout_event(RolloutEventKind::Command(Command::Adopt), result, Some("adopted"));
+    for outcome in [EventOutcome::Asked, EventOutcome::Done] {
+        let visibility = if outcome == EventOutcome::Asked { Visibility::Log } else { Visibility::Cluster };
+        let adopted = rollout_event(RolloutEventKind::Command(Command::Adopt), outcome, Some("adopted"));
         log.write(subject.line(&RolloutEvent { visibility, ..adopted }));
     }
     let other = Subject { name: "other".into(), ..subject };
@@ -119,7 +125,7 @@ async fn lines_are_on_disk_when_it_is_flushed_and_read_back_by_name() {
     assert_eq!(*log.complaint().borrow(), None);
 
     let asked = |filter: &Filter| {
-        read(&path, filter).unwrap().iter().map(|line| line.text("words").unwrap().to_owned()).collect::<Vec<_>>()
+        read(&path, filter).unwrap().iter().map(|line| line.text("message").unwrap().to_owned()).collect::<Vec<_>>()
     };
     let named = Filter { name: Some("agent".into()), ..Filter::default() };
     assert_eq!(asked(&named), ["adopted"]);
@@ -131,7 +137,7 @@ async fn lines_are_on_disk_when_it_is_flushed_and_read_back_by_name() {
 }
 
 #[tokio::test]
-async fn a_log_that_cannot_be_written_is_complained_of_once_and_holds_nobody_up() {
+async fn a_log_that_cannot_be_written_is_reported_once_and_delays_nobody() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
@@ -149,7 +155,7 @@ async fn a_log_that_cannot_be_written_is_complained_of_once_and_holds_nobody_up(
 }
 
 #[tokio::test]
-async fn what_did_not_fit_is_owned_up_to() {
+async fn lines_that_did_not_fit_are_counted_in_the_log() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("audit.jsonl");
     let log = Log::to(path.clone());
@@ -157,5 +163,5 @@ async fn what_did_not_fit_is_owned_up_to() {
     log.write(subject().line(&rollout_event(RolloutEventKind::Released, EventOutcome::Done, None)));
     log.flushed(Duration::from_secs(5)).await;
     let text = fs::read_to_string(&path).unwrap();
-    assert!(text.starts_with("{\"args\":{\"count\":7},\"what\":\"linesLost\"}\n"), "{text}");
+    assert!(text.starts_with("{\"args\":{\"count\":7},\"event\":\"linesLost\"}\n"), "{text}");
 }

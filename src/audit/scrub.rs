@@ -8,26 +8,26 @@
 //!  …value: Invalid value: "hunter2": must   …value: Invalid value: ***: must
 //! ```
 //!
-//! Secrets whose value we know are removed first ([`Secrets`]). All others are recognised by what stands around them; in doubt
-//! too much is removed.
+//! Secrets whose values are known are removed first ([`Secrets`]). Others are recognised by the text around them. In doubt more
+//! is removed than necessary.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// What stands for what was taken out.
+/// The replacement for a secret.
 pub(crate) const GONE: &str = "***";
-/// A value shorter than this says nothing, and would take half a sentence with it.
+/// A known value shorter than this is not removed: it would also match parts of ordinary words.
 const SHORTEST: usize = 5;
-/// Letters and digits in a row that are this long are no word of any language.
+/// A run of letters and digits of at least this length is a token, not a word.
 const TOKEN: usize = 40;
-/// In a name that ends before `:` or `=`, these make what follows a secret.
+/// If a name before `:` or `=` contains one of these, the value after it is a secret.
 const TELLING: [&str; 10] =
     ["token", "secret", "passw", "pwd", "credential", "authorization", "apikey", "accesskey", "privatekey", "bearer"];
-/// What the API server says before it quotes what it was sent.
+/// What the API server writes before it quotes a value of the request.
 const QUOTED: [&str; 4] = ["invalid value", "unsupported value", "duplicate value", "too long"];
 
-/// Secrets that are known by value. Their source is asked each time: credentials are renewed while a session lasts.
+/// Secrets whose values are known. The source is asked for each text, because credentials are renewed during a session.
 #[derive(Clone)]
 pub(crate) struct Secrets(Arc<dyn Fn() -> Vec<String> + Send + Sync>);
 
@@ -49,14 +49,14 @@ impl Secrets {
         Self(Arc::new(source))
     }
 
-    /// `text` as it may be kept.
+    /// `text` without secrets.
     pub(crate) fn scrub<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut known = self.0();
         known.retain(|secret| secret.trim().len() >= SHORTEST && text.contains(secret.trim()));
         if known.is_empty() {
             return scrub(text);
         }
-        // One may be part of another.
+        // One may be part of another, so the longest goes first.
         known.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         let without = known.iter().fold(text.to_owned(), |text, secret| text.replace(secret.trim(), GONE));
         Cow::Owned(scrub(&without).into_owned())
@@ -70,7 +70,7 @@ pub(crate) fn scrub(text: &str) -> Cow<'_, str> {
     if kept == text { Cow::Borrowed(text) } else { Cow::Owned(kept) }
 }
 
-/// Takes out what a name before it makes a secret, what the API server quotes, and private keys.
+/// Removes values after names such as `password=`, values that the API server quotes, and private keys.
 fn without_named(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = 0;
@@ -89,7 +89,7 @@ fn without_named(text: &str) -> String {
     kept
 }
 
-/// The secret that the sign at `at` announces: from where to where.
+/// The start and end of the secret that follows the separator at `at`, if one does.
 fn secret_at(text: &str, at: usize) -> Option<(usize, usize)> {
     let (before, after) = (text.get(..at)?, text.get(at..)?);
     if after.starts_with('-') {
@@ -109,7 +109,7 @@ fn secret_at(text: &str, at: usize) -> Option<(usize, usize)> {
     announced.then(|| value_span(text, from))
 }
 
-/// Where the value is that begins at `from`: its quotes and the word for a kind of credentials are left.
+/// The start and end of the value at `from`, without its quotes and without `Bearer` or `Basic`.
 fn value_span(text: &str, mut from: usize) -> (usize, usize) {
     let ahead = |from: usize| text.get(from..).unwrap_or_default();
     let quote = ahead(from).trim_start_matches('\\').chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));
@@ -144,7 +144,7 @@ fn ends_with(text: &str, end: &str) -> bool {
         .is_some_and(|tail| tail.eq_ignore_ascii_case(end))
 }
 
-/// As much as the API server quotes: a string to its closing quote, anything else to the end of the line.
+/// The length of a value that the API server quotes: a string ends at its closing quote, anything else at the end of the line.
 fn quoted_len(text: &str) -> usize {
     match text.strip_prefix('"') {
         Some(inside) => closing(inside, '"').map_or(text.len(), |end| end + 2),
@@ -152,7 +152,7 @@ fn quoted_len(text: &str) -> usize {
     }
 }
 
-/// Where the quote is that ends `inside`, escapes minded.
+/// The position of the closing quote in `inside`; escaped quotes are skipped.
 fn closing(inside: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
     for (at, c) in inside.char_indices() {
@@ -166,7 +166,7 @@ fn closing(inside: &str, quote: char) -> Option<usize> {
     None
 }
 
-/// A PEM block with a key, as far as it goes.
+/// The length of a PEM block with a private key, or of what there is of it.
 fn private_block(text: &str) -> Option<usize> {
     let inside = text.strip_prefix("-----BEGIN ")?;
     let head = inside.get(..inside.find("-----")?)?;
@@ -177,7 +177,7 @@ fn private_block(text: &str) -> Option<usize> {
     Some(end.unwrap_or(text.len()))
 }
 
-/// Takes out what is a secret by its own looks.
+/// Removes words that look like secrets: tokens, and names with passwords before a host.
 fn without_recognised(text: &str) -> String {
     let parts =
         |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | ';' | '(' | ')' | '{' | '}' | '<' | '>');
@@ -206,7 +206,7 @@ fn without_user_info(word: &str) -> Option<String> {
     if !scheme.is_empty() && !user.contains('/') {
         return Some(format!("{scheme}://{GONE}@{host}"));
     }
-    // `container=joe:pw@registry/…`; a digest (`agent:v1@sha256:…`) is no host.
+    // `container=joe:pw@registry/…` has a host after the `@`; a digest (`agent:v1@sha256:…`) has none.
     let (name, user) = before.split_once('=').map_or(("", before), |(name, user)| (name, user));
     let digest =
         host.split_once(':').is_some_and(|(_, sum)| sum.len() >= 32 && sum.bytes().all(|b| b.is_ascii_hexdigit()));
@@ -214,7 +214,7 @@ fn without_user_info(word: &str) -> Option<String> {
     (scheme.is_empty() && user.contains(':') && !digest).then(|| format!("{name}{equals}{GONE}@{host}"))
 }
 
-/// A word without what is too long and too mixed to be a name. Digests are hexadecimal, and stay.
+/// A word without runs that are too long and too mixed to be a name. Digests are hexadecimal and are kept.
 fn without_tokens(word: &str) -> Cow<'_, str> {
     let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '_' | '-' | '=');
     let is_token = |run: &str| {

@@ -1,7 +1,7 @@
 //! A file of lines that several processes share: each line is one write, and the file never grows without bound.
 //!
 //! ```text
-//!  audit.jsonl ── full ──▶ audit.jsonl.1     (what was there before goes)
+//!  audit.jsonl ── full ──▶ audit.jsonl.1     (replaces an earlier one)
 //! ```
 //!
 //! A process that finds the file full locks it, checks that it still has its name, and renames it. Other processes that have it
@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// How large it may grow: a rollout of 15,000 nodes fits in one file and the one before.
+/// The largest size of a file. The events of a rollout of 15,000 nodes fit in two.
 pub(super) const LIMIT: u64 = 16 * 1024 * 1024;
 
 /// The file, opened when the first line is written.
@@ -22,7 +22,7 @@ pub(super) struct Lines {
     path: PathBuf,
     limit: u64,
     file: Option<File>,
-    /// The last write was cut short: the next line begins on a new one.
+    /// The last write was incomplete, so the next line begins with a line feed.
     torn: bool,
 }
 
@@ -60,7 +60,7 @@ impl Lines {
         }
     }
 
-    /// The file that has the name now.
+    /// The open file if it still has the name; otherwise the file that has it now.
     fn opened(&mut self) -> io::Result<(&File, Metadata)> {
         let named = fs::metadata(&self.path).ok();
         let known = self.file.take().and_then(|file| {
@@ -81,7 +81,7 @@ impl Lines {
     fn make_room(&mut self) -> io::Result<()> {
         let Some(file) = self.file.take() else { return Ok(()) };
         file.lock()?;
-        // Somebody else may have been first.
+        // Another process may have renamed it first.
         let named = fs::metadata(&self.path).ok();
         let ours = file.metadata()?;
         if named.is_some_and(|named| is_same(&named, &ours)) {
@@ -91,7 +91,7 @@ impl Lines {
     }
 }
 
-/// The name of the file before this.
+/// The name that a full file gets.
 pub(super) fn before(path: &Path) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(".1");

@@ -23,12 +23,12 @@ use serde_json::json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::cluster::http::Failure;
+use crate::cluster::failure::Failure;
 
 /// A plugin that takes longer is stopped. A login in a browser, which the first run may ask for, takes minutes.
 const PLUGIN_TIMEOUT: Duration = Duration::from_secs(30);
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
-/// After a failure the plugin is not run again for so long; who asks meanwhile gets the same failure.
+/// After a failure the plugin is not run again for this long; requests meanwhile get the same failure.
 const FAILED_FOR: Duration = Duration::from_secs(5);
 /// Credentials are renewed this long before they expire.
 const MARGIN: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);
@@ -37,12 +37,12 @@ const FILE_GOOD_FOR: Duration = Duration::from_secs(60);
 /// A shorter text in a plugin's environment is a setting, not a secret: `true`, `eu-1`.
 const SECRET_FROM: usize = 8;
 
-/// Texts that must never be shown. It grows: each token that is obtained is added.
+/// Values that must never be shown. Each token that is obtained is added.
 #[derive(Clone, Default)]
 pub(in crate::cluster) struct Hidden(Arc<RwLock<Vec<String>>>);
 
 impl Hidden {
-    pub(super) fn add(&self, secret: impl Into<String>) {
+    pub(in crate::cluster) fn add(&self, secret: impl Into<String>) {
         let secret = secret.into();
         let mut known = self.0.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         if !secret.is_empty() && !known.contains(&secret) {
@@ -101,12 +101,12 @@ pub(in crate::cluster) enum Credential {
 }
 
 impl Credential {
-    /// What the kubeconfig says. Takes it out of `auth`, so that nothing else obtains it a second time.
+    /// Takes the credentials out of `auth`, so that kube's own client does not obtain them a second time.
     ///
     /// # Errors
     /// When a token cannot stand in a header, or a token file cannot be read.
-    pub(super) fn take(auth: &mut AuthInfo, hidden: &Hidden) -> Result<Self, String> {
-        // Only its own serialization hands out what is secret.
+    pub(in crate::cluster) fn take(auth: &mut AuthInfo, hidden: &Hidden) -> Result<Self, String> {
+        // Secrets are `secrecy::SecretString`s; without that crate only serialization gives their values.
         let fields = serde_json::to_value(&*auth).unwrap_or_default();
         let text = |name: &str| fields[name].as_str().map(str::to_owned);
         if let (Some(user), Some(password)) = (&auth.username, text("password")) {
@@ -166,7 +166,7 @@ impl Credential {
     ///
     /// # Errors
     /// As [`Credential::issued`].
-    pub(super) async fn first(&self) -> Result<Issued, Failure> {
+    pub(in crate::cluster) async fn first(&self) -> Result<Issued, Failure> {
         use std::io::IsTerminal;
         match self {
             Self::Plugin(plugin) if std::io::stdin().is_terminal() => {
@@ -371,7 +371,7 @@ impl Plugin {
             let said = said.map(|line| format!(": {}", self.without_secrets(line))).unwrap_or_default();
             return Err(format!("failed ({}){said}", output.status));
         }
-        // What it printed holds the token: not even a part of it is repeated.
+        // The output holds the token, so no part of it is put into the error.
         let credential: ExecCredential = serde_json::from_slice(&output.stdout).map_err(|error| {
             format!("did not print an ExecCredential (line {}, column {})", error.line(), error.column())
         })?;

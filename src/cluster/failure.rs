@@ -46,7 +46,7 @@ pub(crate) enum Failure {
          first, or change the policy"
     )]
     MutatedByAdmission(String),
-    /// The answer, or the question, makes no sense.
+    /// The request or the answer is malformed.
     #[error("{0}")]
     Malformed(String),
 }
@@ -121,19 +121,19 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
 }
 
 fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
-    // An `io::Error` that carries another error shows that error's words, but passes over it as a source.
+    // An `io::Error` that carries another error shows its text, but `source` skips it.
     match error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
         Some(carried) => Some(carried),
         None => error.source(),
     }
 }
 
-/// The innermost words of `error`: what really happened.
+/// The message of the innermost cause of `error`.
 pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
     chain(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
-/// What TLS has to do with `error`, if anything.
+/// The TLS error among the causes of `error`, if there is one.
 pub(crate) fn tls_cause(error: &(dyn Error + 'static)) -> Option<String> {
     chain(error).find_map(|cause| cause.downcast_ref::<rustls::Error>()).map(ToString::to_string)
 }

@@ -12,12 +12,12 @@ use std::net::IpAddr;
 use http::Uri;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 
-/// What a proxy can be, in the words of its URL's scheme.
+/// The schemes of proxy URLs that are supported.
 const SCHEMES: [&str; 4] = ["http", "https", "socks5", "socks5h"];
 
 /// A proxy, and how to speak to it.
 #[derive(Clone, Debug)]
-pub(super) enum Proxy {
+pub(in crate::cluster) enum Proxy {
     /// `CONNECT` over plain HTTP.
     Http(Intercept),
     /// `CONNECT` over TLS to the proxy.
@@ -28,18 +28,18 @@ pub(super) enum Proxy {
 
 /// The proxy settings of a process's environment.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Environment {
+pub(in crate::cluster) struct Environment {
     /// `HTTP_PROXY`.
-    pub(super) http: Option<String>,
+    pub(in crate::cluster) http: Option<String>,
     /// `HTTPS_PROXY`.
-    pub(super) https: Option<String>,
+    pub(in crate::cluster) https: Option<String>,
     /// `NO_PROXY`.
-    pub(super) none: Option<String>,
+    pub(in crate::cluster) none: Option<String>,
 }
 
 impl Environment {
     /// Of this process.
-    pub(super) fn of_process() -> Self {
+    pub(in crate::cluster) fn of_process() -> Self {
         let read = |name: &str| {
             let values = [name.to_owned(), name.to_lowercase()].into_iter().filter_map(|name| std::env::var(name).ok());
             values.map(|value| value.trim().to_owned()).find(|value| !value.is_empty())
@@ -48,7 +48,7 @@ impl Environment {
     }
 
     /// The URLs of the proxies that it names.
-    pub(super) fn urls(self) -> impl Iterator<Item = String> {
+    pub(in crate::cluster) fn urls(self) -> impl Iterator<Item = String> {
         [self.http, self.https].into_iter().flatten()
     }
 
@@ -64,7 +64,7 @@ impl Environment {
 ///
 /// # Errors
 /// Names the setting that cannot be used, and why. The setting's value is not part of it: it may hold a password.
-pub(super) fn proxy_for(
+pub(in crate::cluster) fn proxy_for(
     server: &Uri,
     in_kubeconfig: Option<&str>,
     environment: &Environment,
@@ -106,7 +106,7 @@ fn read(setting: &str, url: &str) -> Result<Proxy, String> {
 }
 
 /// Everything in a proxy's URL that must never be shown: user and password, as written and decoded.
-pub(super) fn secrets_of(url: &str) -> Vec<String> {
+pub(in crate::cluster) fn secrets_of(url: &str) -> Vec<String> {
     let authority = url.split_once("://").map_or(url, |(_, rest)| rest).split(['/', '?']).next().unwrap_or_default();
     let Some((userinfo, _)) = authority.rsplit_once('@') else { return Vec::new() };
     let decoded = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
@@ -150,7 +150,7 @@ mod tests {
         ] {
             assert_eq!(through(server, None), want, "{server}");
         }
-        // What the kubeconfig names counts everywhere, on this machine too.
+        // The kubeconfig's proxy counts for every server, also for one on this machine.
         assert_eq!(through("http://127.0.0.1:8080", Some("socks5://jump.example:1080")), some("jump.example"));
         let none = proxy_for(&"https://api.example".parse().unwrap(), None, &Environment::default());
         assert!(matches!(none, Ok(None)));

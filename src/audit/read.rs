@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::file;
 use crate::engine::model::time::Timestamp;
 
-/// Which lines are asked for; what is left out is not looked at.
+/// Which lines to read; a field that is `None` excludes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Filter {
     /// The DaemonSet.
@@ -47,7 +47,7 @@ impl Line {
         &self.written
     }
 
-    /// When.
+    /// When it happened.
     pub fn at(&self) -> Option<Timestamp> {
         self.text("time").and_then(|time| Timestamp::parse(time).ok())
     }
@@ -83,7 +83,7 @@ pub fn read(path: &Path, filter: &Filter) -> Result<Vec<Line>, LogError> {
     for file in [file::before(path), path.to_owned()] {
         read_one(&file, filter, &mut lines).map_err(|source| LogError { path: file, source })?;
     }
-    // Consoles write side by side: nearly in order.
+    // Several processes write to the file, so the lines are not quite in order.
     lines.sort_by_key(Line::at);
     Ok(lines)
 }
@@ -96,7 +96,7 @@ fn read_one(path: &Path, filter: &Filter, lines: &mut Vec<Line>) -> io::Result<(
     };
     for line in BufReader::new(file).split(b'\n') {
         let Ok(written) = String::from_utf8(line?) else { continue };
-        // A line that was cut short by a full disk says nothing.
+        // A line that a full disk cut short is not JSON.
         let Ok(fields) = serde_json::from_str(&written) else { continue };
         let line = Line { fields, written };
         if line.passes(filter) {

@@ -1,4 +1,4 @@
-//! Knows when a request leaves, as opposed to waiting for a connection, which far away takes several round trips.
+//! Tells when a request leaves, as distinct from waiting for a connection, which takes several round trips to a distant server.
 //!
 //! The HTTP client reads a request's body once it has a connection to write it to. At that moment the request leaves, and can
 //! still be stopped: a deletion that has waited for too long is not sent.
@@ -56,7 +56,7 @@ impl Departure {
     /// Waits until it has left.
     pub(super) async fn left(&self) {
         let mut left_at = self.0.left_at.subscribe();
-        // The sender is ours, so this cannot end before.
+        // `self` holds the sender, so the channel cannot close before.
         let _ = left_at.wait_for(Option::is_some).await;
     }
 
@@ -87,12 +87,12 @@ pub(in crate::cluster) struct Tracked {
     departure: Option<Departure>,
 }
 
-/// It must not leave any more.
+/// The request was stopped: it is too late for it to leave.
 #[derive(Debug, thiserror::Error)]
 #[error("too late to be sent")]
 pub(in crate::cluster) struct TooLate;
 
-/// Has the body of `request` tell when it leaves, where somebody wants to know and there is a body.
+/// Makes the body of `request` report when it leaves, if there is a body and the request carries a [`Departure`].
 pub(in crate::cluster) fn tracked(request: Request<Body>) -> Request<Tracked> {
     let departure = request.extensions().get::<Departure>().filter(|_| !request.body().is_end_stream()).cloned();
     departure.iter().for_each(Departure::track);

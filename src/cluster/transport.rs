@@ -3,6 +3,9 @@
 //! A watch may be silent for a long time, and a VPN that goes away closes no connection. Without keep-alive a dead watch would
 //! count as live until the kernel gives its connection up, which takes many minutes.
 
+mod credentials;
+pub(super) mod proxy;
+
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, SystemTime};
@@ -19,24 +22,27 @@ use kube::client::{Body, ClientBuilder, ConfigExt};
 use rustls::pki_types::ServerName;
 use tower::{BoxError, Service};
 
-use super::credentials::{Certificate, Credential, Issued};
-use super::proxy::Proxy;
-use crate::cluster::http::{Failure, Tracked, tracked};
+use super::departure::{Tracked, tracked};
+use super::failure::{Failure, root_cause};
+use credentials::Certificate;
+pub(super) use credentials::Issued;
+pub(super) use credentials::{Credential, Hidden};
+use proxy::Proxy;
 
-/// After so long without a word the other end is asked whether it is there,
+/// After this long without traffic the kernel sends a keep-alive probe.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(8);
-/// again after this,
+/// The interval between further probes.
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(3);
-/// and so many times.
+/// After this many unanswered probes the connection is closed.
 const KEEPALIVE_TRIES: u32 = 3;
-/// A connection for calls is kept for so long although nothing is asked.
+/// How long an idle connection for calls is kept open.
 const KEPT_OPEN: Duration = Duration::from_secs(600);
-/// Files with a client certificate are looked at again after so long.
+/// How often the modification times of client certificate files are checked.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
 /// How requests reach the API server: the connections, and the credentials that go with each request. Cheap to clone.
 #[derive(Clone)]
-pub(in crate::cluster) struct Transport(Arc<Shared>);
+pub(super) struct Transport(Arc<Shared>);
 
 struct Shared {
     /// Without what is obtained anew for requests.
@@ -76,7 +82,7 @@ impl Transport {
     /// # Errors
     /// As [`Transport::new`].
     #[cfg(test)]
-    pub(in crate::cluster) fn plain(config: kube::Config) -> Result<Self, kube::Error> {
+    pub(super) fn plain(config: kube::Config) -> Result<Self, kube::Error> {
         Self::new(config, None, Credential::Fixed(None), &Issued::nothing())
     }
 
@@ -84,17 +90,13 @@ impl Transport {
     ///
     /// # Errors
     /// [`Failure::Credentials`]: there are none now; nothing was sent.
-    pub(in crate::cluster) async fn ready(&self, patience: Duration) -> Result<(kube::Client, Issued), Failure> {
+    pub(super) async fn ready(&self, patience: Duration) -> Result<(kube::Client, Issued), Failure> {
         let issued = self.0.credential.issued(patience).await?;
         Ok((self.client_for(&issued)?, issued))
     }
 
     /// The same after `refused` was answered with 401; `None` where there is nothing else to try.
-    pub(in crate::cluster) async fn anew(
-        &self,
-        refused: &Issued,
-        patience: Duration,
-    ) -> Option<(kube::Client, Issued)> {
+    pub(super) async fn anew(&self, refused: &Issued, patience: Duration) -> Option<(kube::Client, Issued)> {
         let issued = self.0.credential.anew(refused, patience).await?;
         Some((self.client_for(&issued).ok()?, issued))
     }
@@ -110,7 +112,7 @@ impl Transport {
         }
         let files = changed_at(config);
         let made = client(config.clone(), issued.certificate.as_deref(), proxy.as_ref());
-        let made = made.map_err(|error| Failure::Credentials(super::super::http::root_cause(&error)))?;
+        let made = made.map_err(|error| Failure::Credentials(root_cause(&error)))?;
         let mut current = current.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         *current = Current {
             client: made.clone(),
@@ -202,7 +204,7 @@ where
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(KEPT_OPEN)
-        // One that is dead without a word would swallow write after write.
+        // A connection that broke silently would otherwise lose one write after another.
         .http2_keep_alive_interval(KEEPALIVE_EVERY)
         .http2_keep_alive_timeout(KEEPALIVE_EVERY * 2)
         .build(with_tls(tls, connector, name, Version::Http2)?);

@@ -61,7 +61,7 @@ impl Place {
     }
 
     fn of(host: &str, tty: Option<&str>, var: impl Fn(&str) -> Option<String>) -> Self {
-        // `client-ip client-port server-ip server-port`: whoever sets it can write anything, and only an address is kept.
+        // `client-ip client-port server-ip server-port`. The user can set it to anything, so only a valid address is kept.
         let ssh = var("SSH_CONNECTION").or_else(|| var("SSH_CLIENT"));
         let ssh = ssh.and_then(|ssh| ssh.split_whitespace().next()?.parse::<IpAddr>().ok());
         Self {
@@ -92,7 +92,7 @@ impl Origin {
     }
 }
 
-/// What of a name can be kept.
+/// A name without characters that do not belong in a log; `None` if nothing is left.
 fn name(text: &str) -> Option<Str> {
     let kept: String = text.chars().filter(char::is_ascii_graphic).take(128).collect();
     (!kept.is_empty()).then(|| kept.into())

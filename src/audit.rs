@@ -1,0 +1,57 @@
+//! The audit log: who did what, when, from where, as a local file with one JSON object per line.
+//!
+//! ```text
+//!  rollout event ──▶ entry.rs: a line without secrets ──▶ log.rs: bounded queue, one thread ──▶ file.rs: one write per line
+//!                                                                          └──▶ why it cannot be written
+//! ```
+//!
+//! It never stops or slows a rollout. Lines that do not fit in the queue are dropped, and their number is logged; a file that
+//! cannot be written is reported in the snapshot. It holds no secret: no template, no environment, no annotation, and every
+//! text goes through [`scrub`]. The driver sends it the events of a rollout; `rolldeck log` reads it back.
+
+mod entry;
+mod file;
+mod log;
+mod origin;
+mod read;
+pub(crate) mod scrub;
+
+use std::path::{Path, PathBuf};
+
+pub(crate) use self::entry::{EventText, Subject};
+pub(crate) use self::log::Log;
+pub(crate) use self::origin::{AuditedCluster, Origin, Place};
+pub use self::read::{Filter, Line, LogError, read};
+pub(crate) use self::scrub::Secrets;
+
+/// Where the audit log is kept.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum AuditLog {
+    /// Nowhere.
+    #[default]
+    Nowhere,
+    /// In this file.
+    File(PathBuf),
+}
+
+impl AuditLog {
+    /// `$XDG_STATE_HOME/rolldeck/audit.jsonl`, else `~/.local/state/rolldeck/audit.jsonl`; nowhere without a home.
+    pub fn usual() -> Self {
+        let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        let state = state.or_else(|| Some(std::env::home_dir()?.join(".local").join("state")));
+        state.map_or(Self::Nowhere, |state| Self::File(state.join("rolldeck").join("audit.jsonl")))
+    }
+
+    /// The file, where there is one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Nowhere => None,
+            Self::File(path) => Some(path),
+        }
+    }
+}
+
+#[cfg(test)]
+mod no_secret;
+#[cfg(test)]
+mod tests;

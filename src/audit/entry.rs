@@ -1,0 +1,172 @@
+//! One line of the audit log: a rollout event, with who it was, from where and on which cluster, without secrets.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::origin::{AuditedCluster, Origin, Place};
+use super::scrub::Secrets;
+use crate::engine::model::Str;
+use crate::engine::model::command::Command;
+use crate::engine::model::person_of;
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
+use crate::engine::model::time::Timestamp;
+
+/// One line, before it is scrubbed.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry<'a> {
+    time: Timestamp,
+    identity: &'a str,
+    from: &'a Place,
+    cluster: &'a AuditedCluster,
+    version: &'static str,
+    namespace: &'a str,
+    name: &'a str,
+    /// The person; absent when the rollout did it by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'a str>,
+    event: String,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    args: Value,
+    outcome: EventOutcome,
+    /// The id of a command. Together with `identity` it connects the line with outcome `asked` to the one that ends it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<u64>,
+    /// Why it was refused or not done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// An intermediate step, which no timeline shows.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    detail: bool,
+    message: String,
+}
+
+/// The rollout and the process that log entries are about.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    pub(crate) origin: Arc<Origin>,
+    pub(crate) secrets: Secrets,
+    pub(crate) namespace: Str,
+    pub(crate) name: Str,
+    pub(crate) identity: Str,
+}
+
+/// What a Kubernetes Event says about a rollout event.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct EventText {
+    /// Who did what.
+    pub(crate) message: String,
+    /// From where, or in whose process; may be empty.
+    pub(crate) from: String,
+}
+
+impl Subject {
+    /// The line of the log, with its line feed.
+    pub(crate) fn line(&self, rollout_event: &RolloutEvent) -> Vec<u8> {
+        let (event, mut args) = event_and_args(&rollout_event.kind);
+        scrub_value(&mut args, &self.secrets);
+        let error = rollout_event.said.as_deref().filter(|_| is_error(rollout_event.outcome));
+        let entry = Entry {
+            time: rollout_event.at,
+            identity: &self.identity,
+            from: &self.origin.from,
+            cluster: &self.origin.cluster,
+            version: env!("CARGO_PKG_VERSION"),
+            namespace: &self.namespace,
+            name: &self.name,
+            by: rollout_event.by.as_deref(),
+            event,
+            args,
+            outcome: rollout_event.outcome,
+            command: rollout_event.command.map(|id| id.0),
+            error: error.map(|error| self.secrets.scrub(error).into_owned()),
+            detail: rollout_event.visibility == Visibility::Log,
+            message: self.secrets.scrub(&rollout_event.to_string()).into_owned(),
+        };
+        let mut line = serde_json::to_vec(&entry).unwrap_or_default();
+        line.push(b'\n');
+        line
+    }
+
+    /// The text of its Event on the DaemonSet.
+    pub(crate) fn event_text(&self, rollout_event: &RolloutEvent) -> EventText {
+        let message = self.secrets.scrub(&rollout_event.to_string()).into_owned();
+        let origin = self.origin.words();
+        let (message, from) = match &rollout_event.by {
+            Some(by) if origin.is_empty() => (format!("{by}: {message}"), String::new()),
+            Some(by) => (format!("{by}: {message}"), format!(" ({origin})")),
+            None => (message, format!(" (driven by {})", person_of(&self.identity))),
+        };
+        EventText { message, from: self.secrets.scrub(&from).into_owned() }
+    }
+}
+
+/// Whether what was said with this outcome is the reason why something was not done.
+fn is_error(outcome: EventOutcome) -> bool {
+    match outcome {
+        EventOutcome::Asked | EventOutcome::Sent | EventOutcome::Done => false,
+        EventOutcome::Refused
+        | EventOutcome::Failed
+        | EventOutcome::Conflict
+        | EventOutcome::NotFound
+        | EventOutcome::Forbidden
+        | EventOutcome::Invalid
+        | EventOutcome::Throttled
+        | EventOutcome::NotSent
+        | EventOutcome::LostAnswer => true,
+    }
+}
+
+/// The name of the event and its arguments: an object, or null.
+fn event_and_args(kind: &RolloutEventKind) -> (String, Value) {
+    // Serde writes a variant without fields as its name, any other as an object whose one key is the name.
+    match serde_json::to_value(kind).unwrap_or_default() {
+        Value::String(name) => (name, Value::Null),
+        Value::Object(fields) => {
+            let Some((name, value)) = fields.into_iter().next() else { return Default::default() };
+            let args = match kind {
+                RolloutEventKind::Command(command) => match argument_name(command) {
+                    Some(argument) => json!({ argument: value }),
+                    None => value,
+                },
+                _ => value,
+            };
+            (name, args)
+        }
+        _ => Default::default(),
+    }
+}
+
+/// What the unnamed value of a command is called; `None` where there is none, or its fields have names.
+fn argument_name(command: &Command) -> Option<&'static str> {
+    match command {
+        Command::SetImage(_) => Some("images"),
+        Command::Step(_) => Some("to"),
+        Command::Select(_) => Some("selector"),
+        Command::Release(_) => Some("early"),
+        Command::Drive(_) => Some("takeover"),
+        Command::Adopt
+        | Command::Pause { .. }
+        | Command::Resume
+        | Command::Undo { .. }
+        | Command::Tune(_)
+        | Command::Tuned { .. }
+        | Command::StopDriving
+        | Command::GiveUpDriving { .. } => None,
+    }
+}
+
+fn scrub_value(value: &mut Value, secrets: &Secrets) {
+    match value {
+        Value::String(text) => {
+            if let std::borrow::Cow::Owned(scrubbed) = secrets.scrub(text) {
+                *text = scrubbed;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| scrub_value(item, secrets)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| scrub_value(field, secrets)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

@@ -1,0 +1,23 @@
+//! An alarm, as `status` and the change feed print it.
+
+use serde::Serialize;
+
+use super::kinds;
+use crate::engine::report::snapshot::Alarm;
+
+/// Something that needs attention: its kind for a script, its words for people.
+#[derive(Serialize)]
+pub(super) struct AlarmLine {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: String,
+    /// How to hold whoever is behind it, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holding: Option<String>,
+}
+
+impl AlarmLine {
+    pub(super) fn new(alarm: &Alarm) -> Self {
+        Self { kind: kinds::alarm(alarm), text: alarm.to_string(), holding: alarm.holding().map(str::to_owned) }
+    }
+}

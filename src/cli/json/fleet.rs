@@ -1,0 +1,59 @@
+//! `status` without a name: all DaemonSets.
+
+use serde::Serialize;
+
+use super::TypeMeta;
+use crate::driver::{Fleet, FleetRow};
+use crate::engine::model::facts::DaemonSetCounters;
+
+/// All DaemonSets that we may see.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct FleetList<'a> {
+    #[serde(flatten)]
+    meta: TypeMeta,
+    context: &'a str,
+    items: Vec<FleetItem<'a>>,
+}
+
+impl<'a> FleetList<'a> {
+    pub(crate) fn new(context: &'a str, fleet: &'a Fleet) -> Self {
+        Self { meta: TypeMeta::new("Fleet"), context, items: fleet.rows.iter().map(FleetItem::new).collect() }
+    }
+}
+
+/// One DaemonSet; `drivenBy` is `controller`, `nobody`, `you`, `unknown` or an identity.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FleetItem<'a> {
+    namespace: &'a str,
+    name: &'a str,
+    desired: u32,
+    current: u32,
+    ready: u32,
+    updated: u32,
+    available: u32,
+    misscheduled: u32,
+    strategy: &'a str,
+    state: String,
+    driven_by: String,
+}
+
+impl<'a> FleetItem<'a> {
+    fn new(row: &'a FleetRow) -> Self {
+        let DaemonSetCounters { desired, current, ready, updated, available, misscheduled } = row.counters;
+        Self {
+            namespace: &row.namespace,
+            name: &row.name,
+            desired,
+            current,
+            ready,
+            updated,
+            available,
+            misscheduled,
+            strategy: &row.strategy,
+            state: row.state.to_string(),
+            driven_by: row.driven_by.to_string(),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The names that JSON has for variants of the engine's enums, where scripts need another word than the console shows. Each
+//! match names all variants, so that the compiler asks for the name of a new one. `phase`, `state`, `hold`, `cause` and the
+//! watched kinds are the console's words, from `Display`; the kinds of remedies are in `suggested_commands`.
+
+use crate::engine::model::command::Danger;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::event::WatchHealth;
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::suspect::SuspectView;
+use crate::engine::report::snapshot::Alarm;
+
+pub(super) fn alarm(alarm: &Alarm) -> &'static str {
+    match alarm {
+        Alarm::Cascade { .. } => "cascade",
+        Alarm::StrategyDrifted { .. } => "strategyDrifted",
+        Alarm::OnDeleteEnforced { .. } => "onDeleteEnforced",
+        Alarm::TemplateChanged { .. } => "templateChanged",
+        Alarm::TargetUncertain { .. } => "targetUncertain",
+        Alarm::BudgetUsedUp { .. } => "budgetUsedUp",
+        Alarm::DeletionRefused { .. } => "deletionRefused",
+        Alarm::ControllerIdle { .. } => "controllerIdle",
+        Alarm::SiteOutage(_) => "siteOutage",
+        Alarm::ReleaseWaits { .. } => "releaseWaits",
+        Alarm::Halted { .. } => "halted",
+        Alarm::Blind { .. } => "blind",
+        Alarm::TooFar { .. } => "tooFar",
+        Alarm::WriteFailing { .. } => "writeFailing",
+        Alarm::RecordUnreadable { .. } => "recordUnreadable",
+        Alarm::ForeignRecord => "foreignRecord",
+        Alarm::BeingDeleted => "beingDeleted",
+    }
+}
+
+pub(super) fn danger(danger: Danger) -> &'static str {
+    match danger {
+        Danger::None => "none",
+        Danger::Bounded => "bounded",
+        Danger::Serious => "serious",
+        Danger::Beyond => "beyond",
+    }
+}
+
+pub(super) fn driver(driver: &DriverView) -> &'static str {
+    match driver {
+        DriverView::Unknown => "unknown",
+        DriverView::Nobody => "nobody",
+        DriverView::You { .. } => "you",
+        DriverView::Waiting { .. } => "waiting",
+        DriverView::Named { .. } => "named",
+        DriverView::Other { .. } => "other",
+        DriverView::Lost { .. } => "lost",
+    }
+}
+
+/// As `updateStrategy.type` has it.
+pub(super) fn strategy(kind: StrategyKind) -> &'static str {
+    match kind {
+        StrategyKind::RollingUpdate => "RollingUpdate",
+        StrategyKind::OnDelete => "OnDelete",
+    }
+}
+
+pub(super) fn suspect(suspect: SuspectView) -> &'static str {
+    match suspect {
+        SuspectView::Waits { .. } => "waits",
+        SuspectView::Outage => "siteOutage",
+        SuspectView::Stays | SuspectView::Again | SuspectView::Compared => "failed",
+    }
+}
+
+pub(super) fn watch_health(health: &WatchHealth) -> &'static str {
+    match health {
+        WatchHealth::Loading => "loading",
+        WatchHealth::Live => "live",
+        WatchHealth::Down { .. } => "down",
+        WatchHealth::Lagging { .. } => "lagging",
+        WatchHealth::Forbidden { .. } => "forbidden",
+    }
+}

@@ -1,0 +1,132 @@
+//! One node, as `status --nodes` and the change feed print it.
+
+use serde::Serialize;
+
+use super::kinds;
+use crate::engine::model::node::{Blame, RestartsView};
+use crate::engine::model::suspect::SuspectView;
+use crate::engine::model::time::Timestamp;
+use crate::engine::report::snapshot::NodeView;
+use crate::engine::report::snapshot::words::Why;
+
+/// One node. `why` is the line that the console shows.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Node<'a> {
+    name: &'a str,
+    state: String,
+    why: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hold: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blame: Option<Blame>,
+    since: Option<Timestamp>,
+    revision: Option<&'a str>,
+    revision_number: Option<i64>,
+    at_target: bool,
+    image: String,
+    pod: Option<&'a str>,
+    pod_created_at: Option<Timestamp>,
+    restarts: u32,
+    /// The restarts that it is watched for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    restarted: Option<RestartsView>,
+    /// How it stands, if it went down after its update.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suspect: Option<Suspect>,
+    /// Why the node should not run the pod, where it should not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ineligible: Option<String>,
+    /// Whether its pod is Ready on a Ready node.
+    serves: bool,
+    selected: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clock_skew_millis: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uncounted_until: Option<Timestamp>,
+}
+
+impl<'a> Node<'a> {
+    pub(crate) fn new(node: &'a NodeView, at: Timestamp) -> Self {
+        // All fields are named here, so that the compiler asks whether a new one belongs in the JSON, and in `summary` of the
+        // change feed.
+        let NodeView {
+            name,
+            state,
+            hold,
+            cause,
+            blame,
+            since,
+            revision,
+            revision_number,
+            at_target,
+            image,
+            pod,
+            pod_created_at,
+            restarts,
+            restarted,
+            suspect,
+            ineligible,
+            serves,
+            selected,
+            clock_skew_millis,
+            uncounted_until,
+            // `state` says it.
+            eligible: _,
+            // `why` says it.
+            pod_wait: _,
+            // The cluster tells them.
+            labels: _,
+            // It changes whenever another node goes.
+            rank: _,
+        } = node;
+        Self {
+            name,
+            state: state.to_string(),
+            why: Why { node, at }.to_string(),
+            hold: hold.as_ref().map(ToString::to_string),
+            cause: cause.as_ref().map(ToString::to_string),
+            message: cause.as_ref().and_then(|cause| cause.message.as_deref()),
+            blame: *blame,
+            since: *since,
+            revision: revision.as_deref(),
+            revision_number: *revision_number,
+            at_target: *at_target,
+            image: image.to_string(),
+            pod: pod.as_deref(),
+            pod_created_at: *pod_created_at,
+            restarts: *restarts,
+            restarted: *restarted,
+            suspect: suspect.map(|suspect| Suspect::new(suspect, at)),
+            ineligible: ineligible.as_ref().map(ToString::to_string),
+            serves: *serves,
+            selected: *selected,
+            clock_skew_millis: *clock_skew_millis,
+            uncounted_until: *uncounted_until,
+        }
+    }
+}
+
+/// A node that went down after its update: `state` is `waits` (it counts as failed from `until` on), `siteOutage` or
+/// `failed`.
+#[derive(Serialize)]
+struct Suspect {
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<Timestamp>,
+    text: String,
+}
+
+impl Suspect {
+    fn new(suspect: SuspectView, at: Timestamp) -> Self {
+        let until = match suspect {
+            SuspectView::Waits { until } => Some(until),
+            SuspectView::Outage | SuspectView::Stays | SuspectView::Again | SuspectView::Compared => None,
+        };
+        Self { state: kinds::suspect(suspect), until, text: suspect.words(at).to_string() }
+    }
+}

@@ -1,0 +1,62 @@
+//! Revisions: those that a rollout leads from and to, and `history`.
+
+use serde::Serialize;
+
+use super::TypeMeta;
+use crate::engine::model::time::Timestamp;
+use crate::engine::report::snapshot::{RevisionView, Snapshot};
+
+/// One revision.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Revision<'a> {
+    number: Option<i64>,
+    hash: &'a str,
+    images: Vec<Image<'a>>,
+    created_at: Option<Timestamp>,
+    change_cause: Option<&'a str>,
+    pods: u32,
+}
+
+impl<'a> Revision<'a> {
+    pub(crate) fn new(revision: &'a RevisionView) -> Self {
+        Self {
+            number: revision.number,
+            hash: &revision.hash,
+            images: revision.images.iter().map(|(container, image)| Image { container, image }).collect(),
+            created_at: revision.created_at,
+            change_cause: revision.change_cause.as_deref(),
+            pods: revision.pods,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Image<'a> {
+    container: &'a str,
+    image: &'a str,
+}
+
+/// A DaemonSet's revisions, newest first.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct History<'a> {
+    #[serde(flatten)]
+    meta: TypeMeta,
+    at: Timestamp,
+    namespace: &'a str,
+    name: &'a str,
+    revisions: Vec<Revision<'a>>,
+}
+
+impl<'a> History<'a> {
+    pub(crate) fn new(snapshot: &'a Snapshot) -> Self {
+        Self {
+            meta: TypeMeta::new("RevisionHistory"),
+            at: snapshot.at,
+            namespace: &snapshot.namespace,
+            name: &snapshot.name,
+            revisions: snapshot.revisions.iter().map(Revision::new).collect(),
+        }
+    }
+}

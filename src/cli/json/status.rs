@@ -1,0 +1,307 @@
+//! `status`: where one rollout stands.
+
+use serde::Serialize;
+
+use super::alarm::AlarmLine;
+use super::driver::{Driver, ManagedBy};
+use super::node::Node;
+use super::revision::Revision;
+use super::watch::Watch;
+use super::{TypeMeta, kinds};
+use crate::cli::audit::unwritten;
+use crate::cli::suggested_commands::{SuggestedCommand, suggested_commands};
+use crate::engine::model::Str;
+use crate::engine::model::budget::BudgetView;
+use crate::engine::model::facts::Severity;
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::{Budgets, DriverStopped, Finish, Gates, Halt, OnDrift, Paused};
+use crate::engine::model::rollout_event::RolloutEvent;
+use crate::engine::model::step_ahead::{NoStep, StepAhead};
+use crate::engine::model::time::Timestamp;
+use crate::engine::model::unsent::Unsent;
+use crate::engine::model::wait::Wait;
+use crate::engine::report::snapshot::{Counts, Phase, Snapshot};
+use crate::engine::rules::clocks::NodeClocks;
+use crate::engine::rules::comparison::Comparison;
+
+/// Where one rollout stands.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Status<'a> {
+    #[serde(flatten)]
+    meta: TypeMeta,
+    at: Timestamp,
+    context: &'a str,
+    namespace: &'a str,
+    name: &'a str,
+    /// `idle`, `held`, `running`, `paused`, `halted`, `complete`, …
+    phase: String,
+    /// A change of the template that is asked for and not made yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused: Option<&'a Paused>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    halt: Option<&'a Halt>,
+    /// By site where an updated node went down lately: how updated nodes and others compare.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    comparisons: Vec<Compared<'a>>,
+    started_at: Option<Timestamp>,
+    strategy: &'static str,
+    /// `maxSurge` as its owner wrote it, where it surges.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_surge: Option<IntOrPercent>,
+    adopted: bool,
+    original_strategy: Option<&'a str>,
+    managed_by: Vec<ManagedBy<'a>>,
+    driver: Driver<'a>,
+    from: Option<Revision<'a>>,
+    to: Option<Revision<'a>>,
+    image_changes: Vec<ImageChange<'a>>,
+    counts: Counts,
+    budget: BudgetView,
+    budgets: Budgets,
+    gates: &'a Gates,
+    on_drift: OnDrift,
+    finish: Finish,
+    plan: Plan<'a>,
+    /// What stands in the way of the whole rollout, in words; absent where it moves or is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocker: Option<String>,
+    alarms: Vec<AlarmLine>,
+    /// What was asked for by this process, or decided by it, and has not reached the cluster.
+    unsent: &'a [Unsent],
+    /// Why the last driver stopped by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver_stopped: Option<&'a DriverStopped>,
+    watches: Vec<Watch<'a>>,
+    clocks: Clocks<'a>,
+    /// How long the API server takes to answer; absent until it is measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_round_trip_millis: Option<u128>,
+    /// How long a pause from elsewhere takes to bite; absent where this process does not drive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pause_bites_within_millis: Option<u128>,
+    /// What is next in line, or was asked for, waits for; absent where nothing does, or not for long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits: Option<Waits<'a>>,
+    /// What happened lately, oldest first: here, and what other consoles told.
+    timeline: Vec<TimelineLine<'a>>,
+    /// Which part of the audit log or of the Events is not written, and why.
+    unaudited: Vec<Str>,
+    /// What an operator can do about what stands in the way.
+    next: Vec<SuggestedCommand>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nodes: Option<Vec<Node<'a>>>,
+}
+
+/// Whether to list the nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Nodes {
+    /// One entry a node.
+    Listed,
+    /// Counts only.
+    Counted,
+}
+
+impl<'a> Status<'a> {
+    pub(crate) fn new(context: &'a str, snapshot: &'a Snapshot, nodes: Nodes) -> Self {
+        let nodes =
+            (nodes == Nodes::Listed).then(|| snapshot.nodes.iter().map(|node| Node::new(node, snapshot.at)).collect());
+        Self {
+            meta: TypeMeta::new("RolloutStatus"),
+            at: snapshot.at,
+            context,
+            namespace: &snapshot.namespace,
+            name: &snapshot.name,
+            phase: snapshot.phase.to_string(),
+            asked: snapshot.asked.as_deref(),
+            paused: match &snapshot.phase {
+                Phase::Paused(paused) => Some(paused),
+                _ => None,
+            },
+            halt: snapshot.halt.as_ref(),
+            comparisons: snapshot.comparisons.iter().map(Compared::new).collect(),
+            started_at: snapshot.started_at,
+            strategy: kinds::strategy(snapshot.strategy),
+            max_surge: snapshot.surge,
+            adopted: snapshot.adopted,
+            original_strategy: snapshot.original_strategy.as_deref(),
+            managed_by: snapshot.gitops_owners.iter().map(ManagedBy::new).collect(),
+            driver: Driver::new(&snapshot.driver),
+            from: snapshot.from.as_ref().map(Revision::new),
+            to: snapshot.to.as_ref().map(Revision::new),
+            image_changes: snapshot.image_changes.iter().map(ImageChange::new).collect(),
+            counts: snapshot.counts,
+            budget: snapshot.budget,
+            budgets: snapshot.budgets,
+            gates: &snapshot.gates,
+            on_drift: snapshot.on_drift,
+            finish: snapshot.finish,
+            plan: Plan::new(snapshot),
+            blocker: snapshot.guidance().map(|guidance| guidance.waits),
+            alarms: snapshot.alarms.iter().map(AlarmLine::new).collect(),
+            unsent: &snapshot.unsent,
+            driver_stopped: snapshot.driver_stopped.as_ref(),
+            watches: snapshot.watches.iter().map(Watch::new).collect(),
+            clocks: Clocks::new(snapshot),
+            api_round_trip_millis: snapshot.distance.round_trip.map(|span| span.as_millis()),
+            pause_bites_within_millis: snapshot.distance.pause_within.map(|span| span.as_millis()),
+            waits: snapshot.waits.as_ref().map(Waits::new),
+            timeline: snapshot.timeline.iter().map(TimelineLine::new).collect(),
+            unaudited: unwritten(snapshot),
+            next: suggested_commands(context, snapshot),
+            nodes,
+        }
+    }
+}
+
+/// A wait: `for` is `lease`, `proof`, `record`, `answer`, `seen`, `lost`, `rate`, `retry`, `watch` or `handover`, with what
+/// belongs to it (`since`, `until`, …); `text` is the line that the console shows.
+#[derive(Serialize)]
+struct Waits<'a> {
+    #[serde(flatten)]
+    wait: &'a Wait,
+    text: String,
+}
+
+impl<'a> Waits<'a> {
+    fn new(wait: &'a Wait) -> Self {
+        Self { wait, text: wait.to_string() }
+    }
+}
+
+/// One thing that happened.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TimelineLine<'a> {
+    time: Timestamp,
+    /// Which person did it; absent when the rollout did it by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'a str>,
+    /// The same as the reason of its Event: `RolloutPaused`.
+    reason: &'a str,
+    /// `normal` or `warning`.
+    severity: Severity,
+    text: String,
+}
+
+impl<'a> TimelineLine<'a> {
+    fn new(rollout_event: &'a RolloutEvent) -> Self {
+        let RolloutEvent { at, by, .. } = rollout_event;
+        let (reason, severity, text) = (rollout_event.reason(), rollout_event.severity(), rollout_event.to_string());
+        Self { time: *at, by: by.as_deref(), reason, severity, text }
+    }
+}
+
+#[derive(Serialize)]
+struct ImageChange<'a> {
+    container: &'a str,
+    from: Option<&'a str>,
+    to: Option<&'a str>,
+}
+
+impl<'a> ImageChange<'a> {
+    fn new(change: &'a crate::engine::report::snapshot::ImageChange) -> Self {
+        Self { container: &change.container, from: change.from.as_deref(), to: change.to.as_deref() }
+    }
+}
+
+/// The plan: `step` counts from 1, 0 before the first.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Plan<'a> {
+    steps: &'a [IntOrPercent],
+    step: usize,
+    partition: Option<IntOrPercent>,
+    keep: u32,
+    allowed: u32,
+    selector: Option<String>,
+    selected: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_step: Option<NextStep>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(snapshot: &'a Snapshot) -> Self {
+        let plan = &snapshot.plan;
+        Self {
+            steps: &plan.steps,
+            step: plan.step.map_or(0, |step| step + 1),
+            partition: plan.partition,
+            keep: plan.keep,
+            allowed: plan.allowed,
+            selector: plan.selector.as_ref().map(ToString::to_string),
+            selected: plan.selected,
+            next_step: plan.next.as_ref().map(NextStep::new),
+        }
+    }
+}
+
+/// The next step: what it allows in total and how many nodes may go at once by it, or why there is none.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NextStep {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<IntOrPercent>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed: Option<u32>,
+    /// Absent while the new revision is not settled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frees: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
+}
+
+impl NextStep {
+    fn new(next: &Result<StepAhead, NoStep>) -> Self {
+        match next {
+            Ok(ahead) => {
+                Self { step: Some(ahead.step), allowed: Some(ahead.allowed), frees: ahead.frees, refused: None }
+            }
+            Err(none) => Self { step: None, allowed: None, frees: None, refused: Some(none.to_string()) },
+        }
+    }
+}
+
+/// How nodes that went down compare, counted and in words.
+#[derive(Serialize)]
+struct Compared<'a> {
+    #[serde(flatten)]
+    counts: &'a Comparison,
+    text: String,
+}
+
+impl<'a> Compared<'a> {
+    fn new(counts: &'a Comparison) -> Self {
+        Self { counts, text: counts.to_string() }
+    }
+}
+
+/// Clocks. `serverMinusHereMillis` is absent until it is measured; `nodesOff` counts nodes that are off by 5 s and more,
+/// `uncounted` available pods that the DaemonSet controller counts as unavailable because of it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Clocks<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_minus_here_millis: Option<i64>,
+    nodes_off: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worst_node: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worst_millis: Option<i64>,
+    uncounted: u32,
+}
+
+impl<'a> Clocks<'a> {
+    fn new(snapshot: &'a Snapshot) -> Self {
+        let NodeClocks { off, worst, uncounted } = &snapshot.node_clocks;
+        Self {
+            server_minus_here_millis: snapshot.skew_millis,
+            nodes_off: *off,
+            worst_node: worst.as_ref().map(|(node, _)| &**node),
+            worst_millis: worst.as_ref().map(|(_, millis)| *millis),
+            uncounted: *uncounted,
+        }
+    }
+}
