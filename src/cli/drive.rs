@@ -30,8 +30,8 @@ use crate::driver::{Rollout, Session};
 use crate::engine::Role;
 use crate::engine::model::command::{Command, Step, Takeover};
 use crate::engine::model::record::Finish;
+use crate::engine::model::settings::Tuning;
 use crate::engine::model::time::ShortDuration;
-use crate::engine::model::tuning::Tuning;
 use crate::engine::snapshot::{Alarm, DriverView, NodeState, Phase, Presence, Snapshot};
 use crate::engine::unsent::UnsentKind;
 use crate::process::signals::{self, Listener};
@@ -375,7 +375,7 @@ impl Course {
             Phase::Halted if snapshot.unsent.iter().any(|unsent| unsent.what == UnsentKind::RollBack) => None,
             Phase::Halted => Some(Ok(Exit::Halted)),
             Phase::Idle => Some(Ok(Exit::Done)),
-            Phase::Complete if snapshot.finish == Finish::Keep => Some(Ok(Exit::Done)),
+            Phase::Complete if snapshot.settings.policies.finish == Finish::Keep => Some(Ok(Exit::Done)),
             // Set back by somebody: that is when a driver is needed most.
             Phase::Native if is_set_back(snapshot) => None,
             Phase::Native if snapshot.counts.updated == snapshot.counts.nodes => Some(Ok(Exit::Done)),

@@ -11,7 +11,7 @@ use super::change::ChangeRequest;
 use super::model::labels::Selector;
 use super::model::quantity::IntOrPercent;
 use super::model::record::{By, Change, ChangeOutcome, Direction, Intent, Paused, RequestedChange};
-use super::model::tuning::Tuning;
+use super::model::settings::Tuning;
 
 /// One edit of the intent.
 #[derive(Clone, PartialEq, Debug)]
@@ -134,7 +134,7 @@ impl Edit {
             }
             Self::Release(by) => intent.releasing = Some(by.clone()),
             Self::Handover(by) => intent.handover = Some(by.clone()),
-            Self::Tune(tuning) => tuning.apply_to(intent),
+            Self::Tune(tuning) => intent.tune(tuning),
         }
     }
 }

@@ -5,11 +5,12 @@
 //! ```text
 //! facts      objects of the cluster, as far as anybody here reads them      template, labels, image, quantity, time: their parts
 //! event      what watches tell                                              effect: what is to be written, and what came of it
-//! record     what is kept in the Lease                                      tuning: budgets and gates, one by one
+//! record     what is kept in the Lease                                      settings: budgets, gates and policies, one by one
 //! command    what operators ask                                             rollout_event: what happened; notice: what is said once
 //! ```
 
 pub mod command;
+pub mod danger;
 pub mod effect;
 pub mod event;
 pub mod facts;
@@ -19,9 +20,9 @@ pub mod notice;
 pub mod quantity;
 pub mod record;
 pub mod rollout_event;
+pub mod settings;
 pub mod template;
 pub mod time;
-pub mod tuning;
 
 /// A string that is shared rather than copied.
 pub type Str = std::sync::Arc<str>;

@@ -38,10 +38,10 @@ impl Limits {
         let own = own.filter(|own| own.of(assessment.desired, Rounding::Up) > 0);
         let lacks_budget = view.daemonset.as_ref().is_some_and(|daemonset| lacks_budget(daemonset, intent));
         let own = if lacks_budget { Some(IntOrPercent::Int(0)) } else { own };
-        let setting = intent.budgets.max_unavailable.or(own).unwrap_or(IntOrPercent::Int(1));
+        let setting = intent.budgets.max_unavailable.at().or(own).unwrap_or(IntOrPercent::Int(1));
         let max_unavailable = setting.of(assessment.desired, Rounding::Up);
         let max_pulling =
-            intent.budgets.max_pulling.map_or(max_unavailable, |limit| limit.of(assessment.desired, Rounding::Up));
+            intent.budgets.max_pulling.at().map_or(max_unavailable, |limit| limit.of(assessment.desired, Rounding::Up));
         let keep = match intent.direction() {
             Direction::Forward => intent.partition.of(assessment.fleet, Rounding::Down).min(assessment.fleet),
             Direction::Back => 0,

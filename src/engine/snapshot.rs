@@ -26,8 +26,9 @@ use super::model::event::{Permission, Right, WatchHealth, Watched};
 use super::model::facts::{DaemonSetCounters, StrategyKind};
 use super::model::labels::{Labels, Selector};
 use super::model::quantity::IntOrPercent;
-use super::model::record::{Budgets, Direction, DriverStopped, Finish, Gates, Halt, OnDrift, Paused};
+use super::model::record::{Direction, DriverStopped, Halt, Paused};
 use super::model::rollout_event::RolloutEvent;
+use super::model::settings::Settings;
 use super::model::time::Timestamp;
 use super::ownership::GitOpsOwner;
 use super::suspects::Comparison;
@@ -84,14 +85,8 @@ pub struct Snapshot {
     pub budget: BudgetView,
     /// The plan and where it stands.
     pub plan: PlanView,
-    /// The budgets as operators wrote them; [`Snapshot::budget`] has them in nodes.
-    pub budgets: Budgets,
-    /// The gates in force.
-    pub gates: Gates,
-    /// What happens when somebody changes the strategy back.
-    pub on_drift: OnDrift,
-    /// What happens when every node is at the target.
-    pub finish: Finish,
+    /// The settings in force, as operators wrote them; [`Snapshot::budget`] has the budgets in nodes.
+    pub settings: Settings,
     /// What it waits for while it is prepared or released.
     pub blocked: Option<Blocked>,
     /// The halt that stands.

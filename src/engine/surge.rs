@@ -27,7 +27,7 @@ fn surge_in(strategy: &UpdateStrategy) -> Option<IntOrPercent> {
 
 /// Whether the DaemonSet surges, and no operator has said how many nodes may be down instead.
 pub(crate) fn lacks_budget(daemonset: &DaemonSetFact, intent: &Intent) -> bool {
-    intent.budgets.max_unavailable.is_none() && surge_of(daemonset).is_some()
+    intent.budgets.max_unavailable.is_default() && surge_of(daemonset).is_some()
 }
 
 impl Engine {
@@ -48,8 +48,8 @@ impl Engine {
             _ => false,
         };
         let mut intent = self.intent();
-        command.tuning().apply_to(&mut intent);
-        if !begins || intent.budgets.max_unavailable.is_some() {
+        intent.tune(&command.tuning());
+        if !begins || !intent.budgets.max_unavailable.is_default() {
             return Ok(());
         }
         let remedy = if self.is_recorded() {

@@ -18,7 +18,7 @@ use super::model::event::{Event, Permission, Right, WatchHealth, Watched};
 use super::model::facts::ContainerState;
 use super::model::quantity::IntOrPercent;
 use super::model::record::ORIGINAL_STRATEGY;
-use super::model::tuning::Tuning;
+use super::model::settings::Tuning;
 use super::snapshot::{Alarm, Blame, DriverView, Hold, NodeState, Phase};
 
 #[test]

@@ -15,7 +15,7 @@ use rolldeck::engine::Role;
 use rolldeck::engine::model::command::Command;
 use rolldeck::engine::model::event::{Permission, WatchHealth};
 use rolldeck::engine::model::record::OnDrift;
-use rolldeck::engine::model::tuning::Tuning;
+use rolldeck::engine::model::settings::Tuning;
 use rolldeck::engine::snapshot::{Alarm, Phase, Presence, Snapshot};
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rolldeck::engine::model::command::Command;
 use rolldeck::engine::model::facts::StrategyKind;
 use rolldeck::engine::model::record::OnDrift;
-use rolldeck::engine::model::tuning::Tuning;
+use rolldeck::engine::model::settings::Tuning;
 use rolldeck::engine::snapshot::{Alarm, Phase};
 use rolldeck::sim::world::kind::Kind;
 use rolldeck::sim::world::scenario::ClusterFault;

@@ -9,8 +9,7 @@ use rolldeck::engine::Role;
 use rolldeck::engine::model::command::{Command, Step};
 use rolldeck::engine::model::event::WatchHealth;
 use rolldeck::engine::model::quantity::IntOrPercent;
-use rolldeck::engine::model::record::Budgets;
-use rolldeck::engine::model::tuning::Tuning;
+use rolldeck::engine::model::settings::{Budgets, Limit, Tuning};
 use rolldeck::engine::snapshot::{Hold, NodeState, Phase, Snapshot, Wait};
 use rolldeck::sim::api::{Options, serve};
 use rolldeck::sim::world::World;
@@ -81,7 +80,7 @@ async fn measure(round_trip: Duration) {
     })
     .await;
     let image = Command::SetImage([("agent".to_owned(), "registry.example/agent:v2".parse().unwrap())].into());
-    let budgets = Budgets { max_unavailable: Some(IntOrPercent::Int(BUDGET)), ..Budgets::default() };
+    let budgets = Budgets { max_unavailable: Limit::At(IntOrPercent::Int(BUDGET)), ..Budgets::default() };
     rollout.command(image.under(Tuning::from(budgets))).await.unwrap();
     until(&rollout, "held before the first step", |is| is.phase == Phase::Held).await;
 

@@ -16,7 +16,8 @@ use crate::engine::model::command::{Command, Danger, Preview, Refusal};
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::{Budgets, Direction, Finish, Gates, OnDrift};
+use crate::engine::model::record::Direction;
+use crate::engine::model::settings::Settings;
 use crate::engine::model::time::Timestamp;
 use crate::engine::ownership::{Application, GitOpsOwner, Returns, StrategyOwnership, Tool};
 use crate::engine::snapshot::{
@@ -321,10 +322,7 @@ pub(super) fn rollout() -> Snapshot {
                 cut_by_selector: false,
             })),
         },
-        budgets: Budgets::default(),
-        gates: Gates::default(),
-        on_drift: OnDrift::Report,
-        finish: Finish::Release,
+        settings: Settings::default(),
         comparisons: Vec::new(),
         blocked: None,
         halt: None,

@@ -10,8 +10,8 @@ use crate::engine::model::command::{Command, Step};
 use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Budgets;
+use crate::engine::model::settings::Tuning;
 use crate::engine::model::time::Timestamp;
-use crate::engine::model::tuning::Tuning;
 use crate::engine::rate::RateLimit;
 use crate::engine::snapshot::{Alarm, Hold, NodeState, Wait};
 

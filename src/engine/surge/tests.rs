@@ -6,7 +6,7 @@ use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::{Command, Early, Step, Takeover};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::tuning::{Limit, Tuning};
+use crate::engine::model::settings::{Limit, Tuning};
 use crate::engine::snapshot::{NodeState, Phase};
 
 fn surging(count: usize) -> FakeCluster {

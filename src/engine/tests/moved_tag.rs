@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::engine::model::facts::NodeFact;
+use crate::engine::model::settings::{Limit, Tuning};
 use crate::engine::model::template::Template;
-use crate::engine::model::tuning::{Limit, Tuning};
 use crate::engine::snapshot::ImageState;
 
 fn template_of(image: &str, policy: &str, env: &str) -> Template {

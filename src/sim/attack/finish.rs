@@ -3,7 +3,7 @@
 use crate::engine::Str;
 use crate::engine::model::command::{Command, Early, Step, Takeover};
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::tuning::{Limit, Tuning};
+use crate::engine::model::settings::{Limit, Tuning};
 use crate::engine::snapshot::{Alarm, DriverView, Phase, Snapshot};
 use crate::sim::world::policy::tag_of;
 
@@ -14,7 +14,7 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     let good = snapshot.revisions.iter().find(|revision| revision.number.is_some() && !is_bad(&revision.images));
     let goes_to_bad = current_is_bad && !matches!(snapshot.phase, Phase::Loading | Phase::Releasing);
     // Of one that surges nothing is taken down before somebody has said how many nodes may be.
-    let lacks_budget = snapshot.surge.is_some() && snapshot.budgets.max_unavailable.is_none();
+    let lacks_budget = snapshot.surge.is_some() && snapshot.settings.budgets.max_unavailable.is_default();
     let budget = Tuning { max_unavailable: Some(Limit::At(IntOrPercent::Int(2))), ..Tuning::default() };
     if let Some(revision) = good.filter(|_| goes_to_bad) {
         let undo = Command::Undo { to: revision.number };

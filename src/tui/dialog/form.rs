@@ -14,7 +14,7 @@ use crate::engine::model::image::ImageRef;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::OnDrift;
-use crate::engine::model::tuning::Tuning;
+use crate::engine::model::settings::Tuning;
 use crate::engine::snapshot::{NodeView, RevisionView, Snapshot};
 use crate::tui::key::Key;
 use crate::tui::model::DaemonSetRef;
@@ -168,7 +168,8 @@ pub(crate) struct DriftChoice {
 
 impl DriftChoice {
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
-        Self { was: snapshot.on_drift, now: snapshot.on_drift }
+        let now = snapshot.settings.policies.on_drift;
+        Self { was: now, now }
     }
 
     fn tuning(self) -> Tuning {

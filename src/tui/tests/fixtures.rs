@@ -14,7 +14,8 @@ use crate::engine::model::command::{Danger, Preview};
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::{Budgets, Direction, Finish, Gates, Halt, OnDrift, Paused};
+use crate::engine::model::record::{Direction, Halt, Paused};
+use crate::engine::model::settings::Settings;
 use crate::engine::model::time::Timestamp;
 use crate::engine::ownership::{Application, GitOpsOwner, Returns, StrategyOwnership, Tool};
 use crate::engine::snapshot::{
@@ -146,10 +147,7 @@ pub(super) fn loading() -> Snapshot {
         counts: Counts::default(),
         budget: BudgetView::default(),
         plan: PlanView::default(),
-        budgets: Budgets::default(),
-        gates: Gates::default(),
-        on_drift: OnDrift::Report,
-        finish: Finish::Release,
+        settings: Settings::default(),
         comparisons: Vec::new(),
         blocked: None,
         halt: None,

@@ -4,7 +4,7 @@ use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Takeover};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Gates, OnFailure};
-use crate::engine::model::tuning::Tuning;
+use crate::engine::model::settings::Tuning;
 use crate::engine::snapshot::{Alarm, CauseKind, Hold, NodeState, Phase, Snapshot};
 
 const QUOTA: &str = "Error creating: pods \"agent-8x2lq\" is forbidden: exceeded quota: edge, requested: pods=1";

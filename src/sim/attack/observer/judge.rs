@@ -73,8 +73,9 @@ impl Observer {
         let desired = self.desired.at(at).copied().max().unwrap_or(0);
         let own = self.own_budget.at(at).map(|own| own.map_or(0, |own| own.of(desired, Rounding::Up))).max();
         let own = own.unwrap_or(0).max(1);
-        let limit =
-            |intent: &Intent| intent.budgets.max_unavailable.map_or(own, |setting| setting.of(desired, Rounding::Up));
+        let limit = |intent: &Intent| {
+            intent.budgets.max_unavailable.at().map_or(own, |setting| setting.of(desired, Rounding::Up))
+        };
         let limit = records.iter().map(|record| limit(&record.intent)).max().unwrap_or(0);
         let trial = Trial { node, pod, at, records, desired, limit };
         // Who cannot know yet that a watch stands still does what it shows, and never what nobody asked for.
@@ -133,14 +134,14 @@ impl Observer {
         let saved: serde_json::Value = serde_json::from_str(saved).ok()?;
         let surge = &saved["rollingUpdate"]["maxSurge"];
         let surges = saved["type"] == "RollingUpdate" && !surge.is_null() && *surge != 0 && *surge != "0%";
-        let unnamed = trial.intents().all(|intent| intent.budgets.max_unavailable.is_none());
+        let unnamed = trial.intents().all(|intent| intent.budgets.max_unavailable.is_default());
         (surges && unnamed && self.serves_for_sure(trial.pod, trial.at))
             .then(|| ("P1", format!("took {} down of a DaemonSet that surges, and nobody named a budget", trial.node)))
     }
 
     fn check_pulls(&self, trial: &Trial<'_>, pulls: Pulls) -> Broken {
         let of = |intent: &Intent| {
-            intent.budgets.max_pulling.map_or(trial.limit, |limit| limit.of(trial.desired, Rounding::Up))
+            intent.budgets.max_pulling.at().map_or(trial.limit, |limit| limit.of(trial.desired, Rounding::Up))
         };
         let limit = trial.intents().map(of).max()?;
         let known = self.pulling.iter().filter(|node| self.is_known_to_pull(node, trial));
@@ -179,7 +180,7 @@ impl Observer {
         }
         let threshold = forward.iter().map(|intent| intent.gates.failure_threshold.of(trial.desired, Rounding::Up));
         let threshold = threshold.max()?.max(1) as usize;
-        let deadline = forward.iter().map(|intent| intent.gates.progress_deadline_secs).max().unwrap_or(0);
+        let deadline = forward.iter().map(|intent| intent.gates.progress_deadline_secs.0).max().unwrap_or(0);
         let deadline = Duration::from_secs(deadline.into()) + self.slack + ROUNDED;
         let mut failing = BTreeSet::new();
         let suspects = self.failed_suspects(trial, forward);
