@@ -11,7 +11,7 @@ use super::model::hold::Hold;
 use super::model::node::NodeIx;
 use super::model::node::{Blame, ImageState, NodeState, RestartsView};
 use super::model::quantity::{IntOrPercent, Rounding};
-use super::model::record::{Direction, Intent};
+use super::model::record::{Budgets, Direction, Intent};
 use super::model::suspect::SiteOutage;
 use super::surge::lacks_budget;
 use super::view::View;
@@ -42,10 +42,11 @@ impl Limits {
         let own = own.filter(|own| own.of(assessment.desired, Rounding::Up) > 0);
         let lacks_budget = view.daemonset.as_ref().is_some_and(|daemonset| lacks_budget(daemonset, intent));
         let own = if lacks_budget { Some(IntOrPercent::Int(0)) } else { own };
-        let setting = intent.budgets.max_unavailable.at().or(own).unwrap_or(IntOrPercent::Int(1));
+        // What is charged to the budgets, and so `strict`, is the budget's: see `budget`.
+        let Budgets { max_unavailable, max_pulling, strict: _ } = intent.budgets;
+        let setting = max_unavailable.at().or(own).unwrap_or(IntOrPercent::Int(1));
         let max_unavailable = setting.of(assessment.desired, Rounding::Up);
-        let max_pulling =
-            intent.budgets.max_pulling.at().map_or(max_unavailable, |limit| limit.of(assessment.desired, Rounding::Up));
+        let max_pulling = max_pulling.at().map_or(max_unavailable, |limit| limit.of(assessment.desired, Rounding::Up));
         let keep = match intent.direction() {
             Direction::Forward => intent.partition.of(assessment.fleet, Rounding::Down).min(assessment.fleet),
             Direction::Back => 0,
