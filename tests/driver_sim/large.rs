@@ -13,7 +13,7 @@ use rolldeck::engine::model::node::NodeState;
 use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::engine::model::settings::{Budgets, Limit, Tuning};
 use rolldeck::engine::model::wait::Wait;
-use rolldeck::engine::snapshot::{Phase, Snapshot};
+use rolldeck::engine::report::snapshot::{Phase, Snapshot};
 use rolldeck::sim::api::{Options, serve};
 use rolldeck::sim::world::World;
 use rolldeck::sim::world::scenario::Scenario;

@@ -6,7 +6,7 @@ use tui_input::Input;
 use super::form::{Handled, field};
 use crate::engine::model::command::Command;
 use crate::engine::model::settings::{Setting, Tuning};
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 use crate::tui::key::Key;
 
 /// What `text` comes to on this fleet.
