@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 use rolldeck::engine::model::command::{Command, Early, Step, Takeover};
 use rolldeck::engine::model::driver::DriverView;
 use rolldeck::engine::model::quantity::IntOrPercent;
-use rolldeck::engine::model::record::Finish;
+use rolldeck::engine::model::settings::Finish;
+use rolldeck::engine::model::settings::Tuning;
 use rolldeck::engine::report::snapshot::Phase;
 use rolldeck::sim::world::scenario::built_in;
 
@@ -121,7 +122,7 @@ fn f_release_restores_the_strategy_to_the_byte() {
     let mut stage = small();
     let original = stage.strategy();
     stage.set_image(0, V2);
-    stage.ask(0, Command::Tune(Finish::Keep.into()));
+    stage.ask(0, Command::Tune(Tuning { finish: Some(Finish::Keep), ..Tuning::default() }));
     stage.partition(0, 0);
     assert!(stage.run_until(600, |stage| stage.phase(0) == Phase::Complete));
     assert!(stage.strategy().contains("OnDelete"));

@@ -12,8 +12,8 @@ use crate::engine::model::effect::{EffectError, EffectErrorKind};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::notice::Notice;
 use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::settings::{Limit, Tuning};
 use crate::engine::model::template::Template;
-use crate::engine::model::tuning::{Limit, Tuning};
 
 /// One of each kind.
 #[derive(Clone, Debug)]

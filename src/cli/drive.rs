@@ -33,8 +33,8 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::record::Finish;
+use crate::engine::model::settings::Tuning;
 use crate::engine::model::time::ShortDuration;
-use crate::engine::model::tuning::Tuning;
 use crate::engine::model::unsent::UnsentKind;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use crate::process::signals::{self, Listener};
@@ -392,7 +392,7 @@ impl Course {
             Phase::Halted if snapshot.unsent.iter().any(|unsent| unsent.what == UnsentKind::RollBack) => None,
             Phase::Halted => Some(Ok(Exit::Halted)),
             Phase::Idle => Some(Ok(Exit::Done)),
-            Phase::Complete if snapshot.finish == Finish::Keep => Some(Ok(Exit::Done)),
+            Phase::Complete if snapshot.settings.policies.finish == Finish::Keep => Some(Ok(Exit::Done)),
             // Somebody changed the strategy back: the driver stays, to report it or to set it again.
             Phase::Native if is_set_back(snapshot) => None,
             Phase::Native if snapshot.counts.updated == snapshot.counts.nodes => Some(Ok(Exit::Done)),

@@ -25,8 +25,8 @@ use super::model::hold::Hold;
 use super::model::node::NodeIx;
 use super::model::presence::Presence;
 use super::model::record::{By, Change, Intent, OnDrift, Paused, lease_name};
+use super::model::settings::Tuning;
 use super::model::time::{ShortDuration, Timestamp};
-use super::model::tuning::Tuning;
 use super::rules::ownership::{GitOpsOwner, StrategyOwnership};
 use super::rules::strategy_drift::{FIGHT, ROUNDS};
 use super::writes::pending::Needs;
@@ -89,7 +89,7 @@ impl Engine {
             ));
         }
         self.check_tuning(tuning)?;
-        let changes = tuning.changes(&self.intent());
+        let changes = tuning.changes(&self.intent().settings());
         let says = if changes.is_empty() { "nothing to change: it is so already".into() } else { changes.join(", ") };
         let resolved = Resolved::new(vec![Edit::Tune(*tuning)], Needs::Saved, says, Danger::Bounded);
         Ok(Resolved { drive: false, danger: self.tuning_danger(tuning), ..resolved })
@@ -97,18 +97,22 @@ impl Engine {
 
     fn check_tuning(&self, tuning: &Tuning) -> Result<(), Refusal> {
         let mut after = self.intent();
-        tuning.apply_to(&mut after);
+        after.tune(tuning);
         let min_ready_secs = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
-        tuning.check(&after, min_ready_secs).map_err(Refusal::Invalid)
+        tuning.check(&after.settings(), min_ready_secs).map_err(Refusal::Invalid)
     }
 
     /// A budget under which every node may be down at once has to be confirmed: it may be a typing error.
     fn tuning_danger(&self, tuning: &Tuning) -> Danger {
         let mut after = self.intent();
-        tuning.apply_to(&mut after);
+        after.tune(tuning);
         let limits = Limits::of(&self.view, &after, &self.assessment);
-        let all = tuning.max_unavailable.is_some() && limits.max_unavailable >= self.assessment.desired.max(2);
-        if all { Danger::Serious } else { Danger::Bounded }
+        let worst = tuning.named().map(|setting| setting.about().danger).max().unwrap_or(Danger::Bounded);
+        if self.may_all_be_down(&limits) { worst } else { Danger::Bounded }
+    }
+
+    fn may_all_be_down(&self, limits: &Limits) -> bool {
+        limits.max_unavailable >= self.assessment.desired.max(2)
     }
 
     fn check_loaded(&self, command: &Command, now: Timestamp) -> Result<(), Refusal> {
@@ -387,7 +391,7 @@ impl Engine {
 
     /// What a change of budgets and gates comes to, a line each.
     fn tuning_in_words(&self, tuning: &Tuning, limits: &Limits) -> Vec<String> {
-        let mut lines = tuning.changes(&self.intent());
+        let mut lines = tuning.changes(&self.intent().settings());
         if tuning.is_empty() {
             return lines;
         }
@@ -395,7 +399,7 @@ impl Engine {
             lines.push("Nothing changes: it is so already.".into());
         }
         let desired = self.assessment.desired;
-        if tuning.max_unavailable.is_some() && limits.max_unavailable >= desired.max(2) {
+        if tuning.max_unavailable.is_some() && self.may_all_be_down(limits) {
             lines.push(format!("Every one of the {desired} nodes may be down at once."));
         }
         match tuning.on_drift {

@@ -20,6 +20,7 @@ use super::model::notice::Notice;
 use super::model::quantity::IntOrPercent;
 use super::model::record::{CHANGE, Finish, ORIGINAL_STRATEGY, RECORD_LIMIT};
 use super::model::rollout_event::RolloutEvent;
+use super::model::settings::Tuning;
 use super::model::template::{ContainerRole, TaintEffect, Template};
 use super::model::time::Timestamp;
 use super::report::snapshot::Snapshot;
@@ -678,7 +679,7 @@ impl FakeConsole {
     }
 
     pub(crate) fn keep(&mut self, fake: &mut FakeCluster) {
-        self.ask(fake, Command::Tune(Finish::Keep.into())).unwrap();
+        self.ask(fake, Command::Tune(Tuning { finish: Some(Finish::Keep), ..Tuning::default() })).unwrap();
     }
 
     pub(crate) fn snapshot(&mut self, fake: &FakeCluster) -> Snapshot {

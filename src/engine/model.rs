@@ -5,7 +5,7 @@
 //! ```text
 //! facts      objects of the cluster, as far as anybody here reads them      template, labels, image, quantity, time: their parts
 //! event      what watches tell                                              effect: what is to be written, and what came of it
-//! record     what is kept in the Lease                                      tuning: budgets and gates, one by one
+//! record     what is kept in the Lease                                      settings: budgets, gates and policies, one by one
 //! command    what operators ask                                             rollout_event: what happened; notice: what is said once
 //! ```
 
@@ -14,6 +14,7 @@ pub mod cause;
 pub(crate) mod change_request;
 pub mod command;
 pub mod config;
+pub mod danger;
 pub mod driver;
 pub mod effect;
 pub mod event;
@@ -28,11 +29,11 @@ pub mod presence;
 pub mod quantity;
 pub mod record;
 pub mod rollout_event;
+pub mod settings;
 pub mod step_ahead;
 pub mod suspect;
 pub mod template;
 pub mod time;
-pub mod tuning;
 pub mod unsent;
 pub(crate) mod version;
 pub mod wait;

@@ -21,7 +21,7 @@ use super::model::hold::Hold;
 use super::model::node::{Blame, NodeState};
 use super::model::quantity::IntOrPercent;
 use super::model::record::ORIGINAL_STRATEGY;
-use super::model::tuning::Tuning;
+use super::model::settings::Tuning;
 use super::report::snapshot::{Alarm, Phase};
 
 #[test]

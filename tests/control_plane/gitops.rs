@@ -16,8 +16,10 @@ use rolldeck::engine::model::config::Role;
 use rolldeck::engine::model::event::{Permission, WatchHealth};
 use rolldeck::engine::model::presence::Presence;
 use rolldeck::engine::model::record::OnDrift;
-use rolldeck::engine::model::tuning::Tuning;
-use rolldeck::engine::report::snapshot::{Alarm, Phase, Snapshot};
+use rolldeck::engine::model::settings::Tuning;
+use rolldeck::engine::report::snapshot::Alarm;
+use rolldeck::engine::report::snapshot::Phase;
+use rolldeck::engine::report::snapshot::Snapshot;
 use serde_json::{Value, json};
 
 use crate::support::control_plane::{Sandbox, daemon_set, sandbox};

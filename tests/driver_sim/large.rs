@@ -11,8 +11,7 @@ use rolldeck::engine::model::event::WatchHealth;
 use rolldeck::engine::model::hold::Hold;
 use rolldeck::engine::model::node::NodeState;
 use rolldeck::engine::model::quantity::IntOrPercent;
-use rolldeck::engine::model::record::Budgets;
-use rolldeck::engine::model::tuning::Tuning;
+use rolldeck::engine::model::settings::{Budgets, Limit, Tuning};
 use rolldeck::engine::model::wait::Wait;
 use rolldeck::engine::report::snapshot::{Phase, Snapshot};
 use rolldeck::sim::api::{Options, serve};
@@ -84,7 +83,7 @@ async fn measure(round_trip: Duration) {
     })
     .await;
     let image = Command::SetImage([("agent".to_owned(), "registry.example/agent:v2".parse().unwrap())].into());
-    let budgets = Budgets { max_unavailable: Some(IntOrPercent::Int(BUDGET)), ..Budgets::default() };
+    let budgets = Budgets { max_unavailable: Limit::At(IntOrPercent::Int(BUDGET)), ..Budgets::default() };
     rollout.command(image.under(Tuning::from(budgets))).await.unwrap();
     until(&rollout, "held before the first step", |is| is.phase == Phase::Held).await;
 

@@ -1,76 +1,84 @@
-//! Budgets and gates as flags, the same wherever a rollout is begun or changed.
+//! The settings as flags, the same wherever a rollout is begun or changed. The table of settings says which there are.
 
-use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
+use clap::error::Error;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::{Finish, OnDrift, OnFailure};
-use crate::engine::model::tuning::{Limit, Span, Tuning};
+use crate::engine::model::settings::{Setting, Tuning};
 
-/// Budgets and gates, each left as it is where it is not named.
-#[derive(Args, Clone, Copy, Debug, Default)]
-#[command(next_help_heading = "Budgets and gates")]
-pub(crate) struct TuningFlags {
-    /// At most so many nodes down at once; a percentage of all, rounded up; `default`: as the DaemonSet says
-    #[arg(long, value_name = "N|N%")]
-    max_unavailable: Option<Limit>,
-    /// At most so many nodes pulling at once; `default`: as many as may be down
-    #[arg(long, value_name = "N|N%")]
-    max_pulling: Option<Limit>,
-    /// Charge every node that is down, as Kubernetes does, instead of those that the rollout took down
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    strict: Option<bool>,
-    /// So many failed nodes halt the rollout
-    #[arg(long, value_name = "N|N%")]
-    failure_threshold: Option<IntOrPercent>,
-    /// A new pod that is not available after this long has failed
-    #[arg(long, value_name = "DURATION", value_parser = Span::parse)]
-    progress_deadline: Option<Span>,
-    /// A new pod that restarted more often has failed
-    #[arg(long, value_name = "N")]
-    max_restarts: Option<u32>,
-    /// A new pod is ready for this long before it counts as available
-    #[arg(long, value_name = "DURATION", value_parser = Span::parse)]
-    soak: Option<Span>,
-    /// A node that went down after its update and is not back after this long has failed
-    #[arg(long, value_name = "DURATION", value_parser = Span::parse)]
-    suspect_grace: Option<Span>,
-    /// What reaching the failure threshold does
-    #[arg(long, value_name = "WHAT", value_parser = one_of([("halt", OnFailure::Halt), ("rollback", OnFailure::RollBack)]))]
-    on_failure: Option<OnFailure>,
-    /// What a strategy that somebody sets back does: pause and say who it was, or set OnDelete again at once
-    #[arg(long, value_name = "WHAT", value_parser = one_of([("report", OnDrift::Report), ("enforce", OnDrift::EnforceOnDelete)]))]
-    on_drift: Option<OnDrift>,
-    /// What happens when every node is at the target
-    #[arg(long, value_name = "WHAT", value_parser = one_of([("release", Finish::Release), ("keep", Finish::Keep)]))]
-    finish: Option<Finish>,
-}
+/// Settings, each left as it is where it is not named.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TuningFlags(Tuning);
 
 impl TuningFlags {
     /// What they ask of the engine.
     pub(crate) fn tuning(&self) -> Tuning {
-        Tuning {
-            max_unavailable: self.max_unavailable,
-            max_pulling: self.max_pulling,
-            strict: self.strict,
-            failure_threshold: self.failure_threshold,
-            progress_deadline_secs: self.progress_deadline.map(|Span(secs)| secs),
-            max_restarts: self.max_restarts,
-            soak_secs: self.soak.map(|Span(secs)| secs),
-            suspect_grace_secs: self.suspect_grace.map(|Span(secs)| secs),
-            on_failure: self.on_failure,
-            on_drift: self.on_drift,
-            finish: self.finish,
-        }
+        self.0
     }
 }
 
-/// One of these, by the words of the engine.
-fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
-    values: [(&'static str, T); N],
-) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(values.map(|(word, _)| word)).try_map(move |word| {
-        let found = values.into_iter().find(|(known, _)| *known == word);
-        found.map(|(_, value)| value).ok_or("not one of them")
+impl Args for TuningFlags {
+    fn augment_args(command: Command) -> Command {
+        command.next_help_heading("Budgets and gates").args(Setting::ALL.iter().copied().map(flag))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for TuningFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let named = Setting::ALL.iter().filter_map(|setting| matches.get_one::<Tuning>(setting.name()));
+        Ok(Self(named.fold(Tuning::default(), |tuning, change| tuning.and(*change))))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        let Self(named) = Self::from_arg_matches(matches)?;
+        self.0 = self.0.and(named);
+        Ok(())
+    }
+}
+
+/// The flag of one setting. What it reads is the change of that setting alone.
+fn flag(setting: Setting) -> Arg {
+    let kind = setting.kind();
+    let arg = Arg::new(setting.name()).long(setting.name()).value_name(kind.name).help(setting.help());
+    let arg = match kind.alone {
+        Some(alone) => arg.num_args(0..=1).require_equals(true).default_missing_value(alone),
+        None => arg,
+    };
+    arg.value_parser(if kind.choices.is_empty() {
+        ValueParser::new(move |text: &str| setting.read(text))
+    } else {
+        ValueParser::new(PossibleValuesParser::new(kind.choices).try_map(move |word| setting.read(&word)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::settings::{Limit, Settings};
+
+    #[test]
+    fn every_setting_is_a_flag() {
+        let settings = Settings::default();
+        let flags = Setting::ALL.iter().map(|setting| format!("--{}={}", setting.name(), setting.value(&settings)));
+        let command = TuningFlags::augment_args(Command::new("tune"));
+        let matches = command.try_get_matches_from(std::iter::once("tune".to_owned()).chain(flags)).unwrap();
+        let Settings { budgets, gates, policies } = settings;
+        let all = Tuning::from(budgets).and(gates.into()).and(policies.into());
+        assert_eq!(TuningFlags::from_arg_matches(&matches).unwrap().tuning(), all);
+    }
+
+    #[test]
+    fn the_readme_has_every_flag_with_its_default() {
+        let readme = include_str!("../../../README.md");
+        for setting in Setting::ALL {
+            let row = readme.lines().find(|line| line.starts_with(&format!("| `--{}", setting.name())));
+            let cells: Vec<_> = row.unwrap_or_else(|| panic!("no row for --{}", setting.name())).split(" | ").collect();
+            let value = setting.value(&Settings::default());
+            assert!(value == Limit::Default.to_string() || cells[1] == value, "{cells:?}: the default is {value}");
+        }
+    }
 }

@@ -14,8 +14,9 @@ use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::{Budgets, DriverStopped, Finish, Gates, Halt, OnDrift, Paused};
+use crate::engine::model::record::{DriverStopped, Halt, Paused};
 use crate::engine::model::rollout_event::RolloutEvent;
+use crate::engine::model::settings::Settings;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::Unsent;
@@ -60,10 +61,8 @@ pub(crate) struct Status<'a> {
     image_changes: Vec<ImageChange<'a>>,
     counts: Counts,
     budget: BudgetView,
-    budgets: Budgets,
-    gates: &'a Gates,
-    on_drift: OnDrift,
-    finish: Finish,
+    #[serde(flatten)]
+    settings: Settings,
     plan: Plan<'a>,
     /// What stands in the way of the whole rollout, in words; absent where it moves or is over.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,10 +133,7 @@ impl<'a> Status<'a> {
             image_changes: snapshot.image_changes.iter().map(ImageChange::new).collect(),
             counts: snapshot.counts,
             budget: snapshot.budget,
-            budgets: snapshot.budgets,
-            gates: &snapshot.gates,
-            on_drift: snapshot.on_drift,
-            finish: snapshot.finish,
+            settings: snapshot.settings,
             plan: Plan::new(snapshot),
             blocker: snapshot.guidance().map(|guidance| guidance.waits),
             alarms: snapshot.alarms.iter().map(AlarmLine::new).collect(),

@@ -22,7 +22,8 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::{Budgets, Direction, Finish, Gates, OnDrift};
+use crate::engine::model::record::Direction;
+use crate::engine::model::settings::Settings;
 use crate::engine::model::step_ahead::StepAhead;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::DistanceView;
@@ -329,10 +330,7 @@ pub(super) fn rollout() -> Snapshot {
                 cut_by_selector: false,
             })),
         },
-        budgets: Budgets::default(),
-        gates: Gates::default(),
-        on_drift: OnDrift::Report,
-        finish: Finish::Release,
+        settings: Settings::default(),
         comparisons: Vec::new(),
         blocked: None,
         halt: None,

@@ -20,7 +20,8 @@ use crate::engine::model::presence::Presence;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::size::clipped;
 use crate::engine::model::record::{
-    By, Direction, EXCEPTIONS_LIMIT, Finish, Halt, Intent, ORIGINAL_STRATEGY, OURSELVES, OnFailure, Paused, Progress,
+    By, Direction, EXCEPTIONS_LIMIT, Finish, Gates, Halt, Intent, ORIGINAL_STRATEGY, OURSELVES, OnFailure, Paused,
+    Progress,
 };
 use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
 use crate::engine::model::time::Timestamp;
@@ -190,13 +191,22 @@ impl Engine {
         if intent.direction() == Direction::Back || intent.target.is_none() || intent.change.is_some() {
             return;
         }
+        // Gates on single nodes are carried out in `assess.rs`, `assess/absence.rs` and `suspects.rs`.
+        let Gates {
+            failure_threshold,
+            on_failure,
+            progress_deadline_secs: _,
+            max_restarts: _,
+            soak_secs: _,
+            suspect_grace_secs: _,
+        } = intent.gates;
         let acknowledged_failures = &self.progress.acknowledged_failures;
         let failed: Vec<_> = self
             .assessment
             .rows()
             .filter(|row| self.has_failed(row) && !acknowledged_failures.contains(&self.name(row)))
             .collect();
-        let threshold = intent.gates.failure_threshold.of(self.assessment.desired, Rounding::Up).max(1);
+        let threshold = failure_threshold.of(self.assessment.desired, Rounding::Up).max(1);
         let halted = self.is_halted(intent);
         // As long as any node is failed, the halt that stands keeps naming the nodes that are failed now.
         let stands = halted && !failed.is_empty();
@@ -213,7 +223,7 @@ impl Engine {
             return;
         }
         // While it is paused nothing goes back by itself: that waits until an operator resumes.
-        let goes_back = intent.gates.on_failure == OnFailure::RollBack && intent.paused.is_none();
+        let goes_back = on_failure == OnFailure::RollBack && intent.paused.is_none();
         let before = self.revision_before(intent);
         let why = match before {
             None if goes_back => {

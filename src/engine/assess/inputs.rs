@@ -44,7 +44,7 @@ impl Inputs {
             target: target.cloned(),
             direction: intent.direction(),
             selector: intent.selector.clone(),
-            gates: intent.gates.clone(),
+            gates: intent.gates,
             down_before: progress.down_before.clone(),
             left_out_since: progress.left_out_since,
             acknowledged_failures: progress.acknowledged_failures.clone(),

@@ -10,7 +10,7 @@ use crate::engine::model::budget::BudgetView;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeIx, NodeState, RestartsView};
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
-use crate::engine::model::record::{Direction, Intent};
+use crate::engine::model::record::{Budgets, Direction, Intent};
 use crate::engine::model::suspect::SiteOutage;
 use crate::engine::rules::surge::lacks_budget;
 use crate::engine::view::View;
@@ -41,10 +41,11 @@ impl Limits {
         let own = own.filter(|own| own.of(assessment.desired, Rounding::Up) > 0);
         let lacks_budget = view.daemonset.as_ref().is_some_and(|daemonset| lacks_budget(daemonset, intent));
         let own = if lacks_budget { Some(IntOrPercent::Int(0)) } else { own };
-        let setting = intent.budgets.max_unavailable.or(own).unwrap_or(IntOrPercent::Int(1));
+        // What is charged to the budgets, and so `strict`, is the budget's: see `budget`.
+        let Budgets { max_unavailable, max_pulling, strict: _ } = intent.budgets;
+        let setting = max_unavailable.at().or(own).unwrap_or(IntOrPercent::Int(1));
         let max_unavailable = setting.of(assessment.desired, Rounding::Up);
-        let max_pulling =
-            intent.budgets.max_pulling.map_or(max_unavailable, |limit| limit.of(assessment.desired, Rounding::Up));
+        let max_pulling = max_pulling.at().map_or(max_unavailable, |limit| limit.of(assessment.desired, Rounding::Up));
         let keep = match intent.direction() {
             Direction::Forward => intent.partition.of(assessment.fleet, Rounding::Down).min(assessment.fleet),
             Direction::Back => 0,

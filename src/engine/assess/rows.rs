@@ -358,7 +358,7 @@ impl<'a> Assessor<'a> {
     /// For how many seconds a pod has to be ready before it counts as available.
     fn soak_secs(&self, at_target: bool) -> u32 {
         let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
-        if at_target { min_ready.max(self.question.intent.gates.soak_secs) } else { min_ready }
+        if at_target { min_ready.max(self.question.intent.gates.soak_secs.0) } else { min_ready }
     }
 
     /// For how long it has been ready. If the node's clock has not been measured and the pod is at the target, the time that
@@ -404,7 +404,7 @@ impl<'a> Assessor<'a> {
                 return Some(trouble.cause.clone());
             }
         }
-        let deadline = Duration::from_secs(gates.progress_deadline_secs.into());
+        let deadline = Duration::from(gates.progress_deadline_secs);
         let ready_for = pod.ready_seen.map(|seen| self.ready_for(pod, seen, true, clock));
         if restarts(pod) > gates.max_restarts && ready_for.is_none_or(|ready_for| ready_for < deadline) {
             let words = format!("{} restarts, more than {}", restarts(pod), gates.max_restarts);

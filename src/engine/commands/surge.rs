@@ -17,8 +17,8 @@ impl Engine {
             _ => false,
         };
         let mut intent = self.intent();
-        command.tuning().apply_to(&mut intent);
-        if !begins || intent.budgets.max_unavailable.is_some() {
+        intent.tune(&command.tuning());
+        if !begins || !intent.budgets.max_unavailable.is_default() {
             return Ok(());
         }
         let remedy = if self.is_recorded() {

@@ -11,7 +11,7 @@ use crate::engine::model::change_request::ChangeRequest;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{By, Change, ChangeOutcome, Direction, Intent, Paused, RequestedChange};
-use crate::engine::model::tuning::Tuning;
+use crate::engine::model::settings::Tuning;
 
 /// One edit of the intent.
 #[derive(Clone, PartialEq, Debug)]
@@ -134,7 +134,7 @@ impl Edit {
             }
             Self::Release(by) => intent.releasing = Some(by.clone()),
             Self::Handover(by) => intent.handover = Some(by.clone()),
-            Self::Tune(tuning) => tuning.apply_to(intent),
+            Self::Tune(tuning) => intent.tune(tuning),
         }
     }
 }

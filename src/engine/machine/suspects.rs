@@ -43,7 +43,7 @@ impl Engine {
         };
         let question = Question {
             now,
-            grace: Duration::from_secs(intent.gates.suspect_grace_secs.into()),
+            grace: intent.gates.suspect_grace_secs.into(),
             compared_since: self.progress.compared_since.map_or(Timestamp::default(), |at| self.view.our_time(at)),
             looked_since,
             others_before: &others_before,

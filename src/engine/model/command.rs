@@ -10,7 +10,9 @@ use super::event::Right;
 use super::image::ImageRef;
 use super::labels::Selector;
 use super::quantity::IntOrPercent;
-use super::tuning::Tuning;
+use super::settings::Tuning;
+
+pub use super::danger::Danger;
 
 /// Tells one command from another; never used twice by one engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize)]
@@ -136,19 +138,6 @@ pub struct Preview {
     pub calls: Vec<String>,
     /// How much it can break.
     pub danger: Danger,
-}
-
-/// How much a command can break, and so how it is to be confirmed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
-pub enum Danger {
-    /// Reversible, takes nothing down: no more than one key.
-    None,
-    /// Inside the budget, can be paused: one key more.
-    Bounded,
-    /// A new template, a roll back, an early release: choose *Start* explicitly.
-    Serious,
-    /// Can take down more nodes than the budget: type the DaemonSet's name.
-    Beyond,
 }
 
 /// Why a command was refused. Nothing was changed.

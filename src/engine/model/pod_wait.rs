@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Str;
+use super::settings::Secs;
 use super::time::{ShortDuration, Timestamp};
-use super::tuning::Span;
 
 /// What a node that moves waits for. All instants are by our own clock, the measured skew taken out.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -139,8 +139,8 @@ impl fmt::Display for PodWaitAsOf<'_> {
             PodWait::DeletionLost { since } => write!(f, "answer to its deletion lost {} ago", ago(*since)),
             PodWait::Grace { secs: given, ends_at, finalizers } => {
                 match ends_at.since(self.at) {
-                    Duration::ZERO => write!(f, "grace {} over", Span(*given))?,
-                    left => write!(f, "grace {}, {} left", Span(*given), ShortDuration(left))?,
+                    Duration::ZERO => write!(f, "grace {} over", Secs(*given))?,
+                    left => write!(f, "grace {}, {} left", Secs(*given), ShortDuration(left))?,
                 }
                 if finalizers.is_empty() { Ok(()) } else { write!(f, ", then {}", Finalizers(finalizers)) }
             }
@@ -172,7 +172,7 @@ impl fmt::Display for PodWaitAsOf<'_> {
             PodWait::Soak { secs: needed, ends_at } => {
                 let left = ends_at.since(self.at);
                 let so_far = Duration::from_secs((*needed).into()).saturating_sub(left);
-                write!(f, "ready for {} of {}", ShortDuration(so_far), Span(*needed))
+                write!(f, "ready for {} of {}", ShortDuration(so_far), Secs(*needed))
             }
         }
     }

@@ -10,7 +10,6 @@ pub(crate) mod size;
 mod unknown;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -18,7 +17,10 @@ use super::Str;
 use super::image::ImageRef;
 use super::labels::Selector;
 use super::quantity::IntOrPercent;
+use super::settings::{Policies, Settings, Tuning};
 use super::time::Timestamp;
+
+pub use super::settings::{Budgets, Finish, Gates, OnDrift, OnFailure};
 
 pub use self::size::EXCEPTIONS_LIMIT;
 pub use self::unknown::UnknownFields;
@@ -209,16 +211,30 @@ impl Default for Intent {
             paused: None,
             budgets: Budgets::default(),
             gates: Gates::default(),
-            finish: Finish::Release,
+            finish: Finish::default(),
             releasing: None,
             handover: None,
             acknowledged_halt: 0,
-            on_drift: OnDrift::Report,
+            on_drift: OnDrift::default(),
         }
     }
 }
 
 impl Intent {
+    /// What is set.
+    pub fn settings(&self) -> Settings {
+        let Self { budgets, gates, on_drift, finish, .. } = *self;
+        Settings { budgets, gates, policies: Policies { on_drift, finish } }
+    }
+
+    /// Changes what `tuning` names.
+    pub(crate) fn tune(&mut self, tuning: &Tuning) {
+        let mut settings = self.settings();
+        tuning.apply_to(&mut settings);
+        let Settings { budgets, gates, policies: Policies { on_drift, finish } } = settings;
+        (self.budgets, self.gates, self.on_drift, self.finish) = (budgets, gates, on_drift, finish);
+    }
+
     /// Which way the rollout goes: back only while the target is the revision that was asked back to.
     pub fn direction(&self) -> Direction {
         match (&self.back_to, &self.target) {
@@ -293,87 +309,6 @@ pub struct By {
     pub by: Str,
     /// When.
     pub at: Timestamp,
-}
-
-/// What may be taken down and pulled at once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Budgets {
-    /// At most this many nodes down; a percentage of desired is rounded up. Absent: the DaemonSet's own `maxUnavailable`,
-    /// or 1 when that is absent or zero.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_unavailable: Option<IntOrPercent>,
-    /// At most this many nodes pulling; a percentage of desired is rounded up. Absent: as many as `max_unavailable`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_pulling: Option<IntOrPercent>,
-    /// Charge every unavailable node, as Kubernetes does, instead of only those that the rollout took down.
-    pub strict: bool,
-}
-
-/// When a rollout has failed.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Gates {
-    /// This many failed nodes halt the rollout (a percentage of desired, rounded up).
-    pub failure_threshold: IntOrPercent,
-    /// A new pod that is not available after this many seconds counts as failed.
-    pub progress_deadline_secs: u32,
-    /// A new pod that restarted more often than this counts as failed.
-    pub max_restarts: u32,
-    /// A new pod soaks this many seconds after it became ready before it counts as available, when that is longer than
-    /// `minReadySeconds`.
-    pub soak_secs: u32,
-    /// A node that went down after its update counts as failed once it has been down for this many seconds.
-    pub suspect_grace_secs: u32,
-    /// What reaching the threshold does.
-    pub on_failure: OnFailure,
-}
-
-impl Default for Gates {
-    fn default() -> Self {
-        Self {
-            failure_threshold: IntOrPercent::Int(1),
-            progress_deadline_secs: 600,
-            max_restarts: 2,
-            soak_secs: 0,
-            suspect_grace_secs: 300,
-            on_failure: OnFailure::Halt,
-        }
-    }
-}
-
-/// What reaching the failure threshold does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum OnFailure {
-    /// Start nothing more; the operator decides.
-    #[default]
-    Halt,
-    /// Go back to the revision that most nodes came from.
-    RollBack,
-}
-
-/// What happens when somebody changes the strategy back while the rollout runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum OnDrift {
-    /// The rollout pauses, and says who did it.
-    #[default]
-    Report,
-    /// `OnDelete` is set again at once, unless that goes on and on.
-    #[serde(rename = "enforce")]
-    EnforceOnDelete,
-}
-
-/// What happens when every node is at the target.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Finish {
-    /// Restore the original update strategy.
-    #[default]
-    Release,
-    /// Stay adopted until somebody releases.
-    Keep,
 }
 
 /// What the driver learnt and the cluster cannot tell again.
@@ -521,33 +456,6 @@ pub struct Halt {
     pub why: Str,
     /// Where: at most [`EXCEPTIONS_LIMIT`] nodes.
     pub nodes: Vec<Str>,
-}
-
-impl fmt::Display for OnFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Halt => "halt",
-            Self::RollBack => "rollback",
-        })
-    }
-}
-
-impl fmt::Display for OnDrift {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Report => "report",
-            Self::EnforceOnDelete => "enforce",
-        })
-    }
-}
-
-impl fmt::Display for Finish {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Release => "release",
-            Self::Keep => "keep",
-        })
-    }
 }
 
 #[cfg(test)]

@@ -21,8 +21,9 @@ use crate::engine::model::node::{Blame, ImageState, NodeState, RestartsView};
 use crate::engine::model::pod_wait::{Blocked, PodWait};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::{Budgets, Direction, DriverStopped, Finish, Gates, Halt, OnDrift, Paused};
+use crate::engine::model::record::{Direction, DriverStopped, Halt, Paused};
 use crate::engine::model::rollout_event::RolloutEvent;
+use crate::engine::model::settings::Settings;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::suspect::{SiteOutage, SuspectView};
 use crate::engine::model::time::Timestamp;
@@ -84,14 +85,8 @@ pub struct Snapshot {
     pub budget: BudgetView,
     /// The plan and where it stands.
     pub plan: PlanView,
-    /// The budgets as operators wrote them; [`Snapshot::budget`] has them in nodes.
-    pub budgets: Budgets,
-    /// The gates in force.
-    pub gates: Gates,
-    /// What happens when somebody changes the strategy back.
-    pub on_drift: OnDrift,
-    /// What happens when every node is at the target.
-    pub finish: Finish,
+    /// The settings in force, as operators wrote them; [`Snapshot::budget`] has the budgets in nodes.
+    pub settings: Settings,
     /// What it waits for while it is prepared or released.
     pub blocked: Option<Blocked>,
     /// The halt that stands.

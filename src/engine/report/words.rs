@@ -21,8 +21,8 @@ use crate::engine::model::image::version_of;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::person_of;
 use crate::engine::model::record::{Direction, Finish, OnDrift, OnFailure};
+use crate::engine::model::settings::{Gates, Policies, Secs, Settings};
 use crate::engine::model::time::{ShortDuration, Timestamp};
-use crate::engine::model::tuning::Span;
 use crate::engine::model::wait::Wait;
 
 impl Snapshot {
@@ -270,17 +270,25 @@ pub struct Gating<'a>(&'a Snapshot);
 
 impl fmt::Display for Gating<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(Snapshot { gates, on_drift, finish, .. }) = self;
-        let then = match gates.on_failure {
+        // Every setting is told here or shown elsewhere: the budgets have a line of their own.
+        let Settings { budgets: _, gates, policies } = self.0.settings;
+        let Gates {
+            failure_threshold,
+            progress_deadline_secs,
+            max_restarts,
+            soak_secs,
+            suspect_grace_secs,
+            on_failure,
+        } = gates;
+        let Policies { on_drift, finish } = policies;
+        let then = match on_failure {
             OnFailure::Halt => "halts",
             OnFailure::RollBack => "rolls back",
         };
-        let deadline = Span(gates.progress_deadline_secs);
-        write!(f, "{then} at {} failed: not available in {deadline}", gates.failure_threshold)?;
-        write!(f, ", more than {} restarts", gates.max_restarts)?;
-        write!(f, " or its node down for {}", Span(gates.suspect_grace_secs))?;
-        if gates.soak_secs > 0 {
-            write!(f, "; soaks {}", Span(gates.soak_secs))?;
+        write!(f, "{then} at {failure_threshold} failed: not available in {progress_deadline_secs}")?;
+        write!(f, ", more than {max_restarts} restarts or its node down for {suspect_grace_secs}")?;
+        if soak_secs > Secs(0) {
+            write!(f, "; soaks {soak_secs}")?;
         }
         f.write_str(match on_drift {
             OnDrift::Report => "; strategy drift is reported",

@@ -81,7 +81,7 @@ impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { site, updated_down, updated, others_down, others, window_secs } = self;
         write!(f, "{updated_down} of {updated} updated, {others_down} of {others} others went down in ")?;
-        write!(f, "{}", crate::engine::model::tuning::Span(*window_secs))?;
+        write!(f, "{}", crate::engine::model::settings::Secs(*window_secs))?;
         if site.is_empty() { Ok(()) } else { write!(f, " ({site})") }
     }
 }

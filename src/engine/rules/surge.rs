@@ -25,5 +25,5 @@ fn surge_in(strategy: &UpdateStrategy) -> Option<IntOrPercent> {
 
 /// Whether the DaemonSet surges, and no operator has said how many nodes may be down instead.
 pub(crate) fn lacks_budget(daemonset: &DaemonSetFact, intent: &Intent) -> bool {
-    intent.budgets.max_unavailable.is_none() && surge_of(daemonset).is_some()
+    intent.budgets.max_unavailable.is_default() && surge_of(daemonset).is_some()
 }

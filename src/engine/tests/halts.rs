@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::engine::model::record::{Direction, Gates, OnFailure};
+use crate::engine::model::settings::Limit;
 use crate::engine::model::template::TaintEffect;
-use crate::engine::model::tuning::Limit;
 
 /// Twenty nodes on their way to an image that is not there.
 fn halted() -> (FakeCluster, FakeConsole) {

@@ -3,8 +3,8 @@
 use super::*;
 use crate::engine::model::facts::NodeFact;
 use crate::engine::model::node::ImageState;
+use crate::engine::model::settings::{Limit, Tuning};
 use crate::engine::model::template::Template;
-use crate::engine::model::tuning::{Limit, Tuning};
 
 fn template_of(image: &str, policy: &str, env: &str) -> Template {
     Template::from_json(json!({"spec": {"containers": [

@@ -7,7 +7,7 @@ use crate::engine::model::Str;
 use crate::engine::model::facts::{ConditionStatus, PodFact};
 use crate::engine::model::quantity::IntOrPercent::Int;
 use crate::engine::model::record::{EXCEPTIONS_LIMIT, RECORD_LIMIT, Record};
-use crate::engine::model::tuning::{Limit, Tuning};
+use crate::engine::model::settings::{Limit, Tuning};
 
 fn saved(fake: &FakeCluster) -> Record {
     fake.lease.as_ref().and_then(|lease| lease.record.clone().unwrap()).unwrap()

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::model::facts::PodPhase;
+use crate::engine::model::settings::Secs;
 
 /// Four nodes, the first of which was just taken; its replacement gets ready only when it is told to.
 fn one_taken() -> (FakeCluster, FakeConsole) {
@@ -83,7 +84,7 @@ fn a_pod_that_soaks_says_how_far_it_is() {
     let mut fake = FakeCluster::rolling(4, 1);
     let mut console = FakeConsole::open(&fake, "ops");
     console.set_image(&mut fake, "agent:v2");
-    let soak = crate::engine::model::tuning::Tuning { soak_secs: Some(30), ..Default::default() };
+    let soak = Tuning { soak_secs: Some(Secs(30)), ..Default::default() };
     console.ask(&mut fake, Command::Tune(soak)).unwrap();
     console.partition(&mut fake, 3);
     console.run_for(&mut fake, 1);

@@ -4,8 +4,11 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, Step, Takeover};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::tuning::{Limit, Tuning};
-use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
+use crate::engine::model::settings::Limit;
+use crate::engine::model::settings::Tuning;
+use crate::engine::report::snapshot::Alarm;
+use crate::engine::report::snapshot::Phase;
+use crate::engine::report::snapshot::Snapshot;
 use crate::sim::world::policy::tag_of;
 
 /// What that operator asks next.
@@ -15,7 +18,7 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     let good = snapshot.revisions.iter().find(|revision| revision.number.is_some() && !is_bad(&revision.images));
     let goes_to_bad = current_is_bad && !matches!(snapshot.phase, Phase::Loading | Phase::Releasing);
     // Of one that surges nothing is taken down before somebody has said how many nodes may be.
-    let lacks_budget = snapshot.surge.is_some() && snapshot.budgets.max_unavailable.is_none();
+    let lacks_budget = snapshot.surge.is_some() && snapshot.settings.budgets.max_unavailable.is_default();
     let budget = Tuning { max_unavailable: Some(Limit::At(IntOrPercent::Int(2))), ..Tuning::default() };
     if let Some(revision) = good.filter(|_| goes_to_bad) {
         let undo = Command::Undo { to: revision.number };

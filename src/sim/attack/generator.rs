@@ -23,9 +23,9 @@ use crate::engine::model::event::Watched;
 use crate::engine::model::facts::{StrategyKind, Taint};
 use crate::engine::model::image::ImageRef;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::{Budgets, Gates, OnDrift, OnFailure};
+use crate::engine::model::record::{Gates, OnDrift, OnFailure};
+use crate::engine::model::settings::{Limit, Secs, Tuning};
 use crate::engine::model::template::TaintEffect;
-use crate::engine::model::tuning::Tuning;
 use crate::sim::world::kubelet::NodeSetup;
 use crate::sim::world::scenario::{
     ClusterFault, ControllerVariant, DaemonSetPlan, Fault, FleetFault, Image, NodeSpec, PullError, Scenario, Tolerates,
@@ -590,20 +590,24 @@ impl Generator {
     }
 
     fn tuning(&mut self, nodes: usize) -> Tuning {
-        let budgets = Budgets {
-            max_unavailable: Some(IntOrPercent::Int(self.rng.u32(1..=u32::try_from(nodes).unwrap_or(2)))),
-            max_pulling: if self.one_in(2) { Some(IntOrPercent::Int(self.rng.u32(1..3))) } else { None },
-            strict: self.one_in(3),
-        };
-        let gates = Gates {
-            failure_threshold: IntOrPercent::Int(self.rng.u32(1..4)),
-            progress_deadline_secs: self.rng.u32(60..600),
-            soak_secs: if self.one_in(3) { self.rng.u32(1..20) } else { 0 },
-            suspect_grace_secs: self.rng.u32(10..400),
-            on_failure: if self.one_in(2) { OnFailure::RollBack } else { OnFailure::Halt },
-            ..Gates::default()
-        };
-        Tuning::from(budgets).and(gates.into()).and(self.drift_tuning())
+        Tuning {
+            max_unavailable: Some(Limit::At(IntOrPercent::Int(self.rng.u32(1..=u32::try_from(nodes).unwrap_or(2))))),
+            max_pulling: Some(if self.one_in(2) {
+                Limit::At(IntOrPercent::Int(self.rng.u32(1..3)))
+            } else {
+                Limit::Default
+            }),
+            strict: Some(self.one_in(3)),
+            failure_threshold: Some(IntOrPercent::Int(self.rng.u32(1..4))),
+            progress_deadline_secs: Some(Secs(self.rng.u32(60..600))),
+            soak_secs: Some(Secs(if self.one_in(3) { self.rng.u32(1..20) } else { 0 })),
+            suspect_grace_secs: Some(Secs(self.rng.u32(10..400))),
+            on_failure: Some(if self.one_in(2) { OnFailure::RollBack } else { OnFailure::Halt }),
+            on_drift: self.drift_tuning().on_drift,
+            // Not drawn.
+            max_restarts: Some(Gates::default().max_restarts),
+            finish: None,
+        }
     }
 
     fn drift_tuning(&mut self) -> Tuning {

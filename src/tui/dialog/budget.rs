@@ -3,7 +3,8 @@
 use tui_input::Input;
 
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::tuning::{Limit, Tuning};
+use crate::engine::model::settings::Limit;
+use crate::engine::model::settings::Tuning;
 use crate::engine::report::snapshot::Snapshot;
 
 /// The field; not asked for where the DaemonSet does not surge, or somebody has named a budget.
@@ -15,7 +16,7 @@ pub(crate) struct BudgetField {
 
 impl BudgetField {
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
-        let asked = snapshot.surge.is_some() && snapshot.budgets.max_unavailable.is_none();
+        let asked = snapshot.surge.is_some() && snapshot.settings.budgets.max_unavailable.is_default();
         Self { asked, input: Input::default() }
     }
 

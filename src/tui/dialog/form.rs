@@ -14,8 +14,10 @@ use crate::engine::model::image::ImageRef;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::OnDrift;
-use crate::engine::model::tuning::Tuning;
-use crate::engine::report::snapshot::{NodeView, RevisionView, Snapshot};
+use crate::engine::model::settings::Tuning;
+use crate::engine::report::snapshot::NodeView;
+use crate::engine::report::snapshot::RevisionView;
+use crate::engine::report::snapshot::Snapshot;
 use crate::tui::key::Key;
 use crate::tui::model::DaemonSetRef;
 use crate::tui::palette::{edit, paste};
@@ -168,7 +170,8 @@ pub(crate) struct DriftChoice {
 
 impl DriftChoice {
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
-        Self { was: snapshot.on_drift, now: snapshot.on_drift }
+        let now = snapshot.settings.policies.on_drift;
+        Self { was: now, now }
     }
 
     fn tuning(self) -> Tuning {

@@ -19,7 +19,8 @@ use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::pod_wait::{Blocked, Blocker, PodWait};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::{Budgets, Direction, Finish, Gates, Halt, OnDrift, Paused};
+use crate::engine::model::record::{Direction, Halt, Paused};
+use crate::engine::model::settings::Settings;
 use crate::engine::model::step_ahead::{NoStep, SelectionDone, StepAhead};
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::DistanceView;
@@ -153,10 +154,7 @@ pub(super) fn loading() -> Snapshot {
         counts: Counts::default(),
         budget: BudgetView::default(),
         plan: PlanView::default(),
-        budgets: Budgets::default(),
-        gates: Gates::default(),
-        on_drift: OnDrift::Report,
-        finish: Finish::Release,
+        settings: Settings::default(),
         comparisons: Vec::new(),
         blocked: None,
         halt: None,

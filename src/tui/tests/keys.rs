@@ -9,7 +9,8 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::OnDrift;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
-use crate::engine::model::tuning::Tuning;
+use crate::engine::model::settings::Secs;
+use crate::engine::model::settings::Tuning;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::model::{Overlay, Page};
 use crate::tui::update::{Effect, Msg};
@@ -115,7 +116,7 @@ fn limits_change_what_was_changed_and_nothing_else() {
         ("A:tune max-unavailable=5<enter><enter>", tune(five)),
         ("A:set --on-drift=enforce<enter><enter>", tune(enforce)),
         ("A:tune on-drift<enter> <enter>", tune(enforce)),
-        ("A:tune soak<enter>90s<enter>", tune(Tuning { soak_secs: Some(90), ..Tuning::default() })),
+        ("A:tune soak<enter>90s<enter>", tune(Tuning { soak_secs: Some(Secs(90)), ..Tuning::default() })),
         // Typed and taken back: nothing is left to ask for.
         ("A:tune on-drift<enter>  <enter>", vec![]),
         ("ALmany<enter>", vec![]),

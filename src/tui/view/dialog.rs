@@ -26,11 +26,12 @@ use super::footer::skip_cells;
 use super::{RenderContext, put, put_box, put_lines};
 use crate::engine::model::command::{Danger, Preview};
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
+use crate::engine::model::settings::Setting;
 use crate::engine::report::guidance::Remedy;
-use crate::engine::report::snapshot::{RevisionView, Snapshot};
+use crate::engine::report::snapshot::RevisionView;
+use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::words::Versions;
 use crate::tui::dialog::form::StepChoice;
-use crate::tui::dialog::tune::drift_meaning;
 use crate::tui::dialog::{Answer, BudgetField, Canary, Dialog, DriftChoice, Focus, Form, Image, StepForm, Undo};
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, Role};
@@ -246,7 +247,8 @@ fn fill_budget(body: &mut Body<'_>, budget: &BudgetField, focused: bool) {
 
 /// What happens when somebody sets the strategy back.
 fn fill_drift(body: &mut Body<'_>, drift: DriftChoice, focused: bool) {
-    let words = format!("on drift {} ({})", drift.now, drift_meaning(drift.now));
+    let now = drift.now.to_string();
+    let words = format!("on drift {now} ({})", Setting::OnDrift.meaning(&now, 0));
     let keys = if focused { "   left, right: switch" } else { "" };
     body.choice(focused, &format!("{words}{keys}"));
 }

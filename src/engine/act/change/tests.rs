@@ -5,7 +5,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::effect::Effect;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Direction, OnFailure};
-use crate::engine::model::tuning::Tuning;
+use crate::engine::model::settings::Tuning;
 use crate::engine::report::snapshot::Phase;
 
 const UNDO: Command = Command::Undo { to: None };

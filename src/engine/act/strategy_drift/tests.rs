@@ -7,7 +7,7 @@ use crate::engine::model::command::{Command, Danger};
 use crate::engine::model::config::Role;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::{ORIGINAL_STRATEGY, OnDrift};
-use crate::engine::model::tuning::Tuning;
+use crate::engine::model::settings::{Secs, Tuning};
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 
 const ARGO_CD: &str = "argocd-controller";
@@ -283,9 +283,9 @@ fn tuning_names_what_changes_and_what_it_comes_to() {
     // Two operators who change different things do not undo each other.
     let mut other = FakeConsole::open(&fake, "eve");
     console.ask(&mut fake, Command::Tune(ask("4"))).unwrap();
-    other.ask(&mut fake, Command::Tune(Tuning { soak_secs: Some(30), ..Tuning::default() })).unwrap();
+    other.ask(&mut fake, Command::Tune(Tuning { soak_secs: Some(Secs(30)), ..Tuning::default() })).unwrap();
     let snapshot = console.snapshot(&fake);
-    assert_eq!((snapshot.budget.max_unavailable, snapshot.gates.soak_secs), (4, 30));
+    assert_eq!((snapshot.budget.max_unavailable, snapshot.settings.gates.soak_secs), (4, Secs(30)));
 }
 
 #[test]

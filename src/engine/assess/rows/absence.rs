@@ -51,7 +51,7 @@ impl Assessor<'_> {
                 failed: halted_on_it || (known && refused_for >= grace),
             });
         }
-        let deadline = Duration::from_secs(self.question.intent.gates.progress_deadline_secs.into());
+        let deadline = Duration::from(self.question.intent.gates.progress_deadline_secs);
         let idle_for = now.since(self.view.creation.waiting_since(since));
         let idle = idle_for >= IDLE_AFTER;
         self.wake_after(IDLE_AFTER, idle_for);

@@ -29,7 +29,7 @@ impl Assessor<'_> {
         }
         let (seen, said) = pod.restarts.last?;
         let said = said.map(|at| by_server(at, clock));
-        let needed = WATCHED.max(Duration::from_secs(self.question.intent.gates.soak_secs.into()));
+        let needed = WATCHED.max(Duration::from(self.question.intent.gates.soak_secs));
         let elapsed = seen.elapsed(said, self.question.now, self.server_now);
         self.wake_after(needed, elapsed);
         let exit = pod.fact.containers.iter().filter(|container| container.restarts > 0);

@@ -191,7 +191,7 @@ fn pausing_and_standing_down_need_no_fresh_view() {
         Command::Select(None),
         Command::Step(Step::Next),
         Command::Release(crate::engine::model::command::Early::Accept),
-        Command::Tune(crate::engine::model::tuning::Tuning::default()),
+        Command::Tune(crate::engine::model::settings::Tuning::default()),
         Command::Drive(crate::engine::model::command::Takeover::Ask),
     ];
     for command in commands {

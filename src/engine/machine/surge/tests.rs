@@ -7,7 +7,7 @@ use crate::engine::model::command::{Command, Early, Step, Takeover};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::tuning::{Limit, Tuning};
+use crate::engine::model::settings::{Limit, Tuning};
 use crate::engine::report::snapshot::Phase;
 
 fn surging(count: usize) -> FakeCluster {

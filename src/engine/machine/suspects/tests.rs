@@ -6,8 +6,8 @@ use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ConditionStatus, NodeFact};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::record::{Gates, SITES_LIMIT, SUSPECTS_LIMIT};
+use crate::engine::model::settings::{Secs, Tuning};
 use crate::engine::model::suspect::SuspectView;
-use crate::engine::model::tuning::Tuning;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use crate::engine::rules::site::SITE_LABEL;
 
@@ -19,7 +19,7 @@ fn rollout(fake: &mut FakeCluster, updated: u32, allowed: u32) -> FakeConsole {
     console.partition(fake, nodes - updated);
     console.run_for(fake, 30);
     assert_eq!(fake.at("hash2"), updated as usize);
-    console.ask(fake, Command::Tune(Tuning { soak_secs: Some(5), ..Tuning::default() })).unwrap();
+    console.ask(fake, Command::Tune(Tuning { soak_secs: Some(Secs(5)), ..Tuning::default() })).unwrap();
     if allowed > updated {
         console.partition(fake, nodes - allowed);
     }
@@ -105,7 +105,7 @@ fn an_updated_node_that_stays_down_past_the_grace_halts() {
 fn the_grace_is_a_gate() {
     let mut fake = FakeCluster::rolling(20, 2);
     let mut console = rollout(&mut fake, 4, 4);
-    console.ask(&mut fake, Command::Tune(Gates { suspect_grace_secs: 20, ..Gates::default() }.into())).unwrap();
+    console.ask(&mut fake, Command::Tune(Gates { suspect_grace_secs: Secs(20), ..Gates::default() }.into())).unwrap();
     ready(&mut fake, &["n2"], false);
     console.run_for(&mut fake, 19);
     assert_eq!(console.snapshot(&fake).phase, Phase::Running);

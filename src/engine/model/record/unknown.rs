@@ -95,6 +95,7 @@ mod tests {
     use super::super::{By, Halt, IntOrPercent, Paused, Record};
     use super::*;
     use crate::engine::model::Str;
+    use crate::engine::model::settings::Limit;
     use crate::engine::model::time::Timestamp;
 
     fn record() -> Record {
@@ -102,7 +103,7 @@ mod tests {
         let mut record = Record { version: Record::VERSION, ..Record::default() };
         record.daemonset_uid = Some("uid".into());
         record.intent.paused = Some(Paused { by: "ops".into(), at, why: Some("lunch".into()) });
-        record.intent.budgets.max_unavailable = Some(IntOrPercent::Int(3));
+        record.intent.budgets.max_unavailable = Limit::At(IntOrPercent::Int(3));
         record.progress.in_progress.insert("n1".into());
         record.progress.halt = Some(Halt { number: 1, at, why: "image not found".into(), nodes: vec!["n1".into()] });
         record.progress.drifts.lately.push(at);

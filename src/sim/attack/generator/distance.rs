@@ -7,7 +7,7 @@ use crate::engine::model::command::{Command, Step};
 use crate::engine::model::event::Watched;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Budgets;
-use crate::engine::model::tuning::Tuning;
+use crate::engine::model::settings::{Limit, Tuning};
 use crate::sim::attack::case::{Act, Upon};
 use crate::sim::attack::network::NetworkProfile;
 
@@ -23,7 +23,7 @@ impl Generator {
     pub(super) fn late_pause(&mut self, nodes: usize) -> Vec<(Duration, Act)> {
         let at = self.secs(6..self.calm.as_secs() / 2);
         let (by, lasts) = (self.secs(3..8), self.secs(20..60));
-        let all_at_once = Some(IntOrPercent::Int(u32::try_from(nodes).unwrap_or(1)));
+        let all_at_once = Limit::At(IntOrPercent::Int(u32::try_from(nodes).unwrap_or(1)));
         let budgets = Budgets { max_unavailable: all_at_once, ..Budgets::default() };
         let all = Command::Step(Step::Updated(IntOrPercent::Percent(100)));
         let asks = [Command::Tune(Tuning::from(budgets)), self.new_image(), all];

@@ -8,7 +8,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Step};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Budgets;
-use crate::engine::model::tuning::Tuning;
+use crate::engine::model::settings::{Limit, Tuning};
 use crate::sim::attack::case::{Act, DAEMON_SET};
 use crate::sim::world::scenario::ClusterFault;
 
@@ -70,7 +70,8 @@ impl Generator {
 
     /// Somebody lets all of them go around then, one after the other or two at once.
     fn all_of_them(&mut self, at: Duration) -> [(Duration, Act); 2] {
-        let budgets = Budgets { max_unavailable: Some(IntOrPercent::Int(self.rng.u32(1..3))), ..Budgets::default() };
+        let budgets =
+            Budgets { max_unavailable: Limit::At(IntOrPercent::Int(self.rng.u32(1..3))), ..Budgets::default() };
         let threshold = Some(IntOrPercent::Int(self.rng.u32(1..4)));
         let tuning = Tuning { failure_threshold: threshold, ..Tuning::from(budgets) };
         let asked_at = at.saturating_sub(self.secs(0..4)) + self.secs(0..4);

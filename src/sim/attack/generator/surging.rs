@@ -4,7 +4,7 @@ use super::Generator;
 use crate::engine::model::command::Command;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::tuning::{Limit, Tuning};
+use crate::engine::model::settings::{Limit, Tuning};
 use crate::sim::world::scenario::{ControllerVariant, DaemonSetPlan};
 
 impl Generator {

@@ -8,7 +8,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Step, Takeover};
 use crate::engine::model::image::ImageRef;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::tuning::{Limit, Tuning};
+use crate::engine::model::settings::{Limit, Secs, Tuning};
 use crate::sim::attack::case::Act;
 use crate::sim::world::scenario::{FleetFault, Image};
 
@@ -59,7 +59,7 @@ impl Generator {
                 (long, noticed_at + self.secs(35..70))
             }
         };
-        gate.suspect_grace_secs = u32::try_from(grace.as_secs()).ok();
+        gate.suspect_grace_secs = u32::try_from(grace.as_secs()).ok().map(Secs);
         let image: Option<ImageRef> = "agent:v2".parse().ok();
         let image = Command::SetImage(image.into_iter().map(|image| ("agent".to_owned(), image)).collect());
         let first = Command::Step(Step::Updated(IntOrPercent::Int(u32::try_from(few).unwrap_or(1))));

@@ -9,7 +9,7 @@ use super::{Deletion, Down, NodeSeen, Observer, Pod, ROUNDED};
 use crate::engine::model::Str;
 use crate::engine::model::facts::PodFact;
 use crate::engine::model::quantity::Rounding;
-use crate::engine::model::record::{Intent, ORIGINAL_STRATEGY, Record};
+use crate::engine::model::record::{Budgets, Gates, Intent, ORIGINAL_STRATEGY, Record};
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
@@ -73,8 +73,11 @@ impl Observer {
         let desired = self.desired.at(at).copied().max().unwrap_or(0);
         let own = self.own_budget.at(at).map(|own| own.map_or(0, |own| own.of(desired, Rounding::Up))).max();
         let own = own.unwrap_or(0).max(1);
-        let limit =
-            |intent: &Intent| intent.budgets.max_unavailable.map_or(own, |setting| setting.of(desired, Rounding::Up));
+        let limit = |intent: &Intent| {
+            // Pulls are judged in `check_pulls`. `strict` only holds back more, which breaks no promise.
+            let Budgets { max_unavailable, max_pulling: _, strict: _ } = intent.budgets;
+            max_unavailable.at().map_or(own, |setting| setting.of(desired, Rounding::Up))
+        };
         let limit = records.iter().map(|record| limit(&record.intent)).max().unwrap_or(0);
         let trial = Trial { node, pod, at, records, desired, limit };
         // Who cannot know yet that a watch stands still does what it shows, and never what nobody asked for.
@@ -133,14 +136,14 @@ impl Observer {
         let saved: serde_json::Value = serde_json::from_str(saved).ok()?;
         let surge = &saved["rollingUpdate"]["maxSurge"];
         let surges = saved["type"] == "RollingUpdate" && !surge.is_null() && *surge != 0 && *surge != "0%";
-        let unnamed = trial.intents().all(|intent| intent.budgets.max_unavailable.is_none());
+        let unnamed = trial.intents().all(|intent| intent.budgets.max_unavailable.is_default());
         (surges && unnamed && self.serves_for_sure(trial.pod, trial.at))
             .then(|| ("P1", format!("took {} down of a DaemonSet that surges, and nobody named a budget", trial.node)))
     }
 
     fn check_pulls(&self, trial: &Trial<'_>, pulls: Pulls) -> Broken {
         let of = |intent: &Intent| {
-            intent.budgets.max_pulling.map_or(trial.limit, |limit| limit.of(trial.desired, Rounding::Up))
+            intent.budgets.max_pulling.at().map_or(trial.limit, |limit| limit.of(trial.desired, Rounding::Up))
         };
         let limit = trial.intents().map(of).max()?;
         let known = self.pulling.iter().filter(|node| self.is_known_to_pull(node, trial));
@@ -177,10 +180,21 @@ impl Observer {
         if !self.serves_for_sure(trial.pod, trial.at) || !untouched {
             return None;
         }
-        let threshold = forward.iter().map(|intent| intent.gates.failure_threshold.of(trial.desired, Rounding::Up));
-        let threshold = threshold.max()?.max(1) as usize;
-        let deadline = forward.iter().map(|intent| intent.gates.progress_deadline_secs).max().unwrap_or(0);
-        let deadline = Duration::from_secs(deadline.into()) + self.slack + ROUNDED;
+        // Restarts and suspects are judged in `suspects.rs`, soaking in `observer.rs`. What a halt leads to is not judged.
+        let gates = forward.iter().map(|intent| {
+            let Gates {
+                failure_threshold,
+                progress_deadline_secs,
+                max_restarts: _,
+                soak_secs: _,
+                suspect_grace_secs: _,
+                on_failure: _,
+            } = intent.gates;
+            (failure_threshold.of(trial.desired, Rounding::Up), progress_deadline_secs)
+        });
+        let threshold = gates.clone().map(|(threshold, _)| threshold).max()?.max(1) as usize;
+        let deadline = gates.map(|(_, deadline)| deadline).max().unwrap_or_default();
+        let deadline = Duration::from(deadline) + self.slack + ROUNDED;
         let mut failing = BTreeSet::new();
         let suspects = self.failed_suspects(trial, forward);
         let suspect = !suspects.is_empty();

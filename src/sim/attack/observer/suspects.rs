@@ -93,7 +93,7 @@ impl Observer {
         let suspects = self.suspects(trial, forward);
         let acknowledged_failures =
             |name: &Str| trial.records.iter().any(|record| record.progress.acknowledged_failures.contains(name));
-        let grace = forward.iter().map(|intent| intent.gates.suspect_grace_secs).max().unwrap_or(0);
+        let grace = forward.iter().map(|intent| intent.gates.suspect_grace_secs.0).max().unwrap_or(0);
         let grace = Duration::from_secs(grace.into()) + self.slack + ROUNDED;
         let stays = |name: &Str| {
             let down = self.last_down(name);

@@ -12,30 +12,31 @@ use super::super::footer::skip_cells;
 use super::Body;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::dialog::TuneForm;
-use crate::tui::dialog::tune::Row;
+use crate::tui::dialog::tune::{Row, meaning};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, width};
 
-/// Cells of a name and of a value.
-const NAME: usize = 18;
+/// Cells of a value.
 const VALUE: usize = 9;
 
 pub(super) fn fill(body: &mut Body<'_>, form: &TuneForm, snapshot: &Snapshot, focused: bool) {
     // The chosen one is always in view.
     let shown = body.room.min(form.rows.len());
     let first = form.chosen.saturating_sub(shown / 2).min(form.rows.len() - shown);
+    let names = form.rows.iter().map(|row| width(row.setting.name())).max().unwrap_or(0) + 1;
     for (at, row) in form.rows.iter().enumerate().skip(first).take(shown) {
-        line(body, row, snapshot, at == form.chosen, focused);
+        let name = format!("{:names$}", row.setting.name());
+        line(body, row, &name, snapshot, at == form.chosen, focused);
     }
 }
 
-fn line(body: &mut Body<'_>, row: &Row, snapshot: &Snapshot, chosen: bool, focused: bool) {
+fn line(body: &mut Body<'_>, row: &Row, name: &str, snapshot: &Snapshot, chosen: bool, focused: bool) {
     let ctx = body.ctx;
     let sign = if chosen { ctx.glyph(Glyph::Cursor) } else { " " };
     let role = if chosen { Role::Title } else { Role::Text };
-    let name = format!("{sign} {:NAME$}", row.setting.name());
+    let name = format!("{sign} {name}");
     let text = row.input.value();
-    let is_field = row.setting.choices().is_none();
+    let is_field = row.is_typed();
     let scroll = row.input.visual_scroll(VALUE - 1);
     if chosen && focused && is_field {
         body.cursor = Some((body.lines.len(), width(&name) + row.input.visual_cursor().saturating_sub(scroll)));
@@ -48,12 +49,12 @@ fn line(body: &mut Body<'_>, row: &Row, snapshot: &Snapshot, chosen: bool, focus
     };
     let mark = if row.is_changed() { "*" } else { " " };
     let hint = if chosen && focused && !is_field { "  left, right: switch" } else { "" };
-    let meaning = format!("{}{hint}", row.setting.meaning(row.text(), snapshot));
+    let words = format!("{}{hint}", meaning(row.setting, row.text(), snapshot));
     let room = body.cells.saturating_sub(width(&name) + VALUE + 2);
     body.lines.push(Line::from(vec![
         ctx.span(name, role),
         ctx.span(value, value_role),
         ctx.span(format!("{mark} "), Role::Title),
-        ctx.span(fit(&meaning, room).into_owned(), Role::Muted),
+        ctx.span(fit(&words, room).into_owned(), Role::Muted),
     ]));
 }

@@ -1,0 +1,263 @@
+//! The settings of a rollout, each declared once, in the table below.
+//!
+//! An entry of the table is a field of the record and of [`Tuning`], a flag of the command line with its help, a line of
+//! the console's form, a field of the JSON, and a name in sentences and in the audit log. All of these are derived from it:
+//!
+//! ```text
+//!     /// help of the flag, and first line of the documentation of both fields
+//!     ///
+//!     /// What else has to be known of it.
+//!     Setting => field: Type = default, About { flag, meaning, refuse_zero, danger };
+//! ```
+//!
+//! How a value is typed and shown follows from its type ([`value`]). What a [`Tuning`] does is in [`tuning`]; which values
+//! contradict each other is there too ([`Tuning::check`]).
+
+#[macro_use]
+mod declare;
+mod tuning;
+pub mod value;
+
+use serde::{Deserialize, Serialize};
+
+use self::value::{Kind, Value};
+use super::danger::Danger;
+use super::quantity::{IntOrPercent, Rounding};
+
+pub use self::value::{Finish, Limit, OnDrift, OnFailure, Secs};
+
+/// The settings of a rollout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Settings {
+    /// What may be taken down and pulled at once.
+    pub budgets: Budgets,
+    /// When a rollout has failed.
+    pub gates: Gates,
+    /// What a rollout does by itself. The record and the JSON have these beside `budgets` and `gates`.
+    #[serde(flatten)]
+    pub policies: Policies,
+}
+
+settings! {
+    /// What may be taken down and pulled at once.
+    pub struct Budgets in budgets {
+        /// At most so many nodes down at once; a percentage of all, rounded up; `default`: as the DaemonSet says
+        ///
+        /// By default the DaemonSet's own `maxUnavailable`, or 1 when that is absent or zero.
+        #[serde(skip_serializing_if = "Limit::is_default")]
+        MaxUnavailable => max_unavailable: Limit = Limit::Default, About {
+            flag: "max-unavailable",
+            meaning: Meaning::Nodes {
+                count: "{count} of {nodes} nodes may be down",
+                default: Some("as the DaemonSet says"),
+            },
+            refuse_zero: Some("a budget of 0 lets nothing be replaced: write 1 or more, or pause"),
+            danger: Danger::Serious,
+        };
+
+        /// At most so many nodes pulling at once; `default`: as many as may be down
+        ///
+        /// A percentage of all is rounded up.
+        #[serde(skip_serializing_if = "Limit::is_default")]
+        MaxPulling => max_pulling: Limit = Limit::Default, About {
+            flag: "max-pulling",
+            meaning: Meaning::Nodes {
+                count: "{count} of {nodes} nodes may pull",
+                default: Some("as many as may be down"),
+            },
+            refuse_zero: Some("0 pulls at a time let nothing be replaced: write 1 or more, or pause"),
+            danger: Danger::Bounded,
+        };
+
+        /// Charge every node that is down, as Kubernetes does, instead of those that the rollout took down
+        Strict => strict: bool = false, About {
+            flag: "strict",
+            meaning: Meaning::Choices(&["every node that is down is charged", "what the rollout took down is charged"]),
+            refuse_zero: None,
+            danger: Danger::Bounded,
+        };
+    }
+
+    /// When a rollout has failed.
+    pub struct Gates in gates {
+        /// So many failed nodes halt the rollout
+        ///
+        /// A percentage of all is rounded up.
+        FailureThreshold => failure_threshold: IntOrPercent = IntOrPercent::Int(1), About {
+            flag: "failure-threshold",
+            meaning: Meaning::Nodes { count: "{count} failed of {nodes} nodes", default: None },
+            refuse_zero: Some("a failure threshold of 0 would halt before anything failed: 1 halts at the first"),
+            danger: Danger::Bounded,
+        };
+
+        /// A new pod that is not available after this long has failed
+        ProgressDeadline => progress_deadline_secs: Secs = Secs(600), About {
+            flag: "progress-deadline",
+            meaning: Meaning::Always("to become available, or it failed"),
+            refuse_zero: None,
+            danger: Danger::Bounded,
+        };
+
+        /// A new pod that restarted more often has failed
+        MaxRestarts => max_restarts: u32 = 2, About {
+            flag: "max-restarts",
+            meaning: Meaning::Always("more than that, and it failed"),
+            refuse_zero: None,
+            danger: Danger::Bounded,
+        };
+
+        /// A new pod is ready for this long before it counts as available
+        ///
+        /// It applies where it is longer than `minReadySeconds`.
+        Soak => soak_secs: Secs = Secs(0), About {
+            flag: "soak",
+            meaning: Meaning::Always("ready before it counts as available"),
+            refuse_zero: None,
+            danger: Danger::Bounded,
+        };
+
+        /// A node that went down after its update and is not back after this long has failed
+        SuspectGrace => suspect_grace_secs: Secs = Secs(300), About {
+            flag: "suspect-grace",
+            meaning: Meaning::Always("down after its update, and it failed"),
+            refuse_zero: None,
+            danger: Danger::Bounded,
+        };
+
+        /// What reaching the failure threshold does
+        OnFailure => on_failure: OnFailure = OnFailure::Halt, About {
+            flag: "on-failure",
+            meaning: Meaning::Choices(&["start nothing more", "go back to where it came from"]),
+            refuse_zero: None,
+            danger: Danger::Bounded,
+        };
+    }
+
+    /// What a rollout does by itself.
+    pub struct Policies in policies {
+        /// What a strategy that somebody sets back does: pause and say who it was, or set OnDelete again at once
+        OnDrift => on_drift: OnDrift = OnDrift::Report, About {
+            flag: "on-drift",
+            meaning: Meaning::Choices(&["pause, say who set it back", "set OnDelete again at once"]),
+            refuse_zero: None,
+            danger: Danger::Bounded,
+        };
+
+        /// What happens when every node is at the target
+        Finish => finish: Finish = Finish::Release, About {
+            flag: "finish",
+            meaning: Meaning::Choices(&["back to its controller at the end", "stay adopted at the end"]),
+            refuse_zero: None,
+            danger: Danger::Bounded,
+        };
+    }
+}
+
+/// What is to be known of a setting beside its type and its default.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct About {
+    /// What it is called: the flag without its dashes. In sentences the dashes inside are spaces.
+    pub flag: &'static str,
+    /// What a value comes to, in a few words beside it.
+    pub meaning: Meaning,
+    /// Why it cannot be zero, and what to write; `None`: it can.
+    pub refuse_zero: Option<&'static str>,
+    /// How much a change of it can break when every node may be down under it; any other change of it is
+    /// [`Danger::Bounded`].
+    pub danger: Danger,
+}
+
+/// What a value comes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Meaning {
+    /// The same for every value.
+    Always(&'static str),
+    /// One for each of the words that it can be, in the order of [`Kind::choices`].
+    Choices(&'static [&'static str]),
+    /// It limits a number of nodes.
+    Nodes {
+        /// A sentence with `{count}` and `{nodes}` to be filled in.
+        count: &'static str,
+        /// What the word `default` means, where it can be that.
+        default: Option<&'static str>,
+    },
+}
+
+impl Setting {
+    /// What it is called: the flag without its dashes.
+    pub fn name(self) -> &'static str {
+        self.about().flag
+    }
+
+    /// What `text` comes to in a fleet of so many nodes; where it says nothing, how it is written.
+    pub fn meaning(self, text: &str, nodes: u32) -> String {
+        match self.about().meaning {
+            Meaning::Always(words) => words.to_owned(),
+            Meaning::Choices(words) => {
+                let at = self.kind().choices.iter().position(|choice| *choice == text);
+                at.and_then(|at| words.get(at)).copied().unwrap_or_default().to_owned()
+            }
+            Meaning::Nodes { count, default } => match (text.parse(), default) {
+                (Ok(Limit::At(limit)), _) => count
+                    .replace("{count}", &limit.of(nodes, Rounding::Up).to_string())
+                    .replace("{nodes}", &nodes.to_string()),
+                (Ok(Limit::Default), Some(words)) => words.to_owned(),
+                (_, Some(_)) => "3, 10% or default".to_owned(),
+                (_, None) => "3 or 10%".to_owned(),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_is_called_the_same_wherever_it_is_written() {
+        for setting in Setting::ALL {
+            let mut words = setting.name().split('-').map(str::to_owned).collect::<Vec<_>>();
+            if setting.kind() == Kind::of::<Secs>() {
+                words.push("secs".to_owned());
+            }
+            let field = words.join("_");
+            assert_eq!(setting.field(), field, "the flag is --{}", setting.name());
+        }
+    }
+
+    #[test]
+    fn every_choice_has_a_meaning() {
+        for setting in Setting::ALL {
+            let choices = setting.kind().choices;
+            let meanings = if let Meaning::Choices(words) = setting.about().meaning { words } else { &[] };
+            assert_eq!(choices.len(), meanings.len(), "{setting:?}");
+        }
+    }
+
+    #[test]
+    fn a_limit_means_so_many_nodes() {
+        for (setting, text, means) in [
+            (Setting::MaxUnavailable, "5%", "6 of 120 nodes may be down"),
+            (Setting::MaxPulling, "default", "as many as may be down"),
+            (Setting::MaxPulling, "many", "3, 10% or default"),
+            (Setting::FailureThreshold, "2", "2 failed of 120 nodes"),
+            (Setting::FailureThreshold, "default", "3 or 10%"),
+            (Setting::Strict, "true", "every node that is down is charged"),
+            (Setting::OnFailure, "rollback", "go back to where it came from"),
+            (Setting::Finish, "", ""),
+        ] {
+            assert_eq!(setting.meaning(text, 120), means, "{setting:?} {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_of_a_setting_is_what_it_is_then() {
+        for setting in Setting::ALL {
+            let text = setting.value(&Settings::default());
+            let tuning = setting.read(&text).unwrap();
+            assert_eq!(tuning.to_string(), format!("{}={text}", setting.name()));
+            assert!(!setting.help().is_empty() && !setting.help().ends_with('.'), "{setting:?}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What a change of settings does, whether it makes sense, and what it is called.
+
+use std::fmt;
+
+use super::{Secs, Setting, Settings, Tuning};
+
+impl Tuning {
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What it names.
+    pub fn named(&self) -> impl Iterator<Item = Setting> {
+        Setting::ALL.iter().copied().filter(|setting| setting.value_in(self).is_some())
+    }
+
+    /// Whether a rollout could go on with it, `after` being what is in force then.
+    ///
+    /// # Errors
+    /// Says which value makes no sense, and what to try.
+    pub(crate) fn check(&self, after: &Settings, min_ready_secs: u32) -> Result<(), String> {
+        for setting in self.named().filter(|setting| setting.is_zero_in(self)) {
+            if let Some(why) = setting.about().refuse_zero {
+                return Err(why.into());
+            }
+        }
+        let timed = self.progress_deadline_secs.is_some() || self.soak_secs.is_some();
+        let ready_for = after.gates.soak_secs.max(Secs(min_ready_secs));
+        let deadline = after.gates.progress_deadline_secs;
+        if timed && deadline <= ready_for {
+            return Err(format!(
+                "a progress deadline of {deadline} fails every pod, because each has to be ready for {ready_for} first: \
+                 make it longer",
+            ));
+        }
+        Ok(())
+    }
+
+    /// What it changes, a line each: `max unavailable 2 → 5`. A setting that keeps its value is left out.
+    pub(crate) fn changes(&self, before: &Settings) -> Vec<String> {
+        let mut after = *before;
+        self.apply_to(&mut after);
+        let change = |setting: &Setting| {
+            let (was, is) = (setting.value(before), setting.value(&after));
+            (was != is).then(|| format!("{} {was} → {is}", setting.name().replace('-', " ")))
+        };
+        Setting::ALL.iter().filter_map(change).collect()
+    }
+}
+
+/// As it would be typed after `:tune`: `max-unavailable=5 on-drift=enforce`.
+impl fmt::Display for Tuning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = Setting::ALL.iter().filter_map(|setting| Some((setting.name(), setting.value_in(self)?)));
+        for (nth, (name, value)) in named.enumerate() {
+            let lead = if nth == 0 { "" } else { " " };
+            write!(f, "{lead}{name}={value}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::quantity::IntOrPercent;
+    use crate::engine::model::settings::{Limit, OnDrift};
+
+    fn changed(tuning: Tuning) -> (Vec<String>, Result<(), String>) {
+        let mut after = Settings::default();
+        tuning.apply_to(&mut after);
+        (tuning.changes(&Settings::default()), tuning.check(&after, 10))
+    }
+
+    #[test]
+    fn only_what_is_named_changes() {
+        let first = Tuning { max_unavailable: Some("5".parse().unwrap()), ..Tuning::default() };
+        let second =
+            Tuning { on_drift: Some(OnDrift::EnforceOnDelete), soak_secs: Some(Secs(90)), ..Tuning::default() };
+        let mut settings = Settings::default();
+        first.apply_to(&mut settings);
+        second.apply_to(&mut settings);
+        assert_eq!(settings.budgets.max_unavailable, Limit::At(IntOrPercent::Int(5)), "the second left it alone");
+        assert_eq!(
+            first.and(second).changes(&Settings::default()),
+            ["max unavailable default → 5", "soak 0s → 90s", "on drift report → enforce"]
+        );
+        let back = Tuning { max_unavailable: Some(Limit::Default), ..Tuning::default() };
+        assert_eq!(back.changes(&settings), ["max unavailable 5 → default"]);
+        assert_eq!(back.changes(&Settings::default()), Vec::<String>::new());
+        assert_eq!(first.and(second).to_string(), "max-unavailable=5 soak=90s on-drift=enforce");
+        assert_eq!(
+            first.and(second).named().collect::<Vec<_>>(),
+            [Setting::MaxUnavailable, Setting::Soak, Setting::OnDrift]
+        );
+    }
+
+    #[test]
+    fn what_could_never_work_is_refused_with_what_would() {
+        let cases: [(Tuning, &str); 6] = [
+            (Tuning { max_unavailable: Some("0".parse().unwrap()), ..Tuning::default() }, "write 1 or more, or pause"),
+            (Tuning { max_unavailable: Some("0%".parse().unwrap()), ..Tuning::default() }, "write 1 or more, or pause"),
+            (Tuning { max_pulling: Some("0".parse().unwrap()), ..Tuning::default() }, "write 1 or more, or pause"),
+            (Tuning { failure_threshold: Some(IntOrPercent::Int(0)), ..Tuning::default() }, "1 halts at the first"),
+            (Tuning { progress_deadline_secs: Some(Secs(10)), ..Tuning::default() }, "has to be ready for 10s first"),
+            (Tuning { soak_secs: Some(Secs(600)), ..Tuning::default() }, "a progress deadline of 10m fails every pod"),
+        ];
+        for (tuning, why) in cases {
+            let refused = changed(tuning).1.unwrap_err();
+            assert!(refused.contains(why), "{tuning:?}: {refused}");
+        }
+        let both =
+            Tuning { soak_secs: Some(Secs(600)), progress_deadline_secs: Some(Secs(1_200)), ..Tuning::default() };
+        assert_eq!(changed(both).1, Ok(()));
+    }
+}
