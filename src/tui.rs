@@ -13,6 +13,7 @@
 
 mod action;
 mod commands;
+mod daemonset_ref;
 mod dialog;
 mod filter;
 mod input;
@@ -21,7 +22,10 @@ mod list;
 mod message;
 mod model;
 mod palette;
+mod preview;
+mod prompt;
 mod run;
+mod status;
 mod terminal;
 #[cfg(test)]
 mod tests;

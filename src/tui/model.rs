@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use ratatui::layout::Size;
 
+use super::daemonset_ref::DaemonSetRef;
 use super::dialog::Dialog;
 use super::filter::Filter;
 use super::list::List;
-use super::palette::Prompt;
+use super::prompt::Prompt;
+use super::status::{Status, StatusTone};
 use super::theme::{Glyphs, Theme, Themes};
 use super::timeline::Timeline;
 use super::words::common_domain;
@@ -25,13 +27,6 @@ use crate::engine::snapshot::{
 pub(crate) const ARMED_FOR: Duration = Duration::from_secs(600);
 /// Ages below a minute are told in steps of this, so that a screen does not change each second.
 pub(crate) const GRID_MILLIS: i64 = 5_000;
-
-/// A DaemonSet.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub(crate) struct DaemonSetRef {
-    pub(crate) namespace: Str,
-    pub(crate) name: Str,
-}
 
 /// An instant by the console's own clock: how long it has been running.
 pub(crate) type Uptime = Duration;
@@ -91,22 +86,6 @@ pub(crate) enum Overlay {
     Palette(Prompt),
     Filter(Prompt),
     Dialog(Box<Dialog>),
-}
-
-/// What came of the last thing that was done; it stays until the next.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Status {
-    pub(crate) tone: StatusTone,
-    pub(crate) text: String,
-}
-
-/// How good the news is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum StatusTone {
-    Good,
-    Busy,
-    Plain,
-    Refused,
 }
 
 /// The list of all DaemonSets.
@@ -428,6 +407,37 @@ impl Model {
     /// The rollouts that stop moving when this console ends.
     pub(crate) fn driven(&self) -> impl Iterator<Item = &RolloutPage> {
         self.rollouts.iter().filter(|page| page.driven_by_us())
+    }
+
+    /// Shows only what passes `text`.
+    ///
+    /// # Errors
+    /// Says what does not parse; the filter stays as it was.
+    pub(crate) fn set_filter(&mut self, text: &str) -> Result<(), String> {
+        let filter = Filter::parse(text)?;
+        match &self.page {
+            Page::Fleet => {
+                if let Some(page) = &mut self.fleet {
+                    page.filter = filter;
+                    page.arrange();
+                }
+            }
+            Page::Rollout(_) => {
+                if let Some(page) = self.rollout_mut() {
+                    match &mut page.timeline {
+                        Some(timeline) => {
+                            timeline.filter = filter;
+                            timeline.arrange();
+                        }
+                        None => {
+                            page.filter = filter;
+                            page.arrange();
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn say(&mut self, tone: StatusTone, text: impl Into<String>) {

@@ -24,13 +24,16 @@ use tokio::time::{sleep, sleep_until, timeout};
 use self::environment::{Environment, model};
 use self::signals::{Caught, Crashes, Signals};
 use self::throttle::FrameThrottle;
+use super::daemonset_ref::DaemonSetRef;
 use super::input::decode::Input;
 use super::input::{Event, Reader};
 use super::key::Key;
-use super::model::{DaemonSetRef, Model, Overlay, StatusTone, Uptime};
+use super::message::{ConsoleEffect, Msg};
+use super::model::{Model, Overlay, Uptime};
+use super::status::StatusTone;
 use super::terminal::{self, SYNCHRONIZED, Screen, TerminalError, Tty};
 use super::theme::{Depth, Glyphs};
-use super::update::{Effect, Msg, update};
+use super::update::update;
 use super::{commands, view};
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::Role;
@@ -394,34 +397,34 @@ impl ConsoleLoop {
         self.perform(effects)
     }
 
-    fn perform(&mut self, effects: Vec<Effect>) -> Next {
+    fn perform(&mut self, effects: Vec<ConsoleEffect>) -> Next {
         let mut next = Next::Wait;
         for effect in effects {
             match effect {
-                Effect::Open(target) => self.open(target),
-                Effect::Close(target) => {
+                ConsoleEffect::Open(target) => self.open(target),
+                ConsoleEffect::Close(target) => {
                     self.rollouts.remove(&target);
                 }
-                Effect::Fleet(namespace) => {
+                ConsoleEffect::Fleet(namespace) => {
                     let mut fleet = self.session.fleet(namespace.as_deref());
                     fleet.mark_changed();
                     self.announce(fleet.clone());
                     self.fleet = Some(fleet);
                 }
-                Effect::Ask { target, serial, command } => {
+                ConsoleEffect::Ask { target, serial, command } => {
                     self.ask(&target, |rollout, answers| async move {
                         let _ = answers.send(Msg::Previewed(serial, rollout.preview(command).await)).await;
                     });
                 }
-                Effect::Do { target, command } => {
+                ConsoleEffect::Do { target, command } => {
                     let to = target.clone();
                     self.ask(&target, |rollout, answers| async move {
                         let _ = answers.send(Msg::Done(to, rollout.command(command).await)).await;
                     });
                 }
-                Effect::Repaint => self.screen.forget(),
-                Effect::Suspend => next = self.on_suspend_key(),
-                Effect::Quit(driven) => next = Next::Quit(driven),
+                ConsoleEffect::Repaint => self.screen.forget(),
+                ConsoleEffect::Suspend => next = self.on_suspend_key(),
+                ConsoleEffect::Quit(driven) => next = Next::Quit(driven),
             }
         }
         next

@@ -16,9 +16,9 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::OnDrift;
 use crate::engine::model::tuning::Tuning;
 use crate::engine::snapshot::{NodeView, RevisionView, Snapshot};
+use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::key::Key;
-use crate::tui::model::DaemonSetRef;
-use crate::tui::palette::{edit, paste};
+use crate::tui::prompt::{edit, paste};
 
 /// A form.
 #[derive(Debug)]
@@ -83,12 +83,31 @@ impl Form {
     }
 
     pub(crate) fn has_fields(&self) -> bool {
-        !matches!(self, Self::Plain { .. } | Self::Quit(_))
+        match self {
+            Self::Plain { .. } | Self::Quit(_) => false,
+            Self::Pause { .. }
+            | Self::Step(_)
+            | Self::Image(_)
+            | Self::Canary(_)
+            | Self::Undo(_)
+            | Self::Adopt(_)
+            | Self::Tune(_) => true,
+        }
     }
 
     /// Whether it may be confirmed before it is known what it does: it can only make things safer.
     pub(crate) fn never_waits(&self) -> bool {
-        matches!(self, Self::Pause { .. } | Self::Plain { command: Command::StopDriving, .. })
+        match self {
+            Self::Plain { command, .. } => super::is_safety(command),
+            Self::Pause { .. } => true,
+            Self::Step(_)
+            | Self::Image(_)
+            | Self::Canary(_)
+            | Self::Undo(_)
+            | Self::Adopt(_)
+            | Self::Tune(_)
+            | Self::Quit(_) => false,
+        }
     }
 
     /// What is asked for as it stands.

@@ -4,7 +4,8 @@ use ratatui::layout::Size;
 
 use super::{Colour, Error, Options};
 use crate::driver::Session;
-use crate::tui::model::{Model, Overlay, Page, StatusTone, Uptime, WriteAccess};
+use crate::tui::model::{Model, Overlay, Page, Uptime, WriteAccess};
+use crate::tui::status::StatusTone;
 use crate::tui::theme::{self, Depth, Glyphs, Themes};
 
 /// What the environment says about the terminal.

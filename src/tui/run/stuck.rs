@@ -12,8 +12,10 @@ use super::{ConsoleLoop, Next};
 use crate::engine::model::command::Command;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::snapshot::DriverView;
-use crate::tui::model::{DaemonSetRef, RolloutPage, StatusTone};
-use crate::tui::update::Msg;
+use crate::tui::daemonset_ref::DaemonSetRef;
+use crate::tui::message::Msg;
+use crate::tui::model::RolloutPage;
+use crate::tui::status::StatusTone;
 
 /// From when on what is asked on the screen is not seen.
 const BLIND_AFTER: Duration = Duration::from_secs(2);

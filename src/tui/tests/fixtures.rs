@@ -22,10 +22,12 @@ use crate::engine::snapshot::{
     ImageState, NoStep, NodeState, NodeView, Phase, PlanView, PodWait, Presence, Replacer, RevisionView, SelectionDone,
     Snapshot, StepAhead, WatchView,
 };
+use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::key::Key;
-use crate::tui::model::{DaemonSetRef, Model, Overlay, Page, Uptime, WriteAccess};
+use crate::tui::message::{ConsoleEffect, Msg};
+use crate::tui::model::{Model, Overlay, Page, Uptime, WriteAccess};
 use crate::tui::theme::{Depth, Glyphs, Themes};
-use crate::tui::update::{Effect, Msg, update};
+use crate::tui::update::update;
 use crate::tui::view;
 use crossterm::event::KeyCode;
 
@@ -529,7 +531,7 @@ pub(super) fn preview(danger: Danger) -> Preview {
 /// A console, with what it asked of the outside.
 pub(super) struct Bench {
     pub(super) model: Model,
-    pub(super) effects: Vec<Effect>,
+    pub(super) effects: Vec<ConsoleEffect>,
     pub(super) now: Uptime,
 }
 

@@ -10,7 +10,7 @@ use crate::engine::model::facts::Taint;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::template::TaintEffect;
 use crate::engine::snapshot::{Alarm, Blame, BudgetView, Counts, NodeState, NodeView, Phase, Replacer, Snapshot};
-use crate::tui::update::Effect;
+use crate::tui::message::ConsoleEffect;
 
 fn tainted(name: &str, serves: bool) -> NodeView {
     let taint = Taint { key: "m".into(), value: "x".into(), effect: TaintEffect::NoSchedule };
@@ -58,7 +58,8 @@ fn a_release_that_waits_says_for_what() {
 #[test]
 fn a_release_that_would_cost_serving_pods_is_early_and_asks() {
     let bench = Bench::on(waiting(), 80, 24).typed("AR");
-    let asks = |effect: &Effect| matches!(effect, Effect::Ask { command: Command::Release(Early::Accept), .. });
+    let asks =
+        |effect: &ConsoleEffect| matches!(effect, ConsoleEffect::Ask { command: Command::Release(Early::Accept), .. });
     assert!(bench.effects.iter().any(asks));
 }
 

@@ -8,8 +8,8 @@ use crate::engine::model::command::{Danger, Preview};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::{Direction, Paused};
 use crate::engine::snapshot::{Alarm, Cause, CauseKind, Hold, ImageState, NodeState, NodeView, Phase, Snapshot};
+use crate::tui::message::Msg;
 use crate::tui::theme::Glyphs;
-use crate::tui::update::Msg;
 
 const SIZES: [(u16, u16); 4] = [(40, 12), (80, 24), (120, 40), (200, 50)];
 

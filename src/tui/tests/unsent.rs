@@ -8,8 +8,8 @@ use super::fixtures::{self, Bench, ago, running, the_target};
 use crate::engine::model::record::DriverStopped;
 use crate::engine::snapshot::{Alarm, DriverView, Phase, Snapshot};
 use crate::engine::unsent::{Unsent, UnsentKind};
-use crate::tui::model::StatusTone;
-use crate::tui::update::Msg;
+use crate::tui::message::Msg;
+use crate::tui::status::StatusTone;
 
 fn unsent(what: UnsentKind, secs: u64) -> Vec<Unsent> {
     vec![Unsent { what, since: ago(secs), late: secs >= 2, why: Some("writing the lease: connection refused".into()) }]

@@ -31,7 +31,7 @@ use crate::engine::snapshot::{RevisionView, Snapshot};
 use crate::engine::words::Versions;
 use crate::tui::dialog::form::StepChoice;
 use crate::tui::dialog::tune::drift_meaning;
-use crate::tui::dialog::{Answer, BudgetField, Canary, Dialog, DriftChoice, Focus, Form, Image, StepForm, Undo};
+use crate::tui::dialog::{BudgetField, Canary, Dialog, DriftChoice, Focus, Form, Image, PreviewState, StepForm, Undo};
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, fit_middle, width, wrap};
@@ -106,8 +106,8 @@ pub(super) fn draw(ctx: &RenderContext<'_>, screen: Rect, dialog: &Dialog, buffe
     let x = screen.width.saturating_sub(box_width) / 2;
     let area = Rect { x, y: bottom - box_height, width: box_width, height: box_height };
     let title = match &dialog.answer {
-        Answer::Preview(preview) if preview.title.starts_with(dialog.form.title()) => preview.title.clone(),
-        Answer::Preview(preview) if says_more(&preview.title, &dialog.form) => {
+        PreviewState::Preview(preview) if preview.title.starts_with(dialog.form.title()) => preview.title.clone(),
+        PreviewState::Preview(preview) if says_more(&preview.title, &dialog.form) => {
             format!("{}: {}", dialog.form.title(), preview.title)
         }
         _ => dialog.form.title().to_owned(),
@@ -170,13 +170,13 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     }
     body.gap();
     match &dialog.answer {
-        Answer::Incomplete(why) => body.say(why, Role::Warn),
-        Answer::Asking(_) if dialog.form.never_waits() => {
+        PreviewState::Incomplete(why) => body.say(why, Role::Warn),
+        PreviewState::Asking(_) if dialog.form.never_waits() => {
             body.say("No update is started from the moment it is written.", Role::Text);
         }
-        Answer::Asking(_) => body.say("asking what it would do …", Role::Busy),
-        Answer::Refused(why) => body.say(&format!("It would be refused: {why}"), Role::Bad),
-        Answer::Preview(preview) => fill_preview(body, preview, dialog),
+        PreviewState::Asking(_) => body.say("asking what it would do …", Role::Busy),
+        PreviewState::Refused(why) => body.say(&format!("It would be refused: {why}"), Role::Bad),
+        PreviewState::Preview(preview) => fill_preview(body, preview, dialog),
     }
     if dialog.danger() == Some(Danger::Beyond) {
         body.gap();

@@ -11,9 +11,11 @@ use ratatui::text::{Line, Span};
 
 use super::{Parts, RenderContext, Shape, put, put_rule};
 use crate::engine::snapshot::NoStep;
-use crate::tui::action::{ACTIONS, Action};
-use crate::tui::model::{Model, Overlay, StatusTone};
-use crate::tui::palette::{Prompt, suggestions};
+use crate::tui::action::{ACTIONS, Action, ActionId};
+use crate::tui::model::{Model, Overlay};
+use crate::tui::palette::suggestions;
+use crate::tui::prompt::Prompt;
+use crate::tui::status::StatusTone;
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, width, wrap};
 
@@ -132,7 +134,7 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     let mut spans = vec![Span::raw(" ")];
     let mut left = usize::from(area.width).saturating_sub(1);
     // Help is what leads to everything else: it never falls off the end.
-    let help = actions.iter().position(|(action, _)| action.name == "help").map(|at| actions.remove(at));
+    let help = actions.iter().position(|(action, _)| action.id == ActionId::Help).map(|at| actions.remove(at));
     let cells = |action: &Action| width(&action.key()) + 1 + width(label(ctx, action)) + 2;
     let reserved = help.map_or(0, |(help, _)| cells(help));
     left = left.saturating_sub(reserved);
@@ -156,7 +158,7 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
 /// Whether it would move nothing as things stand: it can be asked for, and says why, but is not what is offered.
 fn moves_nothing(model: &Model, action: &Action) -> bool {
     let snapshot = model.rollout().and_then(|page| page.snapshot());
-    action.name == "step" && snapshot.is_some_and(|snapshot| matches!(snapshot.plan.next, Some(Err(_))))
+    action.id == ActionId::Step && snapshot.is_some_and(|snapshot| matches!(snapshot.plan.next, Some(Err(_))))
 }
 
 /// Whether the selector has nothing left to update, and lifting it is what comes next.
@@ -169,15 +171,15 @@ fn selection_done(model: &Model) -> bool {
 fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
     let model = ctx.model;
     let timeline = model.rollout().is_some_and(|page| page.timeline.is_some());
-    match action.name {
-        "write" if model.armed_for().is_some() => "read-only",
-        "canary" if selection_done(model) => "lift selector",
-        "open" if timeline => "in full",
-        "timeline" if timeline => "nodes",
+    match action.id {
+        ActionId::Arm if model.armed_for().is_some() => "read-only",
+        ActionId::Canary if selection_done(model) => "lift selector",
+        ActionId::Open if timeline => "in full",
+        ActionId::Timeline if timeline => "nodes",
         // Its alias: what else can be done shall not fall off the end for it.
-        "timeline" if model.size.width < 100 => "log",
-        "open" if model.rollout().is_some() => "node",
-        "drive" if model.rollout().is_some_and(|page| page.driven_by_us()) => "stop driving",
+        ActionId::Timeline if model.size.width < 100 => "log",
+        ActionId::Open if model.rollout().is_some() => "node",
+        ActionId::Drive if model.rollout().is_some_and(|page| page.driven_by_us()) => "stop driving",
         _ => action.label,
     }
 }

@@ -31,7 +31,7 @@ use crate::engine::model::record::Direction;
 use crate::engine::model::time::Timestamp;
 use crate::engine::ownership::Returns;
 use crate::engine::snapshot::{Alarm, DriverView, Phase, Presence, Short, Snapshot, WatchView};
-use crate::tui::action::{self, Action};
+use crate::tui::action::ActionId;
 use crate::tui::model::{RolloutPage, ShownSnapshot, Trouble, TroubleKind};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{count, fit, fit_middle, width, wrap};
@@ -419,14 +419,14 @@ fn standstill(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Ve
 
 /// The key for what an operator can do.
 fn key_of(remedy: Remedy) -> String {
-    let name = match remedy {
-        Remedy::Drive => "drive",
-        Remedy::Step(_) => "step",
-        Remedy::Select | Remedy::LiftSelector { .. } => "canary",
-        Remedy::Resume => "resume",
-        Remedy::Undo => "undo",
+    let action = match remedy {
+        Remedy::Drive => ActionId::Drive,
+        Remedy::Step(_) => ActionId::Step,
+        Remedy::Select | Remedy::LiftSelector { .. } => ActionId::Canary,
+        Remedy::Resume => ActionId::Resume,
+        Remedy::Undo => ActionId::Undo,
     };
-    action::named(name).map(Action::key).unwrap_or_default()
+    action.key()
 }
 
 /// What else manages the DaemonSet and sets back by itself what we changed.
@@ -469,30 +469,35 @@ fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot, cells: usi
 
 /// The keys that help.
 fn hint(alarm: &Alarm) -> Option<String> {
-    let key = |name: &str| action::named(name).map(Action::key).unwrap_or_default();
-    let keys = |list: &[(&str, &str)]| {
-        let words: Vec<String> = list.iter().map(|(name, does)| format!("   {} {does}", key(name))).collect();
+    let keys = |list: &[(ActionId, &str)]| {
+        let words: Vec<String> = list.iter().map(|(action, does)| format!("   {} {does}", action.key())).collect();
         Some(words.concat())
     };
     match alarm {
         Alarm::Cascade { .. } => {
-            keys(&[("pause", "brake: set OnDelete now, stops it within a second; nothing else changes")])
+            keys(&[(ActionId::Pause, "brake: set OnDelete now, stops it within a second; nothing else changes")])
         }
         Alarm::StrategyDrifted { .. } => keys(&[
-            ("pause", "brake: set OnDelete again"),
-            ("resume", "the same, and go on"),
-            ("tune", "do that by itself"),
+            (ActionId::Pause, "brake: set OnDelete again"),
+            (ActionId::Resume, "the same, and go on"),
+            (ActionId::Tune, "do that by itself"),
         ]),
-        Alarm::OnDeleteEnforced { .. } => keys(&[("tune", "pause at the next drift instead")]),
+        Alarm::OnDeleteEnforced { .. } => keys(&[(ActionId::Tune, "pause at the next drift instead")]),
         Alarm::BudgetUsedUp { used, .. } => {
-            keys(&[("tune", &format!("raise the budget: max-unavailable {}", used + 1))])
+            keys(&[(ActionId::Tune, &format!("raise the budget: max-unavailable {}", used + 1))])
         }
-        Alarm::Halted { .. } => keys(&[("resume", "continue past it"), ("undo", "roll back")]),
-        Alarm::TemplateChanged { .. } => keys(&[("resume", "continue with it"), ("undo", "roll back")]),
-        Alarm::ReleaseWaits { .. } => keys(&[("release", "release all the same; it goes on by itself once they fit")]),
-        Alarm::RecordUnreadable { .. } => keys(&[("release", "use the rolldeck that wrote it, or release")]),
-        Alarm::TargetUncertain { .. } => keys(&[("step", "let a node be updated"), ("release", "hand it back")]),
-        Alarm::ForeignRecord => keys(&[("image", "begin a new rollout"), ("release", "drop the old record")]),
+        Alarm::Halted { .. } => keys(&[(ActionId::Resume, "continue past it"), (ActionId::Undo, "roll back")]),
+        Alarm::TemplateChanged { .. } => keys(&[(ActionId::Resume, "continue with it"), (ActionId::Undo, "roll back")]),
+        Alarm::ReleaseWaits { .. } => {
+            keys(&[(ActionId::Release, "release all the same; it goes on by itself once they fit")])
+        }
+        Alarm::RecordUnreadable { .. } => keys(&[(ActionId::Release, "use the rolldeck that wrote it, or release")]),
+        Alarm::TargetUncertain { .. } => {
+            keys(&[(ActionId::Step, "let a node be updated"), (ActionId::Release, "hand it back")])
+        }
+        Alarm::ForeignRecord => {
+            keys(&[(ActionId::Image, "begin a new rollout"), (ActionId::Release, "drop the old record")])
+        }
         Alarm::DeletionRefused { .. }
         | Alarm::ControllerIdle { .. }
         | Alarm::SiteOutage(_)

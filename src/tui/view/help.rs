@@ -80,7 +80,7 @@ fn entry(ctx: &RenderContext<'_>, action: &Action, cells: usize) -> Vec<Line<'st
         None => (Role::Key, Role::Text),
     };
     let keys: Vec<String> = action.keys.iter().map(ToString::to_string).collect();
-    let argument = action.argument.map(|argument| format!(" {argument}")).unwrap_or_default();
+    let argument = action.argument.map(|argument| format!(" {}", argument.hint)).unwrap_or_default();
     // Movements have keys only; narrow terminals have no room for names.
     let named = action.group != Group::Move && cells >= 70;
     let mut head = vec![ctx.span(format!(" {:13} ", fit(&keys.join(" "), 13)), key)];

@@ -7,7 +7,7 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::person_of;
 use crate::engine::snapshot::{DriverView, Snapshot};
 use crate::engine::unsent::UnsentKind;
-use crate::tui::action::{self, Action};
+use crate::tui::action::ActionId;
 use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, width};
@@ -38,7 +38,7 @@ pub(super) fn meaning(snapshot: &Snapshot) -> String {
 /// Why the last driver stopped by itself, and the key to drive again.
 pub(super) fn stopped(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> String {
     let Some(stopped) = &seen.snapshot.driver_stopped else { return String::new() };
-    let key = action::named("drive").map(Action::key).unwrap_or_default();
+    let key = ActionId::Drive.key();
     let keys = format!("   {key} drives");
     let room = cells.saturating_sub(2 + width(&keys));
     let words = format!("{} stopped driving {} ago: {}", stopped.by, ctx.age(seen, stopped.at), stopped.why);
