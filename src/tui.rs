@@ -12,6 +12,7 @@
 //! done. Only [`run`](mod@run), [`input`] and [`terminal`] touch the outside.
 
 mod action;
+mod columns;
 mod commands;
 mod daemonset_ref;
 mod dialog;

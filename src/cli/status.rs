@@ -259,22 +259,25 @@ fn some_of(nodes: &[&NodeView]) -> String {
     if nodes.len() > NAMED { format!("{named} …") } else { named }
 }
 
+/// The columns of the table of nodes: a header, and what is below it at an instant.
+const NODE_COLUMNS: [(&str, fn(&NodeView, Timestamp) -> String); 8] = [
+    ("NODE", |node, _| node.name.to_string()),
+    ("STATE", |node, _| node.state.to_string()),
+    ("REV", |node, _| {
+        let number = node.revision_number.map(|number| number.to_string());
+        number.or_else(|| node.revision.as_deref().map(str::to_owned)).unwrap_or_else(|| "?".to_owned())
+    }),
+    ("IMAGE", |node, _| node.image.to_string()),
+    ("POD", |node, _| node.pod.as_deref().unwrap_or("-").to_owned()),
+    ("RESTARTS", |node, _| node.restarts.to_string()),
+    ("AGE", |node, at| age(node.pod_created_at, at)),
+    ("WHY", |node, at| Why { node, at }.to_string()),
+];
+
 fn node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
-    let mut rows = vec![["NODE", "STATE", "REV", "IMAGE", "POD", "RESTARTS", "AGE", "WHY"].map(str::to_owned).to_vec()];
-    rows.extend(snapshot.nodes.iter().map(|node| {
-        let revision = node.revision_number.map(|number| number.to_string());
-        vec![
-            node.name.to_string(),
-            node.state.to_string(),
-            revision.or_else(|| node.revision.as_deref().map(str::to_owned)).unwrap_or_else(|| "?".to_owned()),
-            node.image.to_string(),
-            node.pod.as_deref().unwrap_or("-").to_owned(),
-            node.restarts.to_string(),
-            age(node.pod_created_at, snapshot.at),
-            Why { node, at: snapshot.at }.to_string(),
-        ]
-    }));
-    rows
+    let header = NODE_COLUMNS.map(|(header, _)| header.to_owned()).to_vec();
+    let row = |node: &NodeView| NODE_COLUMNS.iter().map(|(_, cell)| cell(node, snapshot.at)).collect();
+    std::iter::once(header).chain(snapshot.nodes.iter().map(row)).collect()
 }
 
 fn age(since: Option<Timestamp>, at: Timestamp) -> String {

@@ -22,6 +22,7 @@ mod header;
 mod help;
 mod node;
 mod rollout;
+mod table;
 mod timeline;
 mod watches;
 

@@ -5,8 +5,9 @@ use crossterm::event::KeyCode;
 use super::condition::{adopted, always, driving, no_timeline, not_adopted, not_paused, recorded, stopped};
 use super::{Action, ActionId, ActionScope, Argument, Group, Guard};
 use crate::engine::model::event::Right;
+use crate::tui::columns::nodes::Sort;
 use crate::tui::key::Key;
-use crate::tui::model::{Model, Sort};
+use crate::tui::model::Model;
 
 /// Every action, in the order of the help, which is the order of [`ActionId`].
 pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
@@ -169,7 +170,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         name: "sort",
         keys: &[char('s')],
         label: "sort",
-        help: "sort by the next column: trouble, name, state, revision, restarts, age",
+        help: "sort by the next column",
         scope: ActionScope::Rollout,
         argument: Some(Argument { hint: "column", known: sort_names }),
         footer: Some(12),
@@ -350,7 +351,7 @@ fn theme_names(model: &Model) -> Vec<String> {
 }
 
 fn sort_names(_: &Model) -> Vec<String> {
-    Sort::ALL.iter().map(|(_, name)| (*name).to_owned()).collect()
+    Sort::all().map(|sort| sort.name().to_owned()).collect()
 }
 
 fn glyph_names(_: &Model) -> Vec<String> {

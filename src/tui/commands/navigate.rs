@@ -1,10 +1,11 @@
 //! Pages, and the lists on them: what is open, selected, filtered, sorted.
 
 use super::{Effects, refuse};
+use crate::tui::columns::nodes::Sort;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::list::Move;
 use crate::tui::message::ConsoleEffect;
-use crate::tui::model::{FleetPage, Model, Overlay, Page, RolloutPage, Sort};
+use crate::tui::model::{FleetPage, Model, Overlay, Page, RolloutPage};
 use crate::tui::prompt::Prompt;
 use crate::tui::status::StatusTone;
 use crate::tui::timeline::Timeline;
@@ -172,14 +173,13 @@ pub(super) fn filter(model: &mut Model, text: &str) -> Effects {
 
 pub(super) fn sort(model: &mut Model, name: &str) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
-    let named = Sort::ALL.iter().find(|(_, known)| *known == name).map(|(sort, _)| *sort);
+    let named = Sort::all().find(|sort| sort.name() == name);
     match (name, named) {
         ("", _) => page.sort = page.sort.next(),
         (_, Some(sort)) => page.sort = sort,
         (name, None) => {
-            let known: Vec<&str> = Sort::ALL.iter().map(|(_, name)| *name).collect();
-            model.say(StatusTone::Refused, format!("cannot sort by `{name}`; there are {}", known.join(", ")));
-            return Vec::new();
+            let known: Vec<&str> = Sort::all().map(Sort::name).collect();
+            return refuse(model, format!("cannot sort by `{name}`; there are {}", known.join(", ")));
         }
     }
     page.arrange();

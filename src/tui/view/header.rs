@@ -32,7 +32,8 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::ownership::Returns;
 use crate::engine::snapshot::{Alarm, DriverView, Phase, Presence, Short, Snapshot, WatchView};
 use crate::tui::action::ActionId;
-use crate::tui::model::{RolloutPage, ShownSnapshot, Trouble, TroubleKind};
+use crate::tui::model::summary::{Trouble, TroubleKind};
+use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{count, fit, fit_middle, width, wrap};
 
@@ -510,7 +511,7 @@ fn hint(alarm: &Alarm) -> Option<String> {
 
 /// What is wrong, grouped by cause.
 fn trouble(ctx: &RenderContext<'_>, page: &RolloutPage, seen: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
-    let words = page.digest.trouble.iter().map(|trouble| {
+    let words = page.summary.trouble.iter().map(|trouble| {
         let (glyph, role) = match trouble.kind {
             TroubleKind::Failed(_) => (Glyph::Failed, Role::Bad),
             TroubleKind::Suspect => (Glyph::Suspect, Role::Bad),
@@ -532,7 +533,7 @@ fn group(ctx: &RenderContext<'_>, page: &RolloutPage, seen: &ShownSnapshot, trou
         TroubleKind::Suspect => "went down after update".to_owned(),
         TroubleKind::Restarted => "restarted since update".to_owned(),
     };
-    let node = trouble.example.strip_suffix(page.digest.domain.as_str()).unwrap_or(&trouble.example);
+    let node = page.summary.table.short(&trouble.example);
     let more = if trouble.nodes > 1 { " …" } else { "" };
     let since = trouble.since.map(|since| format!(", {}", ctx.age(seen, since))).unwrap_or_default();
     format!("{} {what} ({}{more}{since})", trouble.nodes, fit_middle(node, 24))
@@ -601,7 +602,7 @@ fn folded(ctx: &RenderContext<'_>, page: &RolloutPage, seen: &ShownSnapshot, cel
     spans.push(ctx.span(numbers, role));
     let used: usize = spans.iter().map(|span| width(&span.content)).sum();
     let room = cells.saturating_sub(used + 1);
-    let worst = page.digest.trouble.first().map(|trouble| (group(ctx, page, seen, trouble), Role::Bad));
+    let worst = page.summary.trouble.first().map(|trouble| (group(ctx, page, seen, trouble), Role::Bad));
     let waits = snapshot.guidance().filter(|_| !matches!(snapshot.phase, Phase::Paused(_)));
     let waits = waits.map(|guidance| (guidance.waits.trim_start_matches("held: ").to_owned(), Role::Text));
     let (rest, role) = worst.or(waits).unwrap_or_else(|| (snapshot.change().to_string(), Role::Text));

@@ -13,7 +13,11 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::{RenderContext, footer, put_box, put_lines};
-use crate::tui::action::{ACTIONS, Action, Group};
+use crate::tui::action::{ACTIONS, Action, ActionId, Group};
+use crate::tui::columns::Column;
+use crate::tui::columns::fleet::FLEET_COLUMNS;
+use crate::tui::columns::nodes::{NODE_COLUMNS, Sort};
+use crate::tui::model::Page;
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, wrap};
 
@@ -68,8 +72,24 @@ fn lines(ctx: &RenderContext<'_>, cells: usize, screen: usize) -> Vec<Line<'stat
     for (glyph, meaning) in signs {
         lines.push(Line::from(ctx.span(format!(" {}  {meaning}", ctx.glyph(glyph)), Role::Text)));
     }
-    lines.push(Line::from(ctx.span(" AGE: for how long the node has been in its state", Role::Text)));
+    lines.push(Line::default());
+    lines.push(Line::from(ctx.span("Columns", Role::Title)));
+    match &ctx.model.page {
+        Page::Fleet => lines.extend(columns(ctx, FLEET_COLUMNS, cells)),
+        Page::Rollout(_) => lines.extend(columns(ctx, NODE_COLUMNS, cells)),
+    }
     lines
+}
+
+/// What each column of a table tells, and the name to sort by it.
+fn columns<R, P: 'static, C>(ctx: &RenderContext<'_>, columns: &[Column<R, P, C>], cells: usize) -> Vec<Line<'static>> {
+    let lines = columns.iter().map(|column| {
+        let header = column.headers.join(", ");
+        let sort = if column.order.is_some() { format!(" (:sort {})", column.name) } else { String::new() };
+        let text = format!(" {header:10} {}{sort}", column.help);
+        Line::from(ctx.span(fit(&text, cells).into_owned(), Role::Text))
+    });
+    lines.collect()
 }
 
 /// One action: its keys, its name, what it does, and why not now.
@@ -89,7 +109,11 @@ fn entry(ctx: &RenderContext<'_>, action: &Action, cells: usize) -> Vec<Line<'st
         head.push(ctx.span(format!("{:NAMES$} ", fit(&name, NAMES)), role));
     }
     let indent: usize = head.iter().map(|span| span.width()).sum();
-    let mut words = wrap(action.help, cells.saturating_sub(indent)).into_iter();
+    let help = match action.id {
+        ActionId::Sort => format!("{}: {}", action.help, Sort::all().map(Sort::name).collect::<Vec<_>>().join(", ")),
+        _ => action.help.to_owned(),
+    };
+    let mut words = wrap(&help, cells.saturating_sub(indent)).into_iter();
     head.push(ctx.span(words.next().unwrap_or_default(), role));
     let mut lines = vec![Line::from(head)];
     lines.extend(words.map(|more| Line::from(ctx.span(format!("{:indent$}{more}", ""), role))));

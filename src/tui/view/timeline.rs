@@ -13,6 +13,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::table::select;
 use super::{Parts, RenderContext, put, put_box, put_lines, put_rule};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind};
@@ -51,8 +52,7 @@ pub(super) fn draw(
         let area = Rect { y, height: 1, ..rows };
         draw_row(ctx, seen, rollout_event, area, &columns, buffer);
         if timeline.list.cursor() == Some(row) {
-            put(buffer, area.x, y, ctx.glyph(Glyph::Cursor), 1, Style::default());
-            buffer.set_style(area, ctx.style(Role::Selection));
+            select(ctx, area, buffer);
         }
     }
     if timeline.len() == 0 && rows.height > 0 {
