@@ -10,7 +10,8 @@ pub(crate) use self::table::ACTIONS;
 use super::key::Key;
 use super::model::{Model, Page};
 use crate::engine::model::event::{Permission, Right};
-use crate::engine::snapshot::{Presence, Snapshot};
+use crate::engine::model::presence::Presence;
+use crate::engine::snapshot::Snapshot;
 
 /// Something that a person can do.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Which DaemonSet.
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 
 /// A DaemonSet's namespace and name.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]

@@ -22,9 +22,11 @@ use super::status::{Status, StatusTone};
 use super::theme::{Glyphs, Theme, Themes};
 use super::timeline::Timeline;
 use crate::driver::Fleet;
-use crate::engine::Str;
+use crate::engine::model::Str;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{DriverView, NodeView, Presence, Snapshot};
+use crate::engine::snapshot::{NodeView, Snapshot};
 
 /// How long writes stay possible once they are.
 pub(crate) const ARMED_FOR: Duration = Duration::from_secs(600);

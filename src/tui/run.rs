@@ -36,8 +36,8 @@ use super::theme::{Depth, Glyphs};
 use super::update::update;
 use super::{commands, view};
 use crate::driver::{Fleet, Rollout, Session};
-use crate::engine::Role;
 use crate::engine::model::command::Command;
+use crate::engine::model::config::Role;
 use crate::process::output::Writer;
 
 /// Sizes that follow each other this closely are one resize.

@@ -1,8 +1,9 @@
 //! When an action makes sense: conditions on the rollout that is open. Each says what is missing.
 
 use crate::driver::DrivenBy;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::snapshot::{DriverView, Phase, Snapshot};
+use crate::engine::snapshot::{Phase, Snapshot};
 use crate::tui::model::Model;
 
 pub(super) fn always(_: &Model) -> Result<(), String> {

@@ -2,7 +2,9 @@
 
 use super::{Effects, refuse};
 use crate::engine::model::command::{Command, Early, Takeover};
-use crate::engine::snapshot::{DriverView, NoStep, Phase};
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::step_ahead::NoStep;
+use crate::engine::snapshot::Phase;
 use crate::tui::action::condition;
 use crate::tui::dialog::{AdoptForm, Canary, Dialog, Form, Image, StepForm, TuneForm, Undo};
 use crate::tui::model::{ARMED_FOR, Model, Overlay, WriteAccess};

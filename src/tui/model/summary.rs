@@ -1,8 +1,11 @@
 //! What is worked out once for each snapshot.
 
-use crate::engine::Str;
+use crate::engine::model::Str;
+use crate::engine::model::cause::CauseKind;
+use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{Blame, CauseKind, NodeState, NodeView, Snapshot, SuspectView};
+use crate::engine::snapshot::{NodeView, Snapshot};
 use crate::tui::columns::nodes::NodeTable;
 
 /// What a snapshot comes to, for the lines above the list.

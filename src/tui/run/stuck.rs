@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use super::{ConsoleLoop, Next};
 use crate::engine::model::command::Command;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::time::ShortDuration;
-use crate::engine::snapshot::DriverView;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::message::Msg;
 use crate::tui::model::RolloutPage;

@@ -14,8 +14,12 @@ use ratatui::style::Style;
 
 use super::table::{Table, select};
 use super::{Parts, RenderContext, node, put, put_lines, put_rule, timeline};
+use crate::engine::model::node::NodeState;
+use crate::engine::model::pod_wait::PodWait;
+use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{NodeState, NodeView, Phase, PodWait, Presence, Why};
+use crate::engine::snapshot::words::Why;
+use crate::engine::snapshot::{NodeView, Phase};
 use crate::tui::columns::nodes::{NODE_COLUMNS, NodeCell, Sort, sign};
 use crate::tui::columns::widths;
 use crate::tui::model::{Page, RolloutPage, ShownSnapshot};
