@@ -2,9 +2,11 @@
 //!
 //! None of them writes to the cluster: a write opens a dialog that says first what it would do.
 
+mod effects;
 mod navigate;
 mod write;
 
+use self::effects::{Effects, refuse};
 pub(crate) use self::navigate::{fleet, open_rollout};
 use super::action::ActionId;
 use super::daemonset_ref::DaemonSetRef;
@@ -15,8 +17,6 @@ use super::model::{Model, Overlay};
 use super::prompt::Prompt;
 use super::status::StatusTone;
 use super::theme::Glyphs;
-
-type Effects = Vec<ConsoleEffect>;
 
 /// Does what the action `id` stands for, with what was typed after its name.
 pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
@@ -62,29 +62,24 @@ pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
     }
 }
 
-fn refuse(model: &mut Model, why: String) -> Effects {
-    model.say(StatusTone::Refused, why);
-    Vec::new()
-}
-
-pub(super) fn help(model: &mut Model) -> Effects {
+fn help(model: &mut Model) -> Effects {
     model.overlay = Overlay::Help { top: 0 };
     Vec::new()
 }
 
-pub(super) fn watches(model: &mut Model) -> Effects {
+fn watches(model: &mut Model) -> Effects {
     if model.rollout().is_some_and(|page| page.live.is_some()) {
         model.overlay = Overlay::Watches { top: 0 };
     }
     Vec::new()
 }
 
-pub(super) fn palette(model: &mut Model) -> Effects {
+fn palette(model: &mut Model) -> Effects {
     model.overlay = Overlay::Palette(Prompt::default());
     Vec::new()
 }
 
-pub(super) fn theme(model: &mut Model, name: &str) -> Effects {
+fn theme(model: &mut Model, name: &str) -> Effects {
     if name.is_empty() {
         model.themes.cycle();
     } else if let Err(why) = model.themes.choose(name) {
@@ -95,7 +90,7 @@ pub(super) fn theme(model: &mut Model, name: &str) -> Effects {
     Vec::new()
 }
 
-pub(super) fn glyphs(model: &mut Model, name: &str) -> Effects {
+fn glyphs(model: &mut Model, name: &str) -> Effects {
     model.glyphs = match (name, model.glyphs) {
         ("unicode", _) | ("", Glyphs::Ascii) => Glyphs::Unicode,
         ("ascii", _) | ("", Glyphs::Unicode) => Glyphs::Ascii,
@@ -104,7 +99,7 @@ pub(super) fn glyphs(model: &mut Model, name: &str) -> Effects {
     Vec::new()
 }
 
-pub(super) fn quit(model: &mut Model) -> Effects {
+fn quit(model: &mut Model) -> Effects {
     let driven: Vec<DaemonSetRef> = model.driven().map(|page| page.target.clone()).collect();
     match driven.first() {
         None => vec![ConsoleEffect::Quit(Vec::new())],

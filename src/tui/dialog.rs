@@ -1,15 +1,16 @@
-//! A write, from what is asked to its confirmation.
+//! The dialog in which a write is filled in, previewed and confirmed.
 //!
 //! ```text
-//!  form ──(changes)──► question to the driver ──► preview ──► confirmed in proportion ──► command
-//!    none, bounded   enter
-//!    serious         the buttons, with the focus on Cancel
-//!    beyond          the DaemonSet's name, typed
+//!  form ──(changes)──► question to the driver ──► preview ──► confirmation ──► command
+//!    danger none, bounded   enter on the form
+//!    danger serious         enter on the button; the focus begins on Cancel
+//!    danger beyond          the DaemonSet's name, typed
 //! ```
 //!
-//! While the answer is awaited nothing but a pause can be confirmed: pausing never waits.
+//! Before the preview is there only a pause and the end of driving can be confirmed: they take nothing down.
 
 pub(crate) mod budget;
+mod field;
 pub(crate) mod form;
 pub(crate) mod tune;
 
@@ -17,8 +18,8 @@ use crossterm::event::KeyCode;
 use tui_input::Input;
 
 pub(crate) use self::budget::BudgetField;
-use self::form::Handled;
-pub(crate) use self::form::{AdoptForm, Canary, DriftChoice, Form, Image, StepForm, Undo};
+use self::field::Handled;
+pub(crate) use self::form::{AdoptForm, Canary, DriftChoice, Form, Image, StepForm, Undo, is_safety};
 pub(crate) use self::tune::TuneForm;
 use super::daemonset_ref::DaemonSetRef;
 use super::key::Key;
@@ -38,26 +39,26 @@ pub(crate) struct Dialog {
     pub(crate) typed: Input,
     /// The first line of the preview that is seen.
     pub(crate) top: usize,
-    /// The person has moved the focus: it stays where it is.
+    /// The focus was moved by a key, so a preview that arrives does not move it.
     moved: bool,
-    /// The number of the question whether a refusal still stands.
+    /// The number of the question that was asked again after a refusal.
     again: Option<u64>,
 }
 
-/// What is known of what it would do.
+/// What is known of what the command would do.
 #[derive(Debug)]
 pub(crate) enum PreviewState {
-    /// The form is not filled in so that it could be asked.
+    /// The form makes no command yet, and why.
     Incomplete(String),
-    /// Asked; the question's number.
+    /// The driver was asked; the number of the question.
     Asking(u64),
-    /// This is what it would do.
+    /// The driver's answer.
     Preview(Preview),
-    /// It would be refused.
+    /// It would be refused, and why.
     Refused(String),
 }
 
-/// Where the keyboard goes.
+/// What keys go to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Focus {
     Form,
@@ -94,7 +95,7 @@ impl Dialog {
         }
     }
 
-    /// Asks whether to quit although rollouts then stop moving.
+    /// The question whether to quit although the rollouts that are driven from here then stop.
     pub(crate) fn quit(target: DaemonSetRef, driven: Vec<DaemonSetRef>) -> Self {
         Self::new(target, Form::Quit(driven))
     }
@@ -107,7 +108,7 @@ impl Dialog {
         self.form.command(snapshot)
     }
 
-    /// The driver's answer to question `serial`; one that was overtaken is dropped.
+    /// Takes in the driver's answer to question `serial`. An answer to an earlier question is dropped.
     pub(crate) fn answered(&mut self, serial: u64, answer: Result<Preview, String>) {
         let asked = match self.answer {
             PreviewState::Asking(asked) => Some(asked),
@@ -117,7 +118,7 @@ impl Dialog {
         if asked != Some(serial) {
             return;
         }
-        // What was refused is being read: the focus does not move to where enter would do it.
+        // After a refusal the focus stays: enter, typed while the refusal is read, must not confirm.
         let first = matches!(self.answer, PreviewState::Asking(_));
         self.again = None;
         self.answer = match answer {
@@ -129,17 +130,17 @@ impl Dialog {
         }
     }
 
-    /// Whether it would have been refused when it was last asked, and nobody asks again yet.
+    /// Whether the last answer was a refusal, and the question was not asked again since.
     pub(crate) fn may_be_asked_again(&self) -> bool {
         matches!(self.answer, PreviewState::Refused(_)) && self.again.is_none()
     }
 
-    /// Question `serial` is whether the refusal still stands.
+    /// Notes that question `serial` asks again after a refusal.
     pub(crate) fn asks_again(&mut self, serial: u64) {
         self.again = Some(serial);
     }
 
-    /// How much it can break, as far as known.
+    /// How much the command can break, if that is known.
     pub(crate) fn danger(&self) -> Option<Danger> {
         match &self.answer {
             PreviewState::Preview(preview) => Some(preview.danger),
@@ -147,7 +148,7 @@ impl Dialog {
         }
     }
 
-    /// Where confirming begins: on the button that does it only where that is safe.
+    /// Where the focus is put for the confirmation: on the button that confirms only if that is safe.
     fn safe_focus(&self) -> Focus {
         match self.danger() {
             Some(Danger::None | Danger::Bounded) => Focus::Go,
@@ -156,7 +157,7 @@ impl Dialog {
         }
     }
 
-    /// Whether it can be done now.
+    /// Whether it can be confirmed now.
     ///
     /// # Errors
     /// Says what is awaited or missing.
@@ -177,7 +178,7 @@ impl Dialog {
         self.typed.value().trim() == &*self.target.name
     }
 
-    /// The places that the keyboard can go to, in order.
+    /// What the focus can be on, in order.
     fn places(&self) -> Vec<Focus> {
         let form = self.form.has_fields().then_some(Focus::Form);
         let name = (self.danger() == Some(Danger::Beyond)).then_some(Focus::Name);
@@ -237,7 +238,7 @@ impl Dialog {
         }
     }
 
-    /// Enter on a form: what is bounded is done, what is more is asked again.
+    /// Enter on a form: confirms what is bounded; for what is more moves the focus to the confirmation.
     fn confirm_form(&mut self) -> DialogEvent {
         match self.danger() {
             None if self.form.never_waits() && self.ready().is_ok() => DialogEvent::Confirmed,
@@ -314,22 +315,5 @@ impl Dialog {
             PreviewState::Preview(preview) => &preview.nodes,
             _ => &[],
         }
-    }
-}
-
-/// Whether a command can only make things safer. Such a one works while read-only, and need not wait for its preview.
-pub(crate) fn is_safety(command: &Command) -> bool {
-    match command {
-        Command::Pause { .. } | Command::StopDriving | Command::GiveUpDriving { .. } => true,
-        Command::Adopt
-        | Command::SetImage(_)
-        | Command::Step(_)
-        | Command::Select(_)
-        | Command::Resume
-        | Command::Undo { .. }
-        | Command::Release(_)
-        | Command::Tune(_)
-        | Command::Tuned { .. }
-        | Command::Drive(_) => false,
     }
 }

@@ -24,31 +24,31 @@ pub(crate) enum Msg {
     Fleet(Arc<Fleet>),
     /// What a command would do.
     Previewed(u64, Result<Preview, CommandError>),
-    /// What came of a command.
+    /// The result of a command.
     Done(DaemonSetRef, Result<String, CommandError>),
-    /// Something outside wants to be told.
+    /// A message for the status line from outside the model.
     Said(StatusTone, String),
     /// Time has passed.
     Tick,
 }
 
-/// What the outside is asked for.
+/// What the loop is asked to do.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum ConsoleEffect {
     /// Open a rollout.
     Open(DaemonSetRef),
-    /// Let go of a rollout.
+    /// Close a rollout.
     Close(DaemonSetRef),
     /// Watch all DaemonSets of this namespace, or of all.
     Fleet(Option<Box<str>>),
-    /// What would this do?
+    /// Ask the driver what this command would do.
     Ask { target: DaemonSetRef, serial: u64, command: Command },
-    /// Do this.
+    /// Have the driver do this command.
     Do { target: DaemonSetRef, command: Command },
-    /// Paint everything again.
+    /// Write the whole screen again.
     Repaint,
-    /// Back to the shell, for a while.
+    /// Stop the process, as ctrl-z does; the shell continues it.
     Suspend,
-    /// End, after stopping from these.
+    /// End the console, after it stopped driving these.
     Quit(Vec<DaemonSetRef>),
 }

@@ -1,4 +1,4 @@
-//! What the console knows: which page is open, what was typed, what the cluster last told.
+//! The state of the console: which page is open, what was typed, the last snapshots.
 //!
 //! Nothing here waits, draws or reads a clock. [`update`](super::update) is the only one that changes it.
 
@@ -28,15 +28,15 @@ use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
 use crate::engine::snapshot::{NodeView, Snapshot};
 
-/// How long writes stay possible once they are.
+/// How long the console stays armed.
 pub(crate) const ARMED_FOR: Duration = Duration::from_secs(600);
-/// Ages below a minute are told in steps of this, so that a screen does not change each second.
+/// Ages below a minute are shown in steps of this, so that the screen does not change every second.
 pub(crate) const GRID_MILLIS: i64 = 5_000;
 
 /// An instant by the console's own clock: how long it has been running.
 pub(crate) type Uptime = Duration;
 
-/// Everything.
+/// The state of the console.
 #[derive(Debug)]
 pub(crate) struct Model {
     pub(crate) context: Str,
@@ -54,7 +54,7 @@ pub(crate) struct Model {
     pub(crate) status: Option<Status>,
     /// What was typed after `:`, oldest first.
     pub(crate) history: Vec<String>,
-    /// Tells one question to a driver from another.
+    /// The number of the last question to a driver.
     pub(crate) serial: u64,
 }
 
@@ -72,7 +72,7 @@ pub(crate) enum Page {
     Rollout(DaemonSetRef),
 }
 
-/// What lies over the page and has the keyboard.
+/// What is drawn over the page, and gets the keys.
 #[derive(Debug, Default)]
 pub(crate) enum Overlay {
     #[default]
@@ -132,7 +132,7 @@ impl FleetPage {
 #[derive(Debug)]
 pub(crate) struct RolloutPage {
     pub(crate) target: DaemonSetRef,
-    /// What the driver last said.
+    /// The driver's last snapshot.
     pub(crate) live: Option<ShownSnapshot>,
     /// What the list shows while it is frozen.
     pub(crate) frozen: Option<ShownSnapshot>,
@@ -143,15 +143,15 @@ pub(crate) struct RolloutPage {
     pub(crate) sort: Sort,
     /// The nodes that pass the filter, in order, as indices.
     pub(crate) rows: Vec<u32>,
-    /// What was worked out once for the live snapshot.
+    /// What is computed once for the live snapshot.
     pub(crate) summary: SnapshotSummary,
-    /// What happened lately, while that is looked at instead of the nodes.
+    /// The timeline, while it is shown instead of the nodes.
     pub(crate) timeline: Option<Timeline>,
     /// Which complaints about the audit log or Events were shown already.
     pub(crate) unaudited: Vec<Str>,
 }
 
-/// A snapshot, and when it came.
+/// A snapshot, and when it arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct ShownSnapshot {
     pub(crate) snapshot: Arc<Snapshot>,
@@ -223,7 +223,7 @@ impl RolloutPage {
         let snapshot = snapshot.clone();
         let table = self.summary.table.as_of(snapshot.at);
         let passes = |node: &NodeView| self.filter.passes(Some(&node.labels), || words(NODE_COLUMNS, node, &table));
-        // Of a DaemonSet that is gone nothing is left to show.
+        // The last snapshot still lists the nodes of a DaemonSet that was deleted; none of them has its pod any more.
         let gone = snapshot.daemonset == Presence::Absent;
         let len = if gone { 0 } else { u32::try_from(snapshot.nodes.len()).unwrap_or(u32::MAX) };
         let node = |index: u32| &snapshot.nodes[index as usize];
@@ -271,7 +271,7 @@ impl Model {
         }
     }
 
-    /// The rollouts that stop moving when this console ends.
+    /// The rollouts that this console drives.
     pub(crate) fn driven(&self) -> impl Iterator<Item = &RolloutPage> {
         self.rollouts.iter().filter(|page| page.driven_by_us())
     }
@@ -311,7 +311,7 @@ impl Model {
         self.status = Some(Status { tone, text: text.into() });
     }
 
-    /// A number that no other question has.
+    /// A new number for a question to a driver.
     pub(crate) fn next_serial(&mut self) -> u64 {
         self.serial += 1;
         self.serial

@@ -3,7 +3,7 @@
 use super::action::{self, Action, Group};
 use super::model::Model;
 
-/// What could be meant by `text` after `:`, as whole lines, the likeliest first.
+/// Completions of `text`, as whole lines; those that begin with it come first.
 pub(crate) fn suggestions(model: &Model, text: &str) -> Vec<String> {
     let text = text.trim_start();
     if let Some((name, argument)) = text.split_once(' ') {

@@ -23,7 +23,7 @@ pub(crate) fn ask(model: &mut Model) -> Vec<ConsoleEffect> {
     }
 }
 
-/// Asks again what would have been refused, now that something has changed: what was still loading is there by now.
+/// Asks again after a refusal, with a new snapshot: what was refused because it was still loading may be allowed by now.
 pub(crate) fn ask_again(model: &mut Model, target: &DaemonSetRef) -> Vec<ConsoleEffect> {
     let page = model.rollouts.iter().find(|page| page.target == *target);
     let command = match (&model.overlay, page.and_then(|page| page.snapshot())) {

@@ -9,7 +9,7 @@ use super::key::Key;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prompt {
     pub(crate) input: Input,
-    /// What is wrong with it, as far as typed.
+    /// What is wrong with the text so far.
     pub(crate) complaint: Option<String>,
     /// Which entry of the history is shown, counted from the newest.
     recalled: Option<usize>,
@@ -42,7 +42,7 @@ impl Prompt {
     }
 }
 
-/// Which way history is walked.
+/// The direction in the history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Recall {
     Older,

@@ -1,6 +1,6 @@
-//! The status line: what came of the last thing that was done.
+//! The status line: the result of the last command.
 
-/// What came of the last thing that was done; it stays until the next.
+/// The message on the status line. It stays until the next one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Status {
     pub(crate) tone: StatusTone,

@@ -1,17 +1,17 @@
-//! What happens: keys, snapshots, answers. The model changes here, and nowhere else.
+//! Takes messages into the model: keys, snapshots, answers. The model changes here and in `commands`, nowhere else.
 //!
 //! [`update`] is synchronous and total. Whatever needs the outside is handed back as [`ConsoleEffect`]s.
 
 mod dialog;
+mod dispatch;
 mod line;
 mod status;
 
 use crossterm::event::KeyCode;
 
 use self::dialog::dialog_key;
+use self::dispatch::dispatch;
 use self::line::{filter_key, palette_key, refilter};
-use super::action::{self, Guard};
-use super::commands;
 use super::daemonset_ref::DaemonSetRef;
 use super::dialog::{DialogEvent, Form};
 use super::key::Key;
@@ -39,7 +39,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
             Vec::new()
         }
         Msg::Snapshot(target, snapshot) => {
-            status::give_way(model, &target, &snapshot);
+            status::drop_outdated_success(model, &target, &snapshot);
             if let Some(page) = model.rollouts.iter_mut().find(|page| page.target == target) {
                 page.see(ShownSnapshot { snapshot, at: now });
             }
@@ -82,14 +82,14 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
     effects
 }
 
-/// Puts cursors and windows right after rows or sizes changed.
+/// Moves cursors and the visible part of lists to where their rows are now.
 fn settle(model: &mut Model) {
     let height = view::list_height(model);
     if let Some(page) = &mut model.fleet {
         let mut list = std::mem::take(&mut page.list);
         let position =
             |target: &DaemonSetRef| (0..page.rows.len()).find(|row| page.target(*row).as_ref() == Some(target));
-        // Every row has a target; were one missing, the selection would go to the first.
+        // Every row has a target: this is never used.
         let fallback = DaemonSetRef { namespace: "".into(), name: "".into() };
         list.follow(page.rows.len(), height, position, |row| page.target(row).unwrap_or(fallback.clone()));
         page.list = list;
@@ -113,7 +113,7 @@ fn settle(model: &mut Model) {
 
 fn on_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     if key == Key::ctrl('c') && is_quit_dialog(model) {
-        // The second ctrl-c: at once.
+        // The second ctrl-c quits without a question.
         let driven = model.driven().map(|page| page.target.clone()).collect();
         return vec![ConsoleEffect::Quit(driven)];
     }
@@ -129,7 +129,7 @@ fn on_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
             KeyCode::PageUp => scroll(top, -10),
             KeyCode::Home | KeyCode::Char('g') => scroll(top, isize::MIN),
             KeyCode::Char('P' | 'B') => {
-                // Pausing is at hand everywhere.
+                // A pause needs no esc first.
                 model.overlay = Overlay::None;
                 dispatch(model, key)
             }
@@ -151,35 +151,6 @@ fn is_quit_dialog(model: &Model) -> bool {
 fn scroll(top: &mut usize, by: isize) -> Vec<ConsoleEffect> {
     *top = top.saturating_add_signed(by);
     Vec::new()
-}
-
-/// Does what the key is bound to, or says why not.
-fn dispatch(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
-    match action::bound(model, key) {
-        Some(action) => run(model, action, ""),
-        None => {
-            if key.text().is_some_and(|c| c.is_ascii_uppercase()) {
-                model.say(StatusTone::Refused, format!("{key} does nothing here; ? lists what does"));
-            }
-            Vec::new()
-        }
-    }
-}
-
-fn run(model: &mut Model, action: &action::Action, argument: &str) -> Vec<ConsoleEffect> {
-    match action.available(model) {
-        Ok(()) => {
-            // The last refusal is answered by what is done now; looking around does not answer it.
-            if action.guard != Guard::Read {
-                model.status = None;
-            }
-            commands::run(model, action.id, argument)
-        }
-        Err(why) => {
-            model.say(StatusTone::Refused, why);
-            Vec::new()
-        }
-    }
 }
 
 fn on_paste(model: &mut Model, text: &str) -> Vec<ConsoleEffect> {

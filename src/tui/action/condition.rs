@@ -34,9 +34,9 @@ pub(super) fn recorded(model: &Model) -> Result<(), String> {
 
 pub(super) fn not_paused(model: &Model) -> Result<(), String> {
     rollout_says(model, |snapshot| {
-        // A paused rollout whose strategy was set back is rolled by its controller: then this is the brake.
-        let stands = matches!(snapshot.phase, Phase::Paused(_)) && snapshot.strategy == StrategyKind::OnDelete;
-        stands.then_some("already paused: C continues")
+        // With `RollingUpdate` the controller replaces pods although the rollout is paused: a pause then sets OnDelete.
+        let paused = matches!(snapshot.phase, Phase::Paused(_)) && snapshot.strategy == StrategyKind::OnDelete;
+        paused.then_some("already paused: C continues")
     })
 }
 

@@ -3,7 +3,7 @@
 use crossterm::event::KeyCode;
 
 use super::condition::{adopted, always, driving, no_timeline, not_adopted, not_paused, recorded, stopped};
-use super::{Action, ActionId, ActionScope, Argument, Group, Guard};
+use super::entry::{Action, ActionId, ActionScope, Argument, Group, Guard};
 use crate::engine::model::event::Right;
 use crate::tui::columns::nodes::Sort;
 use crate::tui::key::Key;

@@ -1,6 +1,6 @@
 //! Pages, and the lists on them: what is open, selected, filtered, sorted.
 
-use super::{Effects, refuse};
+use super::effects::{Effects, refuse};
 use crate::tui::columns::nodes::Sort;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::list::Move;
@@ -36,7 +36,7 @@ pub(super) fn move_by(model: &mut Model, movement: Move) -> Effects {
     Vec::new()
 }
 
-/// Fleet: opens the DaemonSet. Rollout: everything about the node.
+/// On the fleet: opens the DaemonSet. On a rollout: shows all about the node.
 pub(super) fn open(model: &mut Model) -> Effects {
     match &model.page {
         Page::Fleet => {
@@ -78,7 +78,7 @@ pub(crate) fn open_rollout(model: &mut Model, target: DaemonSetRef) -> Effects {
     effects
 }
 
-/// Lets go of the rollout on screen, unless it would stop moving.
+/// Closes the rollout on screen, unless this console drives it.
 fn leave_rollout(model: &mut Model) -> Effects {
     let leave = model.rollout().filter(|page| !page.driven_by_us()).map(|page| page.target.clone());
     let Some(target) = leave else { return Vec::new() };
@@ -186,7 +186,7 @@ pub(super) fn sort(model: &mut Model, name: &str) -> Effects {
     Vec::new()
 }
 
-/// Shows what happened lately instead of the nodes, or the nodes again.
+/// Switches between the timeline and the nodes.
 pub(super) fn timeline(model: &mut Model, filter: &str) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
     let open = page.timeline.is_none() || !filter.is_empty();

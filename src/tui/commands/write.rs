@@ -1,6 +1,6 @@
 //! Writes: each opens the dialog that says what it would do, and in which it is confirmed.
 
-use super::{Effects, refuse};
+use super::effects::{Effects, refuse};
 use crate::engine::model::command::{Command, Early, Takeover};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::step_ahead::NoStep;
@@ -27,7 +27,7 @@ pub(super) fn read_only(model: &mut Model) -> Effects {
     Vec::new()
 }
 
-/// Opens the dialog that `form` is filled in on, and asks at once what it would do as it stands.
+/// Opens a dialog with `form`, and asks at once what its command would do.
 fn dialog(model: &mut Model, form: Form) -> Effects {
     let Some(page) = model.rollout() else { return Vec::new() };
     let dialog = Dialog::new(page.target.clone(), form);
@@ -74,7 +74,7 @@ pub(super) fn partition(model: &mut Model, keep: &str) -> Effects {
 
 pub(super) fn canary(model: &mut Model, selector: &str) -> Effects {
     let plan = model.rollout().and_then(|page| page.snapshot()).map(|snapshot| &snapshot.plan);
-    // Where the selection has nothing left to update, lifting it is what is meant.
+    // When all selected nodes are updated, the form begins empty: the next step is to lift the selector.
     let done = plan.is_some_and(|plan| matches!(plan.next, Some(Err(NoStep::SelectionDone(_)))));
     let current = plan.and_then(|plan| plan.selector.as_ref()).filter(|_| !done);
     let current = current.map(|selector| selector.to_string()).unwrap_or_default();

@@ -3,7 +3,7 @@
 use crossterm::event::KeyCode;
 use tui_input::Input;
 
-use super::form::{Handled, field};
+use super::field::{Handled, field, turns};
 use crate::engine::model::command::Command;
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::record::{Finish, OnDrift, OnFailure};
@@ -164,13 +164,13 @@ pub(crate) fn drift_meaning(on_drift: OnDrift) -> &'static str {
 
 /// A line, as it was and as it is typed.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct SettingLine {
     pub(crate) setting: Setting,
     pub(crate) input: Input,
     was: String,
 }
 
-impl Row {
+impl SettingLine {
     pub(crate) fn text(&self) -> &str {
         self.input.value().trim()
     }
@@ -183,7 +183,7 @@ impl Row {
 /// The form.
 #[derive(Debug)]
 pub(crate) struct TuneForm {
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<SettingLine>,
     pub(crate) chosen: usize,
     /// Nothing was typed on this line yet: what is typed first replaces what is there.
     fresh: bool,
@@ -197,7 +197,7 @@ impl TuneForm {
     pub(crate) fn new(snapshot: &Snapshot, changes: &str) -> Result<Self, String> {
         let rows = Setting::ALL.map(|setting| {
             let was = setting.of(snapshot);
-            Row { setting, input: Input::new(was.clone()), was }
+            SettingLine { setting, input: Input::new(was.clone()), was }
         });
         let mut form = Self { rows: rows.into(), chosen: 0, fresh: true };
         for change in changes.split_whitespace() {
@@ -260,9 +260,4 @@ impl TuneForm {
             }
         }
     }
-}
-
-/// Whether a key switches between two words.
-pub(super) fn turns(key: Key) -> bool {
-    matches!(key.code, KeyCode::Left | KeyCode::Right | KeyCode::Char(' ' | 'h' | 'l'))
 }

@@ -1,4 +1,4 @@
-//! What is worked out once for each snapshot.
+//! What is computed once for each snapshot.
 
 use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;
@@ -8,35 +8,35 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::snapshot::{NodeView, Snapshot};
 use crate::tui::columns::nodes::NodeTable;
 
-/// What a snapshot comes to, for the lines above the list.
+/// What the lines above the list and the columns need of a snapshot.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct SnapshotSummary {
-    /// What is wrong, grouped by cause, worst first.
+    /// Nodes with trouble, grouped by its kind, worst first.
     pub(crate) trouble: Vec<Trouble>,
     /// What the columns of the table depend on beside the nodes.
     pub(crate) table: NodeTable,
 }
 
-/// Nodes that are wrong for the same reason.
+/// Nodes with the same kind of trouble.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Trouble {
     pub(crate) kind: TroubleKind,
     pub(crate) nodes: u32,
-    /// One of them: the one that has been so the longest.
+    /// The node that has had it the longest.
     pub(crate) example: Str,
     pub(crate) since: Option<Timestamp>,
 }
 
-/// What kind of wrong.
+/// The kinds of trouble that nodes are grouped by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
 pub(crate) enum TroubleKind {
     /// Failed at the target revision.
     Failed(Option<CauseKind>),
     /// Went down after the update.
     Suspect,
-    /// Restarted after it had been ready, and is watched for that.
+    /// Its containers restarted after it had been ready; it is soaking because of that.
     Restarted,
-    /// Not failed yet, but something is in its way.
+    /// Not failed yet, but its pod has a cause for not being available.
     Struggling(CauseKind),
 }
 
@@ -73,7 +73,7 @@ impl TroubleKind {
             _ if node.suspect.is_some_and(SuspectView::has_failed) => Some(Self::Suspect),
             (NodeState::Soaking, _, None) if node.restarted.is_some() => Some(Self::Restarted),
             (NodeState::NodeDown | NodeState::Outdated | NodeState::Ineligible, _, _) => None,
-            // A pod that starts is not ready, and nothing is wrong with that.
+            // A pod that has just started is not ready for a while in the ordinary course.
             (NodeState::Starting | NodeState::Soaking, _, Some(cause)) if cause.is_ordinary_at_start() => None,
             (_, Some(Blame::Rollout), Some(cause)) => Some(Self::Struggling(cause)),
             _ => None,

@@ -2,6 +2,7 @@
 
 use crossterm::event::KeyCode;
 
+use super::dispatch::{dispatch, run};
 use crate::tui::action::{ACTIONS, named};
 use crate::tui::key::Key;
 use crate::tui::message::ConsoleEffect;
@@ -51,7 +52,7 @@ fn run_line(model: &mut Model, line: &str) -> Vec<ConsoleEffect> {
     }
     let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     match named(name) {
-        Some(action) => super::run(model, action, argument.trim()),
+        Some(action) => run(model, action, argument.trim()),
         None => {
             let names = ACTIONS.iter().flat_map(|action| action.aliases.iter().chain([&action.name]));
             let guess = meant(name, names.copied()).map(|name| format!(": did you mean :{name}?")).unwrap_or_default();
@@ -73,7 +74,7 @@ pub(super) fn filter_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
         KeyCode::Backspace if prompt.text().is_empty() => model.overlay = Overlay::None,
         // The list can be walked while the filter is typed.
         KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown => {
-            return super::dispatch(model, key);
+            return dispatch(model, key);
         }
         _ => {
             edit(&mut prompt.input, key);

@@ -7,9 +7,9 @@ use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::Model;
 use crate::tui::status::StatusTone;
 
-/// Takes the message away if it tells of a success and `snapshot` is the first to show that something went wrong since.
-/// To be asked before the page takes the snapshot in.
-pub(super) fn give_way(model: &mut Model, target: &DaemonSetRef, snapshot: &Snapshot) {
+/// Removes a message about a success if `snapshot` shows that something went wrong since. To be called before the page takes
+/// the snapshot in.
+pub(super) fn drop_outdated_success(model: &mut Model, target: &DaemonSetRef, snapshot: &Snapshot) {
     let success = model.status.as_ref().is_some_and(|status| status.tone == StatusTone::Good);
     let page = model.rollout().filter(|page| page.target == *target);
     if success && page.is_some_and(|page| is_worse(page.snapshot().map(|known| &**known), snapshot)) {
@@ -17,7 +17,7 @@ pub(super) fn give_way(model: &mut Model, target: &DaemonSetRef, snapshot: &Snap
     }
 }
 
-/// Whether it shows an alarm of a kind that was not there, more failed nodes, or something that keeps being not sent.
+/// Whether `after` has an alarm of a new kind, more failed nodes, or a write that is not sent and was not there before.
 fn is_worse(before: Option<&Snapshot>, after: &Snapshot) -> bool {
     let known = |snapshot: &Snapshot| -> Vec<_> { snapshot.alarms.iter().map(discriminant).collect() };
     let known = before.map(known).unwrap_or_default();

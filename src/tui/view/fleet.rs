@@ -57,8 +57,8 @@ pub(super) fn header(ctx: &RenderContext<'_>, cells: u16) -> Vec<Line<'static>> 
         WatchHealth::Forbidden { why } => {
             let text = format!(" DaemonSets: n/a (forbidden): {why}");
             lines.push(Line::from(ctx.span(fit(&text, cells), Role::Bad)));
-            let way_out = " one namespace: :fleet NAME   one DaemonSet: :ds NAMESPACE/NAME";
-            lines.push(Line::from(ctx.span(fit(way_out, cells), Role::Text)));
+            let remedy = " one namespace: :fleet NAME   one DaemonSet: :ds NAMESPACE/NAME";
+            lines.push(Line::from(ctx.span(fit(remedy, cells), Role::Text)));
         }
         WatchHealth::Down { why, .. } | WatchHealth::Lagging { why, .. } => {
             let text = format!(" not seen, trying again: {why}");

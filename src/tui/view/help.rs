@@ -1,4 +1,4 @@
-//! The help: everything that can be done here, read off the action table, and what the signs mean.
+//! The help: all actions, what the signs mean, what the columns tell. Derived from the tables of actions and columns.
 //!
 //! ```text
 //! ┌ Help for this page  (j k scroll, any other key closes) ─────────────────────┐
@@ -26,7 +26,7 @@ const NAMES: usize = 24;
 
 /// Draws the help over everything but the first line.
 pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
-    // The first line says whether it is safe: it is never covered.
+    // The first line (who drives, how fresh, armed) is never covered.
     let over = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     let inside = put_box(ctx, buffer, over, "Help  (j k scroll, any other key closes)");
     let lines = lines(ctx, usize::from(inside.width), usize::from(area.width));
@@ -117,7 +117,7 @@ fn entry(ctx: &RenderContext<'_>, action: &Action, cells: usize) -> Vec<Line<'st
     head.push(ctx.span(words.next().unwrap_or_default(), role));
     let mut lines = vec![Line::from(head)];
     lines.extend(words.map(|more| Line::from(ctx.span(format!("{:indent$}{more}", ""), role))));
-    // Being read-only is said once, by the group's title.
+    // That the console is read-only is in the title of the group.
     if let Some(why) = missing.filter(|why| !why.starts_with("read-only")) {
         let why = wrap(&format!("not now: {why}"), cells.saturating_sub(16));
         lines.extend(why.into_iter().map(|line| Line::from(ctx.span(format!("{:16}{line}", ""), Role::Warn))));

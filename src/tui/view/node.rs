@@ -18,8 +18,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::rollout::why_at;
-use super::{RenderContext, put, put_box, put_lines};
+use super::{RenderContext, put, put_box, put_lines, why};
 use crate::engine::clocks::ClockOff;
 use crate::engine::model::budget::Replacer;
 use crate::engine::model::node::Blame;
@@ -56,7 +55,7 @@ pub(super) fn draw_over(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer:
     let (Some(node), Some(seen)) = (page.selected(), page.shown()) else { return };
     let width = area.width.saturating_sub(if area.width >= 80 { 4 } else { 0 }).min(100);
     let lines = lines(ctx, page, seen, node, usize::from(width.saturating_sub(4)));
-    // The header says whether it is safe: it is covered as little as possible, its first line never.
+    // As little of the header as possible is covered, its first line (who drives, how fresh, armed) never.
     let bottom = area.height.saturating_sub(if area.height >= 20 { 2 } else { 0 });
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(bottom.saturating_sub(1));
     let over = Rect { x: area.width.saturating_sub(width) / 2, y: bottom - height, width, height };
@@ -122,7 +121,7 @@ fn lines(
         }
     }
     if let Some(wait) = pod_wait {
-        say("Waits", &wait.as_of(why_at(ctx, seen, node)).to_string(), Role::Text);
+        say("Waits", &wait.as_of(why::instant(ctx, seen, node)).to_string(), Role::Text);
     }
     if let Some(hold) = hold {
         say("Held by", &hold.to_string(), Role::Text);

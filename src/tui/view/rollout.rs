@@ -13,11 +13,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::table::{Table, select};
-use super::{Parts, RenderContext, node, put, put_lines, put_rule, timeline};
-use crate::engine::model::node::NodeState;
-use crate::engine::model::pod_wait::PodWait;
+use super::{Parts, RenderContext, node, put, put_lines, put_rule, timeline, why};
 use crate::engine::model::presence::Presence;
-use crate::engine::model::time::Timestamp;
 use crate::engine::snapshot::words::Why;
 use crate::engine::snapshot::{NodeView, Phase};
 use crate::tui::columns::nodes::{NODE_COLUMNS, NodeCell, Sort, sign};
@@ -58,7 +55,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &Parts, buffer: &mut Buffer) 
             buffer,
             rows.x + 3,
             rows.y,
-            &nothing(page),
+            &empty_list(page),
             usize::from(rows.width).saturating_sub(4),
             ctx.style(Role::Muted),
         );
@@ -68,7 +65,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &Parts, buffer: &mut Buffer) 
     }
 }
 
-/// Where in the list we are, and what it leaves out.
+/// Which part of the list is visible, and what is filtered out.
 fn about_list(ctx: &RenderContext<'_>, page: &RolloutPage, parts: &Parts) -> String {
     let (top, len) = (page.list.top(), page.rows.len());
     let shown = (len - top.min(len)).min(usize::from(parts.rows().height));
@@ -91,7 +88,7 @@ fn about_list(ctx: &RenderContext<'_>, page: &RolloutPage, parts: &Parts) -> Str
     words
 }
 
-fn nothing(page: &RolloutPage) -> String {
+fn empty_list(page: &RolloutPage) -> String {
     let Some(snapshot) = page.shown().map(|seen| &seen.snapshot) else { return String::new() };
     match (snapshot.daemonset, page.filter.is_all(), &snapshot.phase) {
         (Presence::Loading, ..) | (_, _, Phase::Loading) => "loading …".to_owned(),
@@ -108,21 +105,11 @@ fn text(ctx: &RenderContext<'_>, seen: &ShownSnapshot, node: &NodeView, cell: No
         NodeCell::Sign(glyph, words) if words.is_empty() => ctx.glyph(glyph).to_owned(),
         NodeCell::Sign(glyph, words) => format!("{} {words}", ctx.glyph(glyph)),
         NodeCell::Age(since) => ctx.age(seen, since),
-        NodeCell::Why => Why { node, at: why_at(ctx, seen, node) }.to_string(),
+        NodeCell::Why => Why { node, at: why::instant(ctx, seen, node) }.to_string(),
     }
 }
 
-/// The instant as of which the words are told that say why a node is where it is.
-pub(super) fn why_at(ctx: &RenderContext<'_>, seen: &ShownSnapshot, node: &NodeView) -> Timestamp {
-    match (node.state, node.since, node.pod_wait.as_ref().and_then(PodWait::instant)) {
-        (NodeState::NodeDown, Some(since), _) => ctx.instant(seen, since),
-        (_, _, Some(until)) if until > seen.snapshot.at => ctx.present(seen),
-        (_, _, Some(since)) => ctx.instant(seen, since),
-        _ => seen.snapshot.at,
-    }
-}
-
-/// All that fits where nothing fits: one sentence, and what to do about it.
+/// What is drawn on a terminal that is too small for a list: one sentence.
 pub(super) fn sentence(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) {
     let model = ctx.model;
     let mut text = match (&model.page, model.rollout()) {

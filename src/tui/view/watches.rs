@@ -26,7 +26,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut
     let Some(seen) = ctx.model.rollout().and_then(|page| page.live.as_ref()) else { return };
     let width = area.width.min(80);
     let lines = lines(ctx, seen, usize::from(width.saturating_sub(4)));
-    // The first line says whether it is safe: it is never covered.
+    // The first line (who drives, how fresh, armed) is never covered.
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height.saturating_sub(1));
     let over = Rect { x: area.width.saturating_sub(width) / 2, y: area.bottom() - height, width, height };
     let inside = put_box(ctx, buffer, over, "Watches  (any key closes)");

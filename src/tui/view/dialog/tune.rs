@@ -12,7 +12,7 @@ use super::super::footer::skip_cells;
 use super::Body;
 use crate::engine::snapshot::Snapshot;
 use crate::tui::dialog::TuneForm;
-use crate::tui::dialog::tune::Row;
+use crate::tui::dialog::tune::SettingLine;
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, width};
 
@@ -29,7 +29,7 @@ pub(super) fn fill(body: &mut Body<'_>, form: &TuneForm, snapshot: &Snapshot, fo
     }
 }
 
-fn line(body: &mut Body<'_>, row: &Row, snapshot: &Snapshot, chosen: bool, focused: bool) {
+fn line(body: &mut Body<'_>, row: &SettingLine, snapshot: &Snapshot, chosen: bool, focused: bool) {
     let ctx = body.ctx;
     let sign = if chosen { ctx.glyph(Glyph::Cursor) } else { " " };
     let role = if chosen { Role::Title } else { Role::Text };
