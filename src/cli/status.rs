@@ -262,8 +262,11 @@ fn some_of(nodes: &[&NodeView]) -> String {
     if nodes.len() > NAMED { format!("{named} …") } else { named }
 }
 
-/// The columns of the table of nodes: a header, and what is below it at an instant.
-const NODE_COLUMNS: [(&str, fn(&NodeView, Timestamp) -> String); 8] = [
+/// What is in a cell of a node's row, at an instant.
+type NodeCell = fn(&NodeView, Timestamp) -> String;
+
+/// The columns of the table of nodes, each with its header.
+const NODE_COLUMNS: [(&str, NodeCell); 8] = [
     ("NODE", |node, _| node.name.to_string()),
     ("STATE", |node, _| node.state.to_string()),
     ("REV", |node, _| {
