@@ -110,7 +110,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         name: "release",
         keys: &[char('R')],
         label: "release",
-        help: "hand it back to its controller, with its original update strategy; names the pods that costs",
+        help: "hand it back to its controller, with its original update strategy; shows which pods that replaces",
         footer: Some(8),
         when: adopted,
         ..change(ActionId::Release, Guard::Write(&[Right::PatchDaemonSet]))
@@ -269,7 +269,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
     Action {
         name: "glyphs",
         label: "glyphs",
-        help: "signs beyond ASCII, or not",
+        help: "signs beyond ASCII, or ASCII only",
         argument: Some(Argument { hint: "unicode or ascii", known: glyph_names }),
         ..console(ActionId::Glyphs)
     },

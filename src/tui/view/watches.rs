@@ -70,10 +70,10 @@ fn row(sign: &str, watch: &str, state: &str, heard: &str) -> String {
 fn remarks(snapshot: &Snapshot) -> Vec<String> {
     let needed = || Watched::NEEDED.iter().filter_map(|watched| snapshot.watch(*watched));
     let rule = if needed().all(|health| *health == WatchHealth::Live) {
-        "All that a rollout needs is seen. A quiet watch is heard of once a minute; one that is not, or that does not \
-         show what was written, is not believed."
+        "All watches that a rollout needs are live. A quiet one sends a bookmark once a minute; one that does not, or does \
+         not show our writes, is not relied on."
     } else if needed().all(|health| matches!(health, WatchHealth::Live | WatchHealth::Forbidden { .. })) {
-        "Nothing is started by this console until all but the events may be seen."
+        "This console starts nothing until it may watch all but the events."
     } else {
         "Nothing is started until all but the events are live; until then only a pause can be judged."
     };
