@@ -26,7 +26,7 @@ use super::key::Key;
 use super::prompt::edit;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Danger, Preview};
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 
 /// A dialog.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use super::key::Key;
 use super::status::StatusTone;
 use crate::driver::{CommandError, Fleet};
 use crate::engine::model::command::{Command, Preview};
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 
 /// Something that happened.
 #[derive(Debug)]

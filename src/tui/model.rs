@@ -26,7 +26,7 @@ use crate::engine::model::Str;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{NodeView, Snapshot};
+use crate::engine::report::snapshot::{NodeView, Snapshot};
 
 /// How long the console stays armed.
 pub(crate) const ARMED_FOR: Duration = Duration::from_secs(600);

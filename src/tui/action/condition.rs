@@ -3,7 +3,7 @@
 use crate::driver::DrivenBy;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::snapshot::{Phase, Snapshot};
+use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::model::Model;
 
 pub(super) fn always(_: &Model) -> Result<(), String> {

@@ -2,7 +2,7 @@
 
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::presence::Presence;
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 use crate::tui::key::Key;
 use crate::tui::model::{Model, Page};
 

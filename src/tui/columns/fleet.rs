@@ -2,7 +2,7 @@
 
 use super::{Column, Kind, MARGIN, Share, Width};
 use crate::driver::{DrivenBy, Fleet, FleetRow};
-use crate::engine::fleet_state::FleetState;
+use crate::engine::rules::fleet_state::FleetState;
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::width;
 

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use super::{Column, Kind, Share, Width};
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::words::Why;
-use crate::engine::snapshot::{NodeView, Snapshot};
+use crate::engine::report::snapshot::words::Why;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{common_domain, width};
 

@@ -4,7 +4,7 @@ use super::effects::{Effects, refuse};
 use crate::engine::model::command::{Command, Early, Takeover};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::step_ahead::NoStep;
-use crate::engine::snapshot::Phase;
+use crate::engine::report::snapshot::Phase;
 use crate::tui::action::condition;
 use crate::tui::dialog::{AdoptForm, Canary, Dialog, Form, Image, StepForm, TuneForm, Undo};
 use crate::tui::model::{ARMED_FOR, Model, Overlay, WriteAccess};

@@ -5,7 +5,7 @@ use crate::engine::model::cause::CauseKind;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{NodeView, Snapshot};
+use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::columns::nodes::NodeTable;
 
 /// What the lines above the list and the columns need of a snapshot.

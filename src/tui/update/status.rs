@@ -2,7 +2,7 @@
 
 use std::mem::discriminant;
 
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::Model;
 use crate::tui::status::StatusTone;

@@ -19,11 +19,11 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::{RenderContext, put, put_box, put_lines, why};
-use crate::engine::clocks::ClockOff;
 use crate::engine::model::budget::Replacer;
 use crate::engine::model::node::Blame;
 use crate::engine::model::time::ShortDuration;
-use crate::engine::snapshot::NodeView;
+use crate::engine::report::snapshot::NodeView;
+use crate::engine::rules::clocks::ClockOff;
 use crate::tui::columns::nodes::{image_sign, sign, state};
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, Role};

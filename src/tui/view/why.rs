@@ -4,7 +4,7 @@ use super::RenderContext;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::NodeView;
+use crate::engine::report::snapshot::NodeView;
 use crate::tui::model::ShownSnapshot;
 
 /// The instant that the words for why a node is where it is are computed for.
