@@ -12,7 +12,9 @@
 //! done. Only [`run`](mod@run), [`input`] and [`terminal`] touch the outside.
 
 mod action;
+mod columns;
 mod commands;
+mod daemonset_ref;
 mod dialog;
 mod filter;
 mod input;
@@ -21,7 +23,10 @@ mod list;
 mod message;
 mod model;
 mod palette;
+mod preview;
+mod prompt;
 mod run;
+mod status;
 mod terminal;
 #[cfg(test)]
 mod tests;

@@ -212,7 +212,6 @@ const CIRCLES: &[(&str, &[&[&str]])] = &[
     ("sim::api", &[&["http", "read", "watch", "write"]]),
     ("sim::attack", &[&["case", "faults", "network"]]),
     ("sim::world", &[&["admission", "store"], &["kubelet", "scenario"]]),
-    ("tui", &[&["action", "commands", "dialog", "message", "model", "palette", "update", "view"]]),
 ];
 
 #[test]

@@ -1,15 +1,16 @@
-//! A write, from what is asked to its confirmation.
+//! The dialog in which a write is filled in, previewed and confirmed.
 //!
 //! ```text
-//!  form ──(changes)──► question to the driver ──► preview ──► confirmed in proportion ──► command
-//!    none, bounded   enter
-//!    serious         the buttons, with the focus on Cancel
-//!    beyond          the DaemonSet's name, typed
+//!  form ──(changes)──► question to the driver ──► preview ──► confirmation ──► command
+//!    danger none, bounded   enter on the form
+//!    danger serious         enter on the button; the focus begins on Cancel
+//!    danger beyond          the DaemonSet's name, typed
 //! ```
 //!
-//! While the answer is awaited nothing but a pause can be confirmed: pausing never waits.
+//! Before the preview is there only a pause and the end of driving can be confirmed: they take nothing down.
 
 pub(crate) mod budget;
+mod field;
 pub(crate) mod form;
 pub(crate) mod tune;
 
@@ -17,12 +18,12 @@ use crossterm::event::KeyCode;
 use tui_input::Input;
 
 pub(crate) use self::budget::BudgetField;
-use self::form::Handled;
-pub(crate) use self::form::{AdoptForm, Canary, DriftChoice, Form, Image, StepForm, Undo};
+use self::field::Handled;
+pub(crate) use self::form::{AdoptForm, Canary, DriftChoice, Form, Image, StepForm, Undo, is_safety};
 pub(crate) use self::tune::TuneForm;
+use super::daemonset_ref::DaemonSetRef;
 use super::key::Key;
-use super::model::DaemonSetRef;
-use super::palette::edit;
+use super::prompt::edit;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Danger, Preview};
 use crate::engine::report::snapshot::Snapshot;
@@ -32,32 +33,32 @@ use crate::engine::report::snapshot::Snapshot;
 pub(crate) struct Dialog {
     pub(crate) target: DaemonSetRef,
     pub(crate) form: Form,
-    pub(crate) answer: Answer,
+    pub(crate) answer: PreviewState,
     pub(crate) focus: Focus,
     /// What was typed to confirm what goes beyond the budget.
     pub(crate) typed: Input,
     /// The first line of the preview that is seen.
     pub(crate) top: usize,
-    /// The person has moved the focus: it stays where it is.
+    /// The focus was moved by a key, so a preview that arrives does not move it.
     moved: bool,
-    /// The number of the question whether a refusal still stands.
+    /// The number of the question that was asked again after a refusal.
     again: Option<u64>,
 }
 
-/// What is known of what it would do.
+/// What is known of what the command would do.
 #[derive(Debug)]
-pub(crate) enum Answer {
-    /// The form is not filled in so that it could be asked.
+pub(crate) enum PreviewState {
+    /// The form makes no command yet, and why.
     Incomplete(String),
-    /// Asked; the question's number.
+    /// The driver was asked; the number of the question.
     Asking(u64),
-    /// This is what it would do.
+    /// The driver's answer.
     Preview(Preview),
-    /// It would be refused.
+    /// It would be refused, and why.
     Refused(String),
 }
 
-/// Where the keyboard goes.
+/// What keys go to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Focus {
     Form,
@@ -68,13 +69,15 @@ pub(crate) enum Focus {
 
 /// What a key did to a dialog.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Outcome {
-    Stay,
-    /// The command changed: ask again.
-    Ask,
-    Close,
-    /// Do it.
-    Go,
+pub(crate) enum DialogEvent {
+    /// Nothing that concerns anybody else.
+    None,
+    /// The command changed: its preview is to be asked for again.
+    Changed,
+    /// It is to be closed, and nothing done.
+    Cancelled,
+    /// The command is to be done.
+    Confirmed,
 }
 
 impl Dialog {
@@ -83,7 +86,7 @@ impl Dialog {
         Self {
             target,
             form,
-            answer: Answer::Incomplete(String::new()),
+            answer: PreviewState::Incomplete(String::new()),
             focus,
             typed: Input::default(),
             top: 0,
@@ -92,7 +95,7 @@ impl Dialog {
         }
     }
 
-    /// Asks whether to quit although rollouts then stop moving.
+    /// The question whether to quit although the rollouts that are driven from here then stop.
     pub(crate) fn quit(target: DaemonSetRef, driven: Vec<DaemonSetRef>) -> Self {
         Self::new(target, Form::Quit(driven))
     }
@@ -105,47 +108,47 @@ impl Dialog {
         self.form.command(snapshot)
     }
 
-    /// The driver's answer to question `serial`; one that was overtaken is dropped.
+    /// Takes in the driver's answer to question `serial`. An answer to an earlier question is dropped.
     pub(crate) fn answered(&mut self, serial: u64, answer: Result<Preview, String>) {
         let asked = match self.answer {
-            Answer::Asking(asked) => Some(asked),
-            Answer::Refused(_) => self.again,
-            Answer::Incomplete(_) | Answer::Preview(_) => None,
+            PreviewState::Asking(asked) => Some(asked),
+            PreviewState::Refused(_) => self.again,
+            PreviewState::Incomplete(_) | PreviewState::Preview(_) => None,
         };
         if asked != Some(serial) {
             return;
         }
-        // What was refused is being read: the focus does not move to where enter would do it.
-        let first = matches!(self.answer, Answer::Asking(_));
+        // After a refusal the focus stays: enter, typed while the refusal is read, must not confirm.
+        let first = matches!(self.answer, PreviewState::Asking(_));
         self.again = None;
         self.answer = match answer {
-            Ok(preview) => Answer::Preview(preview),
-            Err(why) => Answer::Refused(why),
+            Ok(preview) => PreviewState::Preview(preview),
+            Err(why) => PreviewState::Refused(why),
         };
         if first && !self.moved && !self.form.has_fields() {
             self.focus = self.safe_focus();
         }
     }
 
-    /// Whether it would have been refused when it was last asked, and nobody asks again yet.
+    /// Whether the last answer was a refusal, and the question was not asked again since.
     pub(crate) fn may_be_asked_again(&self) -> bool {
-        matches!(self.answer, Answer::Refused(_)) && self.again.is_none()
+        matches!(self.answer, PreviewState::Refused(_)) && self.again.is_none()
     }
 
-    /// Question `serial` is whether the refusal still stands.
+    /// Notes that question `serial` asks again after a refusal.
     pub(crate) fn asks_again(&mut self, serial: u64) {
         self.again = Some(serial);
     }
 
-    /// How much it can break, as far as known.
+    /// How much the command can break, if that is known.
     pub(crate) fn danger(&self) -> Option<Danger> {
         match &self.answer {
-            Answer::Preview(preview) => Some(preview.danger),
+            PreviewState::Preview(preview) => Some(preview.danger),
             _ => None,
         }
     }
 
-    /// Where confirming begins: on the button that does it only where that is safe.
+    /// Where the focus is put for the confirmation: on the button that confirms only if that is safe.
     fn safe_focus(&self) -> Focus {
         match self.danger() {
             Some(Danger::None | Danger::Bounded) => Focus::Go,
@@ -154,20 +157,20 @@ impl Dialog {
         }
     }
 
-    /// Whether it can be done now.
+    /// Whether it can be confirmed now.
     ///
     /// # Errors
     /// Says what is awaited or missing.
     pub(crate) fn ready(&self) -> Result<(), String> {
         match &self.answer {
-            Answer::Preview(_) if self.danger() == Some(Danger::Beyond) && !self.named() => {
+            PreviewState::Preview(_) if self.danger() == Some(Danger::Beyond) && !self.named() => {
                 Err(format!("type the DaemonSet's name to confirm: {}", self.target.name))
             }
-            Answer::Preview(_) => Ok(()),
-            Answer::Asking(_) if self.form.never_waits() => Ok(()),
-            Answer::Asking(_) => Err("asking what it would do…".into()),
-            Answer::Incomplete(_) if matches!(self.form, Form::Quit(_)) => Ok(()),
-            Answer::Incomplete(why) | Answer::Refused(why) => Err(why.clone()),
+            PreviewState::Preview(_) => Ok(()),
+            PreviewState::Asking(_) if self.form.never_waits() => Ok(()),
+            PreviewState::Asking(_) => Err("asking what it would do…".into()),
+            PreviewState::Incomplete(_) if matches!(self.form, Form::Quit(_)) => Ok(()),
+            PreviewState::Incomplete(why) | PreviewState::Refused(why) => Err(why.clone()),
         }
     }
 
@@ -175,7 +178,7 @@ impl Dialog {
         self.typed.value().trim() == &*self.target.name
     }
 
-    /// The places that the keyboard can go to, in order.
+    /// What the focus can be on, in order.
     fn places(&self) -> Vec<Focus> {
         let form = self.form.has_fields().then_some(Focus::Form);
         let name = (self.danger() == Some(Danger::Beyond)).then_some(Focus::Name);
@@ -192,16 +195,16 @@ impl Dialog {
     }
 
     /// Takes a key.
-    pub(crate) fn key(&mut self, key: Key, snapshot: Option<&Snapshot>) -> Outcome {
+    pub(crate) fn key(&mut self, key: Key, snapshot: Option<&Snapshot>) -> DialogEvent {
         match key.code {
-            KeyCode::Esc => return Outcome::Close,
+            KeyCode::Esc => return DialogEvent::Cancelled,
             KeyCode::PageDown => {
                 self.top = self.top.saturating_add(5);
-                return Outcome::Stay;
+                return DialogEvent::None;
             }
             KeyCode::PageUp => {
                 self.top = self.top.saturating_sub(5);
-                return Outcome::Stay;
+                return DialogEvent::None;
             }
             _ => {}
         }
@@ -212,104 +215,104 @@ impl Dialog {
         }
     }
 
-    fn form_key(&mut self, key: Key, snapshot: Option<&Snapshot>) -> Outcome {
+    fn form_key(&mut self, key: Key, snapshot: Option<&Snapshot>) -> DialogEvent {
         match self.form.key(key, snapshot) {
             Handled::Changed => {
                 self.top = 0;
                 self.typed = Input::default();
-                Outcome::Ask
+                DialogEvent::Changed
             }
-            Handled::Yes => Outcome::Stay,
+            Handled::Yes => DialogEvent::None,
             Handled::No => match key.code {
                 KeyCode::Tab => {
                     self.move_focus(1);
-                    Outcome::Stay
+                    DialogEvent::None
                 }
                 KeyCode::BackTab => {
                     self.move_focus(-1);
-                    Outcome::Stay
+                    DialogEvent::None
                 }
                 KeyCode::Enter => self.confirm_form(),
-                _ => Outcome::Stay,
+                _ => DialogEvent::None,
             },
         }
     }
 
-    /// Enter on a form: what is bounded is done, what is more is asked again.
-    fn confirm_form(&mut self) -> Outcome {
+    /// Enter on a form: confirms what is bounded; for what is more moves the focus to the confirmation.
+    fn confirm_form(&mut self) -> DialogEvent {
         match self.danger() {
-            None if self.form.never_waits() && self.ready().is_ok() => Outcome::Go,
-            None => Outcome::Stay,
-            Some(Danger::None | Danger::Bounded) => Outcome::Go,
+            None if self.form.never_waits() && self.ready().is_ok() => DialogEvent::Confirmed,
+            None => DialogEvent::None,
+            Some(Danger::None | Danger::Bounded) => DialogEvent::Confirmed,
             Some(Danger::Serious | Danger::Beyond) => {
                 self.focus = self.safe_focus();
                 self.moved = true;
-                Outcome::Stay
+                DialogEvent::None
             }
         }
     }
 
-    fn name_key(&mut self, key: Key) -> Outcome {
+    fn name_key(&mut self, key: Key) -> DialogEvent {
         match key.code {
-            KeyCode::Enter if self.named() => Outcome::Go,
+            KeyCode::Enter if self.named() => DialogEvent::Confirmed,
             KeyCode::Tab | KeyCode::Down => {
                 self.move_focus(1);
-                Outcome::Stay
+                DialogEvent::None
             }
             KeyCode::BackTab | KeyCode::Up => {
                 self.move_focus(-1);
-                Outcome::Stay
+                DialogEvent::None
             }
             _ => {
                 edit(&mut self.typed, key);
-                Outcome::Stay
+                DialogEvent::None
             }
         }
     }
 
-    fn button_key(&mut self, key: Key) -> Outcome {
+    fn button_key(&mut self, key: Key) -> DialogEvent {
         match key.code {
-            KeyCode::Enter if self.focus == Focus::Cancel => Outcome::Close,
-            KeyCode::Enter if self.ready().is_ok() => Outcome::Go,
+            KeyCode::Enter if self.focus == Focus::Cancel => DialogEvent::Cancelled,
+            KeyCode::Enter if self.ready().is_ok() => DialogEvent::Confirmed,
             KeyCode::Left | KeyCode::Char('h') => {
                 self.focus = Focus::Cancel;
                 self.moved = true;
-                Outcome::Stay
+                DialogEvent::None
             }
             KeyCode::Right | KeyCode::Char('l') => {
                 self.focus = Focus::Go;
                 self.moved = true;
-                Outcome::Stay
+                DialogEvent::None
             }
             KeyCode::Tab | KeyCode::Down => {
                 self.move_focus(1);
-                Outcome::Stay
+                DialogEvent::None
             }
             KeyCode::BackTab | KeyCode::Up => {
                 self.move_focus(-1);
-                Outcome::Stay
+                DialogEvent::None
             }
-            KeyCode::Char('q') => Outcome::Close,
-            _ => Outcome::Stay,
+            KeyCode::Char('q') => DialogEvent::Cancelled,
+            _ => DialogEvent::None,
         }
     }
 
     /// Takes pasted text.
-    pub(crate) fn paste(&mut self, text: &str) -> Outcome {
+    pub(crate) fn paste(&mut self, text: &str) -> DialogEvent {
         match self.focus {
-            Focus::Form if self.form.paste(text) => Outcome::Ask,
+            Focus::Form if self.form.paste(text) => DialogEvent::Changed,
             Focus::Name => {
-                super::palette::paste(&mut self.typed, text);
-                Outcome::Stay
+                super::prompt::paste(&mut self.typed, text);
+                DialogEvent::None
             }
-            _ => Outcome::Stay,
+            _ => DialogEvent::None,
         }
     }
 
     /// The nodes that the preview names.
     pub(crate) fn nodes(&self) -> &[Str] {
         match &self.answer {
-            Answer::Preview(preview) => &preview.nodes,
+            PreviewState::Preview(preview) => &preview.nodes,
             _ => &[],
         }
     }

@@ -6,9 +6,8 @@
 //!   wake ─┘     └─ HUP, ERR, end of file ─► gone ─► the process ends within a second, whatever the loop does
 //! ```
 //!
-//! It is ours from the `poll` on: it sleeps until there is something to read, and a terminal that went away is one event,
-//! not a busy loop (crossterm#793). It never waits for the loop: when the loop is stuck, a second ctrl-c still ends the
-//! process.
+//! It sleeps until there is something to read; a terminal that went away is one event, not a busy loop (crossterm#793). It
+//! never waits for the loop: when the loop is stuck, a second ctrl-c still ends the process.
 
 pub(crate) mod decode;
 
@@ -39,7 +38,7 @@ const EXIT_INTERRUPT: i32 = 128 + 2;
 
 /// What the thread tells.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Event {
+pub(crate) enum TerminalEvent {
     /// The terminal sent something.
     Input(Input),
     /// The terminal is gone.
@@ -49,7 +48,7 @@ pub(crate) enum Event {
 /// The thread. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    events: mpsc::Receiver<Event>,
+    events: mpsc::Receiver<TerminalEvent>,
     interrupted: Arc<AtomicBool>,
     _wake: OwnedFd,
 }
@@ -69,22 +68,22 @@ impl Reader {
     }
 
     /// The next thing that the terminal sent.
-    pub(crate) async fn next(&mut self) -> Event {
-        let event = self.events.recv().await.unwrap_or(Event::Gone);
+    pub(crate) async fn next(&mut self) -> TerminalEvent {
+        let event = self.events.recv().await.unwrap_or(TerminalEvent::Gone);
         self.note(&event);
         event
     }
 
     /// What else it has sent already.
-    pub(crate) fn try_next(&mut self) -> Option<Event> {
+    pub(crate) fn try_next(&mut self) -> Option<TerminalEvent> {
         let event = self.events.try_recv().ok()?;
         self.note(&event);
         Some(event)
     }
 
     /// The loop is alive: it takes an interrupt into account itself.
-    fn note(&self, event: &Event) {
-        if *event == Event::Input(Input::Key(Key::ctrl('c'))) {
+    fn note(&self, event: &TerminalEvent) {
+        if *event == TerminalEvent::Input(Input::Key(Key::ctrl('c'))) {
             self.interrupted.store(false, Ordering::Relaxed);
         }
     }
@@ -93,11 +92,11 @@ impl Reader {
 struct Thread {
     tty: OwnedFd,
     woken: OwnedFd,
-    sender: mpsc::Sender<Event>,
+    sender: mpsc::Sender<TerminalEvent>,
     interrupted: Arc<AtomicBool>,
 }
 
-/// What one look at the terminal brought.
+/// The result of one read.
 enum Read {
     Bytes(usize),
     Quiet,
@@ -153,13 +152,13 @@ impl Thread {
             terminal::restore();
             std::process::exit(EXIT_INTERRUPT);
         }
-        // A full queue means that the loop is stuck: what is typed blindly is better lost than acted upon later.
-        let _ = self.sender.try_send(Event::Input(input));
+        // A full queue means that the loop is stuck: keys that are typed then are dropped, not acted upon later.
+        let _ = self.sender.try_send(TerminalEvent::Input(input));
     }
 
-    /// Tells the loop, and ends the process if the loop does not: nobody is left to see it.
+    /// Tells the loop that the terminal is gone, and ends the process if the loop does not end in time.
     fn gone(self) {
-        let _ = self.sender.try_send(Event::Gone);
+        let _ = self.sender.try_send(TerminalEvent::Gone);
         let deadline = std::time::Instant::now() + GRACE;
         while std::time::Instant::now() < deadline {
             if self.sender.is_closed() {

@@ -1,13 +1,13 @@
-//! A list that is looked at while its rows move.
+//! The selection and the visible part of a list whose rows move.
 //!
-//! The selection is a row's identity, never its place: during a rollout rows move all the time, and a cursor that stays
-//! on the third line ends up on somebody else. As long as nothing is selected, the list shows its top.
+//! What is selected is known by its key, not by its place: rows move during a rollout, and the selection moves with them. As
+//! long as nothing is selected, the list shows its top.
 
-/// Where a list stands: which row is selected, which rows are seen.
+/// Which row of a list is selected, and which rows are visible.
 #[derive(Clone, Debug)]
 pub(crate) struct List<K> {
     selected: Option<K>,
-    /// Where the selected row was last seen, so that its neighbour is at hand when it goes.
+    /// Where the selected row is. When the row goes, the one that is there then is selected.
     cursor: usize,
     top: usize,
 }
@@ -32,7 +32,7 @@ pub(crate) enum Move {
 }
 
 impl<K: Clone + PartialEq> List<K> {
-    /// Who is selected.
+    /// The key of the selected row.
     pub(crate) fn selected(&self) -> Option<&K> {
         self.selected.as_ref()
     }
@@ -42,17 +42,17 @@ impl<K: Clone + PartialEq> List<K> {
         self.selected.as_ref().map(|_| self.cursor)
     }
 
-    /// The first row that is seen.
+    /// The first visible row.
     pub(crate) fn top(&self) -> usize {
         self.top
     }
 
-    /// Selects nobody, and shows the top.
+    /// Selects nothing, and shows the top.
     pub(crate) fn deselect(&mut self) {
         *self = Self::default();
     }
 
-    /// Selects by movement, in a list of `len` rows of which `height` are seen.
+    /// Selects by movement, in a list of `len` rows of which `height` are visible.
     pub(crate) fn go(&mut self, movement: Move, len: usize, height: usize, key: impl Fn(usize) -> K) {
         let Some(last) = len.checked_sub(1) else { return };
         let (page, half) = (height.max(1), (height / 2).max(1));
@@ -71,7 +71,7 @@ impl<K: Clone + PartialEq> List<K> {
             }
             .min(last),
         };
-        // Pages move what is seen as far as the cursor, so that a page is a page.
+        // A page moves the visible part as far as the cursor.
         let moved = |top: usize, by: usize| top.saturating_add(by);
         match movement {
             Move::PageDown => self.top = moved(self.top, page),
@@ -107,7 +107,7 @@ impl<K: Clone + PartialEq> List<K> {
         self.scroll(len, height);
     }
 
-    /// Keeps the cursor in view, and the list from ending before the screen does.
+    /// Scrolls so that the cursor is visible and no line below the last row is empty without need.
     fn scroll(&mut self, len: usize, height: usize) {
         if let Some(cursor) = self.cursor() {
             self.top = self.top.min(cursor).max((cursor + 1).saturating_sub(height.max(1)));

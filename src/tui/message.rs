@@ -1,26 +1,54 @@
-//! The last message gives way to what is newer and worse: a success does not stay under an alarm that came after it.
+//! What goes into [`update`](super::update::update), and what it asks for: values only.
 
-use std::mem::discriminant;
+use std::sync::Arc;
 
-use super::model::{DaemonSetRef, Model, StatusTone};
+use ratatui::layout::Size;
+
+use super::daemonset_ref::DaemonSetRef;
+use super::key::Key;
+use super::status::StatusTone;
+use crate::driver::{CommandError, Fleet};
+use crate::engine::model::command::{Command, Preview};
 use crate::engine::report::snapshot::Snapshot;
 
-/// Takes the message away if it tells of a success and `snapshot` is the first to show that something went wrong since.
-/// To be asked before the page takes the snapshot in.
-pub(super) fn give_way(model: &mut Model, target: &DaemonSetRef, snapshot: &Snapshot) {
-    let success = model.status.as_ref().is_some_and(|status| status.tone == StatusTone::Good);
-    let page = model.rollout().filter(|page| page.target == *target);
-    if success && page.is_some_and(|page| is_worse(page.snapshot().map(|known| &**known), snapshot)) {
-        model.status = None;
-    }
+/// Something that happened.
+#[derive(Debug)]
+pub(crate) enum Msg {
+    Key(Key),
+    Paste(String),
+    Resize(Size),
+    /// The driver of a rollout has something new to show.
+    Snapshot(DaemonSetRef, Arc<Snapshot>),
+    /// The driver of a rollout has ended.
+    Stopped(DaemonSetRef),
+    Fleet(Arc<Fleet>),
+    /// What a command would do.
+    Previewed(u64, Result<Preview, CommandError>),
+    /// The result of a command.
+    Done(DaemonSetRef, Result<String, CommandError>),
+    /// A message for the status line from outside the model.
+    Said(StatusTone, String),
+    /// Time has passed.
+    Tick,
 }
 
-/// Whether it shows an alarm of a kind that was not there, more failed nodes, or something that keeps being not sent.
-fn is_worse(before: Option<&Snapshot>, after: &Snapshot) -> bool {
-    let known = |snapshot: &Snapshot| -> Vec<_> { snapshot.alarms.iter().map(discriminant).collect() };
-    let known = before.map(known).unwrap_or_default();
-    let failed = before.map_or(0, |before| before.counts.failed);
-    after.alarms.iter().any(|alarm| !known.contains(&discriminant(alarm)))
-        || after.counts.failed > failed
-        || (after.not_sent().is_some() && before.is_none_or(|before| before.not_sent().is_none()))
+/// What the loop is asked to do.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum ConsoleEffect {
+    /// Open a rollout.
+    Open(DaemonSetRef),
+    /// Close a rollout.
+    Close(DaemonSetRef),
+    /// Watch all DaemonSets of this namespace, or of all.
+    Fleet(Option<Box<str>>),
+    /// Ask the driver what this command would do.
+    Ask { target: DaemonSetRef, serial: u64, command: Command },
+    /// Have the driver do this command.
+    Do { target: DaemonSetRef, command: Command },
+    /// Write the whole screen again.
+    Repaint,
+    /// Stop the process, as ctrl-z does; the shell continues it.
+    Suspend,
+    /// End the console, after it stopped driving these.
+    Quit(Vec<DaemonSetRef>),
 }

@@ -1,46 +1,43 @@
-//! What the console knows: which page is open, what was typed, what the cluster last told.
+//! The state of the console: which page is open, what was typed, the last snapshots.
 //!
 //! Nothing here waits, draws or reads a clock. [`update`](super::update) is the only one that changes it.
+
+pub(crate) mod summary;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use ratatui::layout::Size;
 
+use self::summary::SnapshotSummary;
+use super::columns::fleet::FLEET_COLUMNS;
+use super::columns::nodes::{NODE_COLUMNS, Sort};
+use super::columns::words;
+use super::daemonset_ref::DaemonSetRef;
 use super::dialog::Dialog;
 use super::filter::Filter;
 use super::list::List;
-use super::palette::Prompt;
+use super::prompt::Prompt;
+use super::status::{Status, StatusTone};
 use super::theme::{Glyphs, Theme, Themes};
 use super::timeline::Timeline;
-use super::words::common_domain;
 use crate::driver::Fleet;
 use crate::engine::model::Str;
-use crate::engine::model::cause::CauseKind;
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::presence::Presence;
-use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
-use crate::engine::report::snapshot::words::Why;
-use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::engine::report::snapshot::NodeView;
+use crate::engine::report::snapshot::Snapshot;
 
-/// How long writes stay possible once they are.
+/// How long the console stays armed.
 pub(crate) const ARMED_FOR: Duration = Duration::from_secs(600);
-/// Ages below a minute are told in steps of this, so that a screen does not change each second.
+/// Ages below a minute are shown in steps of this, so that the screen does not change every second.
 pub(crate) const GRID_MILLIS: i64 = 5_000;
-
-/// A DaemonSet.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub(crate) struct DaemonSetRef {
-    pub(crate) namespace: Str,
-    pub(crate) name: Str,
-}
 
 /// An instant by the console's own clock: how long it has been running.
 pub(crate) type Uptime = Duration;
 
-/// Everything.
+/// The state of the console.
 #[derive(Debug)]
 pub(crate) struct Model {
     pub(crate) context: Str,
@@ -58,7 +55,7 @@ pub(crate) struct Model {
     pub(crate) status: Option<Status>,
     /// What was typed after `:`, oldest first.
     pub(crate) history: Vec<String>,
-    /// Tells one question to a driver from another.
+    /// The number of the last question to a driver.
     pub(crate) serial: u64,
 }
 
@@ -76,7 +73,7 @@ pub(crate) enum Page {
     Rollout(DaemonSetRef),
 }
 
-/// What lies over the page and has the keyboard.
+/// What is drawn over the page, and gets the keys.
 #[derive(Debug, Default)]
 pub(crate) enum Overlay {
     #[default]
@@ -95,22 +92,6 @@ pub(crate) enum Overlay {
     Palette(Prompt),
     Filter(Prompt),
     Dialog(Box<Dialog>),
-}
-
-/// What came of the last thing that was done; it stays until the next.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Status {
-    pub(crate) tone: StatusTone,
-    pub(crate) text: String,
-}
-
-/// How good the news is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum StatusTone {
-    Good,
-    Busy,
-    Plain,
-    Refused,
 }
 
 /// The list of all DaemonSets.
@@ -138,12 +119,9 @@ impl FleetPage {
 
     /// Recomputes which rows are shown: worst first, then by name.
     pub(crate) fn arrange(&mut self) {
-        let rows = &self.fleet.rows;
-        let words = |index: usize| {
-            let row = &rows[index];
-            format!("{}/{} {} {} {}", row.namespace, row.name, row.strategy, row.state, row.driven_by)
-        };
-        self.rows = (0..rows.len()).filter(|index| self.filter.passes(None, || words(*index))).collect();
+        let (fleet, rows) = (&*self.fleet, &self.fleet.rows);
+        let passes = |index: &usize| self.filter.passes(None, || words(FLEET_COLUMNS, &rows[*index], fleet));
+        self.rows = (0..rows.len()).filter(passes).collect();
         self.rows.sort_by(|a, b| {
             let key = |index: usize| (rows[index].state.rank(), &rows[index].namespace, &rows[index].name);
             key(*a).cmp(&key(*b))
@@ -155,7 +133,7 @@ impl FleetPage {
 #[derive(Debug)]
 pub(crate) struct RolloutPage {
     pub(crate) target: DaemonSetRef,
-    /// What the driver last said.
+    /// The driver's last snapshot.
     pub(crate) live: Option<ShownSnapshot>,
     /// What the list shows while it is frozen.
     pub(crate) frozen: Option<ShownSnapshot>,
@@ -166,15 +144,15 @@ pub(crate) struct RolloutPage {
     pub(crate) sort: Sort,
     /// The nodes that pass the filter, in order, as indices.
     pub(crate) rows: Vec<u32>,
-    /// What was worked out once for the live snapshot.
-    pub(crate) digest: TroubleSummary,
-    /// What happened lately, while that is looked at instead of the nodes.
+    /// What is computed once for the live snapshot.
+    pub(crate) summary: SnapshotSummary,
+    /// The timeline, while it is shown instead of the nodes.
     pub(crate) timeline: Option<Timeline>,
     /// Which complaints about the audit log or Events were shown already.
     pub(crate) unaudited: Vec<Str>,
 }
 
-/// A snapshot, and when it came.
+/// A snapshot, and when it arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct ShownSnapshot {
     pub(crate) snapshot: Arc<Snapshot>,
@@ -196,126 +174,6 @@ impl ShownSnapshot {
     }
 }
 
-/// By what the nodes are sorted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Sort {
-    /// Trouble, then moving, then next in line: the engine's order.
-    #[default]
-    Trouble,
-    Name,
-    State,
-    Revision,
-    Restarts,
-    Age,
-}
-
-impl Sort {
-    pub(crate) const ALL: [(Self, &'static str); 6] = [
-        (Self::Trouble, "trouble"),
-        (Self::Name, "name"),
-        (Self::State, "state"),
-        (Self::Revision, "revision"),
-        (Self::Restarts, "restarts"),
-        (Self::Age, "age"),
-    ];
-
-    pub(crate) fn next(self) -> Self {
-        let at = Self::ALL.iter().position(|(sort, _)| *sort == self).unwrap_or(0);
-        Self::ALL[(at + 1) % Self::ALL.len()].0
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(sort, _)| *sort == self).map_or("", |(_, name)| name)
-    }
-}
-
-/// What a snapshot comes to, for the lines above the list.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub(crate) struct TroubleSummary {
-    /// What is wrong, grouped by cause, worst first.
-    pub(crate) trouble: Vec<Trouble>,
-    /// The domain that all nodes share, which the list leaves out.
-    pub(crate) domain: String,
-    /// The longest node name without it, in cells.
-    pub(crate) name_width: usize,
-}
-
-/// Nodes that are wrong for the same reason.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Trouble {
-    pub(crate) kind: TroubleKind,
-    pub(crate) nodes: u32,
-    /// One of them: the one that has been so the longest.
-    pub(crate) example: Str,
-    pub(crate) since: Option<Timestamp>,
-}
-
-/// What kind of wrong.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
-pub(crate) enum TroubleKind {
-    /// Failed at the target revision.
-    Failed(Option<CauseKind>),
-    /// Went down after the update.
-    Suspect,
-    /// Restarted after it had been ready, and is watched for that.
-    Restarted,
-    /// Not failed yet, but something is in its way.
-    Struggling(CauseKind),
-}
-
-impl TroubleSummary {
-    fn of(snapshot: &Snapshot) -> Self {
-        let domain = common_domain(snapshot.nodes.iter().map(|node| &*node.name));
-        let short = |node: &NodeView| super::words::width(node.name.strip_suffix(&domain).unwrap_or(&node.name));
-        let name_width = snapshot.nodes.iter().map(short).max().unwrap_or(0);
-        let mut trouble: Vec<Trouble> = Vec::new();
-        for node in snapshot.nodes.iter() {
-            let Some(kind) = TroubleKind::of(node) else { continue };
-            let older = |since: Option<Timestamp>| match (node.since, since) {
-                (Some(this), Some(other)) => this < other,
-                (this, other) => this.is_some() && other.is_none(),
-            };
-            match trouble.iter_mut().find(|trouble| trouble.kind == kind) {
-                Some(group) => {
-                    group.nodes += 1;
-                    if older(group.since) {
-                        (group.since, group.example) = (node.since, node.name.clone());
-                    }
-                }
-                None => trouble.push(Trouble { kind, nodes: 1, example: node.name.clone(), since: node.since }),
-            }
-        }
-        trouble.sort_by_key(|trouble| (trouble.kind.rank(), std::cmp::Reverse(trouble.nodes)));
-        Self { trouble, domain, name_width }
-    }
-}
-
-impl TroubleKind {
-    fn of(node: &NodeView) -> Option<Self> {
-        let cause = node.cause.as_ref().map(|cause| cause.kind);
-        match (node.state, node.blame, cause) {
-            (NodeState::Failed, _, cause) => Some(Self::Failed(cause)),
-            (_, Some(Blame::Suspect), _) => Some(Self::Suspect),
-            _ if node.suspect.is_some_and(SuspectView::has_failed) => Some(Self::Suspect),
-            (NodeState::Soaking, _, None) if node.restarted.is_some() => Some(Self::Restarted),
-            (NodeState::NodeDown | NodeState::Outdated | NodeState::Ineligible, _, _) => None,
-            // A pod that starts is not ready, and nothing is wrong with that.
-            (NodeState::Starting | NodeState::Soaking, _, Some(cause)) if cause.is_ordinary_at_start() => None,
-            (_, Some(Blame::Rollout), Some(cause)) => Some(Self::Struggling(cause)),
-            _ => None,
-        }
-    }
-
-    fn rank(self) -> u8 {
-        match self {
-            Self::Failed(_) => 0,
-            Self::Suspect => 1,
-            Self::Restarted => 2,
-            Self::Struggling(_) => 3,
-        }
-    }
-}
-
 impl RolloutPage {
     pub(crate) fn new(target: DaemonSetRef) -> Self {
         Self {
@@ -327,7 +185,7 @@ impl RolloutPage {
             filter: Filter::default(),
             sort: Sort::default(),
             rows: Vec::new(),
-            digest: TroubleSummary::default(),
+            summary: SnapshotSummary::default(),
             timeline: None,
             unaudited: Vec::new(),
         }
@@ -350,7 +208,7 @@ impl RolloutPage {
 
     /// Takes in a new snapshot.
     pub(crate) fn see(&mut self, seen: ShownSnapshot) {
-        self.digest = TroubleSummary::of(&seen.snapshot);
+        self.summary = SnapshotSummary::of(&seen.snapshot);
         if let Some(timeline) = &mut self.timeline {
             timeline.see(&seen.snapshot.timeline);
         }
@@ -364,22 +222,14 @@ impl RolloutPage {
     pub(crate) fn arrange(&mut self) {
         let Some(ShownSnapshot { snapshot, .. }) = self.shown() else { return };
         let snapshot = snapshot.clone();
-        let passes = |node: &NodeView| self.filter.passes(Some(&node.labels), || node_words(node, snapshot.at));
-        // Of a DaemonSet that is gone nothing is left to show.
+        let table = self.summary.table.as_of(snapshot.at);
+        let passes = |node: &NodeView| self.filter.passes(Some(&node.labels), || words(NODE_COLUMNS, node, &table));
+        // The last snapshot still lists the nodes of a DaemonSet that was deleted; none of them has its pod any more.
         let gone = snapshot.daemonset == Presence::Absent;
         let len = if gone { 0 } else { u32::try_from(snapshot.nodes.len()).unwrap_or(u32::MAX) };
         let node = |index: u32| &snapshot.nodes[index as usize];
         let mut rows: Vec<u32> = (0..len).filter(|index| passes(node(*index))).collect();
-        let by_name = |a: &NodeView, b: &NodeView| natord::compare(&a.name, &b.name);
-        // Every sort is stable: within equals the engine's order stays.
-        match self.sort {
-            Sort::Trouble => {}
-            Sort::Name => rows.sort_by(|a, b| by_name(node(*a), node(*b))),
-            Sort::State => rows.sort_by_key(|index| node(*index).state),
-            Sort::Revision => rows.sort_by_key(|index| node(*index).revision_number),
-            Sort::Restarts => rows.sort_by_key(|index| std::cmp::Reverse(node(*index).restarts)),
-            Sort::Age => rows.sort_by_key(|index| std::cmp::Reverse(node(*index).since)),
-        }
+        self.sort.apply(&mut rows, &snapshot.nodes);
         self.rows = rows;
     }
 
@@ -392,13 +242,6 @@ impl RolloutPage {
     pub(crate) fn selected(&self) -> Option<&NodeView> {
         self.node(self.list.cursor()?)
     }
-}
-
-/// All words of a node's row, for the filter.
-fn node_words(node: &NodeView, at: Timestamp) -> String {
-    let pod = node.pod.as_deref().unwrap_or_default();
-    let blame = node.blame.map(|blame| blame.to_string()).unwrap_or_default();
-    format!("{} {} {} {pod} image:{} {blame}", node.name, node.state, Why { node, at }, node.image)
 }
 
 impl Model {
@@ -429,16 +272,47 @@ impl Model {
         }
     }
 
-    /// The rollouts that stop moving when this console ends.
+    /// The rollouts that this console drives.
     pub(crate) fn driven(&self) -> impl Iterator<Item = &RolloutPage> {
         self.rollouts.iter().filter(|page| page.driven_by_us())
+    }
+
+    /// Shows only what passes `text`.
+    ///
+    /// # Errors
+    /// Says what does not parse; the filter stays as it was.
+    pub(crate) fn set_filter(&mut self, text: &str) -> Result<(), String> {
+        let filter = Filter::parse(text)?;
+        match &self.page {
+            Page::Fleet => {
+                if let Some(page) = &mut self.fleet {
+                    page.filter = filter;
+                    page.arrange();
+                }
+            }
+            Page::Rollout(_) => {
+                if let Some(page) = self.rollout_mut() {
+                    match &mut page.timeline {
+                        Some(timeline) => {
+                            timeline.filter = filter;
+                            timeline.arrange();
+                        }
+                        None => {
+                            page.filter = filter;
+                            page.arrange();
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn say(&mut self, tone: StatusTone, text: impl Into<String>) {
         self.status = Some(Status { tone, text: text.into() });
     }
 
-    /// A number that no other question has.
+    /// A new number for a question to a driver.
     pub(crate) fn next_serial(&mut self) -> u64 {
         self.serial += 1;
         self.serial

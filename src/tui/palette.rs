@@ -1,93 +1,15 @@
-//! What is typed on a line: the `:` palette, the `/` filter, and the fields of dialogs.
-
-use crossterm::event::{KeyCode, KeyModifiers};
-use tui_input::{Input, InputRequest};
+//! What could be typed after `:`.
 
 use super::action::{self, Action, Group};
-use super::key::Key;
-use super::model::{Model, Sort};
+use super::model::Model;
 
-/// A line that is being typed.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Prompt {
-    pub(crate) input: Input,
-    /// What is wrong with it, as far as typed.
-    pub(crate) complaint: Option<String>,
-    /// Which entry of the history is shown, counted from the newest.
-    recalled: Option<usize>,
-}
-
-impl Prompt {
-    pub(crate) fn with(text: &str) -> Self {
-        Self { input: Input::new(text.to_owned()), ..Self::default() }
-    }
-
-    pub(crate) fn text(&self) -> &str {
-        self.input.value()
-    }
-
-    pub(crate) fn set(&mut self, text: &str) {
-        self.input = Input::new(text.to_owned());
-    }
-
-    /// Shows the entry before (or after) the one that is shown.
-    pub(crate) fn recall(&mut self, history: &[String], towards: Recall) {
-        let next = match (towards, self.recalled) {
-            (Recall::Older, None) => Some(0),
-            (Recall::Older, Some(at)) => Some((at + 1).min(history.len().saturating_sub(1))),
-            (Recall::Newer, Some(at)) => at.checked_sub(1),
-            (Recall::Newer, None) => None,
-        };
-        let entry = next.and_then(|at| history.iter().rev().nth(at));
-        self.set(entry.map_or("", String::as_str));
-        self.recalled = entry.and(next);
-    }
-}
-
-/// Which way history is walked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Recall {
-    Older,
-    Newer,
-}
-
-/// Applies an editing key to a line. Tells whether it was one.
-pub(crate) fn edit(input: &mut Input, key: Key) -> bool {
-    let request = match (key.code, key.modifiers) {
-        (KeyCode::Char(c), KeyModifiers::NONE) => InputRequest::InsertChar(c),
-        (KeyCode::Backspace, KeyModifiers::NONE) => InputRequest::DeletePrevChar,
-        (KeyCode::Backspace, KeyModifiers::ALT) | (KeyCode::Char('w'), KeyModifiers::CONTROL) => {
-            InputRequest::DeletePrevWord
-        }
-        (KeyCode::Delete, _) => InputRequest::DeleteNextChar,
-        (KeyCode::Char('u'), KeyModifiers::CONTROL) => InputRequest::DeleteFromStart,
-        (KeyCode::Char('k'), KeyModifiers::CONTROL) => InputRequest::DeleteTillEnd,
-        (KeyCode::Left, KeyModifiers::NONE) => InputRequest::GoToPrevChar,
-        (KeyCode::Right, KeyModifiers::NONE) => InputRequest::GoToNextChar,
-        (KeyCode::Left, _) | (KeyCode::Char('b'), KeyModifiers::ALT) => InputRequest::GoToPrevWord,
-        (KeyCode::Right, _) | (KeyCode::Char('f'), KeyModifiers::ALT) => InputRequest::GoToNextWord,
-        (KeyCode::Home, _) | (KeyCode::Char('a'), KeyModifiers::CONTROL) => InputRequest::GoToStart,
-        (KeyCode::End, _) | (KeyCode::Char('e'), KeyModifiers::CONTROL) => InputRequest::GoToEnd,
-        _ => return false,
-    };
-    input.handle(request);
-    true
-}
-
-/// Inserts what was pasted; a line has no line breaks.
-pub(crate) fn paste(input: &mut Input, text: &str) {
-    for c in text.chars().filter(|c| !c.is_control()) {
-        input.handle(InputRequest::InsertChar(c));
-    }
-}
-
-/// What could be meant by `text` after `:`, as whole lines, the likeliest first.
+/// Completions of `text`, as whole lines; those that begin with it come first.
 pub(crate) fn suggestions(model: &Model, text: &str) -> Vec<String> {
     let text = text.trim_start();
     if let Some((name, argument)) = text.split_once(' ') {
         let Some(action) = action::named(name) else { return Vec::new() };
-        let arguments = arguments(model, action);
-        let fitting = arguments.into_iter().filter(|one| one.contains(argument.trim()) && one != argument.trim());
+        let known = action.argument.map(|argument| (argument.known)(model)).unwrap_or_default();
+        let fitting = known.into_iter().filter(|one| one.contains(argument.trim()) && one != argument.trim());
         return fitting.map(|argument| format!("{name} {argument}")).collect();
     }
     let mut found: Vec<&Action> = commands(model).filter(|action| action.name.contains(text)).collect();
@@ -98,23 +20,4 @@ pub(crate) fn suggestions(model: &Model, text: &str) -> Vec<String> {
 /// The actions that have a name to type.
 pub(crate) fn commands(model: &Model) -> impl Iterator<Item = &'static Action> {
     action::ACTIONS.iter().filter(|action| action.group != Group::Move && action.in_scope(model))
-}
-
-/// What an action's argument could be.
-fn arguments(model: &Model, action: &Action) -> Vec<String> {
-    match action.name {
-        "theme" => model.themes.names().map(str::to_owned).collect(),
-        "sort" => Sort::ALL.iter().map(|(_, name)| (*name).to_owned()).collect(),
-        "glyphs" => vec!["unicode".into(), "ascii".into()],
-        "step" => ["next", "back"].iter().map(|one| (*one).to_owned()).collect(),
-        "ds" => {
-            let rows = model.fleet.iter().flat_map(|page| &page.fleet.rows);
-            rows.map(|row| format!("{}/{}", row.namespace, row.name)).collect()
-        }
-        "undo" => {
-            let revisions = model.rollout().and_then(|page| page.snapshot()).map(|snapshot| snapshot.revisions.clone());
-            revisions.iter().flat_map(|all| all.iter()).filter_map(|one| Some(one.number?.to_string())).collect()
-        }
-        _ => Vec::new(),
-    }
 }

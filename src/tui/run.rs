@@ -4,9 +4,9 @@
 //!  wait for a key, a signal, an answer, news, or the time ─► drain ─► update ─► due? ─► draw ─► changed? ─► write
 //! ```
 //!
-//! What a person typed is shown at once (16 ms apart), what the cluster did at most ten times a second, less often over
-//! links that are slow to take a frame. There is no tick: without news, keys and a visible clock nothing runs. Nothing here
-//! waits for the terminal: one that takes no bytes holds up what it shows, and after a while the driving ([`stuck`]).
+//! Keys are shown at once (frames 16 ms apart), snapshots at most ten times a second, less often over links that are slow to
+//! take a frame. There is no tick: without news, keys and a visible clock nothing runs. Nothing here waits for the terminal.
+//! When it takes no bytes for a while, the console stops driving ([`stuck`]).
 
 mod environment;
 mod signals;
@@ -24,13 +24,16 @@ use tokio::time::{sleep, sleep_until, timeout};
 use self::environment::{Environment, model};
 use self::signals::{Caught, Crashes, Signals};
 use self::throttle::FrameThrottle;
+use super::daemonset_ref::DaemonSetRef;
 use super::input::decode::Input;
-use super::input::{Event, Reader};
+use super::input::{Reader, TerminalEvent};
 use super::key::Key;
-use super::model::{DaemonSetRef, Model, Overlay, StatusTone, Uptime};
+use super::message::{ConsoleEffect, Msg};
+use super::model::{Model, Overlay, Uptime};
+use super::status::StatusTone;
 use super::terminal::{self, SYNCHRONIZED, Screen, TerminalError, Tty};
 use super::theme::{Depth, Glyphs};
-use super::update::{Effect, Msg, update};
+use super::update::update;
 use super::{commands, view};
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::model::command::Command;
@@ -39,9 +42,9 @@ use crate::process::output::Writer;
 
 /// Sizes that follow each other this closely are one resize.
 const RESIZE_WAIT: Duration = Duration::from_millis(30);
-/// How long stopping may take when a person or whoever sent a signal waits for it, and when the terminal is gone.
-const FAREWELL: Duration = Duration::from_secs(3);
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long giving the leases back may take: after a key or a signal, and after the terminal went away.
+const STOP_LIMIT: Duration = Duration::from_secs(3);
+const GONE_LIMIT: Duration = Duration::from_millis(500);
 /// How many answers may wait for the loop.
 const ANSWERS: usize = 64;
 
@@ -141,7 +144,7 @@ pub async fn run(session: Arc<dyn Session>, start: Start, options: Options) -> R
     ended
 }
 
-/// Restores the terminal when it goes, however that comes about.
+/// Restores the terminal when it is dropped.
 struct Restored;
 
 impl Drop for Restored {
@@ -229,13 +232,13 @@ impl ConsoleLoop {
                 Next::Wait => {}
                 Next::Suspend => self.suspend(tty)?,
                 Next::Quit(driven) => {
-                    self.stop_driving(driven, &mut reader, FAREWELL).await;
+                    self.stop_driving(driven, &mut reader, STOP_LIMIT).await;
                     return Ok(());
                 }
                 Next::End(error) => {
                     let driven = self.model.driven().map(|page| page.target.clone()).collect();
-                    let patience = if matches!(error, Error::Signal(_)) { FAREWELL } else { LAST_WORDS };
-                    self.stop_driving(driven, &mut reader, patience).await;
+                    let limit = if matches!(error, Error::Signal(_)) { STOP_LIMIT } else { GONE_LIMIT };
+                    self.stop_driving(driven, &mut reader, limit).await;
                     return Err(error);
                 }
             }
@@ -291,23 +294,23 @@ impl ConsoleLoop {
         }
     }
 
-    fn on_event(&mut self, event: Event) -> Next {
+    fn on_event(&mut self, event: TerminalEvent) -> Next {
         match event {
-            Event::Gone => Next::End(Error::Gone),
-            Event::Input(Input::Mode { mode: SYNCHRONIZED, setting }) => {
+            TerminalEvent::Gone => Next::End(Error::Gone),
+            TerminalEvent::Input(Input::Mode { mode: SYNCHRONIZED, setting }) => {
                 self.screen.set_synchronized(setting);
                 Next::Wait
             }
-            Event::Input(Input::Mode { .. }) => Next::Wait,
-            // A question that nobody can see is not asked.
-            Event::Input(Input::Key(key)) if key == Key::ctrl('c') && self.is_blind() => {
+            TerminalEvent::Input(Input::Mode { .. }) => Next::Wait,
+            // The question whether to quit could not be read: the terminal shows nothing new.
+            TerminalEvent::Input(Input::Key(key)) if key == Key::ctrl('c') && self.is_blind() => {
                 Next::Quit(self.model.driven().map(|page| page.target.clone()).collect())
             }
-            Event::Input(Input::Key(key)) => {
+            TerminalEvent::Input(Input::Key(key)) => {
                 self.touched();
                 self.take_in(Msg::Key(key))
             }
-            Event::Input(Input::Paste(text)) => {
+            TerminalEvent::Input(Input::Paste(text)) => {
                 self.touched();
                 self.take_in(Msg::Paste(text))
             }
@@ -344,7 +347,7 @@ impl ConsoleLoop {
             let _ = self.take_in(Msg::Resize(tty.size()));
         }
         if self.writing {
-            // It is shown with the next frame; when it came is known only now.
+            // The frame is still being written: news is taken in now, so that its time is right, and drawn later.
             return Ok(if self.throttle.news { self.take_news() } else { Next::Wait });
         }
         if self.throttle.due(now).is_none_or(|due| due > now) {
@@ -355,7 +358,7 @@ impl ConsoleLoop {
         Ok(next)
     }
 
-    /// Takes in the newest of everything; what came in between is never seen.
+    /// Takes in the newest snapshots, the newest fleet, and new crashes.
     fn take_news(&mut self) -> Next {
         let mut news = Vec::new();
         for (target, rollout) in &mut self.rollouts {
@@ -394,34 +397,34 @@ impl ConsoleLoop {
         self.perform(effects)
     }
 
-    fn perform(&mut self, effects: Vec<Effect>) -> Next {
+    fn perform(&mut self, effects: Vec<ConsoleEffect>) -> Next {
         let mut next = Next::Wait;
         for effect in effects {
             match effect {
-                Effect::Open(target) => self.open(target),
-                Effect::Close(target) => {
+                ConsoleEffect::Open(target) => self.open(target),
+                ConsoleEffect::Close(target) => {
                     self.rollouts.remove(&target);
                 }
-                Effect::Fleet(namespace) => {
+                ConsoleEffect::Fleet(namespace) => {
                     let mut fleet = self.session.fleet(namespace.as_deref());
                     fleet.mark_changed();
                     self.announce(fleet.clone());
                     self.fleet = Some(fleet);
                 }
-                Effect::Ask { target, serial, command } => {
+                ConsoleEffect::Ask { target, serial, command } => {
                     self.ask(&target, |rollout, answers| async move {
                         let _ = answers.send(Msg::Previewed(serial, rollout.preview(command).await)).await;
                     });
                 }
-                Effect::Do { target, command } => {
+                ConsoleEffect::Do { target, command } => {
                     let to = target.clone();
                     self.ask(&target, |rollout, answers| async move {
                         let _ = answers.send(Msg::Done(to, rollout.command(command).await)).await;
                     });
                 }
-                Effect::Repaint => self.screen.forget(),
-                Effect::Suspend => next = self.on_suspend_key(),
-                Effect::Quit(driven) => next = Next::Quit(driven),
+                ConsoleEffect::Repaint => self.screen.forget(),
+                ConsoleEffect::Suspend => next = self.on_suspend_key(),
+                ConsoleEffect::Quit(driven) => next = Next::Quit(driven),
             }
         }
         next
@@ -463,7 +466,7 @@ impl ConsoleLoop {
             let text = "there is no shell with job control to go back to; q quits";
             return self.take_in(Msg::Said(StatusTone::Refused, text.into()));
         }
-        // As the terminal itself would: the whole group stops. We catch it too, and stop as on any SIGTSTP.
+        // The terminal would stop the whole process group, so we do. The signal reaches us too, and is handled there.
         match rustix::process::kill_current_process_group(rustix::process::Signal::TSTP) {
             Ok(()) => Next::Wait,
             Err(_) => Next::Suspend,
@@ -495,7 +498,7 @@ impl ConsoleLoop {
         Ok(())
     }
 
-    /// Gives the leases back before leaving; a ctrl-c ends the waiting.
+    /// Gives the leases back before the console ends; a ctrl-c ends the waiting.
     async fn stop_driving(&mut self, driven: Vec<DaemonSetRef>, reader: &mut Reader, at_most: Duration) {
         if driven.is_empty() {
             self.rollouts.clear();
@@ -515,10 +518,10 @@ impl ConsoleLoop {
         let impatient = async {
             loop {
                 match reader.next().await {
-                    Event::Input(Input::Key(key)) if key == Key::ctrl('c') => return,
-                    // A dead terminal is no reason to leave the lease lying around; the time limit still holds.
-                    Event::Gone => sleep(at_most).await,
-                    Event::Input(_) => {}
+                    TerminalEvent::Input(Input::Key(key)) if key == Key::ctrl('c') => return,
+                    // Without a terminal the leases are given back all the same, within the time limit.
+                    TerminalEvent::Gone => sleep(at_most).await,
+                    TerminalEvent::Input(_) => {}
                 }
             }
         };
@@ -531,14 +534,17 @@ impl ConsoleLoop {
         .await;
     }
 
-    /// One line for the shell: where it stands.
+    /// One line for the shell: the state of the rollout.
     fn farewell(&self) -> Option<String> {
         let page = self.model.rollout()?;
         let snapshot = page.snapshot()?;
         let counts = &snapshot.counts;
         let (target, doing) = (&page.target, snapshot.doing());
         let (updated, nodes) = (counts.updated, counts.nodes);
-        let stood_down = if page.driven_by_us() { "; nobody drives it now" } else { "" };
-        Some(format!("{}/{}: {doing}, {updated} of {nodes} nodes updated{stood_down}", target.namespace, target.name))
+        let nobody_drives = if page.driven_by_us() { "; nobody drives it now" } else { "" };
+        Some(format!(
+            "{}/{}: {doing}, {updated} of {nodes} nodes updated{nobody_drives}",
+            target.namespace, target.name
+        ))
     }
 }

@@ -1,11 +1,11 @@
-//! The terminal: entered once, always left as it was found, written to in one piece a frame.
+//! The terminal: its modes are set once and always restored; each frame is one write.
 //!
 //! Whatever ends the process, a panic included, goes through [`restore`]. Ctrl-Z leaves, stops, and enters again. A frame
 //! is encoded into one buffer, wrapped in a synchronized update where the terminal says that it knows those (DEC 2026),
 //! and handed over in one piece; a frame that changes nothing is not written at all.
 //!
-//! A writer of its own writes: a terminal that takes no bytes holds up nothing but what it shows. One frame is on its way at
-//! most; the next is drawn when that is written, from what is newest then.
+//! A thread writes, so a terminal that takes no bytes blocks nothing else. At most one frame is being written; the next is
+//! drawn from the newest model once that is done.
 
 pub(crate) mod encode;
 
@@ -253,7 +253,7 @@ impl Tty {
         let mut bytes = Vec::new();
         let entered = queue!(bytes, control::EnterAlternateScreen, cursor::Hide, event::EnableBracketedPaste);
         attempt("write to the terminal", entered)?;
-        // What a terminal that does not know the question makes of it is painted over by the first frame.
+        // A terminal that does not know the question may print it: the first frame overwrites that.
         bytes.extend_from_slice(ASK_SYNCHRONIZED);
         attempt("write to the terminal", self.writer.send(bytes))
     }
@@ -281,7 +281,7 @@ impl Tty {
     }
 }
 
-/// Whether a shell with job control waits for us: only then is there somebody to continue a stopped process.
+/// Whether a shell with job control started us: without one nobody would continue a stopped process.
 ///
 /// Such a shell gives each job a process group of its own, never its own session's.
 pub(crate) fn under_job_control() -> bool {

@@ -2,7 +2,7 @@
 //!
 //! A theme is TOML: a palette of named colours, roles that use them, and glyphs. The built-in ones are in `themes/`; files
 //! in `$XDG_CONFIG_HOME/rolldeck/themes` add to them, and replace those of the same name. Everything that a theme does not
-//! say it inherits from `default`. What it says and nobody knows is an error, with a guess at what was meant.
+//! define it inherits from `default`. A name that is not known is an error, with the most similar known name.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

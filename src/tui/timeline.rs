@@ -1,4 +1,4 @@
-//! What happened lately, in place of the nodes: newest first, so that nothing has to be scrolled to be seen.
+//! The timeline of a rollout, shown in place of the nodes: newest first.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::engine::model::Str;
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::time::Timestamp;
 
-/// The timeline of one rollout, while it is looked at.
+/// The timeline of one rollout, while it is shown.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
     pub(crate) list: List<Moment>,

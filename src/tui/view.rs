@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  ┌──────────────────────────────────────────────┐
-//!  │ is it safe: who, how fresh, armed            │  header     never scrolled away
+//!  │ who drives, how fresh, armed                 │  header     never scrolled away
 //!  │ what is wrong                                │
 //!  ├──────────────────────────────────────────────┤
 //!  │ what is moving, what waits for what          │  list       visible rows only; from 140 columns a side pane
@@ -12,8 +12,8 @@
 //!  └──────────────────────────────────────────────┘
 //! ```
 //!
-//! Below 80x16 the header folds to two lines; below 40x10 there is one sentence. Nothing here changes anything, waits, or
-//! reads a clock. Drawing notes when time alone would change the picture, and nothing else ever draws again.
+//! Below 80x16 the header has two lines; below 40x10 there is one sentence. Nothing here changes the model, waits, or reads a
+//! clock. Drawing notes when time alone would change the picture; the loop draws again then.
 
 mod dialog;
 mod fleet;
@@ -22,8 +22,10 @@ mod header;
 mod help;
 mod node;
 mod rollout;
+mod table;
 mod timeline;
 mod watches;
+mod why;
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -40,7 +42,7 @@ use super::theme::{Glyph, Glyphs, Role};
 use super::words::{fit, width};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 
-/// What a drawing comes to, beside its cells.
+/// What a drawing yields beside its cells.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Drawn {
     /// Where text is being typed.
@@ -134,7 +136,7 @@ impl Parts {
             Page::Fleet => fleet::header(ctx, area.width),
             Page::Rollout(_) => header::lines(ctx, shape, area),
         };
-        // Whatever there is to say, the list keeps some rows.
+        // The list keeps some rows, however long the header is.
         let most = area.height.saturating_sub(if shape == Shape::Folded { 6 } else { 8 });
         let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(most);
         let row = |y: u16, height: u16| Rect { x: area.x, y, width: area.width, height }.intersection(area);
@@ -198,8 +200,8 @@ impl<'a> RenderContext<'a> {
         }
     }
 
-    /// How long ago `since` was, coarse: in steps of five seconds below a minute, then whole minutes that all change
-    /// together.
+    /// How long ago `since` was: in steps of five seconds below a minute, then in whole minutes. All ages on the screen change
+    /// at the same instants.
     fn elapsed(&self, seen: &ShownSnapshot, since: Timestamp) -> Duration {
         const MINUTE: i64 = 60_000;
         let clock = seen.clock(self.model.now);
@@ -215,18 +217,18 @@ impl<'a> RenderContext<'a> {
         minute.since(since).max(Duration::from_secs(60))
     }
 
-    /// The same in words.
+    /// [`Self::elapsed`] as text.
     fn age(&self, seen: &ShownSnapshot, since: Timestamp) -> String {
         ShortDuration(self.elapsed(seen, since)).to_string()
     }
 
-    /// The present instant, in steps of five seconds: for words that tell how long is left.
+    /// The present instant, in steps of five seconds: for texts that tell how much time is left.
     fn present(&self, seen: &ShownSnapshot) -> Timestamp {
         self.wake_at(seen.next_tick(self.model.now));
         seen.clock(self.model.now)
     }
 
-    /// The instant from which `since` lies as far back as is shown: for words that tell an age themselves.
+    /// `since` plus the age that is shown for it: for texts that compute the age themselves.
     fn instant(&self, seen: &ShownSnapshot, since: Timestamp) -> Timestamp {
         since + self.elapsed(seen, since)
     }
@@ -290,7 +292,7 @@ fn put_box(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect, title: &str
     Rect { x: area.x + 2, y: area.y + 1, width: area.width - 4, height: area.height - 2 }
 }
 
-/// Words that flow over as few lines of `cells` as they need; a word that alone is too long is cut.
+/// Wraps groups of spans into lines of `cells`; a group is not broken.
 fn flow(words: Vec<Vec<Span<'static>>>, gap: &str, indent: &str, cells: usize) -> Vec<Line<'static>> {
     let mut lines: Vec<Line<'static>> = Vec::new();
     let mut used = 0;
@@ -312,7 +314,7 @@ fn flow(words: Vec<Vec<Span<'static>>>, gap: &str, indent: &str, cells: usize) -
     lines
 }
 
-/// What to write for a sign beyond ASCII on a terminal that has none.
+/// Replaces signs beyond ASCII.
 fn to_ascii(buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         if !cell.symbol().is_ascii() {

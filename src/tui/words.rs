@@ -87,7 +87,7 @@ pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
     lines
 }
 
-/// The one among `known` that `typed` was probably meant to be.
+/// The one among `known` that is most similar to `typed`, if one is similar enough.
 pub(crate) fn meant<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (typed.chars().count() / 3).max(1);
     let near = known.into_iter().map(|name| (distance(typed, name), name));

@@ -1,4 +1,5 @@
-//! How many nodes may be down, asked where a DaemonSet surges: under its own controller none ever is.
+//! The field for how many nodes may be down. A DaemonSet that surges has no such number: under its own controller no node
+//! is without a pod, under `OnDelete` nodes are.
 
 use tui_input::Input;
 

@@ -6,7 +6,8 @@ use crossterm::event::KeyCode;
 use tui_input::Input;
 
 use super::budget::BudgetField;
-use super::tune::{TuneForm, turns};
+use super::field::{Handled, field, turns};
+use super::tune::TuneForm;
 
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Step};
@@ -18,9 +19,9 @@ use crate::engine::model::settings::Tuning;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::RevisionView;
 use crate::engine::report::snapshot::Snapshot;
+use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::key::Key;
-use crate::tui::model::DaemonSetRef;
-use crate::tui::palette::{edit, paste};
+use crate::tui::prompt::paste;
 
 /// A form.
 #[derive(Debug)]
@@ -39,18 +40,8 @@ pub(crate) enum Form {
     Undo(Undo),
     Adopt(AdoptForm),
     Tune(TuneForm),
-    /// Leaving although these are driven from here.
+    /// Quits although these are driven from here.
     Quit(Vec<DaemonSetRef>),
-}
-
-/// What a key did to a form.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Handled {
-    /// It changed what is asked for.
-    Changed,
-    /// It was for the form, and changed nothing of that.
-    Yes,
-    No,
 }
 
 impl Form {
@@ -68,7 +59,7 @@ impl Form {
         }
     }
 
-    /// What the button says that does it.
+    /// What is on the button that confirms.
     pub(crate) fn verb(&self) -> &'static str {
         match self {
             Self::Plain { title, .. } => title,
@@ -85,15 +76,34 @@ impl Form {
     }
 
     pub(crate) fn has_fields(&self) -> bool {
-        !matches!(self, Self::Plain { .. } | Self::Quit(_))
+        match self {
+            Self::Plain { .. } | Self::Quit(_) => false,
+            Self::Pause { .. }
+            | Self::Step(_)
+            | Self::Image(_)
+            | Self::Canary(_)
+            | Self::Undo(_)
+            | Self::Adopt(_)
+            | Self::Tune(_) => true,
+        }
     }
 
-    /// Whether it may be confirmed before it is known what it does: it can only make things safer.
+    /// Whether it may be confirmed before its preview is there.
     pub(crate) fn never_waits(&self) -> bool {
-        matches!(self, Self::Pause { .. } | Self::Plain { command: Command::StopDriving, .. })
+        match self {
+            Self::Plain { command, .. } => is_safety(command),
+            Self::Pause { .. } => true,
+            Self::Step(_)
+            | Self::Image(_)
+            | Self::Canary(_)
+            | Self::Undo(_)
+            | Self::Adopt(_)
+            | Self::Tune(_)
+            | Self::Quit(_) => false,
+        }
     }
 
-    /// What is asked for as it stands.
+    /// The command as the form is filled in.
     ///
     /// # Errors
     /// Says what is missing or wrong.
@@ -151,17 +161,7 @@ impl Form {
     }
 }
 
-/// A key for a text field.
-pub(super) fn field(input: &mut Input, key: Key) -> Handled {
-    let before = input.value().to_owned();
-    match edit(input, key) {
-        false => Handled::No,
-        true if input.value() == before => Handled::Yes,
-        true => Handled::Changed,
-    }
-}
-
-/// What happens when somebody sets the strategy back: as it was, and as it is chosen.
+/// What is done when somebody sets the update strategy back: as recorded, and as chosen here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DriftChoice {
     was: OnDrift,
@@ -190,7 +190,7 @@ impl DriftChoice {
     }
 }
 
-/// Under what a DaemonSet is adopted.
+/// The settings under which a DaemonSet is adopted.
 #[derive(Debug)]
 pub(crate) struct AdoptForm {
     pub(crate) drift: DriftChoice,
@@ -289,7 +289,7 @@ impl StepForm {
         let choice = match key.code {
             KeyCode::Up => self.choice.moved(-1),
             KeyCode::Down => self.choice.moved(1),
-            // Digits can only mean a number.
+            // A digit begins a number: it goes to the first line that takes one.
             KeyCode::Char('0'..='9') if self.field().is_none() => StepChoice::Updated,
             KeyCode::Char('j') if self.field().is_none() => self.choice.moved(1),
             KeyCode::Char('k') if self.field().is_none() => self.choice.moved(-1),
@@ -434,7 +434,7 @@ impl Canary {
         Ok(Command::Select(Some(selector)))
     }
 
-    /// What could follow: label keys, or the values of the key that was typed, with how many nodes have each.
+    /// Completions: label keys, or the values of the key that was typed, with how many nodes have each.
     pub(crate) fn completions(&self, snapshot: &Snapshot) -> Vec<(String, usize)> {
         let clause = self.input.value().rsplit(',').next().unwrap_or_default().trim_start();
         let mut found: BTreeMap<&str, usize> = BTreeMap::new();
@@ -453,7 +453,7 @@ impl Canary {
         found.into_iter().map(|(text, nodes)| (text.to_owned(), nodes)).collect()
     }
 
-    /// Writes as much of what could follow as is certain.
+    /// Appends what all completions have in common.
     fn complete(&mut self, snapshot: &Snapshot) -> bool {
         let completions = self.completions(snapshot);
         let text = self.input.value();
@@ -481,7 +481,7 @@ impl Canary {
 
 fn common_start<'a>(texts: &BTreeSet<&'a str>) -> Option<&'a str> {
     let (first, last) = (texts.first()?, texts.last()?);
-    // Sorted: what the first and the last share, all share.
+    // In a sorted set all share what the first and the last share.
     let shared = first.char_indices().zip(last.chars()).take_while(|((_, a), b)| a == b);
     let end = shared.last().map_or(0, |((at, c), _)| at + c.len_utf8());
     Some(&first[..end])
@@ -537,5 +537,22 @@ impl Undo {
         let changed = chosen != self.chosen;
         self.chosen = chosen;
         if changed { Handled::Changed } else { Handled::Yes }
+    }
+}
+
+/// Whether a command takes nothing down in any case. Such a one works while read-only, and need not wait for its preview.
+pub(crate) fn is_safety(command: &Command) -> bool {
+    match command {
+        Command::Pause { .. } | Command::StopDriving | Command::GiveUpDriving { .. } => true,
+        Command::Adopt
+        | Command::SetImage(_)
+        | Command::Step(_)
+        | Command::Select(_)
+        | Command::Resume
+        | Command::Undo { .. }
+        | Command::Release(_)
+        | Command::Tune(_)
+        | Command::Tuned { .. }
+        | Command::Drive(_) => false,
     }
 }

@@ -3,7 +3,7 @@
 use crossterm::event::KeyCode;
 use tui_input::Input;
 
-use super::form::{Handled, field};
+use super::field::{Handled, field, turns};
 use crate::engine::model::command::Command;
 use crate::engine::model::settings::Setting;
 use crate::engine::model::settings::Tuning;
@@ -23,13 +23,13 @@ pub(crate) fn meaning(setting: Setting, text: &str, snapshot: &Snapshot) -> Stri
 
 /// A line, as it was and as it is typed.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct SettingLine {
     pub(crate) setting: Setting,
     pub(crate) input: Input,
     was: String,
 }
 
-impl Row {
+impl SettingLine {
     pub(crate) fn text(&self) -> &str {
         self.input.value().trim()
     }
@@ -58,7 +58,7 @@ impl Row {
 /// The form.
 #[derive(Debug)]
 pub(crate) struct TuneForm {
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<SettingLine>,
     pub(crate) chosen: usize,
     /// Nothing was typed on this line yet: what is typed first replaces what is there.
     fresh: bool,
@@ -72,7 +72,7 @@ impl TuneForm {
     pub(crate) fn new(snapshot: &Snapshot, changes: &str) -> Result<Self, String> {
         let row = |setting: &Setting| {
             let was = setting.value(&snapshot.settings);
-            Row { setting: *setting, input: Input::new(was.clone()), was }
+            SettingLine { setting: *setting, input: Input::new(was.clone()), was }
         };
         let mut form = Self { rows: Setting::ALL.iter().map(row).collect(), chosen: 0, fresh: true };
         for change in changes.split_whitespace() {
@@ -133,9 +133,4 @@ impl TuneForm {
             Handled::No
         }
     }
-}
-
-/// Whether a key switches between words.
-pub(super) fn turns(key: Key) -> bool {
-    matches!(key.code, KeyCode::Left | KeyCode::Right | KeyCode::Char(' ' | 'h' | 'l'))
 }

@@ -1,7 +1,10 @@
 //! Bytes from the terminal into keys, pastes and answers to questions.
 //!
-//! Our own, because crossterm's parser is private to its event source, and that source spins for ever once the terminal
-//! is gone (crossterm#793). The decoder never blocks and never fails: what it does not know, it drops.
+//! The decoder never blocks and never fails. A control sequence (CSI) that it does not know is dropped, and no byte beside it.
+//!
+//! Why not a crate: crossterm's parser is private to its event source, which spins once the terminal is gone (crossterm#793).
+//! termina 0.4 withholds all later keys after alt-P or an answer that it does not know, and reads the rest of a sequence that
+//! it rejects as keys; anes 0.2 has neither bracketed paste nor answers to DECRQM; termwiz brings 100 crates; vte has no keys.
 
 use crossterm::event::{KeyCode, KeyModifiers};
 
@@ -32,7 +35,7 @@ pub(crate) struct Decoder {
 }
 
 /// What the front of the buffer is.
-enum Step {
+enum Parsed {
     /// This many bytes are done, and may have meant something.
     Take(usize, Option<Input>),
     /// A paste begins after this many bytes.
@@ -74,13 +77,13 @@ impl Decoder {
                 continue;
             }
             match parse(&self.buffer) {
-                Step::Wait if self.buffer.len() > SEQUENCE_LIMIT => self.buffer.clear(),
-                Step::Wait => return,
-                Step::Take(count, input) => {
+                Parsed::Wait if self.buffer.len() > SEQUENCE_LIMIT => self.buffer.clear(),
+                Parsed::Wait => return,
+                Parsed::Take(count, input) => {
                     self.buffer.drain(..count);
                     out.extend(input);
                 }
-                Step::Paste(count) => {
+                Parsed::Paste(count) => {
                     self.buffer.drain(..count);
                     self.paste = Some(Vec::new());
                 }
@@ -107,22 +110,22 @@ impl Decoder {
     }
 }
 
-fn parse(bytes: &[u8]) -> Step {
+fn parse(bytes: &[u8]) -> Parsed {
     match bytes {
-        [] => Step::Wait,
-        [0x1b] => Step::Wait,
+        [] => Parsed::Wait,
+        [0x1b] => Parsed::Wait,
         [0x1b, b'[', rest @ ..] => parse_csi(rest),
         [0x1b, b'O', rest @ ..] => match rest {
-            [] => Step::Wait,
-            [last, ..] => Step::Take(3, letter_key(*last, KeyModifiers::NONE)),
+            [] => Parsed::Wait,
+            [last, ..] => Parsed::Take(3, letter_key(*last, KeyModifiers::NONE)),
         },
-        [0x1b, 0x1b, ..] => Step::Take(1, Some(Input::Key(Key::plain(KeyCode::Esc)))),
+        [0x1b, 0x1b, ..] => Parsed::Take(1, Some(Input::Key(Key::plain(KeyCode::Esc)))),
         [0x1b, rest @ ..] => match parse_plain(rest) {
-            Step::Take(count, Some(Input::Key(key))) => {
+            Parsed::Take(count, Some(Input::Key(key))) => {
                 let key = Key { modifiers: key.modifiers | KeyModifiers::ALT, ..key };
-                Step::Take(count + 1, Some(Input::Key(key)))
+                Parsed::Take(count + 1, Some(Input::Key(key)))
             }
-            Step::Take(count, other) => Step::Take(count + 1, other),
+            Parsed::Take(count, other) => Parsed::Take(count + 1, other),
             step => step,
         },
         _ => parse_plain(bytes),
@@ -130,8 +133,8 @@ fn parse(bytes: &[u8]) -> Step {
 }
 
 /// A character, or a control character.
-fn parse_plain(bytes: &[u8]) -> Step {
-    let Some(&first) = bytes.first() else { return Step::Wait };
+fn parse_plain(bytes: &[u8]) -> Parsed {
+    let Some(&first) = bytes.first() else { return Parsed::Wait };
     let key = match first {
         b'\r' => Key::plain(KeyCode::Enter),
         b'\t' => Key::plain(KeyCode::Tab),
@@ -142,44 +145,44 @@ fn parse_plain(bytes: &[u8]) -> Step {
         c @ 0x20..=0x7e => Key::char(char::from(c)),
         _ => return parse_utf8(bytes),
     };
-    Step::Take(1, Some(Input::Key(key)))
+    Parsed::Take(1, Some(Input::Key(key)))
 }
 
-fn parse_utf8(bytes: &[u8]) -> Step {
+fn parse_utf8(bytes: &[u8]) -> Parsed {
     let length = match bytes[0] {
         0xc2..=0xdf => 2,
         0xe0..=0xef => 3,
         0xf0..=0xf4 => 4,
-        _ => return Step::Take(1, None),
+        _ => return Parsed::Take(1, None),
     };
     let available = &bytes[..length.min(bytes.len())];
     match std::str::from_utf8(available) {
-        Ok(text) => Step::Take(length, text.chars().next().map(|c| Input::Key(Key::char(c)))),
-        Err(error) if error.error_len().is_none() => Step::Wait,
-        Err(_) => Step::Take(1, None),
+        Ok(text) => Parsed::Take(length, text.chars().next().map(|c| Input::Key(Key::char(c)))),
+        Err(error) if error.error_len().is_none() => Parsed::Wait,
+        Err(_) => Parsed::Take(1, None),
     }
 }
 
 /// What follows `ESC [`: parameters, intermediates, and a final byte.
-fn parse_csi(rest: &[u8]) -> Step {
+fn parse_csi(rest: &[u8]) -> Parsed {
     // The Linux console sends F1 to F5 as `ESC [ [ A` to `E`.
     if let [b'[', tail @ ..] = rest {
         return match tail {
-            [] => Step::Wait,
-            [c @ b'A'..=b'E', ..] => Step::Take(4, Some(Input::Key(Key::plain(KeyCode::F(1 + c - b'A'))))),
-            _ => Step::Take(4, None),
+            [] => Parsed::Wait,
+            [c @ b'A'..=b'E', ..] => Parsed::Take(4, Some(Input::Key(Key::plain(KeyCode::F(1 + c - b'A'))))),
+            _ => Parsed::Take(4, None),
         };
     }
-    let Some(length) = rest.iter().position(|byte| !(0x20..=0x3f).contains(byte)) else { return Step::Wait };
+    let Some(length) = rest.iter().position(|byte| !(0x20..=0x3f).contains(byte)) else { return Parsed::Wait };
     let last = rest[length];
     if !(0x40..=0x7e).contains(&last) {
-        return Step::Take(2 + length, None);
+        return Parsed::Take(2 + length, None);
     }
-    let Ok(parameters) = std::str::from_utf8(&rest[..length]) else { return Step::Take(3 + length, None) };
+    let Ok(parameters) = std::str::from_utf8(&rest[..length]) else { return Parsed::Take(3 + length, None) };
     if last == b'~' && parameters == "200" {
-        return Step::Paste(3 + length);
+        return Parsed::Paste(3 + length);
     }
-    Step::Take(3 + length, csi(parameters, last))
+    Parsed::Take(3 + length, csi(parameters, last))
 }
 
 fn csi(parameters: &str, last: u8) -> Option<Input> {

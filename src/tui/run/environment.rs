@@ -4,7 +4,8 @@ use ratatui::layout::Size;
 
 use super::{Colour, Error, Options};
 use crate::driver::Session;
-use crate::tui::model::{Model, Overlay, Page, StatusTone, Uptime, WriteAccess};
+use crate::tui::model::{Model, Overlay, Page, Uptime, WriteAccess};
+use crate::tui::status::StatusTone;
 use crate::tui::theme::{self, Depth, Glyphs, Themes};
 
 /// What the environment says about the terminal.
@@ -60,7 +61,7 @@ pub(super) fn model(session: &dyn Session, options: &Options, environment: &Envi
             let broken = complaints.iter().map(|complaint| format!("\n{complaint}")).collect::<String>();
             Error::Options(format!("--theme: {why}{broken}"))
         })?,
-        // Without colour weight alone must tell what matters.
+        // Without colours only the `mono` theme, which uses bold and dim, tells things apart.
         None if depth == Depth::Never => themes.choose(theme::MONO).map_err(Error::Options)?,
         None => {}
     }

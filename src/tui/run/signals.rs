@@ -1,4 +1,4 @@
-//! What reaches a program with a terminal from outside: signals, and panics of its own threads.
+//! Signals, and panics of other threads.
 //!
 //! Ctrl-C is a key here, as the terminal is raw: a SIGINT comes from somebody else, and ends the program like SIGTERM.
 
@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use crate::process::signals::{self, Ending, Listener as Endings};
 use crate::tui::terminal;
 
-/// What panics said on other threads: it must not be written across the screen.
+/// The messages of panics on other threads: they must not be written across the screen.
 #[derive(Clone, Debug)]
 pub(super) struct Crashes {
     said: Arc<Mutex<Vec<String>>>,
@@ -57,7 +57,7 @@ impl Crashes {
     }
 }
 
-/// The signals that a program with a terminal lives with.
+/// The signals that a program with a terminal handles.
 pub(super) struct Signals {
     endings: Endings,
     resize: Listener,

@@ -12,10 +12,12 @@ use super::{ConsoleLoop, Next};
 use crate::engine::model::command::Command;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::time::ShortDuration;
-use crate::tui::model::{DaemonSetRef, RolloutPage, StatusTone};
-use crate::tui::update::Msg;
+use crate::tui::daemonset_ref::DaemonSetRef;
+use crate::tui::message::Msg;
+use crate::tui::model::RolloutPage;
+use crate::tui::status::StatusTone;
 
-/// From when on what is asked on the screen is not seen.
+/// After this long nobody can have read what was drawn last.
 const BLIND_AFTER: Duration = Duration::from_secs(2);
 
 /// The terminal is stuck.
@@ -32,7 +34,7 @@ impl ConsoleLoop {
         self.output.idle_since().is_some_and(|since| since.elapsed() >= BLIND_AFTER)
     }
 
-    /// The terminal takes nothing: what is driven from here is not looked at, so it is not driven any more.
+    /// The terminal takes nothing, so nobody sees what is driven from here: stops driving it.
     pub(super) fn is_stuck(&mut self, since: Instant) -> Next {
         let stopped: Vec<DaemonSetRef> =
             self.model.rollouts.iter().filter(|page| drives(page)).map(|page| page.target.clone()).collect();
@@ -41,7 +43,7 @@ impl ConsoleLoop {
             let why = "its terminal took no output".to_owned();
             self.ask(target, |rollout, answers| async move {
                 let done = rollout.command(Command::GiveUpDriving { why }).await;
-                // Whoever waits for it is told in the message about the terminal.
+                // A success is told in the message about the terminal.
                 if done.is_err() {
                     let _ = answers.send(Msg::Done(to, done)).await;
                 }
@@ -68,7 +70,7 @@ impl ConsoleLoop {
                 names.join(", ")
             );
             self.throttle.typed = true;
-            // Saying something has no effect on the outside.
+            // A message has no effects.
             let _ = self.take_in(Msg::Said(StatusTone::Refused, text));
         }
     }

@@ -9,9 +9,9 @@ const NEWS_GAP: Duration = Duration::from_millis(100);
 /// Between frames of news over SSH, when nobody has typed for [`IDLE`].
 const IDLE_GAP: Duration = Duration::from_millis(250);
 const IDLE: Duration = Duration::from_secs(5);
-/// However slow the link, once a second there is a frame.
+/// However slow the link, there is a frame once a second.
 const LONGEST_GAP: Duration = Duration::from_secs(1);
-/// A write that took this long met a full pipe.
+/// A write that took this long was blocked by a full pipe.
 const STALL: Duration = Duration::from_millis(50);
 
 /// When the next frame is due.

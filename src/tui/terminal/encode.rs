@@ -1,8 +1,8 @@
-//! From one frame to the next in as few bytes as is simple.
+//! Encodes what differs between two frames in few bytes.
 //!
 //! Over SSH a frame costs what it writes. Against ratatui's stock encoder this one bridges small gaps instead of moving,
 //! uses the short colour codes, merges them into one sequence, clears line ends, and writes nothing when nothing changed.
-//! It is held to a terminal emulator by a property test.
+//! A property test compares it with a terminal emulator.
 
 use std::borrow::Cow;
 use std::io::Write as _;

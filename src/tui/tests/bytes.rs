@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::fixtures::{Bench, idle, running, target, text_of};
 use crate::engine::model::node::NodeState;
 use crate::engine::report::snapshot::Snapshot;
+use crate::tui::message::Msg;
 use crate::tui::terminal::Screen;
-use crate::tui::update::Msg;
 use crate::tui::view;
 
 /// Shows the console as it is. Tells how many bytes that took.

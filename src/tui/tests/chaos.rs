@@ -10,8 +10,8 @@ use crate::driver::CommandError;
 use crate::engine::model::command::{Danger, Refusal};
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::key::Key;
+use crate::tui::message::Msg;
 use crate::tui::theme::Glyphs;
-use crate::tui::update::Msg;
 use crossterm::event::{KeyCode, KeyModifiers};
 
 #[derive(Clone, Debug)]

@@ -24,16 +24,27 @@ use crate::engine::model::settings::Settings;
 use crate::engine::model::step_ahead::{NoStep, SelectionDone, StepAhead};
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::DistanceView;
-use crate::engine::report::snapshot::{
-    Counts, ImageChange, NodeView, Phase, PlanView, RevisionView, Snapshot, WatchView,
-};
+use crate::engine::report::snapshot::Counts;
+use crate::engine::report::snapshot::ImageChange;
+use crate::engine::report::snapshot::NodeView;
+use crate::engine::report::snapshot::Phase;
+use crate::engine::report::snapshot::PlanView;
+use crate::engine::report::snapshot::RevisionView;
+use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::WatchView;
 use crate::engine::rules::clocks::NodeClocks;
 use crate::engine::rules::fleet_state::FleetState;
-use crate::engine::rules::ownership::{Application, GitOpsOwner, Returns, StrategyOwnership, Tool};
+use crate::engine::rules::ownership::Application;
+use crate::engine::rules::ownership::GitOpsOwner;
+use crate::engine::rules::ownership::Returns;
+use crate::engine::rules::ownership::StrategyOwnership;
+use crate::engine::rules::ownership::Tool;
+use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::key::Key;
-use crate::tui::model::{DaemonSetRef, Model, Overlay, Page, Uptime, WriteAccess};
+use crate::tui::message::{ConsoleEffect, Msg};
+use crate::tui::model::{Model, Overlay, Page, Uptime, WriteAccess};
 use crate::tui::theme::{Depth, Glyphs, Themes};
-use crate::tui::update::{Effect, Msg, update};
+use crate::tui::update::update;
 use crate::tui::view;
 use crossterm::event::KeyCode;
 
@@ -538,7 +549,7 @@ pub(super) fn preview(danger: Danger) -> Preview {
 /// A console, with what it asked of the outside.
 pub(super) struct Bench {
     pub(super) model: Model,
-    pub(super) effects: Vec<Effect>,
+    pub(super) effects: Vec<ConsoleEffect>,
     pub(super) now: Uptime,
 }
 

@@ -12,13 +12,14 @@ use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
 use crate::engine::model::settings::Secs;
 use crate::engine::model::settings::Tuning;
 use crate::engine::report::snapshot::Snapshot;
+use crate::tui::message::ConsoleEffect;
+use crate::tui::message::Msg;
 use crate::tui::model::{Overlay, Page};
-use crate::tui::update::{Effect, Msg};
 
 /// What the console asked the driver to do.
 fn done(bench: &Bench) -> Vec<Command> {
     let commands = bench.effects.iter().filter_map(|effect| match effect {
-        Effect::Do { command, .. } => Some(command.clone()),
+        ConsoleEffect::Do { command, .. } => Some(command.clone()),
         _ => None,
     });
     commands.collect()
@@ -27,7 +28,7 @@ fn done(bench: &Bench) -> Vec<Command> {
 /// What it asked about.
 fn asked(bench: &Bench) -> Option<Command> {
     bench.effects.iter().rev().find_map(|effect| match effect {
-        Effect::Ask { command, .. } => Some(command.clone()),
+        ConsoleEffect::Ask { command, .. } => Some(command.clone()),
         _ => None,
     })
 }
@@ -180,7 +181,8 @@ fn a_late_answer_to_an_overtaken_question_is_dropped() {
 /// What was still loading when a dialog was opened is there by now: a refusal is not the last word.
 #[test]
 fn what_would_be_refused_is_asked_again_when_something_changed() {
-    let questions = |bench: &Bench| bench.effects.iter().filter(|effect| matches!(effect, Effect::Ask { .. })).count();
+    let questions =
+        |bench: &Bench| bench.effects.iter().filter(|effect| matches!(effect, ConsoleEffect::Ask { .. })).count();
     let refusal = || Err(CommandError::Refused(Refusal::Stale("nodes still loading".into())));
     let mut bench = on_running().typed("AU");
     bench.tell(Msg::Previewed(bench.model.serial, refusal()));
@@ -302,27 +304,27 @@ fn escape_goes_back_one_level_and_never_quits() {
     bench.type_keys("<esc>");
     assert_eq!(bench.model.page, Page::Fleet, "then the page");
     bench.type_keys("<esc><esc><esc>");
-    assert!(!bench.effects.iter().any(|effect| matches!(effect, Effect::Quit(_))));
+    assert!(!bench.effects.iter().any(|effect| matches!(effect, ConsoleEffect::Quit(_))));
 }
 
 #[test]
 fn what_we_drive_is_kept_when_its_page_is_left_and_the_rest_is_let_go() {
     let left = on_running().typed("<esc>");
-    assert!(!left.effects.contains(&Effect::Close(the_target())));
+    assert!(!left.effects.contains(&ConsoleEffect::Close(the_target())));
     let mut observed = Bench::on(fixtures::observed(), 80, 24).typed("<esc>");
-    assert!(observed.effects.contains(&Effect::Close(the_target())));
+    assert!(observed.effects.contains(&ConsoleEffect::Close(the_target())));
     observed.tell(Msg::Fleet(fleet().into()));
     observed.effects.clear();
     observed.type_keys("j<enter>");
-    assert_eq!(observed.effects, [Effect::Open(the_target())], "the worst is first");
+    assert_eq!(observed.effects, [ConsoleEffect::Open(the_target())], "the worst is first");
 }
 
 #[test]
 fn quitting_asks_while_we_drive() {
     assert!(
-        matches!(Bench::on(fixtures::observed(), 80, 24).typed("q").effects.last(), Some(Effect::Quit(none)) if none.is_empty())
+        matches!(Bench::on(fixtures::observed(), 80, 24).typed("q").effects.last(), Some(ConsoleEffect::Quit(none)) if none.is_empty())
     );
-    let quit = Effect::Quit(vec![the_target()]);
+    let quit = ConsoleEffect::Quit(vec![the_target()]);
     for (keys, quits) in [
         ("q", false),
         ("q<enter>", false),
@@ -417,7 +419,7 @@ fn pasted_text_is_never_taken_for_keys() {
 
 #[test]
 fn every_key_of_the_table_does_something_or_says_why_not() {
-    for action in crate::tui::action::ACTIONS {
+    for action in &crate::tui::action::ACTIONS {
         for key in action.keys {
             let mut bench = Bench::on(fixtures::idle(), 80, 24);
             let available = action.available(&bench.model);

@@ -10,9 +10,13 @@ use crate::engine::model::facts::Taint;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::template::TaintEffect;
-use crate::engine::report::snapshot::{Alarm, Counts, NodeView, Phase, Snapshot};
+use crate::engine::report::snapshot::Alarm;
+use crate::engine::report::snapshot::Counts;
+use crate::engine::report::snapshot::NodeView;
+use crate::engine::report::snapshot::Phase;
+use crate::engine::report::snapshot::Snapshot;
 use crate::engine::rules::eligibility::Ineligible;
-use crate::tui::update::Effect;
+use crate::tui::message::ConsoleEffect;
 
 fn tainted(name: &str, serves: bool) -> NodeView {
     let taint = Taint { key: "m".into(), value: "x".into(), effect: TaintEffect::NoSchedule };
@@ -60,7 +64,8 @@ fn a_release_that_waits_says_for_what() {
 #[test]
 fn a_release_that_would_cost_serving_pods_is_early_and_asks() {
     let bench = Bench::on(waiting(), 80, 24).typed("AR");
-    let asks = |effect: &Effect| matches!(effect, Effect::Ask { command: Command::Release(Early::Accept), .. });
+    let asks =
+        |effect: &ConsoleEffect| matches!(effect, ConsoleEffect::Ask { command: Command::Release(Early::Accept), .. });
     assert!(bench.effects.iter().any(asks));
 }
 

@@ -10,9 +10,12 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{ImageState, NodeState};
 use crate::engine::model::record::{Direction, Paused};
-use crate::engine::report::snapshot::{Alarm, NodeView, Phase, Snapshot};
+use crate::engine::report::snapshot::Alarm;
+use crate::engine::report::snapshot::NodeView;
+use crate::engine::report::snapshot::Phase;
+use crate::engine::report::snapshot::Snapshot;
+use crate::tui::message::Msg;
 use crate::tui::theme::Glyphs;
-use crate::tui::update::Msg;
 
 const SIZES: [(u16, u16); 4] = [(40, 12), (80, 24), (120, 40), (200, 50)];
 

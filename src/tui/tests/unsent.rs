@@ -8,9 +8,11 @@ use super::fixtures::{self, Bench, ago, running, the_target};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::record::DriverStopped;
 use crate::engine::model::unsent::{Unsent, UnsentKind};
-use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
-use crate::tui::model::StatusTone;
-use crate::tui::update::Msg;
+use crate::engine::report::snapshot::Alarm;
+use crate::engine::report::snapshot::Phase;
+use crate::engine::report::snapshot::Snapshot;
+use crate::tui::message::Msg;
+use crate::tui::status::StatusTone;
 
 fn unsent(what: UnsentKind, secs: u64) -> Vec<Unsent> {
     vec![Unsent { what, since: ago(secs), late: secs >= 2, why: Some("writing the lease: connection refused".into()) }]

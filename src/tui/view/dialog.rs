@@ -1,4 +1,4 @@
-//! A write before it is done: what it is, what it would do, and how it is confirmed.
+//! Draws the dialog of a write: its form, its preview, its buttons.
 //!
 //! ```text
 //! ┌ Step ─────────────────────────────────────────────────────────────────────┐
@@ -31,16 +31,25 @@ use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::RevisionView;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::words::Versions;
+use crate::tui::dialog::BudgetField;
+use crate::tui::dialog::Canary;
+use crate::tui::dialog::Dialog;
+use crate::tui::dialog::DriftChoice;
+use crate::tui::dialog::Focus;
+use crate::tui::dialog::Form;
+use crate::tui::dialog::Image;
+use crate::tui::dialog::PreviewState;
+use crate::tui::dialog::StepForm;
+use crate::tui::dialog::Undo;
 use crate::tui::dialog::form::StepChoice;
-use crate::tui::dialog::{Answer, BudgetField, Canary, Dialog, DriftChoice, Focus, Form, Image, StepForm, Undo};
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, fit_middle, width, wrap};
 
-/// The most nodes that are named; nobody reads more, and the count is said.
+/// The most nodes that are named; the count is shown beside.
 const NAMED: usize = 200;
-/// How many lines of them are enough until somebody scrolls.
-const GLANCE: usize = 2;
+/// How many lines of node names are shown until somebody scrolls.
+const FIRST_LINES: usize = 2;
 
 /// What is between title and buttons.
 struct Body<'a> {
@@ -96,19 +105,19 @@ pub(super) fn draw(ctx: &RenderContext<'_>, screen: Rect, dialog: &Dialog, buffe
     let box_width = screen.width.saturating_sub(if screen.width >= 80 { 4 } else { 0 }).min(100);
     let cells = usize::from(box_width.saturating_sub(4));
     let page = ctx.model.rollouts.iter().find(|page| page.target == dialog.target);
-    let rows = if dialog.top == 0 { GLANCE } else { usize::MAX };
+    let rows = if dialog.top == 0 { FIRST_LINES } else { usize::MAX };
     let room = usize::from(screen.height.saturating_sub(13)).max(3);
     let mut body = Body { ctx, cells, rows, hidden: false, lines: Vec::new(), room, cursor: None };
     fill(&mut body, dialog, page);
     let wanted = u16::try_from(body.lines.len() + 4).unwrap_or(u16::MAX);
-    // The first line says whether it is safe: it is never covered.
+    // The first line (who drives, how fresh, armed) is never covered.
     let bottom = screen.height.saturating_sub(if screen.height >= 20 { 2 } else { 0 });
     let box_height = wanted.min(bottom.saturating_sub(1));
     let x = screen.width.saturating_sub(box_width) / 2;
     let area = Rect { x, y: bottom - box_height, width: box_width, height: box_height };
     let title = match &dialog.answer {
-        Answer::Preview(preview) if preview.title.starts_with(dialog.form.title()) => preview.title.clone(),
-        Answer::Preview(preview) if says_more(&preview.title, &dialog.form) => {
+        PreviewState::Preview(preview) if preview.title.starts_with(dialog.form.title()) => preview.title.clone(),
+        PreviewState::Preview(preview) if says_more(&preview.title, &dialog.form) => {
             format!("{}: {}", dialog.form.title(), preview.title)
         }
         _ => dialog.form.title().to_owned(),
@@ -171,13 +180,13 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     }
     body.gap();
     match &dialog.answer {
-        Answer::Incomplete(why) => body.say(why, Role::Warn),
-        Answer::Asking(_) if dialog.form.never_waits() => {
+        PreviewState::Incomplete(why) => body.say(why, Role::Warn),
+        PreviewState::Asking(_) if dialog.form.never_waits() => {
             body.say("No update is started from the moment it is written.", Role::Text);
         }
-        Answer::Asking(_) => body.say("asking what it would do …", Role::Busy),
-        Answer::Refused(why) => body.say(&format!("It would be refused: {why}"), Role::Bad),
-        Answer::Preview(preview) => fill_preview(body, preview, dialog),
+        PreviewState::Asking(_) => body.say("asking what it would do …", Role::Busy),
+        PreviewState::Refused(why) => body.say(&format!("It would be refused: {why}"), Role::Bad),
+        PreviewState::Preview(preview) => fill_preview(body, preview, dialog),
     }
     if dialog.danger() == Some(Danger::Beyond) {
         body.gap();
@@ -265,7 +274,7 @@ fn fill_canary(body: &mut Body<'_>, form: &Canary, snapshot: &Snapshot, focused:
     }
     body.gap();
     match form.matching(snapshot) {
-        // The complaint is said where the preview would be.
+        // What is wrong is shown in place of the preview.
         Err(_) => {}
         Ok((nodes, all)) if form.input.value().trim().is_empty() => {
             debug_assert_eq!(nodes.len(), all);

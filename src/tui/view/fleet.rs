@@ -10,14 +10,14 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::table::{Table, select};
 use super::{Parts, RenderContext, header, put, put_lines, put_rule};
-use crate::driver::{DrivenBy, FleetRow};
 use crate::engine::model::event::WatchHealth;
-use crate::engine::rules::fleet_state::FleetState;
-use crate::tui::model::FleetPage;
+use crate::tui::columns::fleet::FLEET_COLUMNS;
+use crate::tui::columns::fleet::sign;
+use crate::tui::columns::widths;
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{count, fit, fit_middle, width};
 
@@ -58,8 +58,8 @@ pub(super) fn header(ctx: &RenderContext<'_>, cells: u16) -> Vec<Line<'static>> 
         WatchHealth::Forbidden { why } => {
             let text = format!(" DaemonSets: n/a (forbidden): {why}");
             lines.push(Line::from(ctx.span(fit(&text, cells), Role::Bad)));
-            let way_out = " one namespace: :fleet NAME   one DaemonSet: :ds NAMESPACE/NAME";
-            lines.push(Line::from(ctx.span(fit(way_out, cells), Role::Text)));
+            let remedy = " one namespace: :fleet NAME   one DaemonSet: :ds NAMESPACE/NAME";
+            lines.push(Line::from(ctx.span(fit(remedy, cells), Role::Text)));
         }
         WatchHealth::Down { why, .. } | WatchHealth::Lagging { why, .. } => {
             let text = format!(" not seen, trying again: {why}");
@@ -91,24 +91,16 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &Parts, buffer: &mut Buffer) 
         );
     }
     put_rule(ctx, buffer, parts.rule, &words);
-    let columns = Columns::of(page, parts.list.width);
-    if parts.list.height > 1 {
-        let mut x = parts.list.x + 3;
-        for (cells, head) in columns.widths.into_iter().zip(HEADS).filter(|(cells, _)| *cells > 0) {
-            // The numbers' heads stand over their last digits.
-            let indent = if head.len() == 3 { cells - 3 } else { 0 };
-            let at = x + u16::try_from(indent).unwrap_or(0);
-            put(buffer, at, parts.list.y, head, cells - indent, ctx.style(Role::Column));
-            x += u16::try_from(cells + 1).unwrap_or(u16::MAX);
-        }
-    }
+    let fleet = &*page.fleet;
+    let cells = usize::from(parts.list.width);
+    let table = Table { columns: FLEET_COLUMNS, widths: widths(FLEET_COLUMNS, fleet, cells) };
+    table.draw_header(ctx, parts.list, None, buffer);
     for (row, y) in (top..len).zip(rows.y..rows.bottom()) {
-        if let Some(entry) = page.rows.get(row).and_then(|index| page.fleet.rows.get(*index)) {
+        if let Some(entry) = page.rows.get(row).and_then(|index| fleet.rows.get(*index)) {
             let area = Rect { y, height: 1, ..rows };
-            draw_row(ctx, area, &columns, entry, buffer);
+            table.draw_row(ctx, area, sign(entry), (entry, fleet), |text| text, buffer);
             if page.list.cursor() == Some(row) {
-                put(buffer, area.x, y, ctx.glyph(Glyph::Cursor), 1, Style::default());
-                buffer.set_style(area, ctx.style(Role::Selection));
+                select(ctx, area, buffer);
             }
         }
     }
@@ -120,72 +112,5 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &Parts, buffer: &mut Buffer) 
             _ => "",
         };
         put(buffer, rows.x + 3, rows.y, text, usize::from(rows.width).saturating_sub(4), ctx.style(Role::Muted));
-    }
-}
-
-const HEADS: [&str; 8] = ["NAMESPACE", "DAEMONSET", "DES", "UPD", "AVL", "STRATEGY", "STATE", "DRIVEN BY"];
-
-struct Columns {
-    widths: [usize; 8],
-}
-
-impl Columns {
-    /// Name and state always; then the numbers, the namespace, who drives, the strategy.
-    fn of(page: &FleetPage, cells: u16) -> Self {
-        let cells = usize::from(cells).saturating_sub(3);
-        let longest =
-            |text: fn(&FleetRow) -> &str| page.fleet.rows.iter().map(|row| width(text(row))).max().unwrap_or(0);
-        let name = longest(|row| &row.name).clamp(9, (cells / 4).max(9));
-        let mut widths = [0, name, 0, 0, 0, 0, 0, 0];
-        let mut free = cells.saturating_sub(name + 1);
-        let mut take = |column: usize, wanted: usize, keep: usize| {
-            if free >= wanted + 1 + keep {
-                widths[column] = wanted;
-                free -= wanted + 1;
-            }
-        };
-        let counters = page.fleet.rows.iter().map(|row| &row.counters);
-        let most = counters.map(|counters| counters.desired.max(counters.updated)).max().unwrap_or(0);
-        for number in [2, 3, 4] {
-            take(number, most.to_string().len().max(3), 12);
-        }
-        take(0, longest(|row| &row.namespace).clamp(9, (cells / 7).max(9)), 16);
-        take(7, if cells > 100 { 24 } else { 10 }, 16);
-        take(5, if cells > 100 { 20 } else { 15 }, 11);
-        widths[6] = free.saturating_sub(1);
-        Self { widths }
-    }
-}
-
-fn draw_row(ctx: &RenderContext<'_>, area: Rect, columns: &Columns, row: &FleetRow, buffer: &mut Buffer) {
-    let (glyph, role) = match &row.state {
-        FleetState::Halted(_) => (Glyph::Failed, Role::Bad),
-        FleetState::Degraded(_) | FleetState::Misscheduled(_) => (Glyph::Down, Role::Warn),
-        FleetState::Paused(_) => (Glyph::Paused, Role::Warn),
-        FleetState::Rolling => (Glyph::Moving, Role::Busy),
-        FleetState::Held | FleetState::Adopted => (Glyph::Outdated, Role::Text),
-        FleetState::UpToDate => (Glyph::Updated, Role::Ok),
-    };
-    put(buffer, area.x + 1, area.y, ctx.glyph(glyph), 1, ctx.style(role));
-    let counters = &row.counters;
-    let plain = |text: String| (text, Role::Text);
-    let driver = if row.driven_by == DrivenBy::You { Role::Live } else { Role::Text };
-    let number = |column: usize, number: u32| format!("{number:>0$}", columns.widths[column]);
-    let cells = [
-        plain(row.namespace.to_string()),
-        (row.name.to_string(), Role::Title),
-        plain(number(2, counters.desired)),
-        plain(number(3, counters.updated)),
-        (number(4, counters.available), if counters.available < counters.desired { Role::Warn } else { Role::Text }),
-        plain(row.strategy.clone()),
-        (row.state.to_string(), role),
-        (row.driven_by.to_string(), driver),
-    ];
-    let mut x = area.x + 3;
-    for ((text, role), cells) in cells.into_iter().zip(columns.widths).filter(|(_, cells)| *cells > 0) {
-        // Names differ at their ends, sentences at their beginnings.
-        let text = if role == Role::Title { fit_middle(&text, cells) } else { fit(&text, cells) };
-        put(buffer, x, area.y, &text, cells, ctx.style(role));
-        x += u16::try_from(cells + 1).unwrap_or(u16::MAX);
     }
 }

@@ -1,4 +1,4 @@
-//! The last two lines: what came of the last thing that was done, and what can be done now.
+//! The last two lines: the result of the last command, and the actions that can be done now.
 //!
 //! ```text
 //! ✓ ipc-agent: 60 of 120 nodes may be updated
@@ -11,9 +11,11 @@ use ratatui::text::{Line, Span};
 
 use super::{Parts, RenderContext, Shape, put, put_rule};
 use crate::engine::model::step_ahead::NoStep;
-use crate::tui::action::{ACTIONS, Action};
-use crate::tui::model::{Model, Overlay, StatusTone};
-use crate::tui::palette::{Prompt, suggestions};
+use crate::tui::action::{ACTIONS, Action, ActionId};
+use crate::tui::model::{Model, Overlay};
+use crate::tui::palette::suggestions;
+use crate::tui::prompt::Prompt;
+use crate::tui::status::StatusTone;
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, width, wrap};
 
@@ -97,7 +99,7 @@ fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     let cells = usize::from(area.width.saturating_sub(2));
     let lines = wrap(&status.text, cells);
     for (nth, (line, y)) in lines.iter().zip(area.y..area.bottom()).enumerate() {
-        // What does not fit is cut with a sign of it; the help tells it in full.
+        // What does not fit is cut with `…`; the help shows it in full.
         let cut = nth + 1 == usize::from(area.height) && lines.len() > usize::from(area.height);
         let line = if cut { fit(&format!("{line} {}", lines[nth + 1]), cells).into_owned() } else { line.clone() };
         put(buffer, area.x + 2, y, &line, cells, ctx.style(role));
@@ -113,7 +115,7 @@ pub(super) fn status_height(ctx: &RenderContext<'_>, shape: Shape, cells: u16) -
 
 fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     let model = ctx.model;
-    // What would work, then what would work once armed, then the rest.
+    // First what can be done now, then what can be done once armed, then the rest.
     let mut actions: Vec<(&Action, u8)> = Vec::new();
     for action in ACTIONS.iter().filter(|action| action.footer.is_some() && action.in_scope(model)) {
         let rank = match action.available(model) {
@@ -131,8 +133,8 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     actions.sort_by_key(|(action, rank)| (*rank, action.footer));
     let mut spans = vec![Span::raw(" ")];
     let mut left = usize::from(area.width).saturating_sub(1);
-    // Help is what leads to everything else: it never falls off the end.
-    let help = actions.iter().position(|(action, _)| action.name == "help").map(|at| actions.remove(at));
+    // Help leads to everything else: it is always shown.
+    let help = actions.iter().position(|(action, _)| action.id == ActionId::Help).map(|at| actions.remove(at));
     let cells = |action: &Action| width(&action.key()) + 1 + width(label(ctx, action)) + 2;
     let reserved = help.map_or(0, |(help, _)| cells(help));
     left = left.saturating_sub(reserved);
@@ -153,13 +155,13 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     buffer.set_line(area.x, area.y, &Line::from(spans), area.width);
 }
 
-/// Whether it would move nothing as things stand: it can be asked for, and says why, but is not what is offered.
+/// Whether a step would move nothing now: the dialog says why, and the footer shows it dim.
 fn moves_nothing(model: &Model, action: &Action) -> bool {
     let snapshot = model.rollout().and_then(|page| page.snapshot());
-    action.name == "step" && snapshot.is_some_and(|snapshot| matches!(snapshot.plan.next, Some(Err(_))))
+    action.id == ActionId::Step && snapshot.is_some_and(|snapshot| matches!(snapshot.plan.next, Some(Err(_))))
 }
 
-/// Whether the selector has nothing left to update, and lifting it is what comes next.
+/// Whether all selected nodes are updated, so that lifting the selector comes next.
 fn selection_done(model: &Model) -> bool {
     let next = model.rollout().and_then(|page| page.snapshot()).and_then(|snapshot| snapshot.plan.next.as_ref());
     matches!(next, Some(Err(NoStep::SelectionDone(_))))
@@ -169,20 +171,20 @@ fn selection_done(model: &Model) -> bool {
 fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
     let model = ctx.model;
     let timeline = model.rollout().is_some_and(|page| page.timeline.is_some());
-    match action.name {
-        "write" if model.armed_for().is_some() => "read-only",
-        "canary" if selection_done(model) => "lift selector",
-        "open" if timeline => "in full",
-        "timeline" if timeline => "nodes",
-        // Its alias: what else can be done shall not fall off the end for it.
-        "timeline" if model.size.width < 100 => "log",
-        "open" if model.rollout().is_some() => "node",
-        "drive" if model.rollout().is_some_and(|page| page.driven_by_us()) => "stop driving",
+    match action.id {
+        ActionId::Arm if model.armed_for().is_some() => "read-only",
+        ActionId::Canary if selection_done(model) => "lift selector",
+        ActionId::Open if timeline => "in full",
+        ActionId::Timeline if timeline => "nodes",
+        // A shorter alias leaves room for other actions.
+        ActionId::Timeline if model.size.width < 100 => "log",
+        ActionId::Open if model.rollout().is_some() => "node",
+        ActionId::Drive if model.rollout().is_some_and(|page| page.driven_by_us()) => "stop driving",
         _ => action.label,
     }
 }
 
-/// What fits of a status that is too long for its line is told in full by the help.
+/// The whole message, for the help, if the status line cannot show it in full.
 pub(super) fn status_in_full(ctx: &RenderContext<'_>, cells: usize) -> Option<String> {
     let status = ctx.model.status.as_ref()?;
     (width(&status.text) + 2 > 2 * cells.max(1) || ctx.model.size.width < 80)

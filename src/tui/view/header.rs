@@ -1,4 +1,4 @@
-//! The lines above the nodes: is it safe, and what is wrong.
+//! The lines above the nodes: who drives, how far it is, the budget, what blocks it, what is wrong.
 //!
 //! ```text
 //!  prod-eu/edge ds/ipc-agent                        you drive · live · ARMED 9m
@@ -31,15 +31,22 @@ use crate::engine::model::presence::Presence;
 use crate::engine::model::record::Direction;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::Short;
-use crate::engine::report::guidance::{Guidance, Remedy};
-use crate::engine::report::snapshot::{Alarm, Phase, Snapshot, WatchView};
+use crate::engine::report::guidance::Guidance;
+use crate::engine::report::guidance::Remedy;
+use crate::engine::report::snapshot::Alarm;
+use crate::engine::report::snapshot::Phase;
+use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::WatchView;
 use crate::engine::rules::ownership::Returns;
-use crate::tui::action::{self, Action};
-use crate::tui::model::{RolloutPage, ShownSnapshot, Trouble, TroubleKind};
+use crate::tui::action::ActionId;
+use crate::tui::model::RolloutPage;
+use crate::tui::model::ShownSnapshot;
+use crate::tui::model::summary::Trouble;
+use crate::tui::model::summary::TroubleKind;
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{count, fit, fit_middle, width, wrap};
 
-/// From here on the distance of the API server is a warning.
+/// A round trip to the API server longer than this is shown as a warning.
 const FAR: Duration = Duration::from_secs(1);
 
 /// The lines above the list of a rollout.
@@ -60,7 +67,7 @@ pub(super) fn lines(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Li
         Presence::Present => {}
         Presence::Loading => {
             lines.push(loading(ctx, page));
-            lines.extend(standstill(ctx, seen, cells));
+            lines.extend(blocker(ctx, seen, cells));
             lines.extend(unseen(ctx, snapshot, cells));
             return lines;
         }
@@ -76,8 +83,8 @@ pub(super) fn lines(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Li
     lines.push(change(ctx, seen, cells));
     lines.push(progress(ctx, snapshot, cells));
     lines.extend(budget(ctx, snapshot, cells));
-    lines.extend(standstill(ctx, seen, cells));
-    lines.extend(kept(ctx, snapshot, cells));
+    lines.extend(blocker(ctx, seen, cells));
+    lines.extend(gitops_owner(ctx, snapshot, cells));
     lines.extend(alarms(ctx, shape, snapshot, cells));
     lines.extend(trouble(ctx, page, seen, cells).into_iter().take(if area.height < 32 { 2 } else { 4 }));
     lines.extend(unseen(ctx, snapshot, cells));
@@ -117,7 +124,7 @@ fn identity(ctx: &RenderContext<'_>, page: &RolloutPage, seen: Option<&ShownSnap
     let (namespace, name) = (&page.target.namespace, &page.target.name);
     let context = &ctx.model.context;
     let full = if narrow { format!("{namespace}/{name}") } else { format!("{context}/{namespace} ds/{name}") };
-    // The DaemonSet's own name is the last to go.
+    // The DaemonSet's name is kept the longest.
     let left = if width(&full) <= room {
         full
     } else if width(name) + 6 <= room {
@@ -154,14 +161,14 @@ fn who(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Span<'sta
     }
     let words = match &snapshot.driver {
         DriverView::Lost { seen_at, .. } => as_of(ctx, seen, *seen_at).driving().to_string(),
-        // Why is told below, where there is room for it.
+        // Why is shown on a line below.
         DriverView::Nobody if snapshot.driver_stopped.is_some() => "nobody drives".to_owned(),
         _ => snapshot.driving().to_string(),
     };
     ctx.span(fit_middle(&words, cells / 2), role)
 }
 
-/// `live` only where everything is seen that a rollout needs; else what is not, and how old that is.
+/// `live` if all watches that a rollout needs are live; otherwise which is not, and for how long.
 fn fresh(ctx: &RenderContext<'_>, page: &RolloutPage, seen: &ShownSnapshot, cells: usize) -> Span<'static> {
     if page.stopped {
         return ctx.span("DRIVER STOPPED", Role::Stale);
@@ -258,7 +265,7 @@ fn versions_of(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Ve
     vec![ctx.span(fit_middle(&words, cells), Role::Title)]
 }
 
-/// A digest says enough with its first digits.
+/// Shortens a digest to its first digits.
 fn short_version(version: &str) -> String {
     match version.split_once(':') {
         Some((algorithm, sum)) => format!("{algorithm}:{}", fit(sum, 9)),
@@ -299,7 +306,7 @@ fn doing(ctx: &RenderContext<'_>, seen: &ShownSnapshot) -> Vec<Span<'static>> {
     };
     let words = match &snapshot.phase {
         Phase::Running if snapshot.direction == Direction::Back => "rolling back".to_owned(),
-        // What is asked for is no fact yet.
+        // The change is recorded, and the DaemonSet not patched yet.
         Phase::Preparing if snapshot.asked.is_some() => "asked, not written yet".to_owned(),
         Phase::Paused(_) => "PAUSED".to_owned(),
         Phase::Halted => "HALTED".to_owned(),
@@ -325,7 +332,7 @@ fn progress(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Line<
     if bar >= 8 {
         let part = |nodes: u32| match counts.nodes {
             0 => 0,
-            // Nobody is done until everybody is: the bar is full, or empty, only when it is true.
+            // Rounded down, and at least one cell: the bar is full only when all are updated, empty only when none is.
             total => {
                 let cells = (u64::from(nodes) * bar as u64 / u64::from(total)) as usize;
                 if nodes > 0 { cells.max(1) } else { 0 }
@@ -368,8 +375,8 @@ fn budget(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Lin
     flow(words, "   ", " ", cells)
 }
 
-/// Why nothing moves: who paused and why, or what is waited for; and the keys that help.
-fn standstill(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
+/// What the rollout waits for, or who paused it and why; and the keys of the remedies.
+fn blocker(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
     let snapshot = &*seen.snapshot;
     let driven =
         matches!(snapshot.driver, DriverView::You { .. } | DriverView::Named { .. } | DriverView::Other { .. });
@@ -404,7 +411,7 @@ fn standstill(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Ve
     let keys: Vec<String> = remedies.iter().map(|remedy| format!("{} {remedy}", key_of(*remedy))).collect();
     let keys = keys.join("   ");
     let room = cells.saturating_sub(2);
-    // The reason may be long; the way out is always said whole, where need be on a line of its own.
+    // The reason may be cut, the keys are not: they get a line of their own if both do not fit.
     let together = if keys.is_empty() { waits.clone() } else { format!("{waits}   {keys}") };
     let lines = match width(&together) <= room {
         true => vec![together],
@@ -422,27 +429,29 @@ fn standstill(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Ve
 
 /// The key for what an operator can do.
 fn key_of(remedy: Remedy) -> String {
-    let name = match remedy {
-        Remedy::Drive => "drive",
-        Remedy::Step(_) | Remedy::StepForRevision => "step",
-        Remedy::Select | Remedy::LiftSelector { .. } => "canary",
-        Remedy::SetImage => "image",
-        Remedy::Brake | Remedy::BrakeAgain => "pause",
+    let action = match remedy {
+        Remedy::Drive => ActionId::Drive,
+        Remedy::Step(_) | Remedy::StepForRevision => ActionId::Step,
+        Remedy::Select | Remedy::LiftSelector { .. } => ActionId::Canary,
+        Remedy::SetImage => ActionId::Image,
+        Remedy::Brake | Remedy::BrakeAgain => ActionId::Pause,
         Remedy::Resume | Remedy::ResumeUnderOnDelete | Remedy::ResumeWithTemplate | Remedy::ResumePastFailures => {
-            "resume"
+            ActionId::Resume
         }
-        Remedy::Undo => "undo",
-        Remedy::EnforceOnDelete | Remedy::PauseOnDrift | Remedy::RaiseBudget { .. } => "tune",
-        Remedy::Release | Remedy::ReleaseEarly | Remedy::DropUnreadableRecord | Remedy::DropForeignRecord => "release",
+        Remedy::Undo => ActionId::Undo,
+        Remedy::EnforceOnDelete | Remedy::PauseOnDrift | Remedy::RaiseBudget { .. } => ActionId::Tune,
+        Remedy::Release | Remedy::ReleaseEarly | Remedy::DropUnreadableRecord | Remedy::DropForeignRecord => {
+            ActionId::Release
+        }
     };
-    action::named(name).map(Action::key).unwrap_or_default()
+    action.key()
 }
 
 /// What else manages the DaemonSet and sets back by itself what we changed.
-fn kept(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Option<Line<'static>> {
+fn gitops_owner(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Option<Line<'static>> {
     let mut gitops_owners =
         snapshot.gitops_owners.iter().filter(|gitops_owner| gitops_owner.returns == Returns::ByItself);
-    // An alarm about it says the same, and how to hold it.
+    // An alarm about it says the same.
     let told = snapshot.alarms.iter().any(|alarm| alarm.holding().is_some());
     let gitops_owner = gitops_owners.next().filter(|_| !told && (snapshot.adopted || recorded(snapshot)))?;
     let more = match gitops_owners.count() {
@@ -459,7 +468,7 @@ fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot, cells: usi
     for alarm in snapshot.alarms.iter().take(3) {
         let text = wrap(&format!("{} {alarm}", ctx.glyph(Glyph::Alarm)), cells.saturating_sub(2));
         let hint = hint(alarm);
-        // Where there is room for two lines, the way out is one of them.
+        // With room for two lines, the second has the keys.
         let words = if shape == Shape::Folded && hint.is_some() { 1 } else { 2 };
         for line in text.iter().take(words) {
             lines.push(Line::from(ctx.span(format!(" {line} "), Role::Alarm)));
@@ -478,30 +487,35 @@ fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot, cells: usi
 
 /// The keys that help.
 fn hint(alarm: &Alarm) -> Option<String> {
-    let key = |name: &str| action::named(name).map(Action::key).unwrap_or_default();
-    let keys = |list: &[(&str, &str)]| {
-        let words: Vec<String> = list.iter().map(|(name, does)| format!("   {} {does}", key(name))).collect();
+    let keys = |list: &[(ActionId, &str)]| {
+        let words: Vec<String> = list.iter().map(|(action, does)| format!("   {} {does}", action.key())).collect();
         Some(words.concat())
     };
     match alarm {
         Alarm::Cascade { .. } => {
-            keys(&[("pause", "brake: set OnDelete now, stops it within a second; nothing else changes")])
+            keys(&[(ActionId::Pause, "brake: set OnDelete now, stops it within a second; nothing else changes")])
         }
         Alarm::StrategyDrifted { .. } => keys(&[
-            ("pause", "brake: set OnDelete again"),
-            ("resume", "the same, and go on"),
-            ("tune", "do that by itself"),
+            (ActionId::Pause, "brake: set OnDelete again"),
+            (ActionId::Resume, "the same, and go on"),
+            (ActionId::Tune, "do that by itself"),
         ]),
-        Alarm::OnDeleteEnforced { .. } => keys(&[("tune", "pause at the next drift instead")]),
+        Alarm::OnDeleteEnforced { .. } => keys(&[(ActionId::Tune, "pause at the next drift instead")]),
         Alarm::BudgetUsedUp { used, .. } => {
-            keys(&[("tune", &format!("raise the budget: max-unavailable {}", used + 1))])
+            keys(&[(ActionId::Tune, &format!("raise the budget: max-unavailable {}", used + 1))])
         }
-        Alarm::Halted { .. } => keys(&[("resume", "continue past it"), ("undo", "roll back")]),
-        Alarm::TemplateChanged { .. } => keys(&[("resume", "continue with it"), ("undo", "roll back")]),
-        Alarm::ReleaseWaits { .. } => keys(&[("release", "release all the same; it goes on by itself once they fit")]),
-        Alarm::RecordUnreadable { .. } => keys(&[("release", "use the rolldeck that wrote it, or release")]),
-        Alarm::TargetUncertain { .. } => keys(&[("step", "let a node be updated"), ("release", "hand it back")]),
-        Alarm::ForeignRecord => keys(&[("image", "begin a new rollout"), ("release", "drop the old record")]),
+        Alarm::Halted { .. } => keys(&[(ActionId::Resume, "continue past it"), (ActionId::Undo, "roll back")]),
+        Alarm::TemplateChanged { .. } => keys(&[(ActionId::Resume, "continue with it"), (ActionId::Undo, "roll back")]),
+        Alarm::ReleaseWaits { .. } => {
+            keys(&[(ActionId::Release, "release all the same; it goes on by itself once they fit")])
+        }
+        Alarm::RecordUnreadable { .. } => keys(&[(ActionId::Release, "use the rolldeck that wrote it, or release")]),
+        Alarm::TargetUncertain { .. } => {
+            keys(&[(ActionId::Step, "let a node be updated"), (ActionId::Release, "hand it back")])
+        }
+        Alarm::ForeignRecord => {
+            keys(&[(ActionId::Image, "begin a new rollout"), (ActionId::Release, "drop the old record")])
+        }
         Alarm::DeletionRefused { .. }
         | Alarm::ControllerIdle { .. }
         | Alarm::SiteOutage(_)
@@ -514,7 +528,7 @@ fn hint(alarm: &Alarm) -> Option<String> {
 
 /// What is wrong, grouped by cause.
 fn trouble(ctx: &RenderContext<'_>, page: &RolloutPage, seen: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
-    let words = page.digest.trouble.iter().map(|trouble| {
+    let words = page.summary.trouble.iter().map(|trouble| {
         let (glyph, role) = match trouble.kind {
             TroubleKind::Failed(_) => (Glyph::Failed, Role::Bad),
             TroubleKind::Suspect => (Glyph::Suspect, Role::Bad),
@@ -522,7 +536,7 @@ fn trouble(ctx: &RenderContext<'_>, page: &RolloutPage, seen: &ShownSnapshot, ce
         };
         vec![ctx.span(format!("{} {}", ctx.glyph(glyph), group(ctx, page, seen, trouble)), role)]
     });
-    // Whether updated nodes go down more often than others is what suspects are judged by.
+    // How often updated nodes go down, compared with others: suspects are judged by that.
     let compared =
         seen.snapshot.comparisons.iter().take(2).map(|compared| vec![ctx.span(compared.to_string(), Role::Text)]);
     flow(words.chain(compared).collect(), "   ", " ", cells)
@@ -536,13 +550,13 @@ fn group(ctx: &RenderContext<'_>, page: &RolloutPage, seen: &ShownSnapshot, trou
         TroubleKind::Suspect => "went down after update".to_owned(),
         TroubleKind::Restarted => "restarted since update".to_owned(),
     };
-    let node = trouble.example.strip_suffix(page.digest.domain.as_str()).unwrap_or(&trouble.example);
+    let node = page.summary.table.short(&trouble.example);
     let more = if trouble.nodes > 1 { " …" } else { "" };
     let since = trouble.since.map(|since| format!(", {}", ctx.age(seen, since))).unwrap_or_default();
     format!("{} {what} ({}{more}{since})", trouble.nodes, fit_middle(node, 24))
 }
 
-/// What cannot be seen, and so is not known; what fails for the same reason is said once.
+/// Watches that are not live, and why; those with the same reason share a line.
 fn unseen(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
     let mut said: Vec<(Vec<Watched>, String)> = Vec::new();
     for WatchView { watched, health, .. } in &snapshot.watches {
@@ -556,7 +570,7 @@ fn unseen(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Lin
             (Alarm::Blind { why }, WatchHealth::Lagging { why: lag, .. }) => why.contains(&**lag),
             _ => false,
         };
-        // What stands above already is not said again.
+        // An alarm shows the same reason.
         if snapshot.alarms.iter().any(alarmed) {
             continue;
         }
@@ -576,7 +590,7 @@ fn unseen(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Lin
     said.iter().take(3).map(line).collect()
 }
 
-/// Whose clock is off.
+/// Clocks that differ.
 fn clocks(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
     let clocks = snapshot.clocks();
     let words = if clocks.is_empty() { String::new() } else { clocks.to_string() };
@@ -596,7 +610,7 @@ fn folded(ctx: &RenderContext<'_>, page: &RolloutPage, seen: &ShownSnapshot, cel
     let mut spans = vec![Span::raw(" ")];
     match snapshot.phase {
         _ if snapshot.not_sent().is_some() => spans.extend(unsent::sign(ctx, seen, "")),
-        // The words for it would push the numbers off the line.
+        // Its usual text would leave no room for the numbers.
         Phase::Native => spans.push(ctx.span(format!("{} native", ctx.glyph(Glyph::Moving)), Role::Warn)),
         _ => spans.extend(doing(ctx, seen)),
     }
@@ -605,7 +619,7 @@ fn folded(ctx: &RenderContext<'_>, page: &RolloutPage, seen: &ShownSnapshot, cel
     spans.push(ctx.span(numbers, role));
     let used: usize = spans.iter().map(|span| width(&span.content)).sum();
     let room = cells.saturating_sub(used + 1);
-    let worst = page.digest.trouble.first().map(|trouble| (group(ctx, page, seen, trouble), Role::Bad));
+    let worst = page.summary.trouble.first().map(|trouble| (group(ctx, page, seen, trouble), Role::Bad));
     let waits = snapshot.guidance().filter(|_| !matches!(snapshot.phase, Phase::Paused(_)));
     let waits = waits.map(|guidance| (guidance.waits.trim_start_matches("held: ").to_owned(), Role::Text));
     let (rest, role) = worst.or(waits).unwrap_or_else(|| (snapshot.change().to_string(), Role::Text));

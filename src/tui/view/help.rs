@@ -1,4 +1,4 @@
-//! The help: everything that can be done here, read off the action table, and what the signs mean.
+//! The help: all actions, what the signs mean, what the columns tell. Derived from the tables of actions and columns.
 //!
 //! ```text
 //! ┌ Help for this page  (j k scroll, any other key closes) ─────────────────────┐
@@ -13,7 +13,11 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::{RenderContext, footer, put_box, put_lines};
-use crate::tui::action::{ACTIONS, Action, Group};
+use crate::tui::action::{ACTIONS, Action, ActionId, Group};
+use crate::tui::columns::Column;
+use crate::tui::columns::fleet::FLEET_COLUMNS;
+use crate::tui::columns::nodes::{NODE_COLUMNS, Sort};
+use crate::tui::model::Page;
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, wrap};
 
@@ -22,7 +26,7 @@ const NAMES: usize = 24;
 
 /// Draws the help over everything but the first line.
 pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
-    // The first line says whether it is safe: it is never covered.
+    // The first line (who drives, how fresh, armed) is never covered.
     let over = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     let inside = put_box(ctx, buffer, over, "Help  (j k scroll, any other key closes)");
     let lines = lines(ctx, usize::from(inside.width), usize::from(area.width));
@@ -68,8 +72,24 @@ fn lines(ctx: &RenderContext<'_>, cells: usize, screen: usize) -> Vec<Line<'stat
     for (glyph, meaning) in signs {
         lines.push(Line::from(ctx.span(format!(" {}  {meaning}", ctx.glyph(glyph)), Role::Text)));
     }
-    lines.push(Line::from(ctx.span(" AGE: for how long the node has been in its state", Role::Text)));
+    lines.push(Line::default());
+    lines.push(Line::from(ctx.span("Columns", Role::Title)));
+    match &ctx.model.page {
+        Page::Fleet => lines.extend(columns(ctx, FLEET_COLUMNS, cells)),
+        Page::Rollout(_) => lines.extend(columns(ctx, NODE_COLUMNS, cells)),
+    }
     lines
+}
+
+/// What each column of a table tells, and the name to sort by it.
+fn columns<R, P: 'static, C>(ctx: &RenderContext<'_>, columns: &[Column<R, P, C>], cells: usize) -> Vec<Line<'static>> {
+    let lines = columns.iter().map(|column| {
+        let header = column.headers.join(", ");
+        let sort = if column.order.is_some() { format!(" (:sort {})", column.name) } else { String::new() };
+        let text = format!(" {header:10} {}{sort}", column.help);
+        Line::from(ctx.span(fit(&text, cells).into_owned(), Role::Text))
+    });
+    lines.collect()
 }
 
 /// One action: its keys, its name, what it does, and why not now.
@@ -80,7 +100,7 @@ fn entry(ctx: &RenderContext<'_>, action: &Action, cells: usize) -> Vec<Line<'st
         None => (Role::Key, Role::Text),
     };
     let keys: Vec<String> = action.keys.iter().map(ToString::to_string).collect();
-    let argument = action.argument.map(|argument| format!(" {argument}")).unwrap_or_default();
+    let argument = action.argument.map(|argument| format!(" {}", argument.hint)).unwrap_or_default();
     // Movements have keys only; narrow terminals have no room for names.
     let named = action.group != Group::Move && cells >= 70;
     let mut head = vec![ctx.span(format!(" {:13} ", fit(&keys.join(" "), 13)), key)];
@@ -89,11 +109,15 @@ fn entry(ctx: &RenderContext<'_>, action: &Action, cells: usize) -> Vec<Line<'st
         head.push(ctx.span(format!("{:NAMES$} ", fit(&name, NAMES)), role));
     }
     let indent: usize = head.iter().map(|span| span.width()).sum();
-    let mut words = wrap(action.help, cells.saturating_sub(indent)).into_iter();
+    let help = match action.id {
+        ActionId::Sort => format!("{}: {}", action.help, Sort::all().map(Sort::name).collect::<Vec<_>>().join(", ")),
+        _ => action.help.to_owned(),
+    };
+    let mut words = wrap(&help, cells.saturating_sub(indent)).into_iter();
     head.push(ctx.span(words.next().unwrap_or_default(), role));
     let mut lines = vec![Line::from(head)];
     lines.extend(words.map(|more| Line::from(ctx.span(format!("{:indent$}{more}", ""), role))));
-    // Being read-only is said once, by the group's title.
+    // That the console is read-only is in the title of the group.
     if let Some(why) = missing.filter(|why| !why.starts_with("read-only")) {
         let why = wrap(&format!("not now: {why}"), cells.saturating_sub(16));
         lines.extend(why.into_iter().map(|line| Line::from(ctx.span(format!("{:16}{line}", ""), Role::Warn))));

@@ -18,15 +18,21 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::rollout::{image_sign, sign, state, why_at};
-use super::{RenderContext, put, put_box, put_lines};
 use crate::engine::model::budget::Replacer;
 use crate::engine::model::node::Blame;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::rules::clocks::ClockOff;
+use crate::tui::columns::nodes::image_sign;
+use crate::tui::columns::nodes::sign;
+use crate::tui::columns::nodes::state;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, Role};
+use crate::tui::view::RenderContext;
+use crate::tui::view::put;
+use crate::tui::view::put_box;
+use crate::tui::view::put_lines;
+use crate::tui::view::why;
 use crate::tui::words::{fit, wrap};
 
 /// How wide the names of the lines are.
@@ -55,7 +61,7 @@ pub(super) fn draw_over(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer:
     let (Some(node), Some(seen)) = (page.selected(), page.shown()) else { return };
     let width = area.width.saturating_sub(if area.width >= 80 { 4 } else { 0 }).min(100);
     let lines = lines(ctx, page, seen, node, usize::from(width.saturating_sub(4)));
-    // The header says whether it is safe: it is covered as little as possible, its first line never.
+    // As little of the header as possible is covered, its first line (who drives, how fresh, armed) never.
     let bottom = area.height.saturating_sub(if area.height >= 20 { 2 } else { 0 });
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(bottom.saturating_sub(1));
     let over = Rect { x: area.width.saturating_sub(width) / 2, y: bottom - height, width, height };
@@ -71,10 +77,37 @@ fn lines(
     node: &NodeView,
     cells: usize,
 ) -> Vec<Line<'static>> {
+    // Every field is named: one that is added is shown here, or left out on purpose.
+    let NodeView {
+        name,
+        state: _,
+        hold,
+        pod_wait,
+        cause,
+        blame,
+        since,
+        revision,
+        revision_number,
+        at_target,
+        image,
+        pod,
+        pod_created_at,
+        restarts,
+        restarted,
+        suspect,
+        eligible,
+        ineligible,
+        serves,
+        selected,
+        labels,
+        rank,
+        clock_skew_millis: _,
+        uncounted_until,
+    } = node;
     let (glyph, role) = sign(node);
-    let since = node.since.map(|since| format!(" for {}", ctx.age(seen, since))).unwrap_or_default();
+    let since = since.map(|since| format!(" for {}", ctx.age(seen, since))).unwrap_or_default();
     let mut lines = vec![
-        Line::from(ctx.span(fit(&node.name, cells), Role::Title)),
+        Line::from(ctx.span(fit(name, cells), Role::Title)),
         Line::from(ctx.span(format!("{} {}{since}", ctx.glyph(glyph), state(node)), role)),
         Line::default(),
     ];
@@ -87,67 +120,67 @@ fn lines(
             ]));
         }
     };
-    if let Some(cause) = &node.cause {
+    if let Some(cause) = cause {
         say("Cause", &cause.to_string(), role);
         if let Some(message) = &cause.message {
             say("", message, Role::Text);
         }
     }
-    if let Some(wait) = &node.pod_wait {
-        say("Waits", &wait.as_of(why_at(ctx, seen, node)).to_string(), Role::Text);
+    if let Some(wait) = pod_wait {
+        say("Waits", &wait.as_of(why::instant(ctx, seen, node)).to_string(), Role::Text);
     }
-    if let Some(hold) = &node.hold {
+    if let Some(hold) = hold {
         say("Held by", &hold.to_string(), Role::Text);
     }
-    if let Some(blame) = node.blame {
+    if let Some(blame) = *blame {
         let by = page.snapshot().map(|snapshot| snapshot.budget.replaced_by).unwrap_or_default();
         say("Down", in_words(blame, by), Role::Text);
     }
-    if let Some(suspect) = node.suspect {
+    if let Some(suspect) = *suspect {
         let role = if suspect.has_failed() { Role::Bad } else { Role::Warn };
         say("Suspect", &suspect.words(ctx.instant(seen, seen.snapshot.at)).to_string(), role);
     }
-    let revision = match (node.revision_number, &node.revision) {
+    let words = match (revision_number, revision) {
         (Some(number), Some(hash)) => format!("{number} ({hash})"),
         (None, Some(hash)) => format!("{hash} (its ControllerRevision is gone)"),
         (_, None) => "none: it has no pod".to_owned(),
     };
-    let target = if node.at_target { ", the target" } else { ", not the target" };
-    let revision = if node.revision.is_some() { revision + target } else { revision };
-    say("Revision", &revision, if node.at_target { Role::NewRev } else { Role::OldRev });
-    let (glyph, role) = image_sign(node.image);
-    say("Image", &format!("{} {}", ctx.glyph(glyph), node.image), role);
-    if let Some(pod) = &node.pod {
-        let age = node.pod_created_at.map(|at| format!(", {} old", ctx.age(seen, at))).unwrap_or_default();
-        let plural = if node.restarts == 1 { "" } else { "s" };
-        say("Pod", &format!("{pod}{age}, {} restart{plural}", node.restarts), Role::Text);
+    let target = if *at_target { ", the target" } else { ", not the target" };
+    let words = if revision.is_some() { words + target } else { words };
+    say("Revision", &words, if *at_target { Role::NewRev } else { Role::OldRev });
+    let (glyph, role) = image_sign(*image);
+    say("Image", &format!("{} {}", ctx.glyph(glyph), image), role);
+    if let Some(pod) = pod {
+        let age = pod_created_at.map(|at| format!(", {} old", ctx.age(seen, at))).unwrap_or_default();
+        let plural = if *restarts == 1 { "" } else { "s" };
+        say("Pod", &format!("{pod}{age}, {restarts} restart{plural}"), Role::Text);
     }
-    if let Some(restarted) = node.restarted {
+    if let Some(restarted) = *restarted {
         let exit = restarted.exit.map(|exit| format!(", last exit {exit}")).unwrap_or_default();
         let then = if restarted.speaks_against_revision() { "; nothing that serves is taken meanwhile" } else { "" };
         let times = restarted.times;
         say("Restarts", &format!("{times}× after it was ready{exit}: watched{then}"), Role::Warn);
     }
     if let Some(millis) = node.notable_clock() {
-        let waits = node.uncounted_until.map(|until| {
+        let waits = uncounted_until.map(|until| {
             let left = ShortDuration(until.since(ctx.instant(seen, seen.snapshot.at)));
             format!("; its controller counts it unavailable for {left} more")
         });
         say("Clock", &format!("{}{}", ClockOff(millis), waits.unwrap_or_default()), Role::Warn);
     }
-    if let Some(rank) = node.rank {
+    if let Some(rank) = *rank {
         say("In line", &format!("place {}", rank + 1), Role::Text);
     }
-    if !node.eligible {
-        let why = node.ineligible.as_ref().map_or_else(|| "its node is not there".to_owned(), ToString::to_string);
-        let serves = if node.serves { "serves" } else { "does not serve" };
+    if !*eligible {
+        let why = ineligible.as_ref().map_or_else(|| "its node is not there".to_owned(), ToString::to_string);
+        let serves = if *serves { "serves" } else { "does not serve" };
         say("Eligible", &format!("no: {why}; its pod {serves}"), Role::Warn);
     }
     if page.snapshot().is_some_and(|snapshot| snapshot.plan.selector.is_some()) {
-        say("Canary", if node.selected { "matches the selector" } else { "does not match the selector" }, Role::Text);
+        say("Canary", if *selected { "matches the selector" } else { "does not match the selector" }, Role::Text);
     }
-    if !node.labels.is_empty() {
-        let labels: Vec<String> = node.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    if !labels.is_empty() {
+        let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
         say("Labels", &labels.join(" "), Role::Muted);
     }
     lines

@@ -13,6 +13,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::table::select;
 use super::{Parts, RenderContext, put, put_box, put_lines, put_rule};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind};
@@ -51,8 +52,7 @@ pub(super) fn draw(
         let area = Rect { y, height: 1, ..rows };
         draw_row(ctx, seen, rollout_event, area, &columns, buffer);
         if timeline.list.cursor() == Some(row) {
-            put(buffer, area.x, y, ctx.glyph(Glyph::Cursor), 1, Style::default());
-            buffer.set_style(area, ctx.style(Role::Selection));
+            select(ctx, area, buffer);
         }
     }
     if timeline.len() == 0 && rows.height > 0 {
@@ -91,7 +91,7 @@ pub(super) fn draw_over(
     put_lines(buffer, inside, &lines[top..]);
 }
 
-/// Where in the timeline we are, what it leaves out, and what of it others cannot see.
+/// Which part of the timeline is visible, what is filtered out, and what could not be written to the audit log.
 fn about(ctx: &RenderContext<'_>, parts: &Parts, page: &RolloutPage, timeline: &Timeline) -> String {
     let (top, len, all) = (timeline.list.top(), timeline.len(), timeline.all());
     let shown = (len - top.min(len)).min(usize::from(parts.rows().height));
@@ -164,7 +164,7 @@ fn draw_cells(buffer: &mut Buffer, area: Rect, columns: &Columns, texts: [&str; 
     }
 }
 
-/// The sign and the look of it: bad news first, then what was not done, then the rest.
+/// The sign and the look of a rollout event.
 fn sign(rollout_event: &RolloutEvent) -> (Glyph, Role) {
     match (rollout_event.severity(), rollout_event.outcome) {
         (_, EventOutcome::Failed | EventOutcome::Refused) => (Glyph::Failed, Role::Warn),
@@ -173,7 +173,7 @@ fn sign(rollout_event: &RolloutEvent) -> (Glyph, Role) {
     }
 }
 
-/// A person without the domain of their host, which all share.
+/// An identity without the domain of its host.
 fn short(who: &str) -> &str {
     let host = who.find('@').unwrap_or(0);
     who[host..].find('.').map_or(who, |domain| &who[..host + domain])

@@ -26,7 +26,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut
     let Some(seen) = ctx.model.rollout().and_then(|page| page.live.as_ref()) else { return };
     let width = area.width.min(80);
     let lines = lines(ctx, seen, usize::from(width.saturating_sub(4)));
-    // The first line says whether it is safe: it is never covered.
+    // The first line (who drives, how fresh, armed) is never covered.
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height.saturating_sub(1));
     let over = Rect { x: area.width.saturating_sub(width) / 2, y: area.bottom() - height, width, height };
     let inside = put_box(ctx, buffer, over, "Watches  (any key closes)");
@@ -70,10 +70,10 @@ fn row(sign: &str, watch: &str, state: &str, heard: &str) -> String {
 fn remarks(snapshot: &Snapshot) -> Vec<String> {
     let needed = || Watched::NEEDED.iter().filter_map(|watched| snapshot.watch(*watched));
     let rule = if needed().all(|health| *health == WatchHealth::Live) {
-        "All that a rollout needs is seen. A quiet watch is heard of once a minute; one that is not, or that does not \
-         show what was written, is not believed."
+        "All watches that a rollout needs are live. A quiet one sends a bookmark once a minute; one that does not, or does \
+         not show our writes, is not relied on."
     } else if needed().all(|health| matches!(health, WatchHealth::Live | WatchHealth::Forbidden { .. })) {
-        "Nothing is started by this console until all but the events may be seen."
+        "This console starts nothing until it may watch all but the events."
     } else {
         "Nothing is started until all but the events are live; until then only a pause can be judged."
     };

@@ -12,7 +12,8 @@ use super::super::footer::skip_cells;
 use super::Body;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::dialog::TuneForm;
-use crate::tui::dialog::tune::{Row, meaning};
+use crate::tui::dialog::tune::SettingLine;
+use crate::tui::dialog::tune::meaning;
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, width};
 
@@ -30,7 +31,7 @@ pub(super) fn fill(body: &mut Body<'_>, form: &TuneForm, snapshot: &Snapshot, fo
     }
 }
 
-fn line(body: &mut Body<'_>, row: &Row, name: &str, snapshot: &Snapshot, chosen: bool, focused: bool) {
+fn line(body: &mut Body<'_>, row: &SettingLine, name: &str, snapshot: &Snapshot, chosen: bool, focused: bool) {
     let ctx = body.ctx;
     let sign = if chosen { ctx.glyph(Glyph::Cursor) } else { " " };
     let role = if chosen { Role::Title } else { Role::Text };

@@ -8,7 +8,7 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::person_of;
 use crate::engine::model::unsent::UnsentKind;
 use crate::engine::report::snapshot::Snapshot;
-use crate::tui::action::{self, Action};
+use crate::tui::action::ActionId;
 use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, width};
@@ -39,7 +39,7 @@ pub(super) fn meaning(snapshot: &Snapshot) -> String {
 /// Why the last driver stopped by itself, and the key to drive again.
 pub(super) fn stopped(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> String {
     let Some(stopped) = &seen.snapshot.driver_stopped else { return String::new() };
-    let key = action::named("drive").map(Action::key).unwrap_or_default();
+    let key = ActionId::Drive.key();
     let keys = format!("   {key} drives");
     let room = cells.saturating_sub(2 + width(&keys));
     let words = format!("{} stopped driving {} ago: {}", stopped.by, ctx.age(seen, stopped.at), stopped.why);

@@ -1,0 +1,79 @@
+//! When an action makes sense: conditions on the rollout that is open. Each says what is missing.
+
+use crate::driver::DrivenBy;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::tui::model::Model;
+
+pub(super) fn always(_: &Model) -> Result<(), String> {
+    Ok(())
+}
+
+fn rollout_says(model: &Model, refuse: impl Fn(&Snapshot) -> Option<&'static str>) -> Result<(), String> {
+    match model.rollout().and_then(|page| page.snapshot()).and_then(|snapshot| refuse(snapshot)) {
+        Some(why) => Err(why.to_owned()),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn not_adopted(model: &Model) -> Result<(), String> {
+    rollout_says(model, |snapshot| snapshot.adopted.then_some("already adopted: rolldeck replaces its pods"))
+}
+
+pub(super) fn adopted(model: &Model) -> Result<(), String> {
+    rollout_says(model, |snapshot| (!snapshot.adopted).then_some("not adopted: its own controller has it already"))
+}
+
+pub(super) fn recorded(model: &Model) -> Result<(), String> {
+    rollout_says(model, |snapshot| {
+        (snapshot.started_at.is_none() && !snapshot.adopted)
+            .then_some("no rollout yet: I sets a new image, U rolls back")
+    })
+}
+
+pub(super) fn not_paused(model: &Model) -> Result<(), String> {
+    rollout_says(model, |snapshot| {
+        // With `RollingUpdate` the controller replaces pods although the rollout is paused: a pause then sets OnDelete.
+        let paused = matches!(snapshot.phase, Phase::Paused(_)) && snapshot.strategy == StrategyKind::OnDelete;
+        paused.then_some("already paused: C continues")
+    })
+}
+
+pub(super) fn stopped(model: &Model) -> Result<(), String> {
+    rollout_says(model, |snapshot| {
+        let stopped = matches!(snapshot.phase, Phase::Paused(_) | Phase::Halted);
+        (!stopped).then_some("neither paused nor halted: there is nothing to continue")
+    })
+}
+
+/// For actions on the list of nodes.
+pub(super) fn no_timeline(model: &Model) -> Result<(), String> {
+    match model.rollout().is_some_and(|page| page.timeline.is_some()) {
+        true => Err("this is the timeline: T goes back to the nodes".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// The driver of the rollout on screen.
+pub(crate) fn driver(model: &Model) -> Option<DriverView> {
+    Some(model.rollout()?.snapshot()?.driver.clone())
+}
+
+/// For `:stop-driving`: only who drives can stop driving.
+pub(super) fn driving(model: &Model) -> Result<(), String> {
+    match driver(model) {
+        Some(DriverView::You { .. } | DriverView::Waiting { .. }) => Ok(()),
+        _ => Err(format!("you do not drive this rollout; {} does", driven_by(model))),
+    }
+}
+
+fn driven_by(model: &Model) -> DrivenBy {
+    match driver(model) {
+        Some(DriverView::You { .. }) => DrivenBy::You,
+        Some(DriverView::Other { holder, .. }) => DrivenBy::Other(holder),
+        Some(DriverView::Named { holder, .. }) => DrivenBy::Named(holder),
+        Some(DriverView::Nobody | DriverView::Lost { .. } | DriverView::Waiting { .. }) => DrivenBy::Nobody,
+        Some(DriverView::Unknown) | None => DrivenBy::Unknown,
+    }
+}

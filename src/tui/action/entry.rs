@@ -1,0 +1,140 @@
+//! What the table of actions says of each, and whether it can be done now.
+
+use crate::engine::model::event::{Permission, Right};
+use crate::engine::model::presence::Presence;
+use crate::engine::report::snapshot::Snapshot;
+use crate::tui::key::Key;
+use crate::tui::model::{Model, Page};
+
+/// An entry of the table.
+#[derive(Debug)]
+pub(crate) struct Action {
+    pub(crate) id: ActionId,
+    /// What is typed after `:`.
+    pub(crate) name: &'static str,
+    pub(crate) aliases: &'static [&'static str],
+    pub(crate) keys: &'static [Key],
+    /// One or two words for the footer.
+    pub(crate) label: &'static str,
+    /// One line for the help.
+    pub(crate) help: &'static str,
+    pub(crate) group: Group,
+    pub(crate) scope: ActionScope,
+    pub(crate) guard: Guard,
+    /// What may be typed after its name.
+    pub(crate) argument: Option<Argument>,
+    /// Its place in the footer, if it has one. Of two with the same place one is shown.
+    pub(crate) footer: Option<u8>,
+    /// Whether it makes sense in the present state of the rollout, and if not, why.
+    pub(crate) when: fn(&Model) -> Result<(), String>,
+}
+
+/// Declares [`ActionId`], and all of them in their order.
+macro_rules! action_ids {
+    ($($id:ident),+ $(,)?) => {
+        /// Tells actions apart. `ACTIONS` has an entry for each, `commands::run` does each.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(crate) enum ActionId { $($id,)+ }
+
+        impl ActionId {
+            pub(super) const ALL: &'static [Self] = &[$(Self::$id,)+];
+        }
+    };
+}
+
+action_ids! {
+    Pause, Arm, Step, Partition, Canary, Resume, Image, Drive, StopDriving, Undo, Release, Adopt, Tune, ReadOnly, Open, Back, Filter, Sort, Freeze, Watches, Timeline, GoTo, Fleet, Up, Down, HalfUp, HalfDown, PageUp, PageDown, Top, Bottom, Help, Palette, Theme, Glyphs, Repaint, Suspend, Quit,
+}
+
+/// What may be typed after an action's name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Argument {
+    pub(crate) hint: &'static str,
+    /// What it could be, for completion; nothing where it is free text.
+    pub(crate) known: fn(&Model) -> Vec<String>,
+}
+
+/// Sections of the help.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+pub(crate) enum Group {
+    Move,
+    Look,
+    Change,
+    Console,
+}
+
+impl Group {
+    pub(crate) const ALL: [(Self, &'static str); 4] =
+        [(Self::Change, "Change the rollout"), (Self::Look, "Look"), (Self::Move, "Move"), (Self::Console, "Console")];
+}
+
+/// Where an action makes sense.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ActionScope {
+    Anywhere,
+    Rollout,
+}
+
+/// What has to be given before an action works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Guard {
+    /// It changes nothing in the cluster.
+    Read,
+    /// It takes nothing down: it is confirmed, and works while read-only.
+    Safety,
+    /// It changes the cluster: only while armed, and where the API server permits this.
+    Write(&'static [Right]),
+}
+
+impl Action {
+    pub(crate) fn in_scope(&self, model: &Model) -> bool {
+        match (self.scope, &model.page) {
+            (ActionScope::Anywhere, _) | (ActionScope::Rollout, Page::Rollout(_)) => true,
+            (ActionScope::Rollout, Page::Fleet) => false,
+        }
+    }
+
+    /// Whether it can be done now.
+    ///
+    /// # Errors
+    /// Says what is missing, and how to get it.
+    pub(crate) fn available(&self, model: &Model) -> Result<(), String> {
+        if !self.in_scope(model) {
+            return Err(format!("`{}` works on a rollout: open a DaemonSet with enter", self.name));
+        }
+        if self.guard == Guard::Read {
+            return (self.when)(model);
+        }
+        let page = model.rollout().ok_or("open a DaemonSet first, with enter")?;
+        if page.stopped {
+            return Err("the rollout's driver has stopped: go back with esc and open it again".into());
+        }
+        let snapshot = page.snapshot().ok_or("still loading: nothing is known yet")?;
+        present(snapshot)?;
+        if matches!(self.guard, Guard::Write(_)) && model.armed_for().is_none() {
+            return Err(format!("read-only: A arms for 10 minutes, then {} {}", self.key(), self.label));
+        }
+        (self.when)(model)?;
+        let Guard::Write(rights) = self.guard else { return Ok(()) };
+        let denied = |right: &&Right| {
+            snapshot.rights.iter().any(|(known, permission)| known == *right && *permission == Permission::Denied)
+        };
+        match rights.iter().find(denied) {
+            Some(right) => Err(format!("not permitted: {right}; ask for a role that allows it")),
+            None => Ok(()),
+        }
+    }
+
+    /// Its first key, or its name where it has none.
+    pub(crate) fn key(&self) -> String {
+        self.keys.first().map_or_else(|| format!(":{}", self.name), Key::to_string)
+    }
+}
+
+fn present(snapshot: &Snapshot) -> Result<(), String> {
+    match snapshot.daemonset {
+        Presence::Present => Ok(()),
+        Presence::Loading => Err("still loading: nothing is known yet".into()),
+        Presence::Absent => Err(format!("there is no DaemonSet {}/{}", snapshot.namespace, snapshot.name)),
+    }
+}

@@ -1,0 +1,375 @@
+//! Every action: its name, its keys, its help, and what it needs.
+
+use crossterm::event::KeyCode;
+
+use super::condition::{adopted, always, driving, no_timeline, not_adopted, not_paused, recorded, stopped};
+use super::entry::{Action, ActionId, ActionScope, Argument, Group, Guard};
+use crate::engine::model::event::Right;
+use crate::tui::columns::nodes::Sort;
+use crate::tui::key::Key;
+use crate::tui::model::Model;
+
+/// Every action, in the order of the help, which is the order of [`ActionId`].
+pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
+    Action {
+        name: "pause",
+        aliases: &["brake"],
+        keys: &[char('P'), char('B')],
+        label: "pause",
+        help: "start no update from now on; where its controller rolls, stop that too",
+        argument: Some(Argument { hint: "why", known: nothing }),
+        footer: Some(0),
+        when: not_paused,
+        ..change(ActionId::Pause, Guard::Safety)
+    },
+    Action {
+        name: "write",
+        aliases: &["arm"],
+        keys: &[char('A')],
+        label: "arm",
+        help: "allow writes for 10 minutes; again: back to read-only",
+        scope: ActionScope::Anywhere,
+        footer: Some(1),
+        ..change(ActionId::Arm, Guard::Read)
+    },
+    Action {
+        name: "step",
+        keys: &[char('S')],
+        label: "step",
+        help: "let more nodes be updated: the next step, a number, a percentage; or back",
+        argument: Some(Argument { hint: "next, back, 60 or 50%", known: step_names }),
+        footer: Some(2),
+        when: recorded,
+        ..change(ActionId::Step, Guard::Write(&[Right::UpdateLease, Right::DeletePods]))
+    },
+    Action {
+        name: "partition",
+        help: "keep this many pods at the old revision",
+        label: "partition",
+        argument: Some(Argument { hint: "82 or 30%", known: nothing }),
+        when: recorded,
+        ..change(ActionId::Partition, Guard::Write(&[Right::UpdateLease, Right::DeletePods]))
+    },
+    Action {
+        name: "canary",
+        aliases: &["select"],
+        keys: &[char('N')],
+        label: "canary",
+        help: "restrict the rollout to nodes that match a label selector, or lift that again",
+        argument: Some(Argument { hint: "selector", known: nothing }),
+        footer: Some(3),
+        when: recorded,
+        ..change(ActionId::Canary, Guard::Write(&[Right::UpdateLease]))
+    },
+    Action {
+        name: "resume",
+        aliases: &["continue"],
+        keys: &[char('C')],
+        label: "continue",
+        help: "go on after a pause or a halt; past a halt it says which failures that accepts",
+        footer: Some(0),
+        when: stopped,
+        ..change(ActionId::Resume, Guard::Write(&[Right::UpdateLease]))
+    },
+    Action {
+        name: "image",
+        aliases: &["set-image"],
+        keys: &[char('I')],
+        label: "image",
+        help: "give it a new image; moves no pod by itself",
+        argument: Some(Argument { hint: "container=image", known: nothing }),
+        footer: Some(4),
+        ..change(ActionId::Image, Guard::Write(&[Right::PatchDaemonSet, Right::CreateLease]))
+    },
+    Action {
+        name: "drive",
+        keys: &[char('D')],
+        label: "drive",
+        help: "become the driver, or take over from another console; while you drive: stop driving",
+        footer: Some(5),
+        ..change(ActionId::Drive, Guard::Write(&[Right::UpdateLease]))
+    },
+    Action {
+        name: "stop-driving",
+        label: "stop driving",
+        help: "stop driving, give the lease back: nothing moves until somebody drives",
+        when: driving,
+        ..change(ActionId::StopDriving, Guard::Safety)
+    },
+    Action {
+        name: "undo",
+        aliases: &["rollback", "roll-back"],
+        keys: &[char('U')],
+        label: "undo",
+        help: "roll back to an earlier revision, broken nodes first",
+        argument: Some(Argument { hint: "revision", known: revisions }),
+        footer: Some(6),
+        ..change(ActionId::Undo, Guard::Write(&[Right::PatchDaemonSet]))
+    },
+    Action {
+        name: "release",
+        keys: &[char('R')],
+        label: "release",
+        help: "hand it back to its controller, with its original update strategy; shows which pods that replaces",
+        footer: Some(8),
+        when: adopted,
+        ..change(ActionId::Release, Guard::Write(&[Right::PatchDaemonSet]))
+    },
+    Action {
+        name: "adopt",
+        keys: &[char('O')],
+        label: "adopt",
+        help: "take over pod replacement from its controller (OnDelete); moves no pod",
+        footer: Some(7),
+        when: not_adopted,
+        ..change(ActionId::Adopt, Guard::Write(&[Right::PatchDaemonSet]))
+    },
+    Action {
+        name: "tune",
+        aliases: &["set", "limits", "budget"],
+        keys: &[char('L')],
+        label: "limits",
+        help: "budgets and gates: how many may be down, when it has failed, what strategy drift does",
+        argument: Some(Argument { hint: "max-unavailable=5 …", known: nothing }),
+        footer: Some(7),
+        when: recorded,
+        ..change(ActionId::Tune, Guard::Write(&[Right::UpdateLease]))
+    },
+    Action {
+        name: "readonly",
+        label: "read-only",
+        help: "no more writes until armed again",
+        scope: ActionScope::Anywhere,
+        ..change(ActionId::ReadOnly, Guard::Read)
+    },
+    Action {
+        name: "open",
+        keys: &[plain(KeyCode::Enter)],
+        label: "open",
+        help: "open the DaemonSet; on a rollout: all about the node",
+        footer: Some(10),
+        ..look(ActionId::Open)
+    },
+    Action {
+        name: "back",
+        keys: &[plain(KeyCode::Esc)],
+        label: "back",
+        help: "back one level: dialog, filter, selection, page (never quits)",
+        ..look(ActionId::Back)
+    },
+    Action {
+        name: "filter",
+        keys: &[char('/')],
+        label: "filter",
+        help: "show only rows with these words; !word without; -l selector by node labels",
+        argument: Some(Argument { hint: "text, !text or -l selector", known: nothing }),
+        footer: Some(11),
+        ..look(ActionId::Filter)
+    },
+    Action {
+        name: "sort",
+        keys: &[char('s')],
+        label: "sort",
+        help: "sort by the next column",
+        scope: ActionScope::Rollout,
+        argument: Some(Argument { hint: "column", known: sort_names }),
+        footer: Some(12),
+        when: no_timeline,
+        ..look(ActionId::Sort)
+    },
+    Action {
+        name: "freeze",
+        keys: &[char('f')],
+        label: "freeze",
+        help: "keep the list as it is while you read; the lines above stay live",
+        scope: ActionScope::Rollout,
+        when: no_timeline,
+        ..look(ActionId::Freeze)
+    },
+    Action {
+        name: "watches",
+        keys: &[char('w')],
+        label: "watches",
+        help: "how old the view is, watch by watch, and whose clock is off",
+        scope: ActionScope::Rollout,
+        ..look(ActionId::Watches)
+    },
+    Action {
+        name: "timeline",
+        aliases: &["log", "events"],
+        keys: &[char('T')],
+        label: "timeline",
+        help: "what happened lately: who did what, here and in other consoles; again: the nodes",
+        scope: ActionScope::Rollout,
+        argument: Some(Argument { hint: "text or !text", known: nothing }),
+        footer: Some(14),
+        ..look(ActionId::Timeline)
+    },
+    Action {
+        name: "ds",
+        aliases: &["daemonset"],
+        label: "go to",
+        help: "open another DaemonSet",
+        argument: Some(Argument { hint: "namespace/name", known: daemonsets }),
+        ..look(ActionId::GoTo)
+    },
+    Action {
+        name: "fleet",
+        label: "fleet",
+        help: "all DaemonSets",
+        argument: Some(Argument { hint: "namespace", known: nothing }),
+        ..look(ActionId::Fleet)
+    },
+    Action { name: "up", keys: &[char('k'), plain(KeyCode::Up)], help: "up", ..movement(ActionId::Up) },
+    Action { name: "down", keys: &[char('j'), plain(KeyCode::Down)], help: "down", ..movement(ActionId::Down) },
+    Action { name: "half-up", keys: &[Key::ctrl('u')], help: "half a page up", ..movement(ActionId::HalfUp) },
+    Action { name: "half-down", keys: &[Key::ctrl('d')], help: "half a page down", ..movement(ActionId::HalfDown) },
+    Action {
+        name: "page-up",
+        keys: &[plain(KeyCode::PageUp), Key::ctrl('b')],
+        help: "a page up",
+        ..movement(ActionId::PageUp)
+    },
+    Action {
+        name: "page-down",
+        keys: &[plain(KeyCode::PageDown), Key::ctrl('f'), char(' ')],
+        help: "a page down",
+        ..movement(ActionId::PageDown)
+    },
+    Action { name: "top", keys: &[char('g'), plain(KeyCode::Home)], help: "to the top", ..movement(ActionId::Top) },
+    Action {
+        name: "bottom",
+        keys: &[char('G'), plain(KeyCode::End)],
+        help: "to the bottom",
+        ..movement(ActionId::Bottom)
+    },
+    Action {
+        name: "help",
+        keys: &[char('?'), plain(KeyCode::F(1)), char('h')],
+        label: "help",
+        help: "this help",
+        footer: Some(9),
+        ..console(ActionId::Help)
+    },
+    Action {
+        name: "palette",
+        keys: &[char(':')],
+        label: "command",
+        help: "type a command; tab completes, up recalls",
+        ..console(ActionId::Palette)
+    },
+    Action {
+        name: "theme",
+        keys: &[char('t')],
+        label: "theme",
+        help: "the next theme",
+        argument: Some(Argument { hint: "name", known: theme_names }),
+        ..console(ActionId::Theme)
+    },
+    Action {
+        name: "glyphs",
+        label: "glyphs",
+        help: "signs beyond ASCII, or ASCII only",
+        argument: Some(Argument { hint: "unicode or ascii", known: glyph_names }),
+        ..console(ActionId::Glyphs)
+    },
+    Action {
+        name: "repaint",
+        keys: &[Key::ctrl('l'), Key::ctrl('r')],
+        help: "paint the screen again",
+        ..console(ActionId::Repaint)
+    },
+    Action {
+        name: "suspend",
+        keys: &[Key::ctrl('z')],
+        help: "back to the shell; fg returns",
+        ..console(ActionId::Suspend)
+    },
+    Action {
+        name: "quit",
+        aliases: &["q", "q!", "exit"],
+        keys: &[char('q'), Key::ctrl('c')],
+        label: "quit",
+        help: "quit; asks first while you drive (ctrl-c twice: at once)",
+        footer: Some(13),
+        ..console(ActionId::Quit)
+    },
+];
+
+const _: () = {
+    let mut at = 0;
+    while at < ACTIONS.len() {
+        assert!(ACTIONS[at].id as usize == at, "the table is not in the order of the ids");
+        at += 1;
+    }
+};
+
+const fn plain(code: KeyCode) -> Key {
+    Key::plain(code)
+}
+
+const fn char(c: char) -> Key {
+    Key::char(c)
+}
+
+/// What actions that only look have in common.
+const fn look(id: ActionId) -> Action {
+    Action {
+        id,
+        name: "",
+        aliases: &[],
+        keys: &[],
+        label: "",
+        help: "",
+        group: Group::Look,
+        scope: ActionScope::Anywhere,
+        guard: Guard::Read,
+        argument: None,
+        footer: None,
+        when: always,
+    }
+}
+
+const fn movement(id: ActionId) -> Action {
+    Action { group: Group::Move, ..look(id) }
+}
+
+const fn console(id: ActionId) -> Action {
+    Action { group: Group::Console, ..look(id) }
+}
+
+const fn change(id: ActionId, guard: Guard) -> Action {
+    Action { group: Group::Change, scope: ActionScope::Rollout, guard, ..look(id) }
+}
+
+fn nothing(_: &Model) -> Vec<String> {
+    Vec::new()
+}
+
+fn theme_names(model: &Model) -> Vec<String> {
+    model.themes.names().map(str::to_owned).collect()
+}
+
+fn sort_names(_: &Model) -> Vec<String> {
+    Sort::all().map(|sort| sort.name().to_owned()).collect()
+}
+
+fn glyph_names(_: &Model) -> Vec<String> {
+    vec!["unicode".into(), "ascii".into()]
+}
+
+fn step_names(_: &Model) -> Vec<String> {
+    vec!["next".into(), "back".into()]
+}
+
+/// The DaemonSets of the fleet page.
+fn daemonsets(model: &Model) -> Vec<String> {
+    let rows = model.fleet.iter().flat_map(|page| &page.fleet.rows);
+    rows.map(|row| format!("{}/{}", row.namespace, row.name)).collect()
+}
+
+/// The numbers of the revisions.
+fn revisions(model: &Model) -> Vec<String> {
+    let revisions = model.rollout().and_then(|page| page.snapshot()).map(|snapshot| snapshot.revisions.clone());
+    revisions.iter().flat_map(|all| all.iter()).filter_map(|one| Some(one.number?.to_string())).collect()
+}

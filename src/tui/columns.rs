@@ -1,0 +1,114 @@
+//! The columns of a table, each declared in one place.
+//!
+//! Header, help, widths, sorting, filter and cells are derived from the declaration: a table is an array of [`Column`]s, from
+//! left to right. [`nodes`] and [`fleet`] declare the two tables; `view/table.rs` draws them.
+
+pub(crate) mod fleet;
+pub(crate) mod nodes;
+
+use std::cmp::Ordering;
+
+use super::theme::Role;
+
+/// Cells left of the first column: the cursor, the row's sign, a blank.
+pub(crate) const MARGIN: usize = 3;
+
+/// A column of a table with rows of type `R`. `P` is what columns depend on beside the row, `C` what a cell
+/// holds.
+#[derive(Debug)]
+pub(crate) struct Column<R, P: 'static, C> {
+    /// As `:sort` takes it.
+    pub(crate) name: &'static str,
+    /// The longest that fits is shown; longest first.
+    pub(crate) headers: &'static [&'static str],
+    /// One line for the help.
+    pub(crate) help: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) width: Width<P>,
+    /// How rows are sorted by it; nothing where the table cannot be sorted by it.
+    pub(crate) order: Option<fn(&R, &R) -> Ordering>,
+    /// What the filter finds in it; nothing where it does not look.
+    pub(crate) words: Option<fn(&R, &P) -> String>,
+    /// What is in its cell of this row, when it is so many cells wide.
+    pub(crate) cell: fn(&R, &P, usize) -> (C, Role),
+}
+
+/// How a column's text stands in its cells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// To the left, cut at its end.
+    Text,
+    /// To the left, cut in its middle: names differ at their ends.
+    Name,
+    /// To the right.
+    Number,
+}
+
+/// How wide a column is, in a table of so many cells.
+#[derive(Debug)]
+pub(crate) enum Width<P: 'static> {
+    /// Always shown, this wide.
+    Always(fn(&P, usize) -> usize),
+    /// Shown where there is room.
+    Optional(&'static [Share<P>]),
+    /// What the others leave, if that is more than this.
+    Rest(usize),
+}
+
+/// Cells that a column gets where there is room for them; a second share widens it.
+#[derive(Debug)]
+pub(crate) struct Share<P> {
+    /// Lower numbers are served first.
+    pub(crate) priority: u8,
+    pub(crate) cells: fn(&P, usize) -> usize,
+    /// How many cells have to be left for what is served later and for the rest.
+    pub(crate) keep: usize,
+}
+
+impl<R, P: 'static, C> Column<R, P, C> {
+    /// Its header in so many cells.
+    pub(crate) fn header(&self, cells: usize) -> &'static str {
+        let fitting = self.headers.iter().find(|header| header.len() <= cells);
+        fitting.or(self.headers.last()).copied().unwrap_or_default()
+    }
+}
+
+/// How wide each of `columns` is in a table of so many cells; zero where there is no room for it.
+pub(crate) fn widths<R, P: 'static, C>(columns: &[Column<R, P, C>], page: &P, cells: usize) -> Vec<usize> {
+    let mut widths = vec![0; columns.len()];
+    let mut free = cells.saturating_sub(MARGIN);
+    let mut shares = Vec::new();
+    for (at, column) in columns.iter().enumerate() {
+        match column.width {
+            Width::Always(wanted) => {
+                widths[at] = wanted(page, cells);
+                free = free.saturating_sub(widths[at] + 1);
+            }
+            Width::Optional(all) => shares.extend(all.iter().enumerate().map(|(nth, share)| (at, nth, share))),
+            Width::Rest(_) => {}
+        }
+    }
+    shares.sort_by_key(|(_, _, share)| share.priority);
+    for (at, nth, share) in shares {
+        let wanted = (share.cells)(page, cells);
+        let is_shown = nth == 0 || widths[at] > 0;
+        if is_shown && free >= wanted + 1 + share.keep {
+            widths[at] += wanted;
+            free -= wanted + 1;
+        }
+    }
+    for (at, column) in columns.iter().enumerate() {
+        if let Width::Rest(least) = column.width
+            && free > least
+        {
+            widths[at] = free - 1;
+        }
+    }
+    widths
+}
+
+/// All words of a row that the filter looks at.
+pub(crate) fn words<R, P: 'static, C>(columns: &[Column<R, P, C>], row: &R, page: &P) -> String {
+    let words = columns.iter().filter_map(|column| column.words);
+    words.map(|words| words(row, page)).collect::<Vec<_>>().join(" ")
+}

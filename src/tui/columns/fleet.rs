@@ -1,0 +1,139 @@
+//! The columns of the table of DaemonSets. They are sorted by how bad their state is; no column sorts them otherwise.
+
+use super::{Column, Kind, MARGIN, Share, Width};
+use crate::driver::{DrivenBy, Fleet, FleetRow};
+use crate::engine::rules::fleet_state::FleetState;
+use crate::tui::theme::{Glyph, Role};
+use crate::tui::words::width;
+
+pub(crate) type FleetColumn = Column<FleetRow, Fleet, String>;
+
+/// The columns, from left to right.
+pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
+    FleetColumn {
+        name: "namespace",
+        headers: &["NAMESPACE"],
+        help: "its namespace",
+        kind: Kind::Text,
+        width: Width::Optional(&[Share {
+            priority: 3,
+            cells: |fleet, cells| longest(fleet, |row| &row.namespace).clamp(9, (inside(cells) / 7).max(9)),
+            keep: 16,
+        }]),
+        order: None,
+        words: None,
+        cell: |row, _, _| (row.namespace.to_string(), Role::Text),
+    },
+    FleetColumn {
+        name: "name",
+        headers: &["DAEMONSET"],
+        help: "its name",
+        kind: Kind::Name,
+        width: Width::Always(|fleet, cells| longest(fleet, |row| &row.name).clamp(9, (inside(cells) / 4).max(9))),
+        order: None,
+        words: Some(|row, _| format!("{}/{}", row.namespace, row.name)),
+        cell: |row, _, _| (row.name.to_string(), Role::Title),
+    },
+    FleetColumn {
+        name: "desired",
+        headers: &["DES"],
+        help: "how many nodes should run its pods",
+        kind: Kind::Number,
+        width: Width::Optional(&[Share { priority: 0, cells: digits, keep: 12 }]),
+        order: None,
+        words: None,
+        cell: |row, _, _| (row.counters.desired.to_string(), Role::Text),
+    },
+    FleetColumn {
+        name: "updated",
+        headers: &["UPD"],
+        help: "how many run the present template",
+        kind: Kind::Number,
+        width: Width::Optional(&[Share { priority: 1, cells: digits, keep: 12 }]),
+        order: None,
+        words: None,
+        cell: |row, _, _| (row.counters.updated.to_string(), Role::Text),
+    },
+    FleetColumn {
+        name: "available",
+        headers: &["AVL"],
+        help: "how many are available",
+        kind: Kind::Number,
+        width: Width::Optional(&[Share { priority: 2, cells: digits, keep: 12 }]),
+        order: None,
+        words: None,
+        cell: |row, _, _| {
+            let role = if row.counters.available < row.counters.desired { Role::Warn } else { Role::Text };
+            (row.counters.available.to_string(), role)
+        },
+    },
+    FleetColumn {
+        name: "strategy",
+        headers: &["STRATEGY"],
+        help: "its update strategy",
+        kind: Kind::Text,
+        width: Width::Optional(&[Share {
+            priority: 5,
+            cells: |_, cells| if inside(cells) > 100 { 20 } else { 15 },
+            keep: 11,
+        }]),
+        order: None,
+        words: Some(|row, _| row.strategy.clone()),
+        cell: |row, _, _| (row.strategy.clone(), Role::Text),
+    },
+    FleetColumn {
+        name: "state",
+        headers: &["STATE"],
+        help: "what its rollout does",
+        kind: Kind::Text,
+        width: Width::Rest(0),
+        order: None,
+        words: Some(|row, _| row.state.to_string()),
+        cell: |row, _, _| (row.state.to_string(), sign(row).1),
+    },
+    FleetColumn {
+        name: "driver",
+        headers: &["DRIVEN BY"],
+        help: "who replaces its pods",
+        kind: Kind::Text,
+        width: Width::Optional(&[Share {
+            priority: 4,
+            cells: |_, cells| if inside(cells) > 100 { 24 } else { 10 },
+            keep: 16,
+        }]),
+        order: None,
+        words: Some(|row, _| row.driven_by.to_string()),
+        cell: |row, _, _| {
+            let role = if row.driven_by == DrivenBy::You { Role::Live } else { Role::Text };
+            (row.driven_by.to_string(), role)
+        },
+    },
+];
+
+/// The sign and the look of a DaemonSet.
+pub(crate) fn sign(row: &FleetRow) -> (Glyph, Role) {
+    match &row.state {
+        FleetState::Halted(_) => (Glyph::Failed, Role::Bad),
+        FleetState::Degraded(_) | FleetState::Misscheduled(_) => (Glyph::Down, Role::Warn),
+        FleetState::Paused(_) => (Glyph::Paused, Role::Warn),
+        FleetState::Rolling => (Glyph::Moving, Role::Busy),
+        FleetState::Held | FleetState::Adopted => (Glyph::Outdated, Role::Text),
+        FleetState::UpToDate => (Glyph::Updated, Role::Ok),
+    }
+}
+
+/// What a table of so many cells has for its columns.
+fn inside(cells: usize) -> usize {
+    cells.saturating_sub(MARGIN)
+}
+
+fn longest(fleet: &Fleet, text: fn(&FleetRow) -> &str) -> usize {
+    fleet.rows.iter().map(|row| width(text(row))).max().unwrap_or(0)
+}
+
+/// As wide as the largest count.
+fn digits(fleet: &Fleet, _: usize) -> usize {
+    let counters = fleet.rows.iter().map(|row| &row.counters);
+    let most = counters.map(|counters| counters.desired.max(counters.updated)).max().unwrap_or(0);
+    most.to_string().len().max(3)
+}

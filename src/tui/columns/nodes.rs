@@ -1,0 +1,288 @@
+//! The columns of the table of nodes.
+
+use std::cmp::Reverse;
+
+use super::{Column, Kind, Share, Width};
+use crate::engine::model::node::{Blame, ImageState, NodeState};
+use crate::engine::model::time::Timestamp;
+use crate::engine::report::snapshot::words::Why;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::tui::theme::{Glyph, Role};
+use crate::tui::words::{common_domain, width};
+
+pub(crate) type NodeColumn = Column<NodeView, NodeTable, NodeCell>;
+
+/// What is in a cell.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum NodeCell {
+    Text(String),
+    /// A sign, and words beside it.
+    Sign(Glyph, String),
+    /// How long ago this was.
+    Age(Timestamp),
+    /// Why the node is where it is; its words tell ages too.
+    Why,
+}
+
+/// What the columns depend on beside the row.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct NodeTable {
+    /// The domain that all names end in, which the table leaves out.
+    domain: String,
+    /// The longest name without it, in cells.
+    name_width: usize,
+    /// The instant of the snapshot.
+    at: Timestamp,
+}
+
+impl NodeTable {
+    pub(crate) fn of(snapshot: &Snapshot) -> Self {
+        let nodes = &snapshot.nodes;
+        let domain = common_domain(nodes.iter().map(|node| &*node.name));
+        let mut table = Self { domain, name_width: 0, at: snapshot.at };
+        table.name_width = nodes.iter().map(|node| width(table.short(&node.name))).max().unwrap_or(0);
+        table
+    }
+
+    /// The same at another instant: for a list that is frozen.
+    pub(crate) fn as_of(&self, at: Timestamp) -> Self {
+        Self { at, ..self.clone() }
+    }
+
+    /// A name without the domain that all share.
+    pub(crate) fn short<'a>(&self, name: &'a str) -> &'a str {
+        name.strip_suffix(self.domain.as_str()).unwrap_or(name)
+    }
+}
+
+/// The columns, from left to right.
+pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
+    NodeColumn {
+        name: "name",
+        headers: &["NODE"],
+        help: "the node, without the domain that all nodes share",
+        kind: Kind::Name,
+        width: Width::Always(|table, cells| {
+            let most = if cells < 80 { cells.saturating_sub(3 + 12 + 1) } else { cells * 3 / 10 };
+            table.name_width.clamp(4, most.max(4))
+        }),
+        order: Some(|a, b| natord::compare(&a.name, &b.name)),
+        words: Some(|node, _| node.name.to_string()),
+        cell: |node, table, _| (NodeCell::Text(table.short(&node.name).to_owned()), sign(node).1),
+    },
+    NodeColumn {
+        name: "state",
+        headers: &["STATE"],
+        help: "how far its update is",
+        kind: Kind::Text,
+        width: Width::Always(|_, _| 11),
+        order: Some(|a, b| a.state.cmp(&b.state)),
+        words: Some(|node, _| {
+            let blame = node.blame.map(|blame| blame.to_string()).unwrap_or_default();
+            format!("{} {blame}", node.state)
+        }),
+        cell: |node, _, _| (NodeCell::Text(state(node)), sign(node).1),
+    },
+    NodeColumn {
+        name: "why",
+        headers: &["WHY"],
+        help: "what is wrong with its pod, or what its update waits for",
+        kind: Kind::Text,
+        width: Width::Rest(6),
+        order: None,
+        words: Some(|node, table| Why { node, at: table.at }.to_string()),
+        cell: |node, _, _| (NodeCell::Why, sign(node).1),
+    },
+    NodeColumn {
+        name: "zone",
+        headers: &["ZONE"],
+        help: "its label topology.kubernetes.io/zone",
+        kind: Kind::Text,
+        width: Width::Optional(&[Share { priority: 6, cells: |_, _| 14, keep: 44 }]),
+        order: None,
+        words: None,
+        cell: |node, _, _| {
+            let zone = node.labels.get("topology.kubernetes.io/zone").map(|zone| zone.to_string());
+            (NodeCell::Text(zone.unwrap_or_default()), Role::Text)
+        },
+    },
+    NodeColumn {
+        name: "revision",
+        headers: &["REV"],
+        help: "the revision that its pod runs",
+        kind: Kind::Number,
+        width: Width::Optional(&[Share { priority: 1, cells: |_, _| 3, keep: 16 }]),
+        order: Some(|a, b| a.revision_number.cmp(&b.revision_number)),
+        words: None,
+        cell: |node, _, _| (NodeCell::Text(revision(node)), if node.at_target { Role::NewRev } else { Role::OldRev }),
+    },
+    NodeColumn {
+        name: "image",
+        headers: &["IMAGE", "IMG"],
+        help: "whether the new image is on the node",
+        kind: Kind::Text,
+        width: Width::Optional(&[
+            Share { priority: 2, cells: |_, _| 3, keep: 20 },
+            Share { priority: 5, cells: |_, _| 7, keep: 34 },
+        ]),
+        order: None,
+        words: Some(|node, _| format!("image:{}", node.image)),
+        cell: |node, _, cells| {
+            let (glyph, role) = image_sign(node.image);
+            let words = if cells > 5 { node.image.to_string() } else { String::new() };
+            (NodeCell::Sign(glyph, words), role)
+        },
+    },
+    NodeColumn {
+        name: "pod",
+        headers: &["POD"],
+        help: "the end of its pod's name",
+        kind: Kind::Text,
+        width: Width::Optional(&[Share { priority: 3, cells: |_, _| 5, keep: 22 }]),
+        order: None,
+        words: Some(|node, _| node.pod.as_deref().unwrap_or_default().to_owned()),
+        cell: |node, _, _| {
+            // What tells a DaemonSet's pods apart is the last part of the name.
+            let end = node.pod.as_deref().and_then(|pod| pod.rsplit('-').next());
+            (NodeCell::Text(end.unwrap_or_default().to_owned()), Role::Text)
+        },
+    },
+    NodeColumn {
+        name: "restarts",
+        headers: &["RST"],
+        help: "how often its pod's containers were restarted",
+        kind: Kind::Number,
+        width: Width::Optional(&[Share { priority: 4, cells: |_, _| 3, keep: 22 }]),
+        order: Some(|a, b| Reverse(a.restarts).cmp(&Reverse(b.restarts))),
+        words: None,
+        cell: |node, _, _| match node.pod {
+            Some(_) => {
+                let role = if node.restarts > 0 { Role::Warn } else { Role::Muted };
+                (NodeCell::Text(node.restarts.to_string()), role)
+            }
+            None => (NodeCell::Text(String::new()), Role::Muted),
+        },
+    },
+    NodeColumn {
+        name: "age",
+        headers: &["AGE"],
+        help: "for how long the node has been in its state",
+        kind: Kind::Number,
+        width: Width::Optional(&[Share { priority: 0, cells: |_, _| 4, keep: 0 }]),
+        order: Some(|a, b| Reverse(a.since).cmp(&Reverse(b.since))),
+        words: None,
+        cell: |node, _, _| {
+            let since = node.since.or(node.pod_created_at);
+            (since.map_or_else(|| NodeCell::Text(String::new()), NodeCell::Age), Role::Text)
+        },
+    },
+];
+
+/// By what the nodes are sorted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Sort {
+    /// Trouble, then moving, then next in line: the engine's order.
+    #[default]
+    Trouble,
+    /// A column that has an order.
+    By(&'static NodeColumn),
+}
+
+impl Sort {
+    /// All that there are, in the order in which one follows the other.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let columns = NODE_COLUMNS.iter().filter(|column| column.order.is_some());
+        std::iter::once(Self::Trouble).chain(columns.map(Self::By))
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Trouble => "trouble",
+            Self::By(column) => column.name,
+        }
+    }
+
+    /// The one after this; after the last the first.
+    pub(crate) fn next(self) -> Self {
+        Self::all().skip_while(|sort| sort.name() != self.name()).nth(1).unwrap_or_default()
+    }
+
+    /// Brings the rows, indices of `nodes`, into this order. Within equals the engine's order stays.
+    pub(crate) fn apply(self, rows: &mut [u32], nodes: &[NodeView]) {
+        if let Self::By(NodeColumn { order: Some(order), .. }) = self {
+            rows.sort_by(|a, b| order(&nodes[*a as usize], &nodes[*b as usize]));
+        }
+    }
+}
+
+/// The sign and the look of a node.
+pub(crate) fn sign(node: &NodeView) -> (Glyph, Role) {
+    match (node.state, node.blame) {
+        (NodeState::Failed, _) => (Glyph::Failed, Role::Bad),
+        (_, Some(Blame::Suspect)) => (Glyph::Suspect, Role::Bad),
+        (NodeState::NodeDown, _) => (Glyph::Down, Role::Warn),
+        (NodeState::Outdated, _) if node.is_next() => (Glyph::Outdated, Role::Text),
+        (NodeState::Outdated, _) if node.cause.is_some() => (Glyph::Outdated, Role::Warn),
+        (NodeState::Outdated, _) => (Glyph::Outdated, Role::Held),
+        (NodeState::Updated, _) => (Glyph::Updated, Role::Ok),
+        (NodeState::Ineligible, _) => (Glyph::Ineligible, Role::Muted),
+        _ if node.restarted.is_some() => (Glyph::Moving, Role::Warn),
+        _ if node.cause.as_ref().is_some_and(|cause| !cause.kind.is_ordinary_at_start()) => (Glyph::Moving, Role::Warn),
+        _ => (Glyph::Moving, Role::Busy),
+    }
+}
+
+/// The state in words; a node that went down after its update is a suspect first.
+pub(crate) fn state(node: &NodeView) -> String {
+    match (node.state, node.blame) {
+        (NodeState::NodeDown, Some(Blame::Suspect)) => "suspect".to_owned(),
+        (state, _) => state.to_string(),
+    }
+}
+
+pub(crate) fn image_sign(image: ImageState) -> (Glyph, Role) {
+    match image {
+        ImageState::Unknown => (Glyph::ImageUnknown, Role::Muted),
+        ImageState::Present => (Glyph::ImagePresent, Role::Text),
+        ImageState::Pulling { .. } => (Glyph::ImagePulling, Role::Busy),
+        ImageState::Failed => (Glyph::ImageFailed, Role::Bad),
+    }
+}
+
+/// The revision's number, else the beginning of its hash.
+fn revision(node: &NodeView) -> String {
+    match (node.revision_number, &node.revision) {
+        (Some(number), _) => number.to_string(),
+        (None, Some(hash)) => hash.chars().take(3).collect(),
+        (None, None) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::widths;
+    use super::*;
+
+    /// The README draws the table as a terminal of 80 columns shows it.
+    #[test]
+    fn the_readme_shows_the_columns() {
+        let table = NodeTable { name_width: 8, ..NodeTable::default() };
+        let widths = widths(NODE_COLUMNS, &table, 80);
+        let shown = NODE_COLUMNS.iter().zip(widths).filter(|(_, cells)| *cells > 0);
+        let headers: Vec<&str> = shown.map(|(column, cells)| column.header(cells)).collect();
+        let readme = include_str!("../../../README.md");
+        let line = readme.lines().find(|line| line.trim_start().starts_with("NODE "));
+        assert_eq!(line.unwrap_or_default().split_whitespace().collect::<Vec<_>>(), headers);
+    }
+
+    #[test]
+    fn sorting_goes_round() {
+        let mut names = vec![Sort::Trouble.name()];
+        let mut sort = Sort::Trouble.next();
+        while !matches!(sort, Sort::Trouble) {
+            names.push(sort.name());
+            sort = sort.next();
+        }
+        assert_eq!(names, ["trouble", "name", "state", "revision", "restarts", "age"]);
+    }
+}

@@ -1,0 +1,13 @@
+//! What every action returns.
+
+use crate::tui::message::ConsoleEffect;
+use crate::tui::model::Model;
+use crate::tui::status::StatusTone;
+
+pub(super) type Effects = Vec<ConsoleEffect>;
+
+/// Says why nothing is done.
+pub(super) fn refuse(model: &mut Model, why: String) -> Effects {
+    model.say(StatusTone::Refused, why);
+    Vec::new()
+}

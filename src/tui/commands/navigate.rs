@@ -1,0 +1,213 @@
+//! Pages, and the lists on them: what is open, selected, filtered, sorted.
+
+use super::effects::{Effects, refuse};
+use crate::tui::columns::nodes::Sort;
+use crate::tui::daemonset_ref::DaemonSetRef;
+use crate::tui::list::Move;
+use crate::tui::message::ConsoleEffect;
+use crate::tui::model::{FleetPage, Model, Overlay, Page, RolloutPage};
+use crate::tui::prompt::Prompt;
+use crate::tui::status::StatusTone;
+use crate::tui::timeline::Timeline;
+use crate::tui::view;
+
+pub(super) fn move_by(model: &mut Model, movement: Move) -> Effects {
+    let height = view::list_height(model);
+    match &model.page {
+        Page::Fleet => {
+            if let Some(page) = &mut model.fleet {
+                let targets: Vec<DaemonSetRef> = (0..page.rows.len()).filter_map(|row| page.target(row)).collect();
+                page.list.go(movement, targets.len(), height, |row| targets[row].clone());
+            }
+        }
+        Page::Rollout(_) => {
+            if let Some(page) = model.rollout_mut() {
+                if let Some(timeline) = &mut page.timeline {
+                    timeline.go(movement, height);
+                    return Vec::new();
+                }
+                let mut list = std::mem::take(&mut page.list);
+                let name = |row: usize| page.node(row).map(|node| node.name.clone()).unwrap_or_default();
+                list.go(movement, page.rows.len(), height, name);
+                page.list = list;
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// On the fleet: opens the DaemonSet. On a rollout: shows all about the node.
+pub(super) fn open(model: &mut Model) -> Effects {
+    match &model.page {
+        Page::Fleet => {
+            let target = model.fleet.as_ref().and_then(|page| page.target(page.list.cursor().unwrap_or(0)));
+            match target {
+                Some(target) => open_rollout(model, target),
+                None => Vec::new(),
+            }
+        }
+        Page::Rollout(_) => {
+            let selected = |page: &RolloutPage| match &page.timeline {
+                Some(timeline) => timeline.list.selected().is_some(),
+                None => page.selected().is_some(),
+            };
+            if model.rollout().is_some_and(selected) {
+                model.overlay = Overlay::Details { top: 0 };
+            } else {
+                move_by(model, Move::Top);
+            }
+            Vec::new()
+        }
+    }
+}
+
+/// Shows the rollout of `target`, and asks for it unless it is there already.
+pub(crate) fn open_rollout(model: &mut Model, target: DaemonSetRef) -> Effects {
+    let mut effects = leave_rollout(model);
+    let known = model.rollouts.iter().position(|page| page.target == target);
+    if known.is_some_and(|at| model.rollouts[at].stopped) {
+        model.rollouts.retain(|page| page.target != target);
+    }
+    if !model.rollouts.iter().any(|page| page.target == target) {
+        model.rollouts.push(RolloutPage::new(target.clone()));
+        effects.push(ConsoleEffect::Open(target.clone()));
+    }
+    model.page = Page::Rollout(target);
+    model.overlay = Overlay::None;
+    model.status = None;
+    effects
+}
+
+/// Closes the rollout on screen, unless this console drives it.
+fn leave_rollout(model: &mut Model) -> Effects {
+    let leave = model.rollout().filter(|page| !page.driven_by_us()).map(|page| page.target.clone());
+    let Some(target) = leave else { return Vec::new() };
+    model.rollouts.retain(|page| page.target != target);
+    vec![ConsoleEffect::Close(target)]
+}
+
+/// Back one level: filter, then selection, then page.
+pub(super) fn back(model: &mut Model) -> Effects {
+    match &model.page {
+        Page::Fleet => {
+            if let Some(page) = &mut model.fleet {
+                if page.filter.is_all() {
+                    page.list.deselect();
+                } else {
+                    page.filter = Default::default();
+                    page.arrange();
+                }
+            }
+            Vec::new()
+        }
+        Page::Rollout(_) => {
+            let Some(page) = model.rollout_mut() else { return Vec::new() };
+            if let Some(timeline) = &mut page.timeline {
+                if timeline.filter.is_all() {
+                    page.timeline = None;
+                } else {
+                    timeline.filter = Default::default();
+                    timeline.arrange();
+                }
+            } else if !page.filter.is_all() {
+                page.filter = Default::default();
+                page.arrange();
+            } else if page.frozen.take().is_some() {
+                page.arrange();
+            } else if page.list.selected().is_some() {
+                page.list.deselect();
+            } else {
+                return fleet(model, "");
+            }
+            Vec::new()
+        }
+    }
+}
+
+/// Shows all DaemonSets: of one namespace, or of those that were shown last.
+pub(crate) fn fleet(model: &mut Model, namespace: &str) -> Effects {
+    let mut effects = leave_rollout(model);
+    let wanted = match namespace {
+        "" => None,
+        name => Some(name),
+    };
+    let known = model.fleet.as_ref().is_some_and(|page| wanted.is_none() || page.namespace.as_deref() == wanted);
+    if !known {
+        let namespace = wanted.map(Into::into);
+        effects.push(ConsoleEffect::Fleet(wanted.map(Into::into)));
+        model.fleet = Some(FleetPage::new(namespace));
+    }
+    model.page = Page::Fleet;
+    model.overlay = Overlay::None;
+    model.status = None;
+    effects
+}
+
+pub(super) fn go_to(model: &mut Model, name: &str) -> Effects {
+    if name.is_empty() {
+        model.say(StatusTone::Refused, "which one? :ds namespace/name");
+        return Vec::new();
+    }
+    let name = name.trim_start_matches("ds/");
+    let (namespace, name) = name.split_once('/').unwrap_or((&model.default_namespace, name));
+    let target = DaemonSetRef { namespace: namespace.into(), name: name.into() };
+    open_rollout(model, target)
+}
+
+pub(super) fn filter(model: &mut Model, text: &str) -> Effects {
+    if text.is_empty() {
+        let current = match &model.page {
+            Page::Fleet => model.fleet.as_ref().map(|page| &page.filter),
+            Page::Rollout(_) => model.rollout().map(|page| match &page.timeline {
+                Some(timeline) => &timeline.filter,
+                None => &page.filter,
+            }),
+        };
+        let prompt = Prompt::with(current.map_or("", |filter| filter.text()));
+        model.overlay = Overlay::Filter(prompt);
+    } else if let Err(why) = model.set_filter(text) {
+        model.say(StatusTone::Refused, why);
+    }
+    Vec::new()
+}
+
+pub(super) fn sort(model: &mut Model, name: &str) -> Effects {
+    let Some(page) = model.rollout_mut() else { return Vec::new() };
+    let named = Sort::all().find(|sort| sort.name() == name);
+    match (name, named) {
+        ("", _) => page.sort = page.sort.next(),
+        (_, Some(sort)) => page.sort = sort,
+        (name, None) => {
+            let known: Vec<&str> = Sort::all().map(Sort::name).collect();
+            return refuse(model, format!("cannot sort by `{name}`; there are {}", known.join(", ")));
+        }
+    }
+    page.arrange();
+    Vec::new()
+}
+
+/// Switches between the timeline and the nodes.
+pub(super) fn timeline(model: &mut Model, filter: &str) -> Effects {
+    let Some(page) = model.rollout_mut() else { return Vec::new() };
+    let open = page.timeline.is_none() || !filter.is_empty();
+    let rollout_events = page.snapshot().map(|snapshot| snapshot.timeline.clone()).unwrap_or_default();
+    page.timeline = open.then(|| Timeline::of(rollout_events));
+    if filter.is_empty() {
+        return Vec::new();
+    }
+    match model.set_filter(filter) {
+        Ok(()) => Vec::new(),
+        Err(why) => refuse(model, why),
+    }
+}
+
+pub(super) fn freeze(model: &mut Model) -> Effects {
+    if let Some(page) = model.rollout_mut() {
+        page.frozen = match page.frozen.take() {
+            Some(_) => None,
+            None => page.live.clone(),
+        };
+        page.arrange();
+    }
+    Vec::new()
+}

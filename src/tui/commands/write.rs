@@ -1,0 +1,121 @@
+//! Writes: each opens the dialog that says what it would do, and in which it is confirmed.
+
+use super::effects::{Effects, refuse};
+use crate::engine::model::command::{Command, Early, Takeover};
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::step_ahead::NoStep;
+use crate::engine::report::snapshot::Phase;
+use crate::tui::action::condition;
+use crate::tui::dialog::{AdoptForm, Canary, Dialog, Form, Image, StepForm, TuneForm, Undo};
+use crate::tui::model::{ARMED_FOR, Model, Overlay, WriteAccess};
+use crate::tui::preview::ask;
+use crate::tui::prompt::Prompt;
+use crate::tui::status::StatusTone;
+
+pub(super) fn arm(model: &mut Model) -> Effects {
+    if model.armed_for().is_some() {
+        return read_only(model);
+    }
+    model.access = WriteAccess::Armed { until: model.now + ARMED_FOR };
+    model.say(StatusTone::Plain, "armed for 10 minutes: capital letters write, after a preview (A: read-only)");
+    Vec::new()
+}
+
+pub(super) fn read_only(model: &mut Model) -> Effects {
+    model.access = WriteAccess::ReadOnly;
+    model.say(StatusTone::Plain, "read-only: nothing here can change the cluster (P still pauses)");
+    Vec::new()
+}
+
+/// Opens a dialog with `form`, and asks at once what its command would do.
+fn dialog(model: &mut Model, form: Form) -> Effects {
+    let Some(page) = model.rollout() else { return Vec::new() };
+    let dialog = Dialog::new(page.target.clone(), form);
+    model.overlay = Overlay::Dialog(Box::new(dialog));
+    ask(model)
+}
+
+pub(super) fn pause(model: &mut Model, why: &str) -> Effects {
+    dialog(model, Form::Pause { why: Prompt::with(why).input })
+}
+
+pub(super) fn resume(model: &mut Model) -> Effects {
+    let halted =
+        model.rollout().and_then(|page| page.snapshot()).is_some_and(|snapshot| snapshot.phase == Phase::Halted);
+    let title = if halted { "Accept and continue" } else { "Continue" };
+    dialog(model, Form::Plain { title, command: Command::Resume })
+}
+
+pub(super) fn adopt(model: &mut Model) -> Effects {
+    match model.rollout().and_then(|page| page.snapshot()).map(|snapshot| AdoptForm::of(snapshot)) {
+        Some(form) => dialog(model, Form::Adopt(form)),
+        None => Vec::new(),
+    }
+}
+
+pub(super) fn tune(model: &mut Model, changes: &str) -> Effects {
+    let Some(snapshot) = model.rollout().and_then(|page| page.snapshot()).cloned() else { return Vec::new() };
+    match TuneForm::new(&snapshot, changes) {
+        Ok(form) => dialog(model, Form::Tune(form)),
+        Err(why) => refuse(model, why),
+    }
+}
+
+pub(super) fn step(model: &mut Model, to: &str) -> Effects {
+    match StepForm::to(to) {
+        Ok(form) => dialog(model, Form::Step(form)),
+        Err(why) => refuse(model, why),
+    }
+}
+
+pub(super) fn partition(model: &mut Model, keep: &str) -> Effects {
+    dialog(model, Form::Step(StepForm::keeping(keep)))
+}
+
+pub(super) fn canary(model: &mut Model, selector: &str) -> Effects {
+    let plan = model.rollout().and_then(|page| page.snapshot()).map(|snapshot| &snapshot.plan);
+    // When all selected nodes are updated, the form begins empty: the next step is to lift the selector.
+    let done = plan.is_some_and(|plan| matches!(plan.next, Some(Err(NoStep::SelectionDone(_)))));
+    let current = plan.and_then(|plan| plan.selector.as_ref()).filter(|_| !done);
+    let current = current.map(|selector| selector.to_string()).unwrap_or_default();
+    dialog(model, Form::Canary(Canary::new(if selector.is_empty() { &current } else { selector })))
+}
+
+pub(super) fn image(model: &mut Model, change: &str) -> Effects {
+    let Some(snapshot) = model.rollout().and_then(|page| page.snapshot()).cloned() else { return Vec::new() };
+    match Image::new(&snapshot, change) {
+        Ok(form) => dialog(model, Form::Image(form)),
+        Err(why) => refuse(model, why),
+    }
+}
+
+pub(super) fn undo(model: &mut Model, to: &str) -> Effects {
+    let Some(snapshot) = model.rollout().and_then(|page| page.snapshot()).cloned() else { return Vec::new() };
+    match Undo::new(&snapshot, to) {
+        Ok(form) => dialog(model, Form::Undo(form)),
+        Err(why) => refuse(model, why),
+    }
+}
+
+pub(super) fn release(model: &mut Model) -> Effects {
+    let all = model.rollout().and_then(|page| page.snapshot()).is_some_and(|snapshot| {
+        let counts = &snapshot.counts;
+        (counts.committed == counts.nodes || !snapshot.has_change()) && counts.removed_by_release == 0
+    });
+    let early = if all { Early::Refuse } else { Early::Accept };
+    dialog(model, Form::Plain { title: "Release", command: Command::Release(early) })
+}
+
+pub(super) fn drive(model: &mut Model) -> Effects {
+    match condition::driver(model) {
+        Some(DriverView::You { .. } | DriverView::Waiting { .. }) => stop_driving(model),
+        Some(DriverView::Named { .. } | DriverView::Other { .. } | DriverView::Lost { .. }) => {
+            dialog(model, Form::Plain { title: "Take over", command: Command::Drive(Takeover::Ask) })
+        }
+        _ => dialog(model, Form::Plain { title: "Drive", command: Command::Drive(Takeover::IfFree) }),
+    }
+}
+
+pub(super) fn stop_driving(model: &mut Model) -> Effects {
+    dialog(model, Form::Plain { title: "Stop driving", command: Command::StopDriving })
+}

@@ -1,0 +1,41 @@
+//! Questions to the driver: what would the command of the open dialog do?
+
+use super::daemonset_ref::DaemonSetRef;
+use super::dialog::PreviewState;
+use super::message::ConsoleEffect;
+use super::model::{Model, Overlay};
+
+/// Asks the driver what the dialog's command would do, as the form stands.
+pub(crate) fn ask(model: &mut Model) -> Vec<ConsoleEffect> {
+    let serial = model.next_serial();
+    let Overlay::Dialog(dialog) = &mut model.overlay else { return Vec::new() };
+    let page = model.rollouts.iter().find(|page| page.target == dialog.target);
+    let Some(snapshot) = page.and_then(|page| page.snapshot()) else { return Vec::new() };
+    match dialog.command(snapshot) {
+        Ok(command) => {
+            dialog.answer = PreviewState::Asking(serial);
+            vec![ConsoleEffect::Ask { target: dialog.target.clone(), serial, command }]
+        }
+        Err(why) => {
+            dialog.answer = PreviewState::Incomplete(why);
+            Vec::new()
+        }
+    }
+}
+
+/// Asks again after a refusal, with a new snapshot: what was refused because it was still loading may be allowed by now.
+pub(crate) fn ask_again(model: &mut Model, target: &DaemonSetRef) -> Vec<ConsoleEffect> {
+    let page = model.rollouts.iter().find(|page| page.target == *target);
+    let command = match (&model.overlay, page.and_then(|page| page.snapshot())) {
+        (Overlay::Dialog(dialog), Some(snapshot)) if dialog.target == *target && dialog.may_be_asked_again() => {
+            dialog.command(snapshot)
+        }
+        _ => return Vec::new(),
+    };
+    let Ok(command) = command else { return Vec::new() };
+    let serial = model.next_serial();
+    if let Overlay::Dialog(dialog) = &mut model.overlay {
+        dialog.asks_again(serial);
+    }
+    vec![ConsoleEffect::Ask { target: target.clone(), serial, command }]
+}

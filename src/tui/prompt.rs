@@ -1,0 +1,80 @@
+//! A line of text that is being typed: after `:`, after `/`, and in the fields of dialogs.
+
+use crossterm::event::{KeyCode, KeyModifiers};
+use tui_input::{Input, InputRequest};
+
+use super::key::Key;
+
+/// A line that is being typed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Prompt {
+    pub(crate) input: Input,
+    /// What is wrong with the text so far.
+    pub(crate) complaint: Option<String>,
+    /// Which entry of the history is shown, counted from the newest.
+    recalled: Option<usize>,
+}
+
+impl Prompt {
+    pub(crate) fn with(text: &str) -> Self {
+        Self { input: Input::new(text.to_owned()), ..Self::default() }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        self.input.value()
+    }
+
+    pub(crate) fn set(&mut self, text: &str) {
+        self.input = Input::new(text.to_owned());
+    }
+
+    /// Shows the entry before (or after) the one that is shown.
+    pub(crate) fn recall(&mut self, history: &[String], towards: Recall) {
+        let next = match (towards, self.recalled) {
+            (Recall::Older, None) => Some(0),
+            (Recall::Older, Some(at)) => Some((at + 1).min(history.len().saturating_sub(1))),
+            (Recall::Newer, Some(at)) => at.checked_sub(1),
+            (Recall::Newer, None) => None,
+        };
+        let entry = next.and_then(|at| history.iter().rev().nth(at));
+        self.set(entry.map_or("", String::as_str));
+        self.recalled = entry.and(next);
+    }
+}
+
+/// The direction in the history.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Recall {
+    Older,
+    Newer,
+}
+
+/// Applies an editing key to a line. Tells whether it was one.
+pub(crate) fn edit(input: &mut Input, key: Key) -> bool {
+    let request = match (key.code, key.modifiers) {
+        (KeyCode::Char(c), KeyModifiers::NONE) => InputRequest::InsertChar(c),
+        (KeyCode::Backspace, KeyModifiers::NONE) => InputRequest::DeletePrevChar,
+        (KeyCode::Backspace, KeyModifiers::ALT) | (KeyCode::Char('w'), KeyModifiers::CONTROL) => {
+            InputRequest::DeletePrevWord
+        }
+        (KeyCode::Delete, _) => InputRequest::DeleteNextChar,
+        (KeyCode::Char('u'), KeyModifiers::CONTROL) => InputRequest::DeleteFromStart,
+        (KeyCode::Char('k'), KeyModifiers::CONTROL) => InputRequest::DeleteTillEnd,
+        (KeyCode::Left, KeyModifiers::NONE) => InputRequest::GoToPrevChar,
+        (KeyCode::Right, KeyModifiers::NONE) => InputRequest::GoToNextChar,
+        (KeyCode::Left, _) | (KeyCode::Char('b'), KeyModifiers::ALT) => InputRequest::GoToPrevWord,
+        (KeyCode::Right, _) | (KeyCode::Char('f'), KeyModifiers::ALT) => InputRequest::GoToNextWord,
+        (KeyCode::Home, _) | (KeyCode::Char('a'), KeyModifiers::CONTROL) => InputRequest::GoToStart,
+        (KeyCode::End, _) | (KeyCode::Char('e'), KeyModifiers::CONTROL) => InputRequest::GoToEnd,
+        _ => return false,
+    };
+    input.handle(request);
+    true
+}
+
+/// Inserts what was pasted; a line has no line breaks.
+pub(crate) fn paste(input: &mut Input, text: &str) {
+    for c in text.chars().filter(|c| !c.is_control()) {
+        input.handle(InputRequest::InsertChar(c));
+    }
+}

@@ -1,0 +1,47 @@
+//! Keys for the open dialog, and what happens when it is confirmed.
+
+use crate::tui::dialog::{DialogEvent, Form, PreviewState, is_safety};
+use crate::tui::key::Key;
+use crate::tui::message::ConsoleEffect;
+use crate::tui::model::{Model, Overlay};
+use crate::tui::preview::ask;
+use crate::tui::status::StatusTone;
+
+pub(super) fn dialog_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
+    let Overlay::Dialog(dialog) = &mut model.overlay else { return Vec::new() };
+    let page = model.rollouts.iter().find(|page| page.target == dialog.target);
+    let snapshot = page.and_then(|page| page.snapshot().cloned());
+    match dialog.key(key, snapshot.as_deref()) {
+        DialogEvent::None => Vec::new(),
+        DialogEvent::Changed => ask(model),
+        DialogEvent::Cancelled => {
+            model.overlay = Overlay::None;
+            Vec::new()
+        }
+        DialogEvent::Confirmed => confirm(model),
+    }
+}
+
+/// Does what the dialog was confirmed to do.
+fn confirm(model: &mut Model) -> Vec<ConsoleEffect> {
+    let armed = model.armed_for().is_some();
+    let Overlay::Dialog(dialog) = &model.overlay else { return Vec::new() };
+    if let Form::Quit(driven) = &dialog.form {
+        return vec![ConsoleEffect::Quit(driven.clone())];
+    }
+    let page = model.rollouts.iter().find(|page| page.target == dialog.target);
+    let Some(snapshot) = page.and_then(|page| page.snapshot()) else { return Vec::new() };
+    let Ok(command) = dialog.command(snapshot) else { return Vec::new() };
+    let target = dialog.target.clone();
+    let title = match &dialog.answer {
+        PreviewState::Preview(preview) => preview.title.clone(),
+        _ => dialog.form.verb().to_owned(),
+    };
+    model.overlay = Overlay::None;
+    if !armed && !is_safety(&command) {
+        model.say(StatusTone::Refused, "read-only again since this was opened: nothing was done; A arms");
+        return Vec::new();
+    }
+    model.say(StatusTone::Busy, format!("asked: {title} …"));
+    vec![ConsoleEffect::Do { target, command }]
+}

@@ -1,0 +1,38 @@
+//! From a key or a name to what its action does.
+
+use crate::tui::action::{Action, Guard, bound};
+use crate::tui::commands;
+use crate::tui::key::Key;
+use crate::tui::message::ConsoleEffect;
+use crate::tui::model::Model;
+use crate::tui::status::StatusTone;
+
+/// Does what the key is bound to, or says why not.
+pub(super) fn dispatch(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
+    match bound(model, key) {
+        Some(action) => run(model, action, ""),
+        None => {
+            if key.text().is_some_and(|c| c.is_ascii_uppercase()) {
+                model.say(StatusTone::Refused, format!("{key} does nothing here; ? lists what does"));
+            }
+            Vec::new()
+        }
+    }
+}
+
+/// Does `action`, or says why not.
+pub(super) fn run(model: &mut Model, action: &Action, argument: &str) -> Vec<ConsoleEffect> {
+    match action.available(model) {
+        Ok(()) => {
+            // What is done now replaces the last message; actions that only look leave it.
+            if action.guard != Guard::Read {
+                model.status = None;
+            }
+            commands::run(model, action.id, argument)
+        }
+        Err(why) => {
+            model.say(StatusTone::Refused, why);
+            Vec::new()
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Keys for a line of text at the bottom: a command after `:`, a filter after `/`.
+
+use crossterm::event::KeyCode;
+
+use super::dispatch::{dispatch, run};
+use crate::tui::action::{ACTIONS, named};
+use crate::tui::key::Key;
+use crate::tui::message::ConsoleEffect;
+use crate::tui::model::{Model, Overlay};
+use crate::tui::palette::suggestions;
+use crate::tui::prompt::{Recall, edit};
+use crate::tui::status::StatusTone;
+use crate::tui::words::meant;
+
+pub(super) fn palette_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
+    let Overlay::Palette(prompt) = &mut model.overlay else { return Vec::new() };
+    match key.code {
+        KeyCode::Esc => model.overlay = Overlay::None,
+        KeyCode::Backspace if prompt.text().is_empty() => model.overlay = Overlay::None,
+        KeyCode::Up => prompt.recall(&model.history, Recall::Older),
+        KeyCode::Down => prompt.recall(&model.history, Recall::Newer),
+        KeyCode::Tab => {
+            let text = prompt.text().to_owned();
+            if let Some(first) = suggestions(model, &text).into_iter().next()
+                && let Overlay::Palette(prompt) = &mut model.overlay
+            {
+                let takes_more = named(&first).is_some_and(|action| action.argument.is_some());
+                prompt.set(&if takes_more { format!("{first} ") } else { first });
+            }
+        }
+        KeyCode::Enter => {
+            let line = prompt.text().trim().to_owned();
+            model.overlay = Overlay::None;
+            return run_line(model, &line);
+        }
+        _ => {
+            edit(&mut prompt.input, key);
+        }
+    }
+    Vec::new()
+}
+
+/// Does what was typed after `:`.
+fn run_line(model: &mut Model, line: &str) -> Vec<ConsoleEffect> {
+    if line.is_empty() {
+        return Vec::new();
+    }
+    model.history.retain(|known| known != line);
+    model.history.push(line.to_owned());
+    if model.history.len() > 100 {
+        model.history.remove(0);
+    }
+    let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    match named(name) {
+        Some(action) => run(model, action, argument.trim()),
+        None => {
+            let names = ACTIONS.iter().flat_map(|action| action.aliases.iter().chain([&action.name]));
+            let guess = meant(name, names.copied()).map(|name| format!(": did you mean :{name}?")).unwrap_or_default();
+            model.say(StatusTone::Refused, format!("there is no command `{name}`{guess}  (? lists all)"));
+            Vec::new()
+        }
+    }
+}
+
+pub(super) fn filter_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
+    let Overlay::Filter(prompt) = &mut model.overlay else { return Vec::new() };
+    match key.code {
+        KeyCode::Esc => {
+            prompt.set("");
+            refilter(model);
+            model.overlay = Overlay::None;
+        }
+        KeyCode::Enter if prompt.complaint.is_none() => model.overlay = Overlay::None,
+        KeyCode::Backspace if prompt.text().is_empty() => model.overlay = Overlay::None,
+        // The list can be walked while the filter is typed.
+        KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown => {
+            return dispatch(model, key);
+        }
+        _ => {
+            edit(&mut prompt.input, key);
+            refilter(model);
+        }
+    }
+    Vec::new()
+}
+
+/// Applies the filter as far as it is typed.
+pub(super) fn refilter(model: &mut Model) {
+    let Overlay::Filter(prompt) = &model.overlay else { return };
+    let text = prompt.text().to_owned();
+    let complaint = model.set_filter(&text).err();
+    if let Overlay::Filter(prompt) = &mut model.overlay {
+        prompt.complaint = complaint;
+    }
+}

@@ -1,0 +1,45 @@
+//! What changes the status line without a command: a complaint about the audit log, and an alarm after a success.
+
+use std::mem::discriminant;
+
+use crate::engine::report::snapshot::Snapshot;
+use crate::tui::daemonset_ref::DaemonSetRef;
+use crate::tui::model::Model;
+use crate::tui::status::StatusTone;
+
+/// Removes a message about a success if `snapshot` shows that something went wrong since. To be called before the page takes
+/// the snapshot in.
+pub(super) fn drop_outdated_success(model: &mut Model, target: &DaemonSetRef, snapshot: &Snapshot) {
+    let success = model.status.as_ref().is_some_and(|status| status.tone == StatusTone::Good);
+    let page = model.rollout().filter(|page| page.target == *target);
+    if success && page.is_some_and(|page| is_worse(page.snapshot().map(|known| &**known), snapshot)) {
+        model.status = None;
+    }
+}
+
+/// Whether `after` has an alarm of a new kind, more failed nodes, or a write that is not sent and was not there before.
+fn is_worse(before: Option<&Snapshot>, after: &Snapshot) -> bool {
+    let known = |snapshot: &Snapshot| -> Vec<_> { snapshot.alarms.iter().map(discriminant).collect() };
+    let known = before.map(known).unwrap_or_default();
+    let failed = before.map_or(0, |before| before.counts.failed);
+    after.alarms.iter().any(|alarm| !known.contains(&discriminant(alarm)))
+        || after.counts.failed > failed
+        || (after.not_sent().is_some() && before.is_none_or(|before| before.not_sent().is_none()))
+}
+
+/// Shows each complaint about the audit log or Events once. While a command is being waited for, its status line stays.
+pub(super) fn complain(model: &mut Model) {
+    if model.status.as_ref().is_some_and(|status| status.tone == StatusTone::Busy) {
+        return;
+    }
+    let Some(page) = model.rollout_mut() else { return };
+    let Some(snapshot) = page.snapshot().cloned() else { return };
+    let news: Vec<_> = snapshot.unaudited.iter().filter(|said| !page.unaudited.contains(said)).cloned().collect();
+    page.unaudited.extend(news.iter().cloned());
+    for complaint in news {
+        match &mut model.status {
+            Some(status) => status.text.push_str(&format!(" ({complaint})")),
+            None => model.say(StatusTone::Refused, &*complaint),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! A table: the header above, and a row's cells.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::{RenderContext, put};
+use crate::tui::columns::{Column, Kind, MARGIN};
+use crate::tui::theme::{Glyph, Role};
+use crate::tui::words::{fit, fit_middle, width};
+
+/// A table's columns, and how wide each is; zero where there is no room for it.
+pub(super) struct Table<R: 'static, P: 'static, C: 'static> {
+    pub(super) columns: &'static [Column<R, P, C>],
+    pub(super) widths: Vec<usize>,
+}
+
+impl<R, P, C> Table<R, P, C> {
+    /// The columns that are shown, from left to right, each with its place and its width.
+    fn shown(&self, x: u16) -> impl Iterator<Item = (&'static Column<R, P, C>, u16, usize)> {
+        let mut x = usize::from(x) + MARGIN;
+        let shown = self.columns.iter().zip(&self.widths).filter(|(_, cells)| **cells > 0);
+        shown.map(move |(column, cells)| {
+            let at = x;
+            x += cells + 1;
+            (column, u16::try_from(at).unwrap_or(u16::MAX), *cells)
+        })
+    }
+
+    /// Draws the headers into the first line of `area`; that of the column called `sorted` stands out.
+    pub(super) fn draw_header(&self, ctx: &RenderContext<'_>, area: Rect, sorted: Option<&str>, buffer: &mut Buffer) {
+        if area.height < 2 {
+            return;
+        }
+        for (column, x, cells) in self.shown(area.x) {
+            let style = ctx.style(Role::Column);
+            let style = if sorted == Some(column.name) { style.patch(ctx.style(Role::Title)) } else { style };
+            put_cell(buffer, (x, area.y), column.header(cells), cells, column.kind, style);
+        }
+    }
+
+    /// Draws a row with its sign; `text` turns what is in a cell into text.
+    pub(super) fn draw_row(
+        &self,
+        ctx: &RenderContext<'_>,
+        area: Rect,
+        (glyph, role): (Glyph, Role),
+        (row, page): (&R, &P),
+        text: impl Fn(C) -> String,
+        buffer: &mut Buffer,
+    ) {
+        put(buffer, area.x + 1, area.y, ctx.glyph(glyph), 1, ctx.style(role));
+        for (column, x, cells) in self.shown(area.x) {
+            let (cell, role) = (column.cell)(row, page, cells);
+            put_cell(buffer, (x, area.y), &text(cell), cells, column.kind, ctx.style(role));
+        }
+    }
+}
+
+/// Marks the row in `area` as the selected one.
+pub(super) fn select(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) {
+    put(buffer, area.x, area.y, ctx.glyph(Glyph::Cursor), 1, Style::default());
+    buffer.set_style(area, ctx.style(Role::Selection));
+}
+
+fn put_cell(buffer: &mut Buffer, (x, y): (u16, u16), text: &str, cells: usize, kind: Kind, style: Style) {
+    let text = if kind == Kind::Name { fit_middle(text, cells) } else { fit(text, cells) };
+    let indent = if kind == Kind::Number { cells - width(&text) } else { 0 };
+    put(buffer, x + u16::try_from(indent).unwrap_or(0), y, &text, cells - indent, style);
+}
