@@ -200,9 +200,6 @@ const CIRCLES: &[(&str, &[&[&str]])] = &[
             "watch_health",
         ]],
     ),
-    ("sim::api", &[&["http", "read", "watch", "write"]]),
-    ("sim::attack", &[&["case", "faults", "network"]]),
-    ("sim::world", &[&["admission", "store"], &["kubelet", "scenario"]]),
     ("tui", &[&["action", "commands", "dialog", "message", "model", "palette", "update", "view"]]),
 ];
 

@@ -24,6 +24,7 @@ pub mod policy;
 pub mod scenario;
 mod setup;
 pub mod store;
+pub mod write;
 
 pub use controllers::eligibility;
 
@@ -43,10 +44,11 @@ use controllers::lifecycle::NodeLifecycle;
 use controllers::scheduler::Scheduler;
 use error::ApiError;
 use kind::Kind;
-use kubelet::{Fleet, NodeSetup, PodSeen};
+use kubelet::{Fleet, PodSeen};
 use object::{Condition, Object, conditions};
-use scenario::{Fault, FleetFault, Scenario};
-use store::{ChangeKind, DeleteOptions, Deleted, Part, Store, StoreChange, Writer};
+use scenario::{Fault, FleetFault, NodeSetup, Scenario};
+use store::{ChangeKind, DeleteOptions, Deleted, Store, StoreChange};
+use write::{Part, Writer};
 
 /// A simulated cluster.
 #[derive(Debug)]

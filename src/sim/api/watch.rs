@@ -24,9 +24,8 @@ use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
 use crate::sim::world::store::{ChangeKind, StoreChange};
 
-use super::http::Request;
 use super::json::{ObjectWriter, object};
-use super::request::ObjectPath;
+use super::request::{ObjectPath, Request};
 use super::select::Selection;
 use super::shared::{Cut, Shared};
 use super::status::{Answer, Refusal};

@@ -17,15 +17,15 @@ use crate::engine::model::facts::ConditionStatus;
 use crate::sim::world::error::{ApiError, Cause};
 use crate::sim::world::kind::{Kind, ResourceScope};
 use crate::sim::world::object::{Body, Condition, Object, conditions};
-use crate::sim::world::store::{DeleteOptions, Deleted, Mode, Part, Propagation, Writer};
+use crate::sim::world::store::{DeleteOptions, Deleted, Propagation};
+use crate::sim::world::write::{Mode, Part, Writer};
 
 use super::defaults;
-use super::http::Request;
 use super::managed::{Force, Managed, Write};
 use super::parse::parse;
 use super::patch::{self, PatchKind};
 use super::render::to_value;
-use super::request::ObjectPath;
+use super::request::{ObjectPath, Request};
 use super::select::Selection;
 use super::shared::{Shared, WorldAccess};
 use super::status::{Answer, Refusal, json_response, success};

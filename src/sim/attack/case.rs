@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::faults::{FaultKind, Faults, of_world};
 use super::network::NetworkProfile;
 use crate::engine::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::event::Watched;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::sim::world::scenario::{Fault, Scenario, seconds};
+use crate::sim::world::scenario::{DaemonSetPlan, Fault, Scenario, seconds};
 
 /// The DaemonSet that every case is about.
 pub const DAEMON_SET: (&str, &str) = ("edge", "agent");
@@ -40,6 +41,21 @@ pub struct Case {
     pub bad_images: Vec<Str>,
     /// How far each console's clock is off, in milliseconds, by its number.
     pub skews: Vec<i64>,
+}
+
+impl Case {
+    /// The faults that it is certain to have; those that depend on how it goes are counted where they strike.
+    pub(super) fn certain_faults(&self) -> Faults {
+        let mut faults = Faults::default();
+        let surges = |plan: &DaemonSetPlan| plan.max_surge != IntOrPercent::Int(0);
+        if self.scenario.daemon_sets.iter().any(surges) {
+            faults.count(FaultKind::Surges);
+        }
+        for kind in self.scenario.faults.iter().filter_map(|(_, fault)| of_world(fault)) {
+            faults.count(kind);
+        }
+        faults
+    }
 }
 
 /// Something that an operator does, or that happens to a console.
@@ -181,4 +197,51 @@ pub enum LeaseEdit {
     Budget(u32),
     /// Has it adopted again when the strategy is drifted back.
     Enforce,
+}
+
+impl CrashPoint {
+    /// The kind of fault that it is once it strikes.
+    pub(super) fn kind(self) -> FaultKind {
+        match self {
+            Self::KillBefore { .. } => FaultKind::KilledBefore,
+            Self::KillAfter { .. } => FaultKind::KilledAfter,
+            Self::Suspend { .. } => FaultKind::Suspended,
+        }
+    }
+}
+
+/// What the observer must allow for because of an act: what consoles cannot know in time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Delay {
+    /// How much later than the network makes it a watch may report a change.
+    pub(super) lateness: Duration,
+    /// Whether some console may miss versions of the record.
+    pub(super) hides_record: bool,
+}
+
+impl Act {
+    /// How it delays what consoles know.
+    pub(super) fn delay(&self) -> Delay {
+        let of = |watched: Watched, lateness: Duration| Delay { lateness, hides_record: watched == Watched::Lease };
+        match self {
+            Self::DelayWatch { watched, by, .. } => of(*watched, *by),
+            Self::StaleList { watched, lasts, .. } => of(*watched, *lasts),
+            // No promise is judged by when the revision of a template was known.
+            Self::BookmarksOnly { watched: watched @ Watched::Revisions, .. } => of(*watched, Duration::ZERO),
+            Self::BookmarksOnly { watched, lasts, .. } => of(*watched, *lasts),
+            // While its watch is broken a console knows that it sees nothing, so nothing is excused for being late.
+            Self::BreakWatch(_, watched, _) => of(*watched, Duration::ZERO),
+            Self::Upon { act, .. } => act.delay(),
+            // The console's own record of what it cannot know is `SimulatedConsole::unaware_until` and `told_old_at`.
+            Self::ReplayWatch { .. } | Self::StickWatch { .. } => Delay::default(),
+            Self::Open(_)
+            | Self::Ask(..)
+            | Self::OneShot(_)
+            | Self::Kill(_)
+            | Self::Crash(..)
+            | Self::World(_)
+            | Self::Compact
+            | Self::EditLease(_) => Delay::default(),
+        }
+    }
 }

@@ -26,9 +26,9 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Budgets, Gates, OnDrift, OnFailure};
 use crate::engine::model::template::TaintEffect;
 use crate::engine::model::tuning::Tuning;
-use crate::sim::world::kubelet::NodeSetup;
 use crate::sim::world::scenario::{
-    ClusterFault, ControllerVariant, DaemonSetPlan, Fault, FleetFault, Image, NodeSpec, PullError, Scenario, Tolerates,
+    ClusterFault, ControllerVariant, DaemonSetPlan, Fault, FleetFault, Image, NodeSetup, NodeSpec, PullError, Scenario,
+    Tolerates,
 };
 
 const MB: u64 = 1_000_000;

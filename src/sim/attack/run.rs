@@ -121,7 +121,7 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(case: &'a Case, kept: StoryMode) -> Self {
         let world = World::new(&case.scenario, case.seed);
-        let late = case.acts.iter().map(|(_, act)| act.lateness()).max().unwrap_or_default();
+        let late = case.acts.iter().map(|(_, act)| act.delay().lateness).max().unwrap_or_default();
         let longest = case.network.longest();
         let slack = if longest <= NEAR { PROOF } else { OLDEST_PROOF } + late + 2 * longest;
         let wrong = case.scenario.faults.iter().filter_map(|(_, fault)| match fault {
@@ -129,7 +129,7 @@ impl<'a> Run<'a> {
             _ => None,
         });
         let wrong = wrong.collect();
-        let missed = case.acts.iter().any(|(_, act)| act.hides_the_record());
+        let missed = case.acts.iter().any(|(_, act)| act.delay().hides_record);
         let observer = Observer::new(&world, DAEMON_SET, slack).with_wrong_clocks(wrong);
         let apart =
             case.skews.iter().max().zip(case.skews.iter().min()).map_or(0, |(most, least)| most.abs_diff(*least));
@@ -152,7 +152,7 @@ impl<'a> Run<'a> {
             blind_until: Timestamp::default(),
             network: case.network,
             opened: 0,
-            faults: Faults::laid_down(case),
+            faults: case.certain_faults(),
             kept,
             story: Vec::new(),
             told: 0,

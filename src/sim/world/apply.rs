@@ -15,7 +15,8 @@ use super::kind::Kind;
 use super::kubelet::{Action, LEASE_NAMESPACE, LEASE_SECS, PodSeen};
 use super::object::{Body, Condition, DaemonSetSpec, EventBody, Lease, Node, Object, Owner, PodStatus};
 use super::scenario::{ClusterFault, Fault, FleetFault};
-use super::store::{DEFAULT_LOG, DeleteOptions, Part, Propagation, Writer};
+use super::store::{DEFAULT_LOG, DeleteOptions, Propagation};
+use super::write::{Part, Writer};
 
 /// A finalizer that somebody gives a DaemonSet.
 const HOLD: &str = "example.com/backup";

@@ -132,6 +132,15 @@ pub struct NodeSpec {
     pub taints: Vec<Taint>,
 }
 
+/// A machine that joins, with the images that are on its disk.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct NodeSetup {
+    /// What it is.
+    pub spec: NodeSpec,
+    /// Images that it has from the beginning.
+    pub images: Vec<Str>,
+}
+
 /// An image in the registry, and how a container of it behaves.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -24,7 +24,8 @@ use super::kind::Kind;
 use super::kubelet::{Fleet, LEASE_NAMESPACE, setups};
 use super::object::{Body, DaemonSet, DaemonSetSpec, Object};
 use super::scenario::{DaemonSetPlan, Scenario, Tolerates};
-use super::store::{Part, Store, Writer};
+use super::store::Store;
+use super::write::{Part, Writer};
 
 const DEPLOY: Writer<'static> = Writer::named("kubectl-client-side-apply");
 /// How long before its beginning a scenario's cluster is set up.

@@ -25,7 +25,8 @@ use crate::engine::model::time::Timestamp;
 
 use super::super::object::{DaemonSet, EventType, Object, Pod};
 use super::super::scenario::ControllerVariant;
-use super::super::store::{Store, StoreChange, Writer};
+use super::super::store::{Store, StoreChange};
+use super::super::write::Writer;
 use super::Controller;
 use super::eligibility::{Verdict, daemon_verdict};
 

@@ -13,7 +13,8 @@ use crate::engine::model::time::Timestamp;
 
 use super::super::kind::Kind;
 use super::super::object::{EventType, Node, Object, Pod};
-use super::super::store::{ChangeKind, DeleteOptions, Store, StoreChange, Writer};
+use super::super::store::{ChangeKind, DeleteOptions, Store, StoreChange};
+use super::super::write::Writer;
 use super::eligibility::{DOWN, tolerated};
 use super::{Controller, record};
 

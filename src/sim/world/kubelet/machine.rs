@@ -7,13 +7,13 @@ use crate::engine::Str;
 use crate::engine::model::facts::ConditionStatus;
 use crate::engine::model::time::Timestamp;
 
-use super::super::scenario::{FleetFault, NodeSpec};
+use super::super::scenario::{FleetFault, NodeSetup, NodeSpec};
 use super::env::{Env, WakeReason};
 use super::notes::{Note, Notes};
 use super::pod::Worker;
 use super::pull::Pulls;
 use super::report::{Disk, Posted};
-use super::{Action, BOOT, HEARTBEAT, NodeSetup, PodSeen};
+use super::{Action, BOOT, HEARTBEAT, PodSeen};
 
 /// A request that got lost is tried again after about so long.
 const RETRY: (u64, u64) = (2_000, 9_000);

@@ -11,8 +11,7 @@ use crate::engine::Str;
 use crate::engine::model::facts::{StrategyKind, Taint};
 use crate::engine::model::quantity::IntOrPercent;
 
-use super::super::kubelet::NodeSetup;
-use super::{DaemonSetPlan, Image, PullError};
+use super::{DaemonSetPlan, Image, NodeSetup, PullError};
 
 /// Something that happens.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

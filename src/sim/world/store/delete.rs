@@ -9,7 +9,8 @@ use crate::engine::model::time::Timestamp;
 use super::super::error::{ApiError, Reason};
 use super::super::kind::Kind;
 use super::super::object::{Deletion, Object};
-use super::{ChangeKind, Mode, Store, Writer, ends_gracefully};
+use super::super::write::{Mode, Writer};
+use super::{ChangeKind, Store, ends_gracefully};
 
 /// Finalizer of an object that goes after its dependents.
 pub(in super::super) const FOREGROUND: &str = "foregroundDeletion";
