@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::faults::{FaultKind, Faults, of_world};
 use super::network::NetworkProfile;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::event::Watched;
 use crate::engine::model::quantity::IntOrPercent;
