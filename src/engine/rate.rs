@@ -1,66 +1,81 @@
-//! How fast pods are deleted: a token bucket without a clock.
+//! A token bucket without a clock: whoever uses one hands in the time.
 //!
-//! The engine hands out no more deletions than may leave at once, so that none of them waits for its turn while the proof
-//! behind it grows old.
+//! Three use it: deletions of pods (`sending.rs`), of which the engine hands out no more than may be sent at once, so that none
+//! waits while the proof behind it grows old; Events on the DaemonSet (`cluster/recorder.rs`); and the events of the simulated
+//! DaemonSet controller (`sim/world/controllers/daemonset.rs`).
 
-use super::model::config::RateLimit;
 use std::time::Duration;
 
+use super::model::config::RateLimit;
 use super::model::time::Timestamp;
 
-/// A thousandth of a deletion is the unit in which they are counted.
-const WHOLE: u64 = 1_000;
-/// What waits for its turn goes in groups of about a quarter of a second, so that deciding does not take all the time.
-const GROUPS_A_SECOND: u32 = 4;
+/// Where many wait, tokens are handed out in groups, each of what is added in this time, so that not every single one
+/// causes a decision.
+const GROUP_MILLIS: u64 = 250;
 
-/// How many deletions may be sent now.
-#[derive(Debug)]
-pub(crate) struct Tokens {
-    limit: RateLimit,
-    /// As of `at`.
+/// How many of something may happen now.
+#[derive(Clone, Debug)]
+pub struct TokenBucket {
+    /// Tokens that are added in each period.
+    refill: u32,
+    period_millis: u64,
+    /// The most tokens that it holds.
+    burst: u32,
+    /// What it holds as of `at`, in parts of which `period_millis` are a token.
     left: u64,
     at: Option<Timestamp>,
 }
 
-impl Tokens {
-    pub(crate) fn new(limit: RateLimit) -> Self {
-        let limit = RateLimit { per_sec: limit.per_sec.max(1), burst: limit.burst.max(1) };
-        Self { limit, left: u64::from(limit.burst) * WHOLE, at: None }
+impl TokenBucket {
+    /// A full bucket that holds `burst` tokens at most, and to which `refill` are added in each `period`. Each is taken as 1
+    /// (the period: as a millisecond) when it is 0.
+    pub fn new(burst: u32, refill: u32, period: Duration) -> Self {
+        let (burst, refill) = (burst.max(1), refill.max(1));
+        let period_millis = u64::try_from(period.as_millis()).unwrap_or(u64::MAX).max(1);
+        Self { refill, period_millis, burst, left: u64::from(burst).saturating_mul(period_millis), at: None }
     }
 
-    /// Deletions a second, in the long run.
-    pub(crate) fn per_sec(&self) -> u32 {
-        self.limit.per_sec
+    /// How fast pods may be deleted.
+    pub(crate) fn of_deletions(limit: RateLimit) -> Self {
+        Self::new(limit.burst, limit.per_sec, Duration::from_secs(1))
+    }
+
+    /// Tokens that are added in each period.
+    pub(crate) fn refill(&self) -> u32 {
+        self.refill
+    }
+
+    fn parts(&self, tokens: usize) -> u64 {
+        u64::try_from(tokens).unwrap_or(u64::MAX).saturating_mul(self.period_millis)
     }
 
     fn left_at(&self, now: Timestamp) -> u64 {
         let elapsed = self.at.map_or(0, |at| u64::try_from(now.since(at).as_millis()).unwrap_or(u64::MAX));
-        let grown = self.left.saturating_add(elapsed.saturating_mul(u64::from(self.limit.per_sec)));
-        grown.min(u64::from(self.limit.burst) * WHOLE)
+        let grown = self.left.saturating_add(elapsed.saturating_mul(u64::from(self.refill)));
+        grown.min(u64::from(self.burst).saturating_mul(self.period_millis))
     }
 
-    /// How many may be sent at `now`.
-    pub(crate) fn available(&self, now: Timestamp) -> usize {
-        usize::try_from(self.left_at(now) / WHOLE).unwrap_or(usize::MAX)
+    /// How many tokens it holds at `now`.
+    pub fn available(&self, now: Timestamp) -> usize {
+        usize::try_from(self.left_at(now) / self.period_millis).unwrap_or(usize::MAX)
     }
 
-    /// So many were sent at `now`.
-    pub(crate) fn take(&mut self, count: usize, now: Timestamp) {
-        let in_progress = u64::try_from(count).unwrap_or(u64::MAX).saturating_mul(WHOLE);
-        self.left = self.left_at(now).saturating_sub(in_progress);
+    /// Takes `count` tokens at `now`.
+    pub fn take(&mut self, count: usize, now: Timestamp) {
+        self.left = self.left_at(now).saturating_sub(self.parts(count));
         self.at = Some(self.at.map_or(now, |at| at.max(now)));
     }
 
-    /// When `count` more may have been sent, if nothing else is.
-    pub(crate) fn ready_at(&self, count: usize, now: Timestamp) -> Timestamp {
-        let needed = u64::try_from(count).unwrap_or(u64::MAX).saturating_mul(WHOLE);
-        let missing = needed.saturating_sub(self.left_at(now));
-        now + Duration::from_millis(missing.div_ceil(u64::from(self.limit.per_sec)))
+    /// When it will hold `count` tokens, if none is taken before; `now` when it holds them.
+    pub fn ready_at(&self, count: usize, now: Timestamp) -> Timestamp {
+        let missing = self.parts(count).saturating_sub(self.left_at(now));
+        now + Duration::from_millis(missing.div_ceil(u64::from(self.refill)))
     }
 
-    /// When to go on, where `waiting` wait for their turn.
+    /// When to go on, where `waiting` wait for a token each.
     pub(crate) fn next_group_at(&self, waiting: usize, now: Timestamp) -> Timestamp {
-        let group = (self.limit.per_sec / GROUPS_A_SECOND).clamp(1, self.limit.burst);
+        let group = u64::from(self.refill) * GROUP_MILLIS / self.period_millis;
+        let group = group.clamp(1, u64::from(self.burst));
         self.ready_at(waiting.min(usize::try_from(group).unwrap_or(1)), now)
     }
 }
@@ -75,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_burst_is_free_and_then_the_rate_holds() {
-        let mut tokens = Tokens::new(RateLimit::default());
+        let mut tokens = TokenBucket::of_deletions(RateLimit::default());
         assert_eq!(tokens.available(at(0)), 40);
         tokens.take(40, at(0));
         assert_eq!((tokens.available(at(0)), tokens.available(at(49)), tokens.available(at(50))), (0, 0, 1));
@@ -89,10 +104,18 @@ mod tests {
 
     #[test]
     fn a_clock_that_stands_still_gives_nothing_away() {
-        let mut tokens = Tokens::new(RateLimit { per_sec: 0, burst: 0 });
+        let mut tokens = TokenBucket::of_deletions(RateLimit { per_sec: 0, burst: 0 });
         assert_eq!(tokens.available(at(5)), 1);
         tokens.take(1, at(5));
         tokens.take(0, at(0));
         assert_eq!((tokens.available(at(5)), tokens.available(at(1_005))), (0, 1));
+    }
+
+    #[test]
+    fn a_token_may_take_longer_than_a_second() {
+        let mut events = TokenBucket::new(2, 1, Duration::from_secs(10));
+        events.take(2, at(0));
+        assert_eq!((events.available(at(9_999)), events.available(at(10_000))), (0, 1));
+        assert_eq!(events.ready_at(1, at(4_000)), at(10_000));
     }
 }

@@ -24,7 +24,7 @@ use super::model::hold::Hold;
 use super::model::node::NodeIx;
 use super::model::time::Timestamp;
 use super::model::wait::{DistanceView, Wait};
-use super::rate::Tokens;
+use super::rate::TokenBucket;
 use super::snapshot::Alarm;
 
 /// A shorter wait is not shown.
@@ -36,7 +36,7 @@ const AHEAD: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(crate) struct Sending {
     pub(crate) distance: Distance,
-    tokens: Tokens,
+    tokens: TokenBucket,
     /// When each deletion was sent that is not seen yet, by pod uid.
     pub(crate) sent: BTreeMap<Str, Timestamp>,
     /// Since when there are nodes next in line and no deletion leaves.
@@ -49,7 +49,7 @@ impl Sending {
     pub(crate) fn new(limit: RateLimit) -> Self {
         Self {
             distance: Distance::default(),
-            tokens: Tokens::new(limit),
+            tokens: TokenBucket::of_deletions(limit),
             sent: BTreeMap::new(),
             waits_since: None,
             rated: None,
@@ -162,7 +162,7 @@ impl Engine {
         if let Some((waiting, _)) = self.sending.rated {
             let until = self.sending.tokens.ready_at(waiting, now);
             let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
-            return Some(Wait::Rate { per_sec: self.sending.tokens.per_sec(), waiting, until });
+            return Some(Wait::Rate { per_sec: self.sending.tokens.refill(), waiting, until });
         }
         if self.lock.holds() && self.config().role == Role::Driver && !self.plan.next.is_empty() {
             let since = self.sending.waits_since.and_then(since)?;

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
+use crate::engine::rate::TokenBucket;
 
 use super::super::object::{DaemonSet, EventType, Object, Pod};
 use super::super::scenario::ControllerVariant;
@@ -64,8 +65,8 @@ pub(in crate::sim::world) struct DaemonSets {
     failed_pods: BTreeMap<(Str, Str), BackOff>,
     /// How often in a row the API server refused a set's pods.
     refusals: BTreeMap<Str, u32>,
-    /// Events that may still be recorded about each set, and as of when.
-    event_tokens: BTreeMap<Str, (u32, Timestamp)>,
+    /// How many events may be recorded about each set.
+    event_tokens: BTreeMap<Str, TokenBucket>,
     stopped: bool,
     rng: fastrand::Rng,
 }
@@ -140,12 +141,10 @@ impl DaemonSets {
     /// Records an event about a set, unless there were too many: client-go's event correlator lets 25 pass, then one
     /// every five minutes (`defaultSpamBurst`, `defaultSpamQPS`). The rest is lost.
     fn record(&mut self, store: &mut Store, set: &Object, event: (EventType, &str, String), now: Timestamp) {
-        let (left, since) = self.event_tokens.entry(set.meta.uid.clone()).or_insert((EVENT_BURST, now));
-        let more = now.since(*since).as_secs() / EVENT_EVERY.as_secs();
-        *left = left.saturating_add(u32::try_from(more).unwrap_or(u32::MAX)).min(EVENT_BURST);
-        *since = *since + EVENT_EVERY * u32::try_from(more).unwrap_or(u32::MAX);
-        if *left > 0 {
-            *left -= 1;
+        let full = || TokenBucket::new(EVENT_BURST, 1, EVENT_EVERY);
+        let tokens = self.event_tokens.entry(set.meta.uid.clone()).or_insert_with(full);
+        if tokens.available(now) > 0 {
+            tokens.take(1, now);
             super::record(store, COMPONENT, set, event, now);
         }
     }
