@@ -232,7 +232,7 @@ impl Act {
             // While its watch is broken a console knows that it sees nothing, so nothing is excused for being late.
             Self::BreakWatch(_, watched, _) => of(*watched, Duration::ZERO),
             Self::Upon { act, .. } => act.delay(),
-            // The console's own record of what it cannot know is `SimulatedConsole::unaware_until` and `told_old_at`.
+            // The console's own record of what it cannot know is `SimulatedConsole::unaware_until` and `outdated_at`.
             Self::ReplayWatch { .. } | Self::StickWatch { .. } => Delay::default(),
             Self::Open(_)
             | Self::Ask(..)

@@ -97,7 +97,7 @@ impl Generator {
         self.rng.u32(0..count) == 0
     }
 
-    fn of<T: Clone>(&mut self, choices: &[T]) -> T {
+    fn pick<T: Clone>(&mut self, choices: &[T]) -> T {
         choices[self.rng.usize(0..choices.len())].clone()
     }
 
@@ -118,7 +118,7 @@ impl Generator {
         let large = self.one_in(10);
         for site in 0..if large { 1 } else { self.rng.usize(1..=2) } {
             let name = ["a", "b"][site];
-            let link = self.of(&LINKS);
+            let link = self.pick(&LINKS);
             let nodes = if large { self.rng.usize(15..=18) } else { self.rng.usize(2..=7) };
             scenario = scenario.with_site(name, link, &format!("n{name}-"), nodes);
         }
@@ -165,7 +165,7 @@ impl Generator {
     fn network(&mut self) -> NetworkProfile {
         NetworkProfile {
             min_delay: 1,
-            max_delay: self.of(&[10, 100, 1500]),
+            max_delay: self.pick(&[10, 100, 1500]),
             distance: 0,
             swells: 0,
             lost_requests: self.rng.u32(0..60),
@@ -191,27 +191,27 @@ impl Generator {
         for _ in 0..count {
             let at = self.secs(0..self.calm.as_secs());
             let until = (at + self.secs(1..120)).min(self.calm);
-            let node = self.of(nodes);
+            let node = self.pick(nodes);
             match self.rng.u32(0..20) {
-                0..=2 => self.turn(at, until, FleetFault::Cut(node.clone()), FleetFault::Restore(node)),
-                3 => self.turn(at, until, FleetFault::PowerOff(node.clone()), FleetFault::PowerOn(node)),
+                0..=2 => self.add_until(at, until, FleetFault::Cut(node.clone()), FleetFault::Restore(node)),
+                3 => self.add_until(at, until, FleetFault::PowerOff(node.clone()), FleetFault::PowerOn(node)),
                 4 | 5 => {
                     for _ in 0..self.rng.u32(1..5) {
-                        let node = self.of(nodes);
-                        self.turn(at, until, FleetFault::ProbesFail(node.clone()), FleetFault::ProbesPass(node));
+                        let node = self.pick(nodes);
+                        self.add_until(at, until, FleetFault::ProbesFail(node.clone()), FleetFault::ProbesPass(node));
                     }
                 }
                 // A controller that surges makes pods without end where the kubelet refuses them, and takes hours to remove
                 // those that failed.
                 6 | 7 if self.surges => {}
                 6 => self.add(at, FleetFault::EvictAll(node)),
-                7 => self.turn(at, until, FleetFault::DiskFull(node.clone()), FleetFault::DiskFree(node)),
+                7 => self.add_until(at, until, FleetFault::DiskFull(node.clone()), FleetFault::DiskFree(node)),
                 8 => self.slow_link(&node, at, until),
                 9 => {
-                    let image: Str = self.of(&["agent:v1", "agent:v2", "agent:v3"]).into();
-                    let error = Some(self.of(&[PullError::Network, PullError::RateLimit]));
+                    let image: Str = self.pick(&["agent:v1", "agent:v2", "agent:v3"]).into();
+                    let error = Some(self.pick(&[PullError::Network, PullError::RateLimit]));
                     let serves = FleetFault::Registry { image: image.clone(), error: None };
-                    self.turn(at, until, FleetFault::Registry { image, error }, serves);
+                    self.add_until(at, until, FleetFault::Registry { image, error }, serves);
                 }
                 10 => self.join(at),
                 11 => {
@@ -224,7 +224,7 @@ impl Generator {
         }
     }
 
-    fn turn(&mut self, at: Duration, until: Duration, begins: impl Into<Fault>, ends: impl Into<Fault>) {
+    fn add_until(&mut self, at: Duration, until: Duration, begins: impl Into<Fault>, ends: impl Into<Fault>) {
         self.add(at, begins);
         self.add(until, ends);
     }
@@ -232,19 +232,19 @@ impl Generator {
     /// Clocks of nodes are off: from the beginning, or from some moment on.
     fn wrong_clocks(&mut self, nodes: &[Str]) {
         for _ in 0..self.rng.usize(1..4) {
-            let (node, offset_millis) = (self.of(nodes), self.rng.i64(-600_000..600_000));
+            let (node, offset_millis) = (self.pick(nodes), self.rng.i64(-600_000..600_000));
             let at = if self.one_in(2) { Duration::ZERO } else { self.secs(0..self.calm.as_secs()) };
             let right = FleetFault::Clock { node: node.clone(), offset_millis: 0 };
-            self.turn(at, self.calm, FleetFault::Clock { node, offset_millis }, right);
+            self.add_until(at, self.calm, FleetFault::Clock { node, offset_millis }, right);
         }
     }
 
     fn slow_link(&mut self, node: &Str, at: Duration, until: Duration) {
         let site: Str = if node.starts_with("na") { "a" } else { "b" }.into();
         let bytes_per_sec = self.rng.u64(20_000..500_000);
-        let restored = self.of(&LINKS);
+        let restored = self.pick(&LINKS);
         let slow = FleetFault::Link { site: site.clone(), bytes_per_sec };
-        self.turn(at, until, slow, FleetFault::Link { site, bytes_per_sec: restored });
+        self.add_until(at, until, slow, FleetFault::Link { site, bytes_per_sec: restored });
     }
 
     fn join(&mut self, at: Duration) {
@@ -266,12 +266,12 @@ impl Generator {
                 let labels = BTreeMap::from([("canary".to_owned(), value.to_owned())]);
                 self.add(at, ClusterFault::Label { node, labels });
             }
-            3 => self.turn(at, until, ClusterFault::Cordon(node.clone()), ClusterFault::Uncordon(node)),
+            3 => self.add_until(at, until, ClusterFault::Cordon(node.clone()), ClusterFault::Uncordon(node)),
             4 => {
-                let effect = self.of(&[TaintEffect::NoSchedule, TaintEffect::NoExecute]);
+                let effect = self.pick(&[TaintEffect::NoSchedule, TaintEffect::NoExecute]);
                 let taint = Taint { key: "dedicated".into(), value: "".into(), effect };
                 let key = taint.key.clone();
-                self.turn(
+                self.add_until(
                     at,
                     until,
                     ClusterFault::Taint { node: node.clone(), taint },
@@ -280,7 +280,7 @@ impl Generator {
             }
             5 => self.drift(at),
             6 => {
-                let image = self.of(&["agent:v1", "agent:v2", "agent:v3"]);
+                let image = self.pick(&["agent:v1", "agent:v2", "agent:v3"]);
                 let images = BTreeMap::from([("agent".to_owned(), image.to_owned())]);
                 self.add(at, ClusterFault::SetImages { daemon_set, images });
             }
@@ -292,7 +292,7 @@ impl Generator {
                 let namespace: Str = DAEMON_SET.0.into();
                 let why = "exceeded quota: edge, requested: pods=1, used: pods=8, limited: pods=8".into();
                 let refuse = ClusterFault::RefusePods { namespace: namespace.clone(), why };
-                self.turn(at, until, refuse, ClusterFault::AdmitPods { namespace });
+                self.add_until(at, until, refuse, ClusterFault::AdmitPods { namespace });
             }
         }
     }
@@ -334,7 +334,7 @@ impl Generator {
         acts.push((start + self.secs(3..5), Act::Ask(0, self.step(nodes))));
         for _ in 0..self.rng.usize(0..12) {
             let at = self.secs(8..self.calm.as_secs().max(20));
-            let act = if self.one_in(3) { self.mishap(nodes) } else { self.deed(nodes) };
+            let act = if self.one_in(3) { self.disruption(nodes) } else { self.operator_act(nodes) };
             acts.push((at, if self.one_in(4) { self.well_timed(act) } else { act }));
         }
         if self.one_in(6) {
@@ -396,7 +396,7 @@ impl Generator {
 
     /// Has something happen when it may do the most harm.
     fn well_timed(&mut self, act: Act) -> Act {
-        let what = self.of(&[Upon::Deletion, Upon::Deletion, Upon::Failure]);
+        let what = self.pick(&[Upon::Deletion, Upon::Deletion, Upon::Failure]);
         Act::Upon { what, after: self.rng.u32(0..4), act: Box::new(act) }
     }
 
@@ -463,9 +463,9 @@ impl Generator {
     /// A node goes down where the driver does not see it, and others see to it that there is much to do right then.
     fn unseen_outage(&mut self, names: &[Str], node_grace: Duration) -> Vec<(Duration, Act)> {
         let at = self.secs(1..20);
-        let node = self.of(names);
+        let node = self.pick(names);
         let until = (at + node_grace + self.secs(30..90)).min(self.calm);
-        self.turn(at, until, FleetFault::Cut(node.clone()), FleetFault::Restore(node));
+        self.add_until(at, until, FleetFault::Cut(node.clone()), FleetFault::Restore(node));
         let blind_at = (at + node_grace).saturating_sub(self.secs(0..8));
         let all = Command::Step(Step::Updated(IntOrPercent::Percent(100)));
         vec![
@@ -479,7 +479,7 @@ impl Generator {
     fn pods_that_stay(&mut self, names: &[Str]) {
         let daemon_set = Str::from(format!("{}/{}", DAEMON_SET.0, DAEMON_SET.1));
         for _ in 0..self.rng.u32(1..4) {
-            let node = self.of(names);
+            let node = self.pick(names);
             let (at, lasts) = (self.secs(0..self.calm.as_secs() / 2), self.secs(5..150));
             let finalizer = Str::from("example.com/hold");
             let add = ClusterFault::AddFinalizer {
@@ -488,7 +488,7 @@ impl Generator {
                 finalizer: finalizer.clone(),
             };
             let remove = ClusterFault::RemoveFinalizer { daemon_set: daemon_set.clone(), node, finalizer };
-            self.turn(at, (at + lasts).min(self.calm), add, remove);
+            self.add_until(at, (at + lasts).min(self.calm), add, remove);
         }
     }
 
@@ -502,7 +502,7 @@ impl Generator {
     }
 
     /// What an operator may do on purpose.
-    fn deed(&mut self, nodes: usize) -> Act {
+    fn operator_act(&mut self, nodes: usize) -> Act {
         let who = self.rng.usize(0..3);
         match self.rng.u32(0..18) {
             0..=5 => Act::Ask(who, self.step(nodes)),
@@ -529,15 +529,15 @@ impl Generator {
     }
 
     /// What nobody does on purpose, or should not.
-    fn mishap(&mut self, nodes: usize) -> Act {
+    fn disruption(&mut self, nodes: usize) -> Act {
         let who = self.rng.usize(0..3);
-        let watched = self.of(&Watched::ALL);
+        let watched = self.pick(&Watched::ALL);
         match self.rng.u32(0..16) {
             0 => Act::Kill(who),
             1..=4 => {
                 let again = self.secs(1..30);
-                let trip = self.of(&[CrashPoint::KillBefore { again }, CrashPoint::KillAfter { again }]);
-                Act::Crash(who, self.rng.u32(0..20), trip)
+                let crash_point = self.pick(&[CrashPoint::KillBefore { again }, CrashPoint::KillAfter { again }]);
+                Act::Crash(who, self.rng.u32(0..20), crash_point)
             }
             5 | 6 => Act::Crash(who, self.rng.u32(0..20), CrashPoint::Suspend { lasts: self.secs(1..40) }),
             7 => Act::Compact,

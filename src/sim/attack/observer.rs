@@ -28,13 +28,13 @@
 //! - what was handed back is its own controller's to end, also where that forgets a surge half way (`attack/surge.rs`).
 
 mod absent;
-mod bites;
 mod change;
 mod deleted;
 mod intent;
 mod judge;
-mod lately;
+mod pause_delay;
 mod reasons;
+mod recent;
 mod record;
 mod release;
 mod shown;
@@ -64,7 +64,7 @@ use crate::sim::world::object::Object;
 use crate::sim::world::store::{ChangeKind, StoreChange};
 
 use absent::Absent;
-use lately::Lately;
+use recent::Recent;
 use shown::Shown;
 use suspects::Restarted;
 
@@ -107,16 +107,16 @@ pub struct Observer {
     conditions: BTreeMap<Str, ConditionStatus>,
     /// When a node's object was deleted last.
     gone_at: Option<Timestamp>,
-    records: Lately<Option<Record>>,
+    records: Recent<Option<Record>>,
     record_text: Option<Str>,
     driver: Option<record::Driving>,
     daemon_set: Option<DaemonSetFact>,
     /// The DaemonSet's own `maxUnavailable`.
-    own_budget: Lately<Option<IntOrPercent>>,
+    own_budget: Recent<Option<IntOrPercent>>,
     /// How many nodes may have its pod, and how many it counts as desired.
-    fleet: Lately<u32>,
-    desired: Lately<u32>,
-    old_pods: Lately<usize>,
+    fleet: Recent<u32>,
+    desired: Recent<u32>,
+    old_pods: Recent<usize>,
     /// Since when its own controller may replace pods.
     rolling_since: Option<Timestamp>,
     /// Whether the DaemonSet is being deleted.
@@ -124,15 +124,15 @@ pub struct Observer {
     /// Nodes that were serving when rolldeck deleted their pod, and have not served for long enough since.
     taken_down: BTreeMap<Str, Down>,
     /// Nodes that rolldeck deleted a pod on for the present target, with when.
-    given: BTreeMap<Str, Timestamp>,
+    replaced: BTreeMap<Str, Timestamp>,
     /// Nodes that must pull since rolldeck deleted their pod.
     pulling: BTreeSet<Str>,
     /// Words that end a pause and are on their way into the record: whose, and when they were asked.
-    words: Vec<((Str, CommandId), Timestamp)>,
+    resumptions: Vec<((Str, CommandId), Timestamp)>,
     /// When somebody last asked for anything, or was answered.
-    heard_at: Timestamp,
+    last_command_at: Timestamp,
     /// How often an image was asked for and has not been recorded yet; below 0 where it was written too often.
-    images_asked: BTreeMap<BTreeMap<String, ImageRef>, i32>,
+    images_requested: BTreeMap<BTreeMap<String, ImageRef>, i32>,
     /// When the record last asked for an image that it had not asked for before.
     image_written_at: Timestamp,
     /// How long a driver may take to have a drift of the strategy in the record.
@@ -140,25 +140,25 @@ pub struct Observer {
     /// Until when some console did not see everything.
     blind_until: Timestamp,
     /// Nodes that are next without a word, by console.
-    wordless: waits::Wordless,
+    unexplained: waits::Unexplained,
     /// How long a pause takes to bite, by what each console shows, and since when the rollout is paused.
-    bites: bites::Bites,
+    pause_delay: pause_delay::PauseDelay,
     /// Some console does not see the record version by version, or late.
     misses_versions: bool,
     /// When the template last changed.
     template_since: Timestamp,
     /// The roll back that is asked for.
-    asked_back: Option<change::AskedBack>,
+    requested_roll_back: Option<change::RequestedRollBack>,
     /// To where a roll back was written that the record did not have as made when another template was asked for.
-    went_back: Option<Str>,
+    rolled_back_to: Option<Str>,
     /// When somebody last asked to go back, and to the revision with which number.
-    undo_asked: Option<(Timestamp, Option<i64>)>,
+    undo_requested: Option<(Timestamp, Option<i64>)>,
     /// When somebody last ruined or deleted the record.
-    ruined_at: Option<Timestamp>,
+    record_lost_at: Option<Timestamp>,
     /// What is known of pods that are missing.
     absent: Absent,
     /// The network loses nothing.
-    is_fine: bool,
+    network_is_fine: bool,
     /// Since when the DaemonSet is being deleted, or gone.
     daemon_set_goes_since: Option<Timestamp>,
     /// Consoles that may believe a watch that stands still, each until when.
@@ -238,35 +238,35 @@ impl Observer {
             downs: BTreeMap::new(),
             conditions: BTreeMap::new(),
             gone_at: None,
-            records: Lately::new(slack, now, None),
+            records: Recent::new(slack, now, None),
             record_text: None,
             driver: None,
             daemon_set: None,
-            own_budget: Lately::new(slack, now, None),
-            fleet: Lately::new(slack, now, 0),
-            desired: Lately::new(slack, now, 0),
-            old_pods: Lately::new(slack, now, 0),
+            own_budget: Recent::new(slack, now, None),
+            fleet: Recent::new(slack, now, 0),
+            desired: Recent::new(slack, now, 0),
+            old_pods: Recent::new(slack, now, 0),
             rolling_since: None,
             is_being_deleted: false,
             taken_down: BTreeMap::new(),
-            given: BTreeMap::new(),
+            replaced: BTreeMap::new(),
             pulling: BTreeSet::new(),
-            words: Vec::new(),
-            heard_at: now,
-            images_asked: BTreeMap::new(),
+            resumptions: Vec::new(),
+            last_command_at: now,
+            images_requested: BTreeMap::new(),
             image_written_at: Timestamp::default(),
             drift_takes: strategy::NOTICED,
             blind_until: now,
-            wordless: waits::Wordless::new(),
-            bites: bites::Bites::default(),
+            unexplained: waits::Unexplained::new(),
+            pause_delay: pause_delay::PauseDelay::default(),
             misses_versions: false,
             template_since: now,
-            asked_back: None,
-            went_back: None,
-            undo_asked: None,
-            ruined_at: None,
+            requested_roll_back: None,
+            rolled_back_to: None,
+            undo_requested: None,
+            record_lost_at: None,
             absent: Absent::default(),
-            is_fine: true,
+            network_is_fine: true,
             daemon_set_goes_since: None,
             unaware: BTreeMap::new(),
             shown: BTreeMap::new(),
@@ -306,10 +306,10 @@ impl Observer {
 
     /// Allows for a network that loses what it sends.
     #[must_use]
-    pub fn in_weather(mut self, network: NetworkProfile) -> Self {
-        self.is_fine = network == NetworkProfile::FINE;
+    pub fn with_network(mut self, network: NetworkProfile) -> Self {
+        self.network_is_fine = network == NetworkProfile::FINE;
         self.drift_takes = if network == NetworkProfile::FINE { strategy::NOTICED } else { strategy::NOTICED_LATE };
-        self.bites = bites::Bites::over(network.longest());
+        self.pause_delay = pause_delay::PauseDelay::over(network.longest());
         self
     }
 
@@ -346,48 +346,52 @@ impl Observer {
     }
 
     /// Notes a broken promise that somebody else noticed.
-    pub fn accuse(&mut self, promise: &'static str, now: Timestamp, what: String) {
+    pub fn report_violation(&mut self, promise: &'static str, now: Timestamp, what: String) {
         self.violations.push(Violation { promise, after: now.since(self.began_at), what });
     }
 
     /// Takes note that somebody asked for something.
-    pub fn asked(&mut self, (who, id): (&Str, CommandId), command: &Command, now: Timestamp) {
-        self.heard_at = now;
-        self.undo_is_asked(command, now);
+    pub fn command_given(&mut self, (who, id): (&Str, CommandId), command: &Command, now: Timestamp) {
+        self.last_command_at = now;
+        self.note_undo(command, now);
         let goes_on = matches!(
             command.inner(),
             Command::Resume | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_)
         );
         if let Command::SetImage(images) = command.inner() {
-            *self.images_asked.entry(images.clone()).or_default() += 1;
+            *self.images_requested.entry(images.clone()).or_default() += 1;
         }
         if goes_on {
-            self.words.push(((who.clone(), id), now));
+            self.resumptions.push(((who.clone(), id), now));
         }
     }
 
     /// Takes note that something that was asked for is done.
     pub fn settled(&mut self, (who, id): (&Str, CommandId), now: Timestamp) {
-        self.heard_at = now;
-        self.words.retain(|((by, asked), _)| by != who || *asked != id);
+        self.last_command_at = now;
+        self.resumptions.retain(|((by, asked), _)| by != who || *asked != id);
     }
 
     /// Takes note that somebody ruined or deleted the record.
-    pub fn ruined(&mut self, now: Timestamp) {
-        self.ruined_at = Some(now);
+    pub fn record_is_lost(&mut self, now: Timestamp) {
+        self.record_lost_at = Some(now);
     }
 
     /// P3: a console says that a pause is done; what happened after `seen_at` it could not see.
     pub fn pause_is_settled(&mut self, by: &str, seen_at: Timestamp, now: Timestamp) {
         if let Some(since) = self.rolling_since.filter(|since| *since + self.slack < now && *since < seen_at) {
             let secs = now.since(since).as_secs();
-            self.accuse("P3", now, format!("{by} says it is paused, and its controller replaces pods for {secs} s"));
+            self.report_violation(
+                "P3",
+                now,
+                format!("{by} says it is paused, and its controller replaces pods for {secs} s"),
+            );
         }
     }
 
     /// Looks at everything that changed since the last look; `deletions` are those that the API server accepted from
     /// consoles meanwhile.
-    pub fn look(&mut self, world: &World, deletions: &mut Vec<Deletion>) {
+    pub fn observe_changes(&mut self, world: &World, deletions: &mut Vec<Deletion>) {
         let revision = world.store().revision();
         if self.cursors == [revision; 4] {
             return;
@@ -397,11 +401,11 @@ impl Observer {
             match world.store().changes_since(kind, self.cursors[at]) {
                 Ok(changes) => {
                     for change in changes {
-                        news |= self.take_in(kind, change, world, deletions);
+                        news |= self.apply_change(kind, change, world, deletions);
                     }
                 }
                 // It looks after every instant, so this cannot be; if it were, what was broken meanwhile went unseen.
-                Err(gap) => self.accuse("observer", world.now(), gap.message),
+                Err(gap) => self.report_violation("observer", world.now(), gap.message),
             }
             self.cursors[at] = revision;
         }
@@ -412,7 +416,7 @@ impl Observer {
     }
 
     /// Says whether it was about us.
-    fn take_in(&mut self, kind: Kind, change: &StoreChange, world: &World, deletions: &[Deletion]) -> bool {
+    fn apply_change(&mut self, kind: Kind, change: &StoreChange, world: &World, deletions: &[Deletion]) -> bool {
         let object = &change.object;
         let gone = change.kind == ChangeKind::Deleted;
         let here = object.meta.namespace == self.namespace;
@@ -422,7 +426,7 @@ impl Observer {
                 self.gone_at = Some(change.at);
                 self.taken_down.remove(&object.meta.name);
                 self.pulling.remove(&object.meta.name);
-                self.given.remove(&object.meta.name);
+                self.replaced.remove(&object.meta.name);
             }
             Kind::Node => self.node_is(object, change.at),
             Kind::DaemonSet if here && object.meta.name == self.name => {
@@ -560,7 +564,7 @@ impl Observer {
                 let fact = &pod.fact;
                 fact.node.as_ref() == Some(node) && fact.deletion_at.is_none() && fact.revision.as_ref() == target
             });
-        let soak = self.records.lately().flatten().map(|record| record.intent.gates.soak_secs).min().unwrap_or(0);
+        let soak = self.records.values().flatten().map(|record| record.intent.gates.soak_secs).min().unwrap_or(0);
         Duration::from_secs(if at_target { min_ready.max(soak) } else { min_ready }.into())
     }
 
