@@ -186,3 +186,6 @@ impl Controller for Collector {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -244,3 +244,6 @@ impl Controller for DaemonSets {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -115,3 +115,6 @@ impl Controller for TaintEviction {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -207,3 +207,6 @@ impl Controller for NodeLifecycle {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

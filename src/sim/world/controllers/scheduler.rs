@@ -165,3 +165,6 @@ impl Controller for Scheduler {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
