@@ -97,13 +97,13 @@ pub enum Act {
         #[serde(with = "seconds")]
         lasts: Duration,
     },
-    /// A watch of a console is taken up from an older version: it tells again what it told.
+    /// A watch of a console resumes from an older version: it sends again what it has sent.
     ReplayWatch {
         /// Whose.
         who: usize,
         /// Which.
         watched: Watched,
-        /// How many tellings back.
+        /// How many batches of events back.
         back: usize,
     },
     /// A watch of a console is lost, and listed anew from a cache that is behind.
@@ -112,7 +112,7 @@ pub enum Act {
         who: usize,
         /// Which.
         watched: Watched,
-        /// By how many tellings.
+        /// By how many batches of events.
         back: usize,
         /// For how long the cache stays behind.
         #[serde(default, with = "seconds")]
@@ -128,13 +128,13 @@ pub enum Act {
         #[serde(with = "seconds")]
         lasts: Duration,
     },
-    /// Something goes wrong in the world, for what is to happen at a moment that nobody knows beforehand.
+    /// A fault of the world, for those that an [`Act::Upon`] triggers.
     World(Fault),
     /// The log of changes is cut: broken watches have to list anew.
     Compact,
-    /// Somebody lays hands on the lease.
+    /// Somebody edits the lease.
     EditLease(LeaseEdit),
-    /// Not now, but at a moment that it is made for.
+    /// Another act, at a moment that depends on how the run goes.
     Upon {
         /// Which.
         what: Upon,
@@ -145,7 +145,7 @@ pub enum Act {
     },
 }
 
-/// A moment at which much can go wrong.
+/// A moment that triggers an act.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Upon {
@@ -153,7 +153,7 @@ pub enum Upon {
     Deletion,
     /// A pull failed, or a container crashed again and again.
     Failure,
-    /// A process has just come to a standstill, with what it was about to send.
+    /// A process has just been suspended, with what it was about to send.
     Standstill,
 }
 
@@ -173,9 +173,9 @@ pub enum CrashPoint {
         #[serde(with = "seconds")]
         again: Duration,
     },
-    /// It stands still between the decision and the write, and goes on where it stood.
+    /// It is suspended between the decision and the write, and sends the write when it goes on.
     Suspend {
-        /// How long it stands.
+        /// For how long.
         #[serde(with = "seconds")]
         lasts: Duration,
     },

@@ -8,7 +8,7 @@
 //!               └─ answers (late, lost) ──▶ engine.outcome
 //! ```
 //!
-//! It does by the world what the driver and the cluster adapter do by a real API server. Its clock may be wrong.
+//! It does with the world what the driver and the cluster adapter do with a real API server. Its clock may be wrong.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -30,7 +30,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::snapshot::Snapshot;
 use crate::sim::world::World;
 
-/// So long may the nodes' watch stand still before that is found out: 11 minutes, and what bookmarks take to say so.
+/// After so long the engine does not believe a watch of nodes that stands still: 11 minutes, and the time that bookmarks take.
 const FOUND_OUT: Duration = Duration::from_secs(13 * 60);
 
 /// A rolldeck process.
@@ -54,11 +54,11 @@ pub struct SimulatedConsole {
     /// It stands still until then, with what it was about to send.
     suspended_until: Option<Timestamp>,
     unsent: VecDeque<(EffectId, Effect)>,
-    /// It was killed by its trip, to be opened again that much later.
+    /// It was killed at its crash point, and is opened again that much later.
     reopens_after: Option<Duration>,
-    /// Something was asked of the engine since it last decided.
+    /// A command was given since the engine last decided.
     has_command: bool,
-    /// When the engine wants to be asked although nothing happens, by the world's clock.
+    /// When the engine wants to decide again although nothing arrives, by the world's clock.
     wake: Option<Timestamp>,
     settled: Vec<(CommandId, Result<String, String>)>,
     rollout_events: Vec<String>,
@@ -154,7 +154,7 @@ impl SimulatedConsole {
         self.suspended_until.is_none()
     }
 
-    /// Asks for a command.
+    /// Gives a command.
     ///
     /// # Errors
     /// As the engine refuses it.
@@ -164,17 +164,17 @@ impl SimulatedConsole {
         self.engine.command(command, here)
     }
 
-    /// Takes what came of commands since the last call.
+    /// Takes the results of commands since the last call.
     pub fn take_settled(&mut self) -> Vec<(CommandId, Result<String, String>)> {
         std::mem::take(&mut self.settled)
     }
 
-    /// Whether something came of a command since the last call of [`SimulatedConsole::take_settled`].
+    /// Whether there is a result of a command since the last call of [`SimulatedConsole::take_settled`].
     pub fn has_settled(&self) -> bool {
         !self.settled.is_empty()
     }
 
-    /// Takes what it said for the timeline since the last call.
+    /// Takes the rollout events since the last call.
     pub fn take_rollout_events(&mut self) -> Vec<String> {
         std::mem::take(&mut self.rollout_events)
     }
@@ -184,7 +184,7 @@ impl SimulatedConsole {
         self.engine.is_at_rest()
     }
 
-    /// Has something happen to it at the write with this number from now on.
+    /// Sets what happens to it at the write with this number, counted from now on.
     pub fn set_crash_point(&mut self, nth: u32, crash_point: CrashPoint) {
         self.crash_point = Some((nth, crash_point));
     }
@@ -194,7 +194,7 @@ impl SimulatedConsole {
         self.faults.of(FaultKind::Suspended)
     }
 
-    /// If its crash point killed it: after how long it is opened again.
+    /// After how long it is opened again, where it was killed at its crash point.
     pub fn reopens_after(&self) -> Option<Duration> {
         self.reopens_after
     }
@@ -223,7 +223,7 @@ impl SimulatedConsole {
         }
     }
 
-    /// Has a watch tell again what it told.
+    /// Has a watch send past events again.
     pub fn replay_watch(&mut self, watched: Watched, back: usize, now: Timestamp) {
         if self.watches.replay(watched, back) {
             self.outdated_at = Some(now);
@@ -254,7 +254,7 @@ impl SimulatedConsole {
         self.unaware_until
     }
 
-    /// When it was last told what was not so any more.
+    /// When it last received a state that was out of date.
     pub fn outdated_at(&self) -> Option<Timestamp> {
         self.outdated_at
     }
@@ -270,7 +270,7 @@ impl SimulatedConsole {
         self.crash_point = None;
     }
 
-    /// The process is killed: what it had sent stays on the way, nothing else does. Returns those requests.
+    /// Kills the process. Requests that it has sent still arrive; they are returned.
     pub fn kill(self) -> RequestsInFlight {
         let requests = self.messages.into_iter().filter_map(|((at, _), message)| match message {
             Message::Request(_, effect) => Some((at, effect)),
@@ -289,7 +289,7 @@ impl SimulatedConsole {
         self.messages.keys().map(|(at, _)| *at).take(1).chain(self.wake).chain(self.watches.next_at()).min()
     }
 
-    /// Lets it hear, act and decide as of the world's present. What the API server accepted as deletion is appended.
+    /// Receives, decides and sends at the world's present time. Deletions that the API server accepts are appended.
     pub fn step(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) {
         let now = world.now();
         if self.with_watches(world, |watches, context| watches.follow(context)) {
@@ -304,12 +304,12 @@ impl SimulatedConsole {
         }
         let mut awake = std::mem::take(&mut self.has_command) || self.wake.is_some_and(|at| at <= now);
         if let Some(until) = self.suspended_until.take() {
-            // It goes on where it stood.
+            // It sends what it had decided before it was suspended.
             awake = true;
             self.blind_until = self.blind_until.max(until);
             self.send_unsent(now);
         }
-        // As in the driver: it decides when something arrives, when it is asked, and when its time has come.
+        // As in the driver: it decides when something arrives, after a command, and at `wake_at`.
         awake |= self.receive(world, deletions);
         if !awake || self.reopens_after.is_some() {
             return;
@@ -326,7 +326,7 @@ impl SimulatedConsole {
         self.set_alarm();
     }
 
-    /// Takes in all mail that is due; says whether there was any.
+    /// Receives all messages that are due; returns whether there were any.
     fn receive(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) -> bool {
         let now = world.now();
         let mut received = false;
@@ -347,7 +347,7 @@ impl SimulatedConsole {
         received
     }
 
-    /// Lets its requests arrive while it stands still itself.
+    /// Carries out requests that arrive while the process itself is suspended.
     fn serve_due(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) {
         let now = world.now();
         let due: Vec<_> = self
@@ -386,7 +386,7 @@ impl SimulatedConsole {
         done
     }
 
-    /// Sends what was decided, as far as it lives to.
+    /// Sends what was decided, up to the write at which it crashes.
     fn send_unsent(&mut self, now: Timestamp) {
         while let Some((id, effect)) = self.unsent.pop_front() {
             let crash_point = match &mut self.crash_point {
@@ -436,7 +436,7 @@ impl SimulatedConsole {
         self.deliver_at(at, Message::Answer(id, Err(error), None));
     }
 
-    /// The request arrives: the API server carries it out, and its answer sets out.
+    /// Carries out a request that has arrived, and sends the answer.
     fn serve(&mut self, id: EffectId, effect: &Effect, world: &mut World, deletions: &mut Vec<Deletion>) {
         let now = world.now();
         let server = self.network.server();
@@ -458,7 +458,7 @@ impl SimulatedConsole {
     }
 }
 
-/// Requests of a process that is no more, still on their way.
+/// Requests of a killed process that are still on their way.
 #[derive(Debug)]
 pub struct RequestsInFlight {
     requests: Vec<(Timestamp, Effect)>,
@@ -471,7 +471,7 @@ impl RequestsInFlight {
         self.requests.first().map(|(at, _)| *at)
     }
 
-    /// Lets those arrive whose time has come.
+    /// Carries out those that have arrived.
     pub fn step(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) {
         while self.requests.first().is_some_and(|(at, _)| *at <= world.now()) {
             let (_, effect) = self.requests.remove(0);

@@ -96,7 +96,7 @@ kinds! {
     WatchLost = "watch lost",
     /// A watch was late.
     WatchLate = "watch late",
-    /// A watch told again what it had told.
+    /// A watch sent past events again.
     WatchReplayed = "watch replayed",
     /// A watch let only bookmarks through.
     WatchBookmarks = "watch with bookmarks only",

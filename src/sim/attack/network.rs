@@ -14,11 +14,11 @@ pub enum Delivery {
     Arrives(Duration),
     /// It is lost; for a request: nobody will ever know whether it arrived, and it did not.
     Lost,
-    /// It is turned away at the door, and that is known.
+    /// It is refused before it is sent, and the sender knows that.
     Refused(EffectErrorKind),
 }
 
-/// How an API server fares with a request.
+/// What the API server does with a request that has arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ServerResult {
     /// It does what was asked, and answers.
@@ -70,7 +70,7 @@ impl NetworkProfile {
         server_errors: 0,
     };
 
-    /// What is left of it when nothing goes wrong any more: the way is as far as it was.
+    /// The same network without faults; the distance stays.
     #[must_use]
     pub fn calm(self) -> Self {
         Self { distance: self.distance, ..Self::FINE }
@@ -100,7 +100,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// A network of this profile; the same seed gives the same fates.
+    /// A network of this profile; the same seed gives the same deliveries.
     pub fn new(network: NetworkProfile, seed: u64) -> Self {
         let mut faults = Faults::default();
         if network.distance > 0 {
@@ -146,7 +146,7 @@ impl Network {
         if self.chance(lost, FaultKind::AnswerLost) { Delivery::Lost } else { Delivery::Arrives(self.delay()) }
     }
 
-    /// How the API server fares with a request that arrived.
+    /// What the API server does with a request that has arrived.
     pub fn server(&mut self) -> ServerResult {
         if !self.roll(self.network.server_errors) {
             return ServerResult::Well;

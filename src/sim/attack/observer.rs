@@ -29,6 +29,7 @@
 
 mod absent;
 mod change;
+mod commands;
 mod deleted;
 mod intent;
 mod judge;
@@ -38,6 +39,7 @@ mod recent;
 mod record;
 mod release;
 mod shown;
+mod state;
 mod strategy;
 mod suspects;
 mod waits;
@@ -47,26 +49,23 @@ use std::fmt;
 use std::time::Duration;
 
 use super::api_client::Deletion;
-use super::faults::{FaultKind, Faults};
+use super::faults::Faults;
 use super::network::NetworkProfile;
 use crate::engine::model::Str;
-use crate::engine::model::command::{Command, CommandId};
-use crate::engine::model::facts::{ConditionStatus, ContainerState, DaemonSetFact, PodFact, StrategyKind};
+use crate::engine::model::command::CommandId;
+use crate::engine::model::facts::{ConditionStatus, DaemonSetFact};
 use crate::engine::model::image::ImageRef;
-use crate::engine::model::labels::Labels;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Record, lease_name};
-use crate::engine::model::template::TaintEffect;
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
-use crate::sim::world::object::Object;
 use crate::sim::world::store::{ChangeKind, StoreChange};
 
 use absent::Absent;
 use recent::Recent;
 use shown::Shown;
-use suspects::Restarted;
+use state::{Down, NodeSeen, Pod};
 
 /// Consoles know the API server's clock to the second, and read times to the millisecond.
 const ROUNDED: Duration = Duration::from_millis(1100);
@@ -127,11 +126,11 @@ pub struct Observer {
     replaced: BTreeMap<Str, Timestamp>,
     /// Nodes that must pull since rolldeck deleted their pod.
     pulling: BTreeSet<Str>,
-    /// Words that end a pause and are on their way into the record: whose, and when they were asked.
+    /// Commands that end a pause and are not settled: whose, and when they were given.
     resumptions: Vec<((Str, CommandId), Timestamp)>,
-    /// When somebody last asked for anything, or was answered.
+    /// When a command was last given or settled.
     last_command_at: Timestamp,
-    /// How often an image was asked for and has not been recorded yet; below 0 where it was written too often.
+    /// How often an image was requested and is not recorded yet; below 0 where it was written too often.
     images_requested: BTreeMap<BTreeMap<String, ImageRef>, i32>,
     /// When the record last asked for an image that it had not asked for before.
     image_written_at: Timestamp,
@@ -139,19 +138,19 @@ pub struct Observer {
     drift_takes: Duration,
     /// Until when some console did not see everything.
     blind_until: Timestamp,
-    /// Nodes that are next without a word, by console.
+    /// Nodes that are next in line and do not say what they wait for, by console.
     unexplained: waits::Unexplained,
-    /// How long a pause takes to bite, by what each console shows, and since when the rollout is paused.
+    /// How long each console may go on deleting after a pause, by what it shows, and since when the rollout is paused.
     pause_delay: pause_delay::PauseDelay,
     /// Some console does not see the record version by version, or late.
     misses_versions: bool,
     /// When the template last changed.
     template_since: Timestamp,
-    /// The roll back that is asked for.
+    /// The roll back that is requested.
     requested_roll_back: Option<change::RequestedRollBack>,
-    /// To where a roll back was written that the record did not have as made when another template was asked for.
+    /// The revision of a roll back that was written, and that the record did not have as made when another template was requested.
     rolled_back_to: Option<Str>,
-    /// When somebody last asked to go back, and to the revision with which number.
+    /// When a roll back was last requested, and to the revision with which number.
     undo_requested: Option<(Timestamp, Option<i64>)>,
     /// When somebody last ruined or deleted the record.
     record_lost_at: Option<Timestamp>,
@@ -173,50 +172,6 @@ pub struct Observer {
     violations: Vec<Violation>,
     deletions: u64,
     worst_down: usize,
-}
-
-/// A node that rolldeck has taken down.
-#[derive(Clone, Copy, Debug, Default)]
-struct Down {
-    /// Since when it serves again.
-    serves_since: Option<Timestamp>,
-    /// When it fell again after that.
-    fell_at: Option<Timestamp>,
-}
-
-/// A pod, and what matters of its past.
-#[derive(Debug)]
-struct Pod {
-    fact: PodFact,
-    /// Since when it is there: it was made then, or its label was put back.
-    there_since: Timestamp,
-    /// When anything of it that a screen shows changed.
-    changed_at: Timestamp,
-    /// Since when it is in a failure that everybody can see.
-    failing_since: Option<Timestamp>,
-    /// Since when it is ready.
-    ready_since: Option<Timestamp>,
-    /// When it was last not ready, if it never was ready since: its creation.
-    never_ready_since: Option<Timestamp>,
-    /// Since when all its images are there.
-    images_since: Option<Timestamp>,
-    /// Restarts after it had been ready.
-    restarted: Restarted,
-}
-
-#[derive(Debug)]
-struct NodeSeen {
-    ready: bool,
-    ready_since: Timestamp,
-    labels: Labels,
-    labels_since: Timestamp,
-    /// Somebody tainted it, and when that last changed.
-    tainted: bool,
-    tainted_since: Timestamp,
-    /// One of those taints is `NoExecute`: pods that are there already have to go as well.
-    evicts: bool,
-    /// When it or its pods last changed in a way that a screen shows.
-    changed_at: Timestamp,
 }
 
 const KINDS: [Kind; 4] = [Kind::Node, Kind::DaemonSet, Kind::Lease, Kind::Pod];
@@ -290,21 +245,21 @@ impl Observer {
         observer
     }
 
-    /// Knowing whose clocks are wrong.
+    /// With nodes whose clocks are wrong.
     #[must_use]
     pub fn with_wrong_clocks(mut self, nodes: BTreeSet<Str>) -> Self {
         self.wrong_clocks = nodes;
         self
     }
 
-    /// Knowing how far consoles' clocks are apart.
+    /// With consoles whose clocks differ by so much.
     #[must_use]
     pub fn with_clocks_apart(mut self, clocks: Duration) -> Self {
         self.clocks = clocks;
         self
     }
 
-    /// Allows for a network that loses what it sends.
+    /// With the delays and losses of this network.
     #[must_use]
     pub fn with_network(mut self, network: NetworkProfile) -> Self {
         self.network_is_fine = network == NetworkProfile::FINE;
@@ -345,48 +300,9 @@ impl Observer {
         &self.faults
     }
 
-    /// Notes a broken promise that somebody else noticed.
+    /// Notes a broken promise.
     pub fn report_violation(&mut self, promise: &'static str, now: Timestamp, what: String) {
         self.violations.push(Violation { promise, after: now.since(self.began_at), what });
-    }
-
-    /// Takes note that somebody asked for something.
-    pub fn command_given(&mut self, (who, id): (&Str, CommandId), command: &Command, now: Timestamp) {
-        self.last_command_at = now;
-        self.note_undo(command, now);
-        let goes_on = matches!(
-            command.inner(),
-            Command::Resume | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_)
-        );
-        if let Command::SetImage(images) = command.inner() {
-            *self.images_requested.entry(images.clone()).or_default() += 1;
-        }
-        if goes_on {
-            self.resumptions.push(((who.clone(), id), now));
-        }
-    }
-
-    /// Takes note that something that was asked for is done.
-    pub fn settled(&mut self, (who, id): (&Str, CommandId), now: Timestamp) {
-        self.last_command_at = now;
-        self.resumptions.retain(|((by, asked), _)| by != who || *asked != id);
-    }
-
-    /// Takes note that somebody ruined or deleted the record.
-    pub fn record_is_lost(&mut self, now: Timestamp) {
-        self.record_lost_at = Some(now);
-    }
-
-    /// P3: a console says that a pause is done; what happened after `seen_at` it could not see.
-    pub fn pause_is_settled(&mut self, by: &str, seen_at: Timestamp, now: Timestamp) {
-        if let Some(since) = self.rolling_since.filter(|since| *since + self.slack < now && *since < seen_at) {
-            let secs = now.since(since).as_secs();
-            self.report_violation(
-                "P3",
-                now,
-                format!("{by} says it is paused, and its controller replaces pods for {secs} s"),
-            );
-        }
     }
 
     /// Looks at everything that changed since the last look; `deletions` are those that the API server accepted from
@@ -404,7 +320,7 @@ impl Observer {
                         news |= self.apply_change(kind, change, world, deletions);
                     }
                 }
-                // It looks after every instant, so this cannot be; if it were, what was broken meanwhile went unseen.
+                // It looks after every instant, so the log always reaches back; if it did not, violations would be missed.
                 Err(gap) => self.report_violation("observer", world.now(), gap.message),
             }
             self.cursors[at] = revision;
@@ -415,7 +331,7 @@ impl Observer {
         }
     }
 
-    /// Says whether it was about us.
+    /// Returns whether the change concerns the rollout.
     fn apply_change(&mut self, kind: Kind, change: &StoreChange, world: &World, deletions: &[Deletion]) -> bool {
         let object = &change.object;
         let gone = change.kind == ChangeKind::Deleted;
@@ -457,176 +373,4 @@ impl Observer {
         }
         true
     }
-
-    fn node_is(&mut self, object: &Object, at: Timestamp) {
-        let Some(fact) = object.node_fact() else { return };
-        let ready = fact.ready == ConditionStatus::True;
-        let changed = self.conditions.insert(fact.name.clone(), fact.ready) != Some(fact.ready);
-        self.node_goes(&fact.name, ready, changed, at);
-        let by_people = || fact.taints.iter().filter(|taint| !taint.key.starts_with("node.kubernetes.io/"));
-        let tainted = by_people().any(|taint| taint.effect != TaintEffect::PreferNoSchedule);
-        let evicts = by_people().any(|taint| taint.effect == TaintEffect::NoExecute);
-        let seen = self.nodes.entry(fact.name).or_insert_with(|| NodeSeen {
-            ready,
-            ready_since: Timestamp::default(),
-            labels: fact.labels.clone(),
-            labels_since: Timestamp::default(),
-            tainted,
-            tainted_since: Timestamp::default(),
-            evicts,
-            changed_at: at,
-        });
-        if seen.ready != ready {
-            (seen.ready, seen.ready_since, seen.changed_at) = (ready, at, at);
-        }
-        if seen.labels != fact.labels {
-            (seen.labels, seen.labels_since) = (fact.labels, at);
-        }
-        seen.evicts = evicts;
-        if seen.tainted != tainted {
-            (seen.tainted, seen.tainted_since, seen.changed_at) = (tainted, at, at);
-        }
-    }
-
-    fn pod_is(&mut self, object: &Object, at: Timestamp) {
-        let Some(fact) = object.pod_fact() else { return };
-        self.absent.pod_was_created(fact.created_at);
-        let known = self.pods.remove(&fact.uid);
-        let restarted = known.as_ref().map(|known| known.restarted);
-        let there_since = known.as_ref().map_or(at, |known| known.there_since);
-        let trouble = trouble_of(&fact);
-        let was = known.as_ref().and_then(|known| trouble_of(&known.fact));
-        if trouble != was
-            && let Some(kind) = trouble
-        {
-            self.faults.count(kind);
-        }
-        let failing = fact.deletion_at.is_none() && trouble.is_some();
-        let failing_since = failing.then(|| known.as_ref().and_then(|known| known.failing_since).unwrap_or(at));
-        let ready_since = fact.ready.then(|| known.as_ref().and_then(|known| known.ready_since).unwrap_or(at));
-        let never = known.as_ref().map_or(Some(at), |known| known.never_ready_since);
-        let shows = |fact: &PodFact| (fact.node.clone(), fact.ready, fact.deletion_at.is_some(), fact.revision.clone());
-        let changed = known.as_ref().is_none_or(|known| shows(&known.fact) != shows(&fact));
-        let has_images = !fact.containers.is_empty() && fact.containers.iter().all(|container| container.image_present);
-        let images_since = has_images.then(|| known.as_ref().and_then(|known| known.images_since).unwrap_or(at));
-        let changed_at = if changed { at } else { known.map_or(at, |known| known.changed_at) };
-        if let Some(node) = fact.node.clone() {
-            if changed && let Some(seen) = self.nodes.get_mut(&node) {
-                seen.changed_at = at;
-            }
-            if fact.deletion_at.is_none() {
-                self.serves(&node, fact.ready, at);
-                if has_images {
-                    self.pulling.remove(&node);
-                }
-            }
-        }
-        let never_ready_since = never.filter(|_| !fact.ready);
-        let restarted = Restarted::next(restarted, &fact, at, self.slack);
-        let pod = Pod {
-            fact,
-            there_since,
-            changed_at,
-            failing_since,
-            ready_since,
-            never_ready_since,
-            images_since,
-            restarted,
-        };
-        self.pods.insert(pod.fact.uid.clone(), pod);
-    }
-
-    /// Takes in whether the pod of a node that may be down through rolldeck is ready.
-    fn serves(&mut self, node: &Str, ready: bool, at: Timestamp) {
-        let Some(down) = self.taken_down.get(node).copied() else { return };
-        let now = match (down.serves_since, ready) {
-            (None, true) => Down { serves_since: Some(at), ..down },
-            // It served for long enough: what befalls it now is another story.
-            (Some(since), false) if at.since(since) + ROUNDED >= self.must_serve_for(node) => {
-                self.taken_down.remove(node);
-                return;
-            }
-            (Some(_), false) => Down { serves_since: None, fell_at: Some(at) },
-            _ => return,
-        };
-        self.taken_down.insert(node.clone(), now);
-    }
-
-    /// How long a node must have served again to count as available.
-    fn must_serve_for(&self, node: &Str) -> Duration {
-        if self.wrong_clocks.contains(node) {
-            return Duration::ZERO;
-        }
-        let min_ready = self.daemon_set.as_ref().map_or(0, |fact| fact.min_ready_secs);
-        let target = self.records.now().and_then(|record| record.as_ref()?.intent.target.as_ref());
-        let at_target = target.is_some()
-            && self.pods.values().any(|pod| {
-                let fact = &pod.fact;
-                fact.node.as_ref() == Some(node) && fact.deletion_at.is_none() && fact.revision.as_ref() == target
-            });
-        let soak = self.records.values().flatten().map(|record| record.intent.gates.soak_secs).min().unwrap_or(0);
-        Duration::from_secs(if at_target { min_ready.max(soak) } else { min_ready }.into())
-    }
-
-    fn pod_gone(&mut self, uid: &Str, at: Timestamp) {
-        let gone = self.pods.remove(uid);
-        if let Some(pod) = &gone {
-            while self.gone_pods.front().is_some_and(|(gone_at, _)| *gone_at + self.slack < at) {
-                self.gone_pods.pop_front();
-            }
-            self.gone_pods.push_back((at, pod.fact.name.clone()));
-        }
-        if let Some(seen) = gone.and_then(|pod| self.nodes.get_mut(&pod.fact.node?)) {
-            seen.changed_at = at;
-        }
-    }
-
-    fn daemon_set_is(&mut self, object: &Object, at: Timestamp) {
-        let Some(fact) = object.daemon_set_fact() else { return };
-        if self.daemon_set.as_ref().is_none_or(|known| known.template != fact.template) {
-            self.absent.template_changed(at);
-        }
-        self.own_budget.is(at, fact.strategy.max_unavailable);
-        let rolling = fact.strategy.kind == StrategyKind::RollingUpdate;
-        self.is_being_deleted = fact.deleting;
-        self.rolling_since = if rolling { Some(self.rolling_since.unwrap_or(at)) } else { None };
-        if self.daemon_set.as_ref().is_some_and(|known| known.template != fact.template) {
-            self.template_since = at;
-        }
-        self.daemon_set = Some(fact);
-    }
-
-    /// Nodes with a pod at another revision than the target, that is not about to end.
-    fn old_count(&self) -> usize {
-        let target = self.records.now().and_then(|record| record.as_ref()?.intent.target.as_ref());
-        let Some(target) = target else { return self.nodes.len() };
-        let facts = self.pods.values().map(|pod| &pod.fact);
-        let old = facts.filter(|pod| pod.deletion_at.is_none() && pod.revision.as_ref() != Some(target));
-        old.filter_map(|pod| pod.node.as_ref()).collect::<BTreeSet<_>>().len()
-    }
-
-    fn count(&mut self, now: Timestamp) {
-        let old = self.old_count();
-        self.old_pods.is(now, old);
-        let fleet = self.nodes.values().filter(|node| !node.tainted || self.tolerates()).count();
-        self.fleet.is(now, u32::try_from(fleet).unwrap_or(u32::MAX));
-        let desired = self.daemon_set.as_ref().map_or(0, |fact| fact.counters.desired);
-        self.desired.is(now, desired.max(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)));
-    }
-
-    /// Whether the DaemonSet tolerates taints of any kind.
-    fn tolerates(&self) -> bool {
-        self.daemon_set.as_ref().is_some_and(|fact| !fact.template.tolerations().is_empty())
-    }
-}
-
-/// A failure of a pod that nothing but a person mends, or that begins again and again.
-fn trouble_of(pod: &PodFact) -> Option<FaultKind> {
-    const IMAGES: [&str; 5] =
-        ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "ErrImageNeverPull"];
-    pod.containers.iter().find_map(|container| match &container.state {
-        ContainerState::Waiting { reason, .. } if IMAGES.contains(&&**reason) => Some(FaultKind::PullFailed),
-        ContainerState::Waiting { reason, .. } if **reason == *"CrashLoopBackOff" => Some(FaultKind::CrashLoop),
-        _ => None,
-    })
 }

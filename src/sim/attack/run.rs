@@ -102,16 +102,16 @@ struct Run<'a> {
     consoles: [Option<SimulatedConsole>; 3],
     one_shots: Vec<OneShotRun>,
     in_flight: Vec<RequestsInFlight>,
-    /// What is done once a moment has come that often.
+    /// Acts that are performed once a moment has come that often.
     triggers: Vec<(Upon, u64, &'a Act)>,
     /// Consoles that are opened again, and when.
     reopened: Vec<(Timestamp, usize)>,
-    /// Pauses that were asked for and are not settled, by whom.
+    /// Pauses that are not settled: whose, and when they were given.
     pauses: Vec<(Str, CommandId, Timestamp)>,
     deletions: Vec<Deletion>,
     began_at: Timestamp,
     checked_at: Timestamp,
-    /// Until when a console that is no more did not see everything.
+    /// Until when a console that was killed did not see everything.
     blind_until: Timestamp,
     network: NetworkProfile,
     opened: u64,
@@ -178,7 +178,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Tells what changed in the world.
+    /// Adds what changed in the world to the story.
     fn note_changes(&mut self) {
         if self.story_mode == StoryMode::Dropped {
             return;
@@ -196,7 +196,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Hears what consoles say, and holds them to it.
+    /// Collects what consoles report, and checks what they claim.
     fn collect_results(&mut self) {
         let now = self.world.now();
         let mut said = Vec::new();
@@ -212,7 +212,7 @@ impl<'a> Run<'a> {
                 if let Some((.., asked_at)) = pause.map(|pause| self.pauses.swap_remove(pause))
                     && result.is_ok()
                 {
-                    // What is set back behind its back, it cannot know of.
+                    // A console that was blind cannot know that the strategy was set back meanwhile.
                     let blind = console.blind_until() > asked_at;
                     self.observer.pause_is_settled(&who, if blind { asked_at } else { now }, now);
                 }
@@ -232,7 +232,7 @@ impl<'a> Run<'a> {
             Act::Open(_) => {}
             Act::Ask(who, command) => {
                 if self.consoles[*who].is_some() {
-                    // What is refused is refused: an operator may ask for anything.
+                    // A refused command is no violation: an operator may give any command.
                     let refused = self.ask(*who, command).err();
                     self.note(|| refused.map(|refused| format!("refused: {refused}")).unwrap_or_default());
                 }
@@ -297,7 +297,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Does what waited for a moment that has come.
+    /// Performs the acts whose moment has come.
     fn fire_triggers(&mut self) {
         while let Some(due) = self.triggers.iter().position(|(what, count, _)| self.count(*what) >= *count) {
             let (_, _, act) = self.triggers.swap_remove(due);
@@ -327,7 +327,7 @@ impl<'a> Run<'a> {
 
     fn ask(&mut self, who: usize, command: &Command) -> Result<(), Refusal> {
         let now = self.world.now();
-        // A process that stands still hears nobody.
+        // A suspended process receives no command.
         let awake = self.consoles[who].as_mut().filter(|console| console.is_running());
         let Some(console) = awake else { return Ok(()) };
         let id = console.command(command.clone(), now)?;
@@ -367,7 +367,7 @@ impl<'a> Run<'a> {
             let next = ours.chain(self.world.next_at()).min();
             match next {
                 Some(next) if next < end => {
-                    // What is due at once is due a millisecond later at the latest: nothing spins.
+                    // Time advances by a millisecond at least, so that the loop ends.
                     self.world.advance(next.max(now + Duration::from_millis(u64::from(next <= now))));
                 }
                 _ if now >= end => return,
@@ -391,7 +391,7 @@ impl<'a> Run<'a> {
         self.observer.observe_changes(&self.world, &mut self.deletions);
     }
 
-    /// Lets everybody act as of the world's present, and the observer look.
+    /// Steps all processes at the world's present time, and lets the observer check what changed.
     fn step(&mut self) {
         let now = self.world.now();
         for who in 0..self.consoles.len() {
@@ -494,7 +494,7 @@ impl<'a> Run<'a> {
                 || surge_stands_still(&self.world, DAEMON_SET))
     }
 
-    /// What an operator who wants to go home does.
+    /// Gives the next command of the operator who ends the rollout after the calm.
     fn give_next_command(&mut self) {
         let now = self.world.now();
         if self.consoles[0].is_none() {

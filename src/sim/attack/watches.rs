@@ -1,6 +1,7 @@
-//! The watches of a process: late, broken, expired, behind, and now and then telling again what they told.
+//! The watches of a process: late, broken, expired, out of date, or sending past events again.
 //!
-//! Within what a watch can do: facts of one kind arrive in the order of its tellings; those of different kinds in any.
+//! They do only what real watches can do: events of one kind arrive in the order in which they were sent, those of different kinds
+//! in any order.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use crate::sim::world::store::ChangeKind;
 
 /// A server tells a quiet watch every minute how far it has come.
 const BOOKMARK: Duration = Duration::from_secs(60);
-/// How many tellings a watch can be taken back.
+/// How many batches a watch can be taken back.
 const HISTORY: usize = 32;
 
 /// All watches of one process.
@@ -33,11 +34,11 @@ pub(super) struct Watches {
 struct Watch {
     watched: Watched,
     kind: Kind,
-    /// Up to here it has told all changes.
+    /// The version up to which it has sent all changes.
     known: u64,
-    /// Up to where it had told before each of its last tellings.
+    /// `known` before each of the last batches of events.
     history: VecDeque<u64>,
-    /// When it said anything last.
+    /// When it last sent anything.
     sent_at: Timestamp,
     /// Facts of one kind arrive in their order.
     last_at: Timestamp,
@@ -61,7 +62,7 @@ enum State {
     Stuck(Timestamp),
 }
 
-/// What a telling needs: the world, the road, and where to put what sets out.
+/// What a watch needs to send events: the world, the network, and where they are put.
 pub(super) struct WatchContext<'a> {
     pub(super) world: &'a World,
     pub(super) api_client: &'a mut ApiClient,
@@ -110,7 +111,7 @@ impl Watches {
 
     /// Breaks one until then; says whether it was whole.
     ///
-    /// That is noticed after what it told before has arrived.
+    /// The process notices after everything that was sent before has arrived.
     pub(super) fn cut(
         &mut self,
         watched: Watched,
@@ -140,7 +141,7 @@ impl Watches {
         self.live(watched).map(|watch| watch.state = State::Stuck(until)).is_some()
     }
 
-    /// Takes one back that many tellings: it tells them again.
+    /// Takes one back by that many batches: it sends them again.
     pub(super) fn replay(&mut self, watched: Watched, back: usize) -> bool {
         let Some(watch) = self.live(watched) else { return false };
         let Some(known) = watch.back(back) else { return false };
@@ -149,7 +150,7 @@ impl Watches {
         true
     }
 
-    /// Lists one anew, from a cache that is that many tellings behind and stays so until then.
+    /// Lists one anew, from a cache that is that many batches behind and stays so until then.
     pub(super) fn list_stale(
         &mut self,
         (watched, back): (Watched, usize),
@@ -166,7 +167,8 @@ impl Watches {
         true
     }
 
-    /// Tells what is new; says whether one was taken up again that was broken or at a server that was behind, and is behind for as long as that takes.
+    /// Sends what is new. Returns whether one resumed that was broken or whose server was behind: until its events have arrived, the
+    /// process is out of date.
     pub(super) fn follow(&mut self, context: &mut WatchContext<'_>) -> bool {
         let (now, revision) = (context.world.now(), context.world.store().revision());
         if self.followed == revision && self.next_at().is_none_or(|at| at > now) {
@@ -194,7 +196,7 @@ impl Watches {
                         watch.send(Event::Heard(watch.watched, Some(watch.known)), context);
                     }
                 }
-                // Its events do not come through; its bookmarks do, and name what the server has by now.
+                // Its events are not sent; its bookmarks are, and name the server's present version.
                 State::Bookmarks(_) if watch.sent_at + BOOKMARK <= now => {
                     watch.send(Event::Heard(watch.watched, Some(revision)), context);
                 }
@@ -209,7 +211,7 @@ impl Watches {
 }
 
 impl Watch {
-    /// Up to where it had told that many tellings ago.
+    /// The version up to which it had sent everything that many batches ago.
     fn back(&self, batches: usize) -> Option<u64> {
         self.history.get(self.history.len().checked_sub(1)?.saturating_sub(batches)).copied()
     }
@@ -259,7 +261,7 @@ impl Watch {
         self.known = world.store().revision();
     }
 
-    /// A fact sets out; it arrives no sooner than those of its kind before it.
+    /// Sends an event; it arrives no sooner than those of its kind before it.
     fn send(&mut self, event: Event, context: &mut WatchContext<'_>) {
         let now = context.world.now();
         let late = self.late.filter(|(until, _)| now < *until).map(|(_, by)| by).unwrap_or_default();
@@ -280,7 +282,7 @@ fn as_of(world: &World, kind: Kind, version: u64) -> Option<Vec<std::sync::Arc<O
     Some(objects)
 }
 
-/// What a watch tells of a change; `None` where it is not about what is watched.
+/// The event for a change; `None` where it is not about what is watched.
 fn fact_of(
     watched: Watched,
     (object, before): (&Object, Option<&Object>),

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use super::{Act, Command, DAEMON_SET, Generator, Upon, Watched};
+use super::Generator;
 use crate::engine::model::Str;
+use crate::engine::model::command::Command;
+use crate::engine::model::event::Watched;
+use crate::sim::attack::case::{Act, DAEMON_SET, Upon};
 use crate::sim::world::scenario::ClusterFault;
 
 impl Generator {

@@ -1,8 +1,8 @@
-//! What becomes of a change of the template that somebody asked for: until it is made nothing else changes, and nothing of
-//! ours is left on the DaemonSet when the rollout is over.
+//! Changes of the template that operators request: until one is made nothing else changes, and when the rollout is over nothing of
+//! rolldeck's is left on the DaemonSet.
 
 use super::Observer;
-use super::record::WORD;
+use super::record::COMMAND_TAKES;
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::record::{CHANGE, Change, Intent, Record};
@@ -15,11 +15,11 @@ pub(super) fn is_rolling_back(intent: &Intent) -> bool {
     intent.back_to.is_some() && intent.back_to == intent.target
 }
 
-/// A roll back that is asked for.
+/// A roll back that is requested.
 #[derive(Debug)]
 pub(super) struct RequestedRollBack {
     to: Str,
-    /// The template when it was first asked for.
+    /// The template when it was first requested.
     template: Option<Template>,
 }
 
@@ -47,7 +47,7 @@ impl Observer {
             // What is there already is asked for and made in one write: nothing is recorded between. One that names its
             // revision also takes the place of another that is still to be made.
             let at_once = self.undo_requested.as_ref().is_some_and(|(asked_at, revision)| {
-                *asked_at + WORD >= at && (revision.is_some() || self.requested_roll_back.is_none())
+                *asked_at + COMMAND_TAKES >= at && (revision.is_some() || self.requested_roll_back.is_none())
             });
             let recorded = self.requested_roll_back.as_ref();
             let made_before = self.rolled_back_to.as_ref().is_some_and(|went_back| *went_back == target || pinned);
@@ -82,7 +82,7 @@ impl Observer {
         (shown != is).then(|| format!("{} with {shown:?}, and the template has {is:?}", snapshot.phase))
     }
 
-    /// Takes note that somebody asks to go back.
+    /// Notes that a roll back was requested.
     pub(super) fn note_undo(&mut self, command: &Command, now: Timestamp) {
         if let Command::Undo { to } = command.inner() {
             self.undo_requested = Some((now, *to));

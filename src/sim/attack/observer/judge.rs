@@ -1,4 +1,4 @@
-//! One deletion, held against the promises.
+//! Checks one deletion against the promises.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! P3: how long a pause takes to bite is what was shown when somebody paused.
+//! P3: after a pause deletions arrive for no longer than their console had shown when somebody paused.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -50,7 +50,7 @@ impl PauseDelay {
 }
 
 impl super::Observer {
-    /// Takes note of how long a console may go on to send deletions after somebody paused elsewhere, by what it shows.
+    /// Notes for how long a console may go on to send deletions after somebody paused elsewhere, by what it shows.
     pub fn note_pause_delay(&mut self, who: &Str, within: Duration) {
         if self.pause_delay.shown.get(who) != Some(&within) {
             self.pause_delay.shown.insert(who.clone(), within);

@@ -1,5 +1,4 @@
-//! A value with what it was lately: what could be known somewhere else at a moment is what was so within the time that
-//! knowledge takes to travel.
+//! A value and its recent past: what another process may still believe is what was so within the time that news takes to travel.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -34,7 +33,7 @@ impl<T: PartialEq> Recent<T> {
         self.values.back().map(|(_, value)| value)
     }
 
-    /// Everything that it was lately.
+    /// Everything that it was within the slack.
     pub(super) fn values(&self) -> impl Iterator<Item = &T> {
         self.values.iter().map(|(_, value)| value)
     }

@@ -10,8 +10,8 @@ use crate::sim::world::object::Object;
 
 /// A driver renews at least so often.
 const ALIVE: Duration = Duration::from_secs(8);
-/// For so long an operator's word may be on its way into the record.
-pub(super) const WORD: Duration = Duration::from_secs(120);
+/// After so long a command that was given is in the record.
+pub(super) const COMMAND_TAKES: Duration = Duration::from_secs(120);
 
 /// Who pauses with an editor: it knows nothing of what else the record asks for.
 const BY_HAND: &str = "somebody";
@@ -97,7 +97,7 @@ impl Observer {
 
     /// P7: a pause that nobody ended, or a record that nobody released.
     fn lost(&self, was: &Record, record: Option<&Record>, at: Timestamp) -> Option<String> {
-        let asked = self.resumptions.iter().any(|(_, asked)| *asked + WORD >= at);
+        let asked = self.resumptions.iter().any(|(_, asked)| *asked + COMMAND_TAKES >= at);
         let of = |record: &Record| record.daemonset_uid.clone().zip(record.progress.started_at);
         if let (Some((old, began)), Some((new, still))) = (of(was), record.and_then(of))
             && old != new
@@ -108,7 +108,7 @@ impl Observer {
         // What replaces the record of another DaemonSet loses nothing.
         let there = self.daemon_set.as_ref().map(|set| &set.uid);
         let foreign = was.daemonset_uid.is_some() && was.daemonset_uid.as_ref() != there;
-        if asked || foreign || self.record_lost_at.is_some_and(|ruined| ruined + WORD >= at) {
+        if asked || foreign || self.record_lost_at.is_some_and(|ruined| ruined + COMMAND_TAKES >= at) {
             return None;
         }
         let (releasing, paused) = (&was.intent.releasing, &was.intent.paused);

@@ -9,12 +9,12 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::time::Timestamp;
 use crate::engine::snapshot::Snapshot;
 
-/// For so long a node may be next without a word about what it waits for.
+/// For so long a node may be next in line without saying what it waits for.
 const UNEXPLAINED: Duration = Duration::from_secs(10);
-/// A console that was not looked at for so long stood still meanwhile.
+/// A console that was not checked for so long was suspended meanwhile.
 const NOT_CHECKED: Duration = Duration::from_secs(6);
 
-/// Since when nodes are shown as next without a word, by console, and when that was looked at last.
+/// By console: when it was last checked, and since when nodes are next in line without saying what they wait for.
 pub(super) type Unexplained = BTreeMap<Str, (Timestamp, BTreeMap<Str, Timestamp>)>;
 
 impl Observer {
