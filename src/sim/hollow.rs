@@ -19,9 +19,9 @@
 mod client;
 mod clock;
 mod deliver;
-mod lean;
 mod operator;
 mod outbox;
+mod partial;
 mod stage;
 mod watch;
 mod wire;

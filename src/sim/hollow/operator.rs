@@ -12,7 +12,7 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::sim::world::scenario::{ClusterFault, DaemonSetPlan, Scenario};
 
 use super::client::{Client, Trouble, Write};
-use super::lean::{List, Meta};
+use super::partial::{List, Meta};
 use super::wire;
 
 /// How often we look whether the controller has seen a template.

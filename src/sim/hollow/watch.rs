@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc::Sender;
 
 use super::client::{Client, Trouble, unreadable};
-use super::lean::{List, Meta};
+use super::partial::{List, Meta};
 
 /// Objects a page.
 const PAGE: u32 = 500;
@@ -151,7 +151,7 @@ fn separator(path: &str) -> char {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lean::Node;
+    use super::super::partial::Node;
     use super::*;
 
     #[test]
