@@ -11,6 +11,7 @@ mod cluster;
 mod combinations;
 mod distance;
 mod faults;
+mod gates;
 mod rare;
 mod refusals;
 mod surging;
@@ -59,6 +60,7 @@ impl Case {
         let rate = generator.one_in(4).then(|| (generator.rng.u32(1..4), generator.rng.u32(1..4)));
         let skews =
             (0..3).map(|_| if generator.one_in(4) { generator.rng.i64(-120_000..120_000) } else { 0 }).collect();
+        generator.vary_max_restarts(&mut acts);
         Self {
             found: String::new(),
             seed,

@@ -123,7 +123,7 @@ impl Generator {
         }
     }
 
-    /// What happens to consoles, watches and the lease, and nobody wants.
+    /// A fault of a console, a watch or the lease.
     pub(super) fn disruption(&mut self, nodes: usize) -> Act {
         let who = self.rng.usize(0..3);
         let watched = self.pick(&Watched::ALL);
@@ -196,7 +196,8 @@ impl Generator {
             soak_secs: if self.one_in(3) { self.rng.u32(1..20) } else { 0 },
             suspect_grace_secs: self.rng.u32(10..400),
             on_failure: if self.one_in(2) { OnFailure::RollBack } else { OnFailure::Halt },
-            ..Gates::default()
+            // Varied last, by dice of its own (`gates.rs`).
+            max_restarts: Gates::default().max_restarts,
         };
         Tuning::from(budgets).and(gates.into()).and(self.drift_tuning())
     }
