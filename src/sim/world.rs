@@ -63,7 +63,7 @@ pub struct World {
     eviction: TaintEviction,
     collector: Collector,
     faults: VecDeque<(Timestamp, Fault)>,
-    /// An empty buffer for changes that are to be told, kept for its room.
+    /// An empty buffer for changes, kept so that its memory is used again.
     told: Vec<StoreChange>,
 }
 
@@ -80,7 +80,7 @@ enum Actor {
 }
 
 impl World {
-    /// A scenario's cluster at the scenario's beginning: all that is said to run runs, and has for a few minutes.
+    /// A scenario's cluster at the scenario's beginning: everything that it names has been running for a few minutes.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
         setup::build(scenario, seed)
     }
@@ -277,7 +277,7 @@ impl World {
         }
     }
 
-    /// Carries out what the kubelets asked for, and tells everybody what changed, until nothing is left to tell.
+    /// Carries out the kubelets' actions and passes changes on to all controllers, until there are no more.
     fn settle(&mut self) {
         loop {
             for action in self.fleet.take_actions() {

@@ -186,7 +186,7 @@ impl Managed {
         }
         let mut merged = merge(live.clone(), wanted, &OBJECT);
         let given_up: Vec<Path> = before.paths().into_iter().filter(|path| !fields.contains(path)).collect();
-        // Outer before inner: an item that nobody else has a hand in goes whole, before the key in it is gone.
+        // Outer before inner: an item that no other manager owns goes as a whole, before the key in it is gone.
         for path in &given_up {
             let step: Vec<&str> = path.iter().map(String::as_str).collect();
             let others = self.0.iter().filter(|entry| !mine(entry)).any(|entry| entry.fields.touches(&step));

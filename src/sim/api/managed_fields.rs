@@ -15,7 +15,7 @@ use crate::sim::world::store::Store;
 use super::managed::Managed;
 use super::render::to_value;
 
-/// Below this many entries nobody looks for objects that are gone.
+/// Below this many entries those of objects that are gone are kept.
 const FEW: usize = 1024;
 
 /// `managedFields` of objects, beside the store.

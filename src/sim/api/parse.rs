@@ -143,7 +143,7 @@ impl Fields {
         Ok(pairs.unwrap_or_default())
     }
 
-    /// What nobody took, without nulls.
+    /// The fields that were not taken, without nulls.
     fn rest(self) -> Value {
         let left: Map<_, _> = self.map.into_iter().filter(|(_, value)| !value.is_null()).collect();
         if left.is_empty() { Value::Null } else { Value::Object(left) }

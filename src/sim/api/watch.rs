@@ -91,7 +91,7 @@ pub(super) fn watch(shared: &Arc<Shared>, path: &ObjectPath, request: &Request) 
             return Ok((wanted.map(|object| access.view(object)).collect(), now));
         }
         let from = if version == 0 { now } else { version };
-        // A version that was never given out is one of another life of this server.
+        // A version that was never given out is of an earlier run of this server.
         if from > now {
             return Err(Refusal::from(ApiError::expired(from, now)));
         }

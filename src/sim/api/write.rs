@@ -52,7 +52,7 @@ fn commit_new(access: &mut WorldAccess<'_>, object: Object, mode: Mode, request:
 
 /// What was written, as it is shown; its managed fields are kept unless it was a dry run.
 fn settle(access: &mut WorldAccess<'_>, object: Arc<Object>, managed: Managed, mode: Mode) -> View {
-    // Events come by the thousand, and nobody asks who wrote them.
+    // There are thousands of events, and no client reads their managed fields.
     if mode == Mode::Commit && object.kind() != Kind::Event {
         access.managed_fields.note(access.world.store(), &object, managed);
         return access.view(&object);
@@ -93,7 +93,7 @@ fn replace(
 ) -> Answer<View> {
     let known = access.managed_fields.managed(before);
     let asked = value["metadata"].as_object_mut().and_then(|metadata| metadata.remove("managedFields"));
-    // A client may rewrite history, as kubectl does when an object moves from client-side to server-side apply.
+    // A client may replace the managed fields, as kubectl does when an object moves from client-side to server-side apply.
     let rewritten = asked.filter(|asked| !asked.is_null() && *asked != known.to_json());
     let mut noted = match &rewritten {
         Some(asked) => Managed::from_json(asked, path.kind.api_version()),

@@ -12,7 +12,7 @@ use crate::engine::model::effect::EffectErrorKind;
 pub enum Delivery {
     /// It arrives after this long.
     Arrives(Duration),
-    /// It is lost; for a request: nobody will ever know whether it arrived, and it did not.
+    /// It is lost. A request did not arrive, and its sender cannot know that.
     Lost,
     /// It is refused before it is sent, and the sender knows that.
     Refused(EffectErrorKind),

@@ -19,8 +19,8 @@
 //! away 3.5). What else it
 //! allows for:
 //!
-//! - whoever deletes or garbles the record throws away what it knew: who is down then is nobody's doing any more;
-//! - `minReadySeconds` is not asked of nodes whose clock is wrong: a console that comes later has only the kubelet's word;
+//! - when the record is deleted or made unreadable, what it knew is lost: nodes that are down then are held against nobody;
+//! - `minReadySeconds` is not asked of nodes whose clock is wrong: a console that comes later knows only what the kubelet wrote;
 //! - a node that somebody tainted, so that the pod may not run there, is not down through rolldeck, and is not among those
 //!   that a rollout has to do with: it counts neither as failed nor in a comparison;
 //! - where that taint is `NoExecute`, the controller deletes the pod whatever the strategy: no release costs it;

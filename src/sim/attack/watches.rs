@@ -54,7 +54,7 @@ enum State {
     Live,
     /// Broken; taken up where it was then.
     Broken(Timestamp),
-    /// Its server hears nothing new itself until then.
+    /// Its server is out of date itself until then.
     Behind(Timestamp),
     /// Only bookmarks come through until then.
     Bookmarks(Timestamp),

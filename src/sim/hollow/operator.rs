@@ -204,7 +204,7 @@ struct Named {
     metadata: Meta,
 }
 
-/// Sets labels of the pods on a node that are the DaemonSet's, or nobody's any more.
+/// Sets labels of the pods on a node that are the DaemonSet's, or have no controller any more.
 async fn label_pods(
     client: &Client,
     daemon_set: &str,

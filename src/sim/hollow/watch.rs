@@ -50,7 +50,7 @@ struct Failure {
 /// Nobody listens any more.
 struct Deaf;
 
-/// Tells of all objects at `path`, whose query narrows them down, until nobody listens.
+/// Sends all objects at `path`, whose query narrows them down, and their changes, until the receiver is closed.
 pub(super) async fn follow<T: DeserializeOwned>(client: Arc<Client>, path: &'static str, tell: Sender<WatchNews<T>>) {
     let mut back_off = BACK_OFF.0;
     let mut from = None;

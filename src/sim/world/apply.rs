@@ -201,7 +201,7 @@ impl World {
                 });
             }
             ClusterFault::RemoveFinalizer { daemon_set, node, finalizer } => {
-                // Also of pods that are nobody's any more, or another DaemonSet's by now.
+                // Also of pods that have no controller any more, or another DaemonSet's by now.
                 let namespace = daemon_set.split_once('/').map_or("", |(namespace, _)| namespace);
                 let held = self.store.list_in(Kind::Pod, namespace).filter(|object| {
                     object.meta.finalizers.contains(finalizer)

@@ -30,7 +30,7 @@ use super::write::{Part, Writer};
 const DEPLOY: Writer<'static> = Writer::named("kubectl-client-side-apply");
 /// How long before its beginning a scenario's cluster is set up.
 const BEFORE: Duration = Duration::from_secs(180);
-/// How long each template of a history stands.
+/// How long each template of a history is the current one.
 const REVISION: Duration = Duration::from_secs(1);
 
 pub(super) fn build(scenario: &Scenario, seed: u64) -> World {

@@ -1,4 +1,4 @@
-//! The world's memory: all objects, one counter of versions, and a log of changes, with an API server's semantics.
+//! The store: all objects, one counter of versions, and a log of changes, with an API server's semantics.
 //!
 //! ```text
 //!   create / update / delete ── admission (defaults, validation, generation) ── tables ── log of changes per kind
@@ -7,7 +7,7 @@
 //!
 //! - One global counter gives every change its `resourceVersion`; a write that changes nothing gets none and is not logged.
 //! - A DELETED change carries the last state with a *new* version.
-//! - The log of each kind is bounded. Who asks for what fell out of it is told "Expired", and must list again.
+//! - The log of each kind is bounded. A client that asks for older changes gets "Expired", and must list again.
 //! - Optimistic locking, preconditions, graceful deletion, finalizers and generated names are those of kube-apiserver.
 
 mod delete;

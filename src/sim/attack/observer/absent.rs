@@ -20,7 +20,7 @@ use crate::sim::world::object::Body;
 
 /// A refused pod has failed by then: what a missing image is given.
 const REFUSED: Duration = Duration::from_secs(5);
-/// A pod that is missing for so long is trouble, whatever is known of it.
+/// A pod that is missing for so long counts as a failure, whatever is known of it.
 const MISSING: Duration = Duration::from_secs(60);
 /// As long as nothing need be said of a pod that is missing.
 const UNEXPLAINED: Duration = Duration::from_secs(30);

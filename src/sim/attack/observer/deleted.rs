@@ -13,7 +13,7 @@ impl Observer {
     pub(super) fn daemon_set_goes(&mut self, object: &Object, gone: bool, at: Timestamp) {
         let another = self.daemon_set.as_ref().is_some_and(|known| known.uid != object.meta.uid);
         if gone || another {
-            // Its Lease goes with it, and with that what was known; its pods are nobody's, or go too.
+            // Its Lease goes with it, and with that the record; its pods are orphaned, or go too.
             self.record_lost_at = Some(at);
             self.taken_down.clear();
             self.pulling.clear();
@@ -35,8 +35,7 @@ impl Observer {
         })
     }
 
-    /// P7: nothing is taken from under a DaemonSet that is being deleted or gone, nor on the word of a record that is of
-    /// another one.
+    /// P7: no pod is deleted of a DaemonSet that is being deleted or gone, nor by a record that is of another one.
     pub(super) fn check_daemon_set(&self, context: &DeletionContext<'_>) -> Broken {
         let node = context.node;
         if self.daemon_set_goes_since.is_some_and(|since| since + self.slack < context.at) {
@@ -48,7 +47,7 @@ impl Observer {
         foreign.then(|| ("P7", format!("deleted a pod on {node} by a record that is of another DaemonSet")))
     }
 
-    /// Takes note that until then a console may believe a watch that stands still.
+    /// Notes that until then a console may believe a watch that stands still.
     pub fn unaware(&mut self, console: &Str, until: Timestamp) {
         self.unaware.insert(console.clone(), until);
     }

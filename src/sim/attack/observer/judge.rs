@@ -77,7 +77,7 @@ impl Observer {
             |intent: &Intent| intent.budgets.max_unavailable.map_or(own, |setting| setting.of(desired, Rounding::Up));
         let limit = records.iter().map(|record| limit(&record.intent)).max().unwrap_or(0);
         let context = DeletionContext { node, pod, at, records, desired, limit };
-        // Who cannot know yet that a watch stands still does what it shows, and never what nobody asked for.
+        // A console that cannot know yet that a watch is stuck acts on what it shows; the rollout must be requested all the same.
         if self.unaware.get(&deletion.by).is_some_and(|until| at < *until) {
             return [self.check_pause(&context, deletion), self.check_announced(&context)]
                 .into_iter()
@@ -124,7 +124,7 @@ impl Observer {
 
     fn check_budget(&self, context: &DeletionContext<'_>) -> Broken {
         let (down, limit) = (self.down(context.at), context.limit);
-        // Replacing what does not serve takes nobody down, even where the budget was cut meanwhile.
+        // Replacing what does not serve takes no node down, even where the budget was cut meanwhile.
         let over =
             self.serves_for_sure(context.pod, context.at) && down.len() > limit as usize && down.contains(context.node);
         over.then(|| ("P1", format!("{} down with a budget of {limit}: {}", down.len(), listed(&down))))
@@ -164,7 +164,7 @@ impl Observer {
     fn check_partition(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> Broken {
         let fleet = self.fleet.at(context.at).copied().min()?;
         let keep = forward.iter().map(|intent| intent.partition.of(fleet, Rounding::Down).min(fleet)).min()?;
-        // Pods that somebody else took lately may not be known yet.
+        // Pods that somebody else deleted lately may not be known yet.
         let left = self.old_pods.at(context.at).copied().max()?.max(self.old_count()).saturating_sub(1);
         (left < keep as usize)
             .then(|| ("P2", format!("left {left} old pods by deleting on {}, the partition is {keep}", context.node)))
@@ -197,7 +197,7 @@ impl Observer {
             if !self.may_run_on(name, context.at) {
                 continue;
             }
-            // Who stood still, or could not see it, counts from when they saw it; a node that was away has its time anew.
+            // For a driver that was suspended or blind it counts from when it could see it; a node that was away has its time anew.
             let starts_since = pod.never_ready_since.map(|since| since.max(self.blind_until).max(node.ready_since));
             if node.ready && (known(pod.failing_since, self.slack) || known(starts_since, deadline)) {
                 failing.insert(name.clone());

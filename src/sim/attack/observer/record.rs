@@ -120,7 +120,7 @@ impl Observer {
         {
             return Some(format!("paused by {}, and it is still to be released", now.by));
         }
-        // What was released is over, and its pause with it; what begins in the same breath is another rollout.
+        // What was released is over, and its pause with it; what begins in the same write is another rollout.
         let over = releasing.is_some() && record.progress.started_at.is_none();
         let paused = paused.as_ref().filter(|_| !over && record.intent.paused.is_none())?;
         Some(format!("a pause by {} ended, and nobody had asked for it", paused.by))

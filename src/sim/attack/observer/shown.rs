@@ -13,7 +13,7 @@ use crate::engine::snapshot::{NodeView, Snapshot};
 
 impl Observer {
     /// Compares what a console shows with what has been so for longer than the slack. A console that says that a view is not
-    /// live claims nothing, and one that was just told the past is given the time to hear the rest.
+    /// live claims nothing, and one that was just sent past events is given the time to receive the rest.
     pub fn check_shown(&mut self, by: &Str, snapshot: &Snapshot, outdated_at: Option<Timestamp>, now: Timestamp) {
         // Who says that there is no DaemonSet, or has seen that there is another one, shows pods of that one, or none.
         if snapshot.daemonset != Presence::Present || self.daemon_set_goes_since.is_some() {
@@ -79,7 +79,7 @@ pub(super) struct Shown {
 }
 
 impl Observer {
-    /// A console does not forget what it showed and what has been so all the time, whatever it is told of the past.
+    /// A console goes on showing what it showed and what is still so, also where a watch sends past events again.
     fn check_memory(&mut self, by: &Str, snapshot: &Snapshot, now: Timestamp) {
         let pods = snapshot.nodes.iter().filter_map(|node| Some((node.name.clone(), node.pod.clone()?))).collect();
         let (mut down, mut up) = (BTreeSet::new(), BTreeSet::new());

@@ -141,7 +141,7 @@ impl Observer {
         let Some(down) = self.taken_down.get(node).copied() else { return };
         let now = match (down.serves_since, ready) {
             (None, true) => Down { serves_since: Some(at), ..down },
-            // It served for long enough: what befalls it now is another story.
+            // It has served for long enough: a failure from now on is not by the deletion.
             (Some(since), false) if at.since(since) + ROUNDED >= self.must_serve_for(node) => {
                 self.taken_down.remove(node);
                 return;

@@ -61,7 +61,7 @@ impl Observer {
         }
     }
 
-    /// P3: where a strategy that was set back is to be reported, it is not fought in silence: `OnDelete` is set again when
+    /// P3: where a strategy that was set back is to be reported, it is not set again silently: `OnDelete` is set again when
     /// an operator asks for it, and the record says so first.
     pub(super) fn check_enforcement(&mut self, change: &StoreChange) {
         let Some((was, now)) =

@@ -18,7 +18,7 @@ use crate::engine::site::site_of;
 const WINDOW: Duration = Duration::from_secs(600);
 /// Nodes that go down within this of each other may have gone down together.
 const TOGETHER: Duration = Duration::from_secs(120);
-/// For so long nobody can tell one that went down alone from the first of many.
+/// For so long a node that went down alone cannot be told from the first of many.
 const SETTLE: Duration = Duration::from_secs(30);
 /// The chance below which updated nodes that went down are no accident.
 const NO_ACCIDENT: f64 = 0.01;
@@ -121,7 +121,7 @@ impl Observer {
         suspects.map(|((name, _), pod)| (name, pod)).collect()
     }
 
-    /// Updated nodes that went down twice, each time alone, and all that under the eyes of one driver.
+    /// Updated nodes that went down twice, each time alone, while one driver saw it all.
     fn fell_again(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> BTreeSet<Str> {
         let again = self.updated(context, forward).filter(|(name, _)| {
             let downs = self.downs.get(*name).map(Vec::as_slice).unwrap_or_default();
@@ -129,7 +129,7 @@ impl Observer {
             let close = first
                 .back_at
                 .is_some_and(|back_at| second.fell_at < back_at + WINDOW.saturating_sub(self.slack + ROUNDED));
-            // A blink that is shorter than news may take is none for everybody.
+            // An outage that is shorter than the slack may go unseen.
             let seen = first.back_at.is_some_and(|back_at| {
                 first.fell_at + self.slack + ROUNDED < back_at && back_at + self.slack + ROUNDED < second.fell_at
             });

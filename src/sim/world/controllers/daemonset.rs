@@ -38,7 +38,7 @@ const COMPONENT: &str = "daemonset-controller";
 const BY: Writer<'static> = Writer::named("kube-controller-manager");
 /// How far the cache lags behind the store, unless said otherwise.
 const LAG: Duration = Duration::from_millis(5);
-/// What a sync takes for each node of the cluster: nothing to speak of for a hundred, a quarter of a second for 5,000.
+/// What a sync takes for each node of the cluster: negligible for a hundred, a quarter of a second for 5,000.
 const PER_NODE: Duration = Duration::from_micros(50);
 /// Expectations that are not met by then are given up.
 const EXPECTATIONS_LIFE: Duration = Duration::from_secs(300);
@@ -158,7 +158,7 @@ impl DaemonSets {
         *due = (*due).min(at);
     }
 
-    /// Syncs it then, whatever syncs come before; of two such wishes the earlier one holds (`AddAfter`).
+    /// Requests a sync at that time, in addition to others; of two such requests the earlier one holds (`AddAfter`).
     fn enqueue_at(&mut self, uid: &Str, at: Timestamp) {
         let due = self.later.entry(uid.clone()).or_insert(at);
         *due = (*due).min(at);
@@ -200,12 +200,12 @@ impl DaemonSets {
     }
 }
 
-/// Whether a sync went far enough to say that it has followed the spec.
+/// Whether a sync may report the generation as observed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Observed {
-    /// It has.
+    /// It may.
     Generation,
-    /// It has not: its own writes have not come back yet.
+    /// It may not: its own writes have not come back yet.
     NotYet,
 }
 
