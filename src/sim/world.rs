@@ -64,7 +64,7 @@ pub struct World {
     collector: Collector,
     faults: VecDeque<(Timestamp, Fault)>,
     /// An empty buffer for changes, kept so that its memory is used again.
-    told: Vec<StoreChange>,
+    spare: Vec<StoreChange>,
 }
 
 /// Who acts at an instant, in the order in which they do.
@@ -283,13 +283,13 @@ impl World {
             for action in self.fleet.take_actions() {
                 self.apply(action);
             }
-            let mut fresh = self.store.take_fresh(std::mem::take(&mut self.told));
+            let mut fresh = self.store.take_fresh(std::mem::take(&mut self.spare));
             for change in &fresh {
                 self.tell(change);
             }
             let quiet = fresh.is_empty();
             fresh.clear();
-            self.told = fresh;
+            self.spare = fresh;
             if quiet {
                 return;
             }

@@ -1,7 +1,7 @@
 //! Who wrote which field: `metadata.managedFields`, and server-side apply, which depends on it.
 //!
 //! The world's objects do not carry this; it is kept beside them, for what is written through the API. The rules are
-//! those of structured-merge-diff, without its versions: every kind has one.
+//! those of structured-merge-diff, without its versions, as every kind has one; it exists in Go alone.
 //!
 //! - An update takes what it changes from everybody else, and never conflicts.
 //! - An apply owns what it names; what it named before and no longer names is removed, unless others own it too.

@@ -48,7 +48,7 @@ pub(super) fn build(scenario: &Scenario, seed: u64) -> World {
         lifecycle: NodeLifecycle::new(scenario.node_grace, seeds.u64(..), now),
         eviction: TaintEviction::default(),
         collector: Collector::new(now),
-        told: Vec::new(),
+        spare: Vec::new(),
         faults: scenario.faults.iter().map(|(at, fault)| (scenario.start + *at, fault.clone())).collect(),
     };
     add_namespaces(&mut world, scenario);

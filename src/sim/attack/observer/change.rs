@@ -53,14 +53,18 @@ impl Observer {
             let made_before = self.rolled_back_to.as_ref().is_some_and(|went_back| *went_back == target || pinned);
             let fits = at_once
                 || made_before
-                || recorded.is_some_and(|asked| asked.to == target || asked.template != template || pinned);
+                || recorded.is_some_and(|requested| requested.to == target || requested.template != template || pinned);
             if !fits {
                 self.report_violation("P2", at, format!("goes back to {target}, and nobody asked for that"));
             }
         }
         let change = intent.and_then(|intent| intent.change.as_ref());
         if was.and_then(|was| was.change).as_ref() != change {
-            let made = self.requested_roll_back.take().filter(|asked| asked.template != template).map(|asked| asked.to);
+            let made = self
+                .requested_roll_back
+                .take()
+                .filter(|requested| requested.template != template)
+                .map(|requested| requested.to);
             // What is asked for next does not undo what was written before: the driver may record that only now.
             self.rolled_back_to = made.or_else(|| self.rolled_back_to.take()).filter(|_| change.is_some());
             self.requested_roll_back = match change {

@@ -25,7 +25,7 @@ impl Observer {
     /// Notes that a command is settled.
     pub fn settled(&mut self, (who, id): (&Str, CommandId), now: Timestamp) {
         self.last_command_at = now;
-        self.resumptions.retain(|((by, asked), _)| by != who || *asked != id);
+        self.resumptions.retain(|((by, given), _)| by != who || *given != id);
     }
 
     /// Notes that somebody made the record unreadable, or deleted it.

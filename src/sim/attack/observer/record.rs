@@ -97,7 +97,7 @@ impl Observer {
 
     /// P7: a pause that nobody ended, or a record that nobody released.
     fn lost(&self, was: &Record, record: Option<&Record>, at: Timestamp) -> Option<String> {
-        let asked = self.resumptions.iter().any(|(_, asked)| *asked + COMMAND_TAKES >= at);
+        let requested = self.resumptions.iter().any(|(_, given_at)| *given_at + COMMAND_TAKES >= at);
         let of = |record: &Record| record.daemonset_uid.clone().zip(record.progress.started_at);
         if let (Some((old, began)), Some((new, still))) = (of(was), record.and_then(of))
             && old != new
@@ -108,7 +108,7 @@ impl Observer {
         // What replaces the record of another DaemonSet loses nothing.
         let there = self.daemon_set.as_ref().map(|set| &set.uid);
         let foreign = was.daemonset_uid.is_some() && was.daemonset_uid.as_ref() != there;
-        if asked || foreign || self.record_lost_at.is_some_and(|ruined| ruined + COMMAND_TAKES >= at) {
+        if requested || foreign || self.record_lost_at.is_some_and(|lost_at| lost_at + COMMAND_TAKES >= at) {
             return None;
         }
         let (releasing, paused) = (&was.intent.releasing, &was.intent.paused);
