@@ -25,7 +25,7 @@ use crate::engine::model::Str;
 use crate::engine::model::effect::EffectErrorKind;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::time::Timestamp;
-use crate::engine::rate::TokenBucket;
+use crate::engine::writes::rate::TokenBucket;
 
 /// `source.component`: what `kubectl describe` shows under "From", and what our own are selected by.
 pub(super) const SOURCE: &str = "rolldeck";

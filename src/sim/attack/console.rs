@@ -27,7 +27,7 @@ use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind, EffectI
 use crate::engine::model::event::{Event, Watched};
 use crate::engine::model::notice::Notice;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 use crate::sim::world::World;
 
 /// After so long the engine does not believe a watch of nodes that stands still: 11 minutes, and the time that bookmarks take.

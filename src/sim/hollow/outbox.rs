@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
-use crate::engine::rate::TokenBucket;
+use crate::engine::writes::rate::TokenBucket;
 use crate::sim::world::kubelet::Action;
 use crate::sim::world::scenario::ClusterFault;
 

@@ -7,7 +7,7 @@ use super::Observer;
 use crate::engine::model::Str;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 
 /// For so long a node may be next in line without saying what it waits for.
 const UNEXPLAINED: Duration = Duration::from_secs(10);

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
-use crate::engine::rate::TokenBucket;
+use crate::engine::writes::rate::TokenBucket;
 
 use super::super::object::{DaemonSet, EventType, Object, Pod};
 use super::super::scenario::ControllerVariant;
