@@ -104,9 +104,10 @@ fn a_driver_may_be_killed_between_any_two_writes() {
         |nth| {
             let mut case = quiet(first + nth / (writes * 2));
             let again = Duration::from_secs(3);
-            let trip = if nth % 2 == 0 { CrashPoint::KillBefore { again } } else { CrashPoint::KillAfter { again } };
+            let crash_point =
+                if nth % 2 == 0 { CrashPoint::KillBefore { again } } else { CrashPoint::KillAfter { again } };
             let write = u32::try_from(nth / 2 % writes).unwrap();
-            case.acts.insert(1, (Duration::ZERO, Act::Crash(0, write, trip)));
+            case.acts.insert(1, (Duration::ZERO, Act::Crash(0, write, crash_point)));
             case
         },
         Stop::AtTheEnd,

@@ -89,7 +89,7 @@ fn d_a_killed_driver_is_succeeded_within_the_budget() {
     stage.partition(0, 0);
     stage.run_for(7);
     let killed = stage.consoles.remove(0).kill();
-    stage.orphans.push(killed);
+    stage.in_flight.push(killed);
     stage.run_for(1);
     let deleted = stage.deletions.len();
     stage.run_for(60);

@@ -28,6 +28,7 @@ use crate::engine::model::Str;
 use crate::engine::model::effect::EffectErrorKind;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::rate::TokenBucket;
 
 /// `reportingComponent`.
 const REPORTER: &str = "rolldeck.io/console";
@@ -117,7 +118,7 @@ pub(super) fn spawn(scope: RecorderContext) -> Recorder {
         scope,
         said,
         dropped: dropped.clone(),
-        tokens: Tokens { left: BURST, at: Instant::now() },
+        throttle: Throttle::new(),
         forbidden_until: None,
         written: 0,
         unique: RandomState::new(),
@@ -126,24 +127,26 @@ pub(super) fn spawn(scope: RecorderContext) -> Recorder {
     Recorder { queue, dropped, complaint }
 }
 
-/// How many Events may be written now. `engine::rate` counts deletions per second and does not fit a rate below that.
-struct Tokens {
-    left: u32,
-    at: Instant,
+/// A token for each Event, waited for where there is none.
+struct Throttle {
+    tokens: TokenBucket,
+    /// The bucket's time is the time since then.
+    began_at: Instant,
 }
 
-impl Tokens {
+impl Throttle {
+    fn new() -> Self {
+        Self { tokens: TokenBucket::new(BURST, 1, REFILL), began_at: Instant::now() }
+    }
+
     async fn take(&mut self) {
-        let now = Instant::now();
-        let periods = u32::try_from((now - self.at).as_millis() / REFILL.as_millis()).unwrap_or(u32::MAX);
-        self.left = self.left.saturating_add(periods).min(BURST);
-        self.at = if self.left == BURST { now } else { self.at + REFILL * periods };
-        if self.left == 0 {
-            tokio::time::sleep_until(self.at + REFILL).await;
-            self.at += REFILL;
-            self.left = 1;
+        let now = i64::try_from(self.began_at.elapsed().as_millis()).unwrap_or(i64::MAX);
+        let now = Timestamp::from_millis(now);
+        let ready_at = self.tokens.ready_at(1, now);
+        if ready_at > now {
+            sleep(ready_at.since(now)).await;
         }
-        self.left -= 1;
+        self.tokens.take(1, ready_at);
     }
 }
 
@@ -151,7 +154,7 @@ struct RecorderTask {
     scope: RecorderContext,
     said: watch::Sender<Option<Str>>,
     dropped: Arc<AtomicU32>,
-    tokens: Tokens,
+    throttle: Throttle,
     forbidden_until: Option<Instant>,
     written: u64,
     unique: RandomState,
@@ -179,7 +182,7 @@ impl RecorderTask {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         };
-        self.tokens.take().await;
+        self.throttle.take().await;
         let written = self.post(&event).await;
         self.forbidden_until = None;
         let complaint = match written {
@@ -388,20 +391,20 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_burst_is_free_and_then_there_is_one_every_ten_seconds() {
-        let mut tokens = Tokens { left: BURST, at: Instant::now() };
+        let mut throttle = Throttle::new();
         let began = Instant::now();
         for _ in 0..BURST {
-            tokens.take().await;
+            throttle.take().await;
         }
         assert_eq!(began.elapsed(), Duration::ZERO);
         for _ in 0..3 {
-            tokens.take().await;
+            throttle.take().await;
         }
         assert_eq!(began.elapsed(), 3 * REFILL);
         tokio::time::sleep(10 * REFILL).await;
         let began = Instant::now();
         for _ in 0..10 {
-            tokens.take().await;
+            throttle.take().await;
         }
         assert_eq!(began.elapsed(), Duration::ZERO);
     }

@@ -10,6 +10,7 @@ pub mod eligibility;
 pub mod fleet_state;
 pub mod holder;
 pub mod ownership;
+pub mod rate;
 pub mod site;
 pub(super) mod strategy_drift;
 pub(super) mod surge;

@@ -5,7 +5,7 @@
 //!                        ├─ discovery, openapi, review          what is served, who am I
 //!                        ├─ read, watch ── select ── view ── render, table      typed objects → bytes
 //!                        └─ write ── patch (strategic, …) ── parse              JSON → typed objects
-//!                                 └─ managed, book                              whose fields are whose
+//!                                 └─ managed, managed_fields                           whose fields are whose
 //!   shared: the world under one lock, its clock in real time (or faster)
 //! ```
 //!

@@ -19,9 +19,9 @@
 mod client;
 mod clock;
 mod deliver;
-mod lean;
 mod operator;
 mod outbox;
+mod partial;
 mod stage;
 mod watch;
 mod wire;
@@ -61,9 +61,9 @@ impl fmt::Debug for ApiEndpoint {
 /// How hollow nodes play.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
-    /// The same seed takes the same chances.
+    /// The same seed gives the same random numbers.
     pub seed: u64,
-    /// How much faster than real time the kubelets live.
+    /// How much faster than real time the kubelets run.
     pub speed: f64,
     /// Whether the scenario's DaemonSets are created first.
     pub workloads: Workloads,
@@ -100,12 +100,12 @@ pub enum HollowError {
         /// What is wrong.
         source: reqwest::Error,
     },
-    /// No threads.
+    /// No thread could be started.
     #[error("cannot start the threads of hollow nodes: {0}")]
     Threads(#[from] std::io::Error),
 }
 
-/// Running hollow nodes; they fall silent when this is dropped. Node objects and pods stay, as they do when a site burns.
+/// Running hollow nodes; they stop when this is dropped. Node objects and pods stay.
 #[derive(Debug)]
 pub struct Hollow {
     runtime: Option<Runtime>,

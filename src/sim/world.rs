@@ -24,6 +24,7 @@ pub mod policy;
 pub mod scenario;
 mod setup;
 pub mod store;
+pub mod write;
 
 pub use controllers::eligibility;
 
@@ -43,10 +44,11 @@ use controllers::lifecycle::NodeLifecycle;
 use controllers::scheduler::Scheduler;
 use error::ApiError;
 use kind::Kind;
-use kubelet::{Fleet, NodeSetup, PodSeen};
+use kubelet::{Fleet, PodSeen};
 use object::{Condition, Object, conditions};
-use scenario::{Fault, FleetFault, Scenario};
-use store::{ChangeKind, DeleteOptions, Deleted, Part, Store, StoreChange, Writer};
+use scenario::{Fault, FleetFault, NodeSetup, Scenario};
+use store::{ChangeKind, DeleteOptions, Deleted, Store, StoreChange};
+use write::{Part, Writer};
 
 /// A simulated cluster.
 #[derive(Debug)]
@@ -61,8 +63,8 @@ pub struct World {
     eviction: TaintEviction,
     collector: Collector,
     faults: VecDeque<(Timestamp, Fault)>,
-    /// An empty buffer for changes that are to be told, kept for its room.
-    told: Vec<StoreChange>,
+    /// An empty buffer for changes, kept so that its memory is used again.
+    spare: Vec<StoreChange>,
 }
 
 /// Who acts at an instant, in the order in which they do.
@@ -78,7 +80,7 @@ enum Actor {
 }
 
 impl World {
-    /// A scenario's cluster at the scenario's beginning: all that is said to run runs, and has for a few minutes.
+    /// A scenario's cluster at the scenario's beginning: everything that it names has been running for a few minutes.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
         setup::build(scenario, seed)
     }
@@ -275,19 +277,19 @@ impl World {
         }
     }
 
-    /// Carries out what the kubelets asked for, and tells everybody what changed, until nothing is left to tell.
+    /// Carries out the kubelets' actions and passes changes on to all controllers, until there are no more.
     fn settle(&mut self) {
         loop {
             for action in self.fleet.take_actions() {
                 self.apply(action);
             }
-            let mut fresh = self.store.take_fresh(std::mem::take(&mut self.told));
+            let mut fresh = self.store.take_fresh(std::mem::take(&mut self.spare));
             for change in &fresh {
                 self.tell(change);
             }
             let quiet = fresh.is_empty();
             fresh.clear();
-            self.told = fresh;
+            self.spare = fresh;
             if quiet {
                 return;
             }

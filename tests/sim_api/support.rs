@@ -9,7 +9,7 @@ use rolldeck::sim::world::World;
 use rolldeck::sim::world::kind::Kind;
 use rolldeck::sim::world::object::{Body, Object};
 use rolldeck::sim::world::scenario::Scenario;
-use rolldeck::sim::world::store::Writer;
+use rolldeck::sim::world::write::Writer;
 use serde_json::{Value, json};
 
 pub(super) const JSON: &str = "application/json";

@@ -1,6 +1,6 @@
 //! Watches.
 
-use rolldeck::sim::world::store::Writer;
+use rolldeck::sim::world::write::Writer;
 use serde_json::{Value, json};
 
 use super::support::{Api, End, MAPS, MERGE_PATCH, config_map, event};

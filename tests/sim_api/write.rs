@@ -4,7 +4,7 @@ use reqwest::Method;
 use rolldeck::engine::model::facts::UpdateStrategy;
 use rolldeck::sim::world::kind::Kind;
 use rolldeck::sim::world::object::{Body, Object};
-use rolldeck::sim::world::store::{Part, Writer};
+use rolldeck::sim::world::write::{Part, Writer};
 use serde_json::{Value, json};
 
 use super::support::{APPLY_PATCH, Api, DAEMON_SETS, JSON, JSON_PATCH, MAPS, MERGE_PATCH, STRATEGIC_PATCH, daemon_set};

@@ -12,7 +12,7 @@ use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::engine::model::time::Timestamp;
 use rolldeck::engine::report::snapshot::{Phase, Snapshot};
 use rolldeck::sim::attack::api_client::Deletion;
-use rolldeck::sim::attack::console::{Orphans, SimulatedConsole};
+use rolldeck::sim::attack::console::{RequestsInFlight, SimulatedConsole};
 use rolldeck::sim::attack::network::{Network, NetworkProfile};
 use rolldeck::sim::world::World;
 use rolldeck::sim::world::kind::Kind;
@@ -32,7 +32,7 @@ pub(crate) const V2: &str = "registry.example/agent:v2";
 pub(crate) struct TerminalFixture {
     pub(crate) world: World,
     pub(crate) consoles: Vec<SimulatedConsole>,
-    pub(crate) orphans: Vec<Orphans>,
+    pub(crate) in_flight: Vec<RequestsInFlight>,
     /// What rolldeck deleted.
     pub(crate) deletions: Vec<Deletion>,
     pub(crate) ledger: Ledger,
@@ -58,7 +58,7 @@ impl TerminalFixture {
             known: world.store().revision(),
             world,
             consoles: Vec::new(),
-            orphans: Vec::new(),
+            in_flight: Vec::new(),
             deletions: Vec::new(),
             worst: Toll::default(),
             worst_down: 0,
@@ -86,8 +86,8 @@ impl TerminalFixture {
             for console in &mut self.consoles {
                 console.step(&mut self.world, &mut self.deletions);
             }
-            for orphans in &mut self.orphans {
-                orphans.step(&mut self.world, &mut self.deletions);
+            for requests in &mut self.in_flight {
+                requests.step(&mut self.world, &mut self.deletions);
             }
             self.keep_books();
             if done(self) {
@@ -98,8 +98,8 @@ impl TerminalFixture {
                 return false;
             }
             let consoles = self.consoles.iter().filter_map(SimulatedConsole::next_at);
-            let orphans = self.orphans.iter().filter_map(Orphans::next_at);
-            let next = consoles.chain(orphans).chain(self.world.next_at()).min().unwrap_or(end);
+            let in_flight = self.in_flight.iter().filter_map(RequestsInFlight::next_at);
+            let next = consoles.chain(in_flight).chain(self.world.next_at()).min().unwrap_or(end);
             self.world.advance(next.clamp(now + Duration::from_millis(1), end.max(now + Duration::from_millis(1))));
         }
     }

@@ -27,7 +27,7 @@ impl Engine {
         if let Some((waiting, _)) = self.sending.rated {
             let until = self.sending.tokens.ready_at(waiting, now);
             let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
-            return Some(Wait::Rate { per_sec: self.sending.tokens.per_sec(), waiting, until });
+            return Some(Wait::Rate { per_sec: self.sending.tokens.refill(), waiting, until });
         }
         if self.lock.holds() && self.config().role == Role::Driver && !self.plan.next.is_empty() {
             let since = self.sending.waits_since.and_then(since)?;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::rate::Tokens;
 use crate::engine::model::Str;
 use crate::engine::model::config::RateLimit;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::distance::Distance;
+use crate::engine::rules::rate::TokenBucket;
 
 /// A shorter wait is not shown.
 pub(crate) const WORTH_A_WORD: Duration = Duration::from_secs(2);
@@ -16,7 +16,7 @@ pub(crate) const WORTH_A_WORD: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Sending {
     pub(crate) distance: Distance,
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: TokenBucket,
     /// When each deletion was sent that is not seen yet, by pod uid.
     pub(crate) sent: BTreeMap<Str, Timestamp>,
     /// Since when there are nodes next in line and no deletion leaves.
@@ -29,7 +29,7 @@ impl Sending {
     pub(crate) fn new(limit: RateLimit) -> Self {
         Self {
             distance: Distance::default(),
-            tokens: Tokens::new(limit),
+            tokens: TokenBucket::of_deletions(limit),
             sent: BTreeMap::new(),
             waits_since: None,
             rated: None,

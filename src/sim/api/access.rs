@@ -1,7 +1,7 @@
 //! Who may do what: bearer tokens, impersonation, and simple rules.
 //!
-//! With no users configured everybody may do everything, as on a cluster of one's own. With users, who brings no known
-//! token is nobody (401), unless the options say whom to take them for.
+//! Without users everybody may do everything. With users, a request without a known token gets 401, unless the options name the
+//! user that it is taken for.
 
 use http::{HeaderMap, header};
 use serde_json::{Value, json};
@@ -91,7 +91,7 @@ impl Users {
     /// Who sent a request.
     ///
     /// # Errors
-    /// 401 when nobody knows.
+    /// 401 when the token is not known.
     pub(super) fn caller(&self, headers: &HeaderMap) -> Answer<Caller> {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let impersonated = text(header::HeaderName::from_static("impersonate-user"));

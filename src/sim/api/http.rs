@@ -7,57 +7,17 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use futures::stream;
 use http::{HeaderMap, Method, StatusCode, header};
-use serde_json::Value;
 
 use super::access::{Caller, ResourceAttributes};
 use super::discovery;
 use super::faults::Failure;
-use super::request::{ObjectPath, Query, RequestTarget, target};
+use super::request::{ObjectPath, Query, Request, RequestTarget, target};
 use super::shared::Shared;
 use super::status::{Answer, Refusal};
-use super::{openapi, protobuf, read, review, write};
+use super::{openapi, read, review, write};
 
 /// The largest body that is read, as in Kubernetes.
 const LARGEST_BODY: usize = 3 * 1024 * 1024;
-
-/// A request, read.
-#[derive(Debug)]
-pub(super) struct Request {
-    pub(super) method: Method,
-    pub(super) query: Query,
-    pub(super) accept: String,
-    pub(super) content_type: String,
-    /// Who wrote it, unless the query says: the first word of the user agent.
-    pub(super) agent: String,
-    pub(super) body: Bytes,
-}
-
-impl Request {
-    /// The body as JSON, whatever it came as; an empty one is null.
-    ///
-    /// # Errors
-    /// 400 when it cannot be read.
-    pub(super) fn json(&self) -> Answer<Value> {
-        if self.body.is_empty() {
-            return Ok(Value::Null);
-        }
-        if protobuf::is_protobuf(&self.body) {
-            return protobuf::to_json(&self.body).map_err(Refusal::bad_request);
-        }
-        if self.content_type.contains("yaml") {
-            let text = String::from_utf8_lossy(&self.body);
-            return serde_saphyr::from_str(&text)
-                .map_err(|error| Refusal::bad_request(format!("error decoding YAML: {error}")));
-        }
-        serde_json::from_slice(&self.body)
-            .map_err(|error| Refusal::bad_request(format!("the object provided is unrecognized: {error}")))
-    }
-
-    /// The field manager.
-    pub(super) fn manager(&self) -> &str {
-        self.query.get("fieldManager").unwrap_or(if self.agent.is_empty() { "unknown" } else { &self.agent })
-    }
-}
 
 /// Answers any request.
 pub(super) async fn handle(State(shared): State<Arc<Shared>>, request: http::Request<Body>) -> Response {

@@ -1,7 +1,7 @@
 //! Who wrote which field: `metadata.managedFields`, and server-side apply, which depends on it.
 //!
 //! The world's objects do not carry this; it is kept beside them, for what is written through the API. The rules are
-//! those of structured-merge-diff, without its versions: every kind has one.
+//! those of structured-merge-diff, without its versions, as every kind has one; it exists in Go alone.
 //!
 //! - An update takes what it changes from everybody else, and never conflicts.
 //! - An apply owns what it names; what it named before and no longer names is removed, unless others own it too.
@@ -186,7 +186,7 @@ impl Managed {
         }
         let mut merged = merge(live.clone(), wanted, &OBJECT);
         let given_up: Vec<Path> = before.paths().into_iter().filter(|path| !fields.contains(path)).collect();
-        // Outer before inner: an item that nobody else has a hand in goes whole, before the key in it is gone.
+        // Outer before inner: an item that no other manager owns goes as a whole, before the key in it is gone.
         for path in &given_up {
             let step: Vec<&str> = path.iter().map(String::as_str).collect();
             let others = self.0.iter().filter(|entry| !mine(entry)).any(|entry| entry.fields.touches(&step));

@@ -15,12 +15,12 @@ use crate::sim::world::store::Store;
 use super::managed::Managed;
 use super::render::to_value;
 
-/// Below this many entries nobody looks for objects that are gone.
+/// Below this many entries those of objects that are gone are kept.
 const FEW: usize = 1024;
 
 /// `managedFields` of objects, beside the store.
 #[derive(Debug, Default)]
-pub(super) struct ManagedFieldsBook {
+pub(super) struct ManagedFieldsStore {
     entries: HashMap<(Kind, Str, Str), Entry>,
     /// At how many entries those of objects that are gone are dropped.
     limit: usize,
@@ -40,7 +40,7 @@ const KUBELETS_FIELDS: &str = r#"{"f:status":{"f:conditions":{"k:{\"type\":\"Rea
 const TEMPLATE: &[&str] = &["f:spec", "f:template"];
 const STRATEGY: &[&str] = &["f:spec", "f:updateStrategy"];
 
-impl ManagedFieldsBook {
+impl ManagedFieldsStore {
     /// Who owns what of an object.
     pub(super) fn managed(&self, object: &Object) -> Managed {
         match self.known(object) {
@@ -50,7 +50,7 @@ impl ManagedFieldsBook {
     }
 
     /// `metadata.managedFields` of an object, as JSON text.
-    pub(super) fn managed_fields(&self, object: &Object) -> Option<Arc<[u8]>> {
+    pub(super) fn json_of(&self, object: &Object) -> Option<Arc<[u8]>> {
         let known = match self.known(object) {
             Some(entry) => Some(Arc::clone(&entry.json)),
             None => from_owners(object).map(|managed| text(&managed)),

@@ -56,7 +56,7 @@ pub(super) fn read(kind: PatchKind, body: &[u8]) -> Answer<Value> {
 /// What `patch` makes of `object`. Apply is not one of these: it depends on who owns which field.
 ///
 /// # Errors
-/// 400 for a patch that makes no sense, 422 for one that cannot be carried out, 500 where the API server is as helpless.
+/// 400 for a patch that makes no sense, 422 for one that cannot be carried out, 500 where the API server answers 500 too.
 pub(super) fn patched(kind: PatchKind, mut object: Value, patch: Value) -> Answer<Value> {
     match kind {
         PatchKind::Json => {

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Only the messages that such clients post here are known, by tables of field numbers from Kubernetes' `generated.proto`
-//! files. Answers are always JSON, which these clients accept.
+//! files: a protobuf library would need generated types of every message. Answers are always JSON, which these clients accept.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;

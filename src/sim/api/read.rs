@@ -14,8 +14,7 @@ use crate::sim::world::error::{ApiError, Reason};
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
 
-use super::http::Request;
-use super::request::ObjectPath;
+use super::request::{ObjectPath, Request};
 use super::select::Selection;
 use super::shared::{Shared, WorldAccess};
 use super::status::{Answer, Refusal};

@@ -1,7 +1,7 @@
 //! The world's typed objects as Kubernetes writes them, straight into bytes.
 //!
 //! Field by field the inverse of [`super::parse`]: what is typed is written from the type, what is not comes from the
-//! `rest` that the object kept verbatim.
+//! `rest` that the object kept verbatim. Why it is not derived with serde is said there.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What a request is for: its path and its query, read once.
+//! What a request is for: its path, its query and its body.
 //!
 //! ```text
 //!   /api/v1/namespaces/NS/pods/NAME/eviction?dryRun=All
@@ -7,11 +7,53 @@
 //!                      namespace, resource
 //! ```
 
-use http::Uri;
+use axum::body::Bytes;
+use http::{Method, Uri};
+use serde_json::Value;
 
 use crate::sim::world::kind::{Kind, ResourceScope};
 
+use super::protobuf;
 use super::status::{Answer, Refusal};
+
+/// A request, read.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) method: Method,
+    pub(super) query: Query,
+    pub(super) accept: String,
+    pub(super) content_type: String,
+    /// Who wrote it, unless the query says: the first word of the user agent.
+    pub(super) agent: String,
+    pub(super) body: Bytes,
+}
+
+impl Request {
+    /// The body as JSON, whatever it came as; an empty one is null.
+    ///
+    /// # Errors
+    /// 400 when it cannot be read.
+    pub(super) fn json(&self) -> Answer<Value> {
+        if self.body.is_empty() {
+            return Ok(Value::Null);
+        }
+        if protobuf::is_protobuf(&self.body) {
+            return protobuf::to_json(&self.body).map_err(Refusal::bad_request);
+        }
+        if self.content_type.contains("yaml") {
+            let text = String::from_utf8_lossy(&self.body);
+            return serde_saphyr::from_str(&text)
+                .map_err(|error| Refusal::bad_request(format!("error decoding YAML: {error}")));
+        }
+        serde_json::from_slice(&self.body)
+            .map_err(|error| Refusal::bad_request(format!("the object provided is unrecognized: {error}")))
+    }
+
+    /// The field manager.
+    pub(super) fn manager(&self) -> &str {
+        self.query.get("fieldManager").unwrap_or(if self.agent.is_empty() { "unknown" } else { &self.agent })
+    }
+}
 
 /// What a path names.
 #[derive(Clone, PartialEq, Eq, Debug)]

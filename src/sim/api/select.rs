@@ -66,7 +66,7 @@ impl Selection {
         &self.namespace
     }
 
-    /// Whether anything but a namespace narrows it: then nobody counts what remains after a page.
+    /// Whether anything but a namespace narrows it: then what remains after a page is not counted.
     pub(super) fn is_narrowed(&self) -> bool {
         !self.labels.is_empty() || !self.fields.is_empty()
     }

@@ -21,7 +21,7 @@ use crate::sim::world::store::Store;
 
 use super::access::Users;
 use super::faults::Faults;
-use super::managed_fields::ManagedFieldsBook;
+use super::managed_fields::ManagedFieldsStore;
 use super::view::View;
 
 /// How the world's time follows real time.
@@ -47,7 +47,7 @@ impl Clock {
 #[derive(Debug)]
 struct Guarded {
     world: World,
-    book: ManagedFieldsBook,
+    managed_fields: ManagedFieldsStore,
     /// The version up to which watches were told.
     published: u64,
 }
@@ -79,7 +79,7 @@ pub(super) struct Shared {
 /// The world as one request sees it.
 pub(super) struct WorldAccess<'a> {
     pub(super) world: &'a mut World,
-    pub(super) book: &'a mut ManagedFieldsBook,
+    pub(super) managed_fields: &'a mut ManagedFieldsStore,
 }
 
 impl WorldAccess<'_> {
@@ -90,7 +90,7 @@ impl WorldAccess<'_> {
 
     /// An object as it is shown.
     pub(super) fn view(&self, object: &Arc<Object>) -> View {
-        View { object: Arc::clone(object), managed: self.book.managed_fields(object) }
+        View { object: Arc::clone(object), managed: self.managed_fields.json_of(object) }
     }
 }
 
@@ -99,7 +99,7 @@ impl Shared {
         let clock = Clock { origin: Instant::now(), start: world.now(), speed };
         let published = world.store().revision();
         Self {
-            guarded: Mutex::new(Guarded { world, book: ManagedFieldsBook::default(), published }),
+            guarded: Mutex::new(Guarded { world, managed_fields: ManagedFieldsStore::default(), published }),
             clock,
             changed: std::array::from_fn(|_| watch::Sender::new(published)),
             rescheduled: Notify::new(),
@@ -122,10 +122,10 @@ impl Shared {
     /// As [`Shared::with_world`], but only says whether the world's next event is another one now.
     fn visit<T>(&self, act: impl FnOnce(WorldAccess<'_>) -> T) -> (T, bool) {
         let mut guarded = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
-        let Guarded { world, book, published } = &mut *guarded;
+        let Guarded { world, managed_fields, published } = &mut *guarded;
         let due = world.next_at();
         world.advance(self.clock.now());
-        let answer = act(WorldAccess { world, book });
+        let answer = act(WorldAccess { world, managed_fields });
         let rescheduled = world.next_at() != due;
         self.publish(world.store(), published);
         (answer, rescheduled)

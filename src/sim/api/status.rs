@@ -112,7 +112,7 @@ impl Refusal {
         error
     }
 
-    /// Nobody is there to answer.
+    /// The API server is not available.
     pub(super) fn unavailable() -> Self {
         let message = "the server is currently unable to handle the request";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)

@@ -2,7 +2,8 @@
 //! `$retainKeys`, `$setElementOrder/…` and `$deleteFromPrimitiveList/…`.
 //!
 //! The rules, oddities included, are those of `k8s.io/apimachinery/pkg/util/strategicpatch`: a directive that says
-//! `replace` ends the merge for its object; `null` deletes; elements of keyed lists that the patch does not name stay.
+//! `replace` ends the merge for its object; `null` deletes; elements of keyed lists that the patch does not name stay. There is no
+//! library that has them.
 
 use std::cmp::Ordering;
 

@@ -24,9 +24,8 @@ use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
 use crate::sim::world::store::{ChangeKind, StoreChange};
 
-use super::http::Request;
 use super::json::{ObjectWriter, object};
-use super::request::ObjectPath;
+use super::request::{ObjectPath, Request};
 use super::select::Selection;
 use super::shared::{Cut, Shared};
 use super::status::{Answer, Refusal};
@@ -92,7 +91,7 @@ pub(super) fn watch(shared: &Arc<Shared>, path: &ObjectPath, request: &Request) 
             return Ok((wanted.map(|object| access.view(object)).collect(), now));
         }
         let from = if version == 0 { now } else { version };
-        // A version that was never given out is one of another life of this server.
+        // A version that was never given out is of an earlier run of this server.
         if from > now {
             return Err(Refusal::from(ApiError::expired(from, now)));
         }

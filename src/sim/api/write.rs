@@ -1,7 +1,7 @@
 //! Create, update, patch, delete, evict, bind.
 //!
 //! ```text
-//!   body ─ JSON ─ defaults ─ parse ─▶ store.create / update ─▶ book: whose fields are whose
+//!   body ─ JSON ─ defaults ─ parse ─▶ store.create / update ─▶ managed fields
 //!   patch ─ (object as JSON) ─ patched ┘
 //! ```
 //!
@@ -17,15 +17,15 @@ use crate::engine::model::facts::ConditionStatus;
 use crate::sim::world::error::{ApiError, Cause};
 use crate::sim::world::kind::{Kind, ResourceScope};
 use crate::sim::world::object::{Body, Condition, Object, conditions};
-use crate::sim::world::store::{DeleteOptions, Deleted, Mode, Part, Propagation, Writer};
+use crate::sim::world::store::{DeleteOptions, Deleted, Propagation};
+use crate::sim::world::write::{Mode, Part, Writer};
 
 use super::defaults;
-use super::http::Request;
 use super::managed::{Force, Managed, Write};
 use super::parse::parse;
 use super::patch::{self, PatchKind};
 use super::render::to_value;
-use super::request::ObjectPath;
+use super::request::{ObjectPath, Request};
 use super::select::Selection;
 use super::shared::{Shared, WorldAccess};
 use super::status::{Answer, Refusal, json_response, success};
@@ -50,11 +50,11 @@ fn commit_new(access: &mut WorldAccess<'_>, object: Object, mode: Mode, request:
     Ok(settle(access, created, managed, mode))
 }
 
-/// What was written, as it is shown; the book learns of it unless it was a dry run.
+/// What was written, as it is shown; its managed fields are kept unless it was a dry run.
 fn settle(access: &mut WorldAccess<'_>, object: Arc<Object>, managed: Managed, mode: Mode) -> View {
-    // Events come by the thousand, and nobody asks who wrote them.
+    // There are thousands of events, and no client reads their managed fields.
     if mode == Mode::Commit && object.kind() != Kind::Event {
-        access.book.note(access.world.store(), &object, managed);
+        access.managed_fields.note(access.world.store(), &object, managed);
         return access.view(&object);
     }
     let managed = managed.to_json().to_string().into_bytes();
@@ -91,9 +91,9 @@ fn replace(
     mode: Mode,
     request: &Request,
 ) -> Answer<View> {
-    let known = access.book.managed(before);
+    let known = access.managed_fields.managed(before);
     let asked = value["metadata"].as_object_mut().and_then(|metadata| metadata.remove("managedFields"));
-    // A client may rewrite history, as kubectl does when an object moves from client-side to server-side apply.
+    // A client may replace the managed fields, as kubectl does when an object moves from client-side to server-side apply.
     let rewritten = asked.filter(|asked| !asked.is_null() && *asked != known.to_json());
     let mut noted = match &rewritten {
         Some(asked) => Managed::from_json(asked, path.kind.api_version()),
@@ -127,7 +127,7 @@ pub(super) fn patch(shared: &Shared, path: &ObjectPath, request: &Request) -> An
     }
     let view = shared.with_world(|mut access| {
         let before = Arc::clone(access.store().find(path.kind, &path.namespace, &path.name)?);
-        let managed = access.book.managed_fields(&before);
+        let managed = access.managed_fields.json_of(&before);
         let value = patch::patched(kind, to_value(&before, managed.as_deref()), patch)?;
         check_place(path, &value)?;
         replace(&mut access, path, &before, value, mode, request).map_err(Refusal::of_patch)
@@ -155,7 +155,7 @@ fn apply(shared: &Shared, path: &ObjectPath, request: &Request, mut config: Valu
             }
             return apply_new(&mut access, path, &config, request, mode).map(|view| (StatusCode::CREATED, view));
         };
-        let mut managed = access.book.managed(&before);
+        let mut managed = access.managed_fields.managed(&before);
         let (part, subresource) = part(path);
         let by = write_by(&access, &before, subresource, request);
         let shown = to_value(&before, None);

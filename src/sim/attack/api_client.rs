@@ -13,7 +13,8 @@ use crate::sim::world::World;
 use crate::sim::world::error::{ApiError, Reason};
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::{Body, Lease, Object, Owner};
-use crate::sim::world::store::{DeleteOptions, Mode, Part, Writer};
+use crate::sim::world::store::DeleteOptions;
+use crate::sim::world::write::{Mode, Part, Writer};
 
 /// By this name its writes are known in the world.
 pub const MANAGER: &str = "rolldeck";

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::faults::{FaultKind, Faults, of_world};
 use super::network::NetworkProfile;
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::event::Watched;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::sim::world::scenario::{Fault, Scenario, seconds};
+use crate::sim::world::scenario::{DaemonSetPlan, Fault, Scenario, seconds};
 
 /// The DaemonSet that every case is about.
 pub const DAEMON_SET: (&str, &str) = ("edge", "agent");
@@ -40,6 +41,21 @@ pub struct Case {
     pub bad_images: Vec<Str>,
     /// How far each console's clock is off, in milliseconds, by its number.
     pub skews: Vec<i64>,
+}
+
+impl Case {
+    /// The faults that it is certain to have; those that depend on how it goes are counted where they strike.
+    pub(super) fn certain_faults(&self) -> Faults {
+        let mut faults = Faults::default();
+        let surges = |plan: &DaemonSetPlan| plan.max_surge != IntOrPercent::Int(0);
+        if self.scenario.daemon_sets.iter().any(surges) {
+            faults.count(FaultKind::Surges);
+        }
+        for kind in self.scenario.faults.iter().filter_map(|(_, fault)| of_world(fault)) {
+            faults.count(kind);
+        }
+        faults
+    }
 }
 
 /// Something that an operator does, or that happens to a console.
@@ -81,13 +97,13 @@ pub enum Act {
         #[serde(with = "seconds")]
         lasts: Duration,
     },
-    /// A watch of a console is taken up from an older version: it tells again what it told.
+    /// A watch of a console resumes from an older version: it sends again what it has sent.
     ReplayWatch {
         /// Whose.
         who: usize,
         /// Which.
         watched: Watched,
-        /// How many tellings back.
+        /// How many batches of events back.
         back: usize,
     },
     /// A watch of a console is lost, and listed anew from a cache that is behind.
@@ -96,7 +112,7 @@ pub enum Act {
         who: usize,
         /// Which.
         watched: Watched,
-        /// By how many tellings.
+        /// By how many batches of events.
         back: usize,
         /// For how long the cache stays behind.
         #[serde(default, with = "seconds")]
@@ -112,13 +128,13 @@ pub enum Act {
         #[serde(with = "seconds")]
         lasts: Duration,
     },
-    /// Something goes wrong in the world, for what is to happen at a moment that nobody knows beforehand.
+    /// A fault of the world, for those that an [`Act::Upon`] triggers.
     World(Fault),
     /// The log of changes is cut: broken watches have to list anew.
     Compact,
-    /// Somebody lays hands on the lease.
+    /// Somebody edits the lease.
     EditLease(LeaseEdit),
-    /// Not now, but at a moment that it is made for.
+    /// Another act, at a moment that depends on how the run goes.
     Upon {
         /// Which.
         what: Upon,
@@ -129,7 +145,7 @@ pub enum Act {
     },
 }
 
-/// A moment at which much can go wrong.
+/// A moment that triggers an act.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Upon {
@@ -137,7 +153,7 @@ pub enum Upon {
     Deletion,
     /// A pull failed, or a container crashed again and again.
     Failure,
-    /// A process has just come to a standstill, with what it was about to send.
+    /// A process has just been suspended, with what it was about to send.
     Standstill,
 }
 
@@ -157,9 +173,9 @@ pub enum CrashPoint {
         #[serde(with = "seconds")]
         again: Duration,
     },
-    /// It stands still between the decision and the write, and goes on where it stood.
+    /// It is suspended between the decision and the write, and sends the write when it goes on.
     Suspend {
-        /// How long it stands.
+        /// For how long.
         #[serde(with = "seconds")]
         lasts: Duration,
     },
@@ -181,4 +197,51 @@ pub enum LeaseEdit {
     Budget(u32),
     /// Has it adopted again when the strategy is drifted back.
     Enforce,
+}
+
+impl CrashPoint {
+    /// The kind of fault that it is once it strikes.
+    pub(super) fn kind(self) -> FaultKind {
+        match self {
+            Self::KillBefore { .. } => FaultKind::KilledBefore,
+            Self::KillAfter { .. } => FaultKind::KilledAfter,
+            Self::Suspend { .. } => FaultKind::Suspended,
+        }
+    }
+}
+
+/// What the observer must allow for because of an act: what consoles cannot know in time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Delay {
+    /// How much later than the network makes it a watch may report a change.
+    pub(super) lateness: Duration,
+    /// Whether some console may miss versions of the record.
+    pub(super) hides_record: bool,
+}
+
+impl Act {
+    /// How it delays what consoles know.
+    pub(super) fn delay(&self) -> Delay {
+        let of = |watched: Watched, lateness: Duration| Delay { lateness, hides_record: watched == Watched::Lease };
+        match self {
+            Self::DelayWatch { watched, by, .. } => of(*watched, *by),
+            Self::StaleList { watched, lasts, .. } => of(*watched, *lasts),
+            // No promise is judged by when the revision of a template was known.
+            Self::BookmarksOnly { watched: watched @ Watched::Revisions, .. } => of(*watched, Duration::ZERO),
+            Self::BookmarksOnly { watched, lasts, .. } => of(*watched, *lasts),
+            // While its watch is broken a console knows that it sees nothing, so nothing is excused for being late.
+            Self::BreakWatch(_, watched, _) => of(*watched, Duration::ZERO),
+            Self::Upon { act, .. } => act.delay(),
+            // The console's own record of what it cannot know is `SimulatedConsole::unaware_until` and `outdated_at`.
+            Self::ReplayWatch { .. } | Self::StickWatch { .. } => Delay::default(),
+            Self::Open(_)
+            | Self::Ask(..)
+            | Self::OneShot(_)
+            | Self::Kill(_)
+            | Self::Crash(..)
+            | Self::World(_)
+            | Self::Compact
+            | Self::EditLease(_) => Delay::default(),
+        }
+    }
 }

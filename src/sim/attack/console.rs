@@ -8,7 +8,7 @@
 //!               └─ answers (late, lost) ──▶ engine.outcome
 //! ```
 //!
-//! It does by the world what the driver and the cluster adapter do by a real API server. Its clock may be wrong.
+//! It does with the world what the driver and the cluster adapter do with a real API server. Its clock may be wrong.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -16,8 +16,8 @@ use std::time::Duration;
 use super::api_client::{ApiClient, Deletion};
 use super::case::CrashPoint;
 use super::faults::{FaultKind, Faults};
-use super::network::{Fate, Network, Server};
-use super::watches::{Post, Watches};
+use super::network::{Delivery, Network, ServerResult};
+use super::watches::{WatchContext, Watches};
 use crate::engine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, CommandId, Refusal};
@@ -30,7 +30,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
 use crate::sim::world::World;
 
-/// So long may the nodes' watch stand still before that is found out: 11 minutes, and what bookmarks take to say so.
+/// After so long the engine does not believe a watch of nodes that stands still: 11 minutes, and the time that bookmarks take.
 const FOUND_OUT: Duration = Duration::from_secs(13 * 60);
 
 /// A rolldeck process.
@@ -43,29 +43,29 @@ pub struct SimulatedConsole {
     /// Its clock minus the world's, in milliseconds.
     skew_millis: i64,
     watches: Watches,
-    told_old_at: Option<Timestamp>,
+    outdated_at: Option<Timestamp>,
     blind_until: Timestamp,
     /// Until when it may believe a watch that stands still.
     unaware_until: Option<Timestamp>,
-    mail: BTreeMap<(Timestamp, u64), Mail>,
-    posted: u64,
+    messages: BTreeMap<(Timestamp, u64), Message>,
+    sequence: u64,
     /// What happens to it at one of its next writes.
-    trip: Option<(u32, CrashPoint)>,
+    crash_point: Option<(u32, CrashPoint)>,
     /// It stands still until then, with what it was about to send.
-    asleep_until: Option<Timestamp>,
-    held: VecDeque<(EffectId, Effect)>,
-    /// It was killed by its trip, to be opened again that much later.
-    dead: Option<Duration>,
-    /// Something was asked of the engine since it last decided.
-    asked: bool,
-    /// When the engine wants to be asked although nothing happens, by the world's clock.
+    suspended_until: Option<Timestamp>,
+    unsent: VecDeque<(EffectId, Effect)>,
+    /// It was killed at its crash point, and is opened again that much later.
+    reopens_after: Option<Duration>,
+    /// A command was given since the engine last decided.
+    has_command: bool,
+    /// When the engine wants to decide again although nothing arrives, by the world's clock.
     wake: Option<Timestamp>,
     settled: Vec<(CommandId, Result<String, String>)>,
-    said: Vec<String>,
+    rollout_events: Vec<String>,
 }
 
 #[derive(Debug)]
-enum Mail {
+enum Message {
     Fact(Event),
     Request(EffectId, Effect),
     Answer(EffectId, Outcome, Option<Event>),
@@ -96,19 +96,19 @@ impl SimulatedConsole {
             faults: Faults::default(),
             skew_millis: 0,
             watches: Watches::new(world.now()),
-            told_old_at: None,
+            outdated_at: None,
             blind_until: Timestamp::default(),
             unaware_until: None,
-            mail: BTreeMap::new(),
-            posted: 0,
-            trip: None,
-            asleep_until: None,
-            held: VecDeque::new(),
-            dead: None,
-            asked: true,
+            messages: BTreeMap::new(),
+            sequence: 0,
+            crash_point: None,
+            suspended_until: None,
+            unsent: VecDeque::new(),
+            reopens_after: None,
+            has_command: true,
             wake: None,
             settled: Vec::new(),
-            said: Vec::new(),
+            rollout_events: Vec::new(),
         }
     }
 
@@ -118,7 +118,7 @@ impl SimulatedConsole {
         self.skew_millis = millis;
         if millis != 0 {
             // Answers tell whole seconds.
-            self.post(Timestamp::default(), Mail::Fact(Event::Skew(-millis / 1000 * 1000)));
+            self.deliver_at(Timestamp::default(), Message::Fact(Event::Skew(-millis / 1000 * 1000)));
             self.faults.count(FaultKind::ConsoleClock);
         }
         self
@@ -150,33 +150,33 @@ impl SimulatedConsole {
     }
 
     /// Whether it runs: it was not stopped.
-    pub fn is_awake(&self) -> bool {
-        self.asleep_until.is_none()
+    pub fn is_running(&self) -> bool {
+        self.suspended_until.is_none()
     }
 
-    /// Asks for a command.
+    /// Gives a command.
     ///
     /// # Errors
     /// As the engine refuses it.
     pub fn command(&mut self, command: Command, now: Timestamp) -> Result<CommandId, Refusal> {
         let here = self.here(now);
-        self.asked = true;
+        self.has_command = true;
         self.engine.command(command, here)
     }
 
-    /// Takes what came of commands since the last call.
+    /// Takes the results of commands since the last call.
     pub fn take_settled(&mut self) -> Vec<(CommandId, Result<String, String>)> {
         std::mem::take(&mut self.settled)
     }
 
-    /// Whether something came of a command since the last call of [`SimulatedConsole::take_settled`].
+    /// Whether there is a result of a command since the last call of [`SimulatedConsole::take_settled`].
     pub fn has_settled(&self) -> bool {
         !self.settled.is_empty()
     }
 
-    /// Takes what it said for the timeline since the last call.
-    pub fn take_said(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.said)
+    /// Takes the rollout events since the last call.
+    pub fn take_rollout_events(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.rollout_events)
     }
 
     /// Whether nothing is under way that the process would wait for before it ends.
@@ -184,9 +184,9 @@ impl SimulatedConsole {
         self.engine.is_at_rest()
     }
 
-    /// Has something happen to it at the write with this number from now on.
-    pub fn set_trip(&mut self, nth: u32, trip: CrashPoint) {
-        self.trip = Some((nth, trip));
+    /// Sets what happens to it at the write with this number, counted from now on.
+    pub fn set_crash_point(&mut self, nth: u32, crash_point: CrashPoint) {
+        self.crash_point = Some((nth, crash_point));
     }
 
     /// How often it came to a standstill.
@@ -194,15 +194,15 @@ impl SimulatedConsole {
         self.faults.of(FaultKind::Suspended)
     }
 
-    /// If its trip killed it: after how long it is opened again.
-    pub fn dead(&self) -> Option<Duration> {
-        self.dead
+    /// After how long it is opened again, where it was killed at its crash point.
+    pub fn reopens_after(&self) -> Option<Duration> {
+        self.reopens_after
     }
 
     /// Breaks a watch until then; it is listed anew afterwards when its changes were compacted meanwhile.
     pub fn break_watch(&mut self, watched: Watched, until: Timestamp, world: &World) {
         let here = self.here(world.now());
-        if self.tell(world, |watches, post| watches.cut(watched, until, here, post)) {
+        if self.with_watches(world, |watches, context| watches.cut(watched, until, here, context)) {
             self.blind_until = self.blind_until.max(until);
             self.faults.count(FaultKind::WatchLost);
         }
@@ -223,10 +223,10 @@ impl SimulatedConsole {
         }
     }
 
-    /// Has a watch tell again what it told.
+    /// Has a watch send past events again.
     pub fn replay_watch(&mut self, watched: Watched, back: usize, now: Timestamp) {
         if self.watches.replay(watched, back) {
-            self.told_old_at = Some(now);
+            self.outdated_at = Some(now);
             self.faults.count(FaultKind::WatchReplayed);
         }
     }
@@ -234,8 +234,8 @@ impl SimulatedConsole {
     /// Has a watch listed anew from a cache that is behind, and stays so for a while.
     pub fn list_stale(&mut self, watched: Watched, back: usize, lasts: Duration, world: &World) {
         let until = world.now() + lasts;
-        if self.tell(world, |watches, post| watches.list_stale((watched, back), until, post)) {
-            self.told_old_at = Some(world.now());
+        if self.with_watches(world, |watches, context| watches.list_stale((watched, back), until, context)) {
+            self.outdated_at = Some(world.now());
             self.faults.count(FaultKind::ListStale);
         }
     }
@@ -254,88 +254,88 @@ impl SimulatedConsole {
         self.unaware_until
     }
 
-    /// When it was last told what was not so any more.
-    pub fn told_old_at(&self) -> Option<Timestamp> {
-        self.told_old_at
+    /// When it last received a state that was out of date.
+    pub fn outdated_at(&self) -> Option<Timestamp> {
+        self.outdated_at
     }
 
     /// Until when it does not see everything.
     pub fn blind_until(&self) -> Timestamp {
-        self.asleep_until.unwrap_or_default().max(self.blind_until)
+        self.suspended_until.unwrap_or_default().max(self.blind_until)
     }
 
     /// From now on nothing goes wrong for it any more.
     pub fn calm_down(&mut self) {
         self.network.network = self.network.network.calm();
-        self.trip = None;
+        self.crash_point = None;
     }
 
-    /// The process is killed: what it had sent stays on the way, nothing else does. Returns those requests.
-    pub fn kill(self) -> Orphans {
-        let requests = self.mail.into_iter().filter_map(|((at, _), mail)| match mail {
-            Mail::Request(_, effect) => Some((at, effect)),
-            Mail::Fact(_) | Mail::Answer(..) => None,
+    /// Kills the process. Requests that it has sent still arrive; they are returned.
+    pub fn kill(self) -> RequestsInFlight {
+        let requests = self.messages.into_iter().filter_map(|((at, _), message)| match message {
+            Message::Request(_, effect) => Some((at, effect)),
+            Message::Fact(_) | Message::Answer(..) => None,
         });
-        Orphans { requests: requests.collect(), api_client: self.api_client }
+        RequestsInFlight { requests: requests.collect(), api_client: self.api_client }
     }
 
     /// When it wants to be stepped next, if nothing changes in the world.
     pub fn next_at(&self) -> Option<Timestamp> {
-        if let Some(until) = self.asleep_until {
+        if let Some(until) = self.suspended_until {
             // What is on its way to the API server arrives all the same.
-            let requests = self.mail.iter().find(|(_, mail)| matches!(mail, Mail::Request(..)));
+            let requests = self.messages.iter().find(|(_, message)| matches!(message, Message::Request(..)));
             return Some(requests.map_or(until, |((at, _), _)| (*at).min(until)));
         }
-        self.mail.keys().map(|(at, _)| *at).take(1).chain(self.wake).chain(self.watches.next_at()).min()
+        self.messages.keys().map(|(at, _)| *at).take(1).chain(self.wake).chain(self.watches.next_at()).min()
     }
 
-    /// Lets it hear, act and decide as of the world's present. What the API server accepted as deletion is appended.
+    /// Receives, decides and sends at the world's present time. Deletions that the API server accepts are appended.
     pub fn step(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) {
         let now = world.now();
-        if self.tell(world, |watches, post| watches.follow(post)) {
-            self.told_old_at = Some(now);
+        if self.with_watches(world, |watches, context| watches.follow(context)) {
+            self.outdated_at = Some(now);
         }
-        if self.dead.is_some() {
+        if self.reopens_after.is_some() {
             return;
         }
-        if self.asleep_until.is_some_and(|until| now < until) {
+        if self.suspended_until.is_some_and(|until| now < until) {
             self.serve_due(world, deletions);
             return;
         }
-        let mut awake = std::mem::take(&mut self.asked) || self.wake.is_some_and(|at| at <= now);
-        if let Some(slept_until) = self.asleep_until.take() {
-            // It goes on where it stood.
+        let mut awake = std::mem::take(&mut self.has_command) || self.wake.is_some_and(|at| at <= now);
+        if let Some(until) = self.suspended_until.take() {
+            // It sends what it had decided before it was suspended.
             awake = true;
-            self.blind_until = self.blind_until.max(slept_until);
-            self.send_held(now);
+            self.blind_until = self.blind_until.max(until);
+            self.send_unsent(now);
         }
-        // As in the driver: it decides when something arrives, when it is asked, and when its time has come.
-        awake |= self.hear(world, deletions);
-        if !awake || self.dead.is_some() {
+        // As in the driver: it decides when something arrives, after a command, and at `wake_at`.
+        awake |= self.receive(world, deletions);
+        if !awake || self.reopens_after.is_some() {
             return;
         }
         let here = self.here(now);
-        self.held.extend(self.engine.decide(here));
-        self.send_held(now);
+        self.unsent.extend(self.engine.decide(here));
+        self.send_unsent(now);
         for notice in self.engine.take_notices() {
             match notice {
                 Notice::Settled { id, result } => self.settled.push((id, result.map_err(|why| why.to_string()))),
-                Notice::Happened(what) => self.said.push(what.to_string()),
+                Notice::Happened(what) => self.rollout_events.push(what.to_string()),
             }
         }
         self.set_alarm();
     }
 
-    /// Takes in all mail that is due; says whether there was any.
-    fn hear(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) -> bool {
+    /// Receives all messages that are due; returns whether there were any.
+    fn receive(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) -> bool {
         let now = world.now();
-        let mut heard = false;
-        while let Some(entry) = self.mail.first_entry().filter(|entry| entry.key().0 <= now) {
-            heard = true;
+        let mut received = false;
+        while let Some(entry) = self.messages.first_entry().filter(|entry| entry.key().0 <= now) {
+            received = true;
             match entry.remove() {
-                Mail::Fact(event) => self.engine.observe(event, self.here(now)),
-                Mail::Request(id, effect) => self.serve(id, &effect, world, deletions),
-                Mail::Answer(id, outcome, seen) => {
+                Message::Fact(event) => self.engine.observe(event, self.here(now)),
+                Message::Request(id, effect) => self.serve(id, &effect, world, deletions),
+                Message::Answer(id, outcome, seen) => {
                     let here = self.here(now);
                     if let Some(seen) = seen {
                         self.engine.learn(seen, here);
@@ -344,20 +344,20 @@ impl SimulatedConsole {
                 }
             }
         }
-        heard
+        received
     }
 
-    /// Lets its requests arrive while it stands still itself.
+    /// Carries out requests that arrive while the process itself is suspended.
     fn serve_due(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) {
         let now = world.now();
         let due: Vec<_> = self
-            .mail
+            .messages
             .range(..=(now, u64::MAX))
-            .filter(|(_, mail)| matches!(mail, Mail::Request(..)))
+            .filter(|(_, message)| matches!(message, Message::Request(..)))
             .map(|(key, _)| *key)
             .collect();
         for key in due {
-            if let Some(Mail::Request(id, effect)) = self.mail.remove(&key) {
+            if let Some(Message::Request(id, effect)) = self.messages.remove(&key) {
                 self.serve(id, &effect, world, deletions);
             }
         }
@@ -371,50 +371,50 @@ impl SimulatedConsole {
         Timestamp::from_millis(now.millis() + self.skew_millis)
     }
 
-    fn post(&mut self, at: Timestamp, mail: Mail) {
-        self.posted += 1;
-        self.mail.insert((at, self.posted), mail);
+    fn deliver_at(&mut self, at: Timestamp, message: Message) {
+        self.sequence += 1;
+        self.messages.insert((at, self.sequence), message);
     }
 
-    fn tell<T>(&mut self, world: &World, what: impl FnOnce(&mut Watches, &mut Post<'_>) -> T) -> T {
+    fn with_watches<T>(&mut self, world: &World, what: impl FnOnce(&mut Watches, &mut WatchContext<'_>) -> T) -> T {
         let mut out = Vec::new();
         let (api_client, network, faults) = (&mut self.api_client, &mut self.network, &mut self.faults);
-        let done = what(&mut self.watches, &mut Post { world, api_client, network, faults, out: &mut out });
+        let done = what(&mut self.watches, &mut WatchContext { world, api_client, network, faults, out: &mut out });
         for (at, event) in out {
-            self.post(at, Mail::Fact(event));
+            self.deliver_at(at, Message::Fact(event));
         }
         done
     }
 
-    /// Sends what was decided, as far as it lives to.
-    fn send_held(&mut self, now: Timestamp) {
-        while let Some((id, effect)) = self.held.pop_front() {
-            let trip = match &mut self.trip {
-                Some((0, trip)) => Some(*trip),
+    /// Sends what was decided, up to the write at which it crashes.
+    fn send_unsent(&mut self, now: Timestamp) {
+        while let Some((id, effect)) = self.unsent.pop_front() {
+            let crash_point = match &mut self.crash_point {
+                Some((0, crash_point)) => Some(*crash_point),
                 Some((left, _)) => {
                     *left -= 1;
                     None
                 }
                 None => None,
             };
-            if let Some(trip) = trip {
-                self.trip = None;
-                self.faults.count(trip.kind());
+            if let Some(crash_point) = crash_point {
+                self.crash_point = None;
+                self.faults.count(crash_point.kind());
             }
-            match trip {
+            match crash_point {
                 None => self.send(id, effect, now),
                 Some(CrashPoint::KillBefore { again }) => {
-                    self.dead = Some(again);
+                    self.reopens_after = Some(again);
                     return;
                 }
                 Some(CrashPoint::KillAfter { again }) => {
                     self.send(id, effect, now);
-                    self.dead = Some(again);
+                    self.reopens_after = Some(again);
                     return;
                 }
                 Some(CrashPoint::Suspend { lasts }) => {
-                    self.held.push_front((id, effect));
-                    self.asleep_until = Some(now + lasts);
+                    self.unsent.push_front((id, effect));
+                    self.suspended_until = Some(now + lasts);
                     return;
                 }
             }
@@ -425,22 +425,22 @@ impl SimulatedConsole {
         let late = effect.is_too_late(self.here(now));
         match self.network.request() {
             _ if late => self.refuse(id, EffectErrorKind::TooLate, now),
-            Fate::Arrives(after) => self.post(now + after, Mail::Request(id, effect)),
-            Fate::Lost => self.refuse(id, EffectErrorKind::Unknown, now + WRITE_TIMEOUT),
-            Fate::Refused(kind) => self.refuse(id, kind, now),
+            Delivery::Arrives(after) => self.deliver_at(now + after, Message::Request(id, effect)),
+            Delivery::Lost => self.refuse(id, EffectErrorKind::Unknown, now + WRITE_TIMEOUT),
+            Delivery::Refused(kind) => self.refuse(id, kind, now),
         }
     }
 
     fn refuse(&mut self, id: EffectId, kind: EffectErrorKind, at: Timestamp) {
         let error = EffectError { kind, message: "the network failed".into() };
-        self.post(at, Mail::Answer(id, Err(error), None));
+        self.deliver_at(at, Message::Answer(id, Err(error), None));
     }
 
-    /// The request arrives: the API server carries it out, and its answer sets out.
+    /// Carries out a request that has arrived, and sends the answer.
     fn serve(&mut self, id: EffectId, effect: &Effect, world: &mut World, deletions: &mut Vec<Deletion>) {
         let now = world.now();
         let server = self.network.server();
-        if server == Server::FailsBefore {
+        if server == ServerResult::FailsBefore {
             let at = now + self.network.delay();
             return self.refuse(id, EffectErrorKind::Unknown, at);
         }
@@ -449,29 +449,29 @@ impl SimulatedConsole {
             self.faults.count(FaultKind::Conflict);
         }
         match self.network.answer() {
-            Fate::Arrives(after) if server == Server::FailsAfter => {
+            Delivery::Arrives(after) if server == ServerResult::FailsAfter => {
                 self.refuse(id, EffectErrorKind::Unknown, now + after);
             }
-            Fate::Arrives(after) => self.post(now + after, Mail::Answer(id, outcome, seen)),
-            Fate::Lost | Fate::Refused(_) => self.refuse(id, EffectErrorKind::Unknown, now + WRITE_TIMEOUT),
+            Delivery::Arrives(after) => self.deliver_at(now + after, Message::Answer(id, outcome, seen)),
+            Delivery::Lost | Delivery::Refused(_) => self.refuse(id, EffectErrorKind::Unknown, now + WRITE_TIMEOUT),
         }
     }
 }
 
-/// Requests of a process that is no more, still on their way.
+/// Requests of a killed process that are still on their way.
 #[derive(Debug)]
-pub struct Orphans {
+pub struct RequestsInFlight {
     requests: Vec<(Timestamp, Effect)>,
     api_client: ApiClient,
 }
 
-impl Orphans {
+impl RequestsInFlight {
     /// When the next of them arrives.
     pub fn next_at(&self) -> Option<Timestamp> {
         self.requests.first().map(|(at, _)| *at)
     }
 
-    /// Lets those arrive whose time has come.
+    /// Carries out those that have arrived.
     pub fn step(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) {
         while self.requests.first().is_some_and(|(at, _)| *at <= world.now()) {
             let (_, effect) = self.requests.remove(0);

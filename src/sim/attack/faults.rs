@@ -2,11 +2,8 @@
 
 use std::fmt;
 
-use super::case::{Act, Case, CrashPoint};
-use crate::engine::model::event::Watched;
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::model::quantity::IntOrPercent;
-use crate::sim::world::scenario::{ClusterFault, DaemonSetPlan, Fault, FleetFault};
+use crate::sim::world::scenario::{ClusterFault, Fault, FleetFault};
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $words:literal,)*) => {
@@ -99,7 +96,7 @@ kinds! {
     WatchLost = "watch lost",
     /// A watch was late.
     WatchLate = "watch late",
-    /// A watch told again what it had told.
+    /// A watch sent past events again.
     WatchReplayed = "watch replayed",
     /// A watch let only bookmarks through.
     WatchBookmarks = "watch with bookmarks only",
@@ -182,21 +179,6 @@ impl Faults {
             *sum += more;
         }
     }
-
-    /// What a case lays down beforehand; what depends on how it goes is counted where it strikes.
-    pub(super) fn laid_down(case: &Case) -> Self {
-        let mut faults = Self::default();
-        let surges = |plan: &DaemonSetPlan| plan.max_surge != IntOrPercent::Int(0);
-        if case.scenario.daemon_sets.iter().any(surges) {
-            faults.count(FaultKind::Surges);
-        }
-        for (_, fault) in &case.scenario.faults {
-            if let Some(kind) = of_world(fault) {
-                faults.count(kind);
-            }
-        }
-        faults
-    }
 }
 
 /// The kind of a fault of the world; `None` for what ends one.
@@ -254,41 +236,4 @@ pub(super) fn of_world(fault: &Fault) -> Option<FaultKind> {
             | ClusterFault::Compact => return None,
         },
     })
-}
-
-impl CrashPoint {
-    /// The kind of fault that it is once it strikes.
-    pub(super) fn kind(&self) -> FaultKind {
-        match self {
-            Self::KillBefore { .. } => FaultKind::KilledBefore,
-            Self::KillAfter { .. } => FaultKind::KilledAfter,
-            Self::Suspend { .. } => FaultKind::Suspended,
-        }
-    }
-}
-
-impl Act {
-    /// Whether it lets a watch be this much later than the network makes it.
-    pub(super) fn lateness(&self) -> std::time::Duration {
-        match self {
-            Self::DelayWatch { by, .. } => *by,
-            Self::StaleList { lasts, .. } => *lasts,
-            // Which revision a template has matters to nothing that is judged by when it was known.
-            Self::BookmarksOnly { watched, lasts, .. } if *watched != Watched::Revisions => *lasts,
-            Self::Upon { act, .. } => act.lateness(),
-            _ => std::time::Duration::ZERO,
-        }
-    }
-
-    /// Whether some console does not see the record version by version, or late.
-    pub(super) fn hides_the_record(&self) -> bool {
-        match self {
-            Self::BreakWatch(_, watched, _)
-            | Self::DelayWatch { watched, .. }
-            | Self::BookmarksOnly { watched, .. }
-            | Self::StaleList { watched, .. } => *watched == Watched::Lease,
-            Self::Upon { act, .. } => act.hides_the_record(),
-            _ => false,
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! Cases as files: what was found once is kept, and replays whatever becomes of the maker of random cases.
+//! Cases as files: a case that found something is kept, and replays also when the generator has changed.
 //!
 //! A file is JSON, laid out for people: one line for each node, image, fault and act.
 
@@ -15,7 +15,7 @@ impl Case {
     /// The case as a file.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
-        // A case is numbers, strings, lists and maps of strings: there is nothing in it that JSON could not say.
+        // A case is numbers, strings, lists and maps of strings, which JSON has all.
         write(&serde_json::to_value(self).unwrap_or_default(), 0, &mut text);
         text.push('\n');
         text

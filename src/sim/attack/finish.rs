@@ -11,7 +11,7 @@ use crate::engine::report::snapshot::Phase;
 use crate::engine::report::snapshot::Snapshot;
 use crate::sim::world::policy::tag_of;
 
-/// What that operator asks next.
+/// The command that this operator gives next.
 pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     let is_bad = |images: &[(Str, Str)]| images.iter().any(|(_, image)| bad.iter().any(|bad| **bad == *tag_of(image)));
     let current_is_bad = snapshot.to.as_ref().is_some_and(|revision| is_bad(&revision.images));
@@ -30,7 +30,7 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     }
     let drives =
         matches!(snapshot.driver, DriverView::You { .. } | DriverView::Named { .. } | DriverView::Other { .. });
-    // What is recorded was asked of a DaemonSet that is no more.
+    // The record is of a DaemonSet that was deleted.
     if snapshot.alarms.contains(&Alarm::ForeignRecord) {
         return Some(Command::Release(Early::Accept));
     }

@@ -8,7 +8,8 @@ use crate::engine::model::record::{RECORD, lease_name};
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
-use crate::sim::world::store::{DeleteOptions, Part, Writer};
+use crate::sim::world::store::DeleteOptions;
+use crate::sim::world::write::{Part, Writer};
 
 const BY: Writer<'static> = Writer::named("kubectl-edit");
 

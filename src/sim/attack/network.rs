@@ -9,18 +9,18 @@ use crate::engine::model::effect::EffectErrorKind;
 
 /// What becomes of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum Delivery {
     /// It arrives after this long.
     Arrives(Duration),
-    /// It is lost; for a request: nobody will ever know whether it arrived, and it did not.
+    /// It is lost. A request did not arrive, and its sender cannot know that.
     Lost,
-    /// It is turned away at the door, and that is known.
+    /// It is refused before it is sent, and the sender knows that.
     Refused(EffectErrorKind),
 }
 
-/// How an API server fares with a request.
+/// What the API server does with a request that has arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Server {
+pub enum ServerResult {
     /// It does what was asked, and answers.
     Well,
     /// It answers with a 5xx, and did nothing.
@@ -40,7 +40,7 @@ pub struct NetworkProfile {
     /// How far away the API server is: every message takes that long in addition, in the calm too. In milliseconds.
     #[serde(default)]
     pub distance: u64,
-    /// The line fills up: for the next few dozen messages each is up to [`SWELL`] milliseconds later.
+    /// The line fills up: for the next few dozen messages each is up to [`CONGESTION`] milliseconds later.
     #[serde(default)]
     pub swells: u32,
     /// A request is lost.
@@ -70,7 +70,7 @@ impl NetworkProfile {
         server_errors: 0,
     };
 
-    /// What is left of it when nothing goes wrong any more: the way is as far as it was.
+    /// The same network without faults; the distance stays.
     #[must_use]
     pub fn calm(self) -> Self {
         Self { distance: self.distance, ..Self::FINE }
@@ -78,15 +78,15 @@ impl NetworkProfile {
 
     /// The longest that a message may take.
     pub fn longest(self) -> Duration {
-        let swell = if self.swells > 0 { SWELL } else { 0 };
-        Duration::from_millis(self.distance + self.max_delay + swell)
+        let congestion = if self.swells > 0 { CONGESTION } else { 0 };
+        Duration::from_millis(self.distance + self.max_delay + congestion)
     }
 }
 
 /// How late a message may be, in milliseconds, while the line is full.
-const SWELL: u64 = 900;
+const CONGESTION: u64 = 900;
 /// For so many messages it stays full.
-const SWOLLEN: std::ops::Range<u32> = 20..80;
+const CONGESTED_FOR: std::ops::Range<u32> = 20..80;
 
 /// A network.
 #[derive(Clone, Debug)]
@@ -96,17 +96,17 @@ pub struct Network {
     rng: fastrand::Rng,
     faults: Faults,
     /// How many more messages the line is full for.
-    swollen: u32,
+    congested: u32,
 }
 
 impl Network {
-    /// A network of this profile; the same seed gives the same fates.
+    /// A network of this profile; the same seed gives the same deliveries.
     pub fn new(network: NetworkProfile, seed: u64) -> Self {
         let mut faults = Faults::default();
         if network.distance > 0 {
             faults.count(FaultKind::FarAway);
         }
-        Self { network, rng: fastrand::Rng::with_seed(seed), faults, swollen: 0 }
+        Self { network, rng: fastrand::Rng::with_seed(seed), faults, congested: 0 }
     }
 
     /// What it lost or turned away.
@@ -117,57 +117,58 @@ impl Network {
     /// How long a message takes that is sure to arrive.
     pub fn delay(&mut self) -> Duration {
         let network = self.network;
-        if self.swollen == 0 && self.chance(network.swells, FaultKind::LineFull) {
-            self.swollen = self.rng.u32(SWOLLEN);
+        if self.congested == 0 && self.chance(network.swells, FaultKind::LineFull) {
+            self.congested = self.rng.u32(CONGESTED_FOR);
         }
-        let swell = if self.swollen > 0 && network.swells > 0 { self.rng.u64(SWELL / 2..=SWELL) } else { 0 };
-        self.swollen = self.swollen.saturating_sub(1);
-        Duration::from_millis(network.distance + swell + self.rng.u64(network.min_delay..=network.max_delay))
+        let congestion =
+            if self.congested > 0 && network.swells > 0 { self.rng.u64(CONGESTION / 2..=CONGESTION) } else { 0 };
+        self.congested = self.congested.saturating_sub(1);
+        Duration::from_millis(network.distance + congestion + self.rng.u64(network.min_delay..=network.max_delay))
     }
 
     /// What becomes of a request.
-    pub fn request(&mut self) -> Fate {
+    pub fn request(&mut self) -> Delivery {
         let network = self.network;
         if self.chance(network.lost_requests, FaultKind::RequestLost) {
-            Fate::Lost
+            Delivery::Lost
         } else if self.chance(network.throttled, FaultKind::Throttled) {
-            Fate::Refused(EffectErrorKind::Throttled { retry_after_millis: 1000 })
+            Delivery::Refused(EffectErrorKind::Throttled { retry_after_millis: 1000 })
         } else if self.chance(network.not_sent, FaultKind::NotSent) {
-            Fate::Refused(EffectErrorKind::NotSent)
+            Delivery::Refused(EffectErrorKind::NotSent)
         } else {
-            Fate::Arrives(self.delay())
+            Delivery::Arrives(self.delay())
         }
     }
 
     /// What becomes of an answer.
-    pub fn answer(&mut self) -> Fate {
+    pub fn answer(&mut self) -> Delivery {
         let lost = self.network.lost_answers;
-        if self.chance(lost, FaultKind::AnswerLost) { Fate::Lost } else { Fate::Arrives(self.delay()) }
+        if self.chance(lost, FaultKind::AnswerLost) { Delivery::Lost } else { Delivery::Arrives(self.delay()) }
     }
 
-    /// How the API server fares with a request that arrived.
-    pub fn server(&mut self) -> Server {
-        if !self.luck(self.network.server_errors) {
-            return Server::Well;
+    /// What the API server does with a request that has arrived.
+    pub fn server(&mut self) -> ServerResult {
+        if !self.roll(self.network.server_errors) {
+            return ServerResult::Well;
         }
-        let (server, kind) = if self.luck(500) {
-            (Server::FailsAfter, FaultKind::ServerErrorDone)
+        let (server, kind) = if self.roll(500) {
+            (ServerResult::FailsAfter, FaultKind::ServerErrorDone)
         } else {
-            (Server::FailsBefore, FaultKind::ServerError)
+            (ServerResult::FailsBefore, FaultKind::ServerError)
         };
         self.faults.count(kind);
         server
     }
 
     fn chance(&mut self, thousandths: u32, kind: FaultKind) -> bool {
-        let hit = self.luck(thousandths);
+        let hit = self.roll(thousandths);
         if hit {
             self.faults.count(kind);
         }
         hit
     }
 
-    fn luck(&mut self, thousandths: u32) -> bool {
+    fn roll(&mut self, thousandths: u32) -> bool {
         thousandths > 0 && self.rng.u32(0..1000) < thousandths
     }
 }

@@ -19,8 +19,8 @@
 //! away 3.5). What else it
 //! allows for:
 //!
-//! - whoever deletes or garbles the record throws away what it knew: who is down then is nobody's doing any more;
-//! - `minReadySeconds` is not asked of nodes whose clock is wrong: a console that comes later has only the kubelet's word;
+//! - when the record is deleted or made unreadable, what it knew is lost: nodes that are down then are held against nobody;
+//! - `minReadySeconds` is not asked of nodes whose clock is wrong: a console that comes later knows only what the kubelet wrote;
 //! - a node that somebody tainted, so that the pod may not run there, is not down through rolldeck, and is not among those
 //!   that a rollout has to do with: it counts neither as failed nor in a comparison;
 //! - where that taint is `NoExecute`, the controller deletes the pod whatever the strategy: no release costs it;
@@ -28,16 +28,18 @@
 //! - what was handed back is its own controller's to end, also where that forgets a surge half way (`attack/surge.rs`).
 
 mod absent;
-mod bites;
 mod change;
+mod commands;
 mod deleted;
 mod intent;
 mod judge;
-mod lately;
+mod pause_delay;
 mod reasons;
+mod recent;
 mod record;
 mod release;
 mod shown;
+mod state;
 mod strategy;
 mod suspects;
 mod waits;
@@ -47,26 +49,23 @@ use std::fmt;
 use std::time::Duration;
 
 use super::api_client::Deletion;
-use super::faults::{FaultKind, Faults};
+use super::faults::Faults;
 use super::network::NetworkProfile;
 use crate::engine::model::Str;
-use crate::engine::model::command::{Command, CommandId};
-use crate::engine::model::facts::{ConditionStatus, ContainerState, DaemonSetFact, PodFact, StrategyKind};
+use crate::engine::model::command::CommandId;
+use crate::engine::model::facts::{ConditionStatus, DaemonSetFact};
 use crate::engine::model::image::ImageRef;
-use crate::engine::model::labels::Labels;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Record, lease_name};
-use crate::engine::model::template::TaintEffect;
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
-use crate::sim::world::object::Object;
 use crate::sim::world::store::{ChangeKind, StoreChange};
 
 use absent::Absent;
-use lately::Lately;
+use recent::Recent;
 use shown::Shown;
-use suspects::Restarted;
+use state::{Down, NodeSeen, Pod};
 
 /// Consoles know the API server's clock to the second, and read times to the millisecond.
 const ROUNDED: Duration = Duration::from_millis(1100);
@@ -107,16 +106,16 @@ pub struct Observer {
     conditions: BTreeMap<Str, ConditionStatus>,
     /// When a node's object was deleted last.
     gone_at: Option<Timestamp>,
-    records: Lately<Option<Record>>,
+    records: Recent<Option<Record>>,
     record_text: Option<Str>,
     driver: Option<record::Driving>,
     daemon_set: Option<DaemonSetFact>,
     /// The DaemonSet's own `maxUnavailable`.
-    own_budget: Lately<Option<IntOrPercent>>,
+    own_budget: Recent<Option<IntOrPercent>>,
     /// How many nodes may have its pod, and how many it counts as desired.
-    fleet: Lately<u32>,
-    desired: Lately<u32>,
-    old_pods: Lately<usize>,
+    fleet: Recent<u32>,
+    desired: Recent<u32>,
+    old_pods: Recent<usize>,
     /// Since when its own controller may replace pods.
     rolling_since: Option<Timestamp>,
     /// Whether the DaemonSet is being deleted.
@@ -124,41 +123,41 @@ pub struct Observer {
     /// Nodes that were serving when rolldeck deleted their pod, and have not served for long enough since.
     taken_down: BTreeMap<Str, Down>,
     /// Nodes that rolldeck deleted a pod on for the present target, with when.
-    given: BTreeMap<Str, Timestamp>,
+    replaced: BTreeMap<Str, Timestamp>,
     /// Nodes that must pull since rolldeck deleted their pod.
     pulling: BTreeSet<Str>,
-    /// Words that end a pause and are on their way into the record: whose, and when they were asked.
-    words: Vec<((Str, CommandId), Timestamp)>,
-    /// When somebody last asked for anything, or was answered.
-    heard_at: Timestamp,
-    /// How often an image was asked for and has not been recorded yet; below 0 where it was written too often.
-    images_asked: BTreeMap<BTreeMap<String, ImageRef>, i32>,
+    /// Commands that end a pause and are not settled: whose, and when they were given.
+    resumptions: Vec<((Str, CommandId), Timestamp)>,
+    /// When a command was last given or settled.
+    last_command_at: Timestamp,
+    /// How often an image was requested and is not recorded yet; below 0 where it was written too often.
+    images_requested: BTreeMap<BTreeMap<String, ImageRef>, i32>,
     /// When the record last asked for an image that it had not asked for before.
     image_written_at: Timestamp,
     /// How long a driver may take to have a drift of the strategy in the record.
     drift_takes: Duration,
     /// Until when some console did not see everything.
     blind_until: Timestamp,
-    /// Nodes that are next without a word, by console.
-    wordless: waits::Wordless,
-    /// How long a pause takes to bite, by what each console shows, and since when the rollout is paused.
-    bites: bites::Bites,
+    /// Nodes that are next in line and do not say what they wait for, by console.
+    unexplained: waits::Unexplained,
+    /// How long each console may go on deleting after a pause, by what it shows, and since when the rollout is paused.
+    pause_delay: pause_delay::PauseDelay,
     /// Some console does not see the record version by version, or late.
     misses_versions: bool,
     /// When the template last changed.
     template_since: Timestamp,
-    /// The roll back that is asked for.
-    asked_back: Option<change::AskedBack>,
-    /// To where a roll back was written that the record did not have as made when another template was asked for.
-    went_back: Option<Str>,
-    /// When somebody last asked to go back, and to the revision with which number.
-    undo_asked: Option<(Timestamp, Option<i64>)>,
+    /// The roll back that is requested.
+    requested_roll_back: Option<change::RequestedRollBack>,
+    /// The revision of a roll back that was written, and that the record did not have as made when another template was requested.
+    rolled_back_to: Option<Str>,
+    /// When a roll back was last requested, and to the revision with which number.
+    undo_requested: Option<(Timestamp, Option<i64>)>,
     /// When somebody last ruined or deleted the record.
-    ruined_at: Option<Timestamp>,
+    record_lost_at: Option<Timestamp>,
     /// What is known of pods that are missing.
     absent: Absent,
     /// The network loses nothing.
-    is_fine: bool,
+    network_is_fine: bool,
     /// Since when the DaemonSet is being deleted, or gone.
     daemon_set_goes_since: Option<Timestamp>,
     /// Consoles that may believe a watch that stands still, each until when.
@@ -173,50 +172,6 @@ pub struct Observer {
     violations: Vec<Violation>,
     deletions: u64,
     worst_down: usize,
-}
-
-/// A node that rolldeck has taken down.
-#[derive(Clone, Copy, Debug, Default)]
-struct Down {
-    /// Since when it serves again.
-    serves_since: Option<Timestamp>,
-    /// When it fell again after that.
-    fell_at: Option<Timestamp>,
-}
-
-/// A pod, and what matters of its past.
-#[derive(Debug)]
-struct Pod {
-    fact: PodFact,
-    /// Since when it is there: it was made then, or its label was put back.
-    there_since: Timestamp,
-    /// When anything of it that a screen shows changed.
-    changed_at: Timestamp,
-    /// Since when it is in a failure that everybody can see.
-    failing_since: Option<Timestamp>,
-    /// Since when it is ready.
-    ready_since: Option<Timestamp>,
-    /// When it was last not ready, if it never was ready since: its creation.
-    never_ready_since: Option<Timestamp>,
-    /// Since when all its images are there.
-    images_since: Option<Timestamp>,
-    /// Restarts after it had been ready.
-    restarted: Restarted,
-}
-
-#[derive(Debug)]
-struct NodeSeen {
-    ready: bool,
-    ready_since: Timestamp,
-    labels: Labels,
-    labels_since: Timestamp,
-    /// Somebody tainted it, and when that last changed.
-    tainted: bool,
-    tainted_since: Timestamp,
-    /// One of those taints is `NoExecute`: pods that are there already have to go as well.
-    evicts: bool,
-    /// When it or its pods last changed in a way that a screen shows.
-    changed_at: Timestamp,
 }
 
 const KINDS: [Kind; 4] = [Kind::Node, Kind::DaemonSet, Kind::Lease, Kind::Pod];
@@ -238,35 +193,35 @@ impl Observer {
             downs: BTreeMap::new(),
             conditions: BTreeMap::new(),
             gone_at: None,
-            records: Lately::new(slack, now, None),
+            records: Recent::new(slack, now, None),
             record_text: None,
             driver: None,
             daemon_set: None,
-            own_budget: Lately::new(slack, now, None),
-            fleet: Lately::new(slack, now, 0),
-            desired: Lately::new(slack, now, 0),
-            old_pods: Lately::new(slack, now, 0),
+            own_budget: Recent::new(slack, now, None),
+            fleet: Recent::new(slack, now, 0),
+            desired: Recent::new(slack, now, 0),
+            old_pods: Recent::new(slack, now, 0),
             rolling_since: None,
             is_being_deleted: false,
             taken_down: BTreeMap::new(),
-            given: BTreeMap::new(),
+            replaced: BTreeMap::new(),
             pulling: BTreeSet::new(),
-            words: Vec::new(),
-            heard_at: now,
-            images_asked: BTreeMap::new(),
+            resumptions: Vec::new(),
+            last_command_at: now,
+            images_requested: BTreeMap::new(),
             image_written_at: Timestamp::default(),
             drift_takes: strategy::NOTICED,
             blind_until: now,
-            wordless: waits::Wordless::new(),
-            bites: bites::Bites::default(),
+            unexplained: waits::Unexplained::new(),
+            pause_delay: pause_delay::PauseDelay::default(),
             misses_versions: false,
             template_since: now,
-            asked_back: None,
-            went_back: None,
-            undo_asked: None,
-            ruined_at: None,
+            requested_roll_back: None,
+            rolled_back_to: None,
+            undo_requested: None,
+            record_lost_at: None,
             absent: Absent::default(),
-            is_fine: true,
+            network_is_fine: true,
             daemon_set_goes_since: None,
             unaware: BTreeMap::new(),
             shown: BTreeMap::new(),
@@ -290,26 +245,26 @@ impl Observer {
         observer
     }
 
-    /// Knowing whose clocks are wrong.
+    /// With nodes whose clocks are wrong.
     #[must_use]
     pub fn with_wrong_clocks(mut self, nodes: BTreeSet<Str>) -> Self {
         self.wrong_clocks = nodes;
         self
     }
 
-    /// Knowing how far consoles' clocks are apart.
+    /// With consoles whose clocks differ by so much.
     #[must_use]
     pub fn with_clocks_apart(mut self, clocks: Duration) -> Self {
         self.clocks = clocks;
         self
     }
 
-    /// Allows for a network that loses what it sends.
+    /// With the delays and losses of this network.
     #[must_use]
-    pub fn in_weather(mut self, network: NetworkProfile) -> Self {
-        self.is_fine = network == NetworkProfile::FINE;
+    pub fn with_network(mut self, network: NetworkProfile) -> Self {
+        self.network_is_fine = network == NetworkProfile::FINE;
         self.drift_takes = if network == NetworkProfile::FINE { strategy::NOTICED } else { strategy::NOTICED_LATE };
-        self.bites = bites::Bites::over(network.longest());
+        self.pause_delay = pause_delay::PauseDelay::over(network.longest());
         self
     }
 
@@ -345,49 +300,14 @@ impl Observer {
         &self.faults
     }
 
-    /// Notes a broken promise that somebody else noticed.
-    pub fn accuse(&mut self, promise: &'static str, now: Timestamp, what: String) {
+    /// Notes a broken promise.
+    pub fn report_violation(&mut self, promise: &'static str, now: Timestamp, what: String) {
         self.violations.push(Violation { promise, after: now.since(self.began_at), what });
-    }
-
-    /// Takes note that somebody asked for something.
-    pub fn asked(&mut self, (who, id): (&Str, CommandId), command: &Command, now: Timestamp) {
-        self.heard_at = now;
-        self.undo_is_asked(command, now);
-        let goes_on = matches!(
-            command.inner(),
-            Command::Resume | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_)
-        );
-        if let Command::SetImage(images) = command.inner() {
-            *self.images_asked.entry(images.clone()).or_default() += 1;
-        }
-        if goes_on {
-            self.words.push(((who.clone(), id), now));
-        }
-    }
-
-    /// Takes note that something that was asked for is done.
-    pub fn settled(&mut self, (who, id): (&Str, CommandId), now: Timestamp) {
-        self.heard_at = now;
-        self.words.retain(|((by, asked), _)| by != who || *asked != id);
-    }
-
-    /// Takes note that somebody ruined or deleted the record.
-    pub fn ruined(&mut self, now: Timestamp) {
-        self.ruined_at = Some(now);
-    }
-
-    /// P3: a console says that a pause is done; what happened after `seen_at` it could not see.
-    pub fn pause_is_settled(&mut self, by: &str, seen_at: Timestamp, now: Timestamp) {
-        if let Some(since) = self.rolling_since.filter(|since| *since + self.slack < now && *since < seen_at) {
-            let secs = now.since(since).as_secs();
-            self.accuse("P3", now, format!("{by} says it is paused, and its controller replaces pods for {secs} s"));
-        }
     }
 
     /// Looks at everything that changed since the last look; `deletions` are those that the API server accepted from
     /// consoles meanwhile.
-    pub fn look(&mut self, world: &World, deletions: &mut Vec<Deletion>) {
+    pub fn observe_changes(&mut self, world: &World, deletions: &mut Vec<Deletion>) {
         let revision = world.store().revision();
         if self.cursors == [revision; 4] {
             return;
@@ -397,11 +317,11 @@ impl Observer {
             match world.store().changes_since(kind, self.cursors[at]) {
                 Ok(changes) => {
                     for change in changes {
-                        news |= self.take_in(kind, change, world, deletions);
+                        news |= self.apply_change(kind, change, world, deletions);
                     }
                 }
-                // It looks after every instant, so this cannot be; if it were, what was broken meanwhile went unseen.
-                Err(gap) => self.accuse("observer", world.now(), gap.message),
+                // It looks after every instant, so the log always reaches back; if it did not, violations would be missed.
+                Err(gap) => self.report_violation("observer", world.now(), gap.message),
             }
             self.cursors[at] = revision;
         }
@@ -411,8 +331,8 @@ impl Observer {
         }
     }
 
-    /// Says whether it was about us.
-    fn take_in(&mut self, kind: Kind, change: &StoreChange, world: &World, deletions: &[Deletion]) -> bool {
+    /// Returns whether the change concerns the rollout.
+    fn apply_change(&mut self, kind: Kind, change: &StoreChange, world: &World, deletions: &[Deletion]) -> bool {
         let object = &change.object;
         let gone = change.kind == ChangeKind::Deleted;
         let here = object.meta.namespace == self.namespace;
@@ -422,7 +342,7 @@ impl Observer {
                 self.gone_at = Some(change.at);
                 self.taken_down.remove(&object.meta.name);
                 self.pulling.remove(&object.meta.name);
-                self.given.remove(&object.meta.name);
+                self.replaced.remove(&object.meta.name);
             }
             Kind::Node => self.node_is(object, change.at),
             Kind::DaemonSet if here && object.meta.name == self.name => {
@@ -453,176 +373,4 @@ impl Observer {
         }
         true
     }
-
-    fn node_is(&mut self, object: &Object, at: Timestamp) {
-        let Some(fact) = object.node_fact() else { return };
-        let ready = fact.ready == ConditionStatus::True;
-        let changed = self.conditions.insert(fact.name.clone(), fact.ready) != Some(fact.ready);
-        self.node_goes(&fact.name, ready, changed, at);
-        let by_people = || fact.taints.iter().filter(|taint| !taint.key.starts_with("node.kubernetes.io/"));
-        let tainted = by_people().any(|taint| taint.effect != TaintEffect::PreferNoSchedule);
-        let evicts = by_people().any(|taint| taint.effect == TaintEffect::NoExecute);
-        let seen = self.nodes.entry(fact.name).or_insert_with(|| NodeSeen {
-            ready,
-            ready_since: Timestamp::default(),
-            labels: fact.labels.clone(),
-            labels_since: Timestamp::default(),
-            tainted,
-            tainted_since: Timestamp::default(),
-            evicts,
-            changed_at: at,
-        });
-        if seen.ready != ready {
-            (seen.ready, seen.ready_since, seen.changed_at) = (ready, at, at);
-        }
-        if seen.labels != fact.labels {
-            (seen.labels, seen.labels_since) = (fact.labels, at);
-        }
-        seen.evicts = evicts;
-        if seen.tainted != tainted {
-            (seen.tainted, seen.tainted_since, seen.changed_at) = (tainted, at, at);
-        }
-    }
-
-    fn pod_is(&mut self, object: &Object, at: Timestamp) {
-        let Some(fact) = object.pod_fact() else { return };
-        self.absent.pod_was_created(fact.created_at);
-        let known = self.pods.remove(&fact.uid);
-        let restarted = known.as_ref().map(|known| known.restarted);
-        let there_since = known.as_ref().map_or(at, |known| known.there_since);
-        let trouble = trouble_of(&fact);
-        let was = known.as_ref().and_then(|known| trouble_of(&known.fact));
-        if trouble != was
-            && let Some(kind) = trouble
-        {
-            self.faults.count(kind);
-        }
-        let failing = fact.deletion_at.is_none() && trouble.is_some();
-        let failing_since = failing.then(|| known.as_ref().and_then(|known| known.failing_since).unwrap_or(at));
-        let ready_since = fact.ready.then(|| known.as_ref().and_then(|known| known.ready_since).unwrap_or(at));
-        let never = known.as_ref().map_or(Some(at), |known| known.never_ready_since);
-        let shows = |fact: &PodFact| (fact.node.clone(), fact.ready, fact.deletion_at.is_some(), fact.revision.clone());
-        let changed = known.as_ref().is_none_or(|known| shows(&known.fact) != shows(&fact));
-        let has_images = !fact.containers.is_empty() && fact.containers.iter().all(|container| container.image_present);
-        let images_since = has_images.then(|| known.as_ref().and_then(|known| known.images_since).unwrap_or(at));
-        let changed_at = if changed { at } else { known.map_or(at, |known| known.changed_at) };
-        if let Some(node) = fact.node.clone() {
-            if changed && let Some(seen) = self.nodes.get_mut(&node) {
-                seen.changed_at = at;
-            }
-            if fact.deletion_at.is_none() {
-                self.serves(&node, fact.ready, at);
-                if has_images {
-                    self.pulling.remove(&node);
-                }
-            }
-        }
-        let never_ready_since = never.filter(|_| !fact.ready);
-        let restarted = Restarted::next(restarted, &fact, at, self.slack);
-        let pod = Pod {
-            fact,
-            there_since,
-            changed_at,
-            failing_since,
-            ready_since,
-            never_ready_since,
-            images_since,
-            restarted,
-        };
-        self.pods.insert(pod.fact.uid.clone(), pod);
-    }
-
-    /// Takes in whether the pod of a node that may be down through rolldeck is ready.
-    fn serves(&mut self, node: &Str, ready: bool, at: Timestamp) {
-        let Some(down) = self.taken_down.get(node).copied() else { return };
-        let now = match (down.serves_since, ready) {
-            (None, true) => Down { serves_since: Some(at), ..down },
-            // It served for long enough: what befalls it now is another story.
-            (Some(since), false) if at.since(since) + ROUNDED >= self.must_serve_for(node) => {
-                self.taken_down.remove(node);
-                return;
-            }
-            (Some(_), false) => Down { serves_since: None, fell_at: Some(at) },
-            _ => return,
-        };
-        self.taken_down.insert(node.clone(), now);
-    }
-
-    /// How long a node must have served again to count as available.
-    fn must_serve_for(&self, node: &Str) -> Duration {
-        if self.wrong_clocks.contains(node) {
-            return Duration::ZERO;
-        }
-        let min_ready = self.daemon_set.as_ref().map_or(0, |fact| fact.min_ready_secs);
-        let target = self.records.now().and_then(|record| record.as_ref()?.intent.target.as_ref());
-        let at_target = target.is_some()
-            && self.pods.values().any(|pod| {
-                let fact = &pod.fact;
-                fact.node.as_ref() == Some(node) && fact.deletion_at.is_none() && fact.revision.as_ref() == target
-            });
-        let soak = self.records.lately().flatten().map(|record| record.intent.gates.soak_secs.0).min().unwrap_or(0);
-        Duration::from_secs(if at_target { min_ready.max(soak) } else { min_ready }.into())
-    }
-
-    fn pod_gone(&mut self, uid: &Str, at: Timestamp) {
-        let gone = self.pods.remove(uid);
-        if let Some(pod) = &gone {
-            while self.gone_pods.front().is_some_and(|(gone_at, _)| *gone_at + self.slack < at) {
-                self.gone_pods.pop_front();
-            }
-            self.gone_pods.push_back((at, pod.fact.name.clone()));
-        }
-        if let Some(seen) = gone.and_then(|pod| self.nodes.get_mut(&pod.fact.node?)) {
-            seen.changed_at = at;
-        }
-    }
-
-    fn daemon_set_is(&mut self, object: &Object, at: Timestamp) {
-        let Some(fact) = object.daemon_set_fact() else { return };
-        if self.daemon_set.as_ref().is_none_or(|known| known.template != fact.template) {
-            self.absent.template_changed(at);
-        }
-        self.own_budget.is(at, fact.strategy.max_unavailable);
-        let rolling = fact.strategy.kind == StrategyKind::RollingUpdate;
-        self.is_being_deleted = fact.deleting;
-        self.rolling_since = if rolling { Some(self.rolling_since.unwrap_or(at)) } else { None };
-        if self.daemon_set.as_ref().is_some_and(|known| known.template != fact.template) {
-            self.template_since = at;
-        }
-        self.daemon_set = Some(fact);
-    }
-
-    /// Nodes with a pod at another revision than the target, that is not about to end.
-    fn old_count(&self) -> usize {
-        let target = self.records.now().and_then(|record| record.as_ref()?.intent.target.as_ref());
-        let Some(target) = target else { return self.nodes.len() };
-        let facts = self.pods.values().map(|pod| &pod.fact);
-        let old = facts.filter(|pod| pod.deletion_at.is_none() && pod.revision.as_ref() != Some(target));
-        old.filter_map(|pod| pod.node.as_ref()).collect::<BTreeSet<_>>().len()
-    }
-
-    fn count(&mut self, now: Timestamp) {
-        let old = self.old_count();
-        self.old_pods.is(now, old);
-        let fleet = self.nodes.values().filter(|node| !node.tainted || self.tolerates()).count();
-        self.fleet.is(now, u32::try_from(fleet).unwrap_or(u32::MAX));
-        let desired = self.daemon_set.as_ref().map_or(0, |fact| fact.counters.desired);
-        self.desired.is(now, desired.max(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)));
-    }
-
-    /// Whether the DaemonSet tolerates taints of any kind.
-    fn tolerates(&self) -> bool {
-        self.daemon_set.as_ref().is_some_and(|fact| !fact.template.tolerations().is_empty())
-    }
-}
-
-/// A failure of a pod that nothing but a person mends, or that begins again and again.
-fn trouble_of(pod: &PodFact) -> Option<FaultKind> {
-    const IMAGES: [&str; 5] =
-        ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "ErrImageNeverPull"];
-    pod.containers.iter().find_map(|container| match &container.state {
-        ContainerState::Waiting { reason, .. } if IMAGES.contains(&&**reason) => Some(FaultKind::PullFailed),
-        ContainerState::Waiting { reason, .. } if **reason == *"CrashLoopBackOff" => Some(FaultKind::CrashLoop),
-        _ => None,
-    })
 }

@@ -1,5 +1,5 @@
-//! A one-shot command, as the command line runs it beside consoles: it loads, asks, waits until that is settled, gives
-//! back what it holds, and is gone.
+//! A one-shot command, as the command line runs it beside consoles: it loads, gives the command, waits until it is settled, gives
+//! the lease back, and ends.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) struct OneShotRun {
 enum OneShotState {
     /// It loads; it looks again then.
     Loads(Command, Timestamp),
-    /// It has asked.
+    /// It has given its command.
     Waits,
     /// It is done, one way or the other.
     Leaves,
@@ -60,7 +60,7 @@ impl OneShotRun {
         now >= self.until || (matches!(self.stage, OneShotState::Leaves) && self.console.is_at_rest())
     }
 
-    /// Lets it go on; returns its command at the moment when it asked.
+    /// Lets it go on; returns its command when it has given it.
     pub(super) fn step(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) -> Option<(CommandId, Command)> {
         self.console.step(world, deletions);
         let now = world.now();

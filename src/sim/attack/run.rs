@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::api_client::Deletion;
 use super::case::{Act, Case, DAEMON_SET, LeaseEdit, Upon};
-use super::console::{Orphans, SimulatedConsole};
+use super::console::{RequestsInFlight, SimulatedConsole};
 use super::faults::{FaultKind, Faults, of_world};
 use super::finish::next_move;
 use super::lease_edits::edit_lease;
@@ -27,11 +27,11 @@ use crate::sim::world::kind::Kind;
 use crate::sim::world::scenario::{ClusterFault, Fault, FleetFault};
 
 /// How long after the calm a rollout may take to end.
-const PATIENCE: Duration = Duration::from_secs(3600);
-/// How often the closing operator looks.
-const ROUND: Duration = Duration::from_secs(15);
+const ENDS_WITHIN: Duration = Duration::from_secs(3600);
+/// How often the operator after the calm looks.
+const COMMAND_EVERY: Duration = Duration::from_secs(15);
 /// How often what is shown is checked.
-const LOOK: Duration = Duration::from_secs(5);
+const CHECK_EVERY: Duration = Duration::from_secs(5);
 /// For how long a proof of the record is good, and how long a deletion behind it may take to leave, with a little for
 /// rounding: near the API server, and at the most.
 const PROOF: Duration = Duration::from_millis(1050);
@@ -76,22 +76,22 @@ pub fn run(seed: u64) -> Report {
 
 /// Plays a case.
 pub fn play(case: &Case, story: StoryMode) -> Report {
-    let mut stage = Run::new(case, story);
-    stage.act();
-    stage.close();
-    for console in stage.consoles.iter().flatten() {
-        stage.faults.add(&console.faults());
+    let mut run = Run::new(case, story);
+    run.play_acts();
+    run.finish();
+    for console in run.consoles.iter().flatten() {
+        run.faults.add(&console.faults());
     }
-    stage.faults.add(stage.observer.faults());
+    run.faults.add(run.observer.faults());
     Report {
         seed: case.seed,
-        violations: stage.observer.violations().to_vec(),
-        deletions: stage.observer.deletions(),
-        faults: stage.faults,
-        worst_down: stage.observer.worst_down(),
-        took: stage.world.now().since(stage.began_at),
-        digest: stage.world.digest(),
-        story: stage.story,
+        violations: run.observer.violations().to_vec(),
+        deletions: run.observer.deletions(),
+        faults: run.faults,
+        worst_down: run.observer.worst_down(),
+        took: run.world.now().since(run.began_at),
+        digest: run.world.digest(),
+        story: run.story,
     }
 }
 
@@ -101,30 +101,30 @@ struct Run<'a> {
     observer: Observer,
     consoles: [Option<SimulatedConsole>; 3],
     one_shots: Vec<OneShotRun>,
-    orphans: Vec<Orphans>,
-    /// What is done once a moment has come that often.
-    armed: Vec<(Upon, u64, &'a Act)>,
+    in_flight: Vec<RequestsInFlight>,
+    /// Acts that are performed once a moment has come that often.
+    triggers: Vec<(Upon, u64, &'a Act)>,
     /// Consoles that are opened again, and when.
     reopened: Vec<(Timestamp, usize)>,
-    /// Pauses that were asked for and are not settled, by whom.
+    /// Pauses that are not settled: whose, and when they were given.
     pauses: Vec<(Str, CommandId, Timestamp)>,
     deletions: Vec<Deletion>,
     began_at: Timestamp,
-    looked_at: Timestamp,
-    /// Until when a console that is no more did not see everything.
+    checked_at: Timestamp,
+    /// Until when a console that was killed did not see everything.
     blind_until: Timestamp,
     network: NetworkProfile,
     opened: u64,
     faults: Faults,
-    kept: StoryMode,
+    story_mode: StoryMode,
     story: Vec<String>,
-    told: u64,
+    reported: u64,
 }
 
 impl<'a> Run<'a> {
-    fn new(case: &'a Case, kept: StoryMode) -> Self {
+    fn new(case: &'a Case, story_mode: StoryMode) -> Self {
         let world = World::new(&case.scenario, case.seed);
-        let late = case.acts.iter().map(|(_, act)| act.lateness()).max().unwrap_or_default();
+        let late = case.acts.iter().map(|(_, act)| act.delay().lateness).max().unwrap_or_default();
         let longest = case.network.longest();
         let slack = if longest <= NEAR { PROOF } else { OLDEST_PROOF } + late + 2 * longest;
         let wrong = case.scenario.faults.iter().filter_map(|(_, fault)| match fault {
@@ -132,11 +132,11 @@ impl<'a> Run<'a> {
             _ => None,
         });
         let wrong = wrong.collect();
-        let missed = case.acts.iter().any(|(_, act)| act.hides_the_record());
+        let missed = case.acts.iter().any(|(_, act)| act.delay().hides_record);
         let observer = Observer::new(&world, DAEMON_SET, slack).with_wrong_clocks(wrong);
         let apart =
             case.skews.iter().max().zip(case.skews.iter().min()).map_or(0, |(most, least)| most.abs_diff(*least));
-        let observer = observer.with_missed_versions(missed).in_weather(case.network);
+        let observer = observer.with_missed_versions(missed).with_network(case.network);
         let observer = observer.with_clocks_apart(Duration::from_millis(apart) + slack);
         let now = world.now();
         Self {
@@ -145,25 +145,25 @@ impl<'a> Run<'a> {
             observer,
             consoles: [const { None }; 3],
             one_shots: Vec::new(),
-            orphans: Vec::new(),
-            armed: Vec::new(),
+            in_flight: Vec::new(),
+            triggers: Vec::new(),
             reopened: Vec::new(),
             pauses: Vec::new(),
             deletions: Vec::new(),
             began_at: now,
-            looked_at: now,
+            checked_at: now,
             blind_until: Timestamp::default(),
             network: case.network,
             opened: 0,
-            faults: Faults::laid_down(case),
-            kept,
+            faults: case.certain_faults(),
+            story_mode,
             story: Vec::new(),
-            told: 0,
+            reported: 0,
         }
     }
 
     /// Plays what the case has until the calm.
-    fn act(&mut self) {
+    fn play_acts(&mut self) {
         for (after, act) in &self.case.acts {
             self.run_until(self.began_at + *after);
             self.perform(act);
@@ -171,39 +171,39 @@ impl<'a> Run<'a> {
         self.run_until(self.began_at + self.case.calm_after);
     }
 
-    fn tell(&mut self, what: impl FnOnce() -> String) {
-        if self.kept == StoryMode::Kept {
+    fn note(&mut self, what: impl FnOnce() -> String) {
+        if self.story_mode == StoryMode::Kept {
             let after = self.world.now().since(self.began_at).as_secs_f64();
             self.story.push(format!("{after:9.3}  {}", what()));
         }
     }
 
-    /// Tells what changed in the world.
-    fn tell_changes(&mut self) {
-        if self.kept == StoryMode::Dropped {
+    /// Adds what changed in the world to the story.
+    fn note_changes(&mut self) {
+        if self.story_mode == StoryMode::Dropped {
             return;
         }
         let mut lines = Vec::new();
         for kind in [Kind::DaemonSet, Kind::Lease, Kind::Node, Kind::Pod] {
-            for change in self.world.store().changes_since(kind, self.told).into_iter().flatten() {
+            for change in self.world.store().changes_since(kind, self.reported).into_iter().flatten() {
                 lines.extend(story_of(change).map(|line| (change.object.meta.resource_version, line)));
             }
         }
-        self.told = self.world.store().revision();
+        self.reported = self.world.store().revision();
         lines.sort();
         for (_, line) in lines {
-            self.tell(|| line);
+            self.note(|| line);
         }
     }
 
-    /// Hears what consoles say, and holds them to it.
-    fn listen(&mut self) {
+    /// Collects what consoles report, and checks what they claim.
+    fn collect_results(&mut self) {
         let now = self.world.now();
         let mut said = Vec::new();
         for console in self.consoles.iter_mut().flatten().chain(self.one_shots.iter_mut().map(OneShotRun::console_mut))
         {
             let who = console.identity().clone();
-            said.extend(console.take_said().into_iter().map(|what| format!("{who} says: {what}")));
+            said.extend(console.take_rollout_events().into_iter().map(|what| format!("{who} says: {what}")));
             for (id, result) in console.take_settled() {
                 if result.is_ok() {
                     self.observer.settled((&who, id), now);
@@ -212,7 +212,7 @@ impl<'a> Run<'a> {
                 if let Some((.., asked_at)) = pause.map(|pause| self.pauses.swap_remove(pause))
                     && result.is_ok()
                 {
-                    // What is set back behind its back, it cannot know of.
+                    // A console that was blind cannot know that the strategy was set back meanwhile.
                     let blind = console.blind_until() > asked_at;
                     self.observer.pause_is_settled(&who, if blind { asked_at } else { now }, now);
                 }
@@ -220,31 +220,33 @@ impl<'a> Run<'a> {
             }
         }
         for line in said {
-            self.tell(|| line);
+            self.note(|| line);
         }
     }
 
     fn perform(&mut self, act: &'a Act) {
         let now = self.world.now();
-        self.tell(|| format!("act: {act:?}"));
+        self.note(|| format!("act: {act:?}"));
         match act {
             Act::Open(who) if self.consoles[*who].is_none() => self.open(*who),
             Act::Open(_) => {}
             Act::Ask(who, command) => {
                 if self.consoles[*who].is_some() {
-                    // What is refused is refused: an operator may ask for anything.
+                    // A refused command is no violation: an operator may give any command.
                     let refused = self.ask(*who, command).err();
-                    self.tell(|| refused.map(|refused| format!("refused: {refused}")).unwrap_or_default());
+                    self.note(|| refused.map(|refused| format!("refused: {refused}")).unwrap_or_default());
                 }
             }
             Act::OneShot(command) => self.run_one_shot(command),
             Act::Kill(who) => {
                 if let Some(console) = self.consoles[*who].take() {
                     self.faults.count(FaultKind::Killed);
-                    self.bury(console);
+                    self.retire(console);
                 }
             }
-            Act::Crash(who, nth, trip) => self.with(*who, |console, _| console.set_trip(*nth, *trip)),
+            Act::Crash(who, nth, crash_point) => {
+                self.with(*who, |console, _| console.set_crash_point(*nth, *crash_point));
+            }
             Act::BreakWatch(who, watched, span) => {
                 self.with(*who, |console, world| console.break_watch(*watched, now + *span, world));
             }
@@ -265,7 +267,7 @@ impl<'a> Run<'a> {
             }
             Act::Upon { what, after, act } => {
                 let count = self.count(*what) + u64::from(*after) + 1;
-                self.armed.push((*what, count, act));
+                self.triggers.push((*what, count, act));
             }
             Act::World(fault) => {
                 self.world.inject(fault);
@@ -278,7 +280,7 @@ impl<'a> Run<'a> {
                 if let Some(kind) = edit_lease(*how, &mut self.world) {
                     self.faults.count(kind);
                     if matches!(how, LeaseEdit::Delete | LeaseEdit::Garble) {
-                        self.observer.ruined(now);
+                        self.observer.record_is_lost(now);
                     }
                 }
             }
@@ -295,12 +297,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Does what waited for a moment that has come.
-    fn spring(&mut self) {
-        while let Some(due) = self.armed.iter().position(|(what, count, _)| self.count(*what) >= *count) {
-            let (_, _, act) = self.armed.swap_remove(due);
+    /// Performs the acts whose moment has come.
+    fn fire_triggers(&mut self) {
+        while let Some(due) = self.triggers.iter().position(|(what, count, _)| self.count(*what) >= *count) {
+            let (_, _, act) = self.triggers.swap_remove(due);
             self.perform(act);
-            self.look();
+            self.observe();
         }
     }
 
@@ -325,11 +327,11 @@ impl<'a> Run<'a> {
 
     fn ask(&mut self, who: usize, command: &Command) -> Result<(), Refusal> {
         let now = self.world.now();
-        // A process that stands still hears nobody.
-        let awake = self.consoles[who].as_mut().filter(|console| console.is_awake());
+        // A suspended process receives no command.
+        let awake = self.consoles[who].as_mut().filter(|console| console.is_running());
         let Some(console) = awake else { return Ok(()) };
         let id = console.command(command.clone(), now)?;
-        self.observer.asked((console.identity(), id), command, now);
+        self.observer.command_given((console.identity(), id), command, now);
         match command.inner() {
             Command::Pause { .. } => self.pauses.push((console.identity().clone(), id, now)),
             Command::Drive(Takeover::Ask) => self.faults.count(FaultKind::Takeover),
@@ -346,10 +348,10 @@ impl<'a> Run<'a> {
         self.one_shots.push(OneShotRun::new(console, command.clone(), self.world.now()));
     }
 
-    fn bury(&mut self, console: SimulatedConsole) {
+    fn retire(&mut self, console: SimulatedConsole) {
         self.blind_until = self.blind_until.max(console.blind_until().min(self.world.now()));
         self.faults.add(&console.faults());
-        self.orphans.push(console.kill());
+        self.in_flight.push(console.kill());
     }
 
     /// Lets the world and all processes go on until then.
@@ -359,13 +361,13 @@ impl<'a> Run<'a> {
             let now = self.world.now();
             let consoles = self.consoles.iter().flatten().filter_map(SimulatedConsole::next_at);
             let one_shots = self.one_shots.iter().filter_map(OneShotRun::next_at);
-            let orphans = self.orphans.iter().filter_map(Orphans::next_at);
+            let in_flight = self.in_flight.iter().filter_map(RequestsInFlight::next_at);
             let reopened = self.reopened.iter().map(|(at, _)| *at);
-            let ours = consoles.chain(one_shots).chain(orphans).chain(reopened);
+            let ours = consoles.chain(one_shots).chain(in_flight).chain(reopened);
             let next = ours.chain(self.world.next_at()).min();
             match next {
                 Some(next) if next < end => {
-                    // What is due at once is due a millisecond later at the latest: nothing spins.
+                    // Time advances by a millisecond at least, so that the loop ends.
                     self.world.advance(next.max(now + Duration::from_millis(u64::from(next <= now))));
                 }
                 _ if now >= end => return,
@@ -374,7 +376,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn look(&mut self) {
+    fn observe(&mut self) {
         for console in self.consoles.iter().flatten() {
             if let Some(until) = console.unaware_until() {
                 self.observer.unaware(console.identity(), until);
@@ -384,45 +386,45 @@ impl<'a> Run<'a> {
         self.observer.blind_until(blind_until.fold(self.blind_until, Timestamp::max));
         let now = self.world.now();
         for console in self.consoles.iter().flatten() {
-            self.observer.bites_within(console.identity(), console.sends_after_a_pause(now));
+            self.observer.note_pause_delay(console.identity(), console.sends_after_a_pause(now));
         }
-        self.observer.look(&self.world, &mut self.deletions);
+        self.observer.observe_changes(&self.world, &mut self.deletions);
     }
 
-    /// Lets everybody act as of the world's present, and the observer look.
+    /// Steps all processes at the world's present time, and lets the observer check what changed.
     fn step(&mut self) {
         let now = self.world.now();
         for who in 0..self.consoles.len() {
             let Some(console) = &mut self.consoles[who] else { continue };
             console.step(&mut self.world, &mut self.deletions);
-            if let Some(again) = console.dead() {
+            if let Some(again) = console.reopens_after() {
                 self.reopened.push((now + again, who));
                 if let Some(console) = self.consoles[who].take() {
-                    self.bury(console);
+                    self.retire(console);
                 }
             }
         }
         for one_shot in &mut self.one_shots {
-            let asked = one_shot.step(&mut self.world, &mut self.deletions);
-            if let Some((id, command)) = asked {
+            let given = one_shot.step(&mut self.world, &mut self.deletions);
+            if let Some((id, command)) = given {
                 let who = one_shot.console_mut().identity().clone();
-                self.observer.asked((&who, id), &command, now);
+                self.observer.command_given((&who, id), &command, now);
                 if matches!(command.inner(), Command::Pause { .. }) {
                     self.pauses.push((who, id, now));
                 }
             }
         }
-        for orphans in &mut self.orphans {
-            orphans.step(&mut self.world, &mut self.deletions);
+        for requests in &mut self.in_flight {
+            requests.step(&mut self.world, &mut self.deletions);
         }
-        self.orphans.retain(|orphans| orphans.next_at().is_some());
-        self.tell_changes();
-        self.look();
-        self.spring();
-        self.listen();
+        self.in_flight.retain(|requests| requests.next_at().is_some());
+        self.note_changes();
+        self.observe();
+        self.fire_triggers();
+        self.collect_results();
         while let Some(over) = self.one_shots.iter().position(|one_shot| one_shot.is_over(now)) {
             let one_shot = self.one_shots.swap_remove(over);
-            self.bury(one_shot.into_console());
+            self.retire(one_shot.into_console());
         }
         let due = self.reopened.iter().filter(|(at, _)| *at <= now).map(|(_, who)| *who).collect::<Vec<_>>();
         self.reopened.retain(|(at, _)| *at > now);
@@ -437,12 +439,12 @@ impl<'a> Run<'a> {
     /// P8: every node that does not move says why. P10: what is shown as fact is one.
     fn check_what_is_shown(&mut self) {
         let now = self.world.now();
-        if now < self.looked_at + LOOK {
+        if now < self.checked_at + CHECK_EVERY {
             return;
         }
-        self.looked_at = now;
+        self.checked_at = now;
         self.observer.check_drift(now);
-        for console in self.consoles.iter_mut().flatten().filter(|console| console.is_awake()) {
+        for console in self.consoles.iter_mut().flatten().filter(|console| console.is_running()) {
             let snapshot = console.snapshot(now);
             if snapshot.phase == Phase::Loading {
                 continue;
@@ -451,28 +453,28 @@ impl<'a> Run<'a> {
             self.observer.check_waits(console.identity(), &snapshot, &self.world, now);
             self.observer.check_next(console.identity(), &snapshot, now);
             let unaware = console.unaware_until().is_some_and(|until| now < until);
-            let told_old_at = if unaware { Some(now) } else { console.told_old_at() };
-            self.observer.check_shown(console.identity(), &snapshot, told_old_at, now);
+            let outdated_at = if unaware { Some(now) } else { console.outdated_at() };
+            self.observer.check_shown(console.identity(), &snapshot, outdated_at, now);
         }
     }
 
     /// The calm: everything works again, and an operator brings the rollout to an end.
-    fn close(&mut self) {
+    fn finish(&mut self) {
         self.network = self.network.calm();
-        self.armed.clear();
+        self.triggers.clear();
         for console in self.consoles.iter_mut().flatten().chain(self.one_shots.iter_mut().map(OneShotRun::console_mut))
         {
             console.calm_down();
         }
-        let deadline = self.world.now() + PATIENCE;
+        let deadline = self.world.now() + ENDS_WITHIN;
         while !self.is_over() {
             if self.world.now() >= deadline {
-                let words = self.words();
-                self.observer.accuse("P8", deadline, format!("it never ended: {words}"));
+                let words = self.describe();
+                self.observer.report_violation("P8", deadline, format!("it never ended: {words}"));
                 return;
             }
-            self.tend();
-            self.run_until(self.world.now() + ROUND);
+            self.give_next_command();
+            self.run_until(self.world.now() + COMMAND_EVERY);
         }
     }
 
@@ -492,8 +494,8 @@ impl<'a> Run<'a> {
                 || surge_stands_still(&self.world, DAEMON_SET))
     }
 
-    /// What an operator who wants to go home does.
-    fn tend(&mut self) {
+    /// Gives the next command of the operator who ends the rollout after the calm.
+    fn give_next_command(&mut self) {
         let now = self.world.now();
         if self.consoles[0].is_none() {
             self.open(0);
@@ -503,17 +505,17 @@ impl<'a> Run<'a> {
         if lease.and_then(|lease| lease.lease_fact()).is_some_and(|lease| lease.record.is_err()) {
             // A record that nobody can read is deleted by hand, as the console advises.
             edit_lease(LeaseEdit::Delete, &mut self.world);
-            self.observer.ruined(now);
+            self.observer.record_is_lost(now);
             return;
         }
         let Some(console) = &mut self.consoles[0] else { return };
         let snapshot = console.snapshot(now);
         let Some(command) = next_move(&snapshot, &self.case.bad_images) else { return };
         let refused = self.ask(0, &command).err();
-        self.tell(|| format!("closing: {command:?} {refused:?}"));
+        self.note(|| format!("operator: {command:?} {refused:?}"));
     }
 
-    fn words(&mut self) -> String {
+    fn describe(&mut self) -> String {
         let now = self.world.now();
         let Some(console) = &mut self.consoles[0] else { return "no console".to_owned() };
         let snapshot = console.snapshot(now);

@@ -1,4 +1,4 @@
-//! What happens in the world, told a line at a time.
+//! What happens in the world, in lines of text.
 
 use serde_json::Value;
 

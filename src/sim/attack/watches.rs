@@ -1,6 +1,7 @@
-//! The watches of a process: late, broken, expired, behind, and now and then telling again what they told.
+//! The watches of a process: late, broken, expired, out of date, or sending past events again.
 //!
-//! Within what a watch can do: facts of one kind arrive in the order of its tellings; those of different kinds in any.
+//! They do only what real watches can do: events of one kind arrive in the order in which they were sent, those of different kinds
+//! in any order.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,8 +19,8 @@ use crate::sim::world::store::ChangeKind;
 
 /// A server tells a quiet watch every minute how far it has come.
 const BOOKMARK: Duration = Duration::from_secs(60);
-/// How many tellings a watch can be taken back.
-const TRAIL: usize = 32;
+/// How many batches a watch can be taken back.
+const HISTORY: usize = 32;
 
 /// All watches of one process.
 #[derive(Debug)]
@@ -33,12 +34,12 @@ pub(super) struct Watches {
 struct Watch {
     watched: Watched,
     kind: Kind,
-    /// Up to here it has told all changes.
+    /// The version up to which it has sent all changes.
     known: u64,
-    /// Up to where it had told before each of its last tellings.
-    trail: VecDeque<u64>,
-    /// When it said anything last.
-    told_at: Timestamp,
+    /// `known` before each of the last batches of events.
+    history: VecDeque<u64>,
+    /// When it last sent anything.
+    sent_at: Timestamp,
     /// Facts of one kind arrive in their order.
     last_at: Timestamp,
     /// Until when it is late, and by how much.
@@ -53,7 +54,7 @@ enum State {
     Live,
     /// Broken; taken up where it was then.
     Broken(Timestamp),
-    /// Its server hears nothing new itself until then.
+    /// Its server is out of date itself until then.
     Behind(Timestamp),
     /// Only bookmarks come through until then.
     Bookmarks(Timestamp),
@@ -61,8 +62,8 @@ enum State {
     Stuck(Timestamp),
 }
 
-/// What a telling needs: the world, the road, and where to put what sets out.
-pub(super) struct Post<'a> {
+/// What a watch needs to send events: the world, the network, and where they are put.
+pub(super) struct WatchContext<'a> {
     pub(super) world: &'a World,
     pub(super) api_client: &'a mut ApiClient,
     pub(super) network: &'a mut Network,
@@ -84,8 +85,8 @@ impl Watches {
             watched,
             kind,
             known: 0,
-            trail: VecDeque::new(),
-            told_at: now,
+            history: VecDeque::new(),
+            sent_at: now,
             last_at: Timestamp::default(),
             late: None,
             state: State::Unlisted(now),
@@ -97,9 +98,9 @@ impl Watches {
     pub(super) fn next_at(&self) -> Option<Timestamp> {
         let due = |watch: &Watch| match watch.state {
             State::Unlisted(at) | State::Broken(at) | State::Behind(at) => Some(at),
-            State::Live => Some(watch.told_at + BOOKMARK),
-            State::Bookmarks(at) => Some(at.min(watch.told_at + BOOKMARK)),
-            State::Stuck(at) => Some(at.min(watch.told_at + BOOKMARK)),
+            State::Live => Some(watch.sent_at + BOOKMARK),
+            State::Bookmarks(at) => Some(at.min(watch.sent_at + BOOKMARK)),
+            State::Stuck(at) => Some(at.min(watch.sent_at + BOOKMARK)),
         };
         self.watches.iter().filter_map(due).min()
     }
@@ -110,11 +111,17 @@ impl Watches {
 
     /// Breaks one until then; says whether it was whole.
     ///
-    /// That is noticed after what it told before has arrived.
-    pub(super) fn cut(&mut self, watched: Watched, until: Timestamp, since: Timestamp, post: &mut Post<'_>) -> bool {
+    /// The process notices after everything that was sent before has arrived.
+    pub(super) fn cut(
+        &mut self,
+        watched: Watched,
+        until: Timestamp,
+        since: Timestamp,
+        context: &mut WatchContext<'_>,
+    ) -> bool {
         let Some(watch) = self.live(watched) else { return false };
         let down = WatchHealth::Down { since, why: "the connection was reset".into() };
-        post.out.push((watch.last_at.max(post.world.now()), Event::Watch(watched, down)));
+        context.out.push((watch.last_at.max(context.world.now()), Event::Watch(watched, down)));
         watch.state = State::Broken(until);
         true
     }
@@ -134,7 +141,7 @@ impl Watches {
         self.live(watched).map(|watch| watch.state = State::Stuck(until)).is_some()
     }
 
-    /// Takes one back that many tellings: it tells them again.
+    /// Takes one back by that many batches: it sends them again.
     pub(super) fn replay(&mut self, watched: Watched, back: usize) -> bool {
         let Some(watch) = self.live(watched) else { return false };
         let Some(known) = watch.back(back) else { return false };
@@ -143,26 +150,27 @@ impl Watches {
         true
     }
 
-    /// Lists one anew, from a cache that is that many tellings behind and stays so until then.
+    /// Lists one anew, from a cache that is that many batches behind and stays so until then.
     pub(super) fn list_stale(
         &mut self,
         (watched, back): (Watched, usize),
         until: Timestamp,
-        post: &mut Post<'_>,
+        context: &mut WatchContext<'_>,
     ) -> bool {
         let Some(watch) = self.live(watched) else { return false };
         let Some(known) = watch.back(back) else { return false };
-        let Some(objects) = as_of(post.world, watch.kind, known) else { return false };
-        watch.tell_list(&objects, known, post);
+        let Some(objects) = as_of(context.world, watch.kind, known) else { return false };
+        watch.send_list(&objects, known, context);
         watch.known = known;
         watch.state = State::Behind(until);
         self.followed = u64::MAX;
         true
     }
 
-    /// Tells what is new; says whether one was taken up again that was broken or at a server that was behind, and is behind for as long as that takes.
-    pub(super) fn follow(&mut self, post: &mut Post<'_>) -> bool {
-        let (now, revision) = (post.world.now(), post.world.store().revision());
+    /// Sends what is new. Returns whether one resumed that was broken or whose server was behind: until its events have arrived, the
+    /// process is out of date.
+    pub(super) fn follow(&mut self, context: &mut WatchContext<'_>) -> bool {
+        let (now, revision) = (context.world.now(), context.world.store().revision());
         if self.followed == revision && self.next_at().is_none_or(|at| at > now) {
             return false;
         }
@@ -170,30 +178,30 @@ impl Watches {
         let mut taken_up = false;
         for watch in &mut self.watches {
             match watch.state {
-                State::Unlisted(from) if from <= now => watch.list(post),
+                State::Unlisted(from) if from <= now => watch.list(context),
                 State::Broken(until) if until <= now => {
                     taken_up = true;
                     watch.state = State::Live;
-                    watch.send(Event::Watch(watch.watched, WatchHealth::Live), post);
-                    watch.follow(post);
+                    watch.send(Event::Watch(watch.watched, WatchHealth::Live), context);
+                    watch.follow(context);
                 }
                 State::Behind(until) | State::Bookmarks(until) | State::Stuck(until) if until <= now => {
                     taken_up = true;
                     watch.state = State::Live;
-                    watch.follow(post);
+                    watch.follow(context);
                 }
                 State::Live => {
-                    watch.follow(post);
-                    if watch.told_at + BOOKMARK <= now {
-                        watch.send(Event::Heard(watch.watched, Some(watch.known)), post);
+                    watch.follow(context);
+                    if watch.sent_at + BOOKMARK <= now {
+                        watch.send(Event::Heard(watch.watched, Some(watch.known)), context);
                     }
                 }
-                // Its events do not come through; its bookmarks do, and name what the server has by now.
-                State::Bookmarks(_) if watch.told_at + BOOKMARK <= now => {
-                    watch.send(Event::Heard(watch.watched, Some(revision)), post);
+                // Its events are not sent; its bookmarks are, and name the server's present version.
+                State::Bookmarks(_) if watch.sent_at + BOOKMARK <= now => {
+                    watch.send(Event::Heard(watch.watched, Some(revision)), context);
                 }
-                State::Stuck(_) if watch.told_at + BOOKMARK <= now => {
-                    watch.send(Event::Heard(watch.watched, Some(watch.known)), post);
+                State::Stuck(_) if watch.sent_at + BOOKMARK <= now => {
+                    watch.send(Event::Heard(watch.watched, Some(watch.known)), context);
                 }
                 State::Unlisted(_) | State::Broken(_) | State::Behind(_) | State::Bookmarks(_) | State::Stuck(_) => {}
             }
@@ -203,63 +211,63 @@ impl Watches {
 }
 
 impl Watch {
-    /// Up to where it had told that many tellings ago.
-    fn back(&self, tellings: usize) -> Option<u64> {
-        self.trail.get(self.trail.len().checked_sub(1)?.saturating_sub(tellings)).copied()
+    /// The version up to which it had sent everything that many batches ago.
+    fn back(&self, batches: usize) -> Option<u64> {
+        self.history.get(self.history.len().checked_sub(1)?.saturating_sub(batches)).copied()
     }
 
-    fn list(&mut self, post: &mut Post<'_>) {
-        post.api_client.learn_selector(post.world);
-        let objects: Vec<_> = post.world.store().list(self.kind).cloned().collect();
-        self.known = post.world.store().revision();
-        self.tell_list(&objects, self.known, post);
-        self.trail.clear();
+    fn list(&mut self, context: &mut WatchContext<'_>) {
+        context.api_client.learn_selector(context.world);
+        let objects: Vec<_> = context.world.store().list(self.kind).cloned().collect();
+        self.known = context.world.store().revision();
+        self.send_list(&objects, self.known, context);
+        self.history.clear();
         self.state = State::Live;
     }
 
-    fn tell_list(&mut self, objects: &[std::sync::Arc<Object>], version: u64, post: &mut Post<'_>) {
-        self.send(Event::Listing(self.watched), post);
+    fn send_list(&mut self, objects: &[std::sync::Arc<Object>], version: u64, context: &mut WatchContext<'_>) {
+        self.send(Event::Listing(self.watched), context);
         for object in objects {
-            if let Some(fact) = fact_of(self.watched, (object, None), ChangeKind::Added, post.api_client) {
-                self.send(fact, post);
+            if let Some(fact) = fact_of(self.watched, (object, None), ChangeKind::Added, context.api_client) {
+                self.send(fact, context);
             }
         }
-        self.send(Event::Listed(self.watched, Some(version)), post);
-        self.send(Event::Watch(self.watched, WatchHealth::Live), post);
+        self.send(Event::Listed(self.watched, Some(version)), context);
+        self.send(Event::Watch(self.watched, WatchHealth::Live), context);
     }
 
-    fn follow(&mut self, post: &mut Post<'_>) {
-        let world = post.world;
+    fn follow(&mut self, context: &mut WatchContext<'_>) {
+        let world = context.world;
         let Ok(mut changes) = world.store().changes_since(self.kind, self.known) else {
-            post.faults.count(FaultKind::WatchExpired);
-            self.list(post);
+            context.faults.count(FaultKind::WatchExpired);
+            self.list(context);
             return;
         };
-        let mut told = false;
+        let mut sent = false;
         for change in changes.by_ref() {
             if let Some(fact) =
-                fact_of(self.watched, (&change.object, change.before.as_deref()), change.kind, post.api_client)
+                fact_of(self.watched, (&change.object, change.before.as_deref()), change.kind, context.api_client)
             {
-                self.send(fact, post);
-                told = true;
+                self.send(fact, context);
+                sent = true;
             }
         }
-        if told {
-            if self.trail.len() == TRAIL {
-                self.trail.pop_front();
+        if sent {
+            if self.history.len() == HISTORY {
+                self.history.pop_front();
             }
-            self.trail.push_back(self.known);
+            self.history.push_back(self.known);
         }
         self.known = world.store().revision();
     }
 
-    /// A fact sets out; it arrives no sooner than those of its kind before it.
-    fn send(&mut self, event: Event, post: &mut Post<'_>) {
-        let now = post.world.now();
+    /// Sends an event; it arrives no sooner than those of its kind before it.
+    fn send(&mut self, event: Event, context: &mut WatchContext<'_>) {
+        let now = context.world.now();
         let late = self.late.filter(|(until, _)| now < *until).map(|(_, by)| by).unwrap_or_default();
-        let arrives = (now + post.network.delay() + late).max(self.last_at);
-        (self.last_at, self.told_at) = (arrives, now);
-        post.out.push((arrives, event));
+        let arrives = (now + context.network.delay() + late).max(self.last_at);
+        (self.last_at, self.sent_at) = (arrives, now);
+        context.out.push((arrives, event));
     }
 }
 
@@ -274,7 +282,7 @@ fn as_of(world: &World, kind: Kind, version: u64) -> Option<Vec<std::sync::Arc<O
     Some(objects)
 }
 
-/// What a watch tells of a change; `None` where it is not about what is watched.
+/// The event for a change; `None` where it is not about what is watched.
 fn fact_of(
     watched: Watched,
     (object, before): (&Object, Option<&Object>),

@@ -17,7 +17,7 @@ const SILENCE: Duration = Duration::from_secs(100);
 /// The longest we wait because a server asks us to.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Why a request came to nothing.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Trouble {
     /// No answer, 429 or 5xx: it may do later, not before so long.

@@ -11,7 +11,7 @@ use crate::sim::world::object::{EventBody, Object};
 
 use super::client::{Client, Trouble, Write};
 use super::clock::Clock;
-use super::lean::Meta;
+use super::partial::Meta;
 use super::wire;
 
 /// By this name `managedFields` knows kubelets; when they write is how their clocks are measured.

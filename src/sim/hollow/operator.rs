@@ -12,7 +12,7 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::sim::world::scenario::{ClusterFault, DaemonSetPlan, Scenario};
 
 use super::client::{Client, Trouble, Write};
-use super::lean::{List, Meta};
+use super::partial::{List, Meta};
 use super::wire;
 
 /// How often we look whether the controller has seen a template.
@@ -204,7 +204,7 @@ struct Named {
     metadata: Meta,
 }
 
-/// Sets labels of the pods on a node that are the DaemonSet's, or nobody's any more.
+/// Sets labels of the pods on a node that are the DaemonSet's, or have no controller any more.
 async fn label_pods(
     client: &Client,
     daemon_set: &str,

@@ -3,11 +3,10 @@
 //! ```text
 //!   push ──→ lane of the object: [status] [final delete]      one of a lane is under way at any time
 //!                └─ ready ──→ leases before statuses before events ──→ at most `in_flight` requests
-//!                └─ asleep after trouble, 0.2 s … 5 s, or what the server asks for
+//!                └─ backing off after a failure, 0.2 s … 5 s, or as the server asks
 //! ```
 //!
-//! A newer status takes the place of an older one that has not left yet: that is what keeps a slow server from
-//! drowning, and what kubelets do.
+//! A newer status replaces an older one that is not sent yet, as in a kubelet, so that a slow server is not sent more and more.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
@@ -18,6 +17,8 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 
 use crate::engine::model::Str;
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::rate::TokenBucket;
 use crate::sim::world::kubelet::Action;
 use crate::sim::world::scenario::ClusterFault;
 
@@ -26,7 +27,7 @@ use super::clock::Clock;
 use super::deliver::{NodeFacts, deliver};
 use super::{Options, Shared, operator};
 
-/// How long a lane rests after trouble.
+/// How long a lane backs off after a failure.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
 /// What is written in order.
@@ -72,7 +73,7 @@ impl Work {
     }
 }
 
-/// A lane is there while it is among the ready, under way, or asleep.
+/// A lane is there while it is among the ready, under way, or backing off.
 #[derive(Debug, Default)]
 struct Queue {
     waiting: VecDeque<Work>,
@@ -95,13 +96,13 @@ pub(super) struct Outbox {
     shared: Arc<Shared>,
     lanes: HashMap<Lane, Queue>,
     ready: [VecDeque<Lane>; CLASSES],
-    asleep: BinaryHeap<Reverse<(Instant, Lane)>>,
+    backing_off: BinaryHeap<Reverse<(Instant, Lane)>>,
     under_way: JoinSet<Sent>,
     nodes: BTreeMap<Str, NodeFacts>,
     in_flight: usize,
-    /// The time one request takes of our allowance, and when the next may leave.
-    pace: Duration,
-    next_at: Instant,
+    /// How many requests may be sent now, by the time since `began_at`.
+    tokens: TokenBucket,
+    began_at: Instant,
 }
 
 impl Outbox {
@@ -112,12 +113,13 @@ impl Outbox {
             shared,
             lanes: HashMap::new(),
             ready: Default::default(),
-            asleep: BinaryHeap::new(),
+            backing_off: BinaryHeap::new(),
             under_way: JoinSet::new(),
             nodes: BTreeMap::new(),
             in_flight: options.in_flight.max(1),
-            pace: Duration::from_secs(1) / options.per_second.max(1),
-            next_at: Instant::now(),
+            // What a tenth of a second allows may be sent at once.
+            tokens: TokenBucket::new(options.per_second / 10 + 1, options.per_second, Duration::from_secs(1)),
+            began_at: Instant::now(),
         }
     }
 
@@ -147,24 +149,28 @@ impl Outbox {
         self.ready[lane.class()].push_back(lane);
     }
 
-    /// Sends as much as may leave now.
+    /// Sends as much as may be sent now.
     pub(super) fn launch(&mut self) {
         let now = Instant::now();
-        while let Some(Reverse((at, _))) = self.asleep.peek() {
+        while let Some(Reverse((at, _))) = self.backing_off.peek() {
             if *at > now {
                 break;
             }
-            if let Some(Reverse((_, lane))) = self.asleep.pop() {
+            if let Some(Reverse((_, lane))) = self.backing_off.pop() {
                 self.ready[lane.class()].push_back(lane);
             }
         }
-        // A burst of a tenth of a second is allowed for.
-        self.next_at = self.next_at.max(now.checked_sub(Duration::from_millis(100)).unwrap_or(now));
-        while self.under_way.len() < self.in_flight && self.next_at <= now {
+        let now = self.elapsed();
+        while self.under_way.len() < self.in_flight && self.tokens.available(now) > 0 {
             let Some(lane) = self.ready.iter_mut().find_map(VecDeque::pop_front) else { return };
             self.send(lane);
-            self.next_at += self.pace;
+            self.tokens.take(1, now);
         }
+    }
+
+    /// The time since `began_at`: the token bucket's clock.
+    fn elapsed(&self) -> Timestamp {
+        Timestamp::from_millis(i64::try_from(self.began_at.elapsed().as_millis()).unwrap_or(i64::MAX))
     }
 
     fn send(&mut self, lane: Lane) {
@@ -186,14 +192,15 @@ impl Outbox {
         });
     }
 
-    /// When something may leave that may not now.
+    /// When something may be sent that may not now.
     pub(super) fn wake_at(&self) -> Option<Instant> {
-        let paced = (self.ready.iter().any(|lanes| !lanes.is_empty()) && self.under_way.len() < self.in_flight)
-            .then_some(self.next_at);
-        self.asleep.peek().map(|Reverse((at, _))| *at).into_iter().chain(paced).min()
+        let waits = self.ready.iter().any(|lanes| !lanes.is_empty()) && self.under_way.len() < self.in_flight;
+        let token_at = || self.began_at + self.tokens.ready_at(1, self.elapsed()).since(Timestamp::default());
+        let token_at = waits.then(token_at);
+        self.backing_off.peek().map(|Reverse((at, _))| *at).into_iter().chain(token_at).min()
     }
 
-    /// Waits until something under way has come to its end; for ever, when nothing is.
+    /// Waits for the next result; for ever when nothing is under way.
     pub(super) async fn next(&mut self) -> Result<Sent, JoinError> {
         match self.under_way.join_next().await {
             Some(sent) => sent,
@@ -201,7 +208,7 @@ impl Outbox {
         }
     }
 
-    /// Takes in what came of a piece of work.
+    /// Takes in the result of a piece of work.
     pub(super) fn settle(&mut self, sent: Sent) {
         let Sent { lane, work, facts, result } = sent;
         if let Lane::Node(node) = &lane {
@@ -215,7 +222,7 @@ impl Outbox {
                 }
                 queue.back_off = (queue.back_off * 2).clamp(BACK_OFF.0, BACK_OFF.1);
                 let until = Instant::now() + after.unwrap_or_default().max(queue.back_off);
-                self.asleep.push(Reverse((until, lane)));
+                self.backing_off.push(Reverse((until, lane)));
                 return;
             }
             Err(trouble) => self.shared.refused(format!("{work:?}: {trouble}")),

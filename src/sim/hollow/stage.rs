@@ -16,8 +16,8 @@ use crate::sim::world::scenario::{Fault, FleetFault, Scenario};
 
 use super::client::{Client, Trouble};
 use super::clock::Clock;
-use super::lean::{Node, Pod, Templates};
 use super::outbox::Outbox;
+use super::partial::{Node, Pod, Templates};
 use super::watch::{WatchNews, follow};
 use super::{HollowRequest, Options, Shared, Workloads, operator};
 

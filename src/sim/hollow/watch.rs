@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc::Sender;
 
 use super::client::{Client, Trouble, unreadable};
-use super::lean::{List, Meta};
+use super::partial::{List, Meta};
 
 /// Objects a page.
 const PAGE: u32 = 500;
@@ -50,7 +50,7 @@ struct Failure {
 /// Nobody listens any more.
 struct Deaf;
 
-/// Tells of all objects at `path`, whose query narrows them down, until nobody listens.
+/// Sends all objects at `path`, whose query narrows them down, and their changes, until the receiver is closed.
 pub(super) async fn follow<T: DeserializeOwned>(client: Arc<Client>, path: &'static str, tell: Sender<WatchNews<T>>) {
     let mut back_off = BACK_OFF.0;
     let mut from = None;
@@ -151,7 +151,7 @@ fn separator(path: &str) -> char {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lean::Node;
+    use super::super::partial::Node;
     use super::*;
 
     #[test]

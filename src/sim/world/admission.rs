@@ -16,7 +16,7 @@ use super::kind::Kind;
 use super::object::{
     Body, DAEMONSET_TEMPLATE_GENERATION, DaemonSet, DaemonSetSpec, DaemonSetStatus, EventBody, Object, Pod, PodStatus,
 };
-use super::store::Part;
+use super::write::Part;
 
 /// Completes and checks an object that is to be created.
 pub(super) fn on_create(object: &mut Object, manager: &str) -> Result<(), ApiError> {

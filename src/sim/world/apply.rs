@@ -15,7 +15,8 @@ use super::kind::Kind;
 use super::kubelet::{Action, LEASE_NAMESPACE, LEASE_SECS, PodSeen};
 use super::object::{Body, Condition, DaemonSetSpec, EventBody, Lease, Node, Object, Owner, PodStatus};
 use super::scenario::{ClusterFault, Fault, FleetFault};
-use super::store::{DEFAULT_LOG, DeleteOptions, Part, Propagation, Writer};
+use super::store::{DEFAULT_LOG, DeleteOptions, Propagation};
+use super::write::{Part, Writer};
 
 /// A finalizer that somebody gives a DaemonSet.
 const HOLD: &str = "example.com/backup";
@@ -200,7 +201,7 @@ impl World {
                 });
             }
             ClusterFault::RemoveFinalizer { daemon_set, node, finalizer } => {
-                // Also of pods that are nobody's any more, or another DaemonSet's by now.
+                // Also of pods that have no controller any more, or another DaemonSet's by now.
                 let namespace = daemon_set.split_once('/').map_or("", |(namespace, _)| namespace);
                 let held = self.store.list_in(Kind::Pod, namespace).filter(|object| {
                     object.meta.finalizers.contains(finalizer)

@@ -20,7 +20,8 @@ use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 
 use super::object::{Body, EventBody, EventType, Object, ObjectRef};
-use super::store::{Store, StoreChange, Writer};
+use super::store::{Store, StoreChange};
+use super::write::Writer;
 
 /// A controller, as the world drives it.
 pub(super) trait Controller {

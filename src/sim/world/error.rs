@@ -1,4 +1,4 @@
-//! What a Kubernetes API server answers when it refuses: a reason, its HTTP code, and Kubernetes' own words.
+//! What a Kubernetes API server answers when it refuses: a reason, its HTTP code, and Kubernetes' own message.
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ use super::kind::Kind;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct ApiError {
-    /// Why, in one word.
+    /// Why, as one of the API's reasons.
     pub reason: Reason,
-    /// Why, in Kubernetes' words.
+    /// Why, as Kubernetes says it.
     pub message: String,
     /// Which object it was about; its name is empty for requests about a whole kind.
     pub about: Option<(Kind, Str)>,
@@ -91,7 +91,7 @@ impl fmt::Display for Reason {
 }
 
 impl ApiError {
-    /// A refusal in words of its own.
+    /// A refusal with a message of its own.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self { reason, message: message.into(), about: None, causes: Vec::new(), retry_after_secs: None }
     }

@@ -1,4 +1,4 @@
-//! The kinds of object that the world holds, with the words that an API knows them by.
+//! The kinds of object that the world holds, with their names in the API.
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ pub enum ResourceScope {
     Cluster,
 }
 
-/// The words that an API knows a kind by.
+/// The names of a kind in the API.
 #[derive(Clone, Copy, Debug)]
 pub struct Words {
     /// The API group; empty for the core group.
@@ -70,7 +70,7 @@ impl Kind {
         Self::ServiceAccount,
     ];
 
-    /// The words that an API knows it by.
+    /// Its names in the API.
     pub const fn words(self) -> Words {
         use ResourceScope::{Cluster, Namespaced};
         const fn words(

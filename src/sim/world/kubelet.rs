@@ -30,15 +30,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use crate::engine::model::Str;
 use crate::engine::model::facts::ConditionStatus;
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 
 use super::object::{Condition, Deletion, EventBody, NodeImage, Object, PodStatus};
-use super::scenario::{FleetFault, Image, NodeSpec, Scenario, Site};
+use super::scenario::{FleetFault, Image, NodeSetup, Scenario, Site};
 
 use env::Env;
 use machine::Kubelet;
@@ -49,15 +47,6 @@ pub const LEASE_NAMESPACE: &str = "kube-node-lease";
 pub const LEASE_SECS: u32 = 40;
 /// The label that tells a node's name.
 pub const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
-
-/// A machine that joins, with the images that are on its disk.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct NodeSetup {
-    /// What it is.
-    pub spec: NodeSpec,
-    /// Images that it has from the beginning.
-    pub images: Vec<Str>,
-}
 
 /// A pod as a kubelet sees it through its watch.
 #[derive(Clone, PartialEq, Debug)]

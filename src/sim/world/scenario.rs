@@ -60,7 +60,7 @@ pub struct Scenario {
     pub about: String,
     /// When it begins. What is said to be there at the beginning was set up a few minutes before.
     pub start: Timestamp,
-    /// Which DaemonSet controller reigns.
+    /// Which version of the DaemonSet controller runs.
     pub controller: ControllerVariant,
     /// How long a node's Lease may be silent before the node counts as unknown.
     #[serde(with = "seconds")]
@@ -111,7 +111,7 @@ pub struct Site {
     pub name: Str,
     /// The link's capacity, in bytes a second.
     pub bytes_per_sec: u64,
-    /// What one pull must get for the link to feel free, in bytes a second. Below that, requests to the API server get
+    /// What one pull must get for the link to count as free, in bytes a second. Below that, requests to the API server get
     /// lost, the more the less each pull gets: that is how a rollout starves Lease renewals.
     pub floor_per_pull: u64,
 }
@@ -130,6 +130,15 @@ pub struct NodeSpec {
     /// Its taints.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
+}
+
+/// A machine that joins, with the images that are on its disk.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct NodeSetup {
+    /// What it is.
+    pub spec: NodeSpec,
+    /// Images that it has from the beginning.
+    pub images: Vec<Str>,
 }
 
 /// An image in the registry, and how a container of it behaves.
@@ -275,7 +284,7 @@ impl Scenario {
         Self {
             name: name.to_owned(),
             about: String::new(),
-            // 2026-03-02T06:00:00Z: an instant like any other, so that runs can be compared.
+            // 2026-03-02T06:00:00Z: a fixed instant, so that runs can be compared.
             start: Timestamp::from_millis(1_772_431_200_000),
             controller: ControllerVariant::Current,
             node_grace: ControllerVariant::Current.node_grace(),
@@ -287,7 +296,7 @@ impl Scenario {
         }
     }
 
-    /// With this generation of controllers, and its patience with silent nodes.
+    /// With this generation of controllers, and its grace for silent nodes.
     #[must_use]
     pub fn with_controller(mut self, variant: ControllerVariant) -> Self {
         self.controller = variant;

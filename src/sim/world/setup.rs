@@ -24,12 +24,13 @@ use super::kind::Kind;
 use super::kubelet::{Fleet, LEASE_NAMESPACE, setups};
 use super::object::{Body, DaemonSet, DaemonSetSpec, Object};
 use super::scenario::{DaemonSetPlan, Scenario, Tolerates};
-use super::store::{Part, Store, Writer};
+use super::store::Store;
+use super::write::{Part, Writer};
 
 const DEPLOY: Writer<'static> = Writer::named("kubectl-client-side-apply");
 /// How long before its beginning a scenario's cluster is set up.
 const BEFORE: Duration = Duration::from_secs(180);
-/// How long each template of a history stands.
+/// How long each template of a history is the current one.
 const REVISION: Duration = Duration::from_secs(1);
 
 pub(super) fn build(scenario: &Scenario, seed: u64) -> World {
@@ -47,7 +48,7 @@ pub(super) fn build(scenario: &Scenario, seed: u64) -> World {
         lifecycle: NodeLifecycle::new(scenario.node_grace, seeds.u64(..), now),
         eviction: TaintEviction::default(),
         collector: Collector::new(now),
-        told: Vec::new(),
+        spare: Vec::new(),
         faults: scenario.faults.iter().map(|(at, fault)| (scenario.start + *at, fault.clone())).collect(),
     };
     add_namespaces(&mut world, scenario);

@@ -1,4 +1,4 @@
-//! The world's memory: all objects, one counter of versions, and a log of changes, with an API server's semantics.
+//! The store: all objects, one counter of versions, and a log of changes, with an API server's semantics.
 //!
 //! ```text
 //!   create / update / delete ── admission (defaults, validation, generation) ── tables ── log of changes per kind
@@ -7,7 +7,7 @@
 //!
 //! - One global counter gives every change its `resourceVersion`; a write that changes nothing gets none and is not logged.
 //! - A DELETED change carries the last state with a *new* version.
-//! - The log of each kind is bounded. Who asks for what fell out of it is told "Expired", and must list again.
+//! - The log of each kind is bounded. A client that asks for older changes gets "Expired", and must list again.
 //! - Optimistic locking, preconditions, graceful deletion, finalizers and generated names are those of kube-apiserver.
 
 mod delete;
@@ -30,48 +30,12 @@ use super::error::{ApiError, Cause};
 use super::kind::{Kind, ResourceScope};
 use super::object::{Body, Object};
 use super::policy::Policies;
+use super::write::{Mode, Part, Writer};
 
 use log::Log;
 
 /// How many changes of each kind are kept unless [`Store::keep`] says otherwise.
 pub const DEFAULT_LOG: usize = 4096;
-
-/// Whether a write is carried out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Mode {
-    /// It is.
-    #[default]
-    Commit,
-    /// It is checked and answered, but nothing is stored (`dryRun=All`).
-    DryRun,
-}
-
-/// Which part of an object a write is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
-    /// The object without its status: labels, annotations, spec.
-    Main,
-    /// The `status` subresource.
-    Status,
-    /// The `binding` subresource of a pod: only the node it is bound to is taken over, once.
-    Binding,
-}
-
-/// How a write is made, and by whom.
-#[derive(Clone, Copy, Debug)]
-pub struct Writer<'a> {
-    /// The field manager: who is named as having written which field.
-    pub manager: &'a str,
-    /// Whether it is carried out.
-    pub mode: Mode,
-}
-
-impl<'a> Writer<'a> {
-    /// A write by `manager` that is carried out.
-    pub const fn named(manager: &'a str) -> Self {
-        Self { manager, mode: Mode::Commit }
-    }
-}
 
 type Table = BTreeMap<Str, BTreeMap<Str, Arc<Object>>>;
 

@@ -1,4 +1,4 @@
-//! Consoles that are far away, and pauses that their driver hears of late.
+//! Consoles that are far away, and pauses that their driver sees late.
 
 use std::time::Duration;
 

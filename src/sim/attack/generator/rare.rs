@@ -30,7 +30,7 @@ impl Generator {
 
     /// A pod's label is taken away, and put back: at once, or when its controller has let it go and made another.
     fn quarantine(&mut self, scenario: &Scenario) {
-        let node = self.of(&scenario.nodes).name;
+        let node = self.pick(&scenario.nodes).name;
         let daemon_set = Str::from(format!("{}/{}", DAEMON_SET.0, DAEMON_SET.1));
         let labelled = |value: &str| ClusterFault::LabelPods {
             daemon_set: daemon_set.clone(),
@@ -39,7 +39,7 @@ impl Generator {
         };
         let at = self.secs(2..self.calm.as_secs() - 1);
         let away = if self.one_in(2) { Duration::from_millis(self.rng.u64(1..400)) } else { self.secs(1..90) };
-        self.turn(at, (at + away).min(self.calm), labelled(""), labelled(DAEMON_SET.1));
+        self.add_until(at, (at + away).min(self.calm), labelled(""), labelled(DAEMON_SET.1));
     }
 
     /// The DaemonSet is deleted, with its pods or without them, now and then held by a finalizer for a while; and the same
@@ -47,7 +47,7 @@ impl Generator {
     fn recreated_daemon_set(&mut self, scenario: &Scenario) {
         let Some(mut plan) = scenario.daemon_sets.first().cloned() else { return };
         // The manifest has what was rolled out by now, or what was there before.
-        let image = self.of(&["agent:v1", "agent:v2"]);
+        let image = self.pick(&["agent:v1", "agent:v2"]);
         plan.images.values_mut().for_each(|it| image.clone_into(it));
         let daemon_set = Str::from(format!("{}/{}", DAEMON_SET.0, DAEMON_SET.1));
         // While the rollout is young, and seldom over.
@@ -57,7 +57,7 @@ impl Generator {
         let orphan = !self.one_in(3);
         if !held_for.is_zero() {
             let hold = |held| ClusterFault::HoldDaemonSet { daemon_set: daemon_set.clone(), held };
-            self.turn(at - Duration::from_secs(1), gone_at, hold(true), hold(false));
+            self.add_until(at - Duration::from_secs(1), gone_at, hold(true), hold(false));
         }
         self.add(at, ClusterFault::DeleteDaemonSet { daemon_set, orphan });
         let again = gone_at + self.secs(1..9);
@@ -85,9 +85,9 @@ impl Generator {
         let known_at = at + Duration::from_secs(FOUND_OUT);
         let lasts = Duration::from_secs(FOUND_OUT) + self.secs(180..600);
         self.calm = self.calm.max(at + lasts + Duration::from_secs(60));
-        let node = self.of(names);
+        let node = self.pick(names);
         let cut_at = known_at.saturating_sub(self.secs(0..90));
-        self.turn(cut_at, at + lasts, FleetFault::Cut(node.clone()), FleetFault::Restore(node));
+        self.add_until(cut_at, at + lasts, FleetFault::Cut(node.clone()), FleetFault::Restore(node));
         let all = Command::Step(Step::Updated(IntOrPercent::Percent(100)));
         let begins = known_at + self.secs(60..120);
         vec![

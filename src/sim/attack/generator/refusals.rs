@@ -41,16 +41,16 @@ impl Generator {
         let at = self.secs(4..40);
         let until = (at + self.secs(60..300)).min(self.calm);
         let namespace: Str = DAEMON_SET.0.into();
-        let why = self.of(&REFUSALS).into();
+        let why = self.pick(&REFUSALS).into();
         let refuse = ClusterFault::RefusePods { namespace: namespace.clone(), why };
-        self.turn(at, until, refuse, ClusterFault::AdmitPods { namespace });
+        self.add_until(at, until, refuse, ClusterFault::AdmitPods { namespace });
         self.all_of_them(at)
     }
 
     fn idle_controller(&mut self) -> [(Duration, Act); 2] {
         let at = self.secs(4..60);
         let until = (at + self.secs(30..300)).min(self.calm);
-        self.turn(at, until, ClusterFault::StopController, ClusterFault::StartController);
+        self.add_until(at, until, ClusterFault::StopController, ClusterFault::StartController);
         self.all_of_them(at)
     }
 
@@ -58,12 +58,12 @@ impl Generator {
     fn undeletable_pods(&mut self, nodes: &[Str]) -> [(Duration, Act); 2] {
         let at = self.secs(0..20);
         let until = (at + self.secs(120..400)).min(self.calm);
-        let count = self.of(&[1, 1, 1, 2, 5]);
+        let count = self.pick(&[1, 1, 1, 2, 5]);
         for _ in 0..count {
-            let (namespace, node): (Str, Str) = (DAEMON_SET.0.into(), self.of(nodes));
+            let (namespace, node): (Str, Str) = (DAEMON_SET.0.into(), self.pick(nodes));
             let why = "ValidatingAdmissionPolicy 'keep' with binding 'keep' denied request: not today".into();
             let refuse = ClusterFault::RefuseDeletion { namespace: namespace.clone(), node: node.clone(), why };
-            self.turn(at, until, refuse, ClusterFault::AdmitDeletion { namespace, node });
+            self.add_until(at, until, refuse, ClusterFault::AdmitDeletion { namespace, node });
         }
         self.all_of_them(at)
     }

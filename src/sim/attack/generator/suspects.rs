@@ -97,7 +97,7 @@ impl Generator {
     fn goes_down(&mut self, node: Str, at: Duration, lasts: Duration) {
         let until = (at + lasts).min(self.calm);
         if at < until {
-            self.turn(at, until, FleetFault::Cut(node.clone()), FleetFault::Restore(node));
+            self.add_until(at, until, FleetFault::Cut(node.clone()), FleetFault::Restore(node));
         }
     }
 

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use super::{Act, Command, DAEMON_SET, Generator, Upon, Watched};
+use super::Generator;
 use crate::engine::model::Str;
+use crate::engine::model::command::Command;
+use crate::engine::model::event::Watched;
+use crate::sim::attack::case::{Act, DAEMON_SET, Upon};
 use crate::sim::world::scenario::ClusterFault;
 
 impl Generator {
@@ -18,16 +21,16 @@ impl Generator {
             let at = if self.one_in(2) { Duration::ZERO } else { self.secs(0..self.calm.as_secs()) };
             let namespace: Str = DAEMON_SET.0.into();
             let pin = ClusterFault::PinImages { namespace: namespace.clone() };
-            self.turn(at, self.calm, pin, ClusterFault::UnpinImages { namespace });
+            self.add_until(at, self.calm, pin, ClusterFault::UnpinImages { namespace });
         }
     }
 
     fn refuse_templates(&mut self, at: Duration, until: Duration) {
         let namespace: Str = DAEMON_SET.0.into();
-        let image = self.of(&[Some("agent:v1"), Some("agent:v1"), Some("agent:v2"), None]).map(Str::from);
+        let image = self.pick(&[Some("agent:v1"), Some("agent:v1"), Some("agent:v2"), None]).map(Str::from);
         let why = "ValidatingAdmissionPolicy 'images' with binding 'images' denied request: not this image".into();
         let refuse = ClusterFault::RefuseTemplates { namespace: namespace.clone(), image, why };
-        self.turn(at, until, refuse, ClusterFault::AdmitTemplates { namespace });
+        self.add_until(at, until, refuse, ClusterFault::AdmitTemplates { namespace });
     }
 
     /// Somebody goes back when the new image is on some nodes, and the old one is not admitted any more.

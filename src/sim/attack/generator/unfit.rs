@@ -12,7 +12,7 @@ impl Generator {
         let at = self.secs(1..12);
         let key = Str::from("reserved");
         for _ in 0..self.rng.usize(1..=2) {
-            let node = self.of(nodes);
+            let node = self.pick(nodes);
             let taint = Taint { key: key.clone(), value: "".into(), effect: TaintEffect::NoSchedule };
             let when = at + self.secs(0..3);
             self.add(when, ClusterFault::Taint { node: node.clone(), taint });

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::judge::{Broken, Trial};
+use super::judge::{Broken, DeletionContext};
 use super::{Observer, ROUNDED};
 use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;
@@ -20,7 +20,7 @@ use crate::sim::world::object::Body;
 
 /// A refused pod has failed by then: what a missing image is given.
 const REFUSED: Duration = Duration::from_secs(5);
-/// A pod that is missing for so long is trouble, whatever is known of it.
+/// A pod that is missing for so long counts as a failure, whatever is known of it.
 const MISSING: Duration = Duration::from_secs(60);
 /// As long as nothing need be said of a pod that is missing.
 const UNEXPLAINED: Duration = Duration::from_secs(30);
@@ -63,30 +63,32 @@ impl Absent {
 
 impl Observer {
     /// P4: the nodes whose pod was refused or missing for so long that whoever drives must have known.
-    pub(super) fn check_absent(&self, trial: &Trial<'_>, forward: &[&Intent], world: &World) -> Broken {
+    pub(super) fn check_absent(&self, context: &DeletionContext<'_>, forward: &[&Intent], world: &World) -> Broken {
         let untouched = forward.iter().all(|intent| intent.acknowledged_halt == 0 && intent.target.is_some());
-        if !untouched || !self.serves_for_sure(trial.pod, trial.at) {
+        if !untouched || !self.serves_for_sure(context.pod, context.at) {
             return None;
         }
-        let looks_since = self.absent.holder.as_ref().map_or(trial.at, |(_, since)| *since).max(self.blind_until);
+        let looks_since = self.absent.holder.as_ref().map_or(context.at, |(_, since)| *since).max(self.blind_until);
         let nodes = self.nodes.iter().filter(|(name, node)| {
             node.ready
-                && self.may_run_on(name, trial.at)
+                && self.may_run_on(name, context.at)
                 && !self.pods.values().any(|pod| pod.fact.node.as_ref() == Some(*name))
         });
         for (name, node) in nodes {
             let since = node.changed_at.max(node.tainted_since).max(self.absent.template_since).max(looks_since);
-            let absent_for = trial.at.since(since + self.slack + ROUNDED);
+            let absent_for = context.at.since(since + self.slack + ROUNDED);
             if absent_for > MISSING {
-                let what =
-                    format!("replaced a serving pod on {} while {name} misses its own for {absent_for:?}", trial.node);
+                let what = format!(
+                    "replaced a serving pod on {} while {name} misses its own for {absent_for:?}",
+                    context.node
+                );
                 return Some(("P4", what));
             }
-            let refused = self.refused_since(world, since).map(|at| trial.at.since(at + self.slack + ROUNDED));
+            let refused = self.refused_since(world, since).map(|at| context.at.since(at + self.slack + ROUNDED));
             if refused.is_some_and(|refused_for| refused_for > REFUSED) {
                 return Some((
                     "P4",
-                    format!("replaced a serving pod on {} while one is refused on {name}", trial.node),
+                    format!("replaced a serving pod on {} while one is refused on {name}", context.node),
                 ));
             }
         }
@@ -111,7 +113,7 @@ impl Observer {
             missing && node.age(snapshot.at).is_some_and(|age| age > UNEXPLAINED)
         });
         if let Some(node) = unexplained.filter(|_| live) {
-            self.accuse("P8", now, format!("{by} does not say why {} has no pod", node.name));
+            self.report_violation("P8", now, format!("{by} does not say why {} has no pod", node.name));
         }
         let refused = snapshot.nodes.iter().filter(|node| {
             let kind = node.cause.as_ref().map(|cause| cause.kind);
@@ -129,14 +131,14 @@ impl Observer {
         let uncounted = refused.iter().find(|(_, since)| too_long(**since)).map(|(name, _)| name.clone());
         *shown = refused;
         if let Some(name) = uncounted {
-            self.accuse(
+            self.report_violation(
                 "P4",
                 now,
                 format!("{by} shows for long that the pod on {name} is refused, and does not count it"),
             );
         }
         // Where no pod may be deleted, everything waits for that; where the network fails, for its answers.
-        let may_go = live && snapshot.driver.is_you() && snapshot.phase == Phase::Running && self.is_fine;
+        let may_go = live && snapshot.driver.is_you() && snapshot.phase == Phase::Running && self.network_is_fine;
         let blind = snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::Blind { .. }));
         let shown = self.absent.next.entry(by.clone()).or_default();
         if !may_go || blind || world.store().undeletable() > 2 {
@@ -147,7 +149,7 @@ impl Observer {
         *shown = next.map(|node| (node.name.clone(), shown.get(&node.name).copied().unwrap_or(now))).collect();
         let stuck = shown.iter().find(|(_, since)| now.since(**since) > NEXT).map(|(name, _)| name.clone());
         if let Some(name) = stuck {
-            self.accuse("P8", now, format!("{by} shows {name} as next for {NEXT:?}, and nothing happens"));
+            self.report_violation("P8", now, format!("{by} shows {name} as next for {NEXT:?}, and nothing happens"));
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What becomes of a change of the template that somebody asked for: until it is made nothing else changes, and nothing of
-//! ours is left on the DaemonSet when the rollout is over.
+//! Changes of the template that operators request: until one is made nothing else changes, and when the rollout is over nothing of
+//! rolldeck's is left on the DaemonSet.
 
 use super::Observer;
-use super::record::WORD;
+use super::record::COMMAND_TAKES;
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::record::{CHANGE, Change, Intent, Record};
@@ -11,15 +11,15 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 
 /// Whether partition, selector and threshold do not bind: only while the target is what was gone back to.
-pub(super) fn goes_back(intent: &Intent) -> bool {
+pub(super) fn is_rolling_back(intent: &Intent) -> bool {
     intent.back_to.is_some() && intent.back_to == intent.target
 }
 
-/// A roll back that is asked for.
+/// A roll back that is requested.
 #[derive(Debug)]
-pub(super) struct AskedBack {
+pub(super) struct RequestedRollBack {
     to: Str,
-    /// The template when it was first asked for.
+    /// The template when it was first requested.
     template: Option<Template>,
 }
 
@@ -36,35 +36,39 @@ impl Observer {
             let refused = intent.outcome.as_ref().is_some_and(|outcome| outcome.refused.is_some());
             let given_up = was.change.is_some() && intent.change.is_none() && (refused || intent.target.is_none());
             if given_up && intent.paused.is_none() && intent.releasing.is_none() {
-                self.accuse("P3", at, "a change was given up, and the rollout goes on".to_owned());
+                self.report_violation("P3", at, "a change was given up, and the rollout goes on".to_owned());
             }
         }
-        let goes_back_now = intent.filter(|intent| goes_back(intent)).and_then(|intent| intent.target.clone());
-        let went_back = was.as_ref().filter(|was| goes_back(was)).and_then(|was| was.target.clone());
+        let goes_back_now = intent.filter(|intent| is_rolling_back(intent)).and_then(|intent| intent.target.clone());
+        let went_back = was.as_ref().filter(|was| is_rolling_back(was)).and_then(|was| was.target.clone());
         if let Some(target) = goes_back_now.filter(|target| Some(target) != went_back.as_ref()) {
             // What admission made of the template that was asked for is another revision, also where it is there already.
             let pinned = template.iter().flat_map(Template::images).any(|image| image.contains('@'));
             // What is there already is asked for and made in one write: nothing is recorded between. One that names its
             // revision also takes the place of another that is still to be made.
-            let at_once = self.undo_asked.as_ref().is_some_and(|(asked_at, revision)| {
-                *asked_at + WORD >= at && (revision.is_some() || self.asked_back.is_none())
+            let at_once = self.undo_requested.as_ref().is_some_and(|(asked_at, revision)| {
+                *asked_at + COMMAND_TAKES >= at && (revision.is_some() || self.requested_roll_back.is_none())
             });
-            let recorded = self.asked_back.as_ref();
-            let made_before = self.went_back.as_ref().is_some_and(|went_back| *went_back == target || pinned);
+            let recorded = self.requested_roll_back.as_ref();
+            let made_before = self.rolled_back_to.as_ref().is_some_and(|went_back| *went_back == target || pinned);
             let fits = at_once
                 || made_before
-                || recorded.is_some_and(|asked| asked.to == target || asked.template != template || pinned);
+                || recorded.is_some_and(|requested| requested.to == target || requested.template != template || pinned);
             if !fits {
-                self.accuse("P2", at, format!("goes back to {target}, and nobody asked for that"));
+                self.report_violation("P2", at, format!("goes back to {target}, and nobody asked for that"));
             }
         }
         let change = intent.and_then(|intent| intent.change.as_ref());
         if was.and_then(|was| was.change).as_ref() != change {
-            let made = self.asked_back.take().filter(|asked| asked.template != template).map(|asked| asked.to);
+            let made = self
+                .requested_roll_back
+                .take()
+                .filter(|requested| requested.template != template)
+                .map(|requested| requested.to);
             // What is asked for next does not undo what was written before: the driver may record that only now.
-            self.went_back = made.or_else(|| self.went_back.take()).filter(|_| change.is_some());
-            self.asked_back = match change {
-                Some(Change::Revision(to)) => Some(AskedBack { to: to.clone(), template }),
+            self.rolled_back_to = made.or_else(|| self.rolled_back_to.take()).filter(|_| change.is_some());
+            self.requested_roll_back = match change {
+                Some(Change::Revision(to)) => Some(RequestedRollBack { to: to.clone(), template }),
                 _ => None,
             };
         }
@@ -82,10 +86,10 @@ impl Observer {
         (shown != is).then(|| format!("{} with {shown:?}, and the template has {is:?}", snapshot.phase))
     }
 
-    /// Takes note that somebody asks to go back.
-    pub(super) fn undo_is_asked(&mut self, command: &Command, now: Timestamp) {
+    /// Notes that a roll back was requested.
+    pub(super) fn note_undo(&mut self, command: &Command, now: Timestamp) {
         if let Command::Undo { to } = command.inner() {
-            self.undo_asked = Some((now, *to));
+            self.undo_requested = Some((now, *to));
         }
     }
 
@@ -93,7 +97,7 @@ impl Observer {
     pub(super) fn check_tidy(&mut self, at: Timestamp) {
         let annotations = self.daemon_set.as_ref().map(|fact| &fact.annotations);
         if let Some(change) = annotations.and_then(|annotations| annotations.get(CHANGE)).cloned() {
-            self.accuse("P9", at, format!("released, and annotation {CHANGE} is left behind: {change}"));
+            self.report_violation("P9", at, format!("released, and annotation {CHANGE} is left behind: {change}"));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Observer;
-use super::judge::{Broken, Trial};
+use super::judge::{Broken, DeletionContext};
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::object::Object;
@@ -13,11 +13,11 @@ impl Observer {
     pub(super) fn daemon_set_goes(&mut self, object: &Object, gone: bool, at: Timestamp) {
         let another = self.daemon_set.as_ref().is_some_and(|known| known.uid != object.meta.uid);
         if gone || another {
-            // Its Lease goes with it, and with that what was known; its pods are nobody's, or go too.
-            self.ruined_at = Some(at);
+            // Its Lease goes with it, and with that the record; its pods are orphaned, or go too.
+            self.record_lost_at = Some(at);
             self.taken_down.clear();
             self.pulling.clear();
-            self.given.clear();
+            self.replaced.clear();
         }
         if another {
             // Those that still go are the old one's; those that stayed are told of again when the new one takes them over.
@@ -35,20 +35,19 @@ impl Observer {
         })
     }
 
-    /// P7: nothing is taken from under a DaemonSet that is being deleted or gone, nor on the word of a record that is of
-    /// another one.
-    pub(super) fn check_daemon_set(&self, trial: &Trial<'_>) -> Broken {
-        let node = trial.node;
-        if self.daemon_set_goes_since.is_some_and(|since| since + self.slack < trial.at) {
+    /// P7: no pod is deleted of a DaemonSet that is being deleted or gone, nor by a record that is of another one.
+    pub(super) fn check_daemon_set(&self, context: &DeletionContext<'_>) -> Broken {
+        let node = context.node;
+        if self.daemon_set_goes_since.is_some_and(|since| since + self.slack < context.at) {
             return Some(("P7", format!("deleted a pod on {node}, and the DaemonSet that would replace it is going")));
         }
         let there = self.daemon_set.as_ref().map(|set| &set.uid);
-        let named: BTreeSet<&Str> = trial.records.iter().filter_map(|record| record.daemonset_uid.as_ref()).collect();
+        let named: BTreeSet<&Str> = context.records.iter().filter_map(|record| record.daemonset_uid.as_ref()).collect();
         let foreign = !named.is_empty() && named.iter().all(|uid| Some(*uid) != there);
         foreign.then(|| ("P7", format!("deleted a pod on {node} by a record that is of another DaemonSet")))
     }
 
-    /// Takes note that until then a console may believe a watch that stands still.
+    /// Notes that until then a console may believe a watch that stands still.
     pub fn unaware(&mut self, console: &Str, until: Timestamp) {
         self.unaware.insert(console.clone(), until);
     }

@@ -25,7 +25,7 @@ impl Observer {
             None
         };
         if let Some(what) = wrong {
-            self.accuse("P10", now, format!("{by} shows {what} that the record does not have"));
+            self.report_violation("P10", now, format!("{by} shows {what} that the record does not have"));
         }
     }
 }

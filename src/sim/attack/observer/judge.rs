@@ -1,9 +1,9 @@
-//! One deletion, held against the promises.
+//! Checks one deletion against the promises.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::change::goes_back;
+use super::change::is_rolling_back;
 use super::suspects::at_target;
 use super::{Deletion, Down, NodeSeen, Observer, Pod, ROUNDED};
 use crate::engine::model::Str;
@@ -18,7 +18,7 @@ use crate::sim::world::kind::Kind;
 pub(super) type Broken = Option<(&'static str, String)>;
 
 /// A deletion at the moment when the API server accepted it; what is known is the state just before it.
-pub(super) struct Trial<'a> {
+pub(super) struct DeletionContext<'a> {
     pub(super) node: &'a Str,
     pub(super) pod: &'a Pod,
     pub(super) at: Timestamp,
@@ -29,14 +29,14 @@ pub(super) struct Trial<'a> {
     pub(super) limit: u32,
 }
 
-impl<'a> Trial<'a> {
+impl<'a> DeletionContext<'a> {
     fn intents(&self) -> impl Iterator<Item = &'a Intent> {
         self.records.iter().map(|record| &record.intent)
     }
 
     /// The intents, if all of them go forward.
     fn forward(&self) -> Option<Vec<&'a Intent>> {
-        self.intents().all(|intent| !goes_back(intent)).then(|| self.intents().collect())
+        self.intents().all(|intent| !is_rolling_back(intent)).then(|| self.intents().collect())
     }
 }
 
@@ -51,16 +51,16 @@ impl Observer {
             }
             let pulls = self.must_pull(&node, &pod, at, world);
             self.pods.insert(deletion.uid.clone(), pod);
-            let broken = self.charges(deletion, &node, at, pulls, world);
-            broken.into_iter().for_each(|(promise, what)| self.accuse(promise, at, what));
-            self.given.insert(node, at);
+            let broken = self.violations_of(deletion, &node, at, pulls, world);
+            broken.into_iter().for_each(|(promise, what)| self.report_violation(promise, at, what));
+            self.replaced.insert(node, at);
             self.worst_down = self.worst_down.max(self.down(at).len());
         } else {
             self.pods.insert(deletion.uid.clone(), pod);
         }
     }
 
-    fn charges(
+    fn violations_of(
         &self,
         deletion: &Deletion,
         node: &Str,
@@ -79,94 +79,98 @@ impl Observer {
             max_unavailable.at().map_or(own, |setting| setting.of(desired, Rounding::Up))
         };
         let limit = records.iter().map(|record| limit(&record.intent)).max().unwrap_or(0);
-        let trial = Trial { node, pod, at, records, desired, limit };
-        // Who cannot know yet that a watch stands still does what it shows, and never what nobody asked for.
+        let context = DeletionContext { node, pod, at, records, desired, limit };
+        // A console that cannot know yet that a watch is stuck acts on what it shows; the rollout must be requested all the same.
         if self.unaware.get(&deletion.by).is_some_and(|until| at < *until) {
-            return [self.check_pause(&trial, deletion), self.check_announced(&trial)].into_iter().flatten().collect();
+            return [self.check_pause(&context, deletion), self.check_announced(&context)]
+                .into_iter()
+                .flatten()
+                .collect();
         }
         let mut broken = vec![
-            self.check_pause(&trial, deletion),
-            self.check_daemon_set(&trial),
-            self.bites.check(deletion, at),
-            self.check_ready(&trial),
-            self.check_announced(&trial),
-            self.check_budget(&trial),
-            self.check_surge(&trial),
-            self.check_pulls(&trial, pulls),
+            self.check_pause(&context, deletion),
+            self.check_daemon_set(&context),
+            self.pause_delay.check(deletion, at),
+            self.check_ready(&context),
+            self.check_announced(&context),
+            self.check_budget(&context),
+            self.check_surge(&context),
+            self.check_pulls(&context, pulls),
         ];
-        if let Some(forward) = trial.forward() {
-            broken.push(self.check_selection(&trial, &forward));
-            broken.push(self.check_partition(&trial, &forward));
-            broken.push(self.check_failing(&trial, &forward));
-            broken.push(self.check_absent(&trial, &forward, world));
-            broken.push(self.check_suspects_charged(&trial, &forward));
-            broken.push(self.check_restarts(&trial, &forward));
+        if let Some(forward) = context.forward() {
+            broken.push(self.check_selection(&context, &forward));
+            broken.push(self.check_partition(&context, &forward));
+            broken.push(self.check_failing(&context, &forward));
+            broken.push(self.check_absent(&context, &forward, world));
+            broken.push(self.check_suspects_charged(&context, &forward));
+            broken.push(self.check_restarts(&context, &forward));
         }
         broken.into_iter().flatten().collect()
     }
 
-    fn check_pause(&self, trial: &Trial<'_>, deletion: &Deletion) -> Broken {
-        let (by, node) = (&deletion.by, trial.node);
-        let paused = trial.intents().all(|intent| intent.paused.is_some());
+    fn check_pause(&self, context: &DeletionContext<'_>, deletion: &Deletion) -> Broken {
+        let (by, node) = (&deletion.by, context.node);
+        let paused = context.intents().all(|intent| intent.paused.is_some());
         paused.then(|| ("P3", format!("{by} deleted a pod on {node} while paused or without a rollout")))
     }
 
-    fn check_ready(&self, trial: &Trial<'_>) -> Broken {
-        let seen = self.nodes.get(trial.node)?;
-        let known = !seen.ready && seen.ready_since + self.slack < trial.at;
-        known.then(|| ("P5", format!("deleted a pod on {}, which was not Ready", trial.node)))
+    fn check_ready(&self, context: &DeletionContext<'_>) -> Broken {
+        let seen = self.nodes.get(context.node)?;
+        let known = !seen.ready && seen.ready_since + self.slack < context.at;
+        known.then(|| ("P5", format!("deleted a pod on {}, which was not Ready", context.node)))
     }
 
-    fn check_announced(&self, trial: &Trial<'_>) -> Broken {
-        let announced = trial.records.iter().any(|record| record.progress.in_progress.contains(trial.node));
-        (!announced).then(|| ("P7", format!("deleted a pod on {}, and the record does not know it", trial.node)))
+    fn check_announced(&self, context: &DeletionContext<'_>) -> Broken {
+        let announced = context.records.iter().any(|record| record.progress.in_progress.contains(context.node));
+        (!announced).then(|| ("P7", format!("deleted a pod on {}, and the record does not know it", context.node)))
     }
 
-    fn check_budget(&self, trial: &Trial<'_>) -> Broken {
-        let (down, limit) = (self.down(trial.at), trial.limit);
-        // Replacing what does not serve takes nobody down, even where the budget was cut meanwhile.
+    fn check_budget(&self, context: &DeletionContext<'_>) -> Broken {
+        let (down, limit) = (self.down(context.at), context.limit);
+        // Replacing what does not serve takes no node down, even where the budget was cut meanwhile.
         let over =
-            self.serves_for_sure(trial.pod, trial.at) && down.len() > limit as usize && down.contains(trial.node);
+            self.serves_for_sure(context.pod, context.at) && down.len() > limit as usize && down.contains(context.node);
         over.then(|| ("P1", format!("{} down with a budget of {limit}: {}", down.len(), listed(&down))))
     }
 
     /// P1: of a DaemonSet that surges nothing is taken down, unless somebody has said how many nodes may be.
-    fn check_surge(&self, trial: &Trial<'_>) -> Broken {
+    fn check_surge(&self, context: &DeletionContext<'_>) -> Broken {
         let saved = self.daemon_set.as_ref()?.annotations.get(ORIGINAL_STRATEGY)?;
         let saved: serde_json::Value = serde_json::from_str(saved).ok()?;
         let surge = &saved["rollingUpdate"]["maxSurge"];
         let surges = saved["type"] == "RollingUpdate" && !surge.is_null() && *surge != 0 && *surge != "0%";
-        let unnamed = trial.intents().all(|intent| intent.budgets.max_unavailable.is_default());
-        (surges && unnamed && self.serves_for_sure(trial.pod, trial.at))
-            .then(|| ("P1", format!("took {} down of a DaemonSet that surges, and nobody named a budget", trial.node)))
+        let unnamed = context.intents().all(|intent| intent.budgets.max_unavailable.is_default());
+        (surges && unnamed && self.serves_for_sure(context.pod, context.at)).then(|| {
+            ("P1", format!("took {} down of a DaemonSet that surges, and nobody named a budget", context.node))
+        })
     }
 
-    fn check_pulls(&self, trial: &Trial<'_>, pulls: Pulls) -> Broken {
+    fn check_pulls(&self, context: &DeletionContext<'_>, pulls: Pulls) -> Broken {
         let of = |intent: &Intent| {
-            intent.budgets.max_pulling.at().map_or(trial.limit, |limit| limit.of(trial.desired, Rounding::Up))
+            intent.budgets.max_pulling.at().map_or(context.limit, |limit| limit.of(context.desired, Rounding::Up))
         };
-        let limit = trial.intents().map(of).max()?;
-        let known = self.pulling.iter().filter(|node| self.is_known_to_pull(node, trial));
+        let limit = context.intents().map(of).max()?;
+        let known = self.pulling.iter().filter(|node| self.is_known_to_pull(node, context));
         let pulling: BTreeSet<Str> = known.cloned().collect();
         let over = pulls == Pulls::Begins && pulling.len() > limit as usize;
         over.then(|| ("P6", format!("{} must pull with a limit of {limit}: {}", pulling.len(), listed(&pulling))))
     }
 
-    fn check_selection(&self, trial: &Trial<'_>, forward: &[&Intent]) -> Broken {
-        let seen = self.nodes.get(trial.node)?;
-        let settled = seen.labels_since + self.slack < trial.at;
+    fn check_selection(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> Broken {
+        let seen = self.nodes.get(context.node)?;
+        let settled = seen.labels_since + self.slack < context.at;
         let selected =
             forward.iter().any(|intent| intent.selector.as_ref().is_none_or(|selector| selector.matches(&seen.labels)));
-        (settled && !selected).then(|| ("P2", format!("{} is not in the selector", trial.node)))
+        (settled && !selected).then(|| ("P2", format!("{} is not in the selector", context.node)))
     }
 
-    fn check_partition(&self, trial: &Trial<'_>, forward: &[&Intent]) -> Broken {
-        let fleet = self.fleet.at(trial.at).copied().min()?;
+    fn check_partition(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> Broken {
+        let fleet = self.fleet.at(context.at).copied().min()?;
         let keep = forward.iter().map(|intent| intent.partition.of(fleet, Rounding::Down).min(fleet)).min()?;
-        // Pods that somebody else took lately may not be known yet.
-        let left = self.old_pods.at(trial.at).copied().max()?.max(self.old_count()).saturating_sub(1);
+        // Pods that somebody else deleted lately may not be known yet.
+        let left = self.old_pods.at(context.at).copied().max()?.max(self.old_count()).saturating_sub(1);
         (left < keep as usize)
-            .then(|| ("P2", format!("left {left} old pods by deleting on {}, the partition is {keep}", trial.node)))
+            .then(|| ("P2", format!("left {left} old pods by deleting on {}, the partition is {keep}", context.node)))
     }
 
     /// Whether a pod serves, and has for long enough to be known to.
@@ -175,9 +179,9 @@ impl Observer {
     }
 
     /// P4 and P5: a serving pod is replaced although enough is known to fail.
-    fn check_failing(&self, trial: &Trial<'_>, forward: &[&Intent]) -> Broken {
+    fn check_failing(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> Broken {
         let untouched = forward.iter().all(|intent| intent.acknowledged_halt == 0 && intent.target.is_some());
-        if !self.serves_for_sure(trial.pod, trial.at) || !untouched {
+        if !self.serves_for_sure(context.pod, context.at) || !untouched {
             return None;
         }
         // Restarts and suspects are judged in `suspects.rs`, soaking in `observer.rs`. What a halt leads to is not judged.
@@ -190,23 +194,24 @@ impl Observer {
                 suspect_grace_secs: _,
                 on_failure: _,
             } = intent.gates;
-            (failure_threshold.of(trial.desired, Rounding::Up), progress_deadline_secs)
+            (failure_threshold.of(context.desired, Rounding::Up), progress_deadline_secs)
         });
         let threshold = gates.clone().map(|(threshold, _)| threshold).max()?.max(1) as usize;
         let deadline = gates.map(|(_, deadline)| deadline).max().unwrap_or_default();
         let deadline = Duration::from(deadline) + self.slack + ROUNDED;
         let mut failing = BTreeSet::new();
-        let suspects = self.failed_suspects(trial, forward);
+        let suspects = self.failed_suspects(context, forward);
         let suspect = !suspects.is_empty();
         for pod in self.pods.values().filter(|pod| at_target(pod, forward)) {
             let Some((name, node)) = pod.fact.node.as_ref().and_then(|name| self.nodes.get_key_value(name)) else {
                 continue;
             };
-            let known = |since: Option<Timestamp>, slack: Duration| since.is_some_and(|since| since + slack < trial.at);
-            if !self.may_run_on(name, trial.at) {
+            let known =
+                |since: Option<Timestamp>, slack: Duration| since.is_some_and(|since| since + slack < context.at);
+            if !self.may_run_on(name, context.at) {
                 continue;
             }
-            // Who stood still, or could not see it, counts from when they saw it; a node that was away has its time anew.
+            // For a driver that was suspended or blind it counts from when it could see it; a node that was away has its time anew.
             let starts_since = pod.never_ready_since.map(|since| since.max(self.blind_until).max(node.ready_since));
             if node.ready && (known(pod.failing_since, self.slack) || known(starts_since, deadline)) {
                 failing.insert(name.clone());
@@ -215,16 +220,16 @@ impl Observer {
         failing.extend(suspects);
         let promise = if suspect { "P5" } else { "P4" };
         (failing.len() >= threshold).then(|| {
-            (promise, format!("replaced a serving pod on {} while it fails on {}", trial.node, listed(&failing)))
+            (promise, format!("replaced a serving pod on {} while it fails on {}", context.node, listed(&failing)))
         })
     }
 
     /// Whether a node fell NotReady after rolldeck gave it the pod that it has, and everybody can know.
-    pub(super) fn is_suspect(&self, name: &Str, pod: &Pod, trial: &Trial<'_>) -> bool {
+    pub(super) fn is_suspect(&self, name: &Str, pod: &Pod, context: &DeletionContext<'_>) -> bool {
         let Some(node) = self.nodes.get(name) else { return false };
-        let given = self.given.get(name).is_some_and(|given| *given < node.ready_since);
-        let before = trial.records.iter().any(|record| record.progress.down_before.contains_key(name));
-        given && !before && pod.never_ready_since.is_none() && node.ready_since + self.slack < trial.at
+        let given = self.replaced.get(name).is_some_and(|given| *given < node.ready_since);
+        let before = context.records.iter().any(|record| record.progress.down_before.contains_key(name));
+        given && !before && pod.never_ready_since.is_none() && node.ready_since + self.slack < context.at
     }
 
     /// Drops those that serve again, for long enough.
@@ -253,13 +258,13 @@ impl Observer {
     }
 
     /// Whether everybody can know that a node of those that must pull does: where the pod may not run, none is pulled.
-    fn is_known_to_pull(&self, node: &Str, trial: &Trial<'_>) -> bool {
-        let old = |fact: &PodFact| fact.node.as_ref() == Some(node) && fact.created_at + self.slack < trial.at;
+    fn is_known_to_pull(&self, node: &Str, context: &DeletionContext<'_>) -> bool {
+        let old = |fact: &PodFact| fact.node.as_ref() == Some(node) && fact.created_at + self.slack < context.at;
         // Outside the fleet a pod whose image is refused pulls nothing, and nobody may replace it.
         let pulls = |pod: &Pod| pod.fact.deletion_at.is_none() && pod.failing_since.is_none();
         let had_one = || self.pods.values().any(|pod| pulls(pod) && old(&pod.fact));
-        let begins = node == trial.node;
-        self.nodes.contains_key(node) && (begins || self.may_run_on(node, trial.at) || had_one())
+        let begins = node == context.node;
+        self.nodes.contains_key(node) && (begins || self.may_run_on(node, context.at) || had_one())
     }
 
     /// Whether the node must pull what it lacks for its next pod; forgets nodes that need not any more.

@@ -16,12 +16,12 @@ impl Observer {
             let held = node.hold.is_some() || node.at_target || failed || is_on_its_way(node.state);
             let why = Why { node, at: snapshot.at }.to_string();
             if !held || why.is_empty() {
-                self.accuse("P8", now, format!("{by}: {} is {} and does not say why", node.name, node.state));
+                self.report_violation("P8", now, format!("{by}: {} is {} and does not say why", node.name, node.state));
                 return;
             }
         }
         if let Some(what) = rollout_in_silence(snapshot) {
-            self.accuse("P8", now, format!("{by}: {what}"));
+            self.report_violation("P8", now, format!("{by}: {what}"));
         }
     }
 }

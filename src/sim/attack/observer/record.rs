@@ -10,8 +10,8 @@ use crate::sim::world::object::Object;
 
 /// A driver renews at least so often.
 const ALIVE: Duration = Duration::from_secs(8);
-/// For so long an operator's word may be on its way into the record.
-pub(super) const WORD: Duration = Duration::from_secs(120);
+/// After so long a command that was given is in the record.
+pub(super) const COMMAND_TAKES: Duration = Duration::from_secs(120);
 
 /// Who pauses with an editor: it knows nothing of what else the record asks for.
 const BY_HAND: &str = "somebody";
@@ -41,7 +41,7 @@ impl Observer {
             return;
         }
         if let Some(text) = text.filter(|text| text.len() > RECORD_LIMIT) {
-            self.accuse("P7", at, format!("the record takes {} bytes, more than {RECORD_LIMIT}", text.len()));
+            self.report_violation("P7", at, format!("the record takes {} bytes, more than {RECORD_LIMIT}", text.len()));
         }
         let record = text.and_then(|text| Record::parse(text).ok());
         self.record_text = text.cloned();
@@ -58,17 +58,17 @@ impl Observer {
         let released =
             !gone && record.is_none() && text.is_none() && was.is_some_and(|was| was.intent.releasing.is_some());
         if target(was) != target(record.as_ref()) {
-            self.given.clear();
+            self.replaced.clear();
         }
         if let Some(what) = was.and_then(|was| self.lost(was, record.as_ref(), at)) {
-            self.accuse("P7", at, what);
+            self.report_violation("P7", at, what);
         }
         self.image_is(record.as_ref(), at);
         self.change_is(record.as_ref(), at);
         if released {
             self.check_tidy(at);
         }
-        self.bites.record_is(record.as_ref(), at);
+        self.pause_delay.record_is(record.as_ref(), at);
         self.records.is(at, record);
     }
 
@@ -81,23 +81,23 @@ impl Observer {
         let before = images(self.records.now().and_then(Option::as_ref));
         // A record that goes before an answer is back, or without being seen, takes with it what would tell that it was
         // written: the write is on its way again by then.
-        let unknown = self.misses_versions || (!self.is_fine && self.image_written_at + self.slack >= at);
+        let unknown = self.misses_versions || (!self.network_is_fine && self.image_written_at + self.slack >= at);
         if unknown && record.is_none() {
-            self.images_asked.values_mut().for_each(|left| *left = (*left).max(1));
+            self.images_requested.values_mut().for_each(|left| *left = (*left).max(1));
         }
         if let Some(images) = images(record).filter(|now| before.as_ref() != Some(now)) {
             self.image_written_at = at;
-            let left = self.images_asked.entry(images).or_default();
+            let left = self.images_requested.entry(images).or_default();
             *left -= 1;
             if *left < 0 {
-                self.accuse("P7", at, "an image is to be set again that nobody asked for again".to_owned());
+                self.report_violation("P7", at, "an image is to be set again that nobody asked for again".to_owned());
             }
         }
     }
 
     /// P7: a pause that nobody ended, or a record that nobody released.
     fn lost(&self, was: &Record, record: Option<&Record>, at: Timestamp) -> Option<String> {
-        let asked = self.words.iter().any(|(_, asked)| *asked + WORD >= at);
+        let requested = self.resumptions.iter().any(|(_, given_at)| *given_at + COMMAND_TAKES >= at);
         let of = |record: &Record| record.daemonset_uid.clone().zip(record.progress.started_at);
         if let (Some((old, began)), Some((new, still))) = (of(was), record.and_then(of))
             && old != new
@@ -108,7 +108,7 @@ impl Observer {
         // What replaces the record of another DaemonSet loses nothing.
         let there = self.daemon_set.as_ref().map(|set| &set.uid);
         let foreign = was.daemonset_uid.is_some() && was.daemonset_uid.as_ref() != there;
-        if asked || foreign || self.ruined_at.is_some_and(|ruined| ruined + WORD >= at) {
+        if requested || foreign || self.record_lost_at.is_some_and(|lost_at| lost_at + COMMAND_TAKES >= at) {
             return None;
         }
         let (releasing, paused) = (&was.intent.releasing, &was.intent.paused);
@@ -120,7 +120,7 @@ impl Observer {
         {
             return Some(format!("paused by {}, and it is still to be released", now.by));
         }
-        // What was released is over, and its pause with it; what begins in the same breath is another rollout.
+        // What was released is over, and its pause with it; what begins in the same write is another rollout.
         let over = releasing.is_some() && record.progress.started_at.is_none();
         let paused = paused.as_ref().filter(|_| !over && record.intent.paused.is_none())?;
         Some(format!("a pause by {} ended, and nobody had asked for it", paused.by))

@@ -31,13 +31,13 @@ impl Observer {
             .collect();
         if !lost.is_empty() {
             let what = format!("handed back by itself, which costs the serving pods on {}", lost.join(" "));
-            self.accuse("P9", change.at, what);
+            self.report_violation("P9", change.at, what);
         }
     }
 
     /// Whether no record of late says that an operator asked for it.
     fn is_unasked(&self) -> bool {
-        let mut by = self.records.lately().flatten().filter_map(|record| record.intent.releasing.as_ref()).peekable();
+        let mut by = self.records.values().flatten().filter_map(|record| record.intent.releasing.as_ref()).peekable();
         by.peek().is_some() && by.all(|by| *by.by == *BY_ITSELF)
     }
 

@@ -13,8 +13,8 @@ use crate::engine::report::snapshot::{NodeView, Snapshot};
 
 impl Observer {
     /// Compares what a console shows with what has been so for longer than the slack. A console that says that a view is not
-    /// live claims nothing, and one that was just told the past is given the time to hear the rest.
-    pub fn check_shown(&mut self, by: &Str, snapshot: &Snapshot, told_old_at: Option<Timestamp>, now: Timestamp) {
+    /// live claims nothing, and one that was just sent past events is given the time to receive the rest.
+    pub fn check_shown(&mut self, by: &Str, snapshot: &Snapshot, outdated_at: Option<Timestamp>, now: Timestamp) {
         // Who says that there is no DaemonSet, or has seen that there is another one, shows pods of that one, or none.
         if snapshot.daemonset != Presence::Present || self.daemon_set_goes_since.is_some() {
             self.shown.remove(by);
@@ -23,7 +23,7 @@ impl Observer {
         self.check_memory(by, snapshot, now);
         let live = snapshot.watches.iter().all(|watch| watch.health == WatchHealth::Live);
         let settled = |since: Timestamp| since + self.slack < now;
-        if !live || told_old_at.is_some_and(|at| !settled(at)) || self.daemon_set.is_none() {
+        if !live || outdated_at.is_some_and(|at| !settled(at)) || self.daemon_set.is_none() {
             return;
         }
         let mut wrong: Vec<String> = self.wrong_target(snapshot, now).into_iter().collect();
@@ -40,7 +40,7 @@ impl Observer {
             }
         }
         if let Some(what) = wrong.first() {
-            self.accuse("P10", now, format!("{by} shows what is not so: {what}"));
+            self.report_violation("P10", now, format!("{by} shows what is not so: {what}"));
         }
         self.check_intent_shown(by, snapshot, now);
     }
@@ -79,7 +79,7 @@ pub(super) struct Shown {
 }
 
 impl Observer {
-    /// A console does not forget what it showed and what has been so all the time, whatever it is told of the past.
+    /// A console goes on showing what it showed and what is still so, also where a watch sends past events again.
     fn check_memory(&mut self, by: &Str, snapshot: &Snapshot, now: Timestamp) {
         let pods = snapshot.nodes.iter().filter_map(|node| Some((node.name.clone(), node.pod.clone()?))).collect();
         let (mut down, mut up) = (BTreeSet::new(), BTreeSet::new());
@@ -90,7 +90,7 @@ impl Observer {
         if let Some(before) = self.shown.get(by)
             && let Some(what) = self.forgotten(before, &shown)
         {
-            self.accuse("P10", now, format!("{by} forgot what it had shown: {what}"));
+            self.report_violation("P10", now, format!("{by} forgot what it had shown: {what}"));
         }
         self.shown.insert(by.clone(), shown);
     }

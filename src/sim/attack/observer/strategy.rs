@@ -37,7 +37,7 @@ impl Observer {
             let is_ours = |record: &&Record| record.daemonset_uid.as_ref().is_none_or(|uid| *uid == fact.uid);
             let progress =
                 |record: &Option<Record>| record.as_ref().filter(is_ours).map(|record| record.progress.clone());
-            self.records.lately().all(|record| progress(record).is_some_and(|past| past.adopted || past.drifted))
+            self.records.values().all(|record| progress(record).is_some_and(|past| past.adopted || past.drifted))
         };
         let is_left_alone = |fact: &DaemonSetFact| {
             fact.strategy.kind == StrategyKind::RollingUpdate && was().as_ref() == Some(&fact.strategy.raw)
@@ -45,23 +45,23 @@ impl Observer {
         match (before.and_then(saved), saved(&change.object)) {
             (None, Some(original)) if was().as_ref() != Some(&original) => {
                 let what = format!("saved {original} as the original strategy, which was {:?}", was());
-                self.accuse("P9", change.at, what);
+                self.report_violation("P9", change.at, what);
             }
             // Whoever set it back meanwhile is to have it as they set it.
             (Some(original), None) if fact.strategy.raw != original && !is_left_alone(&fact) => {
                 let what = format!("left {} behind, the original strategy was {original}", fact.strategy.raw);
-                self.accuse("P9", change.at, what);
+                self.report_violation("P9", change.at, what);
             }
             // Under one rollout the first original stays; where its record is gone, what somebody set since is it.
             (Some(original), Some(now)) if original != now && (under_a_rollout() || was().as_ref() != Some(&now)) => {
                 let what = format!("forgot that the original strategy was {original}: now it is said to be {now}");
-                self.accuse("P9", change.at, what);
+                self.report_violation("P9", change.at, what);
             }
             _ => {}
         }
     }
 
-    /// P3: where a strategy that was set back is to be reported, it is not fought in silence: `OnDelete` is set again when
+    /// P3: where a strategy that was set back is to be reported, it is not set again silently: `OnDelete` is set again when
     /// an operator asks for it, and the record says so first.
     pub(super) fn check_enforcement(&mut self, change: &StoreChange) {
         let Some((was, now)) =
@@ -71,15 +71,15 @@ impl Observer {
         };
         let set_again = was.strategy.kind == StrategyKind::RollingUpdate && now.strategy.kind == StrategyKind::OnDelete;
         let ours = now.owners.strategy.as_deref() == Some(MANAGER);
-        let quiet = self.heard_at.max(self.blind_until) + self.slack + self.drift_takes < change.at;
+        let quiet = self.last_command_at.max(self.blind_until) + self.slack + self.drift_takes < change.at;
         if !set_again || !ours || !quiet {
             return;
         }
-        let in_silence = self.records.lately().all(|record| {
+        let in_silence = self.records.values().all(|record| {
             record.as_ref().is_some_and(|record| record.intent.on_drift == OnDrift::Report && knows_no_drift(record))
         });
         if in_silence {
-            self.accuse(
+            self.report_violation(
                 "P3",
                 change.at,
                 "OnDelete was set again, and nobody is told that it had been set back".to_owned(),
@@ -97,11 +97,15 @@ impl Observer {
         let alive = |driver: &Driving| driver.since + noticed < now && driver.is_alive(now);
         let drifted = self.rolling_since.filter(|since| *since + noticed < now);
         let Some(since) = drifted.filter(|_| self.driver.as_ref().is_some_and(alive)) else { return };
-        let unnoticed = self.records.lately().all(|record| record.as_ref().is_some_and(knows_no_drift));
+        let unnoticed = self.records.values().all(|record| record.as_ref().is_some_and(knows_no_drift));
         // Under one that is being deleted nothing is done any more, by its controller neither.
         if unnoticed && !self.is_being_deleted {
             let secs = now.since(since).as_secs();
-            self.accuse("P3", now, format!("the strategy was set back {secs} s ago, and the record does not say so"));
+            self.report_violation(
+                "P3",
+                now,
+                format!("the strategy was set back {secs} s ago, and the record does not say so"),
+            );
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::judge::{Broken, Trial, listed};
+use super::judge::{Broken, DeletionContext, listed};
 use super::{Observer, Pod, ROUNDED};
 use crate::engine::model::Str;
 use crate::engine::model::facts::PodFact;
@@ -18,7 +18,7 @@ use crate::engine::rules::site::site_of;
 const WINDOW: Duration = Duration::from_secs(600);
 /// Nodes that go down within this of each other may have gone down together.
 const TOGETHER: Duration = Duration::from_secs(120);
-/// For so long nobody can tell one that went down alone from the first of many.
+/// For so long a node that went down alone cannot be told from the first of many.
 const SETTLE: Duration = Duration::from_secs(30);
 /// The chance below which updated nodes that went down are no accident.
 const NO_ACCIDENT: f64 = 0.01;
@@ -74,65 +74,66 @@ impl Observer {
     }
 
     /// P5: a suspect's slot in the budget was given to another.
-    pub(super) fn check_suspects_charged(&self, trial: &Trial<'_>, forward: &[&Intent]) -> Broken {
-        if !self.serves_for_sure(trial.pod, trial.at) {
+    pub(super) fn check_suspects_charged(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> Broken {
+        if !self.serves_for_sure(context.pod, context.at) {
             return None;
         }
-        let mut down = self.down(trial.at);
-        down.insert(trial.node.clone());
-        let suspects: BTreeSet<Str> = self.suspects(trial, forward).into_iter().map(|(name, _)| name.clone()).collect();
+        let mut down = self.down(context.at);
+        down.insert(context.node.clone());
+        let suspects: BTreeSet<Str> =
+            self.suspects(context, forward).into_iter().map(|(name, _)| name.clone()).collect();
         let charged: BTreeSet<Str> = down.union(&suspects).cloned().collect();
-        (!suspects.is_empty() && charged.len() > trial.limit as usize).then(|| {
-            let what = format!("{} charged with a budget of {}", charged.len(), trial.limit);
+        (!suspects.is_empty() && charged.len() > context.limit as usize).then(|| {
+            let what = format!("{} charged with a budget of {}", charged.len(), context.limit);
             ("P5", format!("{what}: {}, of which {} went down after their update", listed(&charged), listed(&suspects)))
         })
     }
 
     /// The suspects that have failed, as far as everybody can know.
-    pub(super) fn failed_suspects(&self, trial: &Trial<'_>, forward: &[&Intent]) -> BTreeSet<Str> {
-        let suspects = self.suspects(trial, forward);
+    pub(super) fn failed_suspects(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> BTreeSet<Str> {
+        let suspects = self.suspects(context, forward);
         let acknowledged_failures =
-            |name: &Str| trial.records.iter().any(|record| record.progress.acknowledged_failures.contains(name));
+            |name: &Str| context.records.iter().any(|record| record.progress.acknowledged_failures.contains(name));
         let grace = forward.iter().map(|intent| intent.gates.suspect_grace_secs.0).max().unwrap_or(0);
         let grace = Duration::from_secs(grace.into()) + self.slack + ROUNDED;
         let stays = |name: &Str| {
             let down = self.last_down(name);
-            down.is_some_and(|down| down.said_at.max(self.blind_until) + grace < trial.at)
-                && self.went_down_alone(name, trial.at)
+            down.is_some_and(|down| down.said_at.max(self.blind_until) + grace < context.at)
+                && self.went_down_alone(name, context.at)
         };
         let mut failed: BTreeSet<Str> = suspects
             .iter()
             .filter(|(name, _)| !acknowledged_failures(name) && !self.wrong_clocks.contains(*name) && stays(name))
             .map(|(name, _)| (*name).clone())
             .collect();
-        failed.extend(self.fell_again(trial, forward));
-        failed.extend(self.more_than_others(trial, forward));
+        failed.extend(self.fell_again(context, forward));
+        failed.extend(self.more_than_others(context, forward));
         failed
     }
 
     /// Nodes that are not Ready, and fell after rolldeck gave them the pod at the target that they have.
-    fn suspects(&self, trial: &Trial<'_>, forward: &[&Intent]) -> Vec<(&Str, &Pod)> {
+    fn suspects(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> Vec<(&Str, &Pod)> {
         let pods = self.pods.values().filter(|pod| at_target(pod, forward));
         let named = pods.filter_map(|pod| Some((self.nodes.get_key_value(pod.fact.node.as_ref()?)?, pod)));
         let suspects = named.filter(|((name, node), pod)| {
-            !node.ready && self.may_run_on(name, trial.at) && self.is_suspect(name, pod, trial)
+            !node.ready && self.may_run_on(name, context.at) && self.is_suspect(name, pod, context)
         });
         suspects.map(|((name, _), pod)| (name, pod)).collect()
     }
 
-    /// Updated nodes that went down twice, each time alone, and all that under the eyes of one driver.
-    fn fell_again(&self, trial: &Trial<'_>, forward: &[&Intent]) -> BTreeSet<Str> {
-        let again = self.updated(trial, forward).filter(|(name, _)| {
+    /// Updated nodes that went down twice, each time alone, while one driver saw it all.
+    fn fell_again(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> BTreeSet<Str> {
+        let again = self.updated(context, forward).filter(|(name, _)| {
             let downs = self.downs.get(*name).map(Vec::as_slice).unwrap_or_default();
             let [.., first, second] = downs else { return false };
             let close = first
                 .back_at
                 .is_some_and(|back_at| second.fell_at < back_at + WINDOW.saturating_sub(self.slack + ROUNDED));
-            // A blink that is shorter than news may take is none for everybody.
+            // An outage that is shorter than the slack may go unseen.
             let seen = first.back_at.is_some_and(|back_at| {
                 first.fell_at + self.slack + ROUNDED < back_at && back_at + self.slack + ROUNDED < second.fell_at
             });
-            let known = second.fell_at + SETTLE + self.slack + ROUNDED < trial.at && second.back_at.is_none();
+            let known = second.fell_at + SETTLE + self.slack + ROUNDED < context.at && second.back_at.is_none();
             close
                 && seen
                 && known
@@ -144,8 +145,8 @@ impl Observer {
     }
 
     /// Updated nodes of a site, where so many of them went down, and no other, that it is no accident.
-    fn more_than_others(&self, trial: &Trial<'_>, forward: &[&Intent]) -> BTreeSet<Str> {
-        let since = trial.at - WINDOW + self.slack + ROUNDED;
+    fn more_than_others(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> BTreeSet<Str> {
+        let since = context.at - WINDOW + self.slack + ROUNDED;
         let settled = SETTLE + self.slack + ROUNDED;
         let fell = |name: &Str| {
             let down = self.last_down(name)?;
@@ -157,7 +158,7 @@ impl Observer {
         let sites: BTreeSet<Str> = self.nodes.values().map(|node| site_of(&node.labels)).collect();
         for site in sites {
             let there = |name: &&Str| self.nodes.get(*name).is_some_and(|node| site_of(&node.labels) == site);
-            let updated: BTreeSet<&Str> = self.updated(trial, forward).map(|(name, _)| name).filter(there).collect();
+            let updated: BTreeSet<&Str> = self.updated(context, forward).map(|(name, _)| name).filter(there).collect();
             // Its own controller may have put the new pod on others: those count as updated, and as well.
             let new: BTreeSet<&Str> = at_target_nodes.iter().copied().filter(there).chain(updated.clone()).collect();
             let others: Vec<&Str> = self.nodes.keys().filter(there).filter(|name| !new.contains(name)).collect();
@@ -165,13 +166,13 @@ impl Observer {
                 .iter()
                 .filter(|name| {
                     let known =
-                        |down: &Down| down.fell_at + settled < trial.at && self.was_watched(down.fell_at, forward);
+                        |down: &Down| down.fell_at + settled < context.at && self.was_watched(down.fell_at, forward);
                     fell(name).is_some_and(known)
                 })
                 .map(|name| (*name).clone())
                 .collect();
             let well = |name: &&Str| self.downs.get(*name).is_none_or(Vec::is_empty);
-            let eligible = others.iter().filter(|name| self.may_run_on(name, trial.at)).count();
+            let eligible = others.iter().filter(|name| self.may_run_on(name, context.at)).count();
             if down.len() < 2 || eligible == 0 || !others.iter().all(well) || self.gone_at.is_some() {
                 continue;
             }
@@ -188,13 +189,13 @@ impl Observer {
     /// those that are updated any more (kubernetes-facts §1.1): what becomes of it says nothing of the update.
     fn updated<'a>(
         &'a self,
-        trial: &'a Trial<'_>,
+        context: &'a DeletionContext<'_>,
         forward: &'a [&'a Intent],
     ) -> impl Iterator<Item = (&'a Str, &'a Pod)> {
         let pods = self.pods.values().filter(|pod| at_target(pod, forward) && pod.never_ready_since.is_none());
         pods.filter_map(|pod| {
             let name = pod.fact.node.as_ref()?;
-            let given = self.given.get(name).filter(|_| self.may_run_on(name, trial.at))?;
+            let given = self.replaced.get(name).filter(|_| self.may_run_on(name, context.at))?;
             let since = self
                 .downs
                 .get(name)
@@ -209,7 +210,7 @@ impl Observer {
     fn was_watched(&self, at: Timestamp, forward: &[&Intent]) -> bool {
         let driven = self.driver.as_ref().is_some_and(|driver| driver.since + self.slack + ROUNDED < at);
         let blind = self.blind_until + self.slack + ROUNDED >= at;
-        driven && !blind && self.ruined_at.is_none() && forward.iter().all(|intent| intent.acknowledged_halt == 0)
+        driven && !blind && self.record_lost_at.is_none() && forward.iter().all(|intent| intent.acknowledged_halt == 0)
     }
 
     fn last_down(&self, name: &Str) -> Option<&Down> {
@@ -233,21 +234,21 @@ impl Observer {
     }
 
     /// P4: a serving pod is replaced although one at the target restarts again and again.
-    pub(super) fn check_restarts(&self, trial: &Trial<'_>, forward: &[&Intent]) -> Broken {
-        if !self.serves_for_sure(trial.pod, trial.at) || self.ruined_at.is_some() {
+    pub(super) fn check_restarts(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> Broken {
+        if !self.serves_for_sure(context.pod, context.at) || self.record_lost_at.is_some() {
             return None;
         }
         let allowed = forward.iter().map(|intent| intent.gates.max_restarts).min()?;
         let restarts = self.pods.values().find(|pod| {
             let node = pod.fact.node.as_ref().and_then(|name| self.nodes.get_key_value(name));
             let up = node.is_some_and(|(name, node)| {
-                node.ready && self.may_run_on(name, trial.at) && !self.wrong_clocks.contains(name)
+                node.ready && self.may_run_on(name, context.at) && !self.wrong_clocks.contains(name)
             });
             let Restarted { times, last, total, .. } = pod.restarted;
             // More of them are a failure, which is judged by the threshold.
-            let watched = times >= 2 && total <= allowed && trial.at.since(last) + self.slack + ROUNDED < STEADY;
-            let known = last + self.slack < trial.at && self.blind_until < pod.changed_at.min(last);
-            let began = trial.records.iter().all(|record| {
+            let watched = times >= 2 && total <= allowed && context.at.since(last) + self.slack + ROUNDED < STEADY;
+            let known = last + self.slack < context.at && self.blind_until < pod.changed_at.min(last);
+            let began = context.records.iter().all(|record| {
                 record
                     .progress
                     .started_at
@@ -257,7 +258,7 @@ impl Observer {
         })?;
         let node = restarts.fact.node.as_deref().unwrap_or("?");
         let times = restarts.restarted.times;
-        Some(("P4", format!("replaced a serving pod on {}, and that of {node} restarted {times} times", trial.node)))
+        Some(("P4", format!("replaced a serving pod on {}, and that of {node} restarted {times} times", context.node)))
     }
 }
 

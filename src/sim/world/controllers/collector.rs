@@ -9,7 +9,8 @@ use crate::engine::model::time::Timestamp;
 
 use super::super::kind::Kind;
 use super::super::object::Object;
-use super::super::store::{ChangeKind, DeleteOptions, FOREGROUND, ORPHAN, Part, Store, StoreChange, Writer};
+use super::super::store::{ChangeKind, DeleteOptions, FOREGROUND, ORPHAN, Store, StoreChange};
+use super::super::write::{Part, Writer};
 use super::Controller;
 
 const BY: Writer<'static> = Writer::named("kube-controller-manager");
@@ -185,3 +186,6 @@ impl Controller for Collector {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

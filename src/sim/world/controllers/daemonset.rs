@@ -22,10 +22,12 @@ use std::time::Duration;
 
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::rate::TokenBucket;
 
 use super::super::object::{DaemonSet, EventType, Object, Pod};
 use super::super::scenario::ControllerVariant;
-use super::super::store::{Store, StoreChange, Writer};
+use super::super::store::{Store, StoreChange};
+use super::super::write::Writer;
 use super::Controller;
 use super::eligibility::{Verdict, daemon_verdict};
 
@@ -36,7 +38,7 @@ const COMPONENT: &str = "daemonset-controller";
 const BY: Writer<'static> = Writer::named("kube-controller-manager");
 /// How far the cache lags behind the store, unless said otherwise.
 const LAG: Duration = Duration::from_millis(5);
-/// What a sync takes for each node of the cluster: nothing to speak of for a hundred, a quarter of a second for 5,000.
+/// What a sync takes for each node of the cluster: negligible for a hundred, a quarter of a second for 5,000.
 const PER_NODE: Duration = Duration::from_micros(50);
 /// Expectations that are not met by then are given up.
 const EXPECTATIONS_LIFE: Duration = Duration::from_secs(300);
@@ -63,8 +65,8 @@ pub(in crate::sim::world) struct DaemonSets {
     failed_pods: BTreeMap<(Str, Str), BackOff>,
     /// How often in a row the API server refused a set's pods.
     refusals: BTreeMap<Str, u32>,
-    /// Events that may still be recorded about each set, and as of when.
-    event_tokens: BTreeMap<Str, (u32, Timestamp)>,
+    /// How many events may be recorded about each set.
+    event_tokens: BTreeMap<Str, TokenBucket>,
     stopped: bool,
     rng: fastrand::Rng,
 }
@@ -139,12 +141,10 @@ impl DaemonSets {
     /// Records an event about a set, unless there were too many: client-go's event correlator lets 25 pass, then one
     /// every five minutes (`defaultSpamBurst`, `defaultSpamQPS`). The rest is lost.
     fn record(&mut self, store: &mut Store, set: &Object, event: (EventType, &str, String), now: Timestamp) {
-        let (left, since) = self.event_tokens.entry(set.meta.uid.clone()).or_insert((EVENT_BURST, now));
-        let more = now.since(*since).as_secs() / EVENT_EVERY.as_secs();
-        *left = left.saturating_add(u32::try_from(more).unwrap_or(u32::MAX)).min(EVENT_BURST);
-        *since = *since + EVENT_EVERY * u32::try_from(more).unwrap_or(u32::MAX);
-        if *left > 0 {
-            *left -= 1;
+        let full = || TokenBucket::new(EVENT_BURST, 1, EVENT_EVERY);
+        let tokens = self.event_tokens.entry(set.meta.uid.clone()).or_insert_with(full);
+        if tokens.available(now) > 0 {
+            tokens.take(1, now);
             super::record(store, COMPONENT, set, event, now);
         }
     }
@@ -158,7 +158,7 @@ impl DaemonSets {
         *due = (*due).min(at);
     }
 
-    /// Syncs it then, whatever syncs come before; of two such wishes the earlier one holds (`AddAfter`).
+    /// Requests a sync at that time, in addition to others; of two such requests the earlier one holds (`AddAfter`).
     fn enqueue_at(&mut self, uid: &Str, at: Timestamp) {
         let due = self.later.entry(uid.clone()).or_insert(at);
         *due = (*due).min(at);
@@ -200,12 +200,12 @@ impl DaemonSets {
     }
 }
 
-/// Whether a sync went far enough to say that it has followed the spec.
+/// Whether a sync may report the generation as observed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Observed {
-    /// It has.
+    /// It may.
     Generation,
-    /// It has not: its own writes have not come back yet.
+    /// It may not: its own writes have not come back yet.
     NotYet,
 }
 
@@ -244,3 +244,6 @@ impl Controller for DaemonSets {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(daemon_verdict(&node(&[]), &affinity(json!([{}, by_name]))), Verdict::Run);
     }
 
-    /// Two rules, written apart from each other, say the same of every node and template that chance comes up with.
+    /// This rule and the engine's agree for random nodes and templates.
     #[test]
     fn the_engines_rule_says_the_same() {
         let mut rng = fastrand::Rng::with_seed(11);

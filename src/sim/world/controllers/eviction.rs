@@ -13,7 +13,8 @@ use crate::engine::model::time::Timestamp;
 
 use super::super::kind::Kind;
 use super::super::object::{EventType, Node, Object, Pod};
-use super::super::store::{ChangeKind, DeleteOptions, Store, StoreChange, Writer};
+use super::super::store::{ChangeKind, DeleteOptions, Store, StoreChange};
+use super::super::write::Writer;
 use super::eligibility::{DOWN, tolerated};
 use super::{Controller, record};
 
@@ -21,7 +22,7 @@ const COMPONENT: &str = "taint-eviction-controller";
 const BY: Writer<'static> = Writer::named("kube-controller-manager");
 /// How long a pod may stay on a node that is down, unless it says otherwise (`DefaultTolerationSeconds`).
 const PATIENCE: Duration = Duration::from_secs(300);
-/// From a change to the look at what it means.
+/// How long after a change of taints it acts.
 const REACTION: Duration = Duration::from_millis(100);
 
 /// The taint eviction controller.
@@ -114,3 +115,6 @@ impl Controller for TaintEviction {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

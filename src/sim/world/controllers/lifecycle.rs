@@ -18,7 +18,8 @@ use crate::engine::model::time::Timestamp;
 use super::super::kind::Kind;
 use super::super::kubelet::LEASE_NAMESPACE;
 use super::super::object::{Body, Condition, EventType, Node, Object, conditions};
-use super::super::store::{ChangeKind, Part, Store, StoreChange, Writer};
+use super::super::store::{ChangeKind, Store, StoreChange};
+use super::super::write::{Part, Writer};
 use super::{Controller, record};
 
 const COMPONENT: &str = "node-controller";
@@ -206,3 +207,6 @@ impl Controller for NodeLifecycle {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,8 @@ use crate::engine::model::time::Timestamp;
 
 use super::super::kind::Kind;
 use super::super::object::{Body, Condition, EventType, Object, Pod, conditions};
-use super::super::store::{ChangeKind, Part, Store, StoreChange, Writer};
+use super::super::store::{ChangeKind, Store, StoreChange};
+use super::super::write::{Part, Writer};
 use super::eligibility::{Unfit, fits};
 use super::{Controller, record};
 
@@ -164,3 +165,6 @@ impl Controller for Scheduler {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ use super::pod::{Run, Worker};
 /// From the last process's end to the final delete: volumes, sandbox.
 const CLEAN_UP: (u64, u64) = (100, 400);
 
-/// How far a pod's end has come.
+/// How far the termination of a pod is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ending {
     /// It is not to end.

@@ -11,7 +11,7 @@ use crate::engine::model::time::Timestamp;
 
 use super::super::scenario::Site;
 
-/// Fractions of a byte, so that sharing loses nothing worth mentioning.
+/// Fractions of a byte, so that rounding stays negligible.
 const SCALE: u128 = 1024;
 
 #[derive(Debug)]

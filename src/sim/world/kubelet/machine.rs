@@ -7,13 +7,13 @@ use crate::engine::model::Str;
 use crate::engine::model::facts::ConditionStatus;
 use crate::engine::model::time::Timestamp;
 
-use super::super::scenario::{FleetFault, NodeSpec};
+use super::super::scenario::{FleetFault, NodeSetup, NodeSpec};
 use super::env::{Env, WakeReason};
 use super::notes::{Note, Notes};
 use super::pod::Worker;
 use super::pull::Pulls;
 use super::report::{Disk, Posted};
-use super::{Action, BOOT, HEARTBEAT, NodeSetup, PodSeen};
+use super::{Action, BOOT, HEARTBEAT, PodSeen};
 
 /// A request that got lost is tried again after about so long.
 const RETRY: (u64, u64) = (2_000, 9_000);
@@ -82,7 +82,7 @@ pub(super) struct Kubelet {
     pub(super) ready_since: Timestamp,
     pub(super) disk: Disk,
     pub(super) posted: Posted,
-    /// When it sends again what got lost; one appointment at a time, however much there is to send.
+    /// When it sends again what got lost; one time for all that is to be sent.
     flush_at: Option<Timestamp>,
     pods_started: u32,
 }
@@ -275,7 +275,7 @@ impl Kubelet {
             FleetFault::Restore(_) if self.network == Network::Cut => {
                 self.network = Network::Up;
                 self.read_soon(env);
-                // A machine that boots at this moment comes to it by itself.
+                // A machine that is booting does so once it is up.
                 if self.power == Power::On {
                     let after = env.millis(200, 3_000);
                     self.epoch += 1;

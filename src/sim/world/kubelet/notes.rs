@@ -1,4 +1,4 @@
-//! Events that a kubelet records, counted as client-go's recorder does: the same words on the same object are one event.
+//! Events that a kubelet records, counted as client-go's recorder does: the same message on the same object is one event.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -74,7 +74,7 @@ pub(super) enum Run {
     Pulling,
     /// After a pull that failed.
     PullFailed { until: Timestamp, look_at: Timestamp, error: Str, looked: bool },
-    /// For ever: its image's name is none.
+    /// For ever: its image's name is not valid.
     BadName,
     /// Its process is about to run.
     Starting { at: Timestamp },

@@ -60,9 +60,9 @@ enum PullStage {
 pub(super) enum Pulled {
     /// The image is there.
     Done,
-    /// It is not; these are the runtime's words, and this the back-off.
+    /// It is not; this is the runtime's message, and this the back-off.
     Failed {
-        /// The runtime's words.
+        /// The runtime's message.
         error: Str,
         /// Nothing is tried before.
         back_off: Duration,

@@ -10,11 +10,11 @@ use crate::engine::model::facts::ContainerState;
 const START: Timestamp = Timestamp::from_millis(1_772_431_200_000);
 const MB: u64 = 1_000_000;
 
-/// A fleet, and all that it ever asked for, with when.
+/// A fleet, and all actions that it has asked for, with when.
 struct Bench {
     fleet: Fleet,
     now: Timestamp,
-    asked: Vec<(Duration, Action)>,
+    actions: Vec<(Duration, Action)>,
 }
 
 impl Bench {
@@ -22,7 +22,7 @@ impl Bench {
     fn new(nodes: usize, bytes_per_sec: u64, images: Vec<Image>) -> Self {
         let mut scenario = Scenario::new("bench").with_site("hall", bytes_per_sec, "n", nodes);
         scenario.images = images;
-        Self { fleet: Fleet::of(&scenario, 3, START), now: START, asked: Vec::new() }
+        Self { fleet: Fleet::of(&scenario, 3, START), now: START, actions: Vec::new() }
     }
 
     fn run(&mut self, secs: u64) {
@@ -37,7 +37,7 @@ impl Bench {
         self.fleet.advance(to);
         self.now = to;
         let after = to.since(START);
-        self.asked.extend(self.fleet.take_actions().into_iter().map(|action| (after, action)));
+        self.actions.extend(self.fleet.take_actions().into_iter().map(|action| (after, action)));
     }
 
     fn see(&mut self, seen: &PodSeen) {
@@ -50,19 +50,19 @@ impl Bench {
 
     /// When each event with this reason was recorded, and its words.
     fn events(&self, reason: &str) -> Vec<(u64, String)> {
-        let told = self.asked.iter().filter_map(|(at, action)| match action {
+        let found = self.actions.iter().filter_map(|(at, action)| match action {
             Action::Event { body, .. } if *body.reason == *reason => Some((at.as_secs(), body.message.to_string())),
             _ => None,
         });
-        told.collect()
+        found.collect()
     }
 
     fn statuses(&self, pod: &PodSeen) -> Vec<(Duration, PodStatus)> {
-        let told = self.asked.iter().filter_map(|(at, action)| match action {
+        let found = self.actions.iter().filter_map(|(at, action)| match action {
             Action::PodStatus { uid, status, .. } if *uid == pod.uid => Some((*at, (**status).clone())),
             _ => None,
         });
-        told.collect()
+        found.collect()
     }
 
     fn is_ready(&self, pod: &PodSeen) -> bool {
@@ -72,16 +72,16 @@ impl Bench {
     }
 
     fn removals(&self) -> Vec<u64> {
-        let told = self.asked.iter().filter(|(_, action)| matches!(action, Action::RemovePod { .. }));
-        told.map(|(at, _)| at.as_secs()).collect()
+        let found = self.actions.iter().filter(|(_, action)| matches!(action, Action::RemovePod { .. }));
+        found.map(|(at, _)| at.as_secs()).collect()
     }
 
     fn renewals(&self, node: &str) -> usize {
-        let told = self
-            .asked
+        let found = self
+            .actions
             .iter()
             .filter(|(_, action)| matches!(action, Action::RenewLease { node: of, .. } if **of == *node));
-        told.count()
+        found.count()
     }
 }
 
@@ -172,7 +172,7 @@ fn a_pull_that_fails_backs_off_and_alternates() {
                 _ => None,
             })
             .collect();
-        let told: Vec<&str> = reasons.iter().map(|reason| &**reason).take(6).collect();
+        let found: Vec<&str> = reasons.iter().map(|reason| &**reason).take(6).collect();
         let alternating = [
             "ContainerCreating",
             "ErrImagePull",
@@ -181,7 +181,7 @@ fn a_pull_that_fails_backs_off_and_alternates() {
             "ErrImagePull",
             "ImagePullBackOff",
         ];
-        assert_eq!(told, alternating);
+        assert_eq!(found, alternating);
     }
 }
 
@@ -191,7 +191,7 @@ fn the_same_words_again_are_one_event_counted() {
     bench.see(&pod("a", "n01", &["r.example/agent:v2"]));
     bench.run(60);
     let pulls: Vec<(Str, u32)> = bench
-        .asked
+        .actions
         .iter()
         .filter_map(|(_, action)| match action {
             Action::Event { name, body, .. } if &*body.reason == "Pulling" => Some((name.clone(), body.count)),
@@ -259,7 +259,7 @@ fn a_second_delete_shortens_the_grace() {
 }
 
 #[test]
-fn what_is_not_confirmed_is_asked_again() {
+fn what_is_not_confirmed_is_sent_again() {
     let mut bench = Bench::new(1, MB, vec![Image::new("r.example/agent:v1", 0)]);
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
     bench.see(&agent);
@@ -300,10 +300,10 @@ fn a_node_without_network_says_nothing_and_catches_up() {
     bench.see(&agent);
     bench.run(30);
     bench.inject(&FleetFault::Cut("n01".into()));
-    let (renewed, asked) = (bench.renewals("n01"), bench.asked.len());
+    let (renewed, actions) = (bench.renewals("n01"), bench.actions.len());
     bench.see(&deleted(&agent, bench.now, 5));
     bench.run(120);
-    assert_eq!((bench.renewals("n01"), bench.asked.len()), (renewed, asked));
+    assert_eq!((bench.renewals("n01"), bench.actions.len()), (renewed, actions));
     bench.inject(&FleetFault::Restore("n01".into()));
     bench.run(8);
     assert!(bench.renewals("n01") > renewed);
@@ -349,7 +349,7 @@ fn init_containers_come_first_and_one_by_one() {
     bench.see(&agent);
     bench.run(60);
     let started: Vec<String> = bench
-        .asked
+        .actions
         .iter()
         .filter_map(|(_, action)| match action {
             Action::Event { body, .. } if &*body.reason == "Started" => {
@@ -420,15 +420,15 @@ fn a_kubelet_dates_by_its_own_clock_and_waits_by_the_true_one() {
     bench.run(30);
     let ready = |pod: &PodSeen| {
         let condition = |status: PodStatus| Condition::find(&status.conditions, conditions::READY).cloned();
-        let told = bench.statuses(pod).into_iter().filter_map(|(at, status)| Some((at, condition(status)?)));
-        told.into_iter().find(|(_, ready)| ready.status == ConditionStatus::True).expect("it gets ready")
+        let found = bench.statuses(pod).into_iter().filter_map(|(at, status)| Some((at, condition(status)?)));
+        found.into_iter().find(|(_, ready)| ready.status == ConditionStatus::True).expect("it gets ready")
     };
     let ((at, late), (_, exact)) = (ready(&wrong), ready(&right));
     assert!(at < Duration::from_secs(40), "it did not wait five minutes");
     assert!(exact.since.since(seen_at) >= Duration::from_secs(5));
     let said_early = exact.since.since(late.since);
     assert!((290..310).contains(&said_early.as_secs()), "{said_early:?}");
-    let pulled = bench.asked.iter().find_map(|(_, action)| match action {
+    let pulled = bench.actions.iter().find_map(|(_, action)| match action {
         Action::Event { body, .. } if body.involved.name == wrong.name => Some(body.first_at),
         _ => None,
     });

@@ -44,7 +44,7 @@ pub struct Condition {
     pub heartbeat_at: Option<Timestamp>,
     /// Its reason.
     pub reason: Option<Str>,
-    /// The words that go with it.
+    /// The message that goes with it.
     pub message: Option<Str>,
 }
 
@@ -149,7 +149,7 @@ pub struct PodStatus {
     pub containers: Arc<[ContainerStatus]>,
     /// `reason`: `Evicted`, `NodeLost`, …
     pub reason: Option<Str>,
-    /// The words that go with it.
+    /// The message that goes with it.
     pub message: Option<Str>,
     /// When the kubelet took it on.
     pub started_at: Option<Timestamp>,

@@ -11,8 +11,7 @@ use crate::engine::model::Str;
 use crate::engine::model::facts::{StrategyKind, Taint};
 use crate::engine::model::quantity::IntOrPercent;
 
-use super::super::kubelet::NodeSetup;
-use super::{DaemonSetPlan, Image, PullError};
+use super::{DaemonSetPlan, Image, NodeSetup, PullError};
 
 /// Something that happens.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -44,7 +43,7 @@ pub enum FleetFault {
     PowerOff(Str),
     /// It boots: its kubelet comes back, and every container starts anew.
     PowerOn(Str),
-    /// It loses the network: its containers run on, but nobody hears of it.
+    /// It loses the network: its containers run on, but it reports nothing.
     Cut(Str),
     /// The network is back.
     Restore(Str),
@@ -67,7 +66,7 @@ pub enum FleetFault {
     },
     /// A machine joins.
     Join(Box<NodeSetup>),
-    /// A machine goes for good; nobody renews its Lease any more.
+    /// A machine is gone for good; its Lease is not renewed any more.
     Leave(Str),
     /// A site's link has another capacity.
     Link {
@@ -125,7 +124,7 @@ pub enum ClusterFault {
         /// Which node.
         node: Str,
     },
-    /// Sets labels of the pods on a node that are a DaemonSet's, or nobody's any more; an empty value removes.
+    /// Sets labels of the pods on a node that are a DaemonSet's, or have no controller any more; an empty value removes.
     LabelPods {
         /// The DaemonSet, as `namespace/name`.
         daemon_set: Str,

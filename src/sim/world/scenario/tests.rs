@@ -21,7 +21,7 @@ fn every_built_in_scenario_parses() {
     assert!(built_in("nope").unwrap_err().to_string().contains("factory, small, cascade, cascade-native"));
 }
 
-/// Two files, so that each can be opened by its name; one story.
+/// Two files, so that each can be opened by its name, with the same content.
 #[test]
 fn the_native_cascade_is_the_cascade_and_a_deploy() {
     let (cascade, mut native) = (built_in("cascade").unwrap(), built_in("cascade-native").unwrap());

@@ -1,4 +1,5 @@
-//! Durations, sizes and rates as people write them: `1m30s`, `180MB`, `20Mbit/s`.
+//! Durations, sizes and rates as people write them: `1m30s`, `180MB`, `20Mbit/s`. By hand, as `jiff` reads durations that
+//! scenario files do not have (`5 minutes`, `1d`), and neither sizes nor rates.
 
 use std::time::Duration;
 

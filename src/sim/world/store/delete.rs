@@ -9,7 +9,8 @@ use crate::engine::model::time::Timestamp;
 use super::super::error::{ApiError, Reason};
 use super::super::kind::Kind;
 use super::super::object::{Deletion, Object};
-use super::{ChangeKind, Mode, Store, Writer, ends_gracefully};
+use super::super::write::{Mode, Writer};
+use super::{ChangeKind, Store, ends_gracefully};
 
 /// Finalizer of an object that goes after its dependents.
 pub(in super::super) const FOREGROUND: &str = "foregroundDeletion";
@@ -63,7 +64,7 @@ impl Store {
     /// Deletes an object, or begins to.
     ///
     /// A bound pod that has not ended is given its grace: `deletionTimestamp` lies that far ahead, and its kubelet removes
-    /// it with grace 0 in the end. A second delete can only shorten the grace. Finalizers hold what would go.
+    /// it with grace 0 in the end. A second delete can only shorten the grace. Finalizers keep an object that would be removed.
     ///
     /// # Errors
     /// `NotFound`; `Conflict` when a precondition does not hold; `Invalid` where a policy does not let pods be deleted.
@@ -107,7 +108,7 @@ impl Store {
 }
 
 impl Store {
-    /// A policy says no, to all but the cluster's own components, with 422 as a `ValidatingAdmissionPolicy` does.
+    /// Refuses with 422, as a `ValidatingAdmissionPolicy` does, for all but the cluster's own components.
     fn check_deletable(&self, pod: &Object, by: Writer<'_>) -> Result<(), ApiError> {
         let Some(node) = pod.pod().and_then(|pod| pod.node.clone()) else { return Ok(()) };
         let own = by.manager.starts_with("kube-") || by.manager == "kubelet";

@@ -39,7 +39,7 @@ impl StoreChange {
     }
 
     /// A digest of the changes so far and this one. It runs for every change there is, so it is a plain multiply and
-    /// rotate, not a hash that withstands an enemy.
+    /// rotate, not a cryptographic hash.
     fn mixed_into(&self, digest: u64) -> u64 {
         let mix = |digest: u64, part: u64| (digest.rotate_left(5) ^ part).wrapping_mul(0x517c_c1b7_2722_0a95);
         let facts = [self.kind as u64, self.at.millis().unsigned_abs(), self.version()];

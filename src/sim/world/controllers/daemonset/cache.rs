@@ -136,7 +136,7 @@ impl DaemonSets {
         let Some(set) = self.cache.sets.get(&owner) else { return };
         let min_ready = set.daemon_set().map_or(0, |set| set.spec.min_ready_secs);
         let is_ready = |object: &Arc<Object>| object.pod().is_some_and(|pod| pod.ready().is_some());
-        // A pod that is adopted while it is ready did not become ready: of two wishes the queue keeps the earlier one, and
+        // A pod that is adopted while it is ready did not become ready: of two requests the queue keeps the earlier one, and
         // the pod that becomes ready next would not be looked at again.
         let was_unready = change.before.as_ref().is_some_and(|before| !is_ready(before));
         let turned_ready = was_unready && is_ready(&change.object);

@@ -10,7 +10,8 @@ use crate::engine::model::time::Timestamp;
 
 use super::super::super::kind::Kind;
 use super::super::super::object::{DaemonSet, Object, Owner};
-use super::super::super::store::{Part, Store};
+use super::super::super::store::Store;
+use super::super::super::write::Part;
 use super::{BY, DaemonSets};
 
 impl DaemonSets {

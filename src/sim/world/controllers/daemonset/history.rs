@@ -11,7 +11,8 @@ use crate::engine::model::time::Timestamp;
 use super::super::super::error::Reason;
 use super::super::super::kind::Kind;
 use super::super::super::object::{Body, ControllerRevision, DaemonSet, Meta, Object, REVISION_HASH};
-use super::super::super::store::{DeleteOptions, Part, SAFE, Store};
+use super::super::super::store::{DeleteOptions, SAFE, Store};
+use super::super::super::write::Part;
 use super::{BY, DaemonSets, Sync};
 
 /// A DaemonSet's revisions.

@@ -1,4 +1,5 @@
-//! RollingUpdate: which old pods go next. The trap that rolldeck exists for is in here, as in every Kubernetes.
+//! RollingUpdate: which old pods go next. Unavailable old pods are deleted whatever the budget, as in every
+//! version of Kubernetes: what rolldeck is there to prevent.
 //!
 //! | old pod is | up to 1.20 | 1.21 until kubernetes#123233 | current |
 //! |---|---|---|---|

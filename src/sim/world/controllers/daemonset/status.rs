@@ -7,7 +7,8 @@ use crate::engine::model::time::Timestamp;
 
 use super::super::super::kind::Kind;
 use super::super::super::object::{Body, DaemonSetStatus};
-use super::super::super::store::{Part, Store};
+use super::super::super::store::Store;
+use super::super::super::write::Part;
 use super::super::eligibility::Verdict;
 use super::{BY, DaemonSets, Observed, Sync, is_available};
 

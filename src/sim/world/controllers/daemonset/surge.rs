@@ -103,3 +103,6 @@ pub(super) fn surplus_of_surge(sync: &Sync<'_>, running: &[&Arc<Object>], now: T
     }
     condemned
 }
+
+#[cfg(test)]
+mod tests;

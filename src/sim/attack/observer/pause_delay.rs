@@ -1,4 +1,4 @@
-//! P3: how long a pause takes to bite is what was shown when somebody paused.
+//! P3: after a pause deletions arrive for no longer than their console had shown when somebody paused.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ const INSTANT: Duration = Duration::from_millis(5);
 
 /// When the rollout was paused, and what each console had shown.
 #[derive(Debug, Default)]
-pub(super) struct Bites {
+pub(super) struct PauseDelay {
     /// How long a message may be on its way.
     way: Duration,
     /// How long each console may go on to send deletions after somebody paused, by what it shows now.
@@ -22,7 +22,7 @@ pub(super) struct Bites {
     paused: Option<(Timestamp, BTreeMap<Str, Duration>)>,
 }
 
-impl Bites {
+impl PauseDelay {
     /// Over a network whose messages take so long at the most.
     pub(super) fn over(way: Duration) -> Self {
         Self { way, ..Self::default() }
@@ -50,10 +50,10 @@ impl Bites {
 }
 
 impl super::Observer {
-    /// Takes note of how long a console may go on to send deletions after somebody paused elsewhere, by what it shows.
-    pub fn bites_within(&mut self, who: &Str, within: Duration) {
-        if self.bites.shown.get(who) != Some(&within) {
-            self.bites.shown.insert(who.clone(), within);
+    /// Notes for how long a console may go on to send deletions after somebody paused elsewhere, by what it shows.
+    pub fn note_pause_delay(&mut self, who: &Str, within: Duration) {
+        if self.pause_delay.shown.get(who) != Some(&within) {
+            self.pause_delay.shown.insert(who.clone(), within);
         }
     }
 }

@@ -1,5 +1,4 @@
-//! A value with what it was lately: what could be known somewhere else at a moment is what was so within the time that
-//! knowledge takes to travel.
+//! A value and its recent past: what another process may still believe is what was so within the time that news takes to travel.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,13 +7,13 @@ use crate::engine::model::time::Timestamp;
 
 /// A value, and what it was within the last `slack`.
 #[derive(Debug)]
-pub(super) struct Lately<T> {
+pub(super) struct Recent<T> {
     slack: Duration,
     /// Values, each with since when it was so; the last is so now.
     values: VecDeque<(Timestamp, T)>,
 }
 
-impl<T: PartialEq> Lately<T> {
+impl<T: PartialEq> Recent<T> {
     pub(super) fn new(slack: Duration, at: Timestamp, value: T) -> Self {
         Self { slack, values: VecDeque::from([(at, value)]) }
     }
@@ -34,8 +33,8 @@ impl<T: PartialEq> Lately<T> {
         self.values.back().map(|(_, value)| value)
     }
 
-    /// Everything that it was lately.
-    pub(super) fn lately(&self) -> impl Iterator<Item = &T> {
+    /// Everything that it was within the slack.
+    pub(super) fn values(&self) -> impl Iterator<Item = &T> {
         self.values.iter().map(|(_, value)| value)
     }
 
@@ -54,7 +53,7 @@ mod tests {
     #[test]
     fn what_was_so_lately_is_remembered_and_what_was_so_earlier_is_not() {
         let at = |secs| Timestamp::default() + Duration::from_secs(secs);
-        let mut value = Lately::new(Duration::from_secs(2), at(0), 1);
+        let mut value = Recent::new(Duration::from_secs(2), at(0), 1);
         value.is(at(10), 2);
         value.is(at(11), 2);
         assert_eq!(value.at(at(11)).collect::<Vec<_>>(), [&1, &2]);

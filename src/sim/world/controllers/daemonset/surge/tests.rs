@@ -1,6 +1,15 @@
 //! The modelled controller with `maxSurge`, as kubernetes 1.36's own was seen to do it (`tests/control_plane/surge.rs`).
 
-use super::*;
+use std::sync::Arc;
+
+use crate::engine::model::facts::{DaemonSetCounters, StrategyKind, Taint};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::template::TaintEffect;
+use crate::sim::world::World;
+use crate::sim::world::object::Object;
+use crate::sim::world::scenario::{ClusterFault, DaemonSetPlan, FleetFault, built_in};
+use crate::sim::world::store::{DeleteOptions, Propagation};
+use crate::sim::world::tests::{AGENT, BY, MINUTE, counters, pods, run, set_image, set_strategy, worst};
 
 fn surging() -> World {
     let mut scenario = built_in("small").unwrap();
@@ -72,7 +81,7 @@ fn pods_that_are_adopted_do_not_keep_the_controller_from_the_new_one() {
     plan.min_ready_secs = 20;
     let plan = plan.clone();
     let mut world = World::new(&scenario, 1);
-    let orphan = DeleteOptions { propagation: store::Propagation::Orphan, ..DeleteOptions::default() };
+    let orphan = DeleteOptions { propagation: Propagation::Orphan, ..DeleteOptions::default() };
     world.delete(AGENT, &orphan, BY).unwrap();
     run(&mut world, 1);
     let changed = DaemonSetPlan { grace_secs: plan.grace_secs + 1, ..plan };

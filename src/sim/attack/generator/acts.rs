@@ -1,0 +1,212 @@
+//! What operators do, and what happens to their consoles.
+
+use std::time::Duration;
+
+use super::Generator;
+use crate::engine::model::Str;
+use crate::engine::model::command::{Command, Early, Step, Takeover};
+use crate::engine::model::event::Watched;
+use crate::engine::model::image::ImageRef;
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::{Gates, OnDrift, OnFailure};
+use crate::engine::model::settings::{Limit, Secs, Tuning};
+use crate::sim::attack::case::{Act, CrashPoint, LeaseEdit, Upon};
+use crate::sim::world::scenario::Scenario;
+
+impl Generator {
+    /// What operators do: one begins a rollout, others come and interfere, some are killed.
+    pub(super) fn acts(&mut self, names: &[Str], scenario: &Scenario) -> Vec<(Duration, Act)> {
+        let node_grace = scenario.node_grace;
+        let nodes = names.len();
+        let mut acts = vec![(Duration::ZERO, Act::Open(0)), (Duration::from_secs(1), Act::Open(1))];
+        let start = self.secs(2..6);
+        if self.one_in(4) {
+            acts.push((start, Act::Ask(0, Command::Tune(self.tuning(nodes)))));
+        }
+        acts.push((start, Act::Ask(0, self.new_image())));
+        if self.one_in(3) {
+            acts.push((start + self.secs(1..3), Act::Ask(0, self.selection())));
+        }
+        acts.push((start + self.secs(3..5), Act::Ask(0, self.step(nodes))));
+        for _ in 0..self.rng.usize(0..12) {
+            let at = self.secs(8..self.calm.as_secs().max(20));
+            let act = if self.one_in(3) { self.disruption(nodes) } else { self.operator_act(nodes) };
+            acts.push((at, if self.one_in(4) { self.well_timed(act) } else { act }));
+        }
+        if self.one_in(6) {
+            let at = self.secs(6..self.calm.as_secs().max(20));
+            acts.extend(self.overtaken().map(|act| (at, act)));
+        }
+        if self.one_in(40) {
+            acts.extend(self.stuck_watch(names));
+        }
+        if self.one_in(12) {
+            acts.extend(self.deleted_in_the_middle(scenario));
+        }
+        if self.one_in(12) {
+            acts.extend(self.ruined_record(nodes));
+        }
+        if self.one_in(12) {
+            acts.extend(self.unlisted_lease());
+        }
+        if self.one_in(12) {
+            acts.extend(self.unseen_drift());
+        }
+        if self.one_in(12) {
+            acts.extend(self.unseen_deletion());
+        }
+        if self.one_in(12) {
+            // While the rollout is young, and seldom over.
+            let at = self.secs(8..30);
+            self.set_back(at, None);
+        }
+        if self.one_in(12) {
+            acts.extend(self.unheard_pause());
+        }
+        if self.one_in(10) {
+            let undo = self.refused_undo();
+            acts.push((start, undo));
+        }
+        if self.one_in(10) {
+            let unseen = self.unseen_revision(start);
+            acts.push(unseen);
+        }
+        if self.one_in(12) {
+            acts.extend(self.late_pause(nodes));
+        }
+        if self.one_in(12) {
+            acts.extend(self.unseen_outage(names, node_grace));
+        }
+        if self.one_in(8) {
+            acts.extend(self.suspects(names, node_grace));
+        }
+        if self.one_in(12) {
+            acts.extend(self.restarts());
+        }
+        if self.one_in(8) {
+            self.pods_that_stay(names);
+        }
+        acts.sort_by_key(|(at, _)| *at);
+        acts
+    }
+
+    /// Moves an act to a moment at which it may do the most harm.
+    pub(super) fn well_timed(&mut self, act: Act) -> Act {
+        let what = self.pick(&[Upon::Deletion, Upon::Deletion, Upon::Failure]);
+        Act::Upon { what, after: self.rng.u32(0..4), act: Box::new(act) }
+    }
+
+    /// What an operator may do.
+    pub(super) fn operator_act(&mut self, nodes: usize) -> Act {
+        let who = self.rng.usize(0..3);
+        match self.rng.u32(0..18) {
+            0..=5 => Act::Ask(who, self.step(nodes)),
+            6 => Act::Ask(who, self.selection()),
+            7 => Act::Ask(who, Command::Pause { why: None }),
+            8 => Act::Ask(who, Command::Resume),
+            9 => Act::Ask(who, Command::Undo { to: None }),
+            10 => Act::Ask(who, Command::Drive(Takeover::Ask)),
+            11 => Act::Open(who),
+            12 => Act::Ask(who, self.new_image()),
+            13 if self.one_in(3) => Act::Ask(who, Command::Release(Early::Accept)),
+            13 => Act::Ask(who, Command::StopDriving),
+            14 if self.one_in(2) => Act::Ask(who, Command::Tune(self.drift_tuning())),
+            14 => Act::Ask(who, self.step(nodes).under(self.tuning(nodes))),
+            _ => Act::OneShot(match self.rng.u32(0..8) {
+                0..=2 => self.step(nodes),
+                3 => Command::Pause { why: None },
+                4 => Command::Resume,
+                5 => Command::Undo { to: None },
+                6 => self.new_image(),
+                _ => Command::Release(if self.one_in(2) { Early::Accept } else { Early::Refuse }),
+            }),
+        }
+    }
+
+    /// A fault of a console, a watch or the lease.
+    pub(super) fn disruption(&mut self, nodes: usize) -> Act {
+        let who = self.rng.usize(0..3);
+        let watched = self.pick(&Watched::ALL);
+        match self.rng.u32(0..16) {
+            0 => Act::Kill(who),
+            1..=4 => {
+                let again = self.secs(1..30);
+                let crash_point = self.pick(&[CrashPoint::KillBefore { again }, CrashPoint::KillAfter { again }]);
+                Act::Crash(who, self.rng.u32(0..20), crash_point)
+            }
+            5 | 6 => Act::Crash(who, self.rng.u32(0..20), CrashPoint::Suspend { lasts: self.secs(1..40) }),
+            7 => Act::Compact,
+            8 | 9 => Act::BreakWatch(who, watched, self.secs(1..40)),
+            10 => Act::DelayWatch { who, watched, by: self.secs(1..8), lasts: self.secs(5..60) },
+            11 => Act::ReplayWatch { who, watched, back: self.rng.usize(1..30) },
+            12 => {
+                let lasts = if self.one_in(2) { self.secs(0..8) } else { Duration::ZERO };
+                Act::StaleList { who, watched, back: self.rng.usize(1..30), lasts }
+            }
+            _ => {
+                let count = self.rng.u32(0..=u32::try_from(nodes).unwrap_or(1));
+                Act::EditLease(match self.rng.u32(0..8) {
+                    0 => LeaseEdit::Delete,
+                    1 => LeaseEdit::Garble,
+                    2 => LeaseEdit::Pause,
+                    3 | 4 => LeaseEdit::Partition(IntOrPercent::Int(count)),
+                    5 => LeaseEdit::Budget(self.rng.u32(1..4)),
+                    _ => LeaseEdit::Enforce,
+                })
+            }
+        }
+    }
+
+    pub(super) fn new_image(&mut self) -> Command {
+        let image = match self.rng.u32(0..8) {
+            0 => "agent:missing",
+            1 => "agent:denied",
+            2 => "agent:crash",
+            3 => "agent:v3",
+            _ => "agent:v2",
+        };
+        let image: Option<ImageRef> = image.parse().ok();
+        let images = image.into_iter().map(|image| ("agent".to_owned(), image)).collect();
+        self.with_budget(Command::SetImage(images))
+    }
+
+    pub(super) fn selection(&mut self) -> Command {
+        Command::Select(if self.one_in(3) { None } else { "canary=true".parse().ok() })
+    }
+
+    pub(super) fn step(&mut self, nodes: usize) -> Command {
+        let count = self.rng.u32(0..=u32::try_from(nodes).unwrap_or(1));
+        Command::Step(match self.rng.u32(0..6) {
+            0 => Step::Next,
+            1 => Step::Partition(IntOrPercent::Int(count)),
+            2 => Step::Updated(IntOrPercent::Int(count)),
+            _ => Step::Updated(IntOrPercent::Percent(100)),
+        })
+    }
+
+    pub(super) fn tuning(&mut self, nodes: usize) -> Tuning {
+        Tuning {
+            max_unavailable: Some(Limit::At(IntOrPercent::Int(self.rng.u32(1..=u32::try_from(nodes).unwrap_or(2))))),
+            max_pulling: Some(if self.one_in(2) {
+                Limit::At(IntOrPercent::Int(self.rng.u32(1..3)))
+            } else {
+                Limit::Default
+            }),
+            strict: Some(self.one_in(3)),
+            failure_threshold: Some(IntOrPercent::Int(self.rng.u32(1..4))),
+            progress_deadline_secs: Some(Secs(self.rng.u32(60..600))),
+            soak_secs: Some(Secs(if self.one_in(3) { self.rng.u32(1..20) } else { 0 })),
+            suspect_grace_secs: Some(Secs(self.rng.u32(10..400))),
+            on_failure: Some(if self.one_in(2) { OnFailure::RollBack } else { OnFailure::Halt }),
+            on_drift: self.drift_tuning().on_drift,
+            // Varied last, by dice of its own (`gates.rs`).
+            max_restarts: Some(Gates::default().max_restarts),
+            // Not drawn.
+            finish: None,
+        }
+    }
+
+    pub(super) fn drift_tuning(&mut self) -> Tuning {
+        Tuning { on_drift: self.one_in(2).then_some(OnDrift::EnforceOnDelete), ..Tuning::default() }
+    }
+}

@@ -1,0 +1,83 @@
+//! Every kind of fault is made by some case.
+
+use std::collections::BTreeSet;
+
+use crate::engine::model::command::{Command, Takeover};
+use crate::sim::attack::case::{Act, Case, LeaseEdit};
+use crate::sim::attack::faults::{FaultKind, of_world};
+use crate::sim::attack::network::NetworkProfile;
+
+/// What no case names: it follows from two consoles that write at once.
+const FOLLOWS: [FaultKind; 1] = [FaultKind::Conflict];
+
+fn of_act(act: &Act) -> Option<FaultKind> {
+    match act {
+        Act::Open(_) => None,
+        Act::Ask(_, command) => matches!(command.inner(), Command::Drive(Takeover::Ask)).then_some(FaultKind::Takeover),
+        Act::OneShot(_) => Some(FaultKind::OneShot),
+        Act::Kill(_) => Some(FaultKind::Killed),
+        Act::Crash(_, _, point) => Some(point.kind()),
+        Act::BreakWatch(..) => Some(FaultKind::WatchLost),
+        Act::DelayWatch { .. } => Some(FaultKind::WatchLate),
+        Act::BookmarksOnly { .. } => Some(FaultKind::WatchBookmarks),
+        Act::ReplayWatch { .. } => Some(FaultKind::WatchReplayed),
+        Act::StaleList { .. } => Some(FaultKind::ListStale),
+        Act::StickWatch { .. } => Some(FaultKind::WatchStuck),
+        Act::World(fault) => of_world(fault),
+        Act::Compact => Some(FaultKind::WatchExpired),
+        Act::EditLease(edit) => Some(match edit {
+            LeaseEdit::Delete => FaultKind::LeaseDeleted,
+            LeaseEdit::Garble => FaultKind::RecordGarbled,
+            LeaseEdit::Pause | LeaseEdit::Partition(_) | LeaseEdit::Budget(_) | LeaseEdit::Enforce => {
+                FaultKind::RecordEdited
+            }
+        }),
+        Act::Upon { act, .. } => of_act(act),
+    }
+}
+
+fn of_network(profile: NetworkProfile) -> Vec<FaultKind> {
+    let NetworkProfile {
+        min_delay: _,
+        max_delay: _,
+        distance,
+        swells,
+        lost_requests,
+        lost_answers,
+        throttled,
+        not_sent,
+        server_errors,
+    } = profile;
+    let kinds = [
+        (distance > 0, FaultKind::FarAway),
+        (swells > 0, FaultKind::LineFull),
+        (lost_requests > 0, FaultKind::RequestLost),
+        (lost_answers > 0, FaultKind::AnswerLost),
+        (throttled > 0, FaultKind::Throttled),
+        (not_sent > 0, FaultKind::NotSent),
+        (server_errors > 0, FaultKind::ServerError),
+        (server_errors > 0, FaultKind::ServerErrorDone),
+    ];
+    kinds.into_iter().filter_map(|(made, kind)| made.then_some(kind)).collect()
+}
+
+/// The kinds of fault that a case may meet.
+fn of_case(case: &Case) -> BTreeSet<FaultKind> {
+    let certain = case.certain_faults();
+    let mut kinds: BTreeSet<FaultKind> =
+        certain.by_kind().filter(|(_, count)| *count > 0).map(|(kind, _)| kind).collect();
+    kinds.extend(case.acts.iter().filter_map(|(_, act)| of_act(act)));
+    kinds.extend(of_network(case.network));
+    let images = &case.scenario.images;
+    kinds.extend(images.iter().any(|image| image.error.is_some()).then_some(FaultKind::PullFailed));
+    kinds.extend(images.iter().any(|image| image.crashes_after.is_some()).then_some(FaultKind::CrashLoop));
+    kinds.extend(case.skews.iter().any(|skew| *skew != 0).then_some(FaultKind::ConsoleClock));
+    kinds
+}
+
+#[test]
+fn every_kind_of_fault_is_made() {
+    let made: BTreeSet<FaultKind> = (0..1_000).flat_map(|seed| of_case(&Case::random(seed))).chain(FOLLOWS).collect();
+    let absent: Vec<&FaultKind> = FaultKind::ALL.iter().filter(|kind| !made.contains(kind)).collect();
+    assert!(absent.is_empty(), "no seed makes these: {absent:?}");
+}

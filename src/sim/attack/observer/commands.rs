@@ -1,0 +1,47 @@
+//! What operators ask for, and what consoles say of it.
+
+use super::Observer;
+use crate::engine::model::Str;
+use crate::engine::model::command::{Command, CommandId};
+use crate::engine::model::time::Timestamp;
+
+impl Observer {
+    /// Notes a command that an operator gave.
+    pub fn command_given(&mut self, (who, id): (&Str, CommandId), command: &Command, now: Timestamp) {
+        self.last_command_at = now;
+        self.note_undo(command, now);
+        let goes_on = matches!(
+            command.inner(),
+            Command::Resume | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_)
+        );
+        if let Command::SetImage(images) = command.inner() {
+            *self.images_requested.entry(images.clone()).or_default() += 1;
+        }
+        if goes_on {
+            self.resumptions.push(((who.clone(), id), now));
+        }
+    }
+
+    /// Notes that a command is settled.
+    pub fn settled(&mut self, (who, id): (&Str, CommandId), now: Timestamp) {
+        self.last_command_at = now;
+        self.resumptions.retain(|((by, given), _)| by != who || *given != id);
+    }
+
+    /// Notes that somebody made the record unreadable, or deleted it.
+    pub fn record_is_lost(&mut self, now: Timestamp) {
+        self.record_lost_at = Some(now);
+    }
+
+    /// P3: a console says that a pause is done; what happened after `seen_at` it could not see.
+    pub fn pause_is_settled(&mut self, by: &str, seen_at: Timestamp, now: Timestamp) {
+        if let Some(since) = self.rolling_since.filter(|since| *since + self.slack < now && *since < seen_at) {
+            let secs = now.since(since).as_secs();
+            self.report_violation(
+                "P3",
+                now,
+                format!("{by} says it is paused, and its controller replaces pods for {secs} s"),
+            );
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! What the observer knows of nodes, pods and the DaemonSet, brought up to date with every change.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::suspects::Restarted;
+use super::{Observer, ROUNDED};
+use crate::engine::model::Str;
+use crate::engine::model::facts::{ConditionStatus, ContainerState, PodFact, StrategyKind};
+use crate::engine::model::labels::Labels;
+use crate::engine::model::template::TaintEffect;
+use crate::engine::model::time::Timestamp;
+use crate::sim::attack::faults::FaultKind;
+use crate::sim::world::object::Object;
+
+/// A node that rolldeck has taken down.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Down {
+    /// Since when it serves again.
+    pub(super) serves_since: Option<Timestamp>,
+    /// When it fell again after that.
+    pub(super) fell_at: Option<Timestamp>,
+}
+
+/// A pod, and what matters of its past.
+#[derive(Debug)]
+pub(super) struct Pod {
+    pub(super) fact: PodFact,
+    /// Since when it is there: it was made then, or its label was put back.
+    pub(super) there_since: Timestamp,
+    /// When anything of it that a screen shows changed.
+    pub(super) changed_at: Timestamp,
+    /// Since when it is in a failure that everybody can see.
+    pub(super) failing_since: Option<Timestamp>,
+    /// Since when it is ready.
+    pub(super) ready_since: Option<Timestamp>,
+    /// When it was last not ready, if it never was ready since: its creation.
+    pub(super) never_ready_since: Option<Timestamp>,
+    /// Since when all its images are there.
+    pub(super) images_since: Option<Timestamp>,
+    /// Restarts after it had been ready.
+    pub(super) restarted: Restarted,
+}
+
+#[derive(Debug)]
+pub(super) struct NodeSeen {
+    pub(super) ready: bool,
+    pub(super) ready_since: Timestamp,
+    pub(super) labels: Labels,
+    pub(super) labels_since: Timestamp,
+    /// Somebody tainted it, and when that last changed.
+    pub(super) tainted: bool,
+    pub(super) tainted_since: Timestamp,
+    /// One of those taints is `NoExecute`: pods that are there already have to go as well.
+    pub(super) evicts: bool,
+    /// When it or its pods last changed in a way that a screen shows.
+    pub(super) changed_at: Timestamp,
+}
+
+impl Observer {
+    pub(super) fn node_is(&mut self, object: &Object, at: Timestamp) {
+        let Some(fact) = object.node_fact() else { return };
+        let ready = fact.ready == ConditionStatus::True;
+        let changed = self.conditions.insert(fact.name.clone(), fact.ready) != Some(fact.ready);
+        self.node_goes(&fact.name, ready, changed, at);
+        let by_people = || fact.taints.iter().filter(|taint| !taint.key.starts_with("node.kubernetes.io/"));
+        let tainted = by_people().any(|taint| taint.effect != TaintEffect::PreferNoSchedule);
+        let evicts = by_people().any(|taint| taint.effect == TaintEffect::NoExecute);
+        let seen = self.nodes.entry(fact.name).or_insert_with(|| NodeSeen {
+            ready,
+            ready_since: Timestamp::default(),
+            labels: fact.labels.clone(),
+            labels_since: Timestamp::default(),
+            tainted,
+            tainted_since: Timestamp::default(),
+            evicts,
+            changed_at: at,
+        });
+        if seen.ready != ready {
+            (seen.ready, seen.ready_since, seen.changed_at) = (ready, at, at);
+        }
+        if seen.labels != fact.labels {
+            (seen.labels, seen.labels_since) = (fact.labels, at);
+        }
+        seen.evicts = evicts;
+        if seen.tainted != tainted {
+            (seen.tainted, seen.tainted_since, seen.changed_at) = (tainted, at, at);
+        }
+    }
+
+    pub(super) fn pod_is(&mut self, object: &Object, at: Timestamp) {
+        let Some(fact) = object.pod_fact() else { return };
+        self.absent.pod_was_created(fact.created_at);
+        let known = self.pods.remove(&fact.uid);
+        let restarted = known.as_ref().map(|known| known.restarted);
+        let there_since = known.as_ref().map_or(at, |known| known.there_since);
+        let trouble = trouble_of(&fact);
+        let was = known.as_ref().and_then(|known| trouble_of(&known.fact));
+        if trouble != was
+            && let Some(kind) = trouble
+        {
+            self.faults.count(kind);
+        }
+        let failing = fact.deletion_at.is_none() && trouble.is_some();
+        let failing_since = failing.then(|| known.as_ref().and_then(|known| known.failing_since).unwrap_or(at));
+        let ready_since = fact.ready.then(|| known.as_ref().and_then(|known| known.ready_since).unwrap_or(at));
+        let never = known.as_ref().map_or(Some(at), |known| known.never_ready_since);
+        let shows = |fact: &PodFact| (fact.node.clone(), fact.ready, fact.deletion_at.is_some(), fact.revision.clone());
+        let changed = known.as_ref().is_none_or(|known| shows(&known.fact) != shows(&fact));
+        let has_images = !fact.containers.is_empty() && fact.containers.iter().all(|container| container.image_present);
+        let images_since = has_images.then(|| known.as_ref().and_then(|known| known.images_since).unwrap_or(at));
+        let changed_at = if changed { at } else { known.map_or(at, |known| known.changed_at) };
+        if let Some(node) = fact.node.clone() {
+            if changed && let Some(seen) = self.nodes.get_mut(&node) {
+                seen.changed_at = at;
+            }
+            if fact.deletion_at.is_none() {
+                self.serves(&node, fact.ready, at);
+                if has_images {
+                    self.pulling.remove(&node);
+                }
+            }
+        }
+        let never_ready_since = never.filter(|_| !fact.ready);
+        let restarted = Restarted::next(restarted, &fact, at, self.slack);
+        let pod = Pod {
+            fact,
+            there_since,
+            changed_at,
+            failing_since,
+            ready_since,
+            never_ready_since,
+            images_since,
+            restarted,
+        };
+        self.pods.insert(pod.fact.uid.clone(), pod);
+    }
+
+    /// Takes in whether the pod of a node that may be down through rolldeck is ready.
+    pub(super) fn serves(&mut self, node: &Str, ready: bool, at: Timestamp) {
+        let Some(down) = self.taken_down.get(node).copied() else { return };
+        let now = match (down.serves_since, ready) {
+            (None, true) => Down { serves_since: Some(at), ..down },
+            // It has served for long enough: a failure from now on is not by the deletion.
+            (Some(since), false) if at.since(since) + ROUNDED >= self.must_serve_for(node) => {
+                self.taken_down.remove(node);
+                return;
+            }
+            (Some(_), false) => Down { serves_since: None, fell_at: Some(at) },
+            _ => return,
+        };
+        self.taken_down.insert(node.clone(), now);
+    }
+
+    /// How long a node must have served again to count as available.
+    pub(super) fn must_serve_for(&self, node: &Str) -> Duration {
+        if self.wrong_clocks.contains(node) {
+            return Duration::ZERO;
+        }
+        let min_ready = self.daemon_set.as_ref().map_or(0, |fact| fact.min_ready_secs);
+        let target = self.records.now().and_then(|record| record.as_ref()?.intent.target.as_ref());
+        let at_target = target.is_some()
+            && self.pods.values().any(|pod| {
+                let fact = &pod.fact;
+                fact.node.as_ref() == Some(node) && fact.deletion_at.is_none() && fact.revision.as_ref() == target
+            });
+        let soak = self.records.values().flatten().map(|record| record.intent.gates.soak_secs.0).min().unwrap_or(0);
+        Duration::from_secs(if at_target { min_ready.max(soak) } else { min_ready }.into())
+    }
+
+    pub(super) fn pod_gone(&mut self, uid: &Str, at: Timestamp) {
+        let gone = self.pods.remove(uid);
+        if let Some(pod) = &gone {
+            while self.gone_pods.front().is_some_and(|(gone_at, _)| *gone_at + self.slack < at) {
+                self.gone_pods.pop_front();
+            }
+            self.gone_pods.push_back((at, pod.fact.name.clone()));
+        }
+        if let Some(seen) = gone.and_then(|pod| self.nodes.get_mut(&pod.fact.node?)) {
+            seen.changed_at = at;
+        }
+    }
+
+    pub(super) fn daemon_set_is(&mut self, object: &Object, at: Timestamp) {
+        let Some(fact) = object.daemon_set_fact() else { return };
+        if self.daemon_set.as_ref().is_none_or(|known| known.template != fact.template) {
+            self.absent.template_changed(at);
+        }
+        self.own_budget.is(at, fact.strategy.max_unavailable);
+        let rolling = fact.strategy.kind == StrategyKind::RollingUpdate;
+        self.is_being_deleted = fact.deleting;
+        self.rolling_since = if rolling { Some(self.rolling_since.unwrap_or(at)) } else { None };
+        if self.daemon_set.as_ref().is_some_and(|known| known.template != fact.template) {
+            self.template_since = at;
+        }
+        self.daemon_set = Some(fact);
+    }
+
+    /// Nodes with a pod at another revision than the target, that is not about to end.
+    pub(super) fn old_count(&self) -> usize {
+        let target = self.records.now().and_then(|record| record.as_ref()?.intent.target.as_ref());
+        let Some(target) = target else { return self.nodes.len() };
+        let facts = self.pods.values().map(|pod| &pod.fact);
+        let old = facts.filter(|pod| pod.deletion_at.is_none() && pod.revision.as_ref() != Some(target));
+        old.filter_map(|pod| pod.node.as_ref()).collect::<BTreeSet<_>>().len()
+    }
+
+    pub(super) fn count(&mut self, now: Timestamp) {
+        let old = self.old_count();
+        self.old_pods.is(now, old);
+        let fleet = self.nodes.values().filter(|node| !node.tainted || self.tolerates()).count();
+        self.fleet.is(now, u32::try_from(fleet).unwrap_or(u32::MAX));
+        let desired = self.daemon_set.as_ref().map_or(0, |fact| fact.counters.desired);
+        self.desired.is(now, desired.max(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)));
+    }
+
+    /// Whether the DaemonSet tolerates taints of any kind.
+    pub(super) fn tolerates(&self) -> bool {
+        self.daemon_set.as_ref().is_some_and(|fact| !fact.template.tolerations().is_empty())
+    }
+}
+
+/// A failure of a pod that nothing but a person mends, or that begins again and again.
+fn trouble_of(pod: &PodFact) -> Option<FaultKind> {
+    const IMAGES: [&str; 5] =
+        ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "ErrImageNeverPull"];
+    pod.containers.iter().find_map(|container| match &container.state {
+        ContainerState::Waiting { reason, .. } if IMAGES.contains(&&**reason) => Some(FaultKind::PullFailed),
+        ContainerState::Waiting { reason, .. } if **reason == *"CrashLoopBackOff" => Some(FaultKind::CrashLoop),
+        _ => None,
+    })
+}
