@@ -1,7 +1,5 @@
 //! The books of a DaemonSet in a simulated world: kept from every change of every pod, as a watch would tell them.
 
-#![allow(dead_code, reason = "each test uses some of it")]
-
 use rolldeck::engine::model::facts::ContainerState;
 use rolldeck::engine::model::template::ContainerRole;
 use rolldeck::sim::world::World;

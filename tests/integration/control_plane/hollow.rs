@@ -100,7 +100,7 @@ fn ready(plane: &ControlPlane, node: &str) -> String {
     ready["status"].as_str().unwrap_or_default().to_owned()
 }
 
-/// `cargo test --test control_plane -- --ignored --nocapture thousands`
+/// `cargo test --test integration -- --ignored --nocapture thousands`
 #[test]
 #[ignore = "takes minutes and a gigabyte; prints how long"]
 fn thousands_of_nodes_run_a_daemon_set() {

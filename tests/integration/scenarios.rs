@@ -1,15 +1,6 @@
 //! What a rollout is judged by, in the simulated world under virtual time: twenty nodes, and the seven things that an
 //! operator does with them. The same seven are judged on a real control plane elsewhere.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[cfg(test)]
-mod support {
-    pub(crate) mod ledger;
-    pub(crate) mod modelled;
-    pub(crate) mod stage;
-}
-
 use std::collections::BTreeMap;
 
 use rolldeck::engine::model::command::{Command, Early, Step, Takeover};
@@ -18,7 +9,7 @@ use rolldeck::engine::model::record::Finish;
 use rolldeck::engine::snapshot::{DriverView, Phase};
 use rolldeck::sim::world::scenario::built_in;
 
-use support::stage::{TerminalFixture, V1, V2};
+use crate::support::stage::{TerminalFixture, V1, V2};
 
 /// Twenty nodes on good links, and a console.
 fn small() -> TerminalFixture {

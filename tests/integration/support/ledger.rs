@@ -3,8 +3,6 @@
 //! On how many nodes nobody serves; which pods were deleted, when; and what happened to each node, in order. Filled from a
 //! watch on a real API server, or from the changes of a simulated world.
 
-#![allow(dead_code, reason = "each test uses some of it")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 

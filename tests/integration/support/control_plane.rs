@@ -13,8 +13,6 @@
 //! Invariants: nothing listens outside loopback; every program ends with the test process, however that ends
 //! (`tests/control-plane/supervise`); the directory of a passed test is removed, that of a failed one is kept and named.
 
-#![allow(dead_code, unused_imports, reason = "each test uses some of it")]
-
 mod client;
 mod files;
 mod filter;

@@ -16,7 +16,7 @@ use rolldeck::sim::api::{Options, serve};
 use rolldeck::sim::world::World;
 use rolldeck::sim::world::scenario::Scenario;
 
-use super::line::{Line, server_of};
+use crate::support::line::{Line, server_of};
 
 const NODES: usize = 3_000;
 const BUDGET: u32 = 150;

@@ -4,21 +4,12 @@
 //! rolldeck demo --serve ──HTTP── rolldeck set-image, step, drive, pause, …   one process each
 //! ```
 
-#![cfg(feature = "console")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot run the program has failed")]
-
-#[cfg(test)]
-mod support {
-    pub(crate) mod practice;
-    pub(crate) mod program;
-}
-
 use std::process::Stdio;
 use std::time::Duration;
 
+use crate::support::practice::Practice;
+use crate::support::program::text;
 use rustix::process::Signal;
-use support::practice::Practice;
-use support::program::text;
 
 const DS: &str = "ds/agent";
 const V2: &str = "agent=registry.example/agent:v2";

@@ -1,16 +1,7 @@
 //! The founding scenario as a newcomer meets it: the console on a practice cluster, in a terminal, by keys.
 
-#![cfg(feature = "console")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot run the program has failed")]
-
-#[cfg(test)]
-mod support {
-    pub(crate) mod program;
-    pub(crate) mod terminal;
-}
-
-use support::program::Operator;
-use support::terminal::Terminal;
+use crate::support::program::Operator;
+use crate::support::terminal::Terminal;
 
 /// The controller rolls out by itself, the console raises the alarm, the brake stops it, and it is taken back.
 #[test]

@@ -1,7 +1,5 @@
 //! A headless driver whose output nobody reads: a pipe that is full stays full until somebody does.
 
-#![allow(dead_code, reason = "each test uses some of it")]
-
 use std::fs::File;
 use std::io::Read;
 use std::process::{Child, ExitStatus, Stdio};

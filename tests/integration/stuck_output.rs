@@ -1,22 +1,11 @@
 //! The brake can always be pulled: output that nobody takes holds up neither signals nor, for long, the cluster.
 
-#![cfg(all(feature = "console", target_os = "linux"))]
-#![allow(clippy::unwrap_used, reason = "a test that cannot run the program has failed")]
-
-#[cfg(test)]
-mod support {
-    pub(crate) mod practice;
-    pub(crate) mod program;
-    pub(crate) mod pty;
-    pub(crate) mod unread;
-}
-
 use std::time::{Duration, Instant};
 
+use crate::support::practice::{Practice, SOON};
+use crate::support::pty::PtyTerminal;
+use crate::support::unread::{GONE_WITHIN, Unread};
 use rustix::process::Signal;
-use support::practice::{Practice, SOON};
-use support::pty::PtyTerminal;
-use support::unread::{GONE_WITHIN, Unread};
 
 const DS: &str = "ds/agent";
 const ROLLOUT: [&str; 6] = ["--image", "agent=registry.example/agent:v2", "--to", "100%", "--max-unavailable", "1"];

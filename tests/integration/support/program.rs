@@ -1,7 +1,5 @@
 //! The program itself, as a script runs it: what it prints, how it ends, and a driver that goes on beside the test.
 
-#![allow(dead_code, reason = "each test uses some of it")]
-
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};

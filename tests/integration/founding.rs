@@ -9,17 +9,7 @@
 //!
 //! Played with nobody but the DaemonSet controller, with its brake pressed at the first alarm, and with rolldeck driving.
 //! The books are kept from the changes of pods alone; who drives is unknown to them. The same is played with Kubernetes'
-//! own controllers in `control_plane/cascade.rs`. `cargo test --test founding -- --nocapture` prints the figures.
-
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[cfg(test)]
-mod support {
-    pub(crate) mod figures;
-    pub(crate) mod ledger;
-    pub(crate) mod modelled;
-    pub(crate) mod stage;
-}
+//! own controllers in `control_plane/cascade.rs`. `cargo test --test integration -- --nocapture founding` prints the figures.
 
 use std::time::Duration;
 
@@ -30,8 +20,8 @@ use rolldeck::engine::model::time::Timestamp;
 use rolldeck::engine::snapshot::{Alarm, Hold, NodeState, Phase};
 use rolldeck::sim::world::scenario::{ControllerVariant, built_in};
 
-use support::figures::{Figures, MINUTES, NODES, table};
-use support::stage::{TerminalFixture, V1, V2};
+use crate::support::figures::{Figures, MINUTES, NODES, table};
+use crate::support::stage::{TerminalFixture, V1, V2};
 
 const VARIANTS: [(&str, ControllerVariant); 2] =
     [("the controller of 1.20", ControllerVariant::V1_20), ("the current controller", ControllerVariant::Current)];
@@ -169,7 +159,7 @@ fn the_controller_loses_every_node_the_brake_saves_most_and_rolldeck_loses_two()
         let runs = Driver::ALL.map(|driver| play(driver, variant));
         println!("{name}\n{}", table(&runs));
         if variant == ControllerVariant::Current {
-            let readme = include_str!("../README.md");
+            let readme = include_str!("../../README.md");
             assert!(readme.contains(&table(&runs)), "README.md tells the story with other figures than these");
         }
         let [native, braked, rolldeck] = &runs;

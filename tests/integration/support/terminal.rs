@@ -1,7 +1,5 @@
 //! A terminal with somebody at it: the program in a tmux of its own, keys in, screen out.
 
-#![allow(dead_code, reason = "each test uses some of it")]
-
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};

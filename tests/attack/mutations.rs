@@ -1,10 +1,9 @@
 //! Every check of the attack can fail: each rule of the engine is broken by hand, in a copy of the source, and the attack
-//! must find it within the 20,000 rollouts that CI runs. What it found is in `tests/attack/README.md`.
+//! must find it within the 20,000 rollouts that CI runs. `README.md` beside this file has what was found.
 //!
-//! It compiles the pure half once for each rule, so it is not run by itself:
-//! `cargo test --test mutations -- --ignored --nocapture`; `ROLLDECK_RULE=budget` picks the rules whose name has that.
-
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+//! That compiles the pure half once for each rule, so it runs only when it is asked for:
+//! `cargo test --test attack -- --ignored --nocapture every_broken_rule`; `ROLLDECK_RULE=budget` picks the rules whose name
+//! contains that.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -111,7 +110,7 @@ fn copy(from: &Path, to: &Path) {
 /// Lets the attack look: after how many rollouts it found what.
 fn attack(tree: &Path) -> Option<String> {
     let done = Command::new(env!("CARGO"))
-        .args(["test", "--release", "--no-default-features", "--test", "attack", "the_promises_hold"])
+        .args(["test", "--release", "--no-default-features", "--test", "attack", "promises::the_promises_hold"])
         .args(["--", "--nocapture"])
         .current_dir(tree)
         .env("CARGO_TARGET_DIR", tree.join("target"))

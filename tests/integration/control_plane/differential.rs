@@ -155,7 +155,7 @@ fn nodes_that_fall_silent_in_the_middle_of_an_update() {
 #[test]
 fn the_cascade() {
     agree(&Case {
-        text: include_str!("../../scenarios/cascade-native.toml"),
+        text: include_str!("../../../scenarios/cascade-native.toml"),
         lasts: Duration::from_secs(600),
         nodes: Nodes::AnyOfThem,
         worst: Worst::Same,

@@ -1,7 +1,5 @@
 //! A simulated world under virtual time, the consoles that are open on it, and the books.
 
-#![allow(dead_code, reason = "each test uses some of it")]
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -2,8 +2,6 @@
 //!
 //! A connection takes as long as over a real line of that length: nothing of it goes through before a round trip is over.
 
-#![allow(dead_code, reason = "each test uses some of it")]
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,5 @@
 //! What a run of the founding scenario came to, in figures: the same table for the simulated world and for the real one.
 
-#![allow(dead_code, reason = "each test uses some of it")]
-
 use std::time::Duration;
 
 use super::ledger::Toll;

@@ -1,7 +1,5 @@
 //! A practice cluster that is served by another process, for tests of the program itself.
 
-#![allow(dead_code, reason = "each test uses some of it")]
-
 use std::io::{Read, Write};
 use std::ops::Deref;
 use std::process::{Child, Stdio};

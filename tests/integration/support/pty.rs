@@ -1,7 +1,5 @@
 //! A terminal that can stop taking output: the program on a pty whose other end is read, or not.
 
-#![allow(dead_code, reason = "each test uses some of it")]
-
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::process::{Child, ExitStatus, Stdio};

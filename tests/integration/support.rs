@@ -1,0 +1,14 @@
+//! What several of the tests use: the program and its terminal, clusters to run it against, and the books of a rollout.
+
+pub(crate) mod control_plane;
+pub(crate) mod figures;
+pub(crate) mod ledger;
+pub(crate) mod line;
+pub(crate) mod modelled;
+pub(crate) mod practice;
+pub(crate) mod program;
+#[cfg(target_os = "linux")]
+pub(crate) mod pty;
+pub(crate) mod stage;
+pub(crate) mod terminal;
+pub(crate) mod unread;
