@@ -25,7 +25,6 @@ mod witness;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::process::Output;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -289,16 +288,6 @@ impl ControlPlane {
     /// Someone whose token the API server does not know or no longer takes: every request is answered 401.
     pub(crate) fn stranger(&self) -> User {
         User::new("stranger", "expired".to_owned(), self.admin.client(), &self.files, &self.programs)
-    }
-
-    /// The kubeconfig of `user`, with one context called `test` and no default namespace.
-    pub(crate) fn kubeconfig(&self, user: &User) -> PathBuf {
-        user.kubeconfig()
-    }
-
-    /// Runs kubectl as the administrator.
-    pub(crate) fn kubectl<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Output {
-        self.admin.kubectl(args)
     }
 
     /// Freezes `component` (SIGSTOP): connections stay open and nothing answers.
