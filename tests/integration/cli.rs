@@ -15,7 +15,7 @@ const DS: &str = "ds/agent";
 const V2: &str = "agent=registry.example/agent:v2";
 
 #[test]
-fn a_rollout_by_commands_alone() {
+fn a_rollout_is_carried_out_by_commands_alone() {
     let practice = Practice::start();
     assert_eq!(practice.run(&["status", DS]).status.code(), Some(0), "at first there is nothing to do");
 
@@ -50,7 +50,7 @@ fn a_rollout_by_commands_alone() {
 }
 
 #[test]
-fn undo_takes_back_those_that_went() {
+fn undo_replaces_only_pods_of_the_new_revision() {
     let practice = Practice::start();
     practice.ok(&["drive", DS, "--image", V2, "--to", "3", "--until", "held", "--yes", "--timeout", "60s"]);
     let before = practice.status(DS);
@@ -109,7 +109,7 @@ fn an_interrupted_driver_gives_the_lease_back_and_another_carries_on() {
 }
 
 #[test]
-fn a_killed_driver_loses_nothing() {
+fn a_killed_driver_is_succeeded_by_one_that_takes_over() {
     let practice = Practice::start();
     let mut drive = practice.drive(DS, &["--image", V2, "--to", "100%", "--max-unavailable", "2"]);
     drive.until_updated(2);
@@ -138,7 +138,7 @@ fn two_drivers_do_not_drive_at_once() {
 }
 
 #[test]
-fn the_brake_works_without_adopting_first() {
+fn pause_sets_on_delete_without_adopting_first() {
     let practice = Practice::start();
     let told = practice.ok(&["pause", DS]);
     assert!(told.contains("OnDelete is set"), "{told}");
@@ -248,14 +248,14 @@ fn a_server_that_is_not_there_is_said_to_be_unreachable() {
 }
 
 #[test]
-fn without_a_terminal_the_console_becomes_sentences() {
+fn without_a_terminal_the_list_of_daemonsets_is_printed() {
     let practice = Practice::start();
     let fleet = practice.ok(&[]);
     assert!(fleet.starts_with("NAMESPACE  DAEMONSET") && fleet.contains("agent"), "{fleet}");
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_no_error_worth_words() {
+fn a_closed_output_ends_it_without_a_message() {
     let practice = Practice::start();
     let mut status = practice.command(&["status", DS, "--nodes"]);
     let mut child = status.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

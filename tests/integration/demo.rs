@@ -5,7 +5,7 @@ use crate::support::terminal::Terminal;
 
 /// The controller rolls out by itself, the console raises the alarm, the brake stops it, and it is taken back.
 #[test]
-fn the_cascade_is_watched_braked_and_taken_back() {
+fn the_practice_cascade_is_braked_and_rolled_back_by_keys() {
     let newcomer = Operator::new("/nowhere", "edge");
     for size in [(80, 24), (120, 40)] {
         let line = ["demo", "cascade-native", "--speed", "20"];

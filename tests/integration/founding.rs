@@ -201,7 +201,7 @@ fn whenever_it_begins_no_more_than_the_budget_is_lost() {
 /// The budget does not lean on the halt: with a threshold that nothing reaches, and an operator who goes on after
 /// every halt, it is the same two.
 #[test]
-fn the_budget_holds_though_nothing_halts_it() {
+fn the_budget_holds_without_a_halt() {
     for (name, variant) in VARIANTS {
         let mut stage = cascade(variant, SEED);
         stage.open("ops");

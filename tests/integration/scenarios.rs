@@ -20,7 +20,7 @@ fn small() -> TerminalFixture {
 }
 
 #[test]
-fn a_partitions_are_kept_to_the_pod_and_the_budget_holds() {
+fn partitions_are_kept_to_the_pod_within_the_budget() {
     let mut stage = small();
     stage.set_image(0, V2);
     for keep in [20_usize, 18, 10] {
@@ -37,7 +37,7 @@ fn a_partitions_are_kept_to_the_pod_and_the_budget_holds() {
 }
 
 #[test]
-fn b_only_canaries_change_until_the_selector_goes() {
+fn only_canaries_change_until_the_selector_is_lifted() {
     let mut stage = small();
     stage.set_image(0, V2);
     stage.ask(0, Command::Select(Some("canary=true".parse().unwrap())));
@@ -52,7 +52,7 @@ fn b_only_canaries_change_until_the_selector_goes() {
 }
 
 #[test]
-fn c_after_a_pause_nothing_is_deleted_whoever_paused() {
+fn after_a_pause_nothing_is_deleted_whoever_paused() {
     for who in [0, 1] {
         let mut stage = small();
         stage.open("eve");
@@ -72,7 +72,7 @@ fn c_after_a_pause_nothing_is_deleted_whoever_paused() {
 }
 
 #[test]
-fn d_a_killed_driver_is_succeeded_within_the_budget() {
+fn a_killed_driver_is_succeeded_within_the_budget() {
     let mut stage = small();
     stage.set_image(0, V2);
     stage.partition(0, 0);
@@ -92,7 +92,7 @@ fn d_a_killed_driver_is_succeeded_within_the_budget() {
 }
 
 #[test]
-fn e_rolling_back_ends_on_the_old_revision_and_spares_what_never_left_it() {
+fn a_roll_back_ends_on_the_old_revision_and_keeps_pods_that_never_left_it() {
     let mut stage = small();
     stage.set_image(0, V2);
     stage.partition(0, 12);
@@ -107,7 +107,7 @@ fn e_rolling_back_ends_on_the_old_revision_and_spares_what_never_left_it() {
 }
 
 #[test]
-fn f_release_restores_the_strategy_to_the_byte() {
+fn a_release_restores_the_strategy_to_the_byte() {
     let mut stage = small();
     let original = stage.strategy();
     stage.set_image(0, V2);
@@ -122,7 +122,7 @@ fn f_release_restores_the_strategy_to_the_byte() {
 }
 
 #[test]
-fn g_a_second_console_observes_and_takes_over_after_asking() {
+fn a_second_console_observes_and_takes_over_after_asking() {
     let mut stage = small();
     stage.set_image(0, V2);
     stage.partition(0, 10);
@@ -146,7 +146,7 @@ fn g_a_second_console_observes_and_takes_over_after_asking() {
 /// A hundred and twenty nodes behind thin uplinks, some of which drop off the network again and again, updated ones too:
 /// all steps, and nobody there to continue it.
 #[test]
-fn the_factory_ends_by_itself_though_nodes_blink() {
+fn a_rollout_on_nodes_that_drop_off_the_network_ends_without_a_halt() {
     const AGENT: (&str, &str) = ("factory", "agent");
     let mut stage = TerminalFixture::of(&built_in("factory").unwrap(), AGENT, 7);
     stage.open("ops");

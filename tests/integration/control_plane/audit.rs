@@ -95,7 +95,7 @@ fn reasons(events: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn kubectl_describe_tells_who_did_what_and_from_where() {
+fn kubectl_describe_shows_who_did_what_from_where() {
     let Some(fixture) = RolloutFixture::new("audit") else { return };
     let (operator, _) = operator(&fixture, "alice", Events::Allowed);
     let image = format!("agent={}", GOOD[1]);
@@ -147,7 +147,7 @@ fn kubectl_describe_tells_who_did_what_and_from_where() {
 }
 
 #[test]
-fn the_log_has_every_pod_and_only_its_owner_reads_it() {
+fn the_audit_log_has_every_deletion_and_only_its_owner_may_read_it() {
     let Some(fixture) = RolloutFixture::new("log") else { return };
     let (operator, _) = operator(&fixture, "alice", Events::Allowed);
     operator.ok(&["drive", DS, "--image", &format!("agent={}", GOOD[1]), "--to", "3", "--until", "held", "--yes"]);
@@ -176,7 +176,7 @@ fn the_log_has_every_pod_and_only_its_owner_reads_it() {
 }
 
 #[test]
-fn an_interrupted_driver_tells_that_it_left() {
+fn an_interrupted_driver_logs_that_it_stopped_driving() {
     let Some(fixture) = RolloutFixture::new("interrupted") else { return };
     let (operator, _) = operator(&fixture, "alice", Events::Allowed);
     let mut drive = operator.drive(DS, &["--image", &format!("agent={}", GOOD[1]), "--to", "5"]);
@@ -195,7 +195,7 @@ fn an_interrupted_driver_tells_that_it_left() {
 }
 
 #[test]
-fn with_two_consoles_open_nothing_is_told_twice_and_each_sees_what_the_other_did() {
+fn two_consoles_write_each_event_once_and_show_what_the_other_did() {
     let Some(fixture) = RolloutFixture::new("two") else { return };
     let (driver, _) = operator(&fixture, "alice", Events::Allowed);
     let (watcher, _) = operator(&fixture, "bob", Events::Allowed);
@@ -227,7 +227,7 @@ fn with_two_consoles_open_nothing_is_told_twice_and_each_sees_what_the_other_did
 }
 
 #[test]
-fn without_the_right_to_write_events_everything_else_works_and_it_is_said_once() {
+fn without_the_right_to_create_events_all_else_works_and_one_message_says_so() {
     let Some(fixture) = RolloutFixture::new("mute") else { return };
     let (operator, _) = operator(&fixture, "restricted", Events::Forbidden);
     let line = ["drive", DS, "--image", &format!("agent={}", GOOD[1]), "--to", "2", "--until", "held", "--yes"];
@@ -240,7 +240,7 @@ fn without_the_right_to_write_events_everything_else_works_and_it_is_said_once()
 }
 
 #[test]
-fn no_secret_is_told_also_when_a_server_echoes_it() {
+fn secrets_are_not_written_even_if_the_server_quotes_them() {
     let Some(fixture) = RolloutFixture::new("secrets") else { return };
     let secret = "hunter2-b7f1c9";
     let template = json!({

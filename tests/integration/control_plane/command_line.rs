@@ -92,7 +92,7 @@ fn a_killed_driver_deletes_nothing_more_and_the_next_one_finishes() {
 }
 
 #[test]
-fn undo_brings_all_back_and_leaves_those_alone_that_never_went() {
+fn undo_replaces_only_pods_that_left_the_old_revision() {
     fleet("undo", |fleet, operator| {
         let before = fleet.pods();
         let mut drive = operator.drive(DS, &["--image", IMAGE, "--to", "50%"]);
@@ -126,7 +126,7 @@ fn release_restores_the_update_strategy_to_the_byte() {
 }
 
 #[test]
-fn a_second_driver_waits_to_be_let_in() {
+fn a_second_driver_is_refused_unless_it_takes_over() {
     fleet("takeover", |fleet, operator| {
         let mut first = operator.drive(DS, &["--image", IMAGE, "--to", "100%", "--max-unavailable", "1"]);
         first.until_updated(2);
@@ -145,7 +145,7 @@ fn a_second_driver_waits_to_be_let_in() {
 }
 
 #[test]
-fn whoever_may_not_is_told_what_is_missing() {
+fn missing_rights_are_named() {
     let Some(sandbox) = sandbox("rights") else { return };
     sandbox.nodes(1);
     sandbox.create_daemon_set(daemon_set("agent", V1));

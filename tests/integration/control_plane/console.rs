@@ -31,9 +31,9 @@ fn keep(console: &Terminal, old: usize) {
     console.confirm("[ Start step ]");
 }
 
-/// a) partition 20 → 18 → 10 → 0.
+/// Partition 20 → 18 → 10 → 0.
 #[test]
-fn a_rollout_by_keys() {
+fn steps_by_keys_update_exactly_what_was_allowed() {
     let Some(fixture) = RolloutFixture::new("console-steps") else { return };
     let began = Instant::now();
     let Some(console) = Terminal::open(&fixture.operator(), &[DS], SIZE) else { return };
@@ -64,7 +64,7 @@ fn a_rollout_by_keys() {
     console.until("it ended with 0");
 }
 
-/// c), g) a second console says who drives, pauses although it is read-only, and takes over when it is told to.
+/// A second console says who drives, pauses although it is read-only, and takes over when it is told to.
 #[test]
 fn a_second_console_observes_pauses_and_takes_over() {
     let Some(fixture) = RolloutFixture::new("console-second") else { return };
@@ -102,9 +102,9 @@ fn a_second_console_observes_pauses_and_takes_over() {
     assert_eq!(fixture.witness.deletes_since(began).len(), NODES, "nothing was deleted twice");
 }
 
-/// b), f) a canary selector by keys, then none; in the end the update strategy is what it was, to the byte.
+/// A canary selector by keys, then none; in the end the update strategy is what it was, to the byte.
 #[test]
-fn canaries_by_keys_and_a_strategy_as_it_was() {
+fn a_canary_selector_by_keys_keeps_all_others_as_they_are() {
     let Some(fixture) = RolloutFixture::new("console-canary") else { return };
     let canaries: BTreeSet<String> = [2, 9, 15].into_iter().map(|nth| fixture.nodes[nth].clone()).collect();
     for node in &canaries {
@@ -131,9 +131,9 @@ fn canaries_by_keys_and_a_strategy_as_it_was() {
     assert_within_budget(&fixture, began);
 }
 
-/// e) a roll back by keys, in the middle: what never left the old revision keeps its pod.
+/// A roll back by keys, in the middle: what never left the old revision keeps its pod.
 #[test]
-fn a_roll_back_by_keys() {
+fn a_roll_back_by_keys_replaces_only_pods_that_left_the_old_revision() {
     let Some(fixture) = RolloutFixture::new("console-undo") else { return };
     let (began, before) = (Instant::now(), fixture.witness.pods());
     let Some(console) = Terminal::open(&fixture.operator(), &[DS], SIZE) else { return };
@@ -150,7 +150,7 @@ fn a_roll_back_by_keys() {
     assert_within_budget(&fixture, began);
 }
 
-/// d) `kill -9` of the console in the middle: nothing more is taken down, and the next console carries on where it stood.
+/// `kill -9` of the console in the middle: nothing more is taken down, and the next console carries on where it stood.
 #[test]
 fn a_killed_console_deletes_nothing_more_and_the_next_one_carries_on() {
     let Some(fixture) = RolloutFixture::new("console-killed") else { return };

@@ -54,7 +54,7 @@ fn a_rolling_update_that_surges() {
 }
 
 #[test]
-fn on_delete() {
+fn pods_deleted_by_hand_under_on_delete() {
     agree(&Case {
         text: include_str!("scenarios/on-delete.toml"),
         lasts: Duration::from_secs(100),
@@ -153,7 +153,7 @@ fn nodes_that_fall_silent_in_the_middle_of_an_update() {
 
 /// The founding scenario. Which two nodes go first is chance, and so when each of the others falls; that all do is not.
 #[test]
-fn the_cascade() {
+fn the_founding_scenario() {
     agree(&Case {
         text: include_str!("../../../scenarios/cascade-native.toml"),
         lasts: Duration::from_secs(600),

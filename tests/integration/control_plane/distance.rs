@@ -36,23 +36,23 @@ fn a_whole_rollout(name: &str, round_trip: Duration) {
 }
 
 #[test]
-fn distance_of_600_ms_is_driven() {
+fn a_rollout_completes_600_ms_away() {
     a_whole_rollout("far600", Duration::from_millis(600));
 }
 
 #[test]
-fn distance_of_one_second_is_driven() {
+fn a_rollout_completes_one_second_away() {
     a_whole_rollout("far1000", Duration::from_secs(1));
 }
 
 #[test]
-fn distance_of_two_seconds_is_driven() {
+fn a_rollout_completes_two_seconds_away() {
     a_whole_rollout("far2000", Duration::from_secs(2));
 }
 
 /// Pulls fill the line in the middle of a rollout: from 100 ms to 1.8 s and back, again and again.
 #[test]
-fn distance_that_jumps_while_images_are_pulled_stops_nothing() {
+fn a_rollout_completes_while_the_distance_jumps() {
     let Some((fixture, line, operator)) = at_the_end_of("swells", Duration::from_millis(100)) else { return };
     let began = Instant::now();
     let image = image();
@@ -76,7 +76,7 @@ fn distance_that_jumps_while_images_are_pulled_stops_nothing() {
 
 /// Beyond what is near enough nothing is started, and everything says why: the driver, `status` and JSON.
 #[test]
-fn distance_beyond_the_bound_says_so() {
+fn beyond_the_bound_nothing_is_started_and_the_reason_is_shown() {
     let Some((fixture, line, operator)) = at_the_end_of("beyond", Duration::from_millis(300)) else { return };
     let image = image();
     operator.ok(&["set-image", DS, &image, "--yes"]);
@@ -96,7 +96,7 @@ fn distance_beyond_the_bound_says_so() {
 
 /// Somebody near by pauses while the driver is two seconds away.
 #[test]
-fn distance_does_not_keep_a_pause_from_biting_in_time() {
+fn a_pause_takes_effect_in_time_though_the_driver_is_two_seconds_away() {
     let Some((fixture, _line, operator)) = at_the_end_of("bites", Duration::from_secs(2)) else { return };
     let image = image();
     let mut drive = operator.drive(DS, &["--image", &image, "--to", "100%", "--max-unavailable", "4"]);

@@ -178,7 +178,7 @@ async fn a_rollout_from_end_to_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_roll_back_replaces_only_what_left() {
+async fn a_roll_back_replaces_only_pods_that_left_the_old_revision() {
     let Some((sandbox, kubelet)) = agent("undo", 5).await else { return };
     let session = session(sandbox.admin()).await;
     let rollout = session.open(sandbox.namespace(), "agent", Role::Driver);
@@ -256,7 +256,7 @@ async fn a_console_that_leaves_gives_the_lease_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_user_may_not_see_is_said_and_the_rest_works() {
+async fn forbidden_watches_are_shown_and_the_rest_works() {
     let Some((sandbox, _kubelet)) = agent("rights", 3).await else { return };
     let namespace = sandbox.namespace().to_owned();
     let grants = [Grant::within(
@@ -294,7 +294,7 @@ async fn what_a_user_may_not_see_is_said_and_the_rest_works() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_told_why_nothing_is_there() {
+async fn rejected_credentials_and_absent_daemonsets_are_reported() {
     let Some(sandbox) = tokio::task::spawn_blocking(|| sandbox("nobody")).await.unwrap() else { return };
     let stranger = sandbox.stranger();
     let session = session(&stranger).await;

@@ -129,7 +129,7 @@ fn enforce() -> Tuning {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn owners_are_told_by_what_a_real_api_server_writes_down() {
+async fn gitops_owners_are_recognised_by_managed_fields_and_labels() {
     let Some(stage) = GitOpsFixture::new("gitops-owners").await else { return };
     // A person applies it, and sets an image by hand: that is nobody who sets anything back.
     let manifest = stage.manifest().to_string();
@@ -182,7 +182,7 @@ async fn owners_are_told_by_what_a_real_api_server_writes_down() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_strategy_set_back_by_server_side_apply_is_enforced_within_a_second() {
+async fn a_strategy_set_back_by_server_side_apply_is_enforced_five_times() {
     let Some(stage) = GitOpsFixture::new("gitops-drift").await else { return };
     let in_git = stage.tracked_by_argo_cd();
     stage.write("argocd-controller", APPLY, &in_git);
@@ -235,7 +235,7 @@ async fn a_strategy_set_back_by_server_side_apply_is_enforced_within_a_second() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_drift_is_reported_within_a_second_and_adopted_again_when_asked() {
+async fn a_drift_pauses_the_rollout_until_it_is_adopted_again() {
     let Some(stage) = GitOpsFixture::new("gitops-report").await else { return };
     let in_git = stage.tracked_by_argo_cd();
     stage.write("argocd-controller", APPLY, &in_git);
@@ -266,7 +266,7 @@ async fn a_drift_is_reported_within_a_second_and_adopted_again_when_asked() {
 
 /// The old image comes back from Git in the middle of a rollout.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_template_set_back_is_said_with_its_author() {
+async fn a_template_set_back_pauses_the_rollout_and_names_the_field_manager() {
     let Some(stage) = GitOpsFixture::new("gitops-template").await else { return };
     let mut in_git = stage.tracked_by_argo_cd();
     in_git["spec"].as_object_mut().unwrap().remove("updateStrategy");

@@ -11,7 +11,7 @@ use super::fixture::{GOOD, MISSING, NODES, RolloutFixture, SOON, SPEED, scenario
 use crate::support::control_plane::{ControlPlane, Options, ServingPods, Step, Witness, eventually};
 
 #[test]
-fn a_rolling_update_runs_through() {
+fn a_rolling_update_takes_every_node_through_the_same_steps() {
     let Some(fixture) = RolloutFixture::new("rolling") else { return };
     let began = Instant::now();
     fixture.witness.forget_steps();

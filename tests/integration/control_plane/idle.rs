@@ -15,7 +15,7 @@ const SOON: Duration = Duration::from_secs(60);
 const FOR_GOOD: Duration = Duration::from_secs(3600);
 
 #[test]
-fn nobody_is_suspect_where_nobody_rolls_out() {
+fn without_a_rollout_nodes_that_are_down_are_not_suspects() {
     let Some(stage) = stage("idle-down") else { return };
     let operator = &stage.operator;
     let lost = &stage.nodes[..3];

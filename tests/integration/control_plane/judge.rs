@@ -26,7 +26,7 @@ const V2: &str = "agent=registry.test/agent:v2";
 const QUIET: Duration = Duration::from_secs(3);
 const SOON: Duration = Duration::from_secs(60);
 
-/// a) partition 20 → 18 → 10 → 0.
+/// Partition 20 → 18 → 10 → 0.
 #[test]
 fn each_step_updates_exactly_what_was_promised() {
     let Some((fixture, operator)) = fixture("judge-steps") else { return };
@@ -58,7 +58,7 @@ fn each_step_updates_exactly_what_was_promised() {
     assert_eq!(fixture.witness.deletes_since(began).len(), NODES);
 }
 
-/// b) a canary selector on three nodes, then none.
+/// A canary selector on three nodes, then none.
 #[test]
 fn a_canary_selector_keeps_all_others_as_they_are() {
     let Some((fixture, operator)) = fixture("judge-canary") else { return };
@@ -81,7 +81,7 @@ fn a_canary_selector_keeps_all_others_as_they_are() {
     assert_within_budget(&fixture, began);
 }
 
-/// c) pause in the middle, from a process that does not drive.
+/// Pause in the middle, from a process that does not drive.
 #[test]
 fn after_a_pause_nothing_is_deleted() {
     let Some((fixture, operator)) = fixture("judge-pause") else { return };
@@ -106,7 +106,7 @@ fn after_a_pause_nothing_is_deleted() {
     assert_within_budget(&fixture, began);
 }
 
-/// c) pause as the emergency brake, on a DaemonSet that its own controller rolls.
+/// Pause as the emergency brake, on a DaemonSet that its own controller rolls.
 #[test]
 fn a_pause_stops_the_native_controller_too() {
     let Some((fixture, operator)) = fixture("judge-brake") else { return };
@@ -125,7 +125,7 @@ fn a_pause_stops_the_native_controller_too() {
     fixture.until("all serve again", |witness| witness.unavailable() == 0);
 }
 
-/// d) `kill -9` of the driver in the middle.
+/// `kill -9` of the driver in the middle.
 #[test]
 fn a_killed_driver_deletes_nothing_more_and_the_next_one_finishes() {
     let Some((fixture, operator)) = fixture("judge-killed") else { return };
@@ -153,9 +153,9 @@ fn a_killed_driver_deletes_nothing_more_and_the_next_one_finishes() {
     assert_within_budget(&fixture, began);
 }
 
-/// d) the gentle way: an interrupted driver gives its lease back, and the next one need not wait for it.
+/// The gentle way: an interrupted driver gives its lease back, and the next one need not wait for it.
 #[test]
-fn an_interrupted_driver_stands_down() {
+fn an_interrupted_driver_gives_the_lease_back() {
     let Some((fixture, operator)) = fixture("judge-interrupt") else { return };
     let began = Instant::now();
     let mut driver = operator.drive(DS, &["--image", V2, "--to", "100%"]);
@@ -172,9 +172,9 @@ fn an_interrupted_driver_stands_down() {
     assert_within_budget(&fixture, began);
 }
 
-/// e) roll back in the middle.
+/// Roll back in the middle.
 #[test]
-fn a_roll_back_leaves_those_alone_that_never_left() {
+fn a_roll_back_replaces_only_pods_that_left_the_old_revision() {
     let Some((fixture, operator)) = fixture("judge-undo") else { return };
     let (began, before) = (Instant::now(), fixture.witness.pods());
     let mut driver = operator.drive(DS, &["--image", V2, "--to", "50%"]);
@@ -193,7 +193,7 @@ fn a_roll_back_leaves_those_alone_that_never_left() {
     assert_within_budget(&fixture, began);
 }
 
-/// f) the strategy is as it was, whatever it was.
+/// The strategy is as it was, whatever it was.
 #[test]
 fn release_restores_the_update_strategy_to_the_byte() {
     let mut percent = scenario(StrategyKind::RollingUpdate);
@@ -222,9 +222,9 @@ fn release_restores_the_update_strategy_to_the_byte() {
     assert_within_budget(&fixture, began);
 }
 
-/// f) an early release is asked for twice, and then the controller does the rest.
+/// An early release is asked for twice, and then the controller does the rest.
 #[test]
-fn an_early_release_is_meant_or_refused() {
+fn an_early_release_needs_confirmation() {
     let Some((fixture, operator)) = fixture("judge-early") else { return };
     operator.ok(&["set-image", DS, V2, "--yes"]);
     let refused = operator.run(&["release", DS]);
@@ -235,7 +235,7 @@ fn an_early_release_is_meant_or_refused() {
     fixture.until("the controller has rolled out the rest", |witness| witness.serving(":v2").len() == NODES);
 }
 
-/// g) a second console observes, says who drives, and takes over when it is told to.
+/// A second console observes, says who drives, and takes over when it is told to.
 #[test]
 fn a_second_console_says_who_drives_and_takes_over() {
     let Some((fixture, operator)) = fixture("judge-second") else { return };

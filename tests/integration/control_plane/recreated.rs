@@ -104,7 +104,7 @@ async fn a_rollout_does_not_go_on_with_another_daemonset_of_the_same_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_daemonset_that_went_with_its_pods_takes_the_rollout_with_it() {
+async fn deleting_a_daemonset_with_its_pods_ends_its_rollout() {
     let Some((sandbox, kubelet)) = agent("gone", 3).await else { return };
     let session = session(sandbox.admin()).await;
     let rollout = session.open(sandbox.namespace(), "agent", Role::Driver);

@@ -85,7 +85,7 @@ fn alarms(status: &Value) -> Vec<String> {
 }
 
 #[test]
-fn pods_that_a_policy_denies_halt_the_rollout_and_nothing_more_is_taken() {
+fn pods_denied_by_a_policy_halt_the_rollout_and_no_other_pod_is_deleted() {
     let Some(fixture) = RolloutFixture::new("denied") else { return };
     let operator = fixture.operator();
     operator.ok(&["set-image", DS, &image(1), "--yes"]);
@@ -126,7 +126,7 @@ fn pods_that_a_policy_denies_halt_the_rollout_and_nothing_more_is_taken() {
 }
 
 #[test]
-fn a_full_quota_rolls_back_where_that_is_asked_for() {
+fn a_full_quota_rolls_back_with_on_failure_rollback() {
     let Some(fixture) = RolloutFixture::new("quota") else { return };
     let (operator, admin) = (fixture.operator(), fixture.sandbox.admin());
     let namespace = fixture.sandbox.namespace();
@@ -151,7 +151,7 @@ fn a_full_quota_rolls_back_where_that_is_asked_for() {
 }
 
 #[test]
-fn a_controller_manager_that_stands_still_is_said_and_then_halts() {
+fn a_frozen_controller_manager_is_reported_and_then_halts_the_rollout() {
     let Ok(plane) = ControlPlane::start() else { return };
     let scenario = scenario(StrategyKind::RollingUpdate);
     let options = HollowOptions { speed: SPEED, workloads: Workloads::Create, ..HollowOptions::default() };

@@ -74,7 +74,7 @@ fn the_end_of_a_rollout_removes_no_serving_pod() {
 
 /// What the wait is for: the real controller does remove them, and makes none there.
 #[test]
-fn an_operator_who_releases_all_the_same_loses_what_was_named() {
+fn an_early_release_removes_the_serving_pods_that_were_named() {
     let Some(fixture) = RolloutFixture::new("release-meant") else { return };
     let operator = fixture.operator();
     let tainted: BTreeSet<String> = fixture.nodes[17..].iter().cloned().collect();

@@ -21,7 +21,7 @@ fn surging() -> Scenario {
 }
 
 #[test]
-fn one_that_surges_is_adopted_only_with_a_budget_that_is_named() {
+fn a_surging_daemonset_is_adopted_only_with_an_explicit_budget() {
     let Some(fixture) = RolloutFixture::with("surge-adopted", surging()) else { return };
     let operator = fixture.operator();
     let (began, before) = (Instant::now(), fixture.daemon_set()["spec"].to_string());
@@ -47,7 +47,7 @@ fn one_that_surges_is_adopted_only_with_a_budget_that_is_named() {
 /// The new pod cannot be pulled: its node has an old pod that serves and a new one that never will. The brake sets
 /// `OnDelete`, under which the real controller keeps the older of two pods and deletes the other.
 #[test]
-fn a_surge_in_progress_is_shown_right_and_the_brake_works_on_it() {
+fn a_surge_in_progress_is_shown_and_braked_without_losing_a_pod() {
     let Some(fixture) = RolloutFixture::with("surge-braked", surging()) else { return };
     let operator = fixture.operator();
     // A pod's time of creation has whole seconds, and between two of the same second the controller decides by name.

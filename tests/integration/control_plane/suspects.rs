@@ -63,7 +63,7 @@ impl OutageFixture {
 }
 
 #[test]
-fn an_updated_node_that_blinks_halts_nothing_and_one_that_stays_away_does() {
+fn a_short_outage_after_an_update_halts_nothing_and_a_long_one_does() {
     let Some(stage) = stage("suspects") else { return };
     let began = Instant::now();
     let mut driver = stage.operator.drive(DS, &["--image", &format!("agent={}", GOOD[1]), "--to", "50%"]);

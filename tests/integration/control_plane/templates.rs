@@ -86,7 +86,7 @@ fn an_image_that_admission_rewrites_is_rolled_out_and_back() {
 /// Admission that begins to rewrite templates in the middle of a rollout does so with the next write, whatever that is for.
 /// Where it is the release, the controller would be handed a template that no pod has, together with `RollingUpdate`.
 #[test]
-fn a_release_that_admission_would_turn_into_a_rollout_is_not_made() {
+fn a_release_is_refused_where_admission_would_change_the_template() {
     fleet("rewritten-release", |fleet, operator| {
         operator.ok(&["drive", DS, "--image", IMAGE, "--to", "100%", "--keep", "--yes", "--timeout", "120s"]);
         let before = fleet.pods();
@@ -113,7 +113,7 @@ fn a_release_that_admission_would_turn_into_a_rollout_is_not_made() {
 /// A rollout to v2 is held when somebody asks for another image instead. From before that, the driver's watch of revisions
 /// lets only bookmarks through.
 #[test]
-fn a_revision_that_does_not_come_is_not_made_up() {
+fn nothing_is_replaced_while_the_new_revision_is_not_seen() {
     fleet("bookmarks", |fleet, _| {
         let user = fleet.user("bob", &grants(fleet.namespace()));
         let filter = WatchFilter::start(fleet.plane(), "/controllerrevisions");

@@ -197,7 +197,7 @@ async fn a_server_that_goes_away_is_said_to_be_down_and_nothing_is_started() {
 
 /// A server whose watch cache no longer follows: its connections are fine, and what they show is old.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watch_that_stands_still_is_found_out_by_our_own_writes() {
+async fn a_stalled_watch_is_detected_by_our_own_writes() {
     let lags = |is: &Arc<Snapshot>, watched| matches!(is.watch(watched), Some(WatchHealth::Lagging { .. }));
     for (kind, watched) in [(Kind::Pod, Watched::Pods), (Kind::Lease, Watched::Lease)] {
         let cluster = Cluster::start().await;

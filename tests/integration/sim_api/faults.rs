@@ -55,7 +55,7 @@ async fn a_lost_answer_was_carried_out_and_a_lost_request_was_not() {
 }
 
 #[tokio::test]
-async fn a_slow_server_is_slow() {
+async fn latency_delays_every_answer() {
     let api = Api::start().await;
     api.server.inject(once("list", Failure::Delay(Duration::from_millis(120))));
     let began = Instant::now();

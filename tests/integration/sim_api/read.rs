@@ -128,7 +128,7 @@ async fn discovery_is_served_in_both_forms() {
 }
 
 #[tokio::test]
-async fn users_may_what_their_rules_say() {
+async fn users_are_kept_to_their_rules() {
     let jane =
         User { name: "jane".into(), token: "t1".into(), deny: vec![Rule::new(["list"], ["nodes"])], ..User::default() };
     let users = Users { known: vec![jane], anonymous: None };

@@ -10,7 +10,7 @@ fn version_of(line: &Value) -> u64 {
 }
 
 #[tokio::test]
-async fn a_watch_from_nowhere_begins_with_what_is_there() {
+async fn a_watch_without_a_version_begins_with_the_present_objects() {
     let api = Api::start().await;
     api.make("a", &json!({})).await;
     for start in ["", "&resourceVersion=0"] {

@@ -290,7 +290,7 @@ async fn leases_are_taken_by_compare_and_swap() {
 }
 
 #[tokio::test]
-async fn what_the_world_does_not_know_is_kept() {
+async fn unknown_fields_are_kept() {
     let api = Api::start().await;
     let mut odd = daemon_set("x:1");
     odd["spec"]["futureField"] = json!({"a": [1, {"b": null}]});

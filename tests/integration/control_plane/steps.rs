@@ -16,7 +16,7 @@ const QUIET: Duration = Duration::from_secs(3);
 const SOON: Duration = Duration::from_secs(60);
 
 #[test]
-fn steps_under_a_selector_raise_nothing_that_lifting_it_would_set_free() {
+fn lifting_a_selector_updates_no_node_before_the_next_step() {
     let Some(fixture) = RolloutFixture::new("letting-go") else { return };
     let operator = fixture.operator();
     let canaries: BTreeSet<String> = [3, 11, 17].into_iter().map(|nth| fixture.nodes[nth].clone()).collect();
@@ -64,7 +64,7 @@ fn steps_under_a_selector_raise_nothing_that_lifting_it_would_set_free() {
 }
 
 #[test]
-fn going_on_past_a_halt_has_to_be_meant() {
+fn resuming_past_a_halt_needs_confirmation() {
     let Some(fixture) = RolloutFixture::new("past-a-halt") else { return };
     let operator = fixture.operator();
     let missing = format!("agent={MISSING}");
