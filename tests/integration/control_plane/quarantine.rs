@@ -57,7 +57,7 @@ async fn a_pod_whose_label_is_put_back_at_once_is_updated_like_the_others() {
 /// The same for long enough that the controller lets the pod go and makes another one: when the label is back there are
 /// two on the node, of which the controller keeps the older.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pod_that_comes_back_from_quarantine_meets_its_replacement() {
+async fn a_pod_relabelled_after_its_replacement_is_the_one_that_is_kept() {
     let Some((sandbox, kubelet)) = agent("quarantine", 4).await else { return };
     let session = session(sandbox.admin()).await;
     let rollout = session.open(sandbox.namespace(), "agent", Role::Driver);
