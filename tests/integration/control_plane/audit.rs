@@ -6,12 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::fixture::{DS, GOOD, MISSING, RolloutFixture, SOON};
+use super::fixture::{DS, GOOD, MISSING, RolloutFixture, SOON, grants};
 use crate::support::control_plane::{Grant, eventually};
 use crate::support::program::{Operator, text};
 use crate::support::terminal::Terminal;
-
-const READS: &str = "pods,events,daemonsets.apps,controllerrevisions.apps,leases.coordination.k8s.io";
 
 /// Whether somebody may write Events.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,15 +21,9 @@ enum Events {
 /// Somebody with the rights of `deploy/rbac.yaml`, or with all but one of them; and their token.
 fn operator(fixture: &RolloutFixture, name: &str, events: Events) -> (Operator, String) {
     let namespace = fixture.sandbox.namespace();
-    let mut grants = vec![
-        Grant::within(namespace, "get,list,watch", READS),
-        Grant::within(namespace, "patch", "daemonsets.apps"),
-        Grant::within(namespace, "delete", "pods"),
-        Grant::within(namespace, "create,update", "leases.coordination.k8s.io"),
-        Grant::everywhere("get,list,watch", "nodes"),
-    ];
-    if events == Events::Allowed {
-        grants.push(Grant::within(namespace, "create", "events"));
+    let mut grants = grants(namespace).to_vec();
+    if events == Events::Forbidden {
+        grants.retain(|grant| *grant != Grant::within(namespace, "create", "events"));
     }
     let user = fixture.sandbox.user(name, &grants);
     (Operator::new(user.kubeconfig(), namespace), user.token().to_owned())

@@ -49,7 +49,8 @@ pub(crate) fn scenario(strategy: StrategyKind) -> Scenario {
     scenario.with_image(Image { error: Some(PullError::NotFound), ..quick(MISSING) })
 }
 
-fn quick(name: &str) -> Image {
+/// An image whose pod is replaced in about three seconds of the kubelets' clock.
+pub(crate) fn quick(name: &str) -> Image {
     Image {
         starts_in: Duration::from_millis(300),
         ready_in: Duration::from_millis(500),
@@ -117,16 +118,22 @@ impl RolloutFixture {
 
 /// Somebody with the rights that a rollout in this namespace needs, and no other.
 pub(crate) fn operator(plane: &ControlPlane, namespace: &str) -> Operator {
-    let reads = "pods,events,daemonsets.apps,controllerrevisions.apps,leases.coordination.k8s.io";
-    let grants = [
-        Grant::within(namespace, "get,list,watch", reads),
+    Operator::new(plane.user("alice", &grants(namespace)).kubeconfig(), namespace)
+}
+
+/// What is read in the namespace; nodes are read in the whole cluster.
+pub(crate) const READS: &str = "pods,events,daemonsets.apps,controllerrevisions.apps,leases.coordination.k8s.io";
+
+/// The rights of `deploy/rbac.yaml`.
+pub(crate) fn grants(namespace: &str) -> [Grant; 6] {
+    [
+        Grant::within(namespace, "get,list,watch", READS),
         Grant::within(namespace, "patch", "daemonsets.apps"),
         Grant::within(namespace, "delete", "pods"),
         Grant::within(namespace, "create,update", "leases.coordination.k8s.io"),
         Grant::within(namespace, "create", "events"),
         Grant::everywhere("get,list,watch", "nodes"),
-    ];
-    Operator::new(plane.user("alice", &grants).kubeconfig(), namespace)
+    ]
 }
 
 /// The nodes that have another pod than before.

@@ -206,9 +206,13 @@ fn release_restores_the_update_strategy_to_the_byte() {
 
     let pods = fixture.witness.pods();
     operator.ok(&["adopt", DS]);
-    assert!(strategy().contains("OnDelete"), "{}", strategy());
+    let adopted = fixture.daemon_set();
+    assert_eq!(adopted["spec"]["updateStrategy"]["type"], "OnDelete");
+    assert_eq!(adopted["metadata"]["annotations"]["rolldeck.io/original-update-strategy"], before);
     operator.ok(&["release", DS]);
-    assert_eq!(strategy(), before);
+    let released = fixture.daemon_set();
+    assert_eq!(released["spec"]["updateStrategy"].to_string(), before);
+    assert!(released["metadata"]["annotations"]["rolldeck.io/original-update-strategy"].is_null());
     assert_eq!(replaced(&pods, &fixture.witness.pods()), BTreeSet::new(), "nothing moved");
 
     // And at the end of a rollout, by itself.
@@ -246,6 +250,8 @@ fn a_second_console_says_who_drives_and_takes_over() {
     assert_eq!(status.0["driver"]["state"], "named", "it has not seen it renew yet: {}", status.0["driver"]);
     let holder = status.0["driver"]["holder"].as_str().unwrap_or_default().to_owned();
     assert!(holder.starts_with("tester@"), "{holder}");
+    let said = text(&operator.run(&["status", DS]));
+    assert!(said.contains(" drives"), "{said}");
 
     let refused = operator.run(&["drive", DS]);
     assert_eq!(refused.status.code(), Some(7), "{}", text(&refused));

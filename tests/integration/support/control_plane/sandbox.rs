@@ -123,20 +123,12 @@ impl Sandbox {
         self.plane.admin().get(&self.path("pods", "")).items()
     }
 
-    /// Plays kubelet once for what is new: bound pods that do not run yet begin to, terminating ones go.
-    pub(crate) fn run_new_pods(&self) {
+    /// Plays kubelet once: bound pods that do not run yet become Running and Ready with the images that they ask for,
+    /// terminating ones go.
+    pub(crate) fn run_pods(&self) {
         let running =
             |pod: &Value| pod["status"]["phase"] == "Running" && pod["metadata"]["deletionTimestamp"].is_null();
-        self.play_kubelet(self.pods().into_iter().filter(|pod| !running(pod)));
-    }
-
-    /// Plays kubelet once: every bound pod becomes Running and Ready with the images it asks for, every terminating pod goes.
-    pub(crate) fn run_pods(&self) {
-        self.play_kubelet(self.pods());
-    }
-
-    fn play_kubelet(&self, pods: impl IntoIterator<Item = Value>) {
-        for pod in pods {
+        for pod in self.pods().into_iter().filter(|pod| !running(pod)) {
             let path = self.path("pods", pod["metadata"]["name"].as_str().expect("a pod has a name"));
             if !pod["metadata"]["deletionTimestamp"].is_null() {
                 let options = json!({"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}});

@@ -21,7 +21,7 @@ pub(super) const NAMES: [&str; 6] = ["alice", "bob", "carol", "dave", "observer"
 pub(super) const PER_NAME: usize = 64;
 
 /// Something a user may do: verbs on resources, everywhere or in one namespace.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Grant {
     namespace: Option<String>,
     verbs: Vec<String>,
