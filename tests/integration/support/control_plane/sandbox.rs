@@ -126,9 +126,8 @@ impl Sandbox {
     /// Plays kubelet once: bound pods that do not run yet become Running and Ready with the images that they ask for,
     /// terminating ones go.
     pub(crate) fn run_pods(&self) {
-        let running =
-            |pod: &Value| pod["status"]["phase"] == "Running" && pod["metadata"]["deletionTimestamp"].is_null();
-        for pod in self.pods().into_iter().filter(|pod| !running(pod)) {
+        let runs = |pod: &Value| pod["status"]["phase"] == "Running" && pod["metadata"]["deletionTimestamp"].is_null();
+        for pod in self.pods().into_iter().filter(|pod| !runs(pod)) {
             let path = self.path("pods", pod["metadata"]["name"].as_str().expect("a pod has a name"));
             if !pod["metadata"]["deletionTimestamp"].is_null() {
                 let options = json!({"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}});
