@@ -11,7 +11,10 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use rolldeck::engine::Engine;
+use rolldeck::engine::model::Str;
 use rolldeck::engine::model::command::{Command, Step};
+use rolldeck::engine::model::config::{Config, Role, Timing};
 use rolldeck::engine::model::effect::{Done, Effect};
 use rolldeck::engine::model::event::{Event, WatchHealth, Watched};
 use rolldeck::engine::model::facts::{
@@ -23,7 +26,6 @@ use rolldeck::engine::model::record::ORIGINAL_STRATEGY;
 use rolldeck::engine::model::template::ContainerRole;
 use rolldeck::engine::model::template::Template;
 use rolldeck::engine::model::time::Timestamp;
-use rolldeck::engine::{Config, Engine, Role, Str, Timing};
 
 const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
@@ -73,7 +75,7 @@ fn fleet(nodes: u32) -> Engine {
         identity: "bench@here/1".into(),
         role: Role::Driver,
         timing: Timing { act: Duration::from_secs(86_400), lease: Duration::from_secs(172_800), ..Timing::default() },
-        rate: rolldeck::engine::rate::RateLimit::default(),
+        rate: rolldeck::engine::model::config::RateLimit::default(),
     });
     for (number, image) in [(1, "agent:v1"), (2, "agent:v2")] {
         let revision = RevisionFact {

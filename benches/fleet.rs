@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rolldeck::driver::{Access, ClusterSession, Session};
-use rolldeck::engine::Role;
+use rolldeck::engine::model::config::Role;
 use rolldeck::engine::snapshot::{Phase, Snapshot};
 
 const ROLLDECK: &str = env!("CARGO_BIN_EXE_rolldeck");

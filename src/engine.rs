@@ -58,51 +58,6 @@ mod watch_health;
 pub mod words;
 
 pub use machine::Engine;
-pub use model::{Str, person_of};
-
-/// What an engine is told once, when it is made.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// The DaemonSet's namespace.
-    pub namespace: Str,
-    /// The DaemonSet's name.
-    pub name: Str,
-    /// Who we are, as the Lease's holder: `user@host/1a2b3c`, unique per process.
-    pub identity: Str,
-    /// What this engine is there for.
-    pub role: Role,
-    /// Lease timing.
-    pub timing: Timing,
-    /// How fast pods may be deleted.
-    pub rate: rate::RateLimit,
-}
-
-/// What an engine is there for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
-    /// It stays, and may replace pods while it holds the lease.
-    Driver,
-    /// It carries out one command and leaves: it may adopt, change the template and release, but never replaces a pod.
-    OneShot,
-}
-
-/// Lease timing, as client-go's leader election has it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Timing {
-    /// How long a lease is good for after its last change, on the observer's own clock.
-    pub lease: std::time::Duration,
-    /// How long after its last successful renewal a holder may still act.
-    pub act: std::time::Duration,
-    /// How often a holder renews.
-    pub renew: std::time::Duration,
-}
-
-impl Default for Timing {
-    fn default() -> Self {
-        use std::time::Duration;
-        Self { lease: Duration::from_secs(15), act: Duration::from_secs(8), renew: Duration::from_secs(3) }
-    }
-}
 
 #[cfg(test)]
 pub(crate) mod fake_cluster;

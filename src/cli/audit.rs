@@ -16,8 +16,8 @@ use super::output::{Output, Streams};
 use crate::driver::audit::{self, AuditLog, Filter, Line};
 use crate::driver::{Clock, Rollout};
 use crate::engine::model::event::{Permission, Right};
+use crate::engine::model::{Str, person_of};
 use crate::engine::snapshot::Snapshot;
-use crate::engine::{Str, person_of};
 
 /// How long a driver gets to give its lease back before we leave without it; it then runs out by itself.
 pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(10);

@@ -16,10 +16,13 @@ use serde::Serialize;
 
 use super::json::{Node, TypeMeta};
 use super::one_shot::way_out;
-use crate::engine::Str;
+use crate::engine::model::Str;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
+use crate::engine::model::node::NodeState;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{Alarm, DriverView, NodeState, NodeView, Snapshot, Why};
+use crate::engine::snapshot::words::Why;
+use crate::engine::snapshot::{Alarm, NodeView, Snapshot};
 
 /// More nodes than this with the same change at once make one sentence.
 const CROWD: usize = 8;

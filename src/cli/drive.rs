@@ -27,13 +27,16 @@ use super::one_shot::{self, Consent};
 use super::output::{Output, Streams};
 use super::status::{deleted, out_of_time, standing, tell};
 use crate::driver::{Rollout, Session};
-use crate::engine::Role;
 use crate::engine::model::command::{Command, Step, Takeover};
+use crate::engine::model::config::Role;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::node::NodeState;
+use crate::engine::model::presence::Presence;
 use crate::engine::model::record::Finish;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::model::tuning::Tuning;
-use crate::engine::snapshot::{Alarm, DriverView, NodeState, Phase, Presence, Snapshot};
-use crate::engine::unsent::UnsentKind;
+use crate::engine::model::unsent::UnsentKind;
+use crate::engine::snapshot::{Alarm, Phase, Snapshot};
 use crate::process::signals::{self, Listener};
 
 /// How long stopping may take after a signal: the process is ended after [`signals::LEAVE_WITHIN`].

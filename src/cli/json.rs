@@ -13,23 +13,27 @@ use serde::Serialize;
 use super::audit::unwritten;
 use super::suggested_commands::{SuggestedCommand, suggested_commands};
 use crate::driver::{Fleet, FleetRow};
-use crate::engine::Str;
 use crate::engine::clocks::NodeClocks;
+use crate::engine::model::Str;
+use crate::engine::model::budget::BudgetView;
 use crate::engine::model::command::{Danger, Preview};
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::model::node::{Blame, RestartsView};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Budgets, DriverStopped, Finish, Gates, Halt, OnDrift, Paused};
 use crate::engine::model::rollout_event::RolloutEvent;
+use crate::engine::model::step_ahead::{NoStep, StepAhead};
+use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
+use crate::engine::model::unsent::Unsent;
+use crate::engine::model::wait::Wait;
 use crate::engine::ownership::{GitOpsOwner, Returns};
-use crate::engine::snapshot::{
-    Alarm, Blame, BudgetView, Counts, DriverView, NoStep, NodeView, Phase, RestartsView, RevisionView, Snapshot,
-    StepAhead, SuspectView, Wait, WatchView, Why,
-};
+use crate::engine::snapshot::words::Why;
+use crate::engine::snapshot::{Alarm, Counts, NodeView, Phase, RevisionView, Snapshot, WatchView};
 use crate::engine::suspects::Comparison;
-use crate::engine::unsent::Unsent;
 
 /// The version of these shapes.
 pub(crate) const API_VERSION: &str = "rolldeck.io/v1";

@@ -24,12 +24,15 @@ use super::load::{self, Place};
 use super::output::Output;
 use super::suggested_commands::{suggested_commands, whole};
 use crate::driver::{Fleet, Rollout, Session};
-use crate::engine::Role;
+use crate::engine::model::config::Role;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
+use crate::engine::model::node::NodeState;
+use crate::engine::model::presence::Presence;
+use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::{ShortDuration, Timestamp};
-use crate::engine::snapshot::{
-    DriverView, NodeState, NodeView, Phase, Presence, RevisionView, Snapshot, SuspectView, Why,
-};
+use crate::engine::snapshot::words::Why;
+use crate::engine::snapshot::{NodeView, Phase, RevisionView, Snapshot};
 
 /// How long a look may take when nothing else is said.
 const PATIENCE: Duration = Duration::from_secs(30);

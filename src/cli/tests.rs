@@ -7,14 +7,17 @@ use std::time::Duration;
 use insta::assert_snapshot;
 
 use super::error::Exit;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Danger, Refusal, Step, Takeover};
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::labels::Selector;
+use crate::engine::model::node::NodeState;
+use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{Halt, Paused};
-use crate::engine::snapshot::{
-    Alarm, Counts, DistanceView, DriverView, NoStep, NodeState, Phase, Presence, SelectionDone, Snapshot, Wait,
-};
+use crate::engine::model::step_ahead::{NoStep, SelectionDone};
+use crate::engine::model::wait::{DistanceView, Wait};
+use crate::engine::snapshot::{Alarm, Counts, Phase, Snapshot};
 use script::{Script, at, cause, node, rollout};
 
 #[test]

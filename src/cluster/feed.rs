@@ -20,7 +20,7 @@ use super::rights;
 use super::subjects::{ClusterEvents, Leases, Nodes, Pods, Revisions, Shared, SharedWorkload, TheDaemonSet};
 use super::watch::{Source, Subject, watch};
 use super::write::Writer;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::record::lease_name;
 use crate::engine::model::time::Timestamp;

@@ -9,7 +9,7 @@ use super::http::Http;
 use super::partial::{FleetWire, PartialDaemonSet, lease_fact, text};
 use super::watch::{Source, Subject, watch as follow};
 use super::workload::Workload;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::LeaseFact;
 use crate::engine::model::record::MANAGED_BY;

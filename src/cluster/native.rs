@@ -89,7 +89,7 @@ fn annotation(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Str;
+    use crate::engine::model::Str;
 
     #[test]
     fn adopting_is_one_patch_that_keeps_rolling_update() {

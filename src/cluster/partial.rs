@@ -31,7 +31,7 @@ pub(super) use node::{NodeWire, Wanted};
 pub(super) use pod::PodWire;
 pub(super) use revision::revision_fact;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 
 /// A string of the wire: borrowed, unless it had escapes in it.

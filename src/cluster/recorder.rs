@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep};
 
 use super::http::{Call, Failure, Http, with_query};
 use super::subjects::{Shared, SharedWorkload};
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::effect::EffectErrorKind;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::time::Timestamp;

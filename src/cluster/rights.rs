@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use super::http::{Call, Failure, Http};
 use super::subjects::SharedWorkload;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::event::{Event, Permission, Right};
 use crate::engine::model::record::lease_name;
 

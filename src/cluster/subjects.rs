@@ -13,7 +13,7 @@ pub(super) use one::{Leases, Revisions, TheDaemonSet};
 
 use super::partial::Wanted;
 use super::workload::Workload;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::DaemonSetFact;
 use crate::engine::model::template::Template;
 

@@ -27,7 +27,7 @@ use parse::Line;
 
 use super::backoff::{Backoff, LONGEST};
 use super::http::{Call, Failure, Http, Lines, with_query};
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::time::Timestamp;
 

@@ -18,7 +18,7 @@ use super::partial::{Interner, PodWire, lease_fact, lease_object, set_owner};
 use super::recorder::{self, Recorder};
 use super::subjects::{Shared, SharedWorkload};
 use super::workload::PatchRequest;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::effect::{
     DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome, WRITE_TIMEOUT,
 };

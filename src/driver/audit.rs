@@ -28,7 +28,7 @@ use self::file::Lines;
 pub(crate) use self::origin::{AuditedCluster, Origin, Place};
 pub use self::read::{Filter, Line, LogError, read};
 pub(crate) use self::scrub::Secrets;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, Visibility};
 use crate::engine::model::time::Timestamp;
 

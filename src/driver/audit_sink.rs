@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::audit::{Log, Subject};
 use crate::cluster::{Note, Recorder};
 use crate::engine::model::rollout_event::{RolloutEvent, Visibility};
-use crate::engine::{Str, person_of};
+use crate::engine::model::{Str, person_of};
 
 /// How long the last lines and Events may take once the rollout is let go of.
 const FINISH_WITHIN: Duration = Duration::from_secs(2);

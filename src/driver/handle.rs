@@ -7,8 +7,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::engine::fleet_state::FleetState;
 use crate::engine::model::command::{Command, Preview, Refusal, Unsettled};
+use crate::engine::model::config::Role;
+use crate::engine::model::person_of;
 use crate::engine::snapshot::Snapshot;
-use crate::engine::{Role, person_of};
 
 /// A front end's hold on one rollout. Cheap to clone.
 ///
@@ -121,9 +122,9 @@ pub struct Fleet {
 #[derive(Clone, PartialEq, Debug)]
 pub struct FleetRow {
     /// Its namespace.
-    pub namespace: crate::engine::Str,
+    pub namespace: crate::engine::model::Str,
     /// Its name.
-    pub name: crate::engine::Str,
+    pub name: crate::engine::model::Str,
     /// What its controller counts.
     pub counters: crate::engine::model::facts::DaemonSetCounters,
     /// The update strategy in words: `RollingUpdate 1`, `OnDelete (ours)`.
@@ -144,9 +145,9 @@ pub enum DrivenBy {
     /// This process.
     You,
     /// Somebody's console.
-    Other(crate::engine::Str),
+    Other(crate::engine::model::Str),
     /// Somebody's console by the word of the lease, which we have not seen them renew yet.
-    Named(crate::engine::Str),
+    Named(crate::engine::model::Str),
     /// Not known: leases cannot be seen.
     Unknown,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 
 /// Who we are, as Leases name their holder: `ada@console-3/1f00c3a9`.
 ///

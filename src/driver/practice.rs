@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::{Access, AccessError, AuditLog, ClusterSession};
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::time::Timestamp;
 use crate::sim::api::{self, Server};
@@ -149,9 +149,10 @@ mod tests {
 
     use super::*;
     use crate::driver::Session;
-    use crate::engine::Role;
     use crate::engine::model::command::Command;
-    use crate::engine::snapshot::{Phase, Presence};
+    use crate::engine::model::config::Role;
+    use crate::engine::model::presence::Presence;
+    use crate::engine::snapshot::Phase;
 
     #[tokio::test(flavor = "multi_thread")]
     async fn what_is_logged_in_practice_says_so() {

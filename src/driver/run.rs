@@ -27,12 +27,14 @@ use tokio::time::{Instant, sleep_until};
 use super::audit_sink::Trail;
 use super::handle::{CommandError, Request, Rollout};
 use crate::cluster::{Clock, Executed, Writer};
+use crate::engine::Engine;
 use crate::engine::model::command::{Command, CommandId};
+use crate::engine::model::config::Config;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind, EffectId};
 use crate::engine::model::event::Event;
 use crate::engine::model::notice::Notice;
-use crate::engine::snapshot::{Alarm, DriverView, Snapshot};
-use crate::engine::{Config, Engine};
+use crate::engine::snapshot::{Alarm, Snapshot};
 
 /// How many events may wait; the watches wait when there are more.
 pub(super) const EVENTS: usize = 1_024;

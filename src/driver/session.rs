@@ -11,8 +11,8 @@ use super::handle::{Fleet, Rollout, Session};
 use super::identity::Identity;
 use super::{fleet, run};
 use crate::cluster::{Attachment, Cluster, ClusterTarget, ConnectError, TrafficCount};
-use crate::engine::rate::RateLimit;
-use crate::engine::{Config, Role, Timing};
+use crate::engine::model::config::RateLimit;
+use crate::engine::model::config::{Config, Role, Timing};
 
 /// A session on a cluster, reached through its API.
 #[derive(Clone, Debug)]

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::Str;
 use super::edit::Edit;
 use super::machine::{Engine, Needs};
+use super::model::Str;
 use super::model::command::{Danger, Refusal};
+use super::model::node::Blame;
 use super::resolved::Resolved;
-use super::snapshot::Blame;
 
 /// How many nodes are named.
 const NAMED: usize = 5;

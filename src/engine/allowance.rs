@@ -10,11 +10,12 @@ use super::edit::Edit;
 use super::machine::{Engine, Needs};
 use super::model::command::{Danger, Refusal, Step};
 use super::model::labels::Selector;
+use super::model::node::NodeState;
 use super::model::quantity::{IntOrPercent, Rounding};
 use super::model::record::{Direction, Intent};
+use super::model::step_ahead::{NoStep, SelectionDone, StepAhead};
 use super::plan::Limits;
 use super::resolved::Resolved;
-use super::snapshot::{NoStep, NodeState, SelectionDone, StepAhead};
 
 impl Engine {
     /// The next step of the plan, or why there is none.
@@ -71,7 +72,7 @@ impl Engine {
     }
 
     /// What halted the rollout, where that still stands and no other template was asked for since.
-    pub(crate) fn halted_by(&self, intent: &Intent) -> Option<super::Str> {
+    pub(crate) fn halted_by(&self, intent: &Intent) -> Option<super::model::Str> {
         let halt = self.progress.halt.as_ref().filter(|_| self.is_halted(intent) && intent.change.is_none())?;
         Some(halt.why.clone())
     }

@@ -8,16 +8,18 @@ mod absence;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::Str;
 use super::clocks::{NOTABLE_MILLIS, UNMEASURED, by_server};
+use super::model::Str;
+use super::model::cause::{Cause, CauseKind};
 use super::model::event::{WatchHealth, Watched};
 use super::model::facts::{ConditionStatus, ContainerState, NodeFact, PodPhase};
+use super::model::node::NodeIx;
+use super::model::node::{Blame, ImageState, NodeState, RestartsView};
 use super::model::record::size::bytes_of_name;
 use super::model::record::{Direction, Intent, Progress};
 use super::model::time::Timestamp;
 use super::restarts::watched_state;
-use super::snapshot::{Blame, Cause, CauseKind, ImageState, NodeState, RestartsView};
-use super::view::{NodeEntry, NodeIx, ObservedAt, PodEntry, PodIx, Touched, View};
+use super::view::{NodeEntry, ObservedAt, PodEntry, PodIx, Touched, View};
 
 /// What an assessment is made of, beside the view.
 pub(crate) struct Question<'a> {

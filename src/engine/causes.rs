@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::snapshot::CauseKind;
+use super::model::cause::CauseKind;
 
 /// What follows from a cause.
 #[derive(Clone, Copy, Debug)]

@@ -10,11 +10,12 @@
 //! Until a change is made, target, partition, selector and a halt stay as they were. Otherwise a roll back that cannot be written
 //! would let the new revision go on without partition, selector and halt.
 
+use super::model::change_request::ChangeRequest;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::Str;
 use super::edit::Edit;
 use super::machine::{Engine, PatchKind, Pending};
+use super::model::Str;
 use super::model::command::Unsettled;
 use super::model::effect::{DaemonSetPatch, EffectError, EffectErrorKind};
 use super::model::event::{WatchHealth, Watched};
@@ -29,14 +30,6 @@ use super::ownership::FIELD_MANAGER;
 const REFUSAL_LIMIT: usize = 600;
 /// Who acts when the driver does something by itself.
 const OURSELVES: &str = "rolldeck";
-
-/// A change that was asked for, told from another one of the same content by its identifier.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct ChangeRequest {
-    pub(crate) change: Change,
-    /// `None`: an older rolldeck wrote it.
-    pub(crate) id: Option<Str>,
-}
 
 /// A change that the API server confirmed, and the template that it answered with.
 #[derive(Clone, Debug)]
@@ -82,14 +75,6 @@ pub(crate) fn annotated(id: &str, daemonset: &DaemonSetFact) -> InForce {
         generation if generation == leads_to - 1 => InForce::Ours,
         generation if generation == leads_to && !by_others => InForce::Ours,
         _ => InForce::Overwritten,
-    }
-}
-
-impl Intent {
-    /// The change that is still to be made.
-    pub(crate) fn request(&self) -> Option<ChangeRequest> {
-        let id = self.asked.as_ref().map(|asked| asked.id.clone());
-        self.change.clone().map(|change| ChangeRequest { change, id })
     }
 }
 

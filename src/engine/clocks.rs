@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::Str;
+use super::model::Str;
 use super::model::time::{ShortDuration, Timestamp};
 use super::snapshot::{NodeView, Snapshot};
 

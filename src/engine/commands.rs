@@ -6,19 +6,21 @@ use super::allowance::{counted, counted_are};
 use super::assess::Assessment;
 use super::edit::Edit;
 use super::machine::{Engine, Needs};
+use super::model::Str;
 use super::model::command::{Command, Danger, Early, Preview, Refusal, Takeover};
+use super::model::config::Role;
 use super::model::event::{Permission, Right, WatchHealth, Watched};
 use super::model::facts::StrategyKind;
+use super::model::hold::Hold;
+use super::model::node::NodeIx;
+use super::model::presence::Presence;
 use super::model::record::{By, Change, Intent, OnDrift, Paused, lease_name};
 use super::model::time::{ShortDuration, Timestamp};
 use super::model::tuning::Tuning;
 use super::ownership::{GitOpsOwner, StrategyOwnership};
 use super::plan::{Limits, NodeLookup, Obstacles, Plan, RolloutHold};
 use super::resolved::Resolved;
-use super::snapshot::{Hold, Presence};
 use super::strategy_drift::{FIGHT, ROUNDS};
-use super::view::NodeIx;
-use super::{Role, Str};
 
 impl Engine {
     /// Understands a command, or refuses it. Changes nothing.

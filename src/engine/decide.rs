@@ -9,10 +9,15 @@ use super::change::change_annotation;
 use super::edit::Edit;
 use super::lock::{InFlight, KnownLease, Want};
 use super::machine::{Engine, Needs, PatchKind};
+use super::model::Str;
 use super::model::command::{Command, CommandId, Takeover, Unsettled};
+use super::model::config::Role;
 use super::model::effect::{DaemonSetPatch, Effect, EffectId};
 use super::model::event::{WatchHealth, Watched};
 use super::model::facts::StrategyKind;
+use super::model::node::NodeIx;
+use super::model::node::NodeState;
+use super::model::presence::Presence;
 use super::model::quantity::Rounding;
 use super::model::record::size::clipped;
 use super::model::record::{
@@ -21,9 +26,6 @@ use super::model::record::{
 use super::model::rollout_event::{RolloutEventKind, Visibility};
 use super::model::time::Timestamp;
 use super::plan::RolloutHold;
-use super::snapshot::{NodeState, Presence};
-use super::view::NodeIx;
-use super::{Role, Str};
 
 /// Who acts when the driver does something by itself.
 pub(crate) const OURSELVES: &str = "rolldeck";

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use super::Str;
+use super::model::Str;
+use super::model::cause::{Cause, CauseKind};
 use super::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase};
 use super::model::time::Timestamp;
-use super::snapshot::{Cause, CauseKind};
 
 /// How long after `deletionTimestamp` (which includes the grace) a pod is still thought to be on its way out.
 const TERMINATION_SLACK: Duration = Duration::from_secs(45);

@@ -129,7 +129,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::engine::Timing;
+    use crate::engine::model::config::Timing;
 
     fn millis(millis: u64) -> Duration {
         Duration::from_millis(millis)

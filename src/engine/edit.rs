@@ -6,8 +6,8 @@
 
 use std::borrow::Cow;
 
-use super::Str;
-use super::change::ChangeRequest;
+use super::model::Str;
+use super::model::change_request::ChangeRequest;
 use super::model::labels::Selector;
 use super::model::quantity::IntOrPercent;
 use super::model::record::{By, Change, ChangeOutcome, Direction, Intent, Paused, RequestedChange};

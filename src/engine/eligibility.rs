@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::Str;
+use super::model::Str;
 use super::model::facts::{NodeFact, Taint};
 use super::model::labels::{Labels, Operator, Requirement};
 use super::model::template::TaintEffect;

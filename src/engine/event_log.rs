@@ -16,6 +16,7 @@ use self::values::Values;
 use super::lock::Want;
 use super::machine::{Engine, Needs, PatchKind, Pending};
 use super::model::command::{Command, CommandId, Unsettled};
+use super::model::config::Role;
 use super::model::facts::ClusterEvent;
 use super::model::image::without_user;
 use super::model::notice::Notice;
@@ -25,7 +26,7 @@ use super::model::rollout_event::{
     Visibility,
 };
 use super::model::time::Timestamp;
-use super::{Role, Str, person_of};
+use super::model::{Str, person_of};
 
 /// How many rollout events are kept for the timeline.
 const KEPT: usize = 256;

@@ -14,9 +14,12 @@
 
 use std::fmt;
 
+use super::model::driver::DriverView;
 use super::model::event::WatchHealth;
+use super::model::hold::Hold;
+use super::model::step_ahead::{NoStep, StepAhead};
 use super::model::time::ShortDuration;
-use super::snapshot::{DriverView, Hold, NoStep, NodeView, Phase, Snapshot, StepAhead};
+use super::snapshot::{NodeView, Phase, Snapshot};
 
 /// How many nodes are named.
 const NAMED: usize = 3;

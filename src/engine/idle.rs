@@ -4,9 +4,10 @@
 //! The driver records since when, so that consoles that only look, or have just been opened, know it too.
 
 use super::machine::Engine;
+use super::model::cause::CauseKind;
 use super::model::event::{WatchHealth, Watched};
 use super::model::time::Timestamp;
-use super::snapshot::{Alarm, CauseKind};
+use super::snapshot::Alarm;
 use super::view::IDLE_AFTER;
 
 impl Engine {

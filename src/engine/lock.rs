@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use super::distance::Proof;
 use super::holder::HolderSeen;
+use super::model::Str;
+use super::model::config::Timing;
+use super::model::driver::DriverView;
 use super::model::effect::{EffectId, LeaseWrite};
 use super::model::facts::LeaseFact;
 use super::model::record::Record;
 use super::model::time::Timestamp;
-use super::snapshot::DriverView;
 use super::view::is_older;
-use super::{Str, Timing};
 
 /// How long we wait for news after a conflict before we try again with what we know.
 const PATIENCE: Duration = Duration::from_secs(2);

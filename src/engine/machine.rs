@@ -5,27 +5,32 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::assess::{Assessment, Question, Row};
-use super::change::{ChangeRequest, WrittenChange};
+use super::change::WrittenChange;
 use super::edit::Edit;
 use super::event_log::EventLog;
 use super::lock::{Lock, Want};
+use super::model::budget::{BudgetView, Replacer};
+use super::model::change_request::ChangeRequest;
 use super::model::command::{Command, CommandId, Preview, Refusal, Takeover};
+use super::model::config::{Config, Role};
 use super::model::effect::{Effect, EffectError, EffectId};
 use super::model::event::{Event, WatchHealth, Watched};
 use super::model::facts::{DaemonSetFact, LeaseFact, StrategyKind};
 use super::model::labels::Selector;
+use super::model::node::NodeIx;
 use super::model::notice::Notice;
+use super::model::pod_wait::Blocker;
 use super::model::record::{By, ChangeOutcome, Direction, Gates, Intent, ORIGINAL_STRATEGY, Progress, Record};
 use super::model::rollout_event::EventOutcome;
 use super::model::time::Timestamp;
+use super::model::{Str, person_of};
 use super::outcome::{LOST_ANSWER, Retry};
 use super::plan::{Limits, NodeLookup, Obstacles, Plan, RolloutHold, budget};
 use super::refused::Refusals;
 use super::sending::Sending;
-use super::snapshot::{Blocker, BudgetView, Replacer, Snapshot};
+use super::snapshot::Snapshot;
 use super::suspects::Judgement;
-use super::view::{NodeIx, View};
-use super::{Config, Role, Str, person_of};
+use super::view::View;
 
 /// The state machine of one rollout.
 #[derive(Debug)]
@@ -680,7 +685,7 @@ impl Engine {
     }
 
     pub(crate) fn rollout_hold(&self, intent: &Intent, now: Timestamp) -> RolloutHold {
-        use super::snapshot::Hold;
+        use super::model::hold::Hold;
         let recorded = self.assessed_intent().is_some();
         let held = match self.strategy() {
             _ if self.view.daemonset.is_none() => Some(Hold::Preparing),

@@ -9,19 +9,32 @@
 //! command    what operators ask                                             rollout_event: what happened; notice: what is said once
 //! ```
 
+pub mod budget;
+pub mod cause;
+pub(crate) mod change_request;
 pub mod command;
+pub mod config;
+pub mod driver;
 pub mod effect;
 pub mod event;
 pub mod facts;
+pub mod hold;
 pub mod image;
 pub mod labels;
+pub mod node;
 pub mod notice;
+pub mod pod_wait;
+pub mod presence;
 pub mod quantity;
 pub mod record;
 pub mod rollout_event;
+pub mod step_ahead;
+pub mod suspect;
 pub mod template;
 pub mod time;
 pub mod tuning;
+pub mod unsent;
+pub mod wait;
 
 /// A string that is shared rather than copied.
 pub type Str = std::sync::Arc<str>;

@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use super::Str;
 use super::change::{WrittenChange, remedy};
 use super::lock::InFlight;
 use super::machine::{Deletion, Engine, Needs, PatchKind, Patching, Pending, Sent};
+use super::model::Str;
 use super::model::command::Unsettled;
 use super::model::effect::{Done, EffectError, EffectErrorKind, EffectId, Outcome};
 use super::model::event::{Event, WatchHealth, Watched};

@@ -13,7 +13,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::Str;
+use super::model::Str;
 use super::model::facts::{DaemonSetFact, Fields, WriteOperation};
 use super::model::record::ORIGINAL_STRATEGY;
 

@@ -4,10 +4,10 @@
 //! *Creating and deleting pods*): it creates a pod on every node that should have one and has none, and deletes those on nodes
 //! that must not have one. No budget limits that, so the preview says it before the template is written.
 
-use super::Str;
 use super::assess::Assessment;
 use super::eligibility::{Ineligible, eligibility, ineligible_because};
 use super::machine::Engine;
+use super::model::Str;
 use super::model::command::Danger;
 use super::model::record::{Change, Intent};
 use super::model::template::Template;

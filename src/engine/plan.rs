@@ -4,13 +4,17 @@
 //! candidates ── order ──▶ room under the partition ──▶ proven? ──▶ budget ──▶ pull slots ──▶ next
 //! ```
 
-use super::Str;
 use super::assess::{Assessment, Row};
+use super::model::Str;
+use super::model::budget::BudgetView;
+use super::model::hold::Hold;
+use super::model::node::NodeIx;
+use super::model::node::{Blame, ImageState, NodeState, RestartsView};
 use super::model::quantity::{IntOrPercent, Rounding};
 use super::model::record::{Direction, Intent};
-use super::snapshot::{Blame, BudgetView, Hold, ImageState, NodeState, RestartsView, SiteOutage};
+use super::model::suspect::SiteOutage;
 use super::surge::lacks_budget;
-use super::view::{NodeIx, View};
+use super::view::View;
 
 /// The limits of a rollout, resolved to counts.
 #[derive(Clone, Copy, Debug)]

@@ -3,27 +3,10 @@
 //! The engine hands out no more deletions than may leave at once, so that none of them waits for its turn while the proof
 //! behind it grows old.
 
+use super::model::config::RateLimit;
 use std::time::Duration;
 
 use super::model::time::Timestamp;
-
-/// How fast pods may be deleted.
-///
-/// By default as fast as the DaemonSet controller replaces them: `--kube-api-qps=20`, for its creations, deletions, status
-/// updates and Events together (docs/kubernetes.md, *Creating and deleting pods*). Faster would only leave nodes without a pod for longer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RateLimit {
-    /// Deletions a second, in the long run. At least 1.
-    pub per_sec: u32,
-    /// Deletions at once, after a quiet time. At least 1.
-    pub burst: u32,
-}
-
-impl Default for RateLimit {
-    fn default() -> Self {
-        Self { per_sec: 20, burst: 40 }
-    }
-}
 
 /// A thousandth of a deletion is the unit in which they are counted.
 const WHOLE: u64 = 1_000;

@@ -7,15 +7,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::Str;
 use super::assess::Row;
 use super::machine::Engine;
+use super::model::Str;
 use super::model::effect::EffectError;
+use super::model::hold::Hold;
+use super::model::node::NodeIx;
+use super::model::node::NodeState;
 use super::model::record::{Intent, RefusedDeletion};
 use super::model::time::Timestamp;
 use super::plan::Refused;
-use super::snapshot::{Alarm, Hold, NodeState};
-use super::view::NodeIx;
+use super::snapshot::Alarm;
 
 /// How long a node that was refused waits for its next turn, at first and at most; doubled each time.
 const RETRY: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(300));

@@ -17,17 +17,17 @@
 
 use std::time::Duration;
 
-use super::Str;
 use super::decide::OURSELVES;
 use super::edit::Edit;
 use super::eligibility::{Ineligible, ineligible_because};
 use super::machine::{Engine, Needs};
+use super::model::Str;
 use super::model::command::{Danger, Early, Refusal};
+use super::model::node::NodeIx;
 use super::model::record::{By, Finish, Intent};
 use super::model::time::ShortDuration;
 use super::resolved::Resolved;
 use super::snapshot::Alarm;
-use super::view::NodeIx;
 
 /// A pod that stopped serving less than this long ago may serve again.
 pub(crate) const LATELY: Duration = Duration::from_secs(300);

@@ -8,17 +8,19 @@ use super::assess::Row;
 use super::clocks::NodeClocks;
 use super::lock::KnownLease;
 use super::machine::Engine;
+use super::model::Str;
+use super::model::config::Role;
+use super::model::driver::DriverView;
 use super::model::event::{Right, Watched};
 use super::model::facts::StrategyKind;
+use super::model::hold::Hold;
+use super::model::node::{Blame, ImageState, NodeState};
+use super::model::presence::Presence;
 use super::model::quantity::Rounding;
 use super::model::record::Intent;
 use super::model::time::Timestamp;
 use super::plan::{Limits, RolloutHold};
-use super::snapshot::{
-    Alarm, Blame, Counts, DriverView, Hold, ImageChange, ImageState, NodeState, NodeView, Phase, PlanView, Presence,
-    RevisionView, Snapshot,
-};
-use super::{Role, Str};
+use super::snapshot::{Alarm, Counts, ImageChange, NodeView, Phase, PlanView, RevisionView, Snapshot};
 
 impl Engine {
     pub(crate) fn report(&self, now: Timestamp) -> Snapshot {
@@ -295,7 +297,7 @@ impl Engine {
 
     /// The alarm for a budget that is used up by nodes of which none will come back by itself: it has to be raised.
     fn budget_alarm(&self) -> Option<Alarm> {
-        let held = |node: &super::view::NodeIx| self.plan.hold(*node);
+        let held = |node: &super::model::node::NodeIx| self.plan.hold(*node);
         let waits = |hold: &&Hold| !matches!(hold, Hold::Partition { .. });
         // The hold of the first node in line holds the others, too: the budget is given out in order.
         let Some(Hold::Budget { used, limit }) = self.plan.line.iter().filter_map(held).find(waits) else {

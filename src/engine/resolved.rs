@@ -1,8 +1,8 @@
 //! A command that was understood and may be carried out.
 
-use super::Str;
 use super::edit::Edit;
 use super::machine::Needs;
+use super::model::Str;
 use super::model::command::Danger;
 
 /// A command, understood: what it changes and when it is done.

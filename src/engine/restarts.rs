@@ -11,20 +11,18 @@
 
 use std::time::Duration;
 
-use super::Str;
 use super::assess::Assessor;
 use super::clocks::by_server;
 use super::machine::Engine;
+use super::model::Str;
 use super::model::facts::{ContainerState, PodFact};
+use super::model::node::{NodeState, RestartsView};
 use super::model::time::Timestamp;
-use super::snapshot::{NodeState, RestartsView};
 use super::view::{ObservedAt, PodEntry};
 
 /// For how long a pod is watched after a restart. Kubelets forget a container's crashes after it ran for 10 minutes, twice
 /// their longest back-off: until then the next crash belongs to the same crash loop.
 pub(crate) const WATCHED: Duration = Duration::from_secs(600);
-/// So many restarts after it was ready speak against the revision.
-pub(crate) const AGAINST: u32 = 2;
 
 /// What is known of a pod's restarts.
 #[derive(Clone, Copy, Debug, Default)]
@@ -118,13 +116,6 @@ impl Engine {
             "it is watched"
         };
         vec![format!("{name} restarted {}× since its update{more}: {then}.", restarted.times)]
-    }
-}
-
-impl RestartsView {
-    /// Whether nothing serving is replaced until it has shown that it stays up.
-    pub fn speaks_against_revision(self) -> bool {
-        self.times >= AGAINST
     }
 }
 

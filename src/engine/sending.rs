@@ -16,12 +16,16 @@ use std::time::Duration;
 use super::distance::{Distance, SENDING, rounded};
 use super::lock::{InFlight, Want};
 use super::machine::{Deletion, Engine};
+use super::model::Str;
+use super::model::config::RateLimit;
+use super::model::config::Role;
 use super::model::effect::{Effect, EffectId, Outcome};
+use super::model::hold::Hold;
+use super::model::node::NodeIx;
 use super::model::time::Timestamp;
-use super::rate::{RateLimit, Tokens};
-use super::snapshot::{Alarm, DistanceView, Hold, Wait};
-use super::view::NodeIx;
-use super::{Role, Str};
+use super::model::wait::{DistanceView, Wait};
+use super::rate::Tokens;
+use super::snapshot::Alarm;
 
 /// A shorter wait is not shown.
 const WORTH_A_WORD: Duration = Duration::from_secs(2);

@@ -1,6 +1,6 @@
 //! Sites: nodes that share a link, a switch and a power line, and so go down together.
 
-use super::Str;
+use super::model::Str;
 use super::model::labels::Labels;
 
 /// The label by whose value nodes are told apart into sites.

@@ -2,26 +2,26 @@
 //!
 //! The words are here, as `Display`, so that console, command line and JSON say the same. Glyphs and colours are not.
 
-mod pod_wait;
-mod step;
-mod suspects;
-mod wait;
-mod words;
+pub mod words;
 
-pub use pod_wait::{Blocked, Blocker, PodWait};
-pub use step::{NoStep, SelectionDone, StepAhead};
-pub use suspects::{SiteOutage, SuspectView, SuspectWords};
-pub use wait::{DistanceView, Short, Wait};
-pub use words::Why;
-
+use super::model::budget::BudgetView;
+use super::model::cause::Cause;
+use super::model::driver::DriverView;
+use super::model::hold::Hold;
+use super::model::node::{Blame, ImageState, NodeState, RestartsView};
+use super::model::pod_wait::{Blocked, PodWait};
+use super::model::presence::Presence;
+use super::model::step_ahead::{NoStep, StepAhead};
+use super::model::suspect::{SiteOutage, SuspectView};
+use super::model::wait::{DistanceView, Wait};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 
-use super::Str;
 use super::clocks::NodeClocks;
 use super::eligibility::Ineligible;
+use super::model::Str;
 use super::model::event::{Permission, Right, WatchHealth, Watched};
 use super::model::facts::{DaemonSetCounters, StrategyKind};
 use super::model::labels::{Labels, Selector};
@@ -29,9 +29,9 @@ use super::model::quantity::IntOrPercent;
 use super::model::record::{Budgets, Direction, DriverStopped, Finish, Gates, Halt, OnDrift, Paused};
 use super::model::rollout_event::RolloutEvent;
 use super::model::time::Timestamp;
+use super::model::unsent::Unsent;
 use super::ownership::GitOpsOwner;
 use super::suspects::Comparison;
-use super::unsent::Unsent;
 
 /// Everything about one rollout, as of one instant.
 #[derive(Clone, PartialEq, Debug)]
@@ -131,58 +131,6 @@ pub struct WatchView {
     pub heard_at: Option<Timestamp>,
 }
 
-/// Whether the DaemonSet is there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Presence {
-    /// Not known yet.
-    Loading,
-    /// It is there.
-    Present,
-    /// It is not there, or not any more.
-    Absent,
-}
-
-/// Who drives a rollout.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum DriverView {
-    /// Not known: the Lease cannot be seen.
-    Unknown,
-    /// Nobody.
-    Nobody,
-    /// This console.
-    You {
-        /// When the lease was last renewed, by our clock.
-        renewed_at: Timestamp,
-    },
-    /// This console has asked for the lease and waits for it.
-    Waiting {
-        /// Who holds it now, if anybody.
-        holder: Option<Str>,
-    },
-    /// Somebody else by the word of the Lease, whom we have not seen renew it yet: whether they are alive shows when they
-    /// do, every few seconds, or do not for a whole lease.
-    Named {
-        /// Their identity.
-        holder: Str,
-        /// When they renewed it last, by their own clock.
-        renewed_at: Option<Timestamp>,
-    },
-    /// Somebody else.
-    Other {
-        /// Their identity.
-        holder: Str,
-        /// When we last saw them renew, by our clock.
-        seen_at: Timestamp,
-    },
-    /// Somebody else, who has not renewed for a whole lease: their console is gone.
-    Lost {
-        /// Their identity.
-        holder: Str,
-        /// When we last saw them renew, by our clock.
-        seen_at: Timestamp,
-    },
-}
-
 /// What the rollout does now.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Phase {
@@ -258,46 +206,6 @@ pub struct Counts {
     pub misscheduled: u32,
     /// Of these, how many serve at an old revision, or did within five minutes: a release removes their pods for good.
     pub removed_by_release: u32,
-}
-
-/// The budget, term by term. `charged` = the terms that count.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BudgetView {
-    /// How many nodes may be down at once.
-    pub max_unavailable: u32,
-    /// How that was written.
-    #[serde(skip)]
-    pub max_unavailable_setting: Option<IntOrPercent>,
-    /// Unavailable because of the rollout: being replaced, or not available at the new revision.
-    pub rollout: u32,
-    /// Unavailable because their node went down after it got the new pod.
-    pub suspect: u32,
-    /// Unavailable because their node is down, still at the old revision.
-    pub node: u32,
-    /// Unavailable since before the rollout began, or an old pod that fails on a healthy node.
-    pub pre_existing: u32,
-    /// What counts against `max_unavailable`.
-    pub charged: u32,
-    /// Whether all terms count (`strict`).
-    pub strict: bool,
-    /// Who replaces the pods, and so whose doing `rollout` is.
-    pub replaced_by: Replacer,
-    /// Nodes that hold a pull slot.
-    pub pulling: u32,
-    /// How many may.
-    pub max_pulling: u32,
-}
-
-/// Who replaces the pods of a DaemonSet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Replacer {
-    /// Whoever drives the rollout that rolldeck recorded.
-    #[default]
-    Rolldeck,
-    /// The DaemonSet's own controller: rolldeck only looks on.
-    Controller,
 }
 
 /// The plan and where it stands.
@@ -486,211 +394,6 @@ pub struct NodeView {
     /// Until when, by our clock, the DaemonSet controller counts its pod as unavailable that is available, because the
     /// node's clock is ahead: under `minReadySeconds` it compares that with its own.
     pub uncounted_until: Option<Timestamp>,
-}
-
-/// Where a node stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
-pub enum NodeState {
-    /// Its pod failed at the target revision.
-    Failed,
-    /// It is not Ready. [`NodeView::blame`] tells whether it was before, or is suspect.
-    NodeDown,
-    /// Its old pod is going.
-    Terminating,
-    /// It has no pod, or one that is not bound or not begun.
-    Creating,
-    /// Its pod's image is being pulled.
-    Pulling,
-    /// Its containers start.
-    Starting,
-    /// Its pod is ready, but not for long enough to count as available.
-    Soaking,
-    /// Its pod is at another revision.
-    Outdated,
-    /// Its pod is at the target revision and available.
-    Updated,
-    /// It should not run the pod.
-    Ineligible,
-}
-
-/// Why a node is not being updated right now.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Hold {
-    /// No rollout is recorded, and the strategy is `OnDelete`: nothing moves by itself.
-    NoRollout,
-    /// The native controller decides; rolldeck has not adopted the DaemonSet.
-    Native,
-    /// The DaemonSet is being adopted, or its template changed.
-    Preparing,
-    /// The DaemonSet is being deleted: what is taken away does not come back.
-    BeingDeleted,
-    /// Nobody drives.
-    NobodyDrives,
-    /// What was asked for here does not reach the cluster: until it does, nothing is started from here.
-    NotSent,
-    /// Paused.
-    Paused,
-    /// Halted.
-    Halted,
-    /// What must be seen cannot be seen.
-    Blind,
-    /// The partition keeps this many pods at the old revision.
-    Partition {
-        /// How many stay.
-        keep: u32,
-    },
-    /// It does not match the selector.
-    Selector,
-    /// Its node is not Ready.
-    NodeDown,
-    /// Its node is cordoned.
-    Cordoned,
-    /// It has two pods, and one of them is going: which one is to be replaced shows when that is gone.
-    OtherPodGoes,
-    /// The budget is used up.
-    Budget {
-        /// How many are charged.
-        used: u32,
-        /// How many may be.
-        limit: u32,
-    },
-    /// The DaemonSet surges, and nobody has said how many of its nodes may be down instead.
-    NoBudget,
-    /// It has several pods, after a surge: its controller keeps one and deletes the others first.
-    SeveralPods,
-    /// All pull slots are taken.
-    PullLimit {
-        /// How many are.
-        used: u32,
-        /// How many may be.
-        limit: u32,
-    },
-    /// The new revision is in trouble on another node: nothing serving is replaced until that is clear.
-    Unproven {
-        /// Where.
-        node: Str,
-    },
-    /// The record has no room for another name of a node in progress: it goes when others are done.
-    RecordFull,
-    /// Its site is down at large, updated nodes and others together.
-    SiteOutage(SiteOutage),
-    /// Its old pod is down by itself: it waits until the new revision is available somewhere.
-    NotProven,
-    /// The API server refuses to delete its pod. It is tried again by itself, ever more seldom.
-    DeletionRefused {
-        /// What the server said.
-        why: Str,
-    },
-    /// The API server is too far away to drive from here.
-    TooFar {
-        /// How long it takes to answer.
-        round_trip: Duration,
-    },
-    /// Nothing is in its way, and it waits: in line, or for what becomes of its deletion.
-    Waits(Wait),
-    /// It is next.
-    Next,
-}
-
-/// Whose fault an unavailable node is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Blame {
-    /// At the new revision, or being replaced by us.
-    Rollout,
-    /// Its node went down after it got the new pod.
-    Suspect,
-    /// Its node is down, still at the old revision.
-    Node,
-    /// It was down before we began, or its old pod fails by itself.
-    PreExisting,
-}
-
-/// Restarts of a pod at the target revision, after it had been ready, that make it watched.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RestartsView {
-    /// How often.
-    pub times: u32,
-    /// The exit code of the container that ended last, where its kubelet told.
-    pub exit: Option<i32>,
-}
-
-/// What is known about the target's images on a node.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
-pub enum ImageState {
-    /// Not known.
-    #[default]
-    Unknown,
-    /// All of them are there.
-    Present,
-    /// A pull is under way.
-    Pulling {
-        /// Since when.
-        since: Timestamp,
-    },
-    /// The last pull failed.
-    Failed,
-}
-
-/// Why a pod is not healthy (docs/kubernetes.md, *Why a pod is not healthy*).
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Cause {
-    /// What kind of trouble.
-    pub kind: CauseKind,
-    /// What the cluster said, word by word.
-    pub message: Option<Str>,
-}
-
-/// Kinds of trouble.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
-pub enum CauseKind {
-    /// The registry has no such image.
-    ImageNotFound,
-    /// The registry refuses the credentials, or hides the image.
-    ImageDenied,
-    /// The registry limits the rate.
-    ImageRateLimited,
-    /// The image has no variant for this platform.
-    ImagePlatform,
-    /// The image name cannot be parsed.
-    ImageName,
-    /// The policy forbids pulling and the image is not there.
-    ImageNeverPull,
-    /// The pull failed otherwise, mostly the network.
-    ImagePull,
-    /// A ConfigMap, Secret or setting is missing or wrong.
-    Config,
-    /// The runtime cannot create or start the container.
-    ContainerStart,
-    /// The container keeps ending.
-    CrashLoop,
-    /// The container was killed for its memory use.
-    OutOfMemory,
-    /// The container runs but is not ready.
-    NotReady,
-    /// The scheduler finds no place on its node.
-    Unschedulable,
-    /// The kubelet rejected or evicted the pod.
-    Rejected,
-    /// A policy or a webhook refuses the pod.
-    AdmissionRefused,
-    /// The namespace's quota has no room for the pod.
-    QuotaExceeded,
-    /// The pod may not be created: Pod Security, the controller's rights, a service account that is not there.
-    CreationForbidden,
-    /// The API server finds the pod invalid.
-    PodInvalid,
-    /// The pod is not created, for another reason or for none that is known.
-    NotCreated,
-    /// The pod is not created, and its controller has not done anything for a while.
-    ControllerIdle,
-    /// The pod does not go away.
-    StuckTerminating,
-    /// It was not available within the progress deadline.
-    Deadline,
-    /// Its node went down.
-    NodeDown,
 }
 
 /// How far the instant at which a watch was heard moves before that is worth a new snapshot.

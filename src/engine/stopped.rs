@@ -1,8 +1,8 @@
 //! A driver whose process cannot go on stops by itself and writes the reason into the record, where other consoles show it.
 
-use super::Role;
 use super::lock::Want;
 use super::machine::Engine;
+use super::model::config::Role;
 use super::model::record::DriverStopped;
 use super::model::record::size::clipped;
 use super::model::time::Timestamp;
@@ -30,7 +30,7 @@ impl Engine {
 mod tests {
     use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
     use crate::engine::model::command::{Command, Takeover};
-    use crate::engine::snapshot::DriverView;
+    use crate::engine::model::driver::DriverView;
 
     #[test]
     fn the_record_says_why_a_driver_stopped_until_somebody_drives_again() {

@@ -11,8 +11,8 @@
 
 use std::time::Duration;
 
-use super::Str;
 use super::machine::Engine;
+use super::model::Str;
 use super::model::command::Command;
 use super::model::facts::StrategyKind;
 use super::model::record::{Intent, OnDrift, StrategyDrifts};

@@ -11,13 +11,14 @@ mod judge;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::Str;
 use super::assess::Row;
 use super::machine::Engine;
+use super::model::Str;
+use super::model::node::Blame;
+use super::model::node::NodeIx;
 use super::model::record::{Direction, Fell, Intent, SITES_LIMIT, SUSPECTS_LIMIT, WentDown};
+use super::model::suspect::{SiteOutage, SuspectView};
 use super::model::time::Timestamp;
-use super::snapshot::{Blame, SiteOutage, SuspectView};
-use super::view::NodeIx;
 
 pub use comparison::Comparison;
 pub(crate) use judge::Judgement;

@@ -11,15 +11,18 @@ mod waits;
 
 use serde_json::json;
 
-use super::Role;
 use super::fake_cluster::{FakeCluster, FakeConsole, template};
 use super::model::command::{Command, Danger, Early, Step, Takeover};
+use super::model::config::Role;
+use super::model::driver::DriverView;
 use super::model::event::{Event, Permission, Right, WatchHealth, Watched};
 use super::model::facts::ContainerState;
+use super::model::hold::Hold;
+use super::model::node::{Blame, NodeState};
 use super::model::quantity::IntOrPercent;
 use super::model::record::ORIGINAL_STRATEGY;
 use super::model::tuning::Tuning;
-use super::snapshot::{Alarm, Blame, DriverView, Hold, NodeState, Phase};
+use super::snapshot::{Alarm, Phase};
 
 #[test]
 fn a_rollout_goes_step_by_step_and_hands_back() {

@@ -3,12 +3,9 @@
 //! While an edit is not saved, nothing is started from here. Another driver, or the native controller, does not know of it and
 //! goes on. So screens show what the cluster has, and beside it what has not reached the cluster and since when.
 
-use std::fmt;
+use super::model::unsent::{Unsent, UnsentKind};
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
-
-use super::Str;
 use super::edit::Edit;
 use super::machine::Engine;
 use super::model::command;
@@ -18,69 +15,6 @@ use super::model::time::Timestamp;
 /// A write that is not answered after this long is shown as not sent. On any link over which one can drive it is answered
 /// earlier.
 const LATE: Duration = Duration::from_secs(2);
-
-/// Something that was asked for here, or that the driver here decided, and that the cluster does not have yet.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Unsent {
-    /// What.
-    pub what: UnsentKind,
-    /// Since when, by the clock that the engine is handed.
-    pub since: Timestamp,
-    /// It takes longer than a write does (2 s), so something keeps it from being saved. It is tried again until it is saved.
-    pub late: bool,
-    /// Why the last try failed, where that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<Str>,
-}
-
-/// What kind of intention.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
-pub enum UnsentKind {
-    /// Start nothing more.
-    Pause,
-    /// Go on.
-    Resume,
-    /// Go back to an earlier revision.
-    RollBack,
-    /// New images.
-    Image,
-    /// Another partition.
-    Step,
-    /// Another node selector.
-    Selector,
-    /// Budgets, gates, what a drift does, the end.
-    Settings,
-    /// Take over from the native controller.
-    Adoption,
-    /// Hand back to it.
-    Release,
-    /// The present driver is asked to hand over.
-    Takeover,
-}
-
-impl fmt::Display for UnsentKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Pause => "pause",
-            Self::Resume => "resume",
-            Self::RollBack => "roll back",
-            Self::Image => "image",
-            Self::Step => "step",
-            Self::Selector => "selector",
-            Self::Settings => "settings",
-            Self::Adoption => "adoption",
-            Self::Release => "release",
-            Self::Takeover => "takeover",
-        })
-    }
-}
-
-impl Serialize for UnsentKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
 
 impl UnsentKind {
     fn of_command(command: &Command) -> Option<Self> {
@@ -150,8 +84,9 @@ mod tests {
     use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
     use crate::engine::model::command::Step;
     use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind};
+    use crate::engine::model::hold::Hold;
     use crate::engine::model::quantity::IntOrPercent;
-    use crate::engine::snapshot::{Hold, Phase};
+    use crate::engine::snapshot::Phase;
 
     const REFUSED: &str = "writing the lease: connection refused";
 

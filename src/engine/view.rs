@@ -3,18 +3,19 @@
 //! Within one kind a later fact replaces an earlier one. A fact with an older resource version than the known one is ignored,
 //! and a pod that is gone stays gone until a newer fact shows it: a stale list or a late event must not bring back an old state.
 
+use super::model::node::NodeIx;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use super::Str;
 use super::eligibility::{Eligibility, eligibility};
+use super::model::Str;
 use super::model::event::{Event, Permission, Right, WatchHealth, Watched};
 use super::model::facts::{DaemonSetFact, NodeFact, RevisionFact};
 use super::model::image::normalized;
+use super::model::presence::Presence;
 use super::model::time::Timestamp;
 use super::ownership::{GitOpsOwner, find_gitops_owners};
 use super::site::site_of;
-use super::snapshot::Presence;
 use super::watch_health::WatchStates;
 
 mod creation;
@@ -33,8 +34,6 @@ const TOMBSTONES: usize = 4096;
 /// How many pods' pull notes are kept.
 const PULL_NOTES: usize = 20_000;
 
-/// Index of a node in [`View::nodes`]; stable for the life of the view.
-pub(crate) type NodeIx = usize;
 /// Index of a pod; good until its node is touched.
 pub(crate) type PodIx = usize;
 

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use super::Str;
 use super::assess::Row;
 use super::machine::{Deletion, Engine};
+use super::model::Str;
 use super::model::facts::{ContainerFact, ContainerState, PodFact};
+use super::model::node::NodeState;
+use super::model::pod_wait::{Blocked, Blocker, PodWait};
+use super::model::presence::Presence;
 use super::model::record::{Intent, ORIGINAL_STRATEGY};
 use super::model::template::ContainerRole;
 use super::model::time::Timestamp;
-use super::snapshot::{Blocked, Blocker, NodeState, PodWait, Presence};
 
 impl Engine {
     /// What a node that moves waits for; `None` for one that does not.

@@ -17,8 +17,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::Str;
 use super::machine::{Deletion, Engine};
+use super::model::Str;
 use super::model::event::{Event, WatchHealth, Watched};
 use super::model::time::{ShortDuration, Timestamp};
 use super::snapshot::WatchView;

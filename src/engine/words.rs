@@ -12,17 +12,18 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::model::budget::{BudgetView, Replacer};
+use super::model::driver::DriverView;
 use super::model::event::WatchHealth;
 use super::model::facts::StrategyKind;
 use super::model::image::version_of;
+use super::model::node::{Blame, NodeState};
+use super::model::person_of;
 use super::model::record::{Direction, Finish, OnDrift, OnFailure};
 use super::model::time::{ShortDuration, Timestamp};
 use super::model::tuning::Span;
-use super::person_of;
-use super::snapshot::{
-    Blame, BudgetView, DriverView, ImageChange, NodeState, Phase, PlanView, Replacer, RevisionView, Snapshot, Wait,
-    WatchView,
-};
+use super::model::wait::Wait;
+use super::snapshot::{ImageChange, Phase, PlanView, RevisionView, Snapshot, WatchView};
 
 impl Snapshot {
     /// What the rollout does now, with who and why: `paused by ops 2h ago: link down`.

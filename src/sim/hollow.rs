@@ -34,7 +34,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::sim::world::scenario::{Fault, FleetFault, Scenario};
 
 use client::Client;

@@ -12,7 +12,8 @@ use super::update::Effect;
 use crate::engine::model::command::Danger;
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::snapshot::{Phase, Presence, Snapshot};
+use crate::engine::model::presence::Presence;
+use crate::engine::snapshot::{Phase, Snapshot};
 
 /// Something that a person can do.
 #[derive(Debug)]

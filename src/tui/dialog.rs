@@ -23,7 +23,7 @@ pub(crate) use self::tune::TuneForm;
 use super::key::Key;
 use super::model::DaemonSetRef;
 use super::palette::edit;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Danger, Preview};
 use crate::engine::snapshot::Snapshot;
 

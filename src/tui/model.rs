@@ -15,11 +15,15 @@ use super::theme::{Glyphs, Theme, Themes};
 use super::timeline::Timeline;
 use super::words::common_domain;
 use crate::driver::Fleet;
-use crate::engine::Str;
+use crate::engine::model::Str;
+use crate::engine::model::cause::CauseKind;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::presence::Presence;
+use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{
-    Blame, CauseKind, DriverView, NodeState, NodeView, Presence, Snapshot, SuspectView, Why,
-};
+use crate::engine::snapshot::words::Why;
+use crate::engine::snapshot::{NodeView, Snapshot};
 
 /// How long writes stay possible once they are.
 pub(crate) const ARMED_FOR: Duration = Duration::from_secs(600);

@@ -33,8 +33,8 @@ use super::theme::{Depth, Glyphs};
 use super::update::{Effect, Msg, update};
 use super::{commands, view};
 use crate::driver::{Fleet, Rollout, Session};
-use crate::engine::Role;
 use crate::engine::model::command::Command;
+use crate::engine::model::config::Role;
 use crate::process::output::Writer;
 
 /// Sizes that follow each other this closely are one resize.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::filter::Filter;
 use super::list::{List, Move};
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::time::Timestamp;
 

@@ -157,7 +157,7 @@ fn settle(model: &mut Model) {
         let mut list = std::mem::take(&mut page.list);
         let is_in = |row: &usize, name: &str| page.node(*row).is_some_and(|node| &*node.name == name);
         let known = list.cursor();
-        let position = |name: &crate::engine::Str| {
+        let position = |name: &crate::engine::model::Str| {
             let same = known.filter(|row| is_in(row, name));
             same.or_else(|| (0..page.rows.len()).find(|row| is_in(row, name)))
         };

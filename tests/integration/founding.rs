@@ -14,10 +14,12 @@
 use std::time::Duration;
 
 use rolldeck::engine::model::command::Command;
+use rolldeck::engine::model::hold::Hold;
+use rolldeck::engine::model::node::NodeState;
 use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::engine::model::record::Gates;
 use rolldeck::engine::model::time::Timestamp;
-use rolldeck::engine::snapshot::{Alarm, Hold, NodeState, Phase};
+use rolldeck::engine::snapshot::{Alarm, Phase};
 use rolldeck::sim::world::scenario::{ControllerVariant, built_in};
 
 use crate::support::figures::{Figures, MINUTES, NODES, table};

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use rolldeck::engine::model::command::{Command, Early, Step, Takeover};
+use rolldeck::engine::model::driver::DriverView;
 use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::engine::model::record::Finish;
-use rolldeck::engine::snapshot::{DriverView, Phase};
+use rolldeck::engine::snapshot::Phase;
 use rolldeck::sim::world::scenario::built_in;
 
 use crate::support::stage::{TerminalFixture, V1, V2};

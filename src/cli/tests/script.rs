@@ -12,18 +12,24 @@ use crate::cli::output::tests::Kept;
 use crate::driver::{DrivenBy, Fleet, FleetRow, Request, Rollout, Session};
 use crate::engine::clocks::NodeClocks;
 use crate::engine::fleet_state::FleetState;
+use crate::engine::model::Str;
+use crate::engine::model::budget::BudgetView;
+use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::command::{Command, Danger, Preview, Refusal};
+use crate::engine::model::config::Role;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::model::hold::Hold;
+use crate::engine::model::node::{Blame, ImageState, NodeState};
+use crate::engine::model::presence::Presence;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Budgets, Direction, Finish, Gates, OnDrift};
+use crate::engine::model::step_ahead::StepAhead;
 use crate::engine::model::time::Timestamp;
+use crate::engine::model::wait::DistanceView;
 use crate::engine::ownership::{Application, GitOpsOwner, Returns, StrategyOwnership, Tool};
-use crate::engine::snapshot::{
-    Blame, BudgetView, Cause, CauseKind, Counts, DistanceView, DriverView, Hold, ImageChange, ImageState, NodeState,
-    NodeView, Phase, PlanView, Presence, RevisionView, Snapshot, StepAhead, WatchView,
-};
-use crate::engine::{Role, Str};
+use crate::engine::snapshot::{Counts, ImageChange, NodeView, Phase, PlanView, RevisionView, Snapshot, WatchView};
 
 /// An instant of the scripts: so many seconds after they begin.
 pub(super) fn at(secs: i64) -> Timestamp {

@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::{Text, count_of, str_of, take, text};
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::{
     ControllerRef, DaemonSetCounters, DaemonSetFact, FieldOwners, FieldWriter, Fields, StrategyKind, UpdateStrategy,
     WriteOperation,

@@ -10,7 +10,7 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{Interner, Text, instant, text};
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::{ConditionStatus, NodeFact, Taint};
 use crate::engine::model::image::{normalized, repository_of};
 use crate::engine::model::labels::Labels;

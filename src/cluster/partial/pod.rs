@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::{Interner, Text, instant, own, text};
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase};
 use crate::engine::model::template::ContainerRole;
 
@@ -378,7 +378,7 @@ mod tests {
     fn what_keeps_a_pod_is_of_note_once_it_is_to_go() {
         let held = r#""finalizers":["example.com/hold"]"#;
         let going = format!(r#"{{"metadata":{{"name":"p",{held},"deletionTimestamp":"2026-11-21T10:00:30Z"}}}}"#);
-        assert_eq!(read(&going).finalizers.to_vec(), [crate::engine::Str::from("example.com/hold")]);
+        assert_eq!(read(&going).finalizers.to_vec(), [crate::engine::model::Str::from("example.com/hold")]);
         assert!(read(&format!(r#"{{"metadata":{{"name":"p",{held}}}}}"#)).finalizers.is_empty());
         assert!(read(r#"{"metadata":{"name":"p"},"spec":{"nodeName":"n1"}}"#).bound);
         assert!(!read(include_str!("fixtures/pod-pending.json")).bound);

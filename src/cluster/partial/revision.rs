@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{controller_of, instant_of, str_of, take};
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::RevisionFact;
 use crate::engine::model::template::Template;
 

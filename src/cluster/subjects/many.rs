@@ -8,8 +8,8 @@ use tokio::sync::watch;
 
 use super::super::partial::{EventWire, Interner, NodeWire, PodWire, Wanted, text};
 use super::super::watch::Subject;
-use crate::engine::Str;
 use crate::engine::clocks::clock_skew;
+use crate::engine::model::Str;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::facts::NodeFact;
 use crate::engine::model::labels::Labels;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::partial::{lease_fact, revision_fact};
 use super::super::watch::Subject;
 use super::{Shared, SharedWorkload};
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 
 fn version(object: &Value) -> &str {

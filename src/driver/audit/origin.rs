@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 
 /// From where, and as whom. Names and addresses only; no credential is part of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -2,13 +2,13 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::engine::model::command::Refusal;
+use crate::engine::model::config::RateLimit;
+use crate::engine::model::config::{Role, Timing};
 use crate::engine::model::effect::{DaemonSetPatch, Done};
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetFact, LeaseFact, NodeFact, RevisionFact, StrategyKind, UpdateStrategy};
+use crate::engine::model::presence::Presence;
 use crate::engine::model::template::Template;
-use crate::engine::rate::RateLimit;
-use crate::engine::snapshot::Presence;
-use crate::engine::{Role, Timing};
 
 /// Writes that are made as a test says, and remembered.
 #[derive(Clone)]

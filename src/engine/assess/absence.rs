@@ -9,8 +9,8 @@
 use std::time::Duration;
 
 use super::Assessor;
+use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::event::{WatchHealth, Watched};
-use crate::engine::snapshot::{Cause, CauseKind};
 use crate::engine::view::{IDLE_AFTER, NodeEntry};
 
 /// A pod that is missing for this long without a known reason gets the cause `NotCreated`.

@@ -1,7 +1,7 @@
 use super::*;
-use crate::engine::Role;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::{Command, Step};
+use crate::engine::model::config::Role;
 use crate::engine::model::effect::Effect;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Direction, OnFailure};

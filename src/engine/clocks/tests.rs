@@ -1,11 +1,13 @@
 //! `minReadySeconds` is counted right whosever clock is wrong: by who watched, and by who comes later.
 
 use super::*;
+use crate::engine::Engine;
 use crate::engine::fake_cluster::FakeCluster;
+use crate::engine::model::config::RateLimit;
+use crate::engine::model::config::{Config, Role, Timing};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
-use crate::engine::rate::RateLimit;
-use crate::engine::snapshot::{NodeState, Why};
-use crate::engine::{Config, Engine, Role, Timing};
+use crate::engine::model::node::NodeState;
+use crate::engine::snapshot::words::Why;
 
 const MIN_READY: u64 = 60;
 const MINUTES: [i64; 5] = [-300_000, -90_000, 0, 90_000, 300_000];

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::engine::Role;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::{Command, Step, Takeover};
+use crate::engine::model::config::Role;
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::facts::{ClusterEvent, ReportedBy};

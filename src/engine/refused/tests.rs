@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::Command;
 use crate::engine::model::effect::EffectErrorKind;
-use crate::engine::snapshot::{Alarm, NodeState, Phase};
+use crate::engine::model::node::NodeState;
+use crate::engine::snapshot::{Alarm, Phase};
 
 /// A rollout to v2 over `count` nodes with a budget of 1, where the pods of `nodes` may not be deleted.
 fn rollout(count: usize, nodes: &[&str], kind: EffectErrorKind) -> (FakeCluster, FakeConsole) {

@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::{record, stand_still};
-use crate::engine::Role;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Early, Step};
+use crate::engine::model::config::Role;
 use crate::engine::model::effect::{DaemonSetPatch, Effect};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::facts::ConditionStatus;

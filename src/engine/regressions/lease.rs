@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use super::{record, stand_still};
-use crate::engine::Role;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::{Command, CommandId, Step};
+use crate::engine::model::config::Role;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind};
 use crate::engine::model::event::{Event, Watched};
 use crate::engine::model::facts::LeaseFact;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::OnFailure;
 use crate::engine::model::tuning::Tuning;
-use crate::engine::snapshot::DriverView;
 
 /// Somebody deletes the lease, and the answer to a renewal comes later than the news of that.
 #[test]

@@ -3,9 +3,9 @@
 use super::record;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Step};
+use crate::engine::model::node::Blame;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::tuning::{Limit, Tuning};
-use crate::engine::snapshot::Blame;
 
 /// Under `strict` a pod that was down before uses up the whole budget.
 #[test]

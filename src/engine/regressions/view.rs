@@ -8,7 +8,7 @@ use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::Command;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::facts::{ConditionStatus, NodeFact};
-use crate::engine::snapshot::NodeState;
+use crate::engine::model::node::NodeState;
 
 /// A listing from a cache that is behind, after a watch was lost.
 #[test]

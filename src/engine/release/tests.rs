@@ -4,9 +4,10 @@ use serde_json::json;
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Danger, Early};
+use crate::engine::model::node::NodeState;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 use crate::engine::model::template::TaintEffect;
-use crate::engine::snapshot::{Alarm, NodeState, Phase};
+use crate::engine::snapshot::{Alarm, Phase};
 
 const DEDICATED: (&str, &str, TaintEffect) = ("m", "x", TaintEffect::NoSchedule);
 

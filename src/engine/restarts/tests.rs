@@ -3,7 +3,9 @@
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Step};
 use crate::engine::model::facts::ContainerState;
-use crate::engine::snapshot::{Hold, NodeState, Phase};
+use crate::engine::model::hold::Hold;
+use crate::engine::model::node::NodeState;
+use crate::engine::snapshot::Phase;
 
 /// Twenty nodes, budget 2, one of them updated.
 fn canary(fake: &mut FakeCluster) -> FakeConsole {

@@ -2,18 +2,21 @@
 
 use std::time::Duration;
 
-use crate::engine::Role;
 use crate::engine::distance::{FARTHEST, MOST_PROOF, SENDING};
 use crate::engine::fake_cluster::far::Far;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Step};
+use crate::engine::model::config::RateLimit;
+use crate::engine::model::config::Role;
 use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind};
+use crate::engine::model::hold::Hold;
+use crate::engine::model::node::NodeState;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Budgets;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::tuning::Tuning;
-use crate::engine::rate::RateLimit;
-use crate::engine::snapshot::{Alarm, Hold, NodeState, Wait};
+use crate::engine::model::wait::Wait;
+use crate::engine::snapshot::Alarm;
 
 const MINUTE: Duration = Duration::from_secs(60);
 

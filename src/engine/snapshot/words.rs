@@ -4,12 +4,16 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::{Alarm, Blame, Cause, CauseKind, Hold, ImageState, NodeState, NodeView, Phase, Short, Wait};
-use crate::engine::Str;
+use super::{Alarm, NodeView, Phase};
 use crate::engine::causes::PodWaitWords;
 use crate::engine::clocks::ClockOff;
 use crate::engine::distance::FARTHEST;
+use crate::engine::model::Str;
+use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::hold::Hold;
+use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::model::wait::{Short, Wait};
 
 macro_rules! words {
     ($($type:ty { $($pattern:pat => $words:expr,)+ })+) => {$(

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::engine::Role;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::{Command, Danger};
+use crate::engine::model::config::Role;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::{ORIGINAL_STRATEGY, OnDrift};
 use crate::engine::model::tuning::Tuning;

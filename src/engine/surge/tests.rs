@@ -5,9 +5,10 @@ use serde_json::json;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::{Command, Early, Step, Takeover};
 use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::node::NodeState;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::tuning::{Limit, Tuning};
-use crate::engine::snapshot::{NodeState, Phase};
+use crate::engine::snapshot::Phase;
 
 fn surging(count: usize) -> FakeCluster {
     FakeCluster::new(count, json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}))

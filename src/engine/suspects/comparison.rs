@@ -21,7 +21,7 @@
 
 use std::fmt;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 
 /// The largest chance at which a difference is not taken for one.
 const CHANCE: f64 = 0.01;

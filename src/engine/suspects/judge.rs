@@ -15,10 +15,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use super::comparison::Comparison;
-use crate::engine::Str;
+use crate::engine::model::Str;
+use crate::engine::model::node::NodeIx;
+use crate::engine::model::suspect::{SiteOutage, SuspectView};
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{SiteOutage, SuspectView};
-use crate::engine::view::NodeIx;
 
 /// How long a node that went down and came back is remembered, and over what updated nodes and others are compared.
 pub(crate) const WINDOW: Duration = Duration::from_secs(600);

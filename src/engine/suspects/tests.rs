@@ -4,10 +4,12 @@ use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Takeover};
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ConditionStatus, NodeFact};
+use crate::engine::model::hold::Hold;
 use crate::engine::model::record::{Gates, SITES_LIMIT, SUSPECTS_LIMIT};
+use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::tuning::Tuning;
 use crate::engine::site::SITE_LABEL;
-use crate::engine::snapshot::{Alarm, Hold, Phase, Snapshot, SuspectView};
+use crate::engine::snapshot::{Alarm, Phase, Snapshot};
 
 /// Twenty nodes, budget 2, and a rollout that has updated `updated` of them and may go on to `allowed`.
 fn rollout(fake: &mut FakeCluster, updated: u32, allowed: u32) -> FakeConsole {

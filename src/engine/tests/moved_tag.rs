@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::engine::model::facts::NodeFact;
+use crate::engine::model::node::ImageState;
 use crate::engine::model::template::Template;
 use crate::engine::model::tuning::{Limit, Tuning};
-use crate::engine::snapshot::ImageState;
 
 fn template_of(image: &str, policy: &str, env: &str) -> Template {
     Template::from_json(json!({"spec": {"containers": [
@@ -42,7 +42,7 @@ fn an_image_that_is_always_pulled_takes_a_pull_slot_and_nobody_goes_first_for_it
     assert!(snapshot.nodes.iter().all(|node| node.image == ImageState::Unknown), "nothing claims to have it");
     console.partition(&mut fake, 0);
     console.run_for(&mut fake, 5);
-    assert_eq!(fake.deleted, [crate::engine::Str::from("n1")], "one pulls, and the order is that of the names");
+    assert_eq!(fake.deleted, [crate::engine::model::Str::from("n1")], "one pulls, and the order is that of the names");
     let waits =
         console.snapshot(&fake).nodes.iter().filter(|node| matches!(node.hold, Some(Hold::PullLimit { .. }))).count();
     assert_eq!(waits, 5);

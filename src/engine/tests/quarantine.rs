@@ -60,7 +60,7 @@ fn a_deletion_on_its_way_counts_until_its_own_pod_is_gone() {
     console.mute(Watched::Pods);
     console.partition(&mut fake, 2);
     console.run(&mut fake);
-    assert_eq!(fake.deleted, [crate::engine::Str::from("n1")]);
+    assert_eq!(fake.deleted, [crate::engine::model::Str::from("n1")]);
     assert_eq!(console.snapshot(&fake).budget.charged, 1);
     console.engine.observe(Event::PodGone(uid, Some(100)), fake.now);
     assert_eq!(console.snapshot(&fake).budget.charged, 1, "it went at 100, and came back since");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::{ConditionStatus, PodFact};
 use crate::engine::model::quantity::IntOrPercent::Int;
 use crate::engine::model::record::{EXCEPTIONS_LIMIT, RECORD_LIMIT, Record};

@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::engine::guidance::Remedy;
+use crate::engine::model::hold::Hold;
 use crate::engine::model::quantity::IntOrPercent::{Int, Percent};
-use crate::engine::snapshot::{Hold, NoStep, Snapshot, StepAhead};
+use crate::engine::model::step_ahead::{NoStep, StepAhead};
+use crate::engine::snapshot::Snapshot;
 
 /// A hundred and twenty nodes, three of which are canaries, with a new image asked for.
 fn with_canaries() -> (FakeCluster, FakeConsole) {

@@ -13,12 +13,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{NodeIx, Touched, View};
-use crate::engine::Str;
+use super::{Touched, View};
+use crate::engine::model::Str;
+use crate::engine::model::cause::CauseKind;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::{ClusterEvent, ConditionStatus, DaemonSetFact};
+use crate::engine::model::node::NodeIx;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::CauseKind;
 
 /// A controller that has something to do and has not done anything for this long counts as idle. A sync of 5,000 nodes takes a
 /// quarter of a second.

@@ -1,7 +1,7 @@
 //! Lists: an object that a complete list does not name is gone, unless the list is older than what is known already.
 
 use super::View;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::event::Watched;
 use crate::engine::model::time::Timestamp;
 

@@ -5,8 +5,9 @@ use std::time::Duration;
 use super::*;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Refusal, Step};
+use crate::engine::model::hold::Hold;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::snapshot::{Alarm, Hold};
+use crate::engine::snapshot::Alarm;
 
 /// A console that drives a rollout of a budget of two, whose watches beat as those of a real API server do.
 fn driving(fake: &mut FakeCluster) -> FakeConsole {

@@ -9,7 +9,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 
 use super::fieldset::{FieldSet, Path, in_words, is_item, item_step, remove_at, value_at};

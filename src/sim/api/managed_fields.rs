@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::FieldOwners;
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::kind::Kind;

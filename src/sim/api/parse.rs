@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::{
     ConditionStatus, ContainerFact, ContainerState, DaemonSetCounters, PodPhase, StrategyKind, Taint, UpdateStrategy,
 };

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::{ConditionStatus, ContainerState, PodPhase, StrategyKind};
 use crate::engine::model::template::ContainerRole;
 use crate::engine::model::template::TaintEffect;

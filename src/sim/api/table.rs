@@ -316,7 +316,7 @@ fn human_duration(span: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Str;
+    use crate::engine::model::Str;
     use crate::engine::model::template::Template;
     use crate::sim::world::object::{ContainerStatus, Deletion, LastExit, PodStatus};
 

@@ -1,7 +1,7 @@
 //! What a process writes, carried out on the world as an API server would, and the record read and written as the cluster
 //! adapter does.
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{LeaseFact, UpdateStrategy};

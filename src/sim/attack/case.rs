@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::network::NetworkProfile;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::event::Watched;
 use crate::engine::model::quantity::IntOrPercent;

@@ -18,14 +18,16 @@ use super::case::CrashPoint;
 use super::faults::{FaultKind, Faults};
 use super::network::{Fate, Network, Server};
 use super::watches::{Post, Watches};
+use crate::engine::Engine;
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, CommandId, Refusal};
+use crate::engine::model::config::RateLimit;
+use crate::engine::model::config::{Config, Role, Timing};
 use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind, EffectId, Outcome, WRITE_TIMEOUT};
 use crate::engine::model::event::{Event, Watched};
 use crate::engine::model::notice::Notice;
 use crate::engine::model::time::Timestamp;
-use crate::engine::rate::RateLimit;
 use crate::engine::snapshot::Snapshot;
-use crate::engine::{Config, Engine, Role, Str, Timing};
 use crate::sim::world::World;
 
 /// So long may the nodes' watch stand still before that is found out: 11 minutes, and what bookmarks take to say so.

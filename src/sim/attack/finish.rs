@@ -1,10 +1,11 @@
 //! The operator after the calm: which command to give next, by what the screen shows, so that the rollout ends.
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, Step, Takeover};
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::tuning::{Limit, Tuning};
-use crate::engine::snapshot::{Alarm, DriverView, Phase, Snapshot};
+use crate::engine::snapshot::{Alarm, Phase, Snapshot};
 use crate::sim::world::policy::tag_of;
 
 /// What that operator asks next.

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use super::case::{Act, Case, CrashPoint, DAEMON_SET, LeaseEdit, Upon};
 use super::network::NetworkProfile;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, Step, Takeover};
 use crate::engine::model::event::Watched;
 use crate::engine::model::facts::{StrategyKind, Taint};

@@ -49,7 +49,7 @@ use std::time::Duration;
 use super::api_client::Deletion;
 use super::faults::{FaultKind, Faults};
 use super::network::NetworkProfile;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, CommandId};
 use crate::engine::model::facts::{ConditionStatus, ContainerState, DaemonSetFact, PodFact, StrategyKind};
 use crate::engine::model::image::ImageRef;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::api_client::ApiClient;
 use super::faults::{FaultKind, Faults};
 use super::network::Network;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;

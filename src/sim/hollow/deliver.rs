@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::kubelet::{Action, LEASE_NAMESPACE};
 use crate::sim::world::object::{EventBody, Object};

@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::sim::world::kubelet::Action;
 use crate::sim::world::scenario::ClusterFault;
 

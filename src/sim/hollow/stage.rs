@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::Instant;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::kubelet::Fleet;
 use crate::sim::world::scenario::{Fault, FleetFault, Scenario};

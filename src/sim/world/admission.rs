@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::{StrategyKind, UpdateStrategy};
 use crate::engine::model::labels::Labels;
 use crate::engine::model::quantity::IntOrPercent;

@@ -16,7 +16,7 @@ pub(super) mod eviction;
 pub(super) mod lifecycle;
 pub(super) mod scheduler;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 
 use super::object::{Body, EventBody, EventType, Object, ObjectRef};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 
 use super::kind::Kind;
 

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::labels::Labels;
 use crate::engine::model::time::Timestamp;
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 
 use super::error::{ApiError, Reason};
 use super::kind::Kind;

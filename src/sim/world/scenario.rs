@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::{StrategyKind, Taint};
 use crate::engine::model::labels::Labels;
 use crate::engine::model::quantity::IntOrPercent;

@@ -22,7 +22,7 @@ pub(super) use names::SAFE;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 
 use super::admission;

@@ -8,7 +8,7 @@ use tui_input::Input;
 use super::budget::BudgetField;
 use super::tune::{TuneForm, turns};
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Step};
 use crate::engine::model::image::ImageRef;
 use crate::engine::model::labels::Selector;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use super::{ConsoleLoop, Next};
 use crate::engine::model::command::Command;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::time::ShortDuration;
-use crate::engine::snapshot::DriverView;
 use crate::tui::model::{DaemonSetRef, RolloutPage, StatusTone};
 use crate::tui::update::Msg;
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::fixtures::{Bench, idle, running, target, text_of};
-use crate::engine::snapshot::{NodeState, Snapshot};
+use crate::engine::model::node::NodeState;
+use crate::engine::snapshot::Snapshot;
 use crate::tui::terminal::Screen;
 use crate::tui::update::Msg;
 use crate::tui::view;

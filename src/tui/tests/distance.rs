@@ -6,7 +6,10 @@ use std::time::Duration;
 use insta::assert_snapshot;
 
 use super::fixtures::{self, Bench, ago, noon};
-use crate::engine::snapshot::{Alarm, DistanceView, Hold, NodeState, NodeView, Snapshot, Wait};
+use crate::engine::model::hold::Hold;
+use crate::engine::model::node::NodeState;
+use crate::engine::model::wait::{DistanceView, Wait};
+use crate::engine::snapshot::{Alarm, NodeView, Snapshot};
 
 fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)

@@ -7,21 +7,26 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 
 use crate::driver::{DrivenBy, Fleet, FleetRow};
-use crate::engine::Str;
 use crate::engine::clocks::NodeClocks;
 use crate::engine::fleet_state::FleetState;
+use crate::engine::model::Str;
+use crate::engine::model::budget::{BudgetView, Replacer};
+use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::command::{Danger, Preview};
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::model::hold::Hold;
+use crate::engine::model::node::{Blame, ImageState, NodeState};
+use crate::engine::model::pod_wait::{Blocked, Blocker, PodWait};
+use crate::engine::model::presence::Presence;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Budgets, Direction, Finish, Gates, Halt, OnDrift, Paused};
+use crate::engine::model::step_ahead::{NoStep, SelectionDone, StepAhead};
 use crate::engine::model::time::Timestamp;
+use crate::engine::model::wait::DistanceView;
 use crate::engine::ownership::{Application, GitOpsOwner, Returns, StrategyOwnership, Tool};
-use crate::engine::snapshot::{
-    Blame, Blocked, Blocker, BudgetView, Cause, CauseKind, Counts, DistanceView, DriverView, Hold, ImageChange,
-    ImageState, NoStep, NodeState, NodeView, Phase, PlanView, PodWait, Presence, Replacer, RevisionView, SelectionDone,
-    Snapshot, StepAhead, WatchView,
-};
+use crate::engine::snapshot::{Counts, ImageChange, NodeView, Phase, PlanView, RevisionView, Snapshot, WatchView};
 use crate::tui::key::Key;
 use crate::tui::model::{DaemonSetRef, Model, Overlay, Page, Uptime, WriteAccess};
 use crate::tui::theme::{Depth, Glyphs, Themes};

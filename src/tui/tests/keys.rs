@@ -4,12 +4,13 @@ use super::fixtures::{self, Bench, fleet, preview, running, the_target};
 use super::story::{rollout_event, storied};
 use crate::driver::CommandError;
 use crate::engine::model::command::{Command, Danger, Early, Refusal, Step, Takeover};
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::OnDrift;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
 use crate::engine::model::tuning::Tuning;
-use crate::engine::snapshot::{DriverView, Snapshot};
+use crate::engine::snapshot::Snapshot;
 use crate::tui::model::{Overlay, Page};
 use crate::tui::update::{Effect, Msg};
 

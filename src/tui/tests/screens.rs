@@ -4,10 +4,13 @@ use insta::assert_snapshot;
 
 use super::fixtures::{self, Bench, fleet, preview};
 use super::story;
+use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::command::{Danger, Preview};
 use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::hold::Hold;
+use crate::engine::model::node::{ImageState, NodeState};
 use crate::engine::model::record::{Direction, Paused};
-use crate::engine::snapshot::{Alarm, Cause, CauseKind, Hold, ImageState, NodeState, NodeView, Phase, Snapshot};
+use crate::engine::snapshot::{Alarm, NodeView, Phase, Snapshot};
 use crate::tui::theme::Glyphs;
 use crate::tui::update::Msg;
 

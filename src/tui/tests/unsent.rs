@@ -5,9 +5,10 @@ use std::time::Duration;
 use insta::assert_snapshot;
 
 use super::fixtures::{self, Bench, ago, running, the_target};
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::record::DriverStopped;
-use crate::engine::snapshot::{Alarm, DriverView, Phase, Snapshot};
-use crate::engine::unsent::{Unsent, UnsentKind};
+use crate::engine::model::unsent::{Unsent, UnsentKind};
+use crate::engine::snapshot::{Alarm, Phase, Snapshot};
 use crate::tui::model::StatusTone;
 use crate::tui::update::Msg;
 

@@ -10,7 +10,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 use super::{Parts, RenderContext, Shape, put, put_rule};
-use crate::engine::snapshot::NoStep;
+use crate::engine::model::step_ahead::NoStep;
 use crate::tui::action::{ACTIONS, Action};
 use crate::tui::model::{Model, Overlay, StatusTone};
 use crate::tui::palette::{Prompt, suggestions};

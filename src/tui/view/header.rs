@@ -24,13 +24,16 @@ use ratatui::text::{Line, Span};
 
 use super::{RenderContext, Shape, flow};
 use crate::engine::guidance::{Guidance, Remedy};
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::image::version_of;
+use crate::engine::model::presence::Presence;
 use crate::engine::model::record::Direction;
 use crate::engine::model::time::Timestamp;
+use crate::engine::model::wait::Short;
 use crate::engine::ownership::Returns;
-use crate::engine::snapshot::{Alarm, DriverView, Phase, Presence, Short, Snapshot, WatchView};
+use crate::engine::snapshot::{Alarm, Phase, Snapshot, WatchView};
 use crate::tui::action::{self, Action};
 use crate::tui::model::{RolloutPage, ShownSnapshot, Trouble, TroubleKind};
 use crate::tui::theme::{Glyph, Role};

@@ -13,8 +13,12 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{Parts, RenderContext, node, put, put_lines, put_rule, timeline};
+use crate::engine::model::node::{Blame, ImageState, NodeState};
+use crate::engine::model::pod_wait::PodWait;
+use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{Blame, ImageState, NodeState, NodeView, Phase, PodWait, Presence, Why};
+use crate::engine::snapshot::words::Why;
+use crate::engine::snapshot::{NodeView, Phase};
 use crate::tui::model::{Page, RolloutPage, ShownSnapshot, Sort};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, fit_middle, width, wrap};

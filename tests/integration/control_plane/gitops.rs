@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use rolldeck::driver::{Access, ClusterSession, Rollout, Session};
-use rolldeck::engine::Role;
 use rolldeck::engine::model::command::Command;
+use rolldeck::engine::model::config::Role;
 use rolldeck::engine::model::event::{Permission, WatchHealth};
+use rolldeck::engine::model::presence::Presence;
 use rolldeck::engine::model::record::OnDrift;
 use rolldeck::engine::model::tuning::Tuning;
-use rolldeck::engine::snapshot::{Alarm, Phase, Presence, Snapshot};
+use rolldeck::engine::snapshot::{Alarm, Phase, Snapshot};
 use serde_json::{Value, json};
 
 use crate::support::control_plane::{Sandbox, daemon_set, sandbox};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use rolldeck::driver::Session;
-use rolldeck::engine::Role;
-use rolldeck::engine::snapshot::NodeState;
+use rolldeck::engine::model::config::Role;
+use rolldeck::engine::model::node::NodeState;
 use serde_json::{Value, json};
 
 use super::driving::{agent, image, loaded, session, until, updated};

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use reqwest::Method;
 use rolldeck::driver::Session;
-use rolldeck::engine::Role;
-use rolldeck::engine::snapshot::{Alarm, Hold, Phase, Presence};
+use rolldeck::engine::model::config::Role;
+use rolldeck::engine::model::hold::Hold;
+use rolldeck::engine::model::presence::Presence;
+use rolldeck::engine::snapshot::{Alarm, Phase};
 use serde_json::{Value, json};
 
 use super::driving::{agent, image, loaded, session, until, updated};

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rolldeck::driver::{Access, ClusterSession, Rollout, Session};
-use rolldeck::engine::Role;
 use rolldeck::engine::model::command::{Command, Step};
+use rolldeck::engine::model::config::Role;
 use rolldeck::engine::model::event::WatchHealth;
+use rolldeck::engine::model::hold::Hold;
+use rolldeck::engine::model::node::NodeState;
 use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::engine::model::record::Budgets;
 use rolldeck::engine::model::tuning::Tuning;
-use rolldeck::engine::snapshot::{Hold, NodeState, Phase, Snapshot, Wait};
+use rolldeck::engine::model::wait::Wait;
+use rolldeck::engine::snapshot::{Phase, Snapshot};
 use rolldeck::sim::api::{Options, serve};
 use rolldeck::sim::world::World;
 use rolldeck::sim::world::scenario::Scenario;

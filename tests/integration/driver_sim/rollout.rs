@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rolldeck::driver::{Access, ClusterSession, CommandError, Rollout, Session};
-use rolldeck::engine::Role;
 use rolldeck::engine::model::command::{Command, Step, Takeover};
+use rolldeck::engine::model::config::Role;
+use rolldeck::engine::model::driver::DriverView;
 use rolldeck::engine::model::event::{Permission, WatchHealth, Watched};
+use rolldeck::engine::model::presence::Presence;
 use rolldeck::engine::model::quantity::IntOrPercent;
-use rolldeck::engine::snapshot::{Alarm, DriverView, Phase, Presence, Snapshot};
+use rolldeck::engine::snapshot::{Alarm, Phase, Snapshot};
 use rolldeck::sim::api::{Failure, Fault, Options, Server, serve};
 use rolldeck::sim::world::World;
 use rolldeck::sim::world::kind::Kind;

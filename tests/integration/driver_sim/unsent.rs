@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use rolldeck::driver::Session;
-use rolldeck::engine::Role;
 use rolldeck::engine::model::command::Command;
-use rolldeck::engine::snapshot::{DriverView, Phase};
-use rolldeck::engine::unsent::UnsentKind;
+use rolldeck::engine::model::config::Role;
+use rolldeck::engine::model::driver::DriverView;
+use rolldeck::engine::model::unsent::UnsentKind;
+use rolldeck::engine::snapshot::Phase;
 use rolldeck::sim::api::Failure;
 
 use super::rollout::{Cluster, image, open, until, updated};

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rolldeck::engine::Role;
 use rolldeck::engine::model::command::{Command, Step};
+use rolldeck::engine::model::config::RateLimit;
+use rolldeck::engine::model::config::Role;
 use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::engine::model::time::Timestamp;
-use rolldeck::engine::rate::RateLimit;
 use rolldeck::engine::snapshot::{Phase, Snapshot};
 use rolldeck::sim::attack::api_client::Deletion;
 use rolldeck::sim::attack::console::{Orphans, SimulatedConsole};

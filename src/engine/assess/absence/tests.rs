@@ -1,11 +1,14 @@
 //! Replacements that are refused, or that nobody creates.
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::model::cause::CauseKind;
 use crate::engine::model::command::{Command, Takeover};
+use crate::engine::model::hold::Hold;
+use crate::engine::model::node::NodeState;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Gates, OnFailure};
 use crate::engine::model::tuning::Tuning;
-use crate::engine::snapshot::{Alarm, CauseKind, Hold, NodeState, Phase, Snapshot};
+use crate::engine::snapshot::{Alarm, Phase, Snapshot};
 
 const QUOTA: &str = "Error creating: pods \"agent-8x2lq\" is forbidden: exceeded quota: edge, requested: pods=1";
 const POLICY: &str = "Error creating: pods \"agent-8x2lq\" is forbidden: ValidatingAdmissionPolicy 'no' with binding \

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Generator;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Step};
 use crate::engine::model::event::Watched;
 use crate::engine::model::quantity::IntOrPercent;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::Generator;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Step, Takeover};
 use crate::engine::model::image::ImageRef;
 use crate::engine::model::quantity::IntOrPercent;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Act, Command, DAEMON_SET, Generator, Upon, Watched};
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::sim::world::scenario::ClusterFault;
 
 impl Generator {

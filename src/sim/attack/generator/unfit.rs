@@ -1,7 +1,7 @@
 //! Nodes that should not run the pod any more when its rollout ends, and have an old one that serves.
 
 use super::Generator;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::Taint;
 use crate::engine::model::template::TaintEffect;
 use crate::sim::world::scenario::ClusterFault;

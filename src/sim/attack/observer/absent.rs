@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use super::judge::{Broken, Trial};
 use super::{Observer, ROUNDED};
-use crate::engine::Str;
+use crate::engine::model::Str;
+use crate::engine::model::cause::CauseKind;
 use crate::engine::model::event::WatchHealth;
+use crate::engine::model::hold::Hold;
+use crate::engine::model::node::NodeState;
 use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{Alarm, CauseKind, Hold, NodeState, Phase, Snapshot};
+use crate::engine::snapshot::{Alarm, Phase, Snapshot};
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Body;

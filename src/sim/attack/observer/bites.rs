@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Deletion;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::record::Record;
 use crate::engine::model::time::Timestamp;
 

@@ -3,7 +3,7 @@
 
 use super::Observer;
 use super::record::WORD;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::record::{CHANGE, Change, Intent, Record};
 use crate::engine::model::template::Template;

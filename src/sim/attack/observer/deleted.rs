@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Observer;
 use super::judge::{Broken, Trial};
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::object::Object;
 

@@ -1,7 +1,7 @@
 //! P10, of what operators want: a screen shows as fact only what the record has, or had until lately.
 
 use super::Observer;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::record::Record;
 use crate::engine::model::time::Timestamp;
 use crate::engine::snapshot::{Phase, Snapshot};

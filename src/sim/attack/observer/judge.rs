@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::change::goes_back;
 use super::suspects::at_target;
 use super::{Deletion, Down, NodeSeen, Observer, Pod, ROUNDED};
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::PodFact;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{Intent, ORIGINAL_STRATEGY, Record};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Observer;
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::record::{Change, RECORD, RECORD_LIMIT, Record};
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::object::Object;

@@ -1,7 +1,7 @@
 //! P9: what rolldeck hands back without being asked costs no serving pod.
 
 use super::{Observer, Pod};
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 use crate::engine::model::time::Timestamp;

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::{Observer, Pod};
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::event::WatchHealth;
+use crate::engine::model::node::NodeState;
+use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{NodeState, NodeView, Presence, Snapshot};
+use crate::engine::snapshot::{NodeView, Snapshot};
 
 impl Observer {
     /// Compares what a console shows with what has been so for longer than the slack. A console that says that a view is not

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::judge::{Broken, Trial, listed};
 use super::{Observer, Pod, ROUNDED};
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::PodFact;
 use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;

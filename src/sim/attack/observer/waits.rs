@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Observer;
-use crate::engine::Str;
+use crate::engine::model::Str;
+use crate::engine::model::hold::Hold;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{Hold, Snapshot};
+use crate::engine::snapshot::Snapshot;
 
 /// For so long a node may be next without a word about what it waits for.
 const WORDLESS: Duration = Duration::from_secs(10);

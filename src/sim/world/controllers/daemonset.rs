@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 
 use super::super::object::{DaemonSet, EventType, Object, Pod};

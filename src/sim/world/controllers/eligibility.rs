@@ -3,7 +3,7 @@
 //! This is written against Kubernetes' source, apart from the engine's own rule: a rollout in the simulated cluster
 //! checks one against the other.
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::Taint;
 use crate::engine::model::labels::Labels;
 use crate::engine::model::template::TaintEffect;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::{ConditionStatus, Taint};
 use crate::engine::model::template::TaintEffect;
 use crate::engine::model::time::Timestamp;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 
 use super::super::object::{EventType, LastExit};

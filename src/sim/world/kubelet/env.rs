@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::image::repository_of;
 use crate::engine::model::time::Timestamp;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 
 use super::super::object::{EventBody, EventType, ObjectRef};

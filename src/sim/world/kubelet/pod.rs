@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::ConditionStatus;
 use crate::engine::model::image::ImageRef;
 use crate::engine::model::template::ContainerRole;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::ConditionStatus;
 use crate::engine::model::labels::Labels;
 use crate::engine::model::time::Timestamp;

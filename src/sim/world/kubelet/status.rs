@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::{ConditionStatus, ContainerFact, ContainerState, PodPhase};
 use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::{
     ConditionStatus, ContainerFact, DaemonSetCounters, FieldOwners, PodPhase, Taint, UpdateStrategy,
 };

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::engine::Str;
 use crate::engine::clocks::clock_skew;
+use crate::engine::model::Str;
 use crate::engine::model::facts::{
     ClusterEvent, ConditionStatus, ControllerRef, DaemonSetFact, LeaseFact, NodeFact, PodFact, RevisionFact,
 };

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::{StrategyKind, Taint};
 use crate::engine::model::quantity::IntOrPercent;
 

@@ -1,6 +1,6 @@
 //! Names and identities that a server makes.
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 
 /// What generated suffixes and hashes are made of: no vowels, nothing that looks like something else.
 pub(in crate::sim::world) const SAFE: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";

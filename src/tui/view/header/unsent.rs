@@ -3,10 +3,11 @@
 use ratatui::text::Span;
 
 use super::super::RenderContext;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::person_of;
-use crate::engine::snapshot::{DriverView, Snapshot};
-use crate::engine::unsent::UnsentKind;
+use crate::engine::model::person_of;
+use crate::engine::model::unsent::UnsentKind;
+use crate::engine::snapshot::Snapshot;
 use crate::tui::action::{self, Action};
 use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::{Glyph, Role};

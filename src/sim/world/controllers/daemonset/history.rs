@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::labels::Labels;
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;

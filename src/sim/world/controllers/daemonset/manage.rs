@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::PodPhase;
 use crate::engine::model::labels::Labels;
 use crate::engine::model::time::Timestamp;

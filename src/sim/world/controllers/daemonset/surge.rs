@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::time::Timestamp;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::engine::Str;
+use crate::engine::model::Str;
 use crate::engine::model::quantity::IntOrPercent;
 
 use super::super::units::{duration, rate};

@@ -6,9 +6,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::Str;
-use crate::engine::model::time::{ShortDuration, Timestamp};
-use crate::engine::model::tuning::Span;
+use super::Str;
+use super::time::{ShortDuration, Timestamp};
+use super::tuning::Span;
 
 /// What a node that moves waits for. All instants are by our own clock, the measured skew taken out.
 #[derive(Clone, PartialEq, Eq, Debug)]

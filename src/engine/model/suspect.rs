@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::engine::Str;
-use crate::engine::model::time::{ShortDuration, Timestamp};
+use super::Str;
+use super::time::{ShortDuration, Timestamp};
 
 /// How a node stands that went down after its update.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

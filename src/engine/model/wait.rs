@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::engine::Str;
-use crate::engine::model::time::Timestamp;
+use super::Str;
+use super::time::Timestamp;
 
 /// How far away the API server is. Both are rounded up: to hundredths of a second, from a second on to tenths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::engine::Str;
-use crate::engine::model::labels::Selector;
-use crate::engine::model::quantity::IntOrPercent;
+use super::Str;
+use super::labels::Selector;
+use super::quantity::IntOrPercent;
 
 /// A step of the plan that can be taken now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

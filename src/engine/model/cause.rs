@@ -1,0 +1,63 @@
+//! Why a pod is not healthy.
+
+use super::Str;
+
+/// Why a pod is not healthy (docs/kubernetes.md, *Why a pod is not healthy*).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cause {
+    /// What kind of trouble.
+    pub kind: CauseKind,
+    /// What the cluster said, word by word.
+    pub message: Option<Str>,
+}
+
+/// Kinds of trouble.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+pub enum CauseKind {
+    /// The registry has no such image.
+    ImageNotFound,
+    /// The registry refuses the credentials, or hides the image.
+    ImageDenied,
+    /// The registry limits the rate.
+    ImageRateLimited,
+    /// The image has no variant for this platform.
+    ImagePlatform,
+    /// The image name cannot be parsed.
+    ImageName,
+    /// The policy forbids pulling and the image is not there.
+    ImageNeverPull,
+    /// The pull failed otherwise, mostly the network.
+    ImagePull,
+    /// A ConfigMap, Secret or setting is missing or wrong.
+    Config,
+    /// The runtime cannot create or start the container.
+    ContainerStart,
+    /// The container keeps ending.
+    CrashLoop,
+    /// The container was killed for its memory use.
+    OutOfMemory,
+    /// The container runs but is not ready.
+    NotReady,
+    /// The scheduler finds no place on its node.
+    Unschedulable,
+    /// The kubelet rejected or evicted the pod.
+    Rejected,
+    /// A policy or a webhook refuses the pod.
+    AdmissionRefused,
+    /// The namespace's quota has no room for the pod.
+    QuotaExceeded,
+    /// The pod may not be created: Pod Security, the controller's rights, a service account that is not there.
+    CreationForbidden,
+    /// The API server finds the pod invalid.
+    PodInvalid,
+    /// The pod is not created, for another reason or for none that is known.
+    NotCreated,
+    /// The pod is not created, and its controller has not done anything for a while.
+    ControllerIdle,
+    /// The pod does not go away.
+    StuckTerminating,
+    /// It was not available within the progress deadline.
+    Deadline,
+    /// Its node went down.
+    NodeDown,
+}

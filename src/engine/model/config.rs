@@ -1,0 +1,66 @@
+//! What an engine is told once, when it is made.
+
+use std::time::Duration;
+
+use super::Str;
+
+/// What an engine is told once, when it is made.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The DaemonSet's namespace.
+    pub namespace: Str,
+    /// The DaemonSet's name.
+    pub name: Str,
+    /// Who we are, as the Lease's holder: `user@host/1a2b3c`, unique per process.
+    pub identity: Str,
+    /// What this engine is there for.
+    pub role: Role,
+    /// Lease timing.
+    pub timing: Timing,
+    /// How fast pods may be deleted.
+    pub rate: RateLimit,
+}
+
+/// What an engine is there for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// It stays, and may replace pods while it holds the lease.
+    Driver,
+    /// It carries out one command and leaves: it may adopt, change the template and release, but never replaces a pod.
+    OneShot,
+}
+
+/// Lease timing, as client-go's leader election has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timing {
+    /// How long a lease is good for after its last change, on the observer's own clock.
+    pub lease: Duration,
+    /// How long after its last successful renewal a holder may still act.
+    pub act: Duration,
+    /// How often a holder renews.
+    pub renew: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self { lease: Duration::from_secs(15), act: Duration::from_secs(8), renew: Duration::from_secs(3) }
+    }
+}
+
+/// How fast pods may be deleted.
+///
+/// By default as fast as the DaemonSet controller replaces them: `--kube-api-qps=20`, for its creations, deletions, status
+/// updates and Events together (docs/kubernetes.md, *Creating and deleting pods*). Faster would only leave nodes without a pod for longer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RateLimit {
+    /// Deletions a second, in the long run. At least 1.
+    pub per_sec: u32,
+    /// Deletions at once, after a quiet time. At least 1.
+    pub burst: u32,
+}
+
+impl Default for RateLimit {
+    fn default() -> Self {
+        Self { per_sec: 20, burst: 40 }
+    }
+}

@@ -1,0 +1,45 @@
+//! Who drives a rollout, as far as this console knows.
+
+use super::Str;
+use super::time::Timestamp;
+
+/// Who drives a rollout.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DriverView {
+    /// Not known: the Lease cannot be seen.
+    Unknown,
+    /// Nobody.
+    Nobody,
+    /// This console.
+    You {
+        /// When the lease was last renewed, by our clock.
+        renewed_at: Timestamp,
+    },
+    /// This console has asked for the lease and waits for it.
+    Waiting {
+        /// Who holds it now, if anybody.
+        holder: Option<Str>,
+    },
+    /// Somebody else by the word of the Lease, whom we have not seen renew it yet: whether they are alive shows when they
+    /// do, every few seconds, or do not for a whole lease.
+    Named {
+        /// Their identity.
+        holder: Str,
+        /// When they renewed it last, by their own clock.
+        renewed_at: Option<Timestamp>,
+    },
+    /// Somebody else.
+    Other {
+        /// Their identity.
+        holder: Str,
+        /// When we last saw them renew, by our clock.
+        seen_at: Timestamp,
+    },
+    /// Somebody else, who has not renewed for a whole lease: their console is gone.
+    Lost {
+        /// Their identity.
+        holder: Str,
+        /// When we last saw them renew, by our clock.
+        seen_at: Timestamp,
+    },
+}

@@ -1,0 +1,86 @@
+//! Why a node is not being updated right now.
+
+use std::time::Duration;
+
+use super::Str;
+use super::suspect::SiteOutage;
+use super::wait::Wait;
+
+/// Why a node is not being updated right now.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Hold {
+    /// No rollout is recorded, and the strategy is `OnDelete`: nothing moves by itself.
+    NoRollout,
+    /// The native controller decides; rolldeck has not adopted the DaemonSet.
+    Native,
+    /// The DaemonSet is being adopted, or its template changed.
+    Preparing,
+    /// The DaemonSet is being deleted: what is taken away does not come back.
+    BeingDeleted,
+    /// Nobody drives.
+    NobodyDrives,
+    /// What was asked for here does not reach the cluster: until it does, nothing is started from here.
+    NotSent,
+    /// Paused.
+    Paused,
+    /// Halted.
+    Halted,
+    /// What must be seen cannot be seen.
+    Blind,
+    /// The partition keeps this many pods at the old revision.
+    Partition {
+        /// How many stay.
+        keep: u32,
+    },
+    /// It does not match the selector.
+    Selector,
+    /// Its node is not Ready.
+    NodeDown,
+    /// Its node is cordoned.
+    Cordoned,
+    /// It has two pods, and one of them is going: which one is to be replaced shows when that is gone.
+    OtherPodGoes,
+    /// The budget is used up.
+    Budget {
+        /// How many are charged.
+        used: u32,
+        /// How many may be.
+        limit: u32,
+    },
+    /// The DaemonSet surges, and nobody has said how many of its nodes may be down instead.
+    NoBudget,
+    /// It has several pods, after a surge: its controller keeps one and deletes the others first.
+    SeveralPods,
+    /// All pull slots are taken.
+    PullLimit {
+        /// How many are.
+        used: u32,
+        /// How many may be.
+        limit: u32,
+    },
+    /// The new revision is in trouble on another node: nothing serving is replaced until that is clear.
+    Unproven {
+        /// Where.
+        node: Str,
+    },
+    /// The record has no room for another name of a node in progress: it goes when others are done.
+    RecordFull,
+    /// Its site is down at large, updated nodes and others together.
+    SiteOutage(SiteOutage),
+    /// Its old pod is down by itself: it waits until the new revision is available somewhere.
+    NotProven,
+    /// The API server refuses to delete its pod. It is tried again by itself, ever more seldom.
+    DeletionRefused {
+        /// What the server said.
+        why: Str,
+    },
+    /// The API server is too far away to drive from here.
+    TooFar {
+        /// How long it takes to answer.
+        round_trip: Duration,
+    },
+    /// Nothing is in its way, and it waits: in line, or for what becomes of its deletion.
+    Waits(Wait),
+    /// It is next.
+    Next,
+}

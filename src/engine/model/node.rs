@@ -1,0 +1,84 @@
+//! How a node stands: where it is in a rollout, whose fault it is that it is unavailable, and whether it has the images.
+
+use serde::Serialize;
+
+use super::time::Timestamp;
+
+/// Index of a node in [`View::nodes`]; stable for the life of the view.
+pub(crate) type NodeIx = usize;
+
+/// Where a node stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+pub enum NodeState {
+    /// Its pod failed at the target revision.
+    Failed,
+    /// It is not Ready. [`NodeView::blame`] tells whether it was before, or is suspect.
+    NodeDown,
+    /// Its old pod is going.
+    Terminating,
+    /// It has no pod, or one that is not bound or not begun.
+    Creating,
+    /// Its pod's image is being pulled.
+    Pulling,
+    /// Its containers start.
+    Starting,
+    /// Its pod is ready, but not for long enough to count as available.
+    Soaking,
+    /// Its pod is at another revision.
+    Outdated,
+    /// Its pod is at the target revision and available.
+    Updated,
+    /// It should not run the pod.
+    Ineligible,
+}
+
+/// Whose fault an unavailable node is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Blame {
+    /// At the new revision, or being replaced by us.
+    Rollout,
+    /// Its node went down after it got the new pod.
+    Suspect,
+    /// Its node is down, still at the old revision.
+    Node,
+    /// It was down before we began, or its old pod fails by itself.
+    PreExisting,
+}
+
+/// So many restarts after it was ready speak against the revision.
+pub(crate) const AGAINST: u32 = 2;
+
+/// Restarts of a pod at the target revision, after it had been ready, that make it watched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RestartsView {
+    /// How often.
+    pub times: u32,
+    /// The exit code of the container that ended last, where its kubelet told.
+    pub exit: Option<i32>,
+}
+
+impl RestartsView {
+    /// Whether nothing serving is replaced until it has shown that it stays up.
+    pub fn speaks_against_revision(self) -> bool {
+        self.times >= AGAINST
+    }
+}
+
+/// What is known about the target's images on a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum ImageState {
+    /// Not known.
+    #[default]
+    Unknown,
+    /// All of them are there.
+    Present,
+    /// A pull is under way.
+    Pulling {
+        /// Since when.
+        since: Timestamp,
+    },
+    /// The last pull failed.
+    Failed,
+}
