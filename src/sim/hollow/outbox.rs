@@ -24,7 +24,7 @@ use crate::sim::world::scenario::ClusterFault;
 use super::client::{Client, Trouble};
 use super::clock::Clock;
 use super::deliver::{NodeFacts, deliver};
-use super::{Options, Shared, operator};
+use super::{Leases, Options, Shared, operator};
 
 /// How long a lane rests after trouble.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
@@ -98,6 +98,7 @@ pub(super) struct Outbox {
     asleep: BinaryHeap<Reverse<(Instant, Lane)>>,
     under_way: JoinSet<Sent>,
     nodes: BTreeMap<Str, NodeFacts>,
+    leases: Leases,
     in_flight: usize,
     /// The time one request takes of our allowance, and when the next may leave.
     pace: Duration,
@@ -115,6 +116,7 @@ impl Outbox {
             asleep: BinaryHeap::new(),
             under_way: JoinSet::new(),
             nodes: BTreeMap::new(),
+            leases: options.leases,
             in_flight: options.in_flight.max(1),
             pace: Duration::from_secs(1) / options.per_second.max(1),
             next_at: Instant::now(),
@@ -123,6 +125,9 @@ impl Outbox {
 
     /// Takes on what a kubelet asks for.
     pub(super) fn push(&mut self, action: Action) {
+        if self.leases == Leases::NotWritten && matches!(action, Action::RenewLease { .. }) {
+            return;
+        }
         let lane = match &action {
             Action::Register(object) => Lane::Node(object.meta.name.clone()),
             Action::NodeStatus { node, .. } | Action::RenewLease { node, .. } => Lane::Node(node.clone()),

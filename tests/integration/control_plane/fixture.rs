@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rolldeck::engine::model::facts::StrategyKind;
 use rolldeck::engine::model::quantity::IntOrPercent;
-use rolldeck::sim::hollow::{Hollow, Options, Workloads};
+use rolldeck::sim::hollow::{Hollow, Leases, Options, Workloads};
 use rolldeck::sim::world::scenario::{DaemonSetPlan, Image, NodeSpec, PullError, Scenario};
 use serde_json::{Value, json};
 
@@ -69,7 +69,9 @@ impl RolloutFixture {
     pub(crate) fn with(name: &str, scenario: Scenario) -> Option<Self> {
         let sandbox = sandbox(name)?;
         let scenario = sandbox.own(scenario);
-        let options = Options { speed: SPEED, workloads: Workloads::Create, ..Options::default() };
+        // The control plane of a sandbox waits an hour for silent nodes.
+        let leases = Leases::NotWritten;
+        let options = Options { speed: SPEED, workloads: Workloads::Create, leases, ..Options::default() };
         let hollow = Hollow::start(&sandbox.target(), &scenario, options).expect("hollow nodes");
         let nodes: Vec<String> = scenario.nodes.iter().map(|NodeSpec { name, .. }| name.to_string()).collect();
         let witness = Witness::watch(&sandbox, sandbox.namespace(), "agent", &nodes);
