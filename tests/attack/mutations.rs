@@ -10,9 +10,9 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-/// What CI runs.
+/// How many rollouts CI runs.
 const RUNS: &str = "20000";
-/// Far from the seeds that anybody looked at.
+/// Far from the seeds that were looked at while the rules were written.
 const SEED: &str = "1000000";
 
 #[derive(Deserialize)]
@@ -55,7 +55,7 @@ impl Rule {
     }
 }
 
-/// The list keeps up with the source: each rule is where it is said to be, once.
+/// The list matches the source: the text of each rule is in its file, once.
 #[test]
 fn every_rule_is_in_the_source() {
     for rule in rules() {
@@ -85,7 +85,7 @@ fn every_broken_rule_is_found() {
     assert!(missed.is_empty(), "not found within {RUNS} rollouts: {missed:?}");
 }
 
-/// Copies what the pure half is made of; what was broken before is whole again.
+/// Copies the sources of the pure half, over those that were broken before.
 fn copy_tree(tree: &Path) {
     for part in ["src", "tests", "benches", "scenarios", "Cargo.toml", "Cargo.lock"] {
         let (from, to) = (root().join(part), tree.join(part));
@@ -107,7 +107,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Lets the attack look: after how many rollouts it found what.
+/// Runs the attack there; returns after how many rollouts it found which violation.
 fn attack(tree: &Path) -> Option<String> {
     let done = Command::new(env!("CARGO"))
         .args(["test", "--release", "--no-default-features", "--test", "attack", "promises::the_promises_hold"])

@@ -1,9 +1,9 @@
-//! The founding scenario as a newcomer meets it: the console on a practice cluster, in a terminal, by keys.
+//! The founding scenario on a practice cluster: the console in a terminal, driven by keys.
 
 use crate::support::program::Operator;
 use crate::support::terminal::Terminal;
 
-/// The controller rolls out by itself, the console raises the alarm, the brake stops it, and it is taken back.
+/// The controller rolls out by itself, the console raises the alarm, the brake stops the controller, and v1 is rolled back to.
 #[test]
 fn the_practice_cascade_is_braked_and_rolled_back_by_keys() {
     let newcomer = Operator::new("/nowhere", "edge");

@@ -1,4 +1,4 @@
-//! The brake can always be pulled: output that nobody takes holds up neither signals nor, for long, the cluster.
+//! Output that nobody reads delays neither a signal nor, for long, the rollout of others.
 
 use std::time::{Duration, Instant};
 
@@ -49,12 +49,12 @@ fn a_drive_whose_output_is_stuck_stops_driving_and_says_why() {
     assert!(said.contains("Error: nobody took the output for "), "{said}");
     let lines = said.lines().filter(|line| line.starts_with('{'));
     assert!(lines.into_iter().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{said}");
-    // The reason is past as soon as somebody drives.
+    // The reason is removed from the record as soon as somebody drives.
     practice.ok(&["drive", DS, "--max-unavailable", "5", "--timeout", "120s"]);
     assert!(practice.status(DS).0.get("driverStopped").is_none());
 }
 
-/// A console that drives a rollout, and a terminal that takes nothing any more.
+/// A console that drives a rollout, on a terminal that takes no output any more.
 fn hung_console(practice: &Practice, paints: u32) -> PtyTerminal {
     practice.ok(&["set-image", DS, "agent=registry.example/agent:v2", "--yes"]);
     practice.ok(&["tune", DS, "--max-unavailable", "1"]);
@@ -87,7 +87,7 @@ fn assert_nothing_deleted_after_the_lease_was_given_back(practice: &Practice) {
 fn a_console_whose_terminal_hangs_ends_on_a_signal() {
     for (signal, code) in [(Some(Signal::TERM), 143), (Some(Signal::INT), 130), (Some(Signal::HUP), 130), (None, 0)] {
         let practice = Practice::start();
-        // A signal is to come while it still drives; a key only when it is sure that nobody can see a question.
+        // The signal comes while it still drives; the key after so much output that the console knows nobody can see a question.
         let mut console = hung_console(&practice, if signal.is_some() { 30 } else { 100 });
         std::thread::sleep(Duration::from_secs(3));
         match signal {
@@ -107,7 +107,7 @@ fn a_console_whose_terminal_hangs_stops_driving_and_offers_to_drive_again() {
     let practice = Practice::start();
     let mut console = hung_console(&practice, 30);
     let patience = Instant::now() + SOON;
-    // One-shot commands before it gave the lease back, too.
+    // The one-shot commands before it gave the lease back as well, so only later entries count.
     let given_back_since =
         |asked: usize| practice.audit().iter().skip(asked).any(|line| line["what"] == "leaseGivenBack");
     while !audit_index(&practice, "giveUpDriving").is_some_and(given_back_since) {
@@ -127,7 +127,7 @@ fn a_console_whose_terminal_hangs_stops_driving_and_offers_to_drive_again() {
     console.until("The rollout moves while this console is open");
     console.write("\r");
     console.until("you drive");
-    // Released at once when all are updated: nobody need see a screen between.
+    // It is released as soon as all nodes are updated, so no screen between is awaited.
     console.until("its controller drives");
     assert_eq!(practice.status(DS).0["counts"]["updated"], 20);
     console.write("q");

@@ -1,4 +1,4 @@
-//! What several of the tests use: the program and its terminal, clusters to run it against, and the books of a rollout.
+//! What several tests use: the program and its terminal, clusters to run it against, and the ledger of a rollout.
 
 pub(crate) mod control_plane;
 pub(crate) mod figures;
@@ -9,6 +9,6 @@ pub(crate) mod practice;
 pub(crate) mod program;
 #[cfg(target_os = "linux")]
 pub(crate) mod pty;
-pub(crate) mod stage;
+pub(crate) mod simulated_fixture;
 pub(crate) mod terminal;
 pub(crate) mod unread;

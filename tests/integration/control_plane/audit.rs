@@ -1,4 +1,4 @@
-//! Who did what, on real controllers: Events that kubectl shows, a log of one's own, and neither of them tells a secret.
+//! The audit log and the Events that kubectl shows, on real controllers; neither contains a secret.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -11,14 +11,14 @@ use crate::support::control_plane::{Grant, eventually};
 use crate::support::program::{Operator, text};
 use crate::support::terminal::Terminal;
 
-/// Whether somebody may write Events.
+/// Whether an operator may create Events.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Events {
     Allowed,
     Forbidden,
 }
 
-/// Somebody with the rights of `deploy/rbac.yaml`, or with all but one of them; and their token.
+/// An operator with the rights of `deploy/rbac.yaml`, or with all but that on Events; and their token.
 fn operator(fixture: &RolloutFixture, name: &str, events: Events) -> (Operator, String) {
     let namespace = fixture.sandbox.namespace();
     let mut grants = grants(namespace).to_vec();
@@ -158,7 +158,7 @@ fn the_audit_log_has_every_deletion_and_only_its_owner_may_read_it() {
     let file = operator.home().join(".local/state/rolldeck/audit.jsonl");
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
 
-    // What was asked is in the log before anything is done, so a killed driver leaves its traces.
+    // A deletion is logged before it is sent, so the log of a killed driver has it.
     let mut drive = operator.drive(DS, &["--to", "100%"]);
     drive.until_updated(6);
     drive.signal(Signal::KILL);
@@ -175,7 +175,7 @@ fn an_interrupted_driver_logs_that_it_stopped_driving() {
     drive.until_updated(2);
     drive.signal(Signal::INT);
     assert_eq!(drive.end().code(), Some(130), "{}", drive.seen());
-    // Whoever has ended has told everything.
+    // A process that has ended has written all of its Events.
     assert_eq!(reasons(&told(&fixture)).last(), Some(&"RolloutDriverLeft"));
     let log = operator.audit();
     let stop: Vec<_> = log.iter().filter(|line| line["what"] == "stopDriving").map(|line| &line["result"]).collect();
@@ -191,7 +191,7 @@ fn two_consoles_write_each_event_once_and_show_what_the_other_did() {
     let Some(fixture) = RolloutFixture::new("two") else { return };
     let (driver, _) = operator(&fixture, "alice", Events::Allowed);
     let (watcher, _) = operator(&fixture, "bob", Events::Allowed);
-    // Not to its end: that may come before a key is pressed.
+    // Five nodes, because a whole rollout may be over before a key is pressed.
     let mut drive = driver.drive(DS, &["--image", &format!("agent={}", GOOD[1]), "--to", "5"]);
     drive.until_updated(2);
     let Some(console) = Terminal::open(&watcher, &[DS], (120, 40)) else { return };
@@ -255,7 +255,7 @@ fn secrets_are_not_written_even_if_the_server_quotes_them() {
 
     let refused = operator.run(&["set-image", DS, &format!("agent={MISSING}"), "--yes"]);
     assert_ne!(refused.status.code(), Some(0), "{}", text(&refused));
-    // The refusal is kept in the record, where no secret may be, and is told from there.
+    // The refusal is kept in the record, which may not contain a secret either, and is shown from there.
     assert!(text(&refused).contains("the environment is ***"), "{}", text(&refused));
     assert!(!text(&refused).contains(secret), "{}", text(&refused));
     operator.ok(&["drive", DS, "--image", &format!("agent={}", GOOD[1]), "--to", "2", "--until", "held", "--yes"]);

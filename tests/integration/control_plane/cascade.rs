@@ -2,7 +2,7 @@
 //! twenty nodes each, with nobody but the DaemonSet controller, with its brake pressed when nodes are lost, and with
 //! `rolldeck drive`.
 //!
-//! The kubelets' clock runs ten times as fast as the real one, and the control plane is as impatient with silent nodes.
+//! The kubelets' clock runs ten times as fast as the real one, and the control plane's grace for silent nodes is a tenth.
 //! Controllers and rolldeck live in real time: what takes rolldeck a second takes ten of the scenario's.
 
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::support::figures::{Figures, MINUTES, NODES, table};
 use crate::support::program::Operator;
 
 const V2: &str = "agent=registry.example/agent:v2";
-/// What somebody at a console needs from the alarm to the brake: ten seconds of the scenario's.
+/// The time from the alarm to the brake: ten seconds of the scenario.
 const REACTION: Duration = Duration::from_secs(1);
 
 /// Who rolls out, and who watches.
@@ -25,7 +25,7 @@ const REACTION: Duration = Duration::from_secs(1);
 enum Driver {
     /// The DaemonSet controller, by itself.
     Controller,
-    /// The same, and somebody who presses the brake when more nodes are lost than allowed.
+    /// The same, until an operator presses the brake because more nodes are lost than allowed.
     Braked,
     /// rolldeck.
     Rolldeck,
@@ -78,7 +78,7 @@ fn the_controller_loses_every_node_the_brake_saves_most_and_rolldeck_loses_two()
     assert!(rolldeck.stopped_after.is_some(), "{rolldeck:?}");
 }
 
-/// What a driver that halted has said last.
+/// Checks the last output of a driver that halted.
 fn says_why_where_and_what_next(said: &str) {
     let halted: Vec<&str> = said.lines().skip_while(|line| !line.contains(" halted ")).collect();
     println!("{}", halted.join("\n"));
@@ -102,7 +102,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Begins when everything runs.
+    /// Returns when all pods run.
     fn new(plane: &'a ControlPlane, driver: Driver) -> Self {
         let scenario = driver.scenario();
         let options = HollowOptions { speed: SPEED, workloads: Workloads::Create, ..HollowOptions::default() };
@@ -117,7 +117,7 @@ impl<'a> Run<'a> {
 
     fn play(self) -> Figures {
         let original = self.daemon_set()["spec"]["updateStrategy"].to_string();
-        self.witness.open_books();
+        self.witness.start_over();
         let began = Instant::now();
         self.hollow.play();
         let stopped_after = self.roll_out().then(|| began.elapsed());
@@ -125,7 +125,7 @@ impl<'a> Run<'a> {
         std::thread::sleep(minute(MINUTES).saturating_duration_since(Instant::now()));
         let serving = (0..=MINUTES).map(|nth| self.witness.serving_at(minute(nth))).collect();
         let untouched = self.witness.ledger(|ledger| ledger.untouched());
-        let (worst, undone) = (self.witness.worst_toll_since(began), Instant::now());
+        let (worst, undone) = (self.witness.worst_unserved_since(began), Instant::now());
         let back_after = self.take_back(undone);
 
         assert_eq!(self.daemon_set()["spec"]["updateStrategy"].to_string(), original, "{:?}: to the byte", self.driver);
@@ -133,13 +133,13 @@ impl<'a> Run<'a> {
         assert!(!annotations.contains("rolldeck.io"), "{annotations}");
         let now = self.witness.ledger(|ledger| ledger.untouched());
         assert_eq!(now, untouched, "{:?}: whoever never left v1 keeps the pod", self.driver);
-        assert_eq!(self.witness.worst_toll_since(began).lost, worst.lost, "nothing more is lost on the way back");
+        assert_eq!(self.witness.worst_unserved_since(began).lost, worst.lost, "nothing more is lost on the way back");
         assert_eq!(self.hollow.refusals(), Vec::<String>::new());
         let replaced = NODES - untouched.len();
         Figures { driver: self.driver.name(), worst, replaced, stopped_after, serving, back_after }
     }
 
-    /// Rolls v2 out, until it is stopped; says whether it ever was.
+    /// Rolls v2 out until it is stopped; returns whether it was.
     fn roll_out(&self) -> bool {
         match self.driver {
             Driver::Controller => {
@@ -148,7 +148,7 @@ impl<'a> Run<'a> {
             }
             Driver::Braked => {
                 self.kubectl(&["set", "image", "daemonset/agent", V2]);
-                let lost = |witness: &Witness| witness.ledger(|ledger| ledger.toll()).lost;
+                let lost = |witness: &Witness| witness.ledger(|ledger| ledger.unserved()).lost;
                 self.witness.until("more nodes are lost than allowed", SOON, |witness| lost(witness) > BUDGET);
                 std::thread::sleep(REACTION);
                 self.operator.ok(&["pause", DS, "--yes"]);
@@ -163,7 +163,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Goes back to v1; says how long it took until all serve again, and waits until it is in its controller's hands.
+    /// Rolls back to v1 and waits until the DaemonSet is released; returns how long it took until all nodes served again.
     fn take_back(&self, undone: Instant) -> Duration {
         let all_serve = |witness: &Witness| witness.serving(":v1").len() == NODES;
         if self.driver == Driver::Controller {

@@ -31,7 +31,7 @@ fn a_clock_that_is_ahead_holds_up_the_controller_and_not_rolldeck() {
     set_clock(&fixture, &ahead, 1);
     set_clock(&fixture, &behind, -1);
 
-    // What managedFields says of the kubelets' own heartbeats, read by a console that was not there before.
+    // Measured by a new console, from the heartbeats in `managedFields`.
     let set_at = Instant::now();
     let measured = eventually("both clocks are measured", SOON, || {
         let status = operator.status(DS).0;
@@ -59,7 +59,7 @@ fn a_clock_that_is_ahead_holds_up_the_controller_and_not_rolldeck() {
         let status = operator.status(DS).0;
         (node(&status, name)["state"].clone(), node(&status, name)["why"].to_string(), status["counts"].clone())
     };
-    // A console that is opened now is told that this pod has been ready for 40 s. It has not.
+    // By its node's clock this pod has been ready for 40 s; in truth it just became ready.
     let (early, _, counts) = state(&operator, &behind);
     assert!(ready.elapsed() < Duration::from_secs(8), "too slow to tell: {:?}", ready.elapsed());
     assert_eq!(early, "soaking", "{counts}");

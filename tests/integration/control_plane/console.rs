@@ -1,4 +1,4 @@
-//! The judge at the console: the same promises, by keys in a terminal.
+//! The promises of `judge.rs`, at the console: by keys in a terminal.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -64,7 +64,7 @@ fn steps_by_keys_update_exactly_what_was_allowed() {
     console.until("it ended with 0");
 }
 
-/// A second console says who drives, pauses although it is read-only, and takes over when it is told to.
+/// A second console shows who drives, pauses although it is read-only, and takes over when it is told to.
 #[test]
 fn a_second_console_observes_pauses_and_takes_over() {
     let Some(fixture) = RolloutFixture::new("console-second") else { return };
@@ -83,7 +83,7 @@ fn a_second_console_observes_pauses_and_takes_over() {
     first.until("paused");
     let paused = Instant::now();
     std::thread::sleep(QUIET);
-    // What the first console shows may be a frame younger than what it does.
+    // A deletion may be under way when the first console shows that it is paused.
     let after = fixture.witness.deletes_since(paused + Duration::from_millis(200));
     assert!(after.is_empty(), "deleted while paused: {after:?}");
     assert!(fixture.witness.serving(":v2").len() + BUDGET < NODES, "it came too late to prove anything");
@@ -170,7 +170,7 @@ fn a_killed_console_deletes_nothing_more_and_the_next_one_carries_on() {
     let updated = before.values().filter(|pod| pod.image == GOOD[1]).count();
     assert!((4..NODES - 4).contains(&updated), "it came too late to prove anything: {updated}");
 
-    // While nobody drives, whoever opens the next console sees how it stands.
+    // A console that is opened while nobody drives shows how far the rollout is.
     let Some(second) = Terminal::open(&operator, &[DS], SIZE) else { return };
     second.until(&format!("{updated} of 20 updated, 16 allowed"));
     std::thread::sleep(QUIET);

@@ -24,7 +24,7 @@ use crate::support::modelled::{follow, ledger_of};
 
 /// Within this the real world must have come as far as the modelled one.
 const SOON: Duration = Duration::from_secs(90);
-/// The model is played with chances of its own, so often.
+/// The seeds with which the model is played.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=5;
 
 #[test]
@@ -197,7 +197,7 @@ enum Worst {
     ByChance,
 }
 
-/// Whether nodes fall silent: then the control plane is one of its own, as impatient as the scenario's clock is fast.
+/// Whether nodes fall silent. If so, a control plane of its own notices it within the scenario's grace period.
 #[derive(Clone, Copy, PartialEq)]
 enum Silence {
     Noticed,
@@ -266,7 +266,7 @@ fn modelled(case: &Case, scenario: &Scenario, seed: u64) -> Vec<String> {
     let mut world = World::new(scenario, seed);
     let mut ledger = ledger_of(&world, scenario);
     assert_eq!(ledger.without_service(), 0, "everything runs at the beginning");
-    ledger.open();
+    ledger.start_over();
     let (mut version, mut worst) = (world.store().revision(), 0);
     let (end, limit) = (world.began_at() + case.lasts, world.began_at() + case.lasts + Duration::from_secs(3600));
     while world.now() < end || !(case.done)(&ledger) {
@@ -278,7 +278,7 @@ fn modelled(case: &Case, scenario: &Scenario, seed: u64) -> Vec<String> {
     in_words(&ledger, case, worst)
 }
 
-/// A control plane: one that all share, or one of its own.
+/// The shared control plane, or one of its own.
 enum Plane {
     Shared(Sandbox),
     Own(Box<ControlPlane>),

@@ -6,7 +6,7 @@ use super::fixture::{DS, GOOD, NODES, RolloutFixture, assert_within_budget};
 use crate::support::line::{Line, server_of};
 use crate::support::program::Operator;
 
-/// A yard, and an operator at the other end of a line of that length.
+/// A fixture, and an operator whose requests take that round trip.
 fn at_the_end_of(name: &str, round_trip: Duration) -> Option<(RolloutFixture, Line, Operator)> {
     let fixture = RolloutFixture::new(name)?;
     let mut operator = fixture.operator();
@@ -50,7 +50,7 @@ fn a_rollout_completes_two_seconds_away() {
     a_whole_rollout("far2000", Duration::from_secs(2));
 }
 
-/// Pulls fill the line in the middle of a rollout: from 100 ms to 1.8 s and back, again and again.
+/// The round trip jumps from 100 ms to 1.8 s and back during a rollout, as if image pulls filled the line.
 #[test]
 fn a_rollout_completes_while_the_distance_jumps() {
     let Some((fixture, line, operator)) = at_the_end_of("swells", Duration::from_millis(100)) else { return };
@@ -74,7 +74,7 @@ fn a_rollout_completes_while_the_distance_jumps() {
     assert_within_budget(&fixture, began);
 }
 
-/// Beyond what is near enough nothing is started, and everything says why: the driver, `status` and JSON.
+/// Beyond the greatest round trip nothing is started, and the driver, `status` and JSON say why.
 #[test]
 fn beyond_the_bound_nothing_is_started_and_the_reason_is_shown() {
     let Some((fixture, line, operator)) = at_the_end_of("beyond", Duration::from_millis(300)) else { return };
@@ -86,7 +86,7 @@ fn beyond_the_bound_nothing_is_started_and_the_reason_is_shown() {
     drive.until("too far to drive from here");
     assert!(drive.seen().contains("control-plane host"), "{}", drive.seen());
     assert!(fixture.witness.deletes_since(began).is_empty(), "nothing was started");
-    // It comes nearer: the rollout goes on by itself.
+    // With a shorter round trip the rollout goes on by itself.
     line.set_round_trip(Duration::from_millis(300));
     drive.until("20 of 20");
     let status = operator.status(DS).0;
@@ -94,7 +94,7 @@ fn beyond_the_bound_nothing_is_started_and_the_reason_is_shown() {
     assert!((300..900).contains(&measured), "{measured}");
 }
 
-/// Somebody near by pauses while the driver is two seconds away.
+/// An operator near by pauses while the driver is two seconds away.
 #[test]
 fn a_pause_takes_effect_in_time_though_the_driver_is_two_seconds_away() {
     let Some((fixture, _line, operator)) = at_the_end_of("bites", Duration::from_secs(2)) else { return };
@@ -105,7 +105,7 @@ fn a_pause_takes_effect_in_time_though_the_driver_is_two_seconds_away() {
     near.ok(&["pause", DS]);
     let paused_at = Instant::now();
     std::thread::sleep(Duration::from_secs(12));
-    // Behind the oldest proof that there can be a deletion leaves within 3.5 s, and half a round trip later it is here.
+    // A deletion is sent at most 3.5 s after its proof, and arrives half a round trip later.
     let within = Duration::from_millis(4_700);
     let late: Vec<Duration> =
         fixture.witness.deletes_since(paused_at + within).iter().map(|delete| delete.at - paused_at).collect();

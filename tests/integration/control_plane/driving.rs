@@ -21,7 +21,7 @@ use crate::support::control_plane::{Grant, Sandbox, User, daemon_set, sandbox};
 
 pub(super) const SOON: Duration = Duration::from_secs(30);
 
-/// Plays kubelet in a thread of its own, and looks how many pods are down meanwhile.
+/// Plays kubelet in a thread of its own, and counts the pods that are down meanwhile.
 pub(super) struct Kubelet {
     sandbox: Arc<Sandbox>,
     stop: Arc<AtomicBool>,

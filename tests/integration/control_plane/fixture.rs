@@ -1,4 +1,4 @@
-//! Twenty hollow nodes with a DaemonSet that runs on them, and a witness who watches.
+//! Twenty hollow nodes, a DaemonSet that runs on them, and a witness that watches its pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use rolldeck::sim::hollow::{Hollow, Leases, Options, Workloads};
 use rolldeck::sim::world::scenario::{DaemonSetPlan, Image, NodeSpec, PullError, Scenario};
 use serde_json::{Value, json};
 
-use crate::support::control_plane::{ControlPlane, Grant, Sandbox, ServingPods, Witness, sandbox};
+use crate::support::control_plane::{ControlPlane, Grant, PodState, Sandbox, Witness, sandbox};
 use crate::support::program::Operator;
 
 /// The DaemonSet, as the command line names it.
@@ -23,9 +23,9 @@ pub(crate) const SOON: Duration = Duration::from_secs(60);
 /// How much faster than real time the kubelets live: a pod is replaced in about 0.3 s.
 pub(crate) const SPEED: f64 = 10.0;
 
-/// Images of the agent that the registry has, and one that it has not.
+/// Images of the agent that the registry has.
 pub(crate) const GOOD: [&str; 3] = ["registry.test/agent:v1", "registry.test/agent:v2", "registry.test/agent:v3"];
-/// There is none of that name.
+/// An image that the registry does not have.
 pub(crate) const MISSING: &str = "registry.test/agent:missing";
 
 /// A sandbox with its nodes, its DaemonSet and its witness.
@@ -36,7 +36,7 @@ pub(crate) struct RolloutFixture {
     pub(crate) sandbox: Sandbox,
 }
 
-/// The scenario of a yard, as it is outside of any sandbox.
+/// Twenty nodes and the DaemonSet; a sandbox gives them names and a namespace of its own.
 pub(crate) fn scenario(strategy: StrategyKind) -> Scenario {
     let mut plan = DaemonSetPlan::new("edge", "agent", GOOD[0]);
     plan.strategy = strategy;
@@ -60,7 +60,7 @@ pub(crate) fn quick(name: &str) -> Image {
 }
 
 impl RolloutFixture {
-    /// One whose DaemonSet runs everywhere; nothing where there is no control plane.
+    /// A fixture whose DaemonSet runs on all nodes; `None` where there is no control plane.
     pub(crate) fn new(name: &str) -> Option<Self> {
         Self::with(name, scenario(StrategyKind::RollingUpdate))
     }
@@ -80,7 +80,7 @@ impl RolloutFixture {
         Some(fixture)
     }
 
-    /// Waits until the witness says so.
+    /// Waits until `holds` of what the witness has seen.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, holds: impl Fn(&Witness) -> bool) {
         let refused = || match self.hollow.refusals() {
@@ -99,7 +99,7 @@ impl RolloutFixture {
         self.sandbox.admin().get(&self.sandbox.path("daemonsets.apps", "agent")).ok()
     }
 
-    /// Somebody gives the DaemonSet another image, with no tool of ours.
+    /// Gives the DaemonSet another image without rolldeck.
     pub(crate) fn deploy(&self, image: &str) {
         let namespace = self.sandbox.namespace();
         let set = format!("agent={image}");
@@ -112,13 +112,13 @@ impl RolloutFixture {
         self.sandbox.admin().patch(&path, &json!({"metadata": {"labels": labels}})).ok();
     }
 
-    /// Somebody with the rights that a rollout needs, and no other.
+    /// An operator with the rights that a rollout needs, and no other.
     pub(crate) fn operator(&self) -> Operator {
         operator(&self.sandbox, self.sandbox.namespace())
     }
 }
 
-/// Somebody with the rights that a rollout in this namespace needs, and no other.
+/// An operator with the rights that a rollout in this namespace needs, and no other.
 pub(crate) fn operator(plane: &ControlPlane, namespace: &str) -> Operator {
     Operator::new(plane.user("alice", &grants(namespace)).kubeconfig(), namespace)
 }
@@ -139,11 +139,8 @@ pub(crate) fn grants(namespace: &str) -> [Grant; 6] {
 }
 
 /// The nodes that have another pod than before.
-pub(crate) fn replaced(
-    before: &BTreeMap<String, ServingPods>,
-    after: &BTreeMap<String, ServingPods>,
-) -> BTreeSet<String> {
-    let uid = |pods: &BTreeMap<String, ServingPods>, node: &str| pods.get(node).map(|pod| pod.uid.clone());
+pub(crate) fn replaced(before: &BTreeMap<String, PodState>, after: &BTreeMap<String, PodState>) -> BTreeSet<String> {
+    let uid = |pods: &BTreeMap<String, PodState>, node: &str| pods.get(node).map(|pod| pod.uid.clone());
     before.keys().filter(|node| uid(before, node) != uid(after, node)).cloned().collect()
 }
 

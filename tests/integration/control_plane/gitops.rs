@@ -1,5 +1,5 @@
-//! Who manages a DaemonSet, as a real API server writes it down; and a GitOps tool that sets the strategy back, played by
-//! a client that applies its manifest from the server's side under Argo CD's name.
+//! Who manages a DaemonSet, as a real API server records it; and a GitOps tool that sets the strategy back, simulated by
+//! a client that applies its manifest server-side as Argo CD's field manager.
 //!
 //! ```text
 //! reverter ──PATCH apply, force──▶ API server ──watch──▶ rolldeck ──PATCH OnDelete──▶ API server
@@ -30,7 +30,7 @@ const APPLY: &str = "application/apply-patch+yaml";
 const MERGE: &str = "application/merge-patch+json";
 const V1: &str = "registry.test/agent:v1";
 
-/// A DaemonSet `agent` in a sandbox, written by whoever is played.
+/// A DaemonSet `agent` in a sandbox, written by simulated field managers.
 struct GitOpsFixture {
     sandbox: Arc<Sandbox>,
 }
@@ -105,7 +105,7 @@ async fn until(rollout: &Rollout, what: &str, is: impl FnMut(&Arc<Snapshot>) -> 
     found.expect("the driver runs").clone()
 }
 
-/// What manages it, each in a line, those that act by themselves first.
+/// Waits until the owners are these: a line each, those that act by themselves first.
 async fn managed(rollout: &Rollout, what: &str, want: &[&str]) {
     let said = |is: &Snapshot| {
         let lines = is.gitops_owners.iter().map(|gitops_owner| format!("{gitops_owner} {}", gitops_owner.expects()));
@@ -131,11 +131,11 @@ fn enforce() -> Tuning {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn gitops_owners_are_recognised_by_managed_fields_and_labels() {
-    let Some(stage) = GitOpsFixture::new("gitops-owners").await else { return };
-    // A person applies it, and sets an image by hand: that is nobody who sets anything back.
-    let manifest = stage.manifest().to_string();
-    tokio::task::block_in_place(|| stage.sandbox.admin().apply(&manifest));
-    let rollout = stage.open().await;
+    let Some(fixture) = GitOpsFixture::new("gitops-owners").await else { return };
+    // A person applies it: no tool sets anything back by itself.
+    let manifest = fixture.manifest().to_string();
+    tokio::task::block_in_place(|| fixture.sandbox.admin().apply(&manifest));
+    let rollout = fixture.open().await;
     managed(
         &rollout,
         "kubectl apply",
@@ -148,15 +148,15 @@ async fn gitops_owners_are_recognised_by_managed_fields_and_labels() {
         "labels": {"app.kubernetes.io/managed-by": "Helm"},
         "annotations": {"meta.helm.sh/release-name": "agent", "meta.helm.sh/release-namespace": "edge"},
     }, "spec": {"template": {"metadata": {"annotations": {"checksum/config": "1"}}}}});
-    stage.write("helm", MERGE, &release);
-    let mut in_git = stage.manifest();
+    fixture.write("helm", MERGE, &release);
+    let mut in_git = fixture.manifest();
     in_git["spec"].as_object_mut().unwrap().remove("updateStrategy");
     in_git["metadata"]["labels"] = json!({
         "app": "agent",
         "kustomize.toolkit.fluxcd.io/name": "apps",
         "kustomize.toolkit.fluxcd.io/namespace": "flux-system",
     });
-    stage.write("kustomize-controller", APPLY, &in_git);
+    fixture.write("kustomize-controller", APPLY, &in_git);
     managed(
         &rollout,
         "Flux, Helm and kubectl apply",
@@ -169,8 +169,8 @@ async fn gitops_owners_are_recognised_by_managed_fields_and_labels() {
     )
     .await;
 
-    // Told to leave it alone, it does no harm.
-    stage.write(
+    // Suspended by its annotation, Flux sets nothing back.
+    fixture.write(
         "ops",
         MERGE,
         &json!({"metadata": {"annotations": {"kustomize.toolkit.fluxcd.io/reconcile": "disabled"}}}),
@@ -184,10 +184,10 @@ async fn gitops_owners_are_recognised_by_managed_fields_and_labels() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_strategy_set_back_by_server_side_apply_is_enforced_five_times() {
-    let Some(stage) = GitOpsFixture::new("gitops-drift").await else { return };
-    let in_git = stage.tracked_by_argo_cd();
-    stage.write("argocd-controller", APPLY, &in_git);
-    let rollout = stage.open().await;
+    let Some(fixture) = GitOpsFixture::new("gitops-drift").await else { return };
+    let in_git = fixture.tracked_by_argo_cd();
+    fixture.write("argocd-controller", APPLY, &in_git);
+    let rollout = fixture.open().await;
     managed(
         &rollout,
         "Argo CD",
@@ -201,7 +201,7 @@ async fn a_strategy_set_back_by_server_side_apply_is_enforced_five_times() {
     rollout.command(Command::Adopt.under(enforce())).await.unwrap();
     let (mut seen_after, mut set_after) = (Vec::new(), Vec::new());
     for round in 1..=5 {
-        let drifted_at = stage.write("argocd-controller", APPLY, &in_git);
+        let drifted_at = fixture.write("argocd-controller", APPLY, &in_git);
         let times = round;
         let seen = until(&rollout, "the drift is said", |is| {
             is.alarms.iter().any(|alarm| matches!(alarm, Alarm::OnDeleteEnforced { times: said, .. } if *said == times))
@@ -214,15 +214,15 @@ async fn a_strategy_set_back_by_server_side_apply_is_enforced_five_times() {
         seen_after.push(drifted_at.elapsed());
         until(&rollout, "it is adopted again", |is| is.adopted).await;
         set_after.push(drifted_at.elapsed());
-        assert_eq!(stage.live()["spec"]["updateStrategy"]["type"], "OnDelete");
+        assert_eq!(fixture.live()["spec"]["updateStrategy"]["type"], "OnDelete");
         let said = seen.alarms[0].to_string();
         assert!(said.contains("by argocd-controller of Argo CD (application edge-agents)"), "round {round}: {said}");
     }
     println!("drift by server-side apply: said after {seen_after:.0?}, OnDelete again after {set_after:.0?}");
     assert!(seen_after.iter().chain(&set_after).all(|took| *took < NOTICED), "{seen_after:?}, {set_after:?}");
 
-    // The sixth is one too many: it is not fought, and who it is and how to hold it is said.
-    let drifted_at = stage.write("argocd-controller", APPLY, &in_git);
+    // The sixth drift is not enforced any more: the alarm names the field manager and how to suspend it.
+    let drifted_at = fixture.write("argocd-controller", APPLY, &in_git);
     let given_up = until(&rollout, "it gives up", |is| matches!(is.phase, Phase::Paused(_))).await;
     println!("given up after {:.0?}: {}", drifted_at.elapsed(), given_up.alarms[0]);
     let Alarm::StrategyDrifted { by, enforced: 5, holding: Some(holding) } = &given_up.alarms[0] else {
@@ -231,19 +231,19 @@ async fn a_strategy_set_back_by_server_side_apply_is_enforced_five_times() {
     assert_eq!(by.as_deref(), Some("argocd-controller of Argo CD (application edge-agents)"));
     assert!(holding.starts_with("argocd app set edge-agents"), "{holding}");
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(stage.live()["spec"]["updateStrategy"]["type"], "RollingUpdate", "nobody fights on");
+    assert_eq!(fixture.live()["spec"]["updateStrategy"]["type"], "RollingUpdate", "nobody fights on");
     rollout.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drift_pauses_the_rollout_until_it_is_adopted_again() {
-    let Some(stage) = GitOpsFixture::new("gitops-report").await else { return };
-    let in_git = stage.tracked_by_argo_cd();
-    stage.write("argocd-controller", APPLY, &in_git);
-    let rollout = stage.open().await;
+    let Some(fixture) = GitOpsFixture::new("gitops-report").await else { return };
+    let in_git = fixture.tracked_by_argo_cd();
+    fixture.write("argocd-controller", APPLY, &in_git);
+    let rollout = fixture.open().await;
     rollout.command(Command::Adopt).await.unwrap();
 
-    let drifted_at = stage.write("argocd-controller", APPLY, &in_git);
+    let drifted_at = fixture.write("argocd-controller", APPLY, &in_git);
     let paused = until(&rollout, "it pauses", |is| matches!(is.phase, Phase::Paused(_))).await;
     let took = drifted_at.elapsed();
     println!("drift by server-side apply: paused and said after {took:.0?}: {}", paused.alarms[0]);
@@ -254,10 +254,10 @@ async fn a_drift_pauses_the_rollout_until_it_is_adopted_again() {
         "{:?}",
         paused.alarms
     );
-    assert_eq!(stage.live()["spec"]["updateStrategy"]["type"], "RollingUpdate", "nobody asked to fight");
+    assert_eq!(fixture.live()["spec"]["updateStrategy"]["type"], "RollingUpdate", "nobody asked to fight");
 
     rollout.command(Command::Adopt).await.unwrap();
-    let live = stage.live();
+    let live = fixture.live();
     assert_eq!(live["spec"]["updateStrategy"]["type"], "OnDelete");
     let saved = live["metadata"]["annotations"]["rolldeck.io/original-update-strategy"].as_str().unwrap();
     assert!(saved.contains("RollingUpdate"), "what was saved first is kept: {saved}");
@@ -265,14 +265,14 @@ async fn a_drift_pauses_the_rollout_until_it_is_adopted_again() {
     rollout.close().await;
 }
 
-/// The old image comes back from Git in the middle of a rollout.
+/// The GitOps tool applies the old image in the middle of a rollout.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_template_set_back_pauses_the_rollout_and_names_the_field_manager() {
-    let Some(stage) = GitOpsFixture::new("gitops-template").await else { return };
-    let mut in_git = stage.tracked_by_argo_cd();
+    let Some(fixture) = GitOpsFixture::new("gitops-template").await else { return };
+    let mut in_git = fixture.tracked_by_argo_cd();
     in_git["spec"].as_object_mut().unwrap().remove("updateStrategy");
-    stage.write("argocd-controller", APPLY, &in_git);
-    let rollout = stage.open().await;
+    fixture.write("argocd-controller", APPLY, &in_git);
+    let rollout = fixture.open().await;
     let image = Command::SetImage([("agent".to_owned(), "registry.test/agent:v2".parse().unwrap())].into());
     let preview = rollout.preview(image.clone()).await.unwrap();
     assert!(preview.warnings[0].contains("sets the template, not the update strategy,"), "{:?}", preview.warnings);
@@ -282,7 +282,7 @@ async fn a_template_set_back_pauses_the_rollout_and_names_the_field_manager() {
     })
     .await;
 
-    let set_back_at = stage.write("argocd-controller", APPLY, &in_git);
+    let set_back_at = fixture.write("argocd-controller", APPLY, &in_git);
     let paused = until(&rollout, "it pauses", |is| matches!(is.phase, Phase::Paused(_))).await;
     let took = set_back_at.elapsed();
     println!("template set back by server-side apply: paused and said after {took:.0?}: {}", paused.alarms[0]);

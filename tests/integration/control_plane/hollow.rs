@@ -1,4 +1,4 @@
-//! Hollow nodes with Kubernetes' own controllers: the world that rolldeck is judged in, without rolldeck.
+//! Hollow nodes with Kubernetes' own controllers, without rolldeck.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use rolldeck::sim::hollow::{Hollow, Options as HollowOptions, Workloads};
 use rolldeck::sim::world::scenario::{DaemonSetPlan, FleetFault, Image, Scenario};
 
 use super::fixture::{GOOD, MISSING, NODES, RolloutFixture, SOON, SPEED, scenario};
-use crate::support::control_plane::{ControlPlane, Options, ServingPods, Step, Witness, eventually};
+use crate::support::control_plane::{ControlPlane, Options, PodState, Step, Witness, eventually};
 
 #[test]
 fn a_rolling_update_takes_every_node_through_the_same_steps() {
@@ -45,7 +45,7 @@ fn flapping_readiness_takes_every_node_down() {
             fixture.hollow.fault(FleetFault::ProbesFail(node.as_str().into()));
         }
         down += serving.len();
-        // They flap until the controller has seen it, however slow it is today.
+        // They stay unready until the controller has replaced their pods.
         fixture.until("those that flap are replaced", |witness| {
             witness.pods().values().filter(|pod| pod.image == MISSING).count() == down
         });
@@ -56,7 +56,7 @@ fn flapping_readiness_takes_every_node_down() {
     fixture.until("nobody serves", |witness| witness.unavailable() == NODES);
 }
 
-/// Of its own: its nodes fall silent, and the control plane notices soon.
+/// On a control plane of its own, which notices silent nodes within seconds.
 #[test]
 fn a_node_that_loses_the_network_turns_unknown_and_comes_back() {
     // 40 s of the kubelets' clock.
@@ -79,7 +79,7 @@ fn a_node_that_loses_the_network_turns_unknown_and_comes_back() {
     hollow.fault(FleetFault::Restore("n07".into()));
     witness.until("it is ready again", SOON, |witness| witness.pods()["n07"].ready);
     eventually("the node is Ready", SOON, || (ready(&plane, "n07") == "True").then_some(()));
-    let uids = |pods: &BTreeMap<String, ServingPods>| {
+    let uids = |pods: &BTreeMap<String, PodState>| {
         pods.iter().map(|(node, pod)| (node.clone(), pod.uid.clone())).collect::<Vec<_>>()
     };
     assert_eq!(uids(&witness.pods()), uids(&before), "nobody was replaced");

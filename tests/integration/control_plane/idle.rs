@@ -1,12 +1,12 @@
-//! A DaemonSet that nobody rolls out, three of whose nodes lose the network: nothing is being rolled out, and nobody is
-//! suspect. The list of all DaemonSets and the rollout itself say the same.
+//! A DaemonSet without a rollout, three of whose nodes lose the network: no node is a suspect. `status` of the DaemonSet and
+//! the list of all DaemonSets agree.
 
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::fixture::{DS, NODES};
-use super::suspects::stage;
+use super::suspects::fixture;
 use crate::support::control_plane::eventually;
 use crate::support::program::text;
 
@@ -16,11 +16,11 @@ const FOR_GOOD: Duration = Duration::from_secs(3600);
 
 #[test]
 fn without_a_rollout_nodes_that_are_down_are_not_suspects() {
-    let Some(stage) = stage("idle-down") else { return };
-    let operator = &stage.operator;
-    let lost = &stage.nodes[..3];
-    lost.iter().for_each(|node| stage.cut(node, FOR_GOOD));
-    stage.witness.until("their pods are not ready", SOON, |witness| witness.unavailable() == 3);
+    let Some(fixture) = fixture("idle-down") else { return };
+    let operator = &fixture.operator;
+    let lost = &fixture.nodes[..3];
+    lost.iter().for_each(|node| fixture.cut(node, FOR_GOOD));
+    fixture.witness.until("their pods are not ready", SOON, |witness| witness.unavailable() == 3);
     let status = eventually("the three are seen", SOON, || {
         let status = operator.status(DS);
         (status.nodes(|node| node["state"] == "node down").len() == 3).then_some(status)

@@ -1,4 +1,4 @@
-//! The judge: what rolldeck promises, on real controllers, twenty hollow nodes and a budget of two.
+//! What rolldeck promises, judged on real controllers with twenty hollow nodes and a budget of two.
 //!
 //! ```text
 //!   rolldeck drive ──┐                                 ┌── kubelets (hollow)
@@ -18,11 +18,11 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::fixture::{BUDGET, DS, GOOD, MISSING, NODES, RolloutFixture, assert_within_budget, replaced, scenario};
-use crate::support::control_plane::{ServingPods, eventually};
+use crate::support::control_plane::{PodState, eventually};
 use crate::support::program::{Operator, text};
 
 const V2: &str = "agent=registry.test/agent:v2";
-/// How long we look at something that must not happen.
+/// How long the test watches for something that must not happen.
 const QUIET: Duration = Duration::from_secs(3);
 const SOON: Duration = Duration::from_secs(60);
 
@@ -32,7 +32,7 @@ fn each_step_updates_exactly_what_was_promised() {
     let Some((fixture, operator)) = fixture("judge-steps") else { return };
     let began = Instant::now();
     let mut driver = operator.drive(DS, &["--image", V2, "--partition", "20"]);
-    // From then on its own partition is written, and ours is the later one.
+    // Its own partition has been written by now, so that of the first `step` comes later.
     driver.until("you drive");
     let mut before = fixture.witness.pods();
     for keep in [20, 18, 10, 0] {
@@ -153,7 +153,7 @@ fn a_killed_driver_deletes_nothing_more_and_the_next_one_finishes() {
     assert_within_budget(&fixture, began);
 }
 
-/// The gentle way: an interrupted driver gives its lease back, and the next one need not wait for it.
+/// An interrupted driver gives its lease back, and the next one need not wait for it.
 #[test]
 fn an_interrupted_driver_gives_the_lease_back() {
     let Some((fixture, operator)) = fixture("judge-interrupt") else { return };
@@ -188,12 +188,12 @@ fn a_roll_back_replaces_only_pods_that_left_the_old_revision() {
     assert!((6..NODES).contains(&left.len()), "some left and some did not: {left:?}");
     assert_eq!(replaced, left, "who never left keeps their pod");
     let revision =
-        |pods: &BTreeMap<String, ServingPods>| pods.values().map(|pod| pod.revision.clone()).collect::<BTreeSet<_>>();
+        |pods: &BTreeMap<String, PodState>| pods.values().map(|pod| pod.revision.clone()).collect::<BTreeSet<_>>();
     assert_eq!(revision(&after), revision(&before), "the old revision itself, not a copy");
     assert_within_budget(&fixture, began);
 }
 
-/// The strategy is as it was, whatever it was.
+/// The strategy is restored, also where `maxUnavailable` is a percentage.
 #[test]
 fn release_restores_the_update_strategy_to_the_byte() {
     let mut percent = scenario(StrategyKind::RollingUpdate);
@@ -215,7 +215,7 @@ fn release_restores_the_update_strategy_to_the_byte() {
     assert!(released["metadata"]["annotations"]["rolldeck.io/original-update-strategy"].is_null());
     assert_eq!(replaced(&pods, &fixture.witness.pods()), BTreeSet::new(), "nothing moved");
 
-    // And at the end of a rollout, by itself.
+    // A rollout restores it by itself at its end.
     let began = Instant::now();
     let mut driver = operator.drive(DS, &["--image", V2, "--to", "100%"]);
     assert_eq!(driver.end().code(), Some(0), "{}", driver.seen());
@@ -226,7 +226,7 @@ fn release_restores_the_update_strategy_to_the_byte() {
     assert_within_budget(&fixture, began);
 }
 
-/// An early release is asked for twice, and then the controller does the rest.
+/// An early release is refused without confirmation; with it the controller rolls out the rest.
 #[test]
 fn an_early_release_needs_confirmation() {
     let Some((fixture, operator)) = fixture("judge-early") else { return };
@@ -239,7 +239,7 @@ fn an_early_release_needs_confirmation() {
     fixture.until("the controller has rolled out the rest", |witness| witness.serving(":v2").len() == NODES);
 }
 
-/// A second console observes, says who drives, and takes over when it is told to.
+/// A second driver is refused with the name of the first, and takes over when it is told to.
 #[test]
 fn a_second_console_says_who_drives_and_takes_over() {
     let Some((fixture, operator)) = fixture("judge-second") else { return };
@@ -291,14 +291,14 @@ fn flapping_nodes_and_an_image_that_cannot_be_pulled_take_nothing_more_down() {
     assert!(flapping.iter().all(|node| !replaced.contains(node)), "a pod that merely flapped is not lost");
     assert_eq!(fixture.witness.unavailable(), replaced.len());
 
-    // And back: only those that were tried.
+    // The roll back replaces only the pods that were updated.
     operator.ok(&["undo", DS, "--yes"]);
     let mut driver = operator.drive(DS, &[]);
     assert_eq!(driver.end().code(), Some(0), "{}", driver.seen());
     assert_eq!(fixture.witness.serving(":v1").len(), NODES);
 }
 
-/// A yard, and an operator of its DaemonSet.
+/// A fixture, and an operator of its DaemonSet.
 fn fixture(name: &str) -> Option<(RolloutFixture, Operator)> {
     let fixture = RolloutFixture::new(name)?;
     let operator = fixture.operator();

@@ -1,4 +1,4 @@
-//! A pod that is taken out of the DaemonSet's reach by its label, to be looked at in peace, and put back.
+//! A pod that is quarantined: its label is removed, so that the DaemonSet no longer selects it, and put back later.
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use super::fixture::{BUDGET, DS, GOOD, NODES, RolloutFixture, SOON, SPEED, opera
 use crate::support::control_plane::{Component, ControlPlane, User, Witness, eventually};
 use crate::support::program::text;
 
-/// As long as a controller takes to try again what was refused for half a minute.
+/// A controller that was refused for half a minute tries again within this.
 const TRIES_AGAIN: Duration = Duration::from_secs(100);
 
 fn image(version: usize) -> String {
@@ -28,7 +28,7 @@ const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissio
 const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
 
 impl<'a> Policy<'a> {
-    /// One that the API server follows.
+    /// Creates the policy. The API server enforces it a moment later.
     fn set(admin: &'a User, namespace: &str, operation: &str, denies: &str) -> Self {
         let name = format!("{namespace}-{}", operation.to_lowercase());
         let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": [operation], "resources": ["pods"]});
@@ -103,7 +103,7 @@ fn pods_denied_by_a_policy_halt_the_rollout_and_no_other_pod_is_deleted() {
     {
         assert!(drive.seen().contains(said), "{said}");
     }
-    // A later step, with a budget of two and one down, takes nothing: while it is halted there is none.
+    // The budget of two would allow another pod, but a halted rollout takes no step.
     let step = operator.run(&["step", DS, "--to", "100%"]);
     assert_eq!(step.status.code(), Some(6), "{}", text(&step));
     let mut drive = operator.drive(DS, &[]);
@@ -134,7 +134,7 @@ fn a_full_quota_rolls_back_with_on_failure_rollback() {
     let quotas = format!("/api/v1/namespaces/{namespace}/resourcequotas");
     let hard = json!({"pods": "0"});
     admin.post(&quotas, &json!({"metadata": {"name": "full"}, "spec": {"hard": hard}})).ok();
-    // Nobody counts in this control plane, so the count is written by hand.
+    // The quota controller does not run in this control plane, so the test writes the count.
     admin.patch(&format!("{quotas}/full/status"), &json!({"status": {"hard": hard, "used": hard}})).ok();
 
     let began = Instant::now();
@@ -180,7 +180,7 @@ fn a_frozen_controller_manager_is_reported_and_then_halts_the_rollout() {
     assert!(drive.seen().contains("progress deadline on 1 node"));
     assert_eq!(witness.deletes_since(began).len(), 1, "nothing that serves is taken");
 
-    // Nor is it a secret while the template waits to be followed.
+    // It is also reported while the template waits to be observed.
     let mut drive = operator.drive(DS, &["--image", &image(2)]);
     drive.until("no controller has acted for 40 s");
     plane.resume(Component::ControllerManager);

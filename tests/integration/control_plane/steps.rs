@@ -1,5 +1,5 @@
-//! What steps, selectors and `resume` let go, on real controllers: a step that moves nothing is refused, lifting a selector
-//! frees no more than was allowed, and going on past a halt has to be meant.
+//! Steps, selectors and `resume`, on real controllers: a step that allows no further node is refused, lifting a selector
+//! allows no further node, and resuming past a halt needs confirmation.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::support::control_plane::eventually;
 use crate::support::program::{Operator, text};
 
 const V2: &str = "agent=registry.test/agent:v2";
-/// How long we look at something that must not happen.
+/// How long the test watches for something that must not happen.
 const QUIET: Duration = Duration::from_secs(3);
 const SOON: Duration = Duration::from_secs(60);
 

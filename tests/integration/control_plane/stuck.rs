@@ -1,4 +1,4 @@
-//! A driver whose output nobody takes, on real controllers: it can be stopped, and stops by itself.
+//! A driver whose output nobody reads, on real controllers: a signal ends it, and it stops driving by itself.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use super::fixture::{DS, GOOD, RolloutFixture, assert_within_budget};
 use crate::support::program::Operator;
 use crate::support::unread::{GONE_WITHIN, Unread};
 
-/// Slow enough that what it would do in 10 s and more can be told from nothing: a pod every four seconds.
+/// A pod every four seconds: a driver that goes on is seen within the seconds for which the test watches.
 const SLOWLY: [&str; 6] = ["--to", "100%", "--max-unavailable", "1", "--soak", "3s"];
 /// A deletion that was sent may be seen a moment later.
 const SENT: Duration = Duration::from_secs(2);

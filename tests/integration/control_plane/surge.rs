@@ -1,4 +1,4 @@
-//! A DaemonSet that surges, on its real controller: how it looks while it does, the brake on it, and what adopting it takes.
+//! A DaemonSet that surges, on its real controller: how a surge is shown, the brake on it, and what adopting it takes.
 
 use std::time::{Duration, Instant};
 
@@ -84,7 +84,7 @@ fn a_surge_in_progress_is_shown_and_braked_without_losing_a_pod() {
     );
     assert_eq!(fixture.witness.worst_since(began), 0, "never a node down");
 
-    // Whoever goes on from there names a budget first.
+    // It is resumed only with an explicit budget.
     let refused = operator.run(&["resume", DS]);
     assert_eq!(refused.status.code(), Some(6), "{}", text(&refused));
     operator.ok(&["tune", DS, "--max-unavailable", &BUDGET.to_string(), "--yes"]);
@@ -94,7 +94,7 @@ fn a_surge_in_progress_is_shown_and_braked_without_losing_a_pod() {
     assert_within_budget(&fixture, began);
 }
 
-/// Taken over in the middle: the driver leaves a node with two pods to the controller, and then goes on as ever.
+/// Adopted in the middle of a surge: the driver leaves a node with two pods to the controller, and updates the others.
 #[test]
 fn a_driver_that_adopts_in_the_middle_of_a_surge_finishes_it() {
     let Some(fixture) = RolloutFixture::with("surge-middle", surging()) else { return };

@@ -34,7 +34,7 @@ fn until_serving(fixture: &RolloutFixture, count: usize, image: &str) {
     });
 }
 
-/// The new image is on four nodes, held at partition 16; a policy refuses the old template.
+/// Four nodes have the new image, and the partition keeps 16. A policy refuses the old template.
 #[test]
 fn a_refused_undo_changes_nothing_and_says_so() {
     let Some((fixture, operator)) = fixture("refused-undo") else { return };
@@ -44,13 +44,13 @@ fn a_refused_undo_changes_nothing_and_says_so() {
     until_serving(&fixture, NEW, V2);
     let policy = Policy::refusing(&fixture, V1);
 
-    // Nobody drives: the command itself tries.
+    // Nobody drives, so the command writes the template itself.
     let undo = operator.run(&["undo", DS, "--yes", "--timeout", "60s"]);
     refused(&undo);
     let status = operator.json(&["status", DS, "-o", "json"]);
     assert_eq!(status["phase"], "paused", "{status}");
 
-    // Somebody else drives, and carries it out.
+    // Another process drives, so that one writes the template.
     operator.ok(&["resume", DS]);
     let mut drive = operator.drive(DS, &[]);
     drive.until("this console drives");
@@ -63,7 +63,7 @@ fn a_refused_undo_changes_nothing_and_says_so() {
     assert_eq!(daemon_set["spec"]["updateStrategy"]["type"], "OnDelete", "it is not released");
     assert_eq!(daemon_set["spec"]["template"]["spec"]["containers"][0]["image"], V2);
 
-    // Whoever goes on goes on under the partition.
+    // After `resume` the partition still holds.
     operator.ok(&["resume", DS]);
     std::thread::sleep(Duration::from_secs(10));
     assert_eq!(fixture.witness.deletes_since(began).len(), NEW, "the partition stays on");
@@ -140,7 +140,7 @@ fn nothing_is_replaced_while_the_new_revision_is_not_seen() {
     let user = fixture.sandbox.user("bob", &grants(namespace));
     let filter = WatchFilter::start(&fixture.sandbox, "/controllerrevisions");
     let operator = Operator::new(filter.kubeconfig(&user), namespace);
-    // Where every node is at the target there is nothing to drive.
+    // With every node at the target there is nothing to drive.
     operator.ok(&["adopt", DS]);
     let ended = operator.ok(&["drive", DS, "--timeout", "60s"]);
     assert!(ended.contains("idle, 20 of 20 updated"), "{ended}");
@@ -150,7 +150,7 @@ fn nothing_is_replaced_while_the_new_revision_is_not_seen() {
     let mut drive = operator.drive(DS, &[]);
     drive.until("this console drives");
     filter.hold();
-    // Somebody else asks for it, and sees all; whoever drives does not.
+    // Another process, whose watches are complete, asks for a new image; the driver does not see the revision.
     let others = Operator::new(user.kubeconfig(), namespace);
     let asked = others.run(&["set-image", DS, "agent=registry.test/agent:v3", "--yes", "--timeout", "8s"]);
     assert_eq!(asked.status.code(), Some(3), "{}", text(&asked));
@@ -163,7 +163,7 @@ fn nothing_is_replaced_while_the_new_revision_is_not_seen() {
     assert!(!seen.contains("20 of 20") && !seen.contains("complete") && !seen.contains("changed by"), "{seen}");
     assert_eq!(fixture.daemon_set()["spec"]["updateStrategy"]["type"], "OnDelete", "it is not released");
     drop(drive);
-    // Whoever sees it goes on.
+    // A driver that sees the revision carries on.
     others.ok(&["drive", DS, "--take-over", "--timeout", "180s"]);
     until_serving(&fixture, NODES, V3);
     nothing_is_left(&fixture);

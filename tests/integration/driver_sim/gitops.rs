@@ -61,7 +61,7 @@ async fn a_rollout_that_is_set_back_again_and_again_is_enforced_and_ends() {
         .await;
     println!("OnDelete again after {took:.0?}, {} of {NODES} down at most", cluster.most_down());
     assert!(took.iter().all(|took| *took < NOTICED), "{took:?}");
-    // The controller keeps to its own budget in the moment that it has; together with ours that is twice two.
+    // Until `OnDelete` is set again the controller replaces pods within its own budget, beside ours: twice two.
     assert!(cluster.most_down() <= 4, "{} were down", cluster.most_down());
     rollout.close().await;
 }

@@ -48,7 +48,7 @@ max-unavailable = 2
 grace-seconds = 1
 "#;
 
-/// A served cluster, and who looks on how many pods serve.
+/// A simulated cluster behind its API, and a task that counts the pods that serve.
 pub(super) struct Cluster {
     pub(super) server: Arc<Server>,
     least: Arc<AtomicUsize>,
@@ -238,7 +238,7 @@ async fn a_driver_that_dies_is_succeeded() {
     let cluster = Cluster::start().await;
     let doomed = tokio::runtime::Runtime::new().unwrap();
     let kubeconfig = cluster.kubeconfig.path().to_owned();
-    // Held until the end: a rollout that is let go of gives the lease back.
+    // Kept until the end: a rollout that is dropped gives the lease back.
     let (first, _held) = doomed
         .spawn(async move {
             let access = Access { kubeconfig: Some(kubeconfig), ..Access::default() };
@@ -252,7 +252,7 @@ async fn a_driver_that_dies_is_succeeded() {
         .await
         .unwrap();
     assert!(matches!(first.driver, DriverView::You { .. }));
-    // Killed, as far as everybody else can see: nothing of it runs any more, and the lease is still held.
+    // To everybody else this is a killed process: nothing of it runs any more, and it still holds the lease.
     doomed.shutdown_background();
 
     let session = cluster.session().await;

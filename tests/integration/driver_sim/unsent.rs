@@ -1,4 +1,4 @@
-//! Over HTTP: what cannot be saved is an intention, for whoever asked for it and for everybody else.
+//! A command that cannot be written to the Lease is shown as not sent, by the console that asked and by the driver.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use rolldeck::sim::api::Failure;
 
 use super::rollout::{Cluster, image, open, until, updated};
 
-/// One who looks on pauses while nobody can write to the Lease: whoever drives goes on, and both screens say so.
+/// A console that observes pauses while nobody can write to the Lease: the driver is not paused, and the observer shows it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pause_that_does_not_arrive_is_shown_as_not_sent_until_it_does() {
     let cluster = Cluster::start().await;

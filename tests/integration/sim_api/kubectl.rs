@@ -26,7 +26,7 @@ fn kubectl() -> Option<PathBuf> {
     found
 }
 
-/// A cluster of the `small` scenario, faster than life, and a kubectl for it.
+/// A cluster of the `small` scenario, faster than real time, and a kubectl for it.
 struct KubectlFixture {
     kubectl: PathBuf,
     home: TempDir,

@@ -15,7 +15,7 @@ async fn with_agent() -> Api {
     let api = Api::start().await;
     let (code, made) = api.post(DAEMON_SETS, &daemon_set("registry.example/agent:v1")).await;
     assert_eq!(code, 201, "{made}");
-    // The world's own controller takes note of it; from then on nothing moves by itself.
+    // The simulated controller observes it; after that nothing changes by itself.
     let mut events = api.watch(&format!("{DAEMON_SETS}?watch=1")).await;
     while events.line().await.unwrap()["object"]["status"]["observedGeneration"] != 1 {}
     api

@@ -36,7 +36,7 @@ use files::{Files, Ports};
 use programs::Programs;
 use supervisor::Supervisor;
 
-pub(crate) use super::ledger::{Delete, Ledger, ServingPods, Step, Toll};
+pub(crate) use super::ledger::{Delete, Ledger, PodState, Step, Unserved};
 pub(crate) use client::Answer;
 pub(crate) use filter::WatchFilter;
 pub(crate) use sandbox::{Sandbox, daemon_set, sandbox};

@@ -1,21 +1,21 @@
-//! What a run of the founding scenario came to, in figures: the same table for the simulated world and for the real one.
+//! The figures of a run of the founding scenario: the same table for the simulated cluster and for the real control plane.
 
 use std::time::Duration;
 
-use super::ledger::Toll;
+use super::ledger::Unserved;
 
 /// How many nodes there are.
 pub(crate) const NODES: usize = 20;
-/// After so many minutes somebody takes it back.
+/// The minute at which v2 is rolled back.
 pub(crate) const MINUTES: usize = 10;
 
-/// What one run came to.
+/// The figures of one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Figures {
     /// Who drove.
     pub(crate) driver: &'static str,
     /// The most nodes that were lost at one instant, and the most that were out of sight.
-    pub(crate) worst: Toll,
+    pub(crate) worst: Unserved,
     /// How many nodes lost the pod that they had.
     pub(crate) replaced: usize,
     /// How long it went on before it stopped.
@@ -32,7 +32,7 @@ impl Figures {
         let secs = |span: Duration| format!("{:.0} s", span.as_secs_f64());
         [
             ("lost to the rollout at once, at most", of_all(self.worst.lost)),
-            ("out of sight at once, pod untouched", of_all(self.worst.unseen)),
+            ("out of sight at once, pod untouched", of_all(self.worst.out_of_sight)),
             ("nodes whose pod was replaced", of_all(self.replaced)),
             ("stopped after", self.stopped_after.map_or_else(|| "never".to_owned(), secs)),
             ("serving after ten minutes", of_all(self.serving.last().copied().unwrap_or_default())),

@@ -1,6 +1,6 @@
-//! The books of one DaemonSet: what an auditor wants to know of its pods, change by change.
+//! The ledger of one DaemonSet: what happened to its pods, change by change.
 //!
-//! On how many nodes nobody serves; which pods were deleted, when; and what happened to each node, in order. Filled from a
+//! It has the nodes without a serving pod; which pods were deleted, when; and what happened on each node, in order. It is filled from a
 //! watch on a real API server, or from the changes of a simulated world.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 /// One pod as it is now.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct ServingPods {
+pub(crate) struct PodState {
     /// Its uid.
     pub(crate) uid: String,
     /// Its name.
@@ -25,7 +25,7 @@ pub(crate) struct ServingPods {
     pub(crate) pulled: bool,
     /// Its first container waits because the image cannot be pulled.
     pub(crate) pull_failed: bool,
-    /// It is to end.
+    /// It has a deletion timestamp.
     pub(crate) deleting: bool,
 }
 
@@ -54,43 +54,43 @@ pub(crate) struct Delete {
     /// When it was seen.
     pub(crate) at: Instant,
     /// The pod as it was before.
-    pub(crate) pod: ServingPods,
+    pub(crate) pod: PodState,
 }
 
-/// Nodes on which nobody serves, by what became of the pod that was there when the books were opened.
+/// Nodes without a serving pod, by what became of the pod that they had at the start of the ledger.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Toll {
-    /// Their pod was taken away, or is being: lost to the rollout, whoever drives it.
+pub(crate) struct Unserved {
+    /// That pod was deleted: they are lost to the rollout, whoever drives it.
     pub(crate) lost: usize,
-    /// Their pod is still there, untouched: it will serve again by itself.
-    pub(crate) unseen: usize,
+    /// That pod is still there and will serve again by itself.
+    pub(crate) out_of_sight: usize,
 }
 
-impl Toll {
-    /// On how many nodes nobody serves.
+impl Unserved {
+    /// How many nodes have no serving pod.
     pub(crate) fn down(self) -> usize {
-        self.lost + self.unseen
+        self.lost + self.out_of_sight
     }
 
-    /// The worst of both, each for itself.
+    /// The greater of both, field by field.
     pub(crate) fn worst(self, other: Self) -> Self {
-        Self { lost: self.lost.max(other.lost), unseen: self.unseen.max(other.unseen) }
+        Self { lost: self.lost.max(other.lost), out_of_sight: self.out_of_sight.max(other.out_of_sight) }
     }
 }
 
-/// The books.
+/// The changes of one DaemonSet's pods.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     nodes: BTreeSet<String>,
-    pods: BTreeMap<String, ServingPods>,
-    /// The uid of each node's pod when the books were opened.
-    opened_with: BTreeMap<String, String>,
+    pods: BTreeMap<String, PodState>,
+    /// The uid of each node's pod at the start.
+    first_pods: BTreeMap<String, String>,
     deletes: Vec<Delete>,
     steps: BTreeMap<String, Vec<Step>>,
 }
 
 impl Ledger {
-    /// Of a DaemonSet that should run on these nodes.
+    /// The ledger of a DaemonSet that should run on these nodes.
     pub(crate) fn new(nodes: impl IntoIterator<Item = String>) -> Self {
         Self { nodes: nodes.into_iter().collect(), ..Self::default() }
     }
@@ -100,34 +100,34 @@ impl Ledger {
         &self.nodes
     }
 
-    /// The pods that are not about to end.
-    pub(crate) fn staying(&self) -> impl Iterator<Item = &ServingPods> {
+    /// The pods that are not being deleted.
+    pub(crate) fn staying(&self) -> impl Iterator<Item = &PodState> {
         self.pods.values().filter(|pod| !pod.deleting)
     }
 
-    /// On how many nodes nobody serves.
+    /// How many nodes have no serving pod.
     pub(crate) fn without_service(&self) -> usize {
-        self.toll().down()
+        self.unserved().down()
     }
 
-    /// On which nodes nobody serves, and whether they are lost.
-    pub(crate) fn toll(&self) -> Toll {
+    /// The nodes without a serving pod.
+    pub(crate) fn unserved(&self) -> Unserved {
         let serving: BTreeSet<&String> = self.staying().filter(|pod| pod.ready).map(|pod| &pod.node).collect();
         let down: Vec<&String> = self.nodes.iter().filter(|node| !serving.contains(node)).collect();
         let untouched = self.untouched();
-        let unseen = down.iter().filter(|node| untouched.contains(**node)).count();
-        Toll { lost: down.len() - unseen, unseen }
+        let out_of_sight = down.iter().filter(|node| untouched.contains(**node)).count();
+        Unserved { lost: down.len() - out_of_sight, out_of_sight }
     }
 
-    /// The nodes that still have the pod that they had when the books were opened, and keep it.
+    /// The nodes that still have the pod that they had at the start, and keep it.
     pub(crate) fn untouched(&self) -> BTreeSet<String> {
-        let kept = self.staying().filter(|pod| self.opened_with.get(&pod.node) == Some(&pod.uid));
+        let kept = self.staying().filter(|pod| self.first_pods.get(&pod.node) == Some(&pod.uid));
         kept.map(|pod| pod.node.clone()).collect()
     }
 
-    /// Opens the books anew with the pods that there are: what happened so far is forgotten.
-    pub(crate) fn open(&mut self) {
-        self.opened_with = self.staying().map(|pod| (pod.node.clone(), pod.uid.clone())).collect();
+    /// Starts over with the pods that there are: what happened so far is forgotten.
+    pub(crate) fn start_over(&mut self) {
+        self.first_pods = self.staying().map(|pod| (pod.node.clone(), pod.uid.clone())).collect();
         self.deletes.clear();
         self.steps.clear();
     }
@@ -142,18 +142,18 @@ impl Ledger {
         &self.steps
     }
 
-    /// Forgets what happened so far, not what is.
+    /// Forgets what happened on each node so far, not the pods that there are.
     pub(crate) fn forget_steps(&mut self) {
         self.steps.clear();
     }
 
-    /// A pod is like this now.
-    pub(crate) fn is(&mut self, mut pod: ServingPods) {
-        type Flag = fn(&ServingPods) -> bool;
+    /// Enters the present state of a pod.
+    pub(crate) fn is(&mut self, mut pod: PodState) {
+        type Flag = fn(&PodState) -> bool;
         let before = self.pods.get(&pod.uid).cloned();
-        // Between two attempts the kubelet says nothing of the first: a pull that failed once has failed.
+        // Between two attempts the kubelet reports no failure, so a pull that failed once stays failed.
         pod.pull_failed |= before.as_ref().is_some_and(|before| before.pull_failed);
-        // A kubelet that is back on the network may call a pod ready that it is to end, or hear of that first: by chance.
+        // A kubelet that is back on the network may report a pod ready before it learns of its deletion, or after it: by chance.
         pod.ready &= !pod.deleting || before.as_ref().is_none_or(|before| before.ready);
         self.pods.insert(pod.uid.clone(), pod.clone());
         let steps = self.steps.entry(pod.node.clone()).or_default();
@@ -180,7 +180,7 @@ impl Ledger {
         }
     }
 
-    /// The pod with this uid is gone.
+    /// Enters that the pod with this uid is gone.
     pub(crate) fn gone(&mut self, uid: &str) {
         let Some(before) = self.pods.remove(uid) else { return };
         let steps = self.steps.entry(before.node.clone()).or_default();
@@ -191,9 +191,9 @@ impl Ledger {
         steps.push(Step::Gone);
     }
 
-    /// A line a pod.
+    /// A line for each pod.
     pub(crate) fn describe(&self) -> String {
-        let line = |pod: &ServingPods| {
+        let line = |pod: &PodState| {
             let ready = if pod.ready { "ready" } else { "not ready" };
             let ending = if pod.deleting { ", ending" } else { "" };
             format!("  {}: {} {} {ready}{ending}\n", pod.node, pod.name, pod.image)

@@ -1,4 +1,4 @@
-//! The books of a DaemonSet in a simulated world: kept from every change of every pod, as a watch would tell them.
+//! The ledger of a DaemonSet in a simulated cluster: filled with every change of every pod, as by a watch.
 
 use rolldeck::engine::model::facts::ContainerState;
 use rolldeck::engine::model::template::ContainerRole;
@@ -8,19 +8,19 @@ use rolldeck::sim::world::object::Object;
 use rolldeck::sim::world::scenario::Scenario;
 use rolldeck::sim::world::store::ChangeKind;
 
-use super::ledger::{Ledger, ServingPods};
+use super::ledger::{Ledger, PodState};
 
-/// The books of a scenario's only DaemonSet, with the pods that there are.
+/// The ledger of a scenario's only DaemonSet, with the pods that there are.
 pub(crate) fn ledger_of(world: &World, scenario: &Scenario) -> Ledger {
     let mut ledger = Ledger::new(scenario.nodes.iter().map(|node| node.name.to_string()));
     for pod in world.store().list(Kind::Pod) {
         ledger.is(seen(pod));
     }
-    ledger.open();
+    ledger.start_over();
     ledger
 }
 
-/// Enters all changes since `version`, and lets `look` look at the books after each. Returns the version reached.
+/// Enters all changes since `version`, and calls `look` after each. Returns the version reached.
 pub(crate) fn follow(world: &World, version: u64, ledger: &mut Ledger, mut look: impl FnMut(&Ledger)) -> u64 {
     for change in world.store().changes_since(Kind::Pod, version).expect("no change is dropped so soon") {
         match change.kind {
@@ -32,7 +32,7 @@ pub(crate) fn follow(world: &World, version: u64, ledger: &mut Ledger, mut look:
     world.store().revision()
 }
 
-fn seen(object: &Object) -> ServingPods {
+fn seen(object: &Object) -> PodState {
     let pod = object.pod().expect("a pod");
     let container = pod.status.containers.iter().find(|container| container.fact.role == ContainerRole::Main);
     let waits_for = |reasons: &[&str]| {
@@ -41,7 +41,7 @@ fn seen(object: &Object) -> ServingPods {
             _ => false,
         })
     };
-    ServingPods {
+    PodState {
         uid: object.meta.uid.to_string(),
         name: object.meta.name.to_string(),
         node: pod.target().map(ToString::to_string).unwrap_or_default(),

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Whoever uses the program: a home of their own, and a kubeconfig.
+/// A user of the program: a home of their own, and a kubeconfig.
 #[derive(Debug)]
 pub(crate) struct Operator {
     home: TempDir,
@@ -125,7 +125,7 @@ impl Driving {
         self.until_line(words, |line| line.contains(words));
     }
 
-    /// Reads on until a node is told updated and at least `count` of all are: several may be at once.
+    /// Reads on until a line reports a node as updated and at least `count` in all: several may be updated at once.
     #[track_caller]
     pub(crate) fn until_updated(&mut self, count: usize) {
         let updated = |line: &str| line.split_once(": updated, ")?.1.split_once(" of ")?.0.parse::<usize>().ok();

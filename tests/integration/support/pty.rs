@@ -92,7 +92,7 @@ impl PtyTerminal {
         }
     }
 
-    /// Takes no output from now on, and has it paint so often: whatever the system keeps for a terminal fills up.
+    /// Takes no output from now on, and makes the program paint so often that the system's buffers fill up.
     pub(crate) fn hang(&mut self, paints: u32) {
         self.shared.takes.store(false, Ordering::SeqCst);
         for _ in 0..paints {

@@ -1,4 +1,4 @@
-//! A terminal with somebody at it: the program in a tmux of its own, keys in, screen out.
+//! The program in a terminal (a tmux of its own): keys in, screen out.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

@@ -35,7 +35,7 @@ pub(crate) fn sandbox(name: &str) -> Option<Sandbox> {
     }
 }
 
-/// A test's own corner of the shared control plane; taken away when dropped, kept with the logs if the test panics.
+/// A namespace on the shared control plane; deleted when dropped, kept with the logs if the test panics.
 #[derive(Debug)]
 pub(crate) struct Sandbox {
     plane: &'static ControlPlane,

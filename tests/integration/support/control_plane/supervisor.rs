@@ -46,7 +46,7 @@ impl Supervisor {
         self.ask(&format!("stop {name}")).map(drop)
     }
 
-    /// Has the directory left behind.
+    /// Keeps the directory.
     pub(super) fn keep(&self) -> io::Result<()> {
         self.ask("keep").map(drop)
     }

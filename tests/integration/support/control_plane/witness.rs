@@ -8,19 +8,19 @@ use reqwest::{Certificate, Client};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use super::{ControlPlane, Delete, Ledger, ServingPods, Toll, eventually};
+use super::{ControlPlane, Delete, Ledger, PodState, Unserved, eventually};
 
-/// What the observer has seen so far.
+/// What the witness has seen so far.
 #[derive(Debug)]
 struct Log {
     listed: bool,
     ledger: Ledger,
-    /// On how many nodes nobody served, from each instant on.
-    tolls: Vec<(Instant, Toll)>,
+    /// How many nodes had no serving pod, from each instant on.
+    unserved: Vec<(Instant, Unserved)>,
     broken: Option<String>,
 }
 
-/// The observer; stops observing when dropped.
+/// The witness; its watch ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Witness {
     log: Arc<Mutex<Log>>,
@@ -46,7 +46,7 @@ impl Witness {
         let log = Arc::new(Mutex::new(Log {
             listed: false,
             ledger: Ledger::new(nodes.iter().cloned()),
-            tolls: Vec::new(),
+            unserved: Vec::new(),
             broken: None,
         }));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -74,7 +74,7 @@ impl Witness {
     }
 
     /// The pods that are there and not about to end, by node; of several on one node, one.
-    pub(crate) fn pods(&self) -> BTreeMap<String, ServingPods> {
+    pub(crate) fn pods(&self) -> BTreeMap<String, PodState> {
         self.ledger(|ledger| ledger.staying().map(|pod| (pod.node.clone(), pod.clone())).collect())
     }
 
@@ -88,37 +88,37 @@ impl Witness {
         self.nodes_with(|pod| pod.pull_failed)
     }
 
-    fn nodes_with(&self, test: impl Fn(&ServingPods) -> bool) -> BTreeSet<String> {
+    fn nodes_with(&self, test: impl Fn(&PodState) -> bool) -> BTreeSet<String> {
         self.ledger(|ledger| ledger.staying().filter(|pod| test(pod)).map(|pod| pod.node.clone()).collect())
     }
 
-    /// On how many nodes nobody serves now.
+    /// How many nodes have no serving pod now.
     pub(crate) fn unavailable(&self) -> usize {
         self.ledger(Ledger::without_service)
     }
 
-    /// On how many nodes at most nobody served at one instant since `from`.
+    /// The most nodes that had no serving pod at one instant since `from`.
     pub(crate) fn worst_since(&self, from: Instant) -> usize {
-        self.tolls_since(from).into_iter().map(Toll::down).max().unwrap_or_default()
+        self.unserved_since(from).into_iter().map(Unserved::down).max().unwrap_or_default()
     }
 
     /// The most nodes that were lost at one instant since `from`, and the most that were out of sight.
-    pub(crate) fn worst_toll_since(&self, from: Instant) -> Toll {
-        self.tolls_since(from).into_iter().fold(Toll::default(), Toll::worst)
+    pub(crate) fn worst_unserved_since(&self, from: Instant) -> Unserved {
+        self.unserved_since(from).into_iter().fold(Unserved::default(), Unserved::worst)
     }
 
     /// What held at `from`, and everything since.
-    fn tolls_since(&self, from: Instant) -> Vec<Toll> {
+    fn unserved_since(&self, from: Instant) -> Vec<Unserved> {
         let log = self.look();
-        let first = log.tolls.partition_point(|(at, _)| *at <= from).saturating_sub(1);
-        log.tolls[first..].iter().map(|(_, toll)| *toll).collect()
+        let first = log.unserved.partition_point(|(at, _)| *at <= from).saturating_sub(1);
+        log.unserved[first..].iter().map(|(_, unserved)| *unserved).collect()
     }
 
-    /// On how many nodes somebody served at that instant.
+    /// How many nodes had a serving pod at that instant.
     pub(crate) fn serving_at(&self, at: Instant) -> usize {
         let log = self.look();
-        let later = log.tolls.partition_point(|(since, _)| *since <= at);
-        let down = later.checked_sub(1).map_or(0, |known| log.tolls[known].1.down());
+        let later = log.unserved.partition_point(|(since, _)| *since <= at);
+        let down = later.checked_sub(1).map_or(0, |known| log.unserved[known].1.down());
         log.ledger.nodes().len() - down
     }
 
@@ -127,24 +127,24 @@ impl Witness {
         self.ledger(|ledger| ledger.deletes().iter().filter(|delete| delete.at > from).cloned().collect())
     }
 
-    /// What is in the books now.
+    /// Reads the ledger as it is now.
     pub(crate) fn ledger<T>(&self, read: impl FnOnce(&Ledger) -> T) -> T {
         read(&self.look().ledger)
     }
 
-    /// Forgets what happened so far, not what is.
+    /// Forgets what happened on each node so far, not the pods that there are.
     pub(crate) fn forget_steps(&self) {
         self.look().ledger.forget_steps();
     }
 
-    /// Opens the books anew: from now on a node is lost when the pod that it has now is taken away.
-    pub(crate) fn open_books(&self) {
+    /// Starts over: from now on a node is lost when the pod that it has now is deleted.
+    pub(crate) fn start_over(&self) {
         let mut log = self.look();
-        log.ledger.open();
+        log.ledger.start_over();
         log.count();
     }
 
-    /// Waits until `holds`; says what there is when it does not.
+    /// Waits until `holds`; panics with all pods where it does not in time.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, within: Duration, holds: impl Fn(&Self) -> bool) {
         let deadline = Instant::now() + within;
@@ -156,7 +156,7 @@ impl Witness {
         }
     }
 
-    /// A line a pod.
+    /// A line for each pod.
     pub(crate) fn describe(&self) -> String {
         self.ledger(Ledger::describe)
     }
@@ -164,7 +164,7 @@ impl Witness {
 
 impl Log {
     fn count(&mut self) {
-        self.tolls.push((Instant::now(), self.ledger.toll()));
+        self.unserved.push((Instant::now(), self.ledger.unserved()));
     }
 }
 
@@ -203,7 +203,7 @@ async fn observe(http: Client, url: String, token: String, log: &Mutex<Log>) -> 
     }
 }
 
-fn seen(pod: &Value) -> ServingPods {
+fn seen(pod: &Value) -> PodState {
     let terms = &pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
     let pinned = &terms["nodeSelectorTerms"][0]["matchFields"][0]["values"][0];
     let conditions = pod["status"]["conditions"].as_array();
@@ -211,7 +211,7 @@ fn seen(pod: &Value) -> ServingPods {
         conditions.into_iter().flatten().any(|condition| condition["type"] == "Ready" && condition["status"] == "True");
     let container = &pod["status"]["containerStatuses"][0];
     let waiting = container["state"]["waiting"]["reason"].as_str().unwrap_or_default();
-    ServingPods {
+    PodState {
         uid: text(&pod["metadata"]["uid"]),
         name: text(&pod["metadata"]["name"]),
         node: pod["spec"]["nodeName"].as_str().or(pinned.as_str()).unwrap_or_default().to_owned(),

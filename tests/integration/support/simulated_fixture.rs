@@ -1,4 +1,4 @@
-//! A simulated world under virtual time, the consoles that are open on it, and the books.
+//! A simulated cluster under virtual time, the consoles that are open on it, and the ledger.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,18 +16,18 @@ use rolldeck::sim::world::World;
 use rolldeck::sim::world::kind::Kind;
 use rolldeck::sim::world::scenario::{ClusterFault, Scenario};
 
-use super::ledger::{Ledger, Toll};
+use super::ledger::{Ledger, Unserved};
 use super::modelled::{follow, ledger_of};
 
-/// The DaemonSet of the scenarios that are staged.
+/// The DaemonSet of most scenarios.
 pub(crate) const AGENT: (&str, &str) = ("edge", "agent");
 /// The image that it begins with.
 pub(crate) const V1: &str = "registry.example/agent:v1";
 /// The image that it is given.
 pub(crate) const V2: &str = "registry.example/agent:v2";
 
-/// A world, the consoles that are open on it, and the books.
-pub(crate) struct TerminalFixture {
+/// A simulated cluster, the consoles that are open on it, and the ledger.
+pub(crate) struct SimulatedFixture {
     pub(crate) world: World,
     pub(crate) consoles: Vec<SimulatedConsole>,
     pub(crate) orphans: Vec<Orphans>,
@@ -35,20 +35,20 @@ pub(crate) struct TerminalFixture {
     pub(crate) deletions: Vec<Deletion>,
     pub(crate) ledger: Ledger,
     /// The most nodes that were lost at one instant, and the most that were out of sight, since the beginning.
-    pub(crate) worst: Toll,
-    /// The most nodes without service at one instant since the beginning.
+    pub(crate) worst: Unserved,
+    /// The most nodes without a serving pod at one instant since the beginning.
     pub(crate) worst_down: usize,
     known: u64,
-    /// The DaemonSet that it is about.
+    /// The DaemonSet that is rolled out.
     daemon_set: (&'static str, &'static str),
 }
 
-impl TerminalFixture {
+impl SimulatedFixture {
     pub(crate) fn new(scenario: &Scenario, seed: u64) -> Self {
         Self::of(scenario, AGENT, seed)
     }
 
-    /// About another DaemonSet.
+    /// A fixture for another DaemonSet than [`AGENT`].
     pub(crate) fn of(scenario: &Scenario, daemon_set: (&'static str, &'static str), seed: u64) -> Self {
         let world = World::new(scenario, seed);
         Self {
@@ -58,7 +58,7 @@ impl TerminalFixture {
             consoles: Vec::new(),
             orphans: Vec::new(),
             deletions: Vec::new(),
-            worst: Toll::default(),
+            worst: Unserved::default(),
             worst_down: 0,
             daemon_set,
         }
@@ -74,10 +74,10 @@ impl TerminalFixture {
 
     pub(crate) fn run_for(&mut self, secs: u64) {
         let end = self.world.now() + Duration::from_secs(secs);
-        self.run_until(secs, |stage| stage.world.now() >= end);
+        self.run_until(secs, |fixture| fixture.world.now() >= end);
     }
 
-    /// Lets time pass until `done`, at most `secs`; says whether it came to that.
+    /// Lets time pass until `done`, at most `secs`; returns whether it is.
     pub(crate) fn run_until(&mut self, secs: u64, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let end = self.world.now() + Duration::from_secs(secs);
         loop {
@@ -87,7 +87,7 @@ impl TerminalFixture {
             for orphans in &mut self.orphans {
                 orphans.step(&mut self.world, &mut self.deletions);
             }
-            self.keep_books();
+            self.record_changes();
             if done(self) {
                 return true;
             }
@@ -102,21 +102,21 @@ impl TerminalFixture {
         }
     }
 
-    fn keep_books(&mut self) {
+    fn record_changes(&mut self) {
         let (worst, worst_down) = (&mut self.worst, &mut self.worst_down);
         self.known = follow(&self.world, self.known, &mut self.ledger, |ledger| {
-            let toll = ledger.toll();
-            *worst = worst.worst(toll);
-            *worst_down = toll.down().max(*worst_down);
+            let unserved = ledger.unserved();
+            *worst = worst.worst(unserved);
+            *worst_down = unserved.down().max(*worst_down);
         });
     }
 
-    /// Asks a console for something, and waits until it is done.
+    /// Gives a console a command and waits until it is settled.
     pub(crate) fn ask(&mut self, who: usize, command: Command) -> String {
         let id = self.consoles[who].command(command, self.world.now()).unwrap();
         let mut answer = None;
-        let settled = self.run_until(60, |stage| {
-            answer = stage.consoles[who].take_settled().into_iter().find(|(settled, _)| *settled == id);
+        let settled = self.run_until(60, |fixture| {
+            answer = fixture.consoles[who].take_settled().into_iter().find(|(settled, _)| *settled == id);
             answer.is_some()
         });
         assert!(settled, "{:?}", self.consoles[who].snapshot(self.world.now()).phase);
@@ -127,7 +127,7 @@ impl TerminalFixture {
         self.ask(who, Command::SetImage([("agent".to_owned(), image.parse().unwrap())].into()));
     }
 
-    /// Somebody gives the DaemonSet another image, with no tool of ours.
+    /// Gives the DaemonSet another image without rolldeck.
     pub(crate) fn deploy(&mut self, image: &str) {
         let images = [("agent".to_owned(), image.to_owned())].into();
         self.world.inject(&ClusterFault::SetImages { daemon_set: "edge/agent".into(), images }.into());
@@ -168,7 +168,7 @@ impl TerminalFixture {
         self.pods().values().filter(|(_, has)| has == image).count()
     }
 
-    /// On how many nodes a pod of this image serves.
+    /// How many nodes have a serving pod of this image.
     pub(crate) fn serving(&self, image: &str) -> usize {
         self.ledger.staying().filter(|pod| pod.ready && pod.image == image).count()
     }
@@ -180,11 +180,12 @@ impl TerminalFixture {
     }
 
     pub(crate) fn held(&mut self, who: usize) {
-        assert!(self.run_until(600, |stage| stage.phase(who) == Phase::Held), "{:?}", self.phase(who));
+        assert!(self.run_until(600, |fixture| fixture.phase(who) == Phase::Held), "{:?}", self.phase(who));
     }
 
     pub(crate) fn over(&mut self, image: &str) {
-        let ended = self.run_until(1_200, |stage| stage.at(image) == 20 && stage.strategy().contains("RollingUpdate"));
+        let ended =
+            self.run_until(1_200, |fixture| fixture.at(image) == 20 && fixture.strategy().contains("RollingUpdate"));
         assert!(ended, "{} at {image}, {:?}", self.at(image), self.phase(0));
     }
 }
