@@ -1,9 +1,7 @@
 //! Attacks on the promises in the simulated world, on all cores: what `rolldeck simulate` runs.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-
-use crate::sim::attack::run::{StoryMode, play, run};
+use crate::sim::attack::campaign;
+use crate::sim::attack::run::{StoryMode, play};
 use crate::sim::attack::shrink::shrink;
 
 pub use crate::sim::attack::case::Case;
@@ -21,27 +19,16 @@ pub struct Simulation {
 impl Simulation {
     /// Runs it; blocks until it is done.
     pub fn run(self) -> Statistics {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let next = AtomicU64::new(0);
-        let statistics = Mutex::new(Statistics::default());
-        std::thread::scope(|scope| {
-            for _ in 0..cores {
-                scope.spawn(|| {
-                    loop {
-                        let nth = next.fetch_add(1, Ordering::Relaxed);
-                        if nth >= self.runs {
-                            return;
-                        }
-                        let report = run(self.seed.wrapping_add(nth));
-                        statistics.lock().unwrap_or_else(PoisonError::into_inner).add(&report);
-                    }
-                });
-            }
-        });
-        let mut statistics = statistics.into_inner().unwrap_or_else(PoisonError::into_inner);
-        statistics.broken.sort();
-        statistics
+        campaign::random(self.seed, self.runs).play(on_all_cores)
     }
+}
+
+fn on_all_cores(worker: &(dyn Fn() + Sync)) {
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(worker);
+        }
+    });
 }
 
 /// What happens in the run of one case, a line each, and what it breaks.
