@@ -1,7 +1,7 @@
 //! The ledger of one DaemonSet: what happened to its pods, change by change.
 //!
-//! It has the nodes without a serving pod; which pods were deleted, when; and what happened on each node, in order. It is filled from a
-//! watch on a real API server, or from the changes of a simulated world.
+//! It has the nodes without a serving pod; which pods were deleted, when; and what happened on each node, in order. It is
+//! filled from a watch on a real API server, or from the changes of a simulated cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
