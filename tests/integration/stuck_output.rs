@@ -11,21 +11,34 @@ const DS: &str = "ds/agent";
 const ROLLOUT: [&str; 6] = ["--image", "agent=registry.example/agent:v2", "--to", "100%", "--max-unavailable", "1"];
 
 #[test]
-fn a_signal_ends_a_drive_whose_output_is_stuck() {
-    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 130)] {
-        let practice = Practice::start();
-        let mut drive = Unread::drive(&practice, DS, &ROLLOUT);
-        drive.until_stuck();
-        drive.signal(signal);
-        let signalled = Instant::now();
-        assert_eq!(drive.gone().code(), Some(code), "{signal:?}");
-        assert!(signalled.elapsed() < GONE_WITHIN, "{signal:?}: it took {:?}", signalled.elapsed());
-        let (before, after) = drive.until_given_back();
-        assert!((1..19).contains(&before), "it came too late to prove anything: {before}");
-        assert_eq!(after, 0, "{signal:?}: deleted after the lease was given back");
-        let status = practice.status(DS).0;
-        assert_eq!(status["driver"]["state"], "nobody", "{status}");
-    }
+fn sigterm_ends_a_drive_whose_output_is_stuck() {
+    a_signal_ends_a_drive(Signal::TERM, 143);
+}
+
+#[test]
+fn sigint_ends_a_drive_whose_output_is_stuck() {
+    a_signal_ends_a_drive(Signal::INT, 130);
+}
+
+#[test]
+fn sighup_ends_a_drive_whose_output_is_stuck() {
+    a_signal_ends_a_drive(Signal::HUP, 130);
+}
+
+#[track_caller]
+fn a_signal_ends_a_drive(signal: Signal, code: i32) {
+    let practice = Practice::start();
+    let mut drive = Unread::drive(&practice, DS, &ROLLOUT);
+    drive.until_stuck();
+    drive.signal(signal);
+    let signalled = Instant::now();
+    assert_eq!(drive.gone().code(), Some(code));
+    assert!(signalled.elapsed() < GONE_WITHIN, "it took {:?}", signalled.elapsed());
+    let (before, after) = drive.until_given_back();
+    assert!((1..19).contains(&before), "it came too late to prove anything: {before}");
+    assert_eq!(after, 0, "deleted after the lease was given back");
+    let status = practice.status(DS).0;
+    assert_eq!(status["driver"]["state"], "nobody", "{status}");
 }
 
 #[test]
@@ -84,22 +97,43 @@ fn assert_nothing_deleted_after_the_lease_was_given_back(practice: &Practice) {
 }
 
 #[test]
-fn a_console_whose_terminal_hangs_ends_on_a_signal() {
-    for (signal, code) in [(Some(Signal::TERM), 143), (Some(Signal::INT), 130), (Some(Signal::HUP), 130), (None, 0)] {
-        let practice = Practice::start();
-        // The signal comes while it still drives; the key after so much output that the console knows nobody can see a question.
-        let mut console = hung_console(&practice, if signal.is_some() { 30 } else { 100 });
-        std::thread::sleep(Duration::from_secs(3));
-        match signal {
-            Some(signal) => console.signal(signal),
-            None => console.write("\u{3}"),
-        }
-        let asked = Instant::now();
-        let status = console.gone();
-        assert!(asked.elapsed() < GONE_WITHIN, "{signal:?}: it took {:?}", asked.elapsed());
-        assert_eq!(status.code(), Some(code), "{signal:?}");
-        assert_nothing_deleted_after_the_lease_was_given_back(&practice);
-    }
+fn sigterm_ends_a_console_whose_terminal_hangs() {
+    a_signal_ends_a_console(Signal::TERM, 143);
+}
+
+#[test]
+fn sigint_ends_a_console_whose_terminal_hangs() {
+    a_signal_ends_a_console(Signal::INT, 130);
+}
+
+#[test]
+fn sighup_ends_a_console_whose_terminal_hangs() {
+    a_signal_ends_a_console(Signal::HUP, 130);
+}
+
+/// The signal comes while the console still drives.
+#[track_caller]
+fn a_signal_ends_a_console(signal: Signal, code: i32) {
+    ends(30, code, |console| console.signal(signal));
+}
+
+/// The key comes after so much output that the console knows that nobody can see a question.
+#[test]
+fn ctrl_c_ends_a_console_whose_terminal_hangs() {
+    ends(100, 0, |console| console.write("\u{3}"));
+}
+
+#[track_caller]
+fn ends(paints: u32, code: i32, ask: impl FnOnce(&mut PtyTerminal)) {
+    let practice = Practice::start();
+    let mut console = hung_console(&practice, paints);
+    std::thread::sleep(Duration::from_secs(3));
+    ask(&mut console);
+    let asked = Instant::now();
+    let status = console.gone();
+    assert!(asked.elapsed() < GONE_WITHIN, "it took {:?}", asked.elapsed());
+    assert_eq!(status.code(), Some(code));
+    assert_nothing_deleted_after_the_lease_was_given_back(&practice);
 }
 
 #[test]

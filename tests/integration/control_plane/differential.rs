@@ -320,7 +320,8 @@ fn really(case: &Case, scenario: &Scenario) -> Option<Vec<String>> {
     let began = Instant::now();
     hollow.play();
     std::thread::sleep(case.lasts.div_f64(SPEED));
-    witness.until("it comes to the end", SOON, |witness| witness.ledger(case.done));
+    let ended = |ledger: &Ledger| (case.done)(ledger) && !ledger.has_pods_in_deletion();
+    witness.until("it comes to the end", SOON, |witness| witness.ledger(ended));
     assert_eq!(hollow.refusals(), Vec::<String>::new());
     let worst = witness.worst_since(began);
     Some(witness.ledger(|ledger| in_words(ledger, case, worst)))

@@ -105,6 +105,11 @@ impl Ledger {
         self.pods.values().filter(|pod| !pod.deleting)
     }
 
+    /// Whether a pod is being deleted and not gone yet.
+    pub(crate) fn has_pods_in_deletion(&self) -> bool {
+        self.pods.values().any(|pod| pod.deleting)
+    }
+
     /// How many nodes have no serving pod.
     pub(crate) fn without_service(&self) -> usize {
         self.unserved().down()
