@@ -27,7 +27,8 @@ mod founding;
 mod scenarios;
 #[cfg(test)]
 mod sim_api;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod stuck_output;
 #[cfg(test)]
 mod support;
