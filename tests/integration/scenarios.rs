@@ -1,5 +1,5 @@
-//! What a rollout is judged by, in the simulated world under virtual time: twenty nodes, and the seven things that an
-//! operator does with them. The same seven are judged on a real control plane elsewhere.
+//! What an operator does with a rollout, in the simulated cluster under virtual time: seven scenarios with twenty nodes. The
+//! same seven are played on a real control plane in `control_plane/judge.rs`.
 
 use std::collections::BTreeMap;
 
