@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use rolldeck::driver::{Access, ClusterSession, Session};
 use rolldeck::engine::model::config::Role;
-use rolldeck::engine::snapshot::{Phase, Snapshot};
+use rolldeck::engine::report::snapshot::{Phase, Snapshot};
 
 const ROLLDECK: &str = env!("CARGO_BIN_EXE_rolldeck");
 /// Set for the client process: the kubeconfig that it shall use.

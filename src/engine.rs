@@ -12,50 +12,19 @@
 //! It never awaits, never reads a clock, never does IO. The driver runs it against a cluster, the simulated world runs
 //! it ten thousand times a second against faults.
 
-mod accept;
-mod allowance;
+mod act;
 mod assess;
-mod causes;
-mod change;
-pub mod clocks;
+mod calls;
 mod commands;
-mod decide;
-mod diagnose;
-pub(crate) mod distance;
-mod edit;
-pub mod eligibility;
 mod event_log;
-pub mod fleet_state;
-pub mod guidance;
-pub mod holder;
-mod idle;
-mod lock;
+mod lease;
 mod machine;
 pub mod model;
-mod outcome;
-pub mod ownership;
-mod placement;
-mod plan;
-pub mod rate;
-mod recreated;
-mod refused;
-mod release;
-mod report;
-mod resolved;
-mod restarts;
-mod room;
-mod sending;
-pub mod site;
-pub mod snapshot;
-mod stopped;
-mod strategy_drift;
-mod surge;
-pub mod suspects;
-pub mod unsent;
+mod refresh;
+pub mod report;
+pub mod rules;
 mod view;
-mod waits;
-mod watch_health;
-pub mod words;
+mod writes;
 
 pub use machine::Engine;
 

@@ -17,7 +17,7 @@ use crate::driver::audit::{self, AuditLog, Filter, Line};
 use crate::driver::{Clock, Rollout};
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::{Str, person_of};
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 
 /// How long a driver gets to give its lease back before we leave without it; it then runs out by itself.
 pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(10);

@@ -21,8 +21,8 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::words::Why;
-use crate::engine::snapshot::{Alarm, NodeView, Snapshot};
+use crate::engine::report::snapshot::words::Why;
+use crate::engine::report::snapshot::{Alarm, NodeView, Snapshot};
 
 /// More nodes than this with the same change at once make one sentence.
 const CROWD: usize = 8;

@@ -36,7 +36,7 @@ use crate::engine::model::record::Finish;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::model::tuning::Tuning;
 use crate::engine::model::unsent::UnsentKind;
-use crate::engine::snapshot::{Alarm, Phase, Snapshot};
+use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use crate::process::signals::{self, Listener};
 
 /// How long stopping may take after a signal: the process is ended after [`signals::LEAVE_WITHIN`].

@@ -13,7 +13,6 @@ use serde::Serialize;
 use super::audit::unwritten;
 use super::suggested_commands::{SuggestedCommand, suggested_commands};
 use crate::driver::{Fleet, FleetRow};
-use crate::engine::clocks::NodeClocks;
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
 use crate::engine::model::command::{Danger, Preview};
@@ -30,10 +29,11 @@ use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::Unsent;
 use crate::engine::model::wait::Wait;
-use crate::engine::ownership::{GitOpsOwner, Returns};
-use crate::engine::snapshot::words::Why;
-use crate::engine::snapshot::{Alarm, Counts, NodeView, Phase, RevisionView, Snapshot, WatchView};
-use crate::engine::suspects::Comparison;
+use crate::engine::report::snapshot::words::Why;
+use crate::engine::report::snapshot::{Alarm, Counts, NodeView, Phase, RevisionView, Snapshot, WatchView};
+use crate::engine::rules::clocks::NodeClocks;
+use crate::engine::rules::comparison::Comparison;
+use crate::engine::rules::ownership::{GitOpsOwner, Returns};
 
 /// The version of these shapes.
 pub(crate) const API_VERSION: &str = "rolldeck.io/v1";
@@ -329,7 +329,7 @@ struct ImageChange<'a> {
 }
 
 impl<'a> ImageChange<'a> {
-    fn new(change: &'a crate::engine::snapshot::ImageChange) -> Self {
+    fn new(change: &'a crate::engine::report::snapshot::ImageChange) -> Self {
         Self { container: &change.container, from: change.from.as_deref(), to: change.to.as_deref() }
     }
 }

@@ -10,7 +10,7 @@ use super::error::{CliError, Kind};
 use crate::driver::{Fleet, Rollout};
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::presence::Presence;
-use crate::engine::snapshot::{Phase, Snapshot, WatchView};
+use crate::engine::report::snapshot::{Phase, Snapshot, WatchView};
 
 /// How long a server that does not answer is tried before we give up; a single lost packet must not fail a script.
 const UNREACHABLE_AFTER: Duration = Duration::from_secs(3);

@@ -15,11 +15,11 @@ use super::load::{self, Place};
 use super::output::Output;
 use super::suggested_commands::verb;
 use crate::driver::{Rollout, Session};
-use crate::engine::guidance::{Guidance, Remedy};
 use crate::engine::model::command::{Command, Danger, Preview};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
-use crate::engine::snapshot::{Phase, Snapshot};
+use crate::engine::report::guidance::{Guidance, Remedy};
+use crate::engine::report::snapshot::{Phase, Snapshot};
 
 /// How many node names a preview shows.
 const FIRST_NODES: usize = 8;

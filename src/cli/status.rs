@@ -31,8 +31,8 @@ use crate::engine::model::node::NodeState;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::{ShortDuration, Timestamp};
-use crate::engine::snapshot::words::Why;
-use crate::engine::snapshot::{NodeView, Phase, RevisionView, Snapshot};
+use crate::engine::report::snapshot::words::Why;
+use crate::engine::report::snapshot::{NodeView, Phase, RevisionView, Snapshot};
 
 /// How long a look may take when nothing else is said.
 const PATIENCE: Duration = Duration::from_secs(30);

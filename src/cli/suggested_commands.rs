@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::engine::guidance::Remedy;
-use crate::engine::snapshot::{Alarm, Phase, Snapshot};
+use crate::engine::report::guidance::Remedy;
+use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 
 /// One thing to do.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

@@ -17,7 +17,7 @@ use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{Halt, Paused};
 use crate::engine::model::step_ahead::{NoStep, SelectionDone};
 use crate::engine::model::wait::{DistanceView, Wait};
-use crate::engine::snapshot::{Alarm, Counts, Phase, Snapshot};
+use crate::engine::report::snapshot::{Alarm, Counts, Phase, Snapshot};
 use script::{Script, at, cause, node, rollout};
 
 #[test]
@@ -104,7 +104,7 @@ async fn status_answers_the_four_questions() {
 
 #[tokio::test]
 async fn status_tells_a_script_how_things_stand() {
-    let standing = async |edit: fn(&mut crate::engine::snapshot::Snapshot)| {
+    let standing = async |edit: fn(&mut crate::engine::report::snapshot::Snapshot)| {
         let mut snapshot = rollout();
         snapshot.counts.failed = 0;
         edit(&mut snapshot);
@@ -113,7 +113,7 @@ async fn status_tells_a_script_how_things_stand() {
     assert_eq!(standing(|_| {}).await, 3);
     assert_eq!(standing(|snapshot| snapshot.phase = Phase::Held).await, 3);
     assert_eq!(standing(|snapshot| snapshot.phase = Phase::Complete).await, 0);
-    let idle = |snapshot: &mut crate::engine::snapshot::Snapshot| {
+    let idle = |snapshot: &mut crate::engine::report::snapshot::Snapshot| {
         snapshot.phase = Phase::Idle;
         snapshot.counts.available = snapshot.counts.nodes;
     };

@@ -27,7 +27,7 @@ use crate::engine::model::facts::{DaemonSetFact, LeaseFact};
 use crate::engine::model::record::{CHANGE, lease_name};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
-use crate::engine::ownership::FIELD_MANAGER;
+use crate::engine::rules::ownership::FIELD_MANAGER;
 
 /// How long a change of the DaemonSet may wait for a connection. Together with `Timing::act` and the time for its answer it
 /// stays below the lease: after that another driver may have written another change.

@@ -10,8 +10,6 @@ use tokio::time::{Instant, sleep_until};
 use super::handle::{DrivenBy, Fleet, FleetRow};
 use super::identity::Identity;
 use crate::cluster::{Clock, Cluster, FleetEvent, PartialDaemonSet};
-use crate::engine::fleet_state::{Brief, fleet_state};
-use crate::engine::holder::HolderSeen;
 use crate::engine::model::Str;
 use crate::engine::model::config::Timing;
 use crate::engine::model::event::WatchHealth;
@@ -19,6 +17,8 @@ use crate::engine::model::facts::{LeaseFact, StrategyKind};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Record, lease_name};
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::fleet_state::{Brief, fleet_state};
+use crate::engine::rules::holder::HolderSeen;
 
 /// How many events may wait.
 const EVENTS: usize = 256;

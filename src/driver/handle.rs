@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::engine::fleet_state::FleetState;
 use crate::engine::model::command::{Command, Preview, Refusal, Unsettled};
 use crate::engine::model::config::Role;
 use crate::engine::model::person_of;
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
+use crate::engine::rules::fleet_state::FleetState;
 
 /// A front end's hold on one rollout. Cheap to clone.
 ///

@@ -152,7 +152,7 @@ mod tests {
     use crate::engine::model::command::Command;
     use crate::engine::model::config::Role;
     use crate::engine::model::presence::Presence;
-    use crate::engine::snapshot::Phase;
+    use crate::engine::report::snapshot::Phase;
 
     #[tokio::test(flavor = "multi_thread")]
     async fn what_is_logged_in_practice_says_so() {
@@ -163,7 +163,7 @@ mod tests {
         let file = dir.path().join("audit.jsonl");
         let session = practice.session(AuditLog::File(file.clone())).await.unwrap();
         let mut rollout = session.open(namespace, name, Role::Driver);
-        let loaded = |snapshot: &std::sync::Arc<crate::engine::snapshot::Snapshot>| {
+        let loaded = |snapshot: &std::sync::Arc<crate::engine::report::snapshot::Snapshot>| {
             snapshot.daemonset == Presence::Present
                 && snapshot.phase != Phase::Loading
                 && snapshot.freshness().to_string() == "live"

@@ -34,7 +34,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind, EffectId};
 use crate::engine::model::event::Event;
 use crate::engine::model::notice::Notice;
-use crate::engine::snapshot::{Alarm, Snapshot};
+use crate::engine::report::snapshot::{Alarm, Snapshot};
 
 /// How many events may wait; the watches wait when there are more.
 pub(super) const EVENTS: usize = 1_024;

@@ -1,11 +1,21 @@
 //! Resolves commands: which edits of the record a command makes, what its preview says, and why it may be refused.
 
+pub(super) mod accept;
+pub(super) mod allowance;
+pub(super) mod placement;
+mod release;
+pub(super) mod resolved;
+mod restarts;
+mod surge;
+
 use std::borrow::Cow;
 
-use super::allowance::{counted, counted_are};
-use super::assess::Assessment;
-use super::edit::Edit;
-use super::machine::{Engine, Needs};
+use self::allowance::{counted, counted_are};
+use self::resolved::Resolved;
+use super::assess::plan::{Limits, NodeLookup, Obstacles, Plan, RolloutHold};
+use super::assess::rows::Assessment;
+use super::lease::edit::Edit;
+use super::machine::Engine;
 use super::model::Str;
 use super::model::command::{Command, Danger, Early, Preview, Refusal, Takeover};
 use super::model::config::Role;
@@ -17,10 +27,9 @@ use super::model::presence::Presence;
 use super::model::record::{By, Change, Intent, OnDrift, Paused, lease_name};
 use super::model::time::{ShortDuration, Timestamp};
 use super::model::tuning::Tuning;
-use super::ownership::{GitOpsOwner, StrategyOwnership};
-use super::plan::{Limits, NodeLookup, Obstacles, Plan, RolloutHold};
-use super::resolved::Resolved;
-use super::strategy_drift::{FIGHT, ROUNDS};
+use super::rules::ownership::{GitOpsOwner, StrategyOwnership};
+use super::rules::strategy_drift::{FIGHT, ROUNDS};
+use super::writes::pending::Needs;
 
 impl Engine {
     /// Understands a command, or refuses it. Changes nothing.
@@ -289,7 +298,7 @@ impl Engine {
         };
         let limits = Limits::of(&self.view, intent, &assessment);
         let unlimited = Limits { max_unavailable: u32::MAX, max_pulling: u32::MAX, ..limits };
-        let budget = super::plan::budget(&assessment, &unlimited, true);
+        let budget = super::assess::plan::budget(&assessment, &unlimited, true);
         let natural = self.natural_ranks();
         let obstacles = Obstacles { rollout_hold: &RolloutHold::None, refused: &|_| None };
         let nodes = NodeLookup { name: &|row| self.name(row), outage: &|_| None };

@@ -1,35 +1,16 @@
-//! The event log: makes a `RolloutEvent` of what happens, hands it to the audit sink, and keeps the latest for the timeline.
-//!
-//! The timeline keeps what people decide by: commands, halts, who drives. A pod that is replaced goes to the audit log only:
-//! the node list shows it, the DaemonSet controller writes an Event for it, and in a fleet of 15,000 nodes such entries would
-//! push everything else out of the timeline.
-
-#[cfg(test)]
-mod tests;
-mod values;
+//! The rollout events that a console shows as its timeline.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::values::Values;
-use super::lock::Want;
-use super::machine::{Engine, Needs, PatchKind, Pending};
-use super::model::command::{Command, CommandId, Unsettled};
-use super::model::config::Role;
-use super::model::facts::ClusterEvent;
-use super::model::image::without_user;
-use super::model::notice::Notice;
-use super::model::record::Intent;
-use super::model::rollout_event::{
-    DriftResponse, EventOutcome, ImageChanged, NODES_NAMED, PatchChange, RolloutEvent, RolloutEventKind, Succession,
-    Visibility,
-};
+use super::model::Str;
+use super::model::rollout_event::{RolloutEvent, RolloutEventKind};
 use super::model::time::Timestamp;
-use super::model::{Str, person_of};
 
 /// How many rollout events are kept for the timeline.
 const KEPT: usize = 256;
+
 /// An event without an operator is told again only after this.
 const REPEAT: Duration = Duration::from_secs(30);
 
@@ -37,22 +18,22 @@ const REPEAT: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub(crate) struct EventLog {
     /// By when it happened, oldest first.
-    ring: VecDeque<RolloutEvent>,
-    shown: Arc<[RolloutEvent]>,
-    grown: bool,
+    pub(crate) ring: VecDeque<RolloutEvent>,
+    pub(crate) shown: Arc<[RolloutEvent]>,
+    pub(crate) grown: bool,
     /// We were last seen to drive.
-    driving: bool,
+    pub(crate) driving: bool,
     /// Who else was last seen to hold the lease.
-    other: Option<Str>,
+    pub(crate) other: Option<Str>,
     /// They still held it when we last looked.
-    held_by_other: bool,
+    pub(crate) held_by_other: bool,
     /// We hold the lease, but could not renew it in time.
-    lapsed: bool,
+    pub(crate) lapsed: bool,
 }
 
 impl EventLog {
     /// Inserts an event by its time.
-    fn keep(&mut self, rollout_event: RolloutEvent) {
+    pub(crate) fn keep(&mut self, rollout_event: RolloutEvent) {
         let later = self.ring.iter().rev().take_while(|known| known.at > rollout_event.at).count();
         self.ring.insert(self.ring.len() - later, rollout_event);
         if self.ring.len() > KEPT {
@@ -69,273 +50,8 @@ impl EventLog {
         self.shown.clone()
     }
 
-    fn told_lately(&self, what: &RolloutEventKind, now: Timestamp) -> bool {
+    pub(crate) fn told_lately(&self, what: &RolloutEventKind, now: Timestamp) -> bool {
         let lately = self.ring.iter().rev().take_while(|known| now.since(known.at) < REPEAT);
         lately.into_iter().any(|known| known.by.is_none() && known.kind == *what)
-    }
-}
-
-impl Engine {
-    /// Something happened without an operator. The same event is told again only after [`REPEAT`].
-    pub(crate) fn happened(&mut self, what: RolloutEventKind, reach: Visibility) {
-        if !self.event_log.told_lately(&what, self.now) {
-            self.tell(None, what, EventOutcome::Done, reach, None, None);
-        }
-    }
-
-    /// An operator of this process did something.
-    fn did(&mut self, what: RolloutEventKind, reach: Visibility) {
-        let by = Some(self.actor());
-        self.tell(by, what, EventOutcome::Done, reach, None, None);
-    }
-
-    fn tell(
-        &mut self,
-        by: Option<Str>,
-        what: RolloutEventKind,
-        result: EventOutcome,
-        reach: Visibility,
-        command: Option<CommandId>,
-        said: Option<Str>,
-    ) {
-        let said = said.map(|said| self.without_values(&said));
-        let rollout_event =
-            RolloutEvent { at: self.now, by, kind: what, outcome: result, command, said, visibility: reach };
-        if reach >= Visibility::Timeline {
-            self.event_log.keep(rollout_event.clone());
-        }
-        self.say(Notice::Happened(Box::new(rollout_event)));
-    }
-
-    /// What a server said, without values from the template that may be secret: environment, arguments, annotations.
-    pub(crate) fn without_values(&self, said: &str) -> Str {
-        let mut values = Values::default();
-        if let Some(daemonset) = &self.view.daemonset {
-            values.add_template(daemonset.template.json());
-            daemonset.annotations.iter().for_each(|(_, value)| values.add(value));
-        }
-        self.view.own_revisions().for_each(|revision| values.add_template(revision.template.json()));
-        values.add_name(&self.config().namespace);
-        values.add_name(&self.config().name);
-        values.taken_out_of(said).into()
-    }
-
-    // ── Other rolldecks ───────────────────────────────────────────────────────────────────────────────────────────
-
-    /// An Event that another rolldeck wrote. It goes on the timeline, and is not written again.
-    pub(crate) fn hear_of(&mut self, fact: &ClusterEvent) {
-        let Some(told) = &fact.reported_by else { return };
-        let known = |known: &RolloutEvent| matches!(&known.kind, RolloutEventKind::Reported { event, .. } if *event == told.event);
-        if told.identity == self.config().identity || self.event_log.ring.iter().any(known) {
-            return;
-        }
-        let person = person_of(&told.identity);
-        let theirs = fact.message.strip_prefix(person).and_then(|rest| rest.strip_prefix(": "));
-        self.event_log.keep(RolloutEvent {
-            at: self.view.our_time(fact.at),
-            by: theirs.map(|_| person.into()),
-            kind: RolloutEventKind::Reported {
-                reason: fact.reason.clone(),
-                identity: told.identity.clone(),
-                event: told.event.clone(),
-                severity: told.severity,
-            },
-            outcome: EventOutcome::Done,
-            command: None,
-            said: Some(theirs.map_or_else(|| fact.message.clone(), Into::into)),
-            visibility: Visibility::Timeline,
-        });
-    }
-
-    // ── Commands ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-    /// A command was accepted. Its outcome is recorded when it is settled.
-    ///
-    /// `StopDriving` is not recorded where we do not drive: every console that closes asks for it, and so does every one-shot
-    /// command, which may hold the lease for its own write.
-    pub(crate) fn tell_asked(&mut self, id: CommandId, command: &Command) -> bool {
-        let of_note = self.is_of_note(command);
-        if of_note {
-            let by = Some(self.actor());
-            self.tell(
-                by,
-                RolloutEventKind::Command(command.clone()),
-                EventOutcome::Asked,
-                Visibility::Log,
-                Some(id),
-                None,
-            );
-        }
-        of_note
-    }
-
-    fn is_of_note(&self, command: &Command) -> bool {
-        *command != Command::StopDriving || (self.event_log.driving && self.config().role == Role::Driver)
-    }
-
-    /// A command was refused.
-    pub(crate) fn tell_refused(&mut self, command: &Command, why: &str) {
-        if self.is_of_note(command) {
-            let by = Some(self.actor());
-            let what = RolloutEventKind::Command(command.clone());
-            self.tell(by, what, EventOutcome::Refused, Visibility::Timeline, None, Some(why.into()));
-        }
-    }
-
-    /// A command is done, or failed.
-    pub(crate) fn settled(&mut self, pending: Pending, result: Result<String, Unsettled>) {
-        if pending.of_note {
-            self.tell_settled(pending.id, pending.command, &result);
-        }
-        self.say(Notice::Settled { id: pending.id, result });
-    }
-
-    fn tell_settled(&mut self, id: CommandId, command: Command, result: &Result<String, Unsettled>) {
-        let by = Some(self.actor());
-        let (outcome, said) = match result {
-            Ok(said) => (EventOutcome::Done, said.clone()),
-            Err(why) => (EventOutcome::Failed, why.to_string()),
-        };
-        // A change of driver is recorded when the lease changes hands, not here.
-        let told = matches!(command, Command::Drive(_) | Command::StopDriving) && result.is_ok();
-        let reach = if told { Visibility::Log } else { Visibility::Cluster };
-        self.tell(by, RolloutEventKind::Command(command), outcome, reach, Some(id), Some(said.as_str().into()));
-    }
-
-    // ── The rollout ───────────────────────────────────────────────────────────────────────────────────────────────
-
-    /// The template is as somebody asked.
-    pub(crate) fn tell_template_changed(&mut self, intent: &Intent, current: &Str) {
-        let from = intent.target.clone().filter(|target| target != current);
-        let from = from.or_else(|| self.majority_revision(Some(current)));
-        let images = |hash: Option<&Str>| {
-            let revision = hash.and_then(|hash| self.view.revision(hash));
-            revision.map(|revision| revision.template.containers().to_vec()).unwrap_or_default()
-        };
-        let number = |hash: Option<&Str>| Some(self.view.revision(hash?)?.number);
-        let (before, after) = (images(from.as_ref()), images(Some(current)));
-        let was = |name: &Str| before.iter().find(|container| container.name == *name).map(|known| known.image.clone());
-        let mut changed: Vec<ImageChanged> = after
-            .iter()
-            .map(|container| ImageChanged {
-                container: container.name.clone(),
-                from: was(&container.name).map(|image| without_user(&image).into()),
-                to: Some(without_user(&container.image).into()),
-            })
-            .filter(|change| change.from != change.to)
-            .collect();
-        let gone = before.iter().filter(|known| !after.iter().any(|container| container.name == known.name));
-        changed.extend(gone.map(|known| ImageChanged {
-            container: known.name.clone(),
-            from: Some(without_user(&known.image).into()),
-            to: None,
-        }));
-        let (from, to) = (number(from.as_ref()), number(Some(current)));
-        self.happened(RolloutEventKind::TemplateChanged { from, to, images: changed }, Visibility::Cluster);
-    }
-
-    /// Somebody else changed the template.
-    pub(crate) fn tell_template_changed_by_others(&mut self) {
-        let manager = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.template.clone());
-        self.happened(RolloutEventKind::TemplateChangedByOthers { manager }, Visibility::Cluster);
-    }
-
-    /// Somebody changed the strategy back.
-    pub(crate) fn tell_drifted(&mut self, then: DriftResponse) {
-        let manager = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.strategy.clone());
-        let enforced = self.progress.drifts.rounds(self.now);
-        self.happened(RolloutEventKind::StrategyDrifted { manager, then, enforced }, Visibility::Cluster);
-    }
-
-    pub(crate) fn tell_halted(&mut self, number: u32, why: &str, nodes: &[Str]) {
-        let nodes = nodes.iter().take(NODES_NAMED).cloned().collect();
-        self.happened(RolloutEventKind::Halted { number, why: why.into(), nodes }, Visibility::Cluster);
-    }
-
-    pub(crate) fn tell_complete(&mut self) {
-        self.happened(RolloutEventKind::Complete { nodes: self.assessment.fleet }, Visibility::Cluster);
-    }
-
-    /// The strategy is restored. Nothing is recorded if an operator of this process asked for it: then the command is.
-    pub(crate) fn tell_released(&mut self) {
-        let reach = self.unless_waited_for(Needs::Released);
-        self.happened(RolloutEventKind::Released, reach);
-    }
-
-    fn unless_waited_for(&self, needs: Needs) -> Visibility {
-        let waited_for = self.pending.iter().any(|pending| pending.needs == needs);
-        if waited_for { Visibility::Log } else { Visibility::Cluster }
-    }
-
-    // ── Writes ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    pub(crate) fn tell_delete(&mut self, node: &Str, pod: &Str, uid: &Str, result: EventOutcome, said: Option<Str>) {
-        let what = RolloutEventKind::DeletePod { node: node.clone(), pod: pod.clone(), uid: uid.clone() };
-        self.tell(None, what, result, Visibility::Log, None, said);
-    }
-
-    pub(crate) fn tell_patch(&mut self, kind: PatchKind, result: EventOutcome, said: Option<Str>) {
-        let change = match kind {
-            PatchKind::Adopt => PatchChange::Adopt,
-            PatchKind::Template => PatchChange::Template,
-            PatchKind::ForgetChange => PatchChange::ForgetChange,
-            PatchKind::Release => PatchChange::Release,
-        };
-        self.tell(None, RolloutEventKind::PatchDaemonSet { change }, result, Visibility::Log, None, said);
-        if kind == PatchKind::Adopt && result == EventOutcome::Done {
-            let reach = self.unless_waited_for(Needs::Adopted);
-            self.happened(RolloutEventKind::Adopted, reach);
-        }
-    }
-
-    // ── The lease ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-    /// Records when we begin or cease to drive. For a one-shot command nothing is recorded: it holds the lease only for as
-    /// long as its one command takes.
-    pub(crate) fn watch_the_lease(&mut self, now: Timestamp) {
-        let drives = self.lock.may_act(now);
-        let holder = self.lock.holder().cloned();
-        let reach = if self.config().role == Role::OneShot { Visibility::Log } else { Visibility::Cluster };
-        match (self.event_log.driving, drives) {
-            (false, true) if std::mem::take(&mut self.event_log.lapsed) => {
-                // It was ours all the time: nobody else needs to know.
-                self.did(RolloutEventKind::LeaseAcquired, reach.min(Visibility::Timeline));
-            }
-            (false, true) => {
-                let from = self.event_log.other.take();
-                let what = match from {
-                    Some(from) if self.event_log.held_by_other => {
-                        RolloutEventKind::LeaseTakenOver { from, succession: Succession::Expired }
-                    }
-                    Some(from) if self.lock.want == Want::Ask => {
-                        RolloutEventKind::LeaseTakenOver { from, succession: Succession::HandedOver }
-                    }
-                    _ => RolloutEventKind::LeaseAcquired,
-                };
-                self.did(what, reach);
-            }
-            (true, false) if self.lock.holds() => {
-                // Nobody hears us, or we would have renewed it.
-                self.event_log.lapsed = true;
-                self.did(RolloutEventKind::LeaseLost { to: None }, reach.min(Visibility::Timeline));
-            }
-            (true, false) => match holder.clone() {
-                // The process that took it records that.
-                Some(to) => self.did(RolloutEventKind::LeaseLost { to: Some(to) }, reach.min(Visibility::Timeline)),
-                None => {
-                    let to = self.lock.record().and_then(|record| record.intent.handover.as_ref());
-                    let to = to.filter(|handover| handover.by != self.config().identity).map(|by| by.by.clone());
-                    self.did(RolloutEventKind::LeaseGivenBack { to }, reach);
-                }
-            },
-            _ => {}
-        }
-        self.event_log.driving = drives;
-        self.event_log.lapsed &= self.lock.holds();
-        let other = holder.filter(|holder| *holder != self.config().identity);
-        self.event_log.held_by_other = other.is_some();
-        if other.is_some() {
-            self.event_log.other = other;
-        }
     }
 }

@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 use super::Engine;
 use super::model::Str;
 use super::model::command::{Command, CommandId, Refusal, Step};
-use super::model::config::RateLimit;
-use super::model::config::{Config, Role, Timing};
+use super::model::config::{Config, RateLimit, Role, Timing};
 use super::model::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
 use super::model::event::{Event, WatchHealth, Watched};
 use super::model::facts::*;
@@ -21,10 +20,9 @@ use super::model::notice::Notice;
 use super::model::quantity::IntOrPercent;
 use super::model::record::{CHANGE, Finish, ORIGINAL_STRATEGY, RECORD_LIMIT};
 use super::model::rollout_event::RolloutEvent;
-use super::model::template::Template;
-use super::model::template::{ContainerRole, TaintEffect};
+use super::model::template::{ContainerRole, TaintEffect, Template};
 use super::model::time::Timestamp;
-use super::snapshot::Snapshot;
+use super::report::snapshot::Snapshot;
 
 /// The cluster.
 pub(crate) struct FakeCluster {
@@ -691,6 +689,6 @@ impl FakeConsole {
     pub(crate) fn state(&mut self, fake: &FakeCluster, node: &str) -> (NodeState, String) {
         let snapshot = self.snapshot(fake);
         let view = snapshot.nodes.iter().find(|view| &*view.name == node).unwrap();
-        (view.state, super::snapshot::words::Why { node: view, at: snapshot.at }.to_string())
+        (view.state, super::report::snapshot::words::Why { node: view, at: snapshot.at }.to_string())
     }
 }

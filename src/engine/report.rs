@@ -1,15 +1,24 @@
 //! The snapshot: what was assessed and planned, put into plain values for a front end.
 
+mod alarms;
+pub mod clocks;
+pub mod guidance;
+mod sending;
+pub mod snapshot;
+pub(super) mod waits;
+mod watches;
+pub mod words;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::assess::Row;
-use super::clocks::NodeClocks;
-use super::lock::KnownLease;
+use self::snapshot::{Counts, ImageChange, NodeView, Phase, PlanView, RevisionView, Snapshot};
+use super::assess::plan::{Limits, RolloutHold};
+use super::assess::rows::Row;
+use super::lease::lock::KnownLease;
 use super::machine::Engine;
 use super::model::Str;
-use super::model::config::Role;
 use super::model::driver::DriverView;
 use super::model::event::{Right, Watched};
 use super::model::facts::StrategyKind;
@@ -19,8 +28,7 @@ use super::model::presence::Presence;
 use super::model::quantity::Rounding;
 use super::model::record::Intent;
 use super::model::time::Timestamp;
-use super::plan::{Limits, RolloutHold};
-use super::snapshot::{Alarm, Counts, ImageChange, NodeView, Phase, PlanView, RevisionView, Snapshot};
+use super::rules::clocks::NodeClocks;
 
 impl Engine {
     pub(crate) fn report(&self, now: Timestamp) -> Snapshot {
@@ -232,85 +240,6 @@ impl Engine {
         views.sort_by_key(|view| std::cmp::Reverse(view.number));
         views.append(&mut unknown);
         views
-    }
-
-    fn alarms(&self, recorded: bool, intent: &Intent, now: Timestamp) -> Vec<Alarm> {
-        let mut alarms = Vec::new();
-        let daemonset = self.view.daemonset.as_ref();
-        let rolling = self.strategy() == StrategyKind::RollingUpdate && daemonset.is_some();
-        let down = self.budget.rollout + self.budget.suspect + self.budget.node + self.budget.pre_existing;
-        let limits = Limits::of(&self.view, &Intent::default(), &self.assessment);
-        if rolling && self.view.replaced_unready > 0 && down > limits.max_unavailable {
-            alarms.push(Alarm::Cascade {
-                down,
-                max_unavailable: limits.max_unavailable,
-                replaced_unready: self.view.replaced_unready,
-            });
-        }
-        alarms.extend(self.drift_alarm(intent, now).filter(|_| recorded));
-        if let Some(why) = self.lock.record_error() {
-            alarms.push(Alarm::RecordUnreadable { why: why.clone() });
-        }
-        if self.lock.foreign_record().is_some() && daemonset.is_some() {
-            alarms.push(Alarm::ForeignRecord);
-        }
-        if self.is_being_deleted() {
-            alarms.push(Alarm::BeingDeleted);
-        }
-        if self.is_halted(intent)
-            && let Some(halt) = &self.progress.halt
-        {
-            alarms.push(Alarm::Halted { why: halt.why.clone() });
-        }
-        let foreign = recorded
-            && intent.change.is_none()
-            && self.is_observed()
-            && intent.target.is_some()
-            && self.view.current.is_some()
-            && intent.target != self.view.current;
-        if foreign {
-            alarms.push(self.template_alarm());
-        }
-        alarms.extend(self.uncertain_target().filter(|_| recorded));
-        alarms.extend(self.idle_alarm(now));
-        alarms.extend(self.refused_alarm().filter(|_| recorded));
-        alarms.extend(self.judgement.outages.iter().cloned().map(Alarm::SiteOutage));
-        alarms.extend(self.budget_alarm().filter(|_| recorded));
-        alarms.extend(self.release_alarm(intent).filter(|_| recorded));
-        for why in self.lease_failure.iter().chain(&self.write_failure) {
-            alarms.push(Alarm::WriteFailing { why: why.clone() });
-        }
-        alarms.extend(self.distance_alarm().filter(|_| recorded));
-        let drives = self.lock.may_act(now) && self.config().role == Role::Driver;
-        if let Some(why) = self.blindness().filter(|_| drives) {
-            alarms.push(Alarm::Blind { why });
-        }
-        alarms
-    }
-
-    /// Whether it is only a guess which revision the template's is.
-    fn uncertain_target(&self) -> Option<Alarm> {
-        let current = self.view.current.as_ref().filter(|_| !self.view.current_is_certain())?;
-        let number = self.view.revision(current).map(|revision| revision.number.to_string());
-        Some(Alarm::TargetUncertain { revision: number.map_or_else(|| current.clone(), Into::into) })
-    }
-
-    /// The alarm for a budget that is used up by nodes of which none will come back by itself: it has to be raised.
-    fn budget_alarm(&self) -> Option<Alarm> {
-        let held = |node: &super::model::node::NodeIx| self.plan.hold(*node);
-        let waits = |hold: &&Hold| !matches!(hold, Hold::Partition { .. });
-        // The hold of the first node in line holds the others, too: the budget is given out in order.
-        let Some(Hold::Budget { used, limit }) = self.plan.line.iter().filter_map(held).find(waits) else {
-            return None;
-        };
-        let waiting = self.plan.line.iter().filter_map(held).filter(|hold| matches!(hold, Hold::Budget { .. })).count();
-        let comes_back = |row: &Row| self.comes_back_by_itself(row);
-        let on_its_way = |row: &Row| row.in_fleet && !row.available && (is_moving(row.state) || comes_back(row));
-        (self.plan.next.is_empty() && !self.assessment.rows().any(on_its_way)).then(|| Alarm::BudgetUsedUp {
-            used: *used,
-            limit: *limit,
-            waiting: u32::try_from(waiting).unwrap_or(u32::MAX),
-        })
     }
 
     fn node_views(&self, phase: &Phase, now: Timestamp) -> Vec<NodeView> {

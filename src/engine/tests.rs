@@ -22,7 +22,7 @@ use super::model::node::{Blame, NodeState};
 use super::model::quantity::IntOrPercent;
 use super::model::record::ORIGINAL_STRATEGY;
 use super::model::tuning::Tuning;
-use super::snapshot::{Alarm, Phase};
+use super::report::snapshot::{Alarm, Phase};
 
 #[test]
 fn a_rollout_goes_step_by_step_and_hands_back() {

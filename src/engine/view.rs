@@ -3,31 +3,34 @@
 //! Within one kind a later fact replaces an earlier one. A fact with an older resource version than the known one is ignored,
 //! and a pod that is gone stays gone until a newer fact shows it: a stale list or a late event must not bring back an old state.
 
-use super::model::node::NodeIx;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use super::eligibility::{Eligibility, eligibility};
+use readiness::Readiness;
+
+use self::watch_states::WatchStates;
 use super::model::Str;
 use super::model::event::{Event, Permission, Right, WatchHealth, Watched};
 use super::model::facts::{DaemonSetFact, NodeFact, RevisionFact};
 use super::model::image::normalized;
+use super::model::node::NodeIx;
 use super::model::presence::Presence;
 use super::model::time::Timestamp;
-use super::ownership::{GitOpsOwner, find_gitops_owners};
-use super::site::site_of;
-use super::watch_health::WatchStates;
+use super::rules::eligibility::{Eligibility, eligibility};
+use super::rules::ownership::{GitOpsOwner, find_gitops_owners};
+use super::rules::site::site_of;
 
 mod creation;
 mod current;
 mod listing;
 mod pods;
 mod readiness;
+pub(super) mod restarts;
+pub(super) mod watch_states;
 
 pub(crate) use creation::{Creation, IDLE_AFTER};
 pub(crate) use listing::is_behind;
 pub(crate) use pods::{ObservedAt, PodEntry, PullNote};
-use readiness::Readiness;
 
 /// How many uids of gone pods are remembered.
 const TOMBSTONES: usize = 4096;

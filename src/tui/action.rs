@@ -13,7 +13,7 @@ use crate::engine::model::command::Danger;
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::presence::Presence;
-use crate::engine::snapshot::{Phase, Snapshot};
+use crate::engine::report::snapshot::{Phase, Snapshot};
 
 /// Something that a person can do.
 #[derive(Debug)]

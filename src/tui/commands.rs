@@ -7,7 +7,7 @@ use crate::driver::DrivenBy;
 use crate::engine::model::command::{Command, Early, Takeover};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::step_ahead::NoStep;
-use crate::engine::snapshot::Phase;
+use crate::engine::report::snapshot::Phase;
 
 use super::dialog::{AdoptForm, Canary, Dialog, Form, Image, StepForm, TuneForm, Undo};
 use super::list::Move;

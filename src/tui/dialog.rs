@@ -25,7 +25,7 @@ use super::model::DaemonSetRef;
 use super::palette::edit;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Danger, Preview};
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 
 /// A dialog.
 #[derive(Debug)]

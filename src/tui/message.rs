@@ -3,7 +3,7 @@
 use std::mem::discriminant;
 
 use super::model::{DaemonSetRef, Model, StatusTone};
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 
 /// Takes the message away if it tells of a success and `snapshot` is the first to show that something went wrong since.
 /// To be asked before the page takes the snapshot in.

@@ -22,8 +22,8 @@ use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::words::Why;
-use crate::engine::snapshot::{NodeView, Snapshot};
+use crate::engine::report::snapshot::words::Why;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
 
 /// How long writes stay possible once they are.
 pub(crate) const ARMED_FOR: Duration = Duration::from_secs(600);

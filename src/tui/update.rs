@@ -17,7 +17,7 @@ use super::view;
 use super::words::meant;
 use crate::driver::{CommandError, Fleet};
 use crate::engine::model::command::{Command, Preview, Refusal};
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 
 use crossterm::event::KeyCode;
 

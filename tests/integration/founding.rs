@@ -19,7 +19,7 @@ use rolldeck::engine::model::node::NodeState;
 use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::engine::model::record::Gates;
 use rolldeck::engine::model::time::Timestamp;
-use rolldeck::engine::snapshot::{Alarm, Phase};
+use rolldeck::engine::report::snapshot::{Alarm, Phase};
 use rolldeck::sim::world::scenario::{ControllerVariant, built_in};
 
 use crate::support::figures::{Figures, MINUTES, NODES, table};

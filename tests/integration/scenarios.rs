@@ -7,7 +7,7 @@ use rolldeck::engine::model::command::{Command, Early, Step, Takeover};
 use rolldeck::engine::model::driver::DriverView;
 use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::engine::model::record::Finish;
-use rolldeck::engine::snapshot::Phase;
+use rolldeck::engine::report::snapshot::Phase;
 use rolldeck::sim::world::scenario::built_in;
 
 use crate::support::simulated_fixture::{SimulatedFixture, V1, V2};

@@ -10,8 +10,6 @@ use crate::cli::args::Cli;
 use crate::cli::output::Charset;
 use crate::cli::output::tests::Kept;
 use crate::driver::{DrivenBy, Fleet, FleetRow, Request, Rollout, Session};
-use crate::engine::clocks::NodeClocks;
-use crate::engine::fleet_state::FleetState;
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
 use crate::engine::model::cause::{Cause, CauseKind};
@@ -28,8 +26,12 @@ use crate::engine::model::record::{Budgets, Direction, Finish, Gates, OnDrift};
 use crate::engine::model::step_ahead::StepAhead;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::DistanceView;
-use crate::engine::ownership::{Application, GitOpsOwner, Returns, StrategyOwnership, Tool};
-use crate::engine::snapshot::{Counts, ImageChange, NodeView, Phase, PlanView, RevisionView, Snapshot, WatchView};
+use crate::engine::report::snapshot::{
+    Counts, ImageChange, NodeView, Phase, PlanView, RevisionView, Snapshot, WatchView,
+};
+use crate::engine::rules::clocks::NodeClocks;
+use crate::engine::rules::fleet_state::FleetState;
+use crate::engine::rules::ownership::{Application, GitOpsOwner, Returns, StrategyOwnership, Tool};
 
 /// An instant of the scripts: so many seconds after they begin.
 pub(super) fn at(secs: i64) -> Timestamp {

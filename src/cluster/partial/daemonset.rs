@@ -13,7 +13,7 @@ use crate::engine::model::facts::{
 use crate::engine::model::labels::{Labels, Selector};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::template::Template;
-use crate::engine::ownership::FIELD_MANAGER;
+use crate::engine::rules::ownership::FIELD_MANAGER;
 
 /// An annotation as large as the object itself. Only what it is about is read.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";

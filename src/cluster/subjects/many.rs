@@ -8,12 +8,12 @@ use tokio::sync::watch;
 
 use super::super::partial::{EventWire, Interner, NodeWire, PodWire, Wanted, text};
 use super::super::watch::Subject;
-use crate::engine::clocks::clock_skew;
 use crate::engine::model::Str;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::facts::NodeFact;
 use crate::engine::model::labels::Labels;
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::clocks::clock_skew;
 
 /// The pods under the DaemonSet's selector.
 #[derive(Default)]

@@ -14,13 +14,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-pub use self::size::EXCEPTIONS_LIMIT;
-pub use self::unknown::UnknownFields;
 use super::Str;
 use super::image::ImageRef;
 use super::labels::Selector;
 use super::quantity::IntOrPercent;
 use super::time::Timestamp;
+
+pub use self::size::EXCEPTIONS_LIMIT;
+pub use self::unknown::UnknownFields;
 
 /// Annotation of the DaemonSet: the `updateStrategy` that it had before rolldeck took over, as JSON.
 pub const ORIGINAL_STRATEGY: &str = "rolldeck.io/original-update-strategy";
@@ -31,6 +32,8 @@ pub const CHANGE: &str = "rolldeck.io/change";
 pub const RECORD: &str = "rolldeck.io/rollout";
 /// Label of every Lease of ours, by which a fleet view finds them.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "rolldeck");
+/// Who acts when the driver does something by itself.
+pub(crate) const OURSELVES: &str = "rolldeck";
 /// The most a serialized record may take, in bytes: a quarter of what all annotations of an object share.
 pub const RECORD_LIMIT: usize = 64 * 1024;
 /// The most suspects that are stored: many more than it takes to halt.

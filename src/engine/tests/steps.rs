@@ -1,11 +1,11 @@
 //! Steps that would move nothing, and selectors that let many nodes go at one key.
 
 use super::*;
-use crate::engine::guidance::Remedy;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::quantity::IntOrPercent::{Int, Percent};
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::guidance::Remedy;
+use crate::engine::report::snapshot::Snapshot;
 
 /// A hundred and twenty nodes, three of which are canaries, with a new image asked for.
 fn with_canaries() -> (FakeCluster, FakeConsole) {

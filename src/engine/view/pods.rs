@@ -3,15 +3,15 @@
 
 use std::time::Duration;
 
+use super::restarts::Restarts;
 use super::{PULL_NOTES, PodIx, TOMBSTONES, View, is_older};
-use crate::engine::diagnose::diagnose;
 use crate::engine::model::Str;
 use crate::engine::model::cause::Cause;
 use crate::engine::model::event::Watched;
 use crate::engine::model::facts::{ClusterEvent, PodFact, StrategyKind};
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::time::Timestamp;
-use crate::engine::restarts::Restarts;
+use crate::engine::rules::diagnose::diagnose;
 
 /// A pod, and what only an observer knows of it.
 #[derive(Debug)]

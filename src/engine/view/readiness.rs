@@ -1,10 +1,10 @@
 //! When nodes went down and came back.
 
 use super::{NodeEntry, ObservedAt, View};
-use crate::engine::clocks::by_server;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::{ConditionStatus, NodeFact};
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::clocks::by_server;
 
 /// When a node went down and came back. Down: condition `Ready` is not `True` (its kubelet says so, or has not been heard), or
 /// the node object is gone.

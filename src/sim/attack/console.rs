@@ -27,7 +27,7 @@ use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind, EffectI
 use crate::engine::model::event::{Event, Watched};
 use crate::engine::model::notice::Notice;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 use crate::sim::world::World;
 
 /// So long may the nodes' watch stand still before that is found out: 11 minutes, and what bookmarks take to say so.

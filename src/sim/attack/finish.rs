@@ -5,7 +5,7 @@ use crate::engine::model::command::{Command, Early, Step, Takeover};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::tuning::{Limit, Tuning};
-use crate::engine::snapshot::{Alarm, Phase, Snapshot};
+use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use crate::sim::world::policy::tag_of;
 
 /// What that operator asks next.

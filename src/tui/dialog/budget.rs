@@ -4,7 +4,7 @@ use tui_input::Input;
 
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::tuning::{Limit, Tuning};
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 
 /// The field; not asked for where the DaemonSet does not surge, or somebody has named a budget.
 #[derive(Debug, Default)]

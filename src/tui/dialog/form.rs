@@ -15,7 +15,7 @@ use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::OnDrift;
 use crate::engine::model::tuning::Tuning;
-use crate::engine::snapshot::{NodeView, RevisionView, Snapshot};
+use crate::engine::report::snapshot::{NodeView, RevisionView, Snapshot};
 use crate::tui::key::Key;
 use crate::tui::model::DaemonSetRef;
 use crate::tui::palette::{edit, paste};

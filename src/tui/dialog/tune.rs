@@ -8,7 +8,7 @@ use crate::engine::model::command::Command;
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::record::{Finish, OnDrift, OnFailure};
 use crate::engine::model::tuning::{Limit, Span, Tuning};
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 use crate::tui::key::Key;
 
 /// One line of the form. The names are those of the command line's flags.

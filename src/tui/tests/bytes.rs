@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::fixtures::{Bench, idle, running, target, text_of};
 use crate::engine::model::node::NodeState;
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 use crate::tui::terminal::Screen;
 use crate::tui::update::Msg;
 use crate::tui::view;

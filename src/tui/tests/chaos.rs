@@ -8,7 +8,7 @@ use ratatui::layout::Size;
 use super::fixtures::{self, Bench, fleet, preview, the_target};
 use crate::driver::CommandError;
 use crate::engine::model::command::{Danger, Refusal};
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 use crate::tui::key::Key;
 use crate::tui::theme::Glyphs;
 use crate::tui::update::Msg;

@@ -9,7 +9,7 @@ use super::fixtures::{self, Bench, ago, noon};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::wait::{DistanceView, Wait};
-use crate::engine::snapshot::{Alarm, NodeView, Snapshot};
+use crate::engine::report::snapshot::{Alarm, NodeView, Snapshot};
 
 fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)

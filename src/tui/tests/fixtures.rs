@@ -7,8 +7,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 
 use crate::driver::{DrivenBy, Fleet, FleetRow};
-use crate::engine::clocks::NodeClocks;
-use crate::engine::fleet_state::FleetState;
 use crate::engine::model::Str;
 use crate::engine::model::budget::{BudgetView, Replacer};
 use crate::engine::model::cause::{Cause, CauseKind};
@@ -25,8 +23,12 @@ use crate::engine::model::record::{Budgets, Direction, Finish, Gates, Halt, OnDr
 use crate::engine::model::step_ahead::{NoStep, SelectionDone, StepAhead};
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::DistanceView;
-use crate::engine::ownership::{Application, GitOpsOwner, Returns, StrategyOwnership, Tool};
-use crate::engine::snapshot::{Counts, ImageChange, NodeView, Phase, PlanView, RevisionView, Snapshot, WatchView};
+use crate::engine::report::snapshot::{
+    Counts, ImageChange, NodeView, Phase, PlanView, RevisionView, Snapshot, WatchView,
+};
+use crate::engine::rules::clocks::NodeClocks;
+use crate::engine::rules::fleet_state::FleetState;
+use crate::engine::rules::ownership::{Application, GitOpsOwner, Returns, StrategyOwnership, Tool};
 use crate::tui::key::Key;
 use crate::tui::model::{DaemonSetRef, Model, Overlay, Page, Uptime, WriteAccess};
 use crate::tui::theme::{Depth, Glyphs, Themes};
@@ -297,7 +299,7 @@ pub(super) fn paused() -> Snapshot {
 pub(super) fn halted() -> Snapshot {
     let why: Str = "1 of 120 nodes failed (threshold 1): image not found on ipc-017".into();
     let halt = Halt { number: 1, at: ago(2 * MINUTE), why: why.clone(), nodes: vec!["ipc-017".into()] };
-    let alarms = vec![crate::engine::snapshot::Alarm::Halted { why }];
+    let alarms = vec![crate::engine::report::snapshot::Alarm::Halted { why }];
     Snapshot { phase: Phase::Halted, halt: Some(halt), alarms, ..running() }
 }
 
@@ -369,7 +371,11 @@ pub(super) fn cascade() -> Snapshot {
         driver: DriverView::Nobody,
         phase: Phase::Native,
         started_at: None,
-        alarms: vec![crate::engine::snapshot::Alarm::Cascade { down: 9, max_unavailable: 2, replaced_unready: 7 }],
+        alarms: vec![crate::engine::report::snapshot::Alarm::Cascade {
+            down: 9,
+            max_unavailable: 2,
+            replaced_unready: 7,
+        }],
         budget: BudgetView {
             replaced_by: Replacer::Controller,
             max_unavailable: 2,
@@ -410,7 +416,7 @@ pub(super) fn stale() -> Snapshot {
         }
     }
     snapshot.alarms =
-        vec![crate::engine::snapshot::Alarm::Blind { why: "pods and nodes have not been seen for 35s".into() }];
+        vec![crate::engine::report::snapshot::Alarm::Blind { why: "pods and nodes have not been seen for 35s".into() }];
     snapshot
 }
 
@@ -425,7 +431,7 @@ pub(super) fn lagging() -> Snapshot {
         }
     }
     let why = format!("the watch of pods lags: {why}");
-    snapshot.alarms = vec![crate::engine::snapshot::Alarm::Blind { why: why.into() }];
+    snapshot.alarms = vec![crate::engine::report::snapshot::Alarm::Blind { why: why.into() }];
     snapshot
 }
 

@@ -10,7 +10,7 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::OnDrift;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
 use crate::engine::model::tuning::Tuning;
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 use crate::tui::model::{Overlay, Page};
 use crate::tui::update::{Effect, Msg};
 

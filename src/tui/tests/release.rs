@@ -4,14 +4,14 @@
 use insta::assert_snapshot;
 
 use super::fixtures::{self, Bench, MINUTE};
-use crate::engine::eligibility::Ineligible;
 use crate::engine::model::budget::{BudgetView, Replacer};
 use crate::engine::model::command::{Command, Early};
 use crate::engine::model::facts::Taint;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::template::TaintEffect;
-use crate::engine::snapshot::{Alarm, Counts, NodeView, Phase, Snapshot};
+use crate::engine::report::snapshot::{Alarm, Counts, NodeView, Phase, Snapshot};
+use crate::engine::rules::eligibility::Ineligible;
 use crate::tui::update::Effect;
 
 fn tainted(name: &str, serves: bool) -> NodeView {

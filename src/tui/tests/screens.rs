@@ -10,7 +10,7 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{ImageState, NodeState};
 use crate::engine::model::record::{Direction, Paused};
-use crate::engine::snapshot::{Alarm, NodeView, Phase, Snapshot};
+use crate::engine::report::snapshot::{Alarm, NodeView, Phase, Snapshot};
 use crate::tui::theme::Glyphs;
 use crate::tui::update::Msg;
 

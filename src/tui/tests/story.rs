@@ -4,7 +4,7 @@ use super::fixtures::{DAY, MINUTE, ago, running};
 use crate::engine::model::command::{Command, Early, Step};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::rollout_event::{EventOutcome, ImageChanged, RolloutEvent, RolloutEventKind, Visibility};
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 
 /// One thing that happened so many seconds ago.
 pub(super) fn rollout_event(

@@ -8,7 +8,7 @@ use super::fixtures::{self, Bench, ago, running, the_target};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::record::DriverStopped;
 use crate::engine::model::unsent::{Unsent, UnsentKind};
-use crate::engine::snapshot::{Alarm, Phase, Snapshot};
+use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use crate::tui::model::StatusTone;
 use crate::tui::update::Msg;
 

@@ -24,11 +24,11 @@ use tui_input::Input;
 
 use super::footer::skip_cells;
 use super::{RenderContext, put, put_box, put_lines};
-use crate::engine::guidance::Remedy;
 use crate::engine::model::command::{Danger, Preview};
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
-use crate::engine::snapshot::{RevisionView, Snapshot};
-use crate::engine::words::Versions;
+use crate::engine::report::guidance::Remedy;
+use crate::engine::report::snapshot::{RevisionView, Snapshot};
+use crate::engine::report::words::Versions;
 use crate::tui::dialog::form::StepChoice;
 use crate::tui::dialog::tune::drift_meaning;
 use crate::tui::dialog::{Answer, BudgetField, Canary, Dialog, DriftChoice, Focus, Form, Image, StepForm, Undo};

@@ -15,8 +15,8 @@ use ratatui::text::{Line, Span};
 
 use super::{Parts, RenderContext, header, put, put_lines, put_rule};
 use crate::driver::{DrivenBy, FleetRow};
-use crate::engine::fleet_state::FleetState;
 use crate::engine::model::event::WatchHealth;
+use crate::engine::rules::fleet_state::FleetState;
 use crate::tui::model::FleetPage;
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{count, fit, fit_middle, width};

@@ -20,11 +20,11 @@ use ratatui::text::{Line, Span};
 
 use super::rollout::{image_sign, sign, state, why_at};
 use super::{RenderContext, put, put_box, put_lines};
-use crate::engine::clocks::ClockOff;
 use crate::engine::model::budget::Replacer;
 use crate::engine::model::node::Blame;
 use crate::engine::model::time::ShortDuration;
-use crate::engine::snapshot::NodeView;
+use crate::engine::report::snapshot::NodeView;
+use crate::engine::rules::clocks::ClockOff;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, Role};
 use crate::tui::words::{fit, wrap};

@@ -16,7 +16,7 @@ use ratatui::text::Line;
 
 use super::{RenderContext, put_box, put_lines};
 use crate::engine::model::event::{WatchHealth, Watched};
-use crate::engine::snapshot::{Snapshot, WatchView};
+use crate::engine::report::snapshot::{Snapshot, WatchView};
 use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::Role;
 use crate::tui::words::{fit, wrap};

@@ -17,7 +17,7 @@ use rolldeck::engine::model::event::{Permission, WatchHealth};
 use rolldeck::engine::model::presence::Presence;
 use rolldeck::engine::model::record::OnDrift;
 use rolldeck::engine::model::tuning::Tuning;
-use rolldeck::engine::snapshot::{Alarm, Phase, Snapshot};
+use rolldeck::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use serde_json::{Value, json};
 
 use crate::support::control_plane::{Sandbox, daemon_set, sandbox};

@@ -79,8 +79,9 @@ async fn a_pod_relabelled_after_its_replacement_is_the_one_that_is_kept() {
     });
     let away = away.await.unwrap();
     println!("in quarantine: {away:?}");
-    let shown = |is: &rolldeck::engine::snapshot::Snapshot| is.nodes.iter().find(|view| view.name == name).cloned();
-    let other = |is: &rolldeck::engine::snapshot::Snapshot| {
+    let shown =
+        |is: &rolldeck::engine::report::snapshot::Snapshot| is.nodes.iter().find(|view| view.name == name).cloned();
+    let other = |is: &rolldeck::engine::report::snapshot::Snapshot| {
         shown(is).is_some_and(|view| view.state == NodeState::Updated && view.pod.is_some_and(|other| other != pod))
     };
     until(&rollout, "its replacement is what the node has", other).await;

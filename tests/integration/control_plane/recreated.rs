@@ -8,7 +8,7 @@ use rolldeck::driver::Session;
 use rolldeck::engine::model::config::Role;
 use rolldeck::engine::model::hold::Hold;
 use rolldeck::engine::model::presence::Presence;
-use rolldeck::engine::snapshot::{Alarm, Phase};
+use rolldeck::engine::report::snapshot::{Alarm, Phase};
 use serde_json::{Value, json};
 
 use super::driving::{agent, image, loaded, session, until, updated};

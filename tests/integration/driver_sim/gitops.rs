@@ -6,7 +6,7 @@ use rolldeck::engine::model::command::Command;
 use rolldeck::engine::model::facts::StrategyKind;
 use rolldeck::engine::model::record::OnDrift;
 use rolldeck::engine::model::tuning::Tuning;
-use rolldeck::engine::snapshot::{Alarm, Phase};
+use rolldeck::engine::report::snapshot::{Alarm, Phase};
 use rolldeck::sim::world::kind::Kind;
 use rolldeck::sim::world::scenario::ClusterFault;
 

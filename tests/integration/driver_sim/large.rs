@@ -14,7 +14,7 @@ use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::engine::model::record::Budgets;
 use rolldeck::engine::model::tuning::Tuning;
 use rolldeck::engine::model::wait::Wait;
-use rolldeck::engine::snapshot::{Phase, Snapshot};
+use rolldeck::engine::report::snapshot::{Phase, Snapshot};
 use rolldeck::sim::api::{Options, serve};
 use rolldeck::sim::world::World;
 use rolldeck::sim::world::scenario::Scenario;

@@ -11,7 +11,7 @@ use rolldeck::engine::model::driver::DriverView;
 use rolldeck::engine::model::event::{Permission, WatchHealth, Watched};
 use rolldeck::engine::model::presence::Presence;
 use rolldeck::engine::model::quantity::IntOrPercent;
-use rolldeck::engine::snapshot::{Alarm, Phase, Snapshot};
+use rolldeck::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use rolldeck::sim::api::{Failure, Fault, Options, Server, serve};
 use rolldeck::sim::world::World;
 use rolldeck::sim::world::kind::Kind;

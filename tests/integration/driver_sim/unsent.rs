@@ -7,7 +7,7 @@ use rolldeck::engine::model::command::Command;
 use rolldeck::engine::model::config::Role;
 use rolldeck::engine::model::driver::DriverView;
 use rolldeck::engine::model::unsent::UnsentKind;
-use rolldeck::engine::snapshot::Phase;
+use rolldeck::engine::report::snapshot::Phase;
 use rolldeck::sim::api::Failure;
 
 use super::rollout::{Cluster, image, open, until, updated};

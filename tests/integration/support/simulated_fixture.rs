@@ -8,7 +8,7 @@ use rolldeck::engine::model::config::RateLimit;
 use rolldeck::engine::model::config::Role;
 use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::engine::model::time::Timestamp;
-use rolldeck::engine::snapshot::{Phase, Snapshot};
+use rolldeck::engine::report::snapshot::{Phase, Snapshot};
 use rolldeck::sim::attack::api_client::Deletion;
 use rolldeck::sim::attack::console::{Orphans, SimulatedConsole};
 use rolldeck::sim::attack::network::{Network, NetworkProfile};

@@ -13,7 +13,7 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{Alarm, Phase, Snapshot};
+use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Body;

@@ -8,7 +8,7 @@ use crate::engine::model::command::Command;
 use crate::engine::model::record::{CHANGE, Change, Intent, Record};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{Phase, Snapshot};
+use crate::engine::report::snapshot::{Phase, Snapshot};
 
 /// Whether partition, selector and threshold do not bind: only while the target is what was gone back to.
 pub(super) fn goes_back(intent: &Intent) -> bool {

@@ -4,7 +4,7 @@ use super::Observer;
 use crate::engine::model::Str;
 use crate::engine::model::record::Record;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{Phase, Snapshot};
+use crate::engine::report::snapshot::{Phase, Snapshot};
 
 impl Observer {
     /// Compares the pause, the partition and the selector that a console shows with what the record said lately. What it

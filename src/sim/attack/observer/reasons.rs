@@ -1,12 +1,12 @@
 //! P8: whoever waits says for what, and what is offered to an operator does something.
 
 use super::Observer;
-use crate::engine::guidance::Remedy;
 use crate::engine::model::Str;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::words::Why;
-use crate::engine::snapshot::{NodeView, Phase, Snapshot};
+use crate::engine::report::guidance::Remedy;
+use crate::engine::report::snapshot::words::Why;
+use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 
 impl Observer {
     /// Looks for a node, or a rollout, that waits and does not say for what.

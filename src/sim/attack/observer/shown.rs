@@ -9,7 +9,7 @@ use crate::engine::model::event::WatchHealth;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::{NodeView, Snapshot};
+use crate::engine::report::snapshot::{NodeView, Snapshot};
 
 impl Observer {
     /// Compares what a console shows with what has been so for longer than the slack. A console that says that a view is not

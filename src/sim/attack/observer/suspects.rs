@@ -12,7 +12,7 @@ use crate::engine::model::Str;
 use crate::engine::model::facts::PodFact;
 use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
-use crate::engine::site::site_of;
+use crate::engine::rules::site::site_of;
 
 /// For so long what went down and came back is remembered.
 const WINDOW: Duration = Duration::from_secs(600);

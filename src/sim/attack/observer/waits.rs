@@ -7,7 +7,7 @@ use super::Observer;
 use crate::engine::model::Str;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::time::Timestamp;
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 
 /// For so long a node may be next without a word about what it waits for.
 const WORDLESS: Duration = Duration::from_secs(10);

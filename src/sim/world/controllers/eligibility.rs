@@ -246,7 +246,7 @@ mod tests {
             }
             let template = template(&spec);
             let ours = daemon_verdict(&node, &template);
-            let theirs = crate::engine::eligibility::eligibility(&node.node_fact().unwrap(), &template);
+            let theirs = crate::engine::rules::eligibility::eligibility(&node.node_fact().unwrap(), &template);
             let want = match (theirs.should_run, theirs.should_continue) {
                 (true, _) => Verdict::Run,
                 (false, true) => Verdict::Stay,

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::engine::clocks::clock_skew;
 use crate::engine::model::Str;
 use crate::engine::model::facts::{
     ClusterEvent, ConditionStatus, ControllerRef, DaemonSetFact, LeaseFact, NodeFact, PodFact, RevisionFact,
 };
 use crate::engine::model::labels::Labels;
 use crate::engine::model::record::{RECORD, Record};
+use crate::engine::rules::clocks::clock_skew;
 
 use super::body::conditions;
 use super::{Condition, LAST_APPLIED, Object, TEMPLATE_GENERATION};

@@ -10,7 +10,7 @@ use ratatui::text::Line;
 
 use super::super::footer::skip_cells;
 use super::Body;
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 use crate::tui::dialog::TuneForm;
 use crate::tui::dialog::tune::Row;
 use crate::tui::theme::{Glyph, Role};

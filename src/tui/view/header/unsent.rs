@@ -7,7 +7,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::person_of;
 use crate::engine::model::unsent::UnsentKind;
-use crate::engine::snapshot::Snapshot;
+use crate::engine::report::snapshot::Snapshot;
 use crate::tui::action::{self, Action};
 use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::{Glyph, Role};

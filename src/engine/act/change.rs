@@ -1,0 +1,173 @@
+//! A change of the template, from when it is asked for until it is made or refused.
+//!
+//! ```text
+//!   asked ──────────▶ patch sent ──▶ answered ───────────────▶ made: target, and `back_to` where it goes back
+//!   (nothing moves)       │              (what the server made of it is our template, whatever admission did)
+//!                         ├──▶ answer lost ──▶ annotation `rolldeck.io/change` tells
+//!                         └──▶ refused ─────▶ the change is dropped, the rollout is paused with the refusal
+//! ```
+//!
+//! Until a change is made, target, partition, selector and a halt stay as they were. Otherwise a roll back that cannot be written
+//! would let the new revision go on without partition, selector and halt.
+
+use crate::engine::lease::edit::Edit;
+use crate::engine::machine::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::change_request::ChangeRequest;
+use crate::engine::model::command::Unsettled;
+use crate::engine::model::effect::{DaemonSetPatch, EffectError, EffectErrorKind};
+use crate::engine::model::event::{WatchHealth, Watched};
+use crate::engine::model::record::{CHANGE, Change, ChangeOutcome, Intent, OURSELVES, Paused};
+use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
+use crate::engine::model::template::Template;
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::change::{InForce, annotated};
+use crate::engine::writes::pending::Pending;
+use crate::engine::writes::sent::PatchKind;
+
+/// The most of a server's refusal that is kept in a record, in characters.
+const REFUSAL_LIMIT: usize = 600;
+
+impl Engine {
+    /// Compares the template with what was asked for: notes that a change of ours is made, finds the first target, and pauses if
+    /// somebody else has changed the template.
+    pub(crate) fn follow_template(&mut self, intent: &Intent, now: Timestamp) {
+        if !self.is_adopted() || !self.is_observed() {
+            return;
+        }
+        let Some(current) = self.view.current.clone() else { return };
+        if let Some(request) = intent.request() {
+            self.follow_change(intent, request, current, now);
+        } else if intent.target.is_none() {
+            self.edit(None, Edit::Target { target: current, made: None, acknowledged: 0 });
+        } else if intent.target.as_ref() != Some(&current) && intent.paused.is_none() && intent.releasing.is_none() {
+            self.tell_template_changed_by_others();
+            self.pause(self.template_changed_words(), now);
+        }
+    }
+
+    fn follow_change(&mut self, intent: &Intent, request: ChangeRequest, current: Str, now: Timestamp) {
+        let wanted = self.template_wanted(&request.change);
+        let has = |wanted: &Template| self.view.daemonset.as_ref().is_some_and(|it| it.template == *wanted);
+        let in_force = self.in_force(&request);
+        if in_force == InForce::Ours || wanted.as_ref().is_ok_and(has) {
+            self.written = None;
+            self.tell_template_changed(intent, &current);
+            let halt = self.progress.halt.as_ref().map_or(0, |halt| halt.number);
+            self.edit(None, Edit::Target { target: current, made: Some(request), acknowledged: halt });
+            self.begin(now);
+        } else if in_force == InForce::Overwritten {
+            if self.patching.is_none() {
+                self.tell_template_changed_by_others();
+                self.drop_change(request, self.template_changed_words(), now);
+            }
+        } else if let Err(why) = wanted {
+            // While the watch of revisions is not live, the revision may exist without having been seen.
+            if self.patching.is_none() && self.health(Watched::Revisions) == WatchHealth::Live {
+                self.refuse_change(request, &why, "`history` lists what there is to go back to", now);
+            }
+        }
+    }
+
+    /// Whether the template in force is the result of this change: by the answer to our patch, else by the annotation.
+    fn in_force(&self, request: &ChangeRequest) -> InForce {
+        let Some(daemonset) = &self.view.daemonset else { return InForce::NotMade };
+        match (self.written.as_ref().filter(|written| written.request == *request), &request.id) {
+            (Some(written), _) if written.template == daemonset.template => InForce::Ours,
+            (Some(_), _) => InForce::Overwritten,
+            (None, Some(id)) => annotated(id, daemonset),
+            (None, None) => InForce::NotMade,
+        }
+    }
+
+    /// Whether this change has still to be sent.
+    pub(crate) fn is_to_be_sent(&self, request: &ChangeRequest) -> bool {
+        self.in_force(request) == InForce::NotMade
+    }
+
+    /// The patch that removes the annotation of a change that is over, unless the API server has refused that.
+    pub(crate) fn tidying(&self) -> Option<(PatchKind, DaemonSetPatch)> {
+        let change = self.view.daemonset.as_ref()?.annotations.get(CHANGE)?;
+        (self.untidy.as_ref() != Some(change)).then_some((PatchKind::ForgetChange, DaemonSetPatch::ForgetChange))
+    }
+
+    fn template_changed_words(&self) -> String {
+        let by = self.who_set_the_template();
+        format!("the template was changed{}", by.map(|by| format!(" by {by}")).unwrap_or_default())
+    }
+
+    /// The template that a change asks for.
+    pub(crate) fn template_wanted(&self, change: &Change) -> Result<Template, String> {
+        let daemonset = self.view.daemonset.as_ref().ok_or("the DaemonSet is gone")?;
+        match change {
+            Change::Images(images) => {
+                daemonset.template.with_images(images.iter().map(|(name, image)| (name.as_str(), image.as_str())))
+            }
+            Change::Revision(hash) => self
+                .view
+                .revision(hash)
+                .map(|revision| revision.template.clone())
+                .ok_or_else(|| format!("revision {hash} is not in the history any more")),
+        }
+    }
+
+    /// Gives up a change that the API server refuses or that cannot be made. Nothing of it is done, and the rollout pauses with the
+    /// reason.
+    pub(crate) fn refuse_change(&mut self, request: ChangeRequest, why: &str, remedy: &str, now: Timestamp) {
+        let what = self.change_words(&request.change);
+        let mut why = self.without_values(why).to_string();
+        if why.chars().count() > REFUSAL_LIMIT {
+            why = why.chars().take(REFUSAL_LIMIT).chain(['…']).collect();
+        }
+        let words =
+            format!("{what} was refused: {why}; nothing was changed: {remedy}, then ask again, or resume without it");
+        self.happened(RolloutEventKind::ChangeRefused { why: words.as_str().into() }, Visibility::Cluster);
+        self.drop_change(request, words, now);
+    }
+
+    fn drop_change(&mut self, request: ChangeRequest, why: String, now: Timestamp) {
+        self.written = None;
+        let paused = Paused { by: OURSELVES.into(), at: now, why: Some(why.into()) };
+        self.edit(None, Edit::Refuse { request, paused });
+    }
+
+    // ── The command that waits for it ─────────────────────────────────────────────────────────────────────────────
+
+    /// Notes what became of the changes that commands wait for, as long as the record says it: the record may go soon.
+    pub(crate) fn note_outcome(&mut self) {
+        let outcome = self.lock.record().and_then(|record| record.intent.outcome.as_ref());
+        let Some(outcome) = outcome.cloned() else { return };
+        for pending in self.pending.iter_mut().filter(|pending| pending.change.as_ref() == Some(&outcome.id)) {
+            pending.outcome = Some(outcome.clone());
+        }
+    }
+
+    /// What became of the change that this command asked for, whoever carried it out; `None` while it is under way.
+    pub(crate) fn change_result(&self, pending: &Pending) -> Option<Result<String, Unsettled>> {
+        let id = pending.change.as_ref()?;
+        match &pending.outcome {
+            Some(ChangeOutcome { refused: None, .. }) => return Some(Ok(pending.says.clone())),
+            Some(ChangeOutcome { refused: Some(why), .. }) => return Some(Err(Unsettled::Refused(why.to_string()))),
+            None => {}
+        }
+        let asked = self.lock.record().and_then(|record| record.intent.asked.as_ref());
+        if asked.is_some_and(|asked| asked.id == *id) {
+            return None;
+        }
+        let words = "called off: somebody asked for something else meanwhile";
+        Some(Err(Unsettled::Failed(words.to_owned())))
+    }
+}
+
+/// What to do about a patch that the API server refused.
+pub(crate) fn remedy(error: &EffectError) -> &'static str {
+    let says = |words: &str| error.message.contains(words);
+    match error.kind {
+        EffectErrorKind::Forbidden if says("Unauthorized") || says("credentials") => "log in to the cluster again",
+        EffectErrorKind::Forbidden if says("cannot patch") => "get a role that may patch daemonsets.apps",
+        _ => "change the policy that refuses it, or choose what it admits",
+    }
+}
+
+#[cfg(test)]
+mod tests;

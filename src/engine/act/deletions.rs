@@ -1,0 +1,98 @@
+//! Sends deletions: no more than the rate allows, each only after its node is named in the record, and each behind a proof of
+//! the record that is young enough. A node that is next in line and whose deletion is not sent yet shows what it waits for.
+//!
+//! ```text
+//!   next in line ──▶ named as in progress in the record? ──▶ proof young enough? ──▶ tokens left? ──▶ sent
+//!                         │ no                              │ no                   │ no
+//!                         └──────── one write of the Lease ─┘                      └─ a group every quarter of a second
+//! ```
+//!
+//! Nodes that are named already go while a write of the Lease names the next ones, and the next proof is requested before the
+//! last one is too old. Far from the API server a write takes seconds; waiting for each in turn would take far too long.
+
+use std::time::Duration;
+
+use crate::engine::lease::lock::InFlight;
+use crate::engine::machine::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::effect::{Effect, EffectId, Outcome};
+use crate::engine::model::node::NodeIx;
+use crate::engine::model::time::Timestamp;
+
+/// A proof that expires within a round trip plus this is renewed while deletions wait.
+const AHEAD: Duration = Duration::from_millis(250);
+
+impl Engine {
+    /// Sends the deletions of these nodes' pods, as far as they may leave now, and prepares the rest.
+    pub(crate) fn send_deletions(&mut self, next: Vec<(NodeIx, Str)>, now: Timestamp) -> Vec<(EffectId, Effect)> {
+        let (named, unnamed): (Vec<_>, Vec<_>) = next.into_iter().partition(|(_, name)| self.is_announced(name));
+        let mut waiting = named.into_iter();
+        let mut effects = Vec::new();
+        if let Some(not_after) = self.lock.proof_is_good_until().filter(|_| self.lock.awaits_proof(now)) {
+            let tokens = self.sending.tokens.available(now);
+            for (ix, node) in waiting.by_ref().take(tokens) {
+                let pod = self.assessment.row(ix).and_then(|row| row.pod).and_then(|pod| self.view.pod(pod));
+                let Some(pod) = pod else { continue };
+                let (name, uid) = (pod.fact.name.clone(), pod.fact.uid.clone());
+                let id = self.send_delete(&name, &uid, &node);
+                effects.push((id, Effect::DeletePod { name, uid, node, not_after }));
+            }
+            self.sending.tokens.take(effects.len(), now);
+            let rated = waiting.len();
+            self.sending.rated = (rated > 0).then(|| (rated, self.sending.tokens.next_group_at(rated, now)));
+        }
+        if !effects.is_empty() {
+            self.sending.waits_since = None;
+        }
+        if waiting.len() == 0 && unnamed.is_empty() {
+            return effects;
+        }
+        // From here on these nodes are blamed on the rollout, also by the next driver, even if they were down before.
+        self.progress.down_before.retain(|down, _| !unnamed.iter().any(|(_, name)| name == down));
+        self.needs_proof |= !unnamed.is_empty() || self.proof_ends_soon(now);
+        self.progress.in_progress.extend(unnamed.into_iter().map(|(_, name)| name));
+        self.fit_progress(now);
+        effects.extend(self.write_lease(now));
+        effects
+    }
+
+    /// Whether the next proof would come too late for what waits, if it were not asked for now.
+    fn proof_ends_soon(&self, now: Timestamp) -> bool {
+        let ahead = self.sending.distance.round_trip().unwrap_or_default() + AHEAD;
+        self.lock.proof_decides_until().is_none_or(|until| until <= now + ahead)
+    }
+
+    /// Whether the saved record names this node as in progress, and not as down before.
+    fn is_announced(&self, node: &Str) -> bool {
+        let Some(record) = self.lock.record() else { return false };
+        let (in_progress, before) = (&record.progress.in_progress, &record.progress.down_before);
+        in_progress.contains(node) && !before.contains_key(node)
+    }
+
+    /// Takes note of whether anything waits, before it is decided what may leave.
+    pub(crate) fn note_waits(&mut self, now: Timestamp) {
+        self.sending.rated = None;
+        let deletions = &self.deletions;
+        self.sending.sent.retain(|uid, _| deletions.contains_key(uid));
+        let waits = !self.plan.next.is_empty();
+        self.sending.waits_since = waits.then(|| self.sending.waits_since.unwrap_or(now));
+    }
+
+    /// Takes in how long a write of the Lease took to be answered.
+    pub(crate) fn measure_distance(&mut self, write: &InFlight, outcome: &Outcome, now: Timestamp) {
+        let took = now.since(write.sent_at);
+        match outcome {
+            Err(error) if error.kind.may_have_happened() => self.sending.distance.unanswered(took),
+            // It was not sent.
+            Err(error) if error.kind.was_not_sent() => {}
+            // After a conflict the object was read again, so the answer took two round trips.
+            Err(_) => {}
+            Ok(_) => self.sending.distance.answered(took),
+        }
+    }
+
+    // ── What is shown of it ───────────────────────────────────────────────────────────────────────────────────────
+}
+
+#[cfg(test)]
+mod tests;

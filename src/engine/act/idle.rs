@@ -1,0 +1,11 @@
+//! Tells once that the controller does nothing.
+
+use crate::engine::machine::Engine;
+use crate::engine::model::time::Timestamp;
+
+impl Engine {
+    /// Writes down since when the controller is idle.
+    pub(crate) fn note_idle(&mut self, now: Timestamp) {
+        self.progress.idle_since = self.idle_since(now);
+    }
+}

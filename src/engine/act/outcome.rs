@@ -1,0 +1,268 @@
+//! What came of a write, and what that means for the next try and for the commands that wait for it.
+//!
+//! A deletion counts against the budget from when it is sent until a watch shows what became of it, also if its answer was
+//! lost.
+
+use std::time::Duration;
+
+use super::change::remedy;
+use crate::engine::lease::lock::InFlight;
+use crate::engine::machine::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::command::Unsettled;
+use crate::engine::model::effect::{Done, EffectError, EffectErrorKind, EffectId, Outcome};
+use crate::engine::model::event::{Event, WatchHealth, Watched};
+use crate::engine::model::record::CHANGE;
+use crate::engine::model::rollout_event::EventOutcome;
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::change::WrittenChange;
+use crate::engine::writes::pending::{Needs, Pending};
+use crate::engine::writes::refusals::Answer;
+use crate::engine::writes::retry::LOST_ANSWER;
+use crate::engine::writes::sent::{Deletion, PatchKind, Patching, Sent};
+
+/// What became of a write, for the audit log.
+fn told(outcome: &Outcome) -> (EventOutcome, Option<Str>) {
+    match outcome {
+        Ok(_) => (EventOutcome::Done, None),
+        Err(error) => (error.kind.into(), Some(error.message.clone())),
+    }
+}
+
+impl Engine {
+    /// Takes in what came of an effect.
+    pub fn outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
+        self.now = self.now.max(now);
+        self.dirty = true;
+        match self.effects.remove(&id) {
+            Some(Sent::Delete { uid, node, pod }) => {
+                let (result, said) = told(&outcome);
+                self.tell_delete(&node, &pod, &uid, result, said);
+                self.delete_outcome(&uid, &node, outcome, now);
+            }
+            Some(Sent::DaemonSet) => self.patch_outcome(id, outcome, now),
+            Some(Sent::Lease) => self.lease_outcome(id, outcome, now),
+            None => {}
+        }
+    }
+
+    /// Gives up deletions whose answer was lost: [`LOST_ANSWER`] later the pod is still there and not terminating, so it was not
+    /// deleted. The watch must have been heard since then, because one that stands still shows deleted pods, too.
+    pub(crate) fn forget_lost_answers(&mut self, now: Timestamp) {
+        let live = self.health(Watched::Pods) == WatchHealth::Live;
+        let lost = |(uid, deletion): (&Str, &Deletion)| match deletion {
+            Deletion::Unknown(at) => {
+                let settled = *at + LOST_ANSWER;
+                (live && now >= settled && self.view.watches.heard_since(Watched::Pods, settled)).then(|| uid.clone())
+            }
+            Deletion::Sent | Deletion::Confirmed(_) => None,
+        };
+        let lost: Vec<Str> = self.deletions.iter().filter_map(lost).collect();
+        for uid in lost {
+            self.deletions.remove(&uid);
+            self.view.touch_pod(&uid);
+            if let Some((node, error)) = self.unanswered.remove(&uid).filter(|_| self.view.has_pod(&uid)) {
+                self.deletion_refused(&node, &uid, &error, Answer::Lost, now);
+            }
+        }
+        self.unanswered.retain(|uid, _| self.deletions.contains_key(uid));
+    }
+
+    fn delete_outcome(&mut self, uid: &Str, node: &Str, outcome: Outcome, now: Timestamp) {
+        let still_seen = self.deletions.contains_key(uid);
+        match outcome {
+            Ok(_) => {
+                self.delete_retry.succeeded();
+                self.write_failure = None;
+                self.refusals.succeeded(self.view.node(node));
+                if still_seen {
+                    // No watch will show the end of a pod that we do not see: its deletion counts for a while all the same.
+                    let seen = self.view.has_pod(uid);
+                    self.deletions
+                        .insert(uid.clone(), if seen { Deletion::Confirmed(now) } else { Deletion::Unknown(now) });
+                }
+            }
+            Err(error) if error.kind.may_have_happened() => {
+                if still_seen {
+                    self.deletions.insert(uid.clone(), Deletion::Unknown(now));
+                    self.unanswered.insert(uid.clone(), (node.clone(), error));
+                }
+            }
+            // The pod is gone, whoever deleted it. The deletion counts until the watch has shown that.
+            Err(error) if error.kind == EffectErrorKind::NotFound => {
+                if still_seen && self.view.has_pod(uid) {
+                    self.deletions.insert(uid.clone(), Deletion::Confirmed(now));
+                } else {
+                    self.deletions.remove(uid);
+                }
+            }
+            // It was not sent, because the proof was too old by then: it is decided again behind the next one.
+            Err(error) if error.kind == EffectErrorKind::TooLate => {
+                self.deletions.remove(uid);
+                self.view.touch_pod(uid);
+            }
+            Err(error) => {
+                self.deletions.remove(uid);
+                self.view.touch_pod(uid);
+                let refused = matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid);
+                if refused {
+                    self.deletion_refused(node, uid, &error, Answer::Refused, now);
+                    return;
+                }
+                let wait = Duration::from_secs(2);
+                if let Some(ix) = self.view.node(node) {
+                    self.node_retry.insert(ix, now + wait);
+                }
+                if error.kind != EffectErrorKind::Conflict {
+                    self.delete_retry.failed(&error, now);
+                    self.note_failure(&error);
+                }
+            }
+        }
+    }
+
+    fn note_failure(&mut self, error: &EffectError) {
+        let lasting =
+            matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid | EffectErrorKind::Unknown);
+        if lasting {
+            self.write_failure = Some(error.message.clone());
+        }
+    }
+
+    fn patch_outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
+        let Some(patching) = self.patching.take_if(|patching| patching.id == id) else { return };
+        let (result, said) = told(&outcome);
+        self.tell_patch(patching.kind, result, said);
+        match outcome {
+            Ok(done) => {
+                self.daemonset_retry.succeeded();
+                self.write_failure = None;
+                match patching.kind {
+                    PatchKind::Adopt => (self.brake, self.brake_unseen) = (false, false),
+                    PatchKind::Template => {
+                        // The template may have been seen, and the next change be asked for, before this answer came.
+                        let asked = self.recorded_intent().and_then(|intent| intent.request());
+                        let request = patching.request.filter(|request| asked.as_ref() == Some(request));
+                        // What the server answered is our template, whatever admission made of what we sent.
+                        self.written = match (request, &done) {
+                            (Some(request), Done::DaemonSet(fact)) => {
+                                Some(WrittenChange { request, template: fact.template.clone() })
+                            }
+                            _ => None,
+                        };
+                    }
+                    PatchKind::ForgetChange | PatchKind::Release => {}
+                }
+                if let Done::DaemonSet(fact) = done {
+                    self.view.watches.expect(Watched::DaemonSet, &fact.resource_version, now);
+                    self.view.observe(Event::DaemonSet(fact), now);
+                }
+            }
+            Err(error) => {
+                self.daemonset_retry.failed(&error, now);
+                if error.kind == EffectErrorKind::Conflict {
+                    self.conflicted = Some(patching.resource_version.clone());
+                }
+                let refused = matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid);
+                if !(refused && self.give_up_patch(patching, &error, now)) {
+                    self.note_failure(&error);
+                }
+            }
+        }
+    }
+
+    /// Handles a patch that the API server refused: commands that wait for it fail. Returns whether it is given up for good.
+    fn give_up_patch(&mut self, patching: Patching, error: &EffectError, now: Timestamp) -> bool {
+        if patching.kind == PatchKind::ForgetChange {
+            // The annotation that stays does no harm: the release removes it.
+            let daemonset = self.view.daemonset.as_ref();
+            self.untidy = daemonset.and_then(|daemonset| daemonset.annotations.get(CHANGE)).cloned();
+            self.daemonset_retry.succeeded();
+            return true;
+        }
+        let waits = match patching.kind {
+            PatchKind::Adopt => {
+                (self.brake, self.brake_unseen) = (false, false);
+                Some(Needs::Adopted)
+            }
+            PatchKind::Release => Some(Needs::Released),
+            PatchKind::Template | PatchKind::ForgetChange => None,
+        };
+        self.fail_pending(|pending| Some(pending.needs) == waits, &error.message);
+        let change = patching.request.filter(|_| self.lock.holds() && patching.kind != PatchKind::Release);
+        let Some(request) = change else { return false };
+        if patching.kind == PatchKind::Template {
+            // Nothing is left to be tried again, and the next change is not to wait for it.
+            self.daemonset_retry.succeeded();
+        }
+        self.refuse_change(request, &error.message, remedy(error), now);
+        true
+    }
+
+    /// Tells the commands that `which` picks that they failed, and drops their edits.
+    pub(crate) fn fail_pending(&mut self, which: impl Fn(&Pending) -> bool, why: &str) {
+        let (failed, kept) = std::mem::take(&mut self.pending).into_iter().partition(|pending| which(pending));
+        self.pending = kept;
+        let failed: Vec<Pending> = failed;
+        for pending in failed {
+            self.edits.retain(|unsaved| unsaved.command != Some(pending.id));
+            self.settled(pending, Err(Unsettled::Failed(why.to_owned())));
+        }
+    }
+
+    /// A write of the lease took effect, as its answer says or the record shows.
+    pub(crate) fn lease_is_written(&mut self, write: &InFlight) {
+        self.lease_failure = None;
+        self.edits.retain(|unsaved| unsaved.serial >= write.edits_before);
+        self.lock.written(write);
+    }
+
+    fn lease_outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
+        let Some(in_flight) = self.lock.in_flight.take_if(|in_flight| in_flight.id == id) else { return };
+        self.measure_distance(&in_flight, &outcome, now);
+        match outcome {
+            Ok(done) => {
+                if let Done::Lease(fact) = done {
+                    self.view.watches.expect(Watched::Lease, &fact.resource_version, now);
+                    self.lock.learn(*fact, now);
+                    self.note_outcome();
+                }
+                self.lease_is_written(&in_flight);
+            }
+            Err(error) => {
+                if error.kind.may_have_happened() {
+                    self.lock.lose(in_flight.clone());
+                }
+                if !matches!(error.kind, EffectErrorKind::Conflict | EffectErrorKind::NotFound) {
+                    self.lease_failure = Some(error.message.clone());
+                }
+                let wait = match error.kind {
+                    EffectErrorKind::Throttled { retry_after_millis } => Duration::from_millis(retry_after_millis),
+                    EffectErrorKind::Forbidden | EffectErrorKind::Invalid => Duration::from_secs(10),
+                    _ => Duration::from_millis(500),
+                };
+                self.lock.retry_at = now + wait;
+                match error.kind {
+                    // There is no Lease. Its watch may have shown that before a late answer made us believe in it again, and will
+                    // not show it a second time.
+                    EffectErrorKind::NotFound if self.lock.resource_version() == in_flight.against => {
+                        self.lock.observe_absent();
+                        self.lock.retry_at = now;
+                    }
+                    EffectErrorKind::Conflict | EffectErrorKind::NotFound => {
+                        // The newer version that it conflicted with may have been seen already, before this answer.
+                        if self.lock.resource_version() == in_flight.against {
+                            self.lock.is_outdated(now);
+                        }
+                        self.lock.retry_at = now;
+                    }
+                    EffectErrorKind::Forbidden | EffectErrorKind::Invalid => {
+                        self.fail_pending(|pending| pending.needs != Needs::Adopted, &error.message);
+                        self.edits.clear();
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! A DaemonSet that is being deleted, or was deleted and made anew under the same name.
+//!
+//! The controller does nothing for a DaemonSet that is being deleted (docs/kubernetes.md, *Creating and deleting pods*): a
+//! pod that is deleted then does not come back.
+//!
+//! A record is about the DaemonSet whose uid it names. With `--cascade=orphan` the Lease and the pods outlive that
+//! DaemonSet, and a new one of the same name finds a record whose target, partition and pause were meant for the old one.
+//! No process drives by such a record. None deletes it by itself either, because it may simply not have seen the new
+//! DaemonSet yet. A new rollout replaces the record, and a release drops it.
+
+use crate::engine::lease::lock::Want;
+use crate::engine::machine::Engine;
+use crate::engine::model::command::Command;
+use crate::engine::model::record::Record;
+use crate::engine::writes::pending::Needs;
+
+impl Engine {
+    /// Takes in which DaemonSet it is that is there. Where it is another one than before, what was learnt and asked for so
+    /// far was about that one. Deletions that are on their way stay: pods may have been taken over by the new one.
+    pub(crate) fn follow_daemonset(&mut self) {
+        let Some(uid) = self.view.daemonset.as_ref().map(|daemonset| daemonset.uid.clone()) else { return };
+        let before = self.lock.daemonset.replace(uid.clone());
+        if before.is_none_or(|before| before == uid) {
+            return;
+        }
+        self.progress = self.lock.record().map(|record| record.progress.clone()).unwrap_or_default();
+        self.written = None;
+        self.conflicted = None;
+        self.lock.want = Want::No;
+        let outlives = |command: &Command| matches!(command.inner(), Command::Pause { .. } | Command::StopDriving);
+        self.fail_pending(
+            |pending| !outlives(&pending.command),
+            "the DaemonSet was deleted and made anew meanwhile: nothing was asked of this one",
+        );
+        self.edits.retain(|unsaved| unsaved.command.is_some());
+        self.brake = self.pending.iter().any(|pending| pending.needs == Needs::Adopted);
+        self.brake_unseen &= self.brake;
+    }
+
+    /// The record as it is to be written: where it is of another DaemonSet and nothing is asked for, it stays as it is.
+    pub(crate) fn record_to_write(&self) -> Option<Record> {
+        self.record().or_else(|| self.lock.foreign_record().cloned())
+    }
+}

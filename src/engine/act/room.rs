@@ -1,0 +1,83 @@
+//! The record's size while a rollout is driven. A command whose edits do not fit is refused; progress is cut until it fits;
+//! and no node is updated whose name the record has no room for ([`crate::engine::model::record::size`]).
+
+use std::time::Duration;
+
+use crate::engine::assess::rows::Row;
+use crate::engine::lease::edit::Edit;
+use crate::engine::machine::Engine;
+use crate::engine::model::command::Refusal;
+use crate::engine::model::record::size::{INTENT_LIMIT, bytes_of, clipped};
+use crate::engine::model::record::{Intent, RECORD_LIMIT, Record};
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::clocks::UNMEASURED;
+
+/// How exactly the API server's clock is known, once it was measured.
+const MEASURED: Duration = Duration::from_secs(5);
+/// With fewer nodes in progress than this the record has room for their names in any case.
+const FEW: usize = 64;
+
+impl Engine {
+    /// How many bytes of the record are left for names of nodes in progress, if so many may be at once.
+    pub(crate) fn room_for_names(&self, intent: &Intent, max_unavailable: u32) -> usize {
+        let few = self.progress.in_progress.len() + max_unavailable as usize <= FEW && bytes_of(intent) <= INTENT_LIMIT;
+        if few {
+            return usize::MAX;
+        }
+        self.progress.room_for_names(self.room_for_progress(intent))
+    }
+
+    fn room_for_progress(&self, intent: &Intent) -> usize {
+        let none = Record::default();
+        self.lock.record().unwrap_or(&none).room_beside(intent)
+    }
+
+    /// Leaves out of the progress what the record has no room for.
+    pub(crate) fn fit_progress(&mut self, now: Timestamp) {
+        let Some(intent) = self.recorded_intent().filter(|_| self.lock.holds()) else { return };
+        let room = self.room_for_progress(&intent);
+        let began_at = self.began_for_sure(self.progress.started_at.unwrap_or(now));
+        self.progress.fit(room, began_at);
+    }
+
+    /// By the API server's clock, an instant before which nothing can have been this rollout's doing that began at
+    /// `started_at` by ours.
+    pub(crate) fn began_for_sure(&self, started_at: Timestamp) -> Timestamp {
+        let margin = if self.view.skew_millis.is_some() { MEASURED } else { UNMEASURED };
+        self.view.server_time(started_at) - margin
+    }
+
+    /// Whether a node that is down would be taken for one that the rollout took down, if its name were not known.
+    pub(crate) fn looks_like_ours(&self, row: &Row) -> bool {
+        let pod = row.pod.and_then(|pod| self.view.pod(pod)).filter(|pod| pod.fact.deletion_at.is_none());
+        pod.is_none_or(|pod| row.at_target || pod.fact.revision != self.progress.origin)
+    }
+
+    /// Refuses what would make the record too large.
+    pub(crate) fn check_size(&self, edits: &[Edit]) -> Result<(), Refusal> {
+        let mut intent = self.recorded_intent();
+        let edits = edits.iter().cloned().map(Edit::with_short_reasons);
+        edits.for_each(|edit| edit.apply(&mut intent));
+        let size = intent.as_deref().map_or(0, bytes_of);
+        let grows = size > self.recorded_intent().as_deref().map_or(0, bytes_of);
+        if size > INTENT_LIMIT && grows {
+            return Err(Refusal::Invalid(format!(
+                "with this the rollout's record would ask for {size} bytes, of which there may be {INTENT_LIMIT} (all of it may \
+                 take {RECORD_LIMIT}): a shorter selector, or fewer images and steps at once"
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Edit {
+    /// This edit with its reasons cut to the length that a record allows.
+    pub(crate) fn with_short_reasons(mut self) -> Self {
+        if let Self::Pause(paused) | Self::Hold(paused) = &mut self
+            && let Some(why) = &mut paused.why
+        {
+            *why = clipped(why);
+        }
+        self
+    }
+}

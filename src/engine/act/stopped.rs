@@ -1,0 +1,56 @@
+//! A driver whose process cannot go on stops by itself and writes the reason into the record, where other consoles show it.
+
+use crate::engine::lease::lock::Want;
+use crate::engine::machine::Engine;
+use crate::engine::model::config::Role;
+use crate::engine::model::record::DriverStopped;
+use crate::engine::model::record::size::clipped;
+use crate::engine::model::time::Timestamp;
+
+impl Engine {
+    /// Starts nothing more from now on, and gives the lease back with the reason in the record as soon as that can be written. If
+    /// somebody else holds the lease, no reason is recorded: they go on driving.
+    pub(crate) fn stop_driving(&mut self, why: &str, now: Timestamp) {
+        self.lock.want = Want::No;
+        if self.lock.holds() {
+            self.progress.driver_stopped = Some(DriverStopped { by: self.actor(), at: now, why: clipped(why) });
+        }
+    }
+
+    /// Removes the reason why the last driver stopped, once somebody drives again. A one-shot command that holds the lease for
+    /// its own write does not drive.
+    pub(crate) fn forget_who_stopped(&mut self) {
+        if self.config().role == Role::Driver && self.lock.want != Want::No {
+            self.progress.driver_stopped = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+    use crate::engine::model::command::{Command, Takeover};
+    use crate::engine::model::driver::DriverView;
+
+    #[test]
+    fn the_record_says_why_a_driver_stopped_until_somebody_drives_again() {
+        let mut fake = FakeCluster::rolling(20, 2);
+        let mut joe = FakeConsole::open(&fake, "joe");
+        joe.set_image(&mut fake, "agent:v2");
+        joe.partition(&mut fake, 0);
+        joe.run_for(&mut fake, 3);
+        let why = "nobody took its output".to_owned();
+        joe.ask(&mut fake, Command::GiveUpDriving { why }).unwrap();
+        let deleted = fake.deleted.len();
+        joe.run_for(&mut fake, 60);
+        assert_eq!(fake.deleted.len(), deleted, "nothing more is started");
+        let mut ada = FakeConsole::open(&fake, "ada");
+        let snapshot = ada.snapshot(&fake);
+        assert_eq!(snapshot.driver, DriverView::Nobody);
+        let words = snapshot.driving().to_string();
+        assert_eq!(words, "nobody drives: joe@bastion stopped 1m ago: nobody took its output");
+        ada.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+        let snapshot = FakeConsole::open(&fake, "eve").snapshot(&fake);
+        assert!(snapshot.driver_stopped.is_none(), "{:?}", snapshot.driver_stopped);
+    }
+}

@@ -1,0 +1,63 @@
+//! Strategy drift: after the adoption somebody changes the strategy back to `RollingUpdate` while the rollout runs.
+//!
+//! ```text
+//! adopted ──drifted──▶ report:  pause, say who it was and how to go on
+//!                      enforce: OnDelete again at once, counted ──▶ too often: pause, say who it is and how to hold it
+//! ```
+//!
+//! From the drift until `OnDelete` is set again the controller replaces pods by itself. With `enforce`, `OnDelete` is therefore
+//! set at once and reported afterwards. If somebody sets the strategy back again and again, rolldeck stops doing so and pauses,
+//! because every round costs pods.
+
+use crate::engine::machine::Engine;
+use crate::engine::model::record::{Intent, OnDrift};
+use crate::engine::model::rollout_event::DriftResponse;
+use crate::engine::model::time::Timestamp;
+
+impl Engine {
+    /// Notices that the DaemonSet is adopted, or that somebody changed the strategy back.
+    pub(crate) fn notice_adoption(&mut self, intent: &Intent, now: Timestamp) {
+        if self.is_adopted() {
+            self.progress.drifted = false;
+            self.progress.adopted = true;
+            return;
+        }
+        if !self.has_drifted(intent) || self.patching.is_some() {
+            return;
+        }
+        if !std::mem::replace(&mut self.progress.drifted, true) {
+            return self.strategy_drifted(intent, now);
+        }
+        // An operator resumed, or chose `enforce` only now.
+        let chosen = intent.on_drift == OnDrift::EnforceOnDelete && self.progress.drifts.may_enforce(now);
+        self.brake |= intent.paused.is_none() || chosen;
+    }
+
+    fn strategy_drifted(&mut self, intent: &Intent, now: Timestamp) {
+        let drifts = &self.progress.drifts;
+        match intent.on_drift {
+            OnDrift::EnforceOnDelete if drifts.may_enforce(now) => {
+                let by = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.strategy.clone());
+                self.progress.drifts.enforced(by, now);
+                self.tell_drifted(DriftResponse::Enforced);
+                self.brake = true;
+            }
+            _ if intent.paused.is_some() => self.tell_drifted(DriftResponse::Noted),
+            on_drift => {
+                let who = self.who_set_the_strategy().map(|by| format!(" by {by}")).unwrap_or_default();
+                let why = match on_drift {
+                    OnDrift::Report => format!("the update strategy was changed back{who}"),
+                    OnDrift::EnforceOnDelete => format!(
+                        "the update strategy was changed back{who} though OnDelete was set again {} times",
+                        drifts.rounds(now)
+                    ),
+                };
+                self.tell_drifted(DriftResponse::Paused);
+                self.pause(why, now);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

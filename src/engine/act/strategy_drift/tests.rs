@@ -1,0 +1,332 @@
+//! Argo CD sets the strategy back, and the template: what is done about it, and what is said.
+
+use serde_json::json;
+
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
+use crate::engine::model::command::{Command, Danger};
+use crate::engine::model::config::Role;
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::record::{ORIGINAL_STRATEGY, OnDrift};
+use crate::engine::model::tuning::Tuning;
+use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
+
+const ARGO_CD: &str = "argocd-controller";
+const WHO: &str = "argocd-controller of Argo CD (application edge-agents)";
+const HOLDING: &str = "argocd app set edge-agents --sync-policy none";
+
+/// Twenty nodes under Argo CD, half of them on their way to `agent:v2` under the control of `ops`.
+fn under_way(on_drift: OnDrift) -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(20, 2);
+    fake.daemonset.labels = [("argocd.argoproj.io/instance", "edge-agents")].into_iter().collect();
+    fake.daemonset.owners.template = Some(ARGO_CD.into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    let image = Command::SetImage([("agent".to_owned(), "agent:v2".parse().unwrap())].into());
+    console.ask(&mut fake, image.under(Tuning { on_drift: Some(on_drift), ..Tuning::default() })).unwrap();
+    console.partition(&mut fake, 10);
+    console.run_for(&mut fake, 3);
+    (fake, console)
+}
+
+fn drift(fake: &mut FakeCluster) {
+    fake.daemonset.owners.strategy = Some(ARGO_CD.into());
+    fake.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 2}}));
+    fake.reconcile();
+}
+
+fn on_delete(fake: &FakeCluster) -> bool {
+    fake.daemonset.strategy.kind == StrategyKind::OnDelete
+}
+
+fn said(snapshot: &Snapshot) -> Vec<String> {
+    snapshot.alarms.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_drift_is_reported_with_who_it_was_and_how_to_hold_them() {
+    let (mut fake, mut console) = under_way(OnDrift::Report);
+    drift(&mut fake);
+    console.run_for(&mut fake, 5);
+    assert!(!on_delete(&fake), "nobody chose to fight");
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(
+        said(&snapshot),
+        [format!("the update strategy was changed back by {WHO}: its controller replaces pods by itself")]
+    );
+    assert!(snapshot.alarms[0].holding().unwrap().starts_with(HOLDING), "{:?}", snapshot.alarms[0]);
+    let Phase::Paused(paused) = &snapshot.phase else { panic!("{:?}", snapshot.phase) };
+    assert_eq!(paused.why.as_deref(), Some(format!("the update strategy was changed back by {WHO}").as_str()));
+}
+
+#[test]
+fn going_on_after_a_drift_adopts_again_first() {
+    let (mut fake, mut console) = under_way(OnDrift::Report);
+    let original = fake.daemonset.annotations.get(ORIGINAL_STRATEGY).cloned();
+    drift(&mut fake);
+    console.run_for(&mut fake, 5);
+    console.ask(&mut fake, Command::Resume).unwrap();
+    assert!(on_delete(&fake));
+    assert_eq!(fake.daemonset.annotations.get(ORIGINAL_STRATEGY).cloned(), original, "what was saved first is kept");
+    console.run_for(&mut fake, 30);
+    assert_eq!(fake.at("hash2"), 10);
+}
+
+#[test]
+fn adopting_after_a_drift_sets_on_delete_again_and_stays_paused() {
+    for role in [Role::Driver, Role::OneShot] {
+        let (mut fake, mut driver) = under_way(OnDrift::Report);
+        drift(&mut fake);
+        driver.run_for(&mut fake, 5);
+        let mut other = FakeConsole::open_as(&fake, "eve", role);
+        let preview = other.engine.preview(&Command::Adopt, fake.now).unwrap();
+        assert!(preview.effects[0].contains("OnDelete again at once"), "{preview:?}");
+        let settled = other.ask(&mut fake, Command::Adopt).unwrap();
+        assert!(settled.contains("OnDelete is set again"), "{settled}");
+        assert!(on_delete(&fake), "{role:?}: at once, whoever drives");
+        driver.run_for(&mut fake, 5);
+        let snapshot = driver.snapshot(&fake);
+        assert!(matches!(snapshot.phase, Phase::Paused(_)), "{:?}", snapshot.phase);
+        assert_eq!(said(&snapshot), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_drift_is_enforced_at_once_counted_and_said() {
+    let (mut fake, mut console) = under_way(OnDrift::EnforceOnDelete);
+    let worst = fake.worst_down;
+    for round in 1..=3 {
+        drift(&mut fake);
+        console.run(&mut fake);
+        assert!(on_delete(&fake), "round {round}: before anything else happens");
+        console.run_for(&mut fake, 8);
+        let times = if round == 1 { "once".to_owned() } else { format!("{round} times") };
+        assert_eq!(
+            said(&console.snapshot(&fake)),
+            [format!("the update strategy was changed back by {WHO} {times} lately: OnDelete is set again")]
+        );
+    }
+    let timeline: Vec<String> = console.snapshot(&fake).timeline.iter().map(ToString::to_string).collect();
+    let told = timeline.iter().filter(|line| line.starts_with("OnDelete is set again"));
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            "OnDelete is set again: the update strategy was changed back by argocd-controller",
+            "OnDelete is set again: the update strategy was changed back by argocd-controller; set again 2 times lately",
+            "OnDelete is set again: the update strategy was changed back by argocd-controller; set again 3 times lately",
+        ]
+    );
+    console.run_for(&mut fake, 30);
+    assert_eq!((fake.at("hash2"), fake.worst_down), (10, worst), "it went on meanwhile");
+    assert_eq!(console.snapshot(&fake).phase, Phase::Held);
+    console.run_for(&mut fake, 600);
+    assert_eq!(said(&console.snapshot(&fake)), Vec::<String>::new(), "what was ten minutes ago is past");
+}
+
+/// The DaemonSet's status changes all the time: a brake that conflicts does not wait.
+#[test]
+fn a_brake_that_conflicts_is_tried_again_as_soon_as_the_change_is_seen() {
+    let (mut fake, mut console) = under_way(OnDrift::EnforceOnDelete);
+    fake.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 2}}));
+    console.snapshot(&fake);
+    let effects = console.engine.decide(fake.now);
+    fake.reconcile();
+    for (id, effect) in effects {
+        let outcome = fake.apply(effect);
+        console.engine.outcome(id, outcome, fake.now);
+    }
+    assert!(!on_delete(&fake), "it came too late");
+    console.run(&mut fake);
+    assert!(on_delete(&fake), "at the same instant, no back-off between");
+}
+
+#[test]
+fn who_set_it_back_again_and_again_is_not_fought() {
+    let (mut fake, mut console) = under_way(OnDrift::EnforceOnDelete);
+    for _ in 0..5 {
+        drift(&mut fake);
+        console.run_for(&mut fake, 5);
+        assert!(on_delete(&fake));
+    }
+    drift(&mut fake);
+    console.run_for(&mut fake, 60);
+    assert!(!on_delete(&fake), "more than five times in ten minutes is a fight");
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(
+        said(&snapshot),
+        [format!(
+            "the update strategy was changed back by {WHO}, 5 times after OnDelete was set again: its controller replaces pods \
+             by itself"
+        )]
+    );
+    assert!(snapshot.alarms[0].holding().unwrap().starts_with(HOLDING));
+    let Phase::Paused(paused) = &snapshot.phase else { panic!("{:?}", snapshot.phase) };
+    assert!(paused.why.as_deref().unwrap().ends_with("though OnDelete was set again 5 times"), "{paused:?}");
+
+    // The next driver knows what went before; and once they are held, an operator goes on.
+    drop(console);
+    let mut next = FakeConsole::open(&fake, "eve");
+    next.run_for(&mut fake, 20);
+    assert!(!on_delete(&fake), "a new console is no reason to begin again");
+    next.ask(&mut fake, Command::Resume).unwrap();
+    next.run_for(&mut fake, 30);
+    assert!(on_delete(&fake));
+    assert_eq!(fake.at("hash2"), 10);
+    drift(&mut fake);
+    next.run_for(&mut fake, 5);
+    assert!(!on_delete(&fake) && matches!(next.snapshot(&fake).phase, Phase::Paused(_)), "it is the same fight still");
+}
+
+#[test]
+fn drifts_that_are_far_apart_are_no_fight() {
+    let (mut fake, mut console) = under_way(OnDrift::EnforceOnDelete);
+    for round in 0..12 {
+        drift(&mut fake);
+        console.run_for(&mut fake, 5);
+        assert!(on_delete(&fake), "round {round}");
+        console.run_for(&mut fake, 120);
+    }
+}
+
+#[test]
+fn a_paused_rollout_is_enforced_too() {
+    let (mut fake, mut console) = under_way(OnDrift::EnforceOnDelete);
+    console.ask(&mut fake, Command::Pause { why: Some("link down".into()) }).unwrap();
+    drift(&mut fake);
+    console.run_for(&mut fake, 5);
+    assert!(on_delete(&fake), "paused means that its controller replaces nothing either");
+    let Phase::Paused(paused) = console.snapshot(&fake).phase else { panic!("not paused") };
+    assert_eq!(paused.why.as_deref(), Some("link down"), "the operator's own reason stands");
+}
+
+#[test]
+fn the_choice_can_be_made_when_it_has_happened() {
+    let (mut fake, mut console) = under_way(OnDrift::Report);
+    drift(&mut fake);
+    console.run_for(&mut fake, 5);
+    assert!(!on_delete(&fake));
+    let enforce = Tuning { on_drift: Some(OnDrift::EnforceOnDelete), ..Tuning::default() };
+    assert_eq!(console.ask(&mut fake, Command::Tune(enforce)), Ok("on drift report → enforce".into()));
+    console.run(&mut fake);
+    assert!(on_delete(&fake));
+    assert!(matches!(console.snapshot(&fake).phase, Phase::Paused(_)), "it goes on when an operator says so");
+}
+
+/// An operator of the kind that reconciles within milliseconds: quicker than the controller observes anything.
+#[test]
+fn who_is_quicker_than_the_controller_is_counted_as_well() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console
+        .ask(&mut fake, Command::Adopt.under(Tuning { on_drift: Some(OnDrift::EnforceOnDelete), ..Tuning::default() }))
+        .unwrap();
+    let mut adoptions = 0;
+    for _ in 0..20 {
+        adoptions += usize::from(on_delete(&fake));
+        drift(&mut fake);
+        console.run(&mut fake);
+    }
+    assert_eq!(adoptions, 6, "once as it was asked, five times in defence");
+}
+
+#[test]
+fn a_template_that_is_set_back_in_the_middle_says_who_it_was_and_what_to_do() {
+    let (mut fake, mut console) = under_way(OnDrift::EnforceOnDelete);
+    fake.set_template(template("agent:v1"));
+    fake.reconcile();
+    console.run_for(&mut fake, 30);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(said(&snapshot), [format!("the template was changed by {WHO} in the middle of the rollout")]);
+    assert!(snapshot.alarms[0].holding().unwrap().starts_with(HOLDING));
+    let Phase::Paused(paused) = &snapshot.phase else { panic!("{:?}", snapshot.phase) };
+    assert_eq!(paused.why.as_deref(), Some(format!("the template was changed by {WHO}").as_str()));
+}
+
+#[test]
+fn what_else_manages_it_is_said_before_anything_is_changed() {
+    let (fake, mut console) = under_way(OnDrift::Report);
+    let sets_back = |warnings: &[String]| warnings.iter().any(|warning| warning.contains("Argo CD (application edge"));
+    let image = Command::SetImage([("agent".to_owned(), "agent:v3".parse().unwrap())].into());
+    for (command, warns) in [
+        (Command::Adopt, true),
+        (image, true),
+        (Command::Undo { to: None }, true),
+        (Command::Release(crate::engine::model::command::Early::Accept), true),
+        (Command::Step(crate::engine::model::command::Step::Next), false),
+        // It is on OnDelete: pausing changes nothing that is anybody else's.
+        (Command::Pause { why: None }, false),
+    ] {
+        let preview = console.engine.preview(&command, fake.now).unwrap();
+        assert_eq!(sets_back(&preview.warnings), warns, "{command:?}: {:?}", preview.warnings);
+    }
+    let mut fake = FakeCluster::rolling(20, 2);
+    fake.daemonset.labels = [("argocd.argoproj.io/instance", "edge-agents")].into_iter().collect();
+    let mut console = FakeConsole::open(&fake, "ops");
+    let brake = console.engine.preview(&Command::Pause { why: None }, fake.now).unwrap();
+    assert!(sets_back(&brake.warnings), "the brake is a change: {:?}", brake.warnings);
+}
+
+#[test]
+fn tuning_names_what_changes_and_what_it_comes_to() {
+    let (mut fake, mut console) = under_way(OnDrift::Report);
+    let ask = |text: &str| Tuning { max_unavailable: Some(text.parse().unwrap()), ..Tuning::default() };
+    let preview = console.engine.preview(&Command::Tune(ask("25%")), fake.now).unwrap();
+    assert_eq!(
+        preview.effects,
+        ["From now on at most 5 down and 5 pulling at a time.", "max unavailable default → 25%"]
+    );
+    assert_eq!(preview.danger, Danger::Bounded);
+    let all = console.engine.preview(&Command::Tune(ask("100%")), fake.now).unwrap();
+    assert_eq!(all.danger, Danger::Serious);
+    assert!(all.effects.contains(&"Every one of the 20 nodes may be down at once.".to_owned()), "{:?}", all.effects);
+    let refused = console.ask(&mut fake, Command::Tune(ask("0"))).unwrap_err();
+    assert!(refused.contains("write 1 or more, or pause"), "{refused}");
+
+    // Two operators who change different things do not undo each other.
+    let mut other = FakeConsole::open(&fake, "eve");
+    console.ask(&mut fake, Command::Tune(ask("4"))).unwrap();
+    other.ask(&mut fake, Command::Tune(Tuning { soak_secs: Some(30), ..Tuning::default() })).unwrap();
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((snapshot.budget.max_unavailable, snapshot.gates.soak_secs), (4, 30));
+}
+
+#[test]
+fn an_one_shot_leaves_no_record_of_nothing() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut one_shot = FakeConsole::open_as(&fake, "ops", Role::OneShot);
+    let enforce = Tuning { on_drift: Some(OnDrift::EnforceOnDelete), ..Tuning::default() };
+    let refused = one_shot.ask(&mut fake, Command::Tune(enforce)).unwrap_err();
+    assert!(refused.contains("`set-image`"), "{refused}");
+    assert!(fake.lease.is_none());
+    one_shot.ask(&mut fake, Command::Adopt.under(enforce)).unwrap();
+    let record = fake.lease.clone().unwrap().record.unwrap().unwrap();
+    assert_eq!(record.intent.on_drift, OnDrift::EnforceOnDelete);
+}
+
+/// A roll back whose budget is used up by nodes that went down: nothing gives it back but an operator.
+#[test]
+fn a_rollback_that_waits_for_budget_says_that_raising_it_is_the_way_out() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    let patient = Tuning { failure_threshold: Some("50%".parse().unwrap()), ..Tuning::default() };
+    console.ask(&mut fake, Command::Tune(patient)).unwrap();
+    console.partition(&mut fake, 14);
+    console.run_for(&mut fake, 20);
+    for node in ["n1", "n2", "n3"] {
+        fake.set_node_ready(node, false);
+    }
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 20);
+    let snapshot = console.snapshot(&fake);
+    let stuck = Alarm::BudgetUsedUp { used: 3, limit: 2, waiting: 3 };
+    assert_eq!(snapshot.alarms, std::slice::from_ref(&stuck));
+    assert_eq!(
+        stuck.to_string(),
+        "3 nodes wait: 3 are down, 2 may be, and none of them is on its way up; a budget of 4 lets the next one go"
+    );
+    let enough =
+        Tuning { max_unavailable: Some(stuck.enough().unwrap().to_string().parse().unwrap()), ..Tuning::default() };
+    console.ask(&mut fake, Command::Tune(enough)).unwrap();
+    console.run_for(&mut fake, 20);
+    assert_eq!(fake.at("hash1"), 17, "all but those that are down");
+    assert_eq!(console.snapshot(&fake).alarms, []);
+}

@@ -1,0 +1,364 @@
+//! Which nodes may go next, in which order, and what holds the others: pure arithmetic over assessed rows.
+//!
+//! ```text
+//! candidates ── order ──▶ room under the partition ──▶ proven? ──▶ budget ──▶ pull slots ──▶ next
+//! ```
+
+use super::rows::{Assessment, Row};
+use crate::engine::model::Str;
+use crate::engine::model::budget::BudgetView;
+use crate::engine::model::hold::Hold;
+use crate::engine::model::node::{Blame, ImageState, NodeIx, NodeState, RestartsView};
+use crate::engine::model::quantity::{IntOrPercent, Rounding};
+use crate::engine::model::record::{Direction, Intent};
+use crate::engine::model::suspect::SiteOutage;
+use crate::engine::rules::surge::lacks_budget;
+use crate::engine::view::View;
+
+/// The limits of a rollout, resolved to counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) max_unavailable: u32,
+    pub(crate) max_unavailable_setting: IntOrPercent,
+    pub(crate) max_pulling: u32,
+    /// Pods that stay at the old revision.
+    pub(crate) keep: u32,
+    /// Nodes that may be updated in total.
+    pub(crate) allowed: u32,
+    /// Bytes of the record that are left for names of nodes in progress.
+    pub(crate) room_for_names: usize,
+    /// The DaemonSet surges, and nobody has said how many nodes may be down instead: none may.
+    pub(crate) lacks_budget: bool,
+}
+
+impl Limits {
+    /// Resolves the intent's limits for this fleet.
+    ///
+    /// `maxUnavailable` is a percentage of desired, rounded up, as Kubernetes does; `partition` one of the fleet, rounded
+    /// down, as OpenKruise does.
+    pub(crate) fn of(view: &View, intent: &Intent, assessment: &Assessment) -> Self {
+        let own = view.daemonset.as_ref().and_then(|daemonset| daemonset.strategy.max_unavailable);
+        let own = own.filter(|own| own.of(assessment.desired, Rounding::Up) > 0);
+        let lacks_budget = view.daemonset.as_ref().is_some_and(|daemonset| lacks_budget(daemonset, intent));
+        let own = if lacks_budget { Some(IntOrPercent::Int(0)) } else { own };
+        let setting = intent.budgets.max_unavailable.or(own).unwrap_or(IntOrPercent::Int(1));
+        let max_unavailable = setting.of(assessment.desired, Rounding::Up);
+        let max_pulling =
+            intent.budgets.max_pulling.map_or(max_unavailable, |limit| limit.of(assessment.desired, Rounding::Up));
+        let keep = match intent.direction() {
+            Direction::Forward => intent.partition.of(assessment.fleet, Rounding::Down).min(assessment.fleet),
+            Direction::Back => 0,
+        };
+        let allowed = assessment.fleet - keep;
+        Self {
+            max_unavailable,
+            max_unavailable_setting: setting,
+            max_pulling,
+            keep,
+            allowed,
+            room_for_names: usize::MAX,
+            lacks_budget,
+        }
+    }
+}
+
+/// Where the budget stands before anything more is started.
+pub(crate) fn budget(assessment: &Assessment, limits: &Limits, strict: bool) -> BudgetView {
+    let mut budget = BudgetView {
+        max_unavailable: limits.max_unavailable,
+        max_unavailable_setting: Some(limits.max_unavailable_setting),
+        max_pulling: limits.max_pulling,
+        strict,
+        ..BudgetView::default()
+    };
+    for row in assessment.rows() {
+        match row.blame {
+            Some(Blame::Rollout) => budget.rollout += 1,
+            Some(Blame::Suspect) => budget.suspect += 1,
+            Some(Blame::Node) => budget.node += 1,
+            Some(Blame::PreExisting) => budget.pre_existing += 1,
+            None => {}
+        }
+        budget.charged += u32::from(is_charged(row, strict));
+        budget.pulling += u32::from(row.pulls);
+    }
+    budget
+}
+
+fn is_charged(row: &Row, strict: bool) -> bool {
+    match row.blame {
+        Some(Blame::Rollout | Blame::Suspect) => true,
+        Some(Blame::Node | Blame::PreExisting) => strict,
+        None => false,
+    }
+}
+
+/// What a plan asks about nodes.
+pub(crate) struct NodeLookup<'a> {
+    /// A node's name.
+    pub(crate) name: &'a dyn Fn(&Row) -> Str,
+    /// The outage of its site, where that is down at large.
+    pub(crate) outage: &'a dyn Fn(&Row) -> Option<SiteOutage>,
+}
+
+/// What comes next: a hold for every node, and the nodes whose pods to replace now, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan {
+    holds: Vec<Option<Hold>>,
+    ranks: Vec<Option<u32>>,
+    /// Nodes in line, in order.
+    pub(crate) line: Vec<NodeIx>,
+    /// Nodes whose pods to replace now, in order.
+    pub(crate) next: Vec<NodeIx>,
+    /// How many of those in line the partition lets through, those that wait for budget included.
+    pub(crate) in_line: u32,
+}
+
+/// What stands in the way of the whole rollout, as against one node.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RolloutHold {
+    /// Nothing: it moves.
+    None,
+    /// Everything that could move is held by this.
+    Held(Hold),
+}
+
+impl RolloutHold {
+    /// What holds a node that has no pod: its controller makes one, whatever stands in the way of the rollout, unless the
+    /// DaemonSet is being deleted.
+    fn hold_without_pod(&self) -> Option<Hold> {
+        match self {
+            Self::Held(held @ Hold::BeingDeleted) => Some(held.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// What stands in the way besides limits.
+pub(crate) struct Obstacles<'a> {
+    /// Of the whole rollout.
+    pub(crate) rollout_hold: &'a RolloutHold,
+    /// Of a node whose pod the API server refused to delete.
+    pub(crate) refused: &'a dyn Fn(&Row) -> Option<Refused>,
+}
+
+/// A node whose pod the API server refused to delete.
+#[derive(Clone, Debug)]
+pub(crate) enum Refused {
+    /// It waits for its next turn.
+    Held(Str),
+    /// It is tried again, after the others.
+    Due,
+}
+
+impl Plan {
+    /// Why a node is not being updated right now.
+    pub(crate) fn hold(&self, node: NodeIx) -> Option<&Hold> {
+        self.holds.get(node)?.as_ref()
+    }
+
+    /// A node's place in line.
+    pub(crate) fn rank(&self, node: NodeIx) -> Option<u32> {
+        *self.ranks.get(node)?
+    }
+
+    /// Lines up the nodes. `natural` is each node's place in natural name order.
+    pub(crate) fn of(
+        assessment: &Assessment,
+        limits: &Limits,
+        budget: &BudgetView,
+        intent: &Intent,
+        obstacles: &Obstacles<'_>,
+        natural: &[u32],
+        nodes: &NodeLookup<'_>,
+    ) -> Self {
+        let mut plan = Self { holds: vec![None; natural.len()], ranks: vec![None; natural.len()], ..Self::default() };
+        let mut candidates = Vec::new();
+        let (mut committed, mut proven, mut trouble) = (0, false, None);
+        for row in assessment.rows() {
+            committed += u32::from(row.committed);
+            proven |= row.is_settled();
+            if trouble.is_none() && is_in_trouble(row) {
+                trouble = Some(row);
+            }
+            match structural_hold(row, intent) {
+                Some(hold) => plan.holds[row.node] = Some(hold),
+                None if row.replaceable => candidates.push(row),
+                None if row.in_fleet && row.pod.is_none() => {
+                    plan.holds[row.node] = obstacles.rollout_hold.hold_without_pod();
+                }
+                None => {}
+            }
+        }
+        let back = intent.direction() == Direction::Back;
+        // Budget that the rollout itself uses becomes free again. Under `strict`, nodes that are down by themselves may use it up
+        // for good, so that no serving pod could ever go first.
+        let fits = |row: &Row| {
+            let cost = u32::from(!is_charged(row, budget.strict));
+            budget.rollout + budget.suspect > 0 || budget.charged + cost <= limits.max_unavailable
+        };
+        let unready = if proven || back {
+            Unready::MayGo
+        } else if committed > 0 || candidates.iter().any(|row| row.available && fits(row)) {
+            Unready::Waits
+        } else {
+            Unready::OneMayGo
+        };
+        let mut line = Line {
+            room: limits.allowed.saturating_sub(committed),
+            keep: limits.keep,
+            charged: budget.charged,
+            max_unavailable: limits.max_unavailable,
+            pulling: budget.pulling,
+            max_pulling: limits.max_pulling,
+            unready,
+            trouble: trouble.filter(|_| !back).map(nodes.name),
+            strict: budget.strict,
+            room_for_names: limits.room_for_names,
+            lacks_budget: limits.lacks_budget,
+        };
+        sort_candidates(&mut candidates, proven || back, natural, obstacles);
+        plan.line = candidates.iter().map(|row| row.node).collect();
+        for (place, row) in candidates.into_iter().enumerate() {
+            plan.ranks[row.node] = u32::try_from(place).ok();
+            let outage = (nodes.outage)(row).filter(|_| !back && row.ready && line.room > 0);
+            // A node that waits for its site takes no place under the partition from the others.
+            plan.in_line += u32::from(line.room > 0 && outage.is_none());
+            let hold = match (outage, (obstacles.refused)(row)) {
+                (Some(outage), _) => Hold::SiteOutage(outage),
+                (None, Some(Refused::Held(why))) if line.room > 0 => {
+                    line.room -= 1;
+                    Hold::DeletionRefused { why }
+                }
+                (None, _) => line.admit(row),
+            };
+            plan.holds[row.node] = Some(match (hold, obstacles.rollout_hold) {
+                // In these cases the partition has no effect, so it is not given as the reason.
+                (_, RolloutHold::Held(held @ (Hold::Native | Hold::NoRollout | Hold::BeingDeleted))) => held.clone(),
+                (hold @ Hold::Partition { .. }, _) => hold,
+                (_, RolloutHold::Held(held)) => held.clone(),
+                (hold, RolloutHold::None) => {
+                    if hold == Hold::Next {
+                        plan.next.push(row.node);
+                    }
+                    hold
+                }
+            });
+        }
+        plan
+    }
+}
+
+/// What is still free (partition, budget, pull slots, room in the record) while candidates are admitted one by one.
+struct Line {
+    room: u32,
+    keep: u32,
+    charged: u32,
+    max_unavailable: u32,
+    pulling: u32,
+    max_pulling: u32,
+    unready: Unready,
+    trouble: Option<Str>,
+    strict: bool,
+    room_for_names: usize,
+    lacks_budget: bool,
+}
+
+/// Whether old pods that are down already may be replaced. Until the new image has been seen to work somewhere, replacing one
+/// may turn a short unreadiness into a pod that never comes up again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Unready {
+    /// The image is proven, or we go back to one that is.
+    MayGo,
+    /// Nothing is proven, and nothing that serves could go first.
+    OneMayGo,
+    /// Nothing is proven yet.
+    Waits,
+}
+
+impl Line {
+    /// Says what holds `row`; when nothing does, takes what it needs.
+    fn admit(&mut self, row: &Row) -> Hold {
+        if self.room == 0 {
+            return Hold::Partition { keep: self.keep };
+        }
+        self.room -= 1;
+        if let Some(node) = &self.trouble {
+            return Hold::Unproven { node: node.clone() };
+        }
+        let cost = u32::from(!is_charged(row, self.strict));
+        // A pod that serves is not taken beyond the budget, even where it does not count as available yet.
+        if (cost > 0 || row.ready) && self.charged + cost > self.max_unavailable {
+            return match self.lacks_budget {
+                true => Hold::NoBudget,
+                false => Hold::Budget { used: self.charged, limit: self.max_unavailable },
+            };
+        }
+        // A node that the rollout itself took down is exempt: replacing its pod can only improve it.
+        let may_recover = !row.available && row.blame != Some(Blame::Rollout);
+        if may_recover && self.unready == Unready::Waits {
+            return Hold::NotProven;
+        }
+        // A node that already pulls in vain keeps its slot for the new image.
+        let pulls = row.image != ImageState::Present && !row.pulls;
+        if pulls && self.pulling >= self.max_pulling {
+            return Hold::PullLimit { used: self.pulling, limit: self.max_pulling };
+        }
+        // The record has to name a node before its pod is deleted: the next driver has to know of it.
+        if row.bytes_to_name > self.room_for_names {
+            return Hold::RecordFull;
+        }
+        self.room_for_names -= row.bytes_to_name;
+        self.charged += cost;
+        self.pulling += u32::from(pulls);
+        if may_recover && self.unready == Unready::OneMayGo {
+            self.unready = Unready::Waits;
+        }
+        Hold::Next
+    }
+}
+
+/// What holds a node by itself, whatever the rest of the fleet does.
+fn structural_hold(row: &Row, intent: &Intent) -> Option<Hold> {
+    let on_its_way = matches!(row.state, NodeState::Terminating | NodeState::Creating | NodeState::Failed);
+    if !row.in_fleet || row.at_target || on_its_way {
+        return None;
+    }
+    let forward = intent.direction() == Direction::Forward;
+    match row.state {
+        NodeState::NodeDown => Some(Hold::NodeDown),
+        _ if !row.should_run => Some(Hold::NodeDown),
+        _ if forward && !row.selected => Some(Hold::Selector),
+        _ if forward && row.cordoned => Some(Hold::Cordoned),
+        _ if row.other_goes => Some(Hold::OtherPodGoes),
+        NodeState::Outdated if row.crowded => Some(Hold::SeveralPods),
+        _ => None,
+    }
+}
+
+/// Whether the new revision is in trouble on this node: the cause speaks against the revision, or the pod is refused or missing
+/// for too long, and no operator resumed past that. A node that has failed already counts toward the failure threshold
+/// instead, except where pods are refused: that would happen to the next node, too.
+fn is_in_trouble(row: &Row) -> bool {
+    let speaks = || !row.available && row.cause.as_ref().is_some_and(|cause| cause.kind.speaks_against_revision());
+    let restarts = || row.restarted.is_some_and(RestartsView::speaks_against_revision);
+    let starts_badly = || row.at_target && row.state != NodeState::Failed && (speaks() || restarts());
+    row.in_fleet && (row.unreplaced || starts_badly())
+}
+
+/// Deterministic order: what the rollout broke, what is down by itself (once the image is proven, or on the way back; last
+/// otherwise), then nodes that have the image, then the calmest pods, then by natural name; at the very end whose deletion
+/// was refused.
+fn sort_candidates(candidates: &mut [&Row], broken_first: bool, natural: &[u32], obstacles: &Obstacles<'_>) {
+    candidates.sort_by_cached_key(|row| {
+        let late = match row.blame {
+            Some(Blame::Rollout) => 0,
+            None => 2,
+            Some(_) if broken_first => 1,
+            Some(_) => 3,
+        };
+        let natural = natural.get(row.node).copied().unwrap_or(u32::MAX);
+        let refused = (obstacles.refused)(row).is_some();
+        (refused, late, row.image != ImageState::Present, row.restarts, natural)
+    });
+}

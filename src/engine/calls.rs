@@ -1,0 +1,203 @@
+//! The calls by which the engine is used: facts in, commands in, what to write out, what to show out.
+
+use super::lease::lock::{Lock, Want};
+use super::machine::Engine;
+use super::model::command::{Command, CommandId, Preview, Refusal, Takeover};
+use super::model::config::Role;
+use super::model::effect::{Effect, EffectId};
+use super::model::event::{Event, WatchHealth, Watched};
+use super::model::facts::LeaseFact;
+use super::model::notice::Notice;
+use super::model::time::Timestamp;
+use super::report::snapshot::Snapshot;
+use super::writes::pending::{Needs, Pending};
+use super::writes::retry::LOST_ANSWER;
+use super::writes::sent::Deletion;
+
+impl Engine {
+    /// How many commands were accepted so far.
+    pub(crate) fn commands(&self) -> u64 {
+        self.next_command
+    }
+
+    /// Takes in one fact. Cheap: rows are assessed when [`Engine::decide`] or [`Engine::snapshot`] is called.
+    pub fn observe(&mut self, event: Event, now: Timestamp) {
+        self.now = self.now.max(now);
+        if let Event::Heard(watched, _) = event {
+            // A bookmark changes an assessment only if the watch lagged, or if a deletion has to be shown by it.
+            let believed = self.health(watched) == WatchHealth::Live;
+            self.hear(&event, now);
+            let still = self.health(watched) == WatchHealth::Live;
+            self.dirty |= !believed || !still || !self.deletions.is_empty();
+            return;
+        }
+        self.dirty = true;
+        self.hear(&event, now);
+        match event {
+            Event::Lease(fact) => self.lease_is(*fact, Lock::observe, now),
+            Event::LeaseGone => self.lock.observe_absent(),
+            Event::Listed(Watched::Lease, version) if self.is_gone_by(Watched::Lease, version) => {
+                self.lock.observe_absent();
+            }
+            Event::Listed(Watched::DaemonSet, version) if self.is_gone_by(Watched::DaemonSet, version) => {
+                self.view.observe(Event::DaemonSetGone, now);
+            }
+            Event::Pod(fact) => {
+                if fact.deletion_at.is_some() {
+                    self.deletions.remove(&fact.uid);
+                }
+                self.view.observe(Event::Pod(fact), now);
+            }
+            Event::PodGone(uid, version) => {
+                self.view.observe(Event::PodGone(uid.clone(), version), now);
+                // An unanswered deletion still counts: the pod may only have lost its label, come back, and be deleted then.
+                if !self.view.has_pod(&uid) && !self.is_unanswered(&uid) {
+                    self.deletions.remove(&uid);
+                }
+            }
+            Event::Listed(Watched::Pods, _) => {
+                self.view.observe(event, now);
+                // A pod that the list does not name is gone, whoever deleted it.
+                let view = &self.view;
+                self.deletions.retain(|uid, deletion| view.has_pod(uid) || deletion.is_unanswered());
+            }
+            Event::Cluster(fact) if fact.reported_by.is_some() => self.hear_of(&fact),
+            Event::RoundTrip(took) => self.sending.distance.reported(took),
+            other => self.view.observe(other, now),
+        }
+    }
+
+    /// Takes in a fact from the answer to a request. It is true as of now, but does not show that the watch of its kind works.
+    pub fn learn(&mut self, event: Event, now: Timestamp) {
+        self.now = self.now.max(now);
+        self.dirty = true;
+        match event {
+            Event::Lease(fact) => self.lease_is(*fact, Lock::learn, now),
+            Event::LeaseGone => self.lock.observe_absent(),
+            other => self.view.observe(other, now),
+        }
+    }
+
+    /// Takes in the lease, and which writes of ours it shows.
+    fn lease_is(&mut self, fact: LeaseFact, take_in: fn(&mut Lock, LeaseFact, Timestamp), now: Timestamp) {
+        let written = self.lock.recognize(&fact);
+        take_in(&mut self.lock, fact, now);
+        self.note_outcome();
+        if let Some(written) = written {
+            self.lease_is_written(&written);
+        }
+    }
+
+    /// Takes in what an operator asks. A [`Notice::Settled`] follows when it is written, or could not be.
+    ///
+    /// # Errors
+    /// Refuses what makes no sense, is not permitted, or cannot be judged now; then nothing changed.
+    pub fn command(&mut self, command: Command, now: Timestamp) -> Result<CommandId, Refusal> {
+        self.refresh(now);
+        let resolved = self.resolve(&command, now);
+        let resolved = resolved.and_then(|resolved| self.check_size(&resolved.edits).map(|()| resolved));
+        let resolved = match resolved {
+            Ok(resolved) => resolved,
+            Err(refusal) => {
+                self.tell_refused(&command, &refusal.to_string());
+                return Err(refusal);
+            }
+        };
+        self.dirty = true;
+        let id = CommandId(self.next_command);
+        self.next_command += 1;
+        let of_note = self.tell_asked(id, &command);
+        resolved.edits.into_iter().for_each(|edit| self.edit(Some(id), edit));
+        self.brake |= resolved.brake;
+        self.brake_unseen |= resolved.brake && !self.sees_daemonset();
+        match &command {
+            Command::Drive(Takeover::Ask) => self.lock.want = Want::Ask,
+            Command::StopDriving => self.lock.want = Want::No,
+            Command::GiveUpDriving { why } => self.stop_driving(why, now),
+            // A one-shot command takes the lease when the driver goes away before it carried the change out.
+            _ if self.takes_lease(resolved.drive, resolved.needs)
+                && (self.lock.living_other(now).is_none() || self.config.role == Role::OneShot) =>
+            {
+                self.lock.want = Want::IfFree;
+            }
+            _ => {}
+        }
+        let change = resolved.change;
+        let (needs, says) = (resolved.needs, resolved.says);
+        self.pending.push(Pending { id, command, of_note, needs, says, change, outcome: None, asked_at: now });
+        Ok(id)
+    }
+
+    /// A one-shot command takes the lease only for what it has to write to the DaemonSet itself.
+    fn takes_lease(&self, drive: bool, needs: Needs) -> bool {
+        match self.config.role {
+            Role::Driver => drive,
+            Role::OneShot => drive && matches!(needs, Needs::Adopted | Needs::Changed | Needs::Released),
+        }
+    }
+
+    /// Says what a command would do, without doing it.
+    ///
+    /// # Errors
+    /// As [`Engine::command`].
+    pub fn preview(&mut self, command: &Command, now: Timestamp) -> Result<Preview, Refusal> {
+        self.refresh(now);
+        let preview = self.preview_of(command, now);
+        // A one-shot command previews what it is about to do, so a refused preview is recorded like a refused command.
+        if let (Err(refusal), Role::OneShot) = (&preview, self.config.role) {
+            self.tell_refused(command, &refusal.to_string());
+        }
+        preview
+    }
+
+    /// Decides what to write next. Every effect counts against the budget from here on, until its outcome is seen.
+    pub fn decide(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
+        self.refresh(now);
+        // Only the holder of the lease changes the progress.
+        let progress = self.lock.holds().then(|| self.progress.clone());
+        let effects = self.decide_now(now);
+        self.dirty |= !effects.is_empty() || progress.is_some_and(|before| before != self.progress);
+        effects
+    }
+
+    /// Takes the notices that were collected since the last call.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Whether nothing is under way that the process should wait for before it ends: no lease held, no write unanswered.
+    pub fn is_at_rest(&self) -> bool {
+        self.effects.is_empty() && !self.lock.holds()
+    }
+
+    /// When [`Engine::decide`] or [`Engine::snapshot`] would answer otherwise although nothing was observed.
+    pub fn wake_at(&self) -> Option<Timestamp> {
+        let patience = self.lock.retry_at;
+        let lost = self.deletions.values().filter_map(|deletion| match deletion {
+            Deletion::Unknown(at) => Some(*at + LOST_ANSWER),
+            Deletion::Sent | Deletion::Confirmed(_) => None,
+        });
+        let seen = [self.view.guesses_current_at(), self.watch_health_changes_at(), self.turns_idle_at()];
+        [self.assessment.changes_at, self.judgement.changes_at, Some(patience)]
+            .into_iter()
+            .chain(seen)
+            .flatten()
+            .chain(self.lock.wakes())
+            .chain([self.daemonset_retry.at, self.delete_retry.at])
+            .chain(self.node_retry.values().copied())
+            .chain(self.refusals.turns_at(self.now))
+            .chain(lost)
+            .chain(self.progress.drifts.changes_at())
+            .chain(self.sending_changes_at())
+            .chain(self.unsent_changes_at())
+            .filter(|at| *at > self.now)
+            .min()
+    }
+
+    /// Everything a front end shows. An engine that knows nothing yet says so.
+    pub fn snapshot(&mut self, now: Timestamp) -> Snapshot {
+        self.refresh(now);
+        let timeline = self.event_log.shown();
+        Snapshot { timeline, ..self.report(now) }
+    }
+}

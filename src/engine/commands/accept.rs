@@ -1,0 +1,105 @@
+//! Resuming past a halt: which failed nodes the operator accepts by it. The preview lists them before anything is written.
+
+use std::collections::BTreeMap;
+
+use super::resolved::Resolved;
+use crate::engine::lease::edit::Edit;
+use crate::engine::machine::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::command::{Danger, Refusal};
+use crate::engine::model::node::Blame;
+use crate::engine::writes::pending::Needs;
+
+/// How many nodes are named.
+const NAMED: usize = 5;
+
+impl Engine {
+    pub(crate) fn resolve_resume(&self) -> Result<Resolved, Refusal> {
+        let record = self.record().ok_or_else(|| Refusal::NotNow("no rollout is recorded".into()))?;
+        let halt = record.progress.halt.as_ref().map_or(0, |halt| halt.number);
+        let retarget = self.view.current.clone().filter(|current| {
+            record.intent.change.is_none() && record.intent.target.as_ref().is_some_and(|target| target != current)
+        });
+        let halted = halt > record.intent.acknowledged_halt;
+        if record.intent.paused.is_none() && !halted {
+            return Err(Refusal::NotNow("it is neither paused nor halted".into()));
+        }
+        let mut says = "resumed".to_owned();
+        if halted {
+            says.push_str(&format!("; accepted: {}", self.accepted_in_a_line()));
+        }
+        if retarget.is_some() {
+            says.push_str("; the template as changed by somebody else is now rolled out");
+        }
+        let edit = Edit::Resume { acknowledged: halt, target: retarget };
+        let danger = if halted { Danger::Serious } else { Danger::Bounded };
+        Ok(Resolved::new(vec![edit], Needs::Saved, says, danger))
+    }
+
+    /// Whether resuming goes on past a halt.
+    pub(crate) fn resumes_past_a_halt(&self) -> bool {
+        self.is_halted(&self.intent())
+    }
+
+    /// The failures that going on accepts, a line each and the worst first; the lines of a preview.
+    pub(crate) fn accepted_in_words(&self) -> Vec<String> {
+        if !self.resumes_past_a_halt() {
+            return Vec::new();
+        }
+        let failures = self.failures();
+        let count = failures.len();
+        let mut lines = vec![match count {
+            0 => format!("It goes on past the halt: {}.", self.halt_why()),
+            1 => "It goes on past the halt, and accepts this failure:".to_owned(),
+            _ => format!("It goes on past the halt, and accepts these {count} failures:"),
+        }];
+        lines.extend(failures.iter().take(NAMED).map(|(node, cause)| format!("{node}: {cause}")));
+        if count > NAMED {
+            lines.push(format!("and {} more", count - NAMED));
+        }
+        lines.push("These halt it no more until their pods are replaced; the next failure does.".to_owned());
+        lines
+    }
+
+    /// `3 failures (ipc-017 image not found, …)`.
+    fn accepted_in_a_line(&self) -> String {
+        let failures = self.failures();
+        let mut causes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (node, cause) in &failures {
+            causes.entry(cause).or_default().push(node);
+        }
+        let words: Vec<String> = causes
+            .into_iter()
+            .map(|(cause, nodes)| {
+                let named = nodes.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+                let more =
+                    if nodes.len() > NAMED { format!(" and {} more", nodes.len() - NAMED) } else { String::new() };
+                format!("{cause} on {named}{more}")
+            })
+            .collect();
+        if words.is_empty() { self.halt_why().to_string() } else { words.join("; ") }
+    }
+
+    fn halt_why(&self) -> Str {
+        self.progress.halt.as_ref().map(|halt| halt.why.clone()).unwrap_or_default()
+    }
+
+    /// The nodes that the halt names, with what is wrong with each, in natural order.
+    fn failures(&self) -> Vec<(Str, String)> {
+        let Some(halt) = &self.progress.halt else { return Vec::new() };
+        halt.nodes
+            .iter()
+            .map(|name| {
+                let row = self.view.node(name).and_then(|node| self.assessment.row(node));
+                let cause = match row.map(|row| (row.blame, &row.cause)) {
+                    Some((Some(Blame::Suspect), _)) => "node went down after its update".to_owned(),
+                    Some((_, Some(cause))) => cause.to_string(),
+                    Some((None, None)) => "is well by now".to_owned(),
+                    Some((Some(_), None)) => "is not available".to_owned(),
+                    None => "is gone".to_owned(),
+                };
+                (name.clone(), cause)
+            })
+            .collect()
+    }
+}

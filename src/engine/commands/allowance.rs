@@ -1,0 +1,172 @@
+//! How many nodes a step or a selector lets be updated. A step after which no further node could go is neither offered nor
+//! accepted. Before a selector is lifted, the preview says how many nodes may go at once then.
+//!
+//! Steps and partition count the whole fleet. Under a selector a step could therefore allow many more nodes than match the
+//! selector; all of these would go at once when the selector is lifted. [`Step::Next`] never allows more nodes than the
+//! selector leaves, and is refused where no further node could go.
+
+use super::resolved::Resolved;
+use crate::engine::assess::plan::Limits;
+use crate::engine::lease::edit::Edit;
+use crate::engine::machine::Engine;
+use crate::engine::model::command::{Danger, Refusal, Step};
+use crate::engine::model::labels::Selector;
+use crate::engine::model::quantity::{IntOrPercent, Rounding};
+use crate::engine::model::record::{Direction, Intent};
+use crate::engine::model::step_ahead::NoStep;
+use crate::engine::writes::pending::Needs;
+
+impl Engine {
+    pub(crate) fn resolve_step(&self, step: Step) -> Result<Resolved, Refusal> {
+        let intent = self.intent();
+        if intent.direction() == Direction::Back {
+            return Err(Refusal::NotNow(NoStep::GoingBack.to_string()));
+        }
+        let fleet = self.assessment.fleet;
+        let allowed = Limits::of(&self.view, &intent, &self.assessment).allowed;
+        let partition = match step {
+            Step::Partition(partition) => partition,
+            Step::Updated(count) => IntOrPercent::Int(fleet - count.of(fleet, Rounding::Up).min(fleet)),
+            Step::Next => match self.next_step(&intent) {
+                Ok(ahead) => IntOrPercent::Int(fleet - ahead.allowed),
+                Err(none) => return Err(Refusal::NotNow(none.to_string())),
+            },
+            Step::Back => {
+                let steps = intent.steps.iter().map(|step| step.of(fleet, Rounding::Up).min(fleet));
+                match steps.rev().find(|total| *total < allowed) {
+                    Some(total) => IntOrPercent::Int(fleet - total),
+                    None if allowed > 0 => IntOrPercent::Percent(100),
+                    None => return Err(Refusal::NotNow("this is before the first step: every node is held".into())),
+                }
+            }
+        };
+        let halted = self.halted_by(&intent);
+        let after = Limits::of(&self.view, &Intent { partition, ..intent }, &self.assessment);
+        let raises = after.allowed > allowed;
+        if let Some(why) = halted.filter(|_| raises) {
+            return Err(Refusal::NotNow(NoStep::Halted { why }.to_string()));
+        }
+        let says = format!("{} of {fleet} nodes may be updated, partition keeps {}", after.allowed, after.keep);
+        let danger = if raises { Danger::Bounded } else { Danger::None };
+        Ok(Resolved::new(vec![Edit::Partition(partition)], Needs::Saved, says, danger))
+    }
+
+    /// A selector that lets more nodes go at once than the present one is as much as a step, at one key: it is asked about,
+    /// and refused where a step would be.
+    pub(crate) fn resolve_select(&self, selector: &Option<Selector>) -> Result<Resolved, Refusal> {
+        let selector = selector.clone().filter(|selector| !selector.is_empty());
+        let frees = self.freed_by(&selector);
+        if let (1.., Some(why)) = (frees, self.halted_by(&self.intent())) {
+            return Err(Refusal::NotNow(NoStep::Halted { why }.to_string()));
+        }
+        let mut says = match &selector {
+            Some(selector) => format!("only nodes with {selector} are updated"),
+            None => "nodes are no longer selected by label".to_owned(),
+        };
+        if frees > 0 {
+            says.push_str(&format!("; {frees} more may be updated now"));
+        }
+        let danger = if frees > 0 { Danger::Serious } else { Danger::Bounded };
+        Ok(Resolved::new(vec![Edit::Select(selector)], Needs::Saved, says, danger))
+    }
+
+    /// How many nodes more may go at once under this selector than under the present one.
+    pub(crate) fn freed_by(&self, selector: &Option<Selector>) -> u32 {
+        let intent = self.intent();
+        if intent.direction() == Direction::Back || !self.is_ready_to_update(&intent) {
+            return 0;
+        }
+        let after = Intent { selector: selector.clone(), ..intent.clone() };
+        self.would_be_free(&after).saturating_sub(self.would_be_free(&intent))
+    }
+
+    /// What a step comes to, a sentence a line; `nodes` is how many may go at once then.
+    pub(crate) fn step_in_words(&self, step: Step, nodes: usize, after: &Limits) -> Vec<String> {
+        let intent = self.intent();
+        let before = Limits::of(&self.view, &intent, &self.assessment);
+        if after.allowed <= before.allowed {
+            let first = match after.allowed == before.allowed {
+                true => "Moves nothing: as many may be updated already.".to_owned(),
+                false => format!("No more than {} updated in total from now on.", counted_are(after.allowed as usize)),
+            };
+            return vec![first, "Reverts no node: undo does.".to_owned()];
+        }
+        let pace = format!("at most {} down and {} pulling at a time", after.max_unavailable, after.max_pulling);
+        let frees = u32::try_from(nodes).unwrap_or(u32::MAX).saturating_sub(self.plan.in_line);
+        let settled = self.is_ready_to_update(&intent);
+        let mut lines = match frees {
+            0 if settled => vec![self.why_it_moves_nothing(&intent)],
+            _ => vec![format!("{} more may be updated ({} in total), {pace}.", counted(frees as usize), after.allowed)],
+        };
+        if let Some(selector) = &intent.selector {
+            let lifted = Intent { selector: None, partition: IntOrPercent::Int(after.keep), ..intent.clone() };
+            let later = self.would_be_free(&lifted).saturating_sub(u32::try_from(nodes).unwrap_or(u32::MAX));
+            let cut = step == Step::Next && self.next_step(&intent).is_ok_and(|ahead| ahead.cut_by_selector);
+            if cut {
+                lines.push(format!(
+                    "That is all that {selector} leaves of this step; the rest waits for a step after it."
+                ));
+            } else if settled && later > 0 {
+                lines.push(format!("When {selector} is lifted, {} more may go at once.", counted(later as usize)));
+            }
+        }
+        if intent.paused.is_some() {
+            lines.push("It is paused: nothing moves until it is resumed.".to_owned());
+        }
+        lines.push("You can pause at any time. Stepping back reverts no node: undo does.".to_owned());
+        lines
+    }
+
+    fn why_it_moves_nothing(&self, intent: &Intent) -> String {
+        let left = self.count_rows(|row| !row.committed);
+        match &intent.selector {
+            _ if left == 0 => "Moves nothing: every node is updated, or on its way.".to_owned(),
+            Some(selector) => format!("Moves nothing now: {}.", self.selection_done(selector, intent)),
+            None => format!(
+                "Moves nothing now: of the {} left none can go, they are down or cordoned.",
+                counted(left as usize)
+            ),
+        }
+    }
+
+    /// What a selector comes to, a sentence a line; `nodes` is how many may go at once then.
+    pub(crate) fn select_in_words(&self, selector: Option<&Selector>, nodes: usize, after: &Limits) -> Vec<String> {
+        let pace = format!("at most {} down and {} pulling at a time", after.max_unavailable, after.max_pulling);
+        let intent = self.intent();
+        let frees = self.freed_by(&selector.cloned());
+        let mut lines = Vec::new();
+        if frees > 0 {
+            lines.push(format!(
+                "Frees {} at once: {} of {} may be updated in total (partition {}), {pace}.",
+                counted(frees as usize),
+                after.allowed,
+                self.assessment.fleet,
+                after.keep
+            ));
+        } else if after.allowed == 0 {
+            lines.push("Moves nothing by itself: no node may be updated before the first step.".to_owned());
+        } else if selector.is_none() && nodes == 0 {
+            let next = self.next_step(&Intent { selector: None, ..intent.clone() });
+            let frees = next.ok().and_then(|ahead| ahead.frees).unwrap_or(0);
+            let keeps = format!("the partition keeps {} at the old revision", after.keep);
+            lines.push(format!("Frees no node by itself: {keeps}; the next step lets {} go.", counted(frees as usize)));
+        } else {
+            let of = if selector.is_some() { "Of the selection, " } else { "" };
+            lines.push(format!("{of}{} in line, {pace}.", counted_are(nodes)));
+        }
+        if intent.paused.is_some() {
+            lines.push("It is paused: nothing moves until it is resumed.".to_owned());
+        }
+        lines
+    }
+}
+
+/// `1 node`, `12 nodes`.
+pub(crate) fn counted(nodes: usize) -> String {
+    if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") }
+}
+
+/// `1 node is`, `12 nodes are`.
+pub(crate) fn counted_are(nodes: usize) -> String {
+    if nodes == 1 { "1 node is".to_owned() } else { format!("{nodes} nodes are") }
+}

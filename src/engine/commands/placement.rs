@@ -1,0 +1,204 @@
+//! Going back to a revision that places its pods elsewhere: another node selector, affinity or tolerations.
+//!
+//! Whatever the update strategy, the controller applies a template's placement at once and to all nodes (docs/kubernetes.md,
+//! *Creating and deleting pods*): it creates a pod on every node that should have one and has none, and deletes those on nodes
+//! that must not have one. No budget limits that, so the preview says it before the template is written.
+
+use crate::engine::assess::rows::Assessment;
+use crate::engine::machine::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::command::Danger;
+use crate::engine::model::record::{Change, Intent};
+use crate::engine::model::template::Template;
+use crate::engine::rules::eligibility::{Ineligible, eligibility, ineligible_because};
+
+/// As many nodes are named in a sentence.
+const NAMED: usize = 5;
+
+/// What a template's placement changes, against the present one; nodes in natural order.
+#[derive(Debug, Default)]
+pub(crate) struct Placement {
+    /// Nodes that get a pod.
+    gains: Vec<Str>,
+    /// Nodes whose pod is deleted, and why.
+    loses: Vec<(Str, Option<Ineligible>)>,
+    /// Nodes whose pod may stay, but is not made again once it is gone, and why.
+    keeps: Vec<(Str, Option<Ineligible>)>,
+}
+
+impl Placement {
+    /// How much it can break: no budget limits what the controller deletes by itself.
+    pub(crate) fn danger(&self) -> Danger {
+        if self.loses.is_empty() { Danger::None } else { Danger::Beyond }
+    }
+
+    /// A sentence a line; none where nothing changes.
+    pub(crate) fn in_words(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if !self.loses.is_empty() {
+            lines.push(format!(
+                "That revision is placed elsewhere: its controller deletes the {} at once, whatever the budget: {}.",
+                counted(self.loses.len(), "pod"),
+                named(&self.loses)
+            ));
+        }
+        if !self.gains.is_empty() {
+            let gains: Vec<(Str, Option<Ineligible>)> = self.gains.iter().map(|node| (node.clone(), None)).collect();
+            lines.push(format!(
+                "That revision runs on {} more: its controller makes the pods there at once: {}.",
+                counted(gains.len(), "node"),
+                named(&gains)
+            ));
+        }
+        if !self.keeps.is_empty() {
+            lines.push(format!(
+                "On {} its pod may stay as it is, and is not updated: {}.",
+                counted(self.keeps.len(), "node"),
+                named(&self.keeps)
+            ));
+        }
+        lines
+    }
+}
+
+/// `1 pod`, `3 pods`.
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// `n1, n2 and 3 more (taint m=x:NoSchedule not tolerated)`; of several reasons the first.
+fn named(nodes: &[(Str, Option<Ineligible>)]) -> String {
+    let names: Vec<&str> = nodes.iter().take(NAMED).map(|(node, _)| &**node).collect();
+    let mut words = names.join(", ");
+    if nodes.len() > NAMED {
+        words.push_str(&format!(" and {} more", nodes.len() - NAMED));
+    }
+    match nodes.iter().find_map(|(_, why)| why.as_ref()) {
+        Some(why) => format!("{words} ({why})"),
+        None => words,
+    }
+}
+
+impl Engine {
+    /// What the placement of the revision that is gone back to changes; nothing where the template is not known.
+    pub(crate) fn placement_of(&self, intent: &Intent) -> Placement {
+        let mut placement = Placement::default();
+        let Some(template) = self.template_gone_back_to(intent) else { return placement };
+        let mut order: Vec<usize> = (0..self.view.nodes.len()).collect();
+        order.sort_by_key(|node| self.natural_ranks().get(*node).copied());
+        for node in order {
+            let entry = &self.view.nodes[node];
+            let Some(fact) = &entry.fact else { continue };
+            let (now, then) = (entry.eligibility, eligibility(fact, &template));
+            let has_pod = self.assessment.row(node).is_some_and(|row| row.pod.is_some());
+            let why = || ineligible_because(fact, &template);
+            match (now.in_fleet, then.in_fleet) {
+                (false, true) if then.should_run && !has_pod => placement.gains.push(entry.name.clone()),
+                (_, false) if has_pod && now.should_continue && !then.should_continue => {
+                    placement.loses.push((entry.name.clone(), why()));
+                }
+                (true, false) if has_pod => placement.keeps.push((entry.name.clone(), why())),
+                _ => {}
+            }
+        }
+        placement
+    }
+
+    fn template_gone_back_to(&self, intent: &Intent) -> Option<Template> {
+        let Some(Change::Revision(target)) = &intent.change else { return None };
+        Some(self.view.revision(target)?.template.clone())
+    }
+
+    /// The fleet as it would be with the earlier revision as target, on the nodes where that one runs.
+    pub(crate) fn going_back(&self, intent: &Intent) -> Assessment {
+        let Some(Change::Revision(target)) = &intent.change else { return Assessment::default() };
+        let template = self.template_gone_back_to(intent);
+        self.assessment.with(|row| {
+            let fact = self.view.nodes[row.node].fact.as_ref();
+            if let Some((fact, template)) = fact.zip(template.as_ref()) {
+                let then = eligibility(fact, template);
+                (row.in_fleet, row.should_run) = (then.in_fleet, then.should_run);
+            }
+            let pod = row.pod.and_then(|pod| self.view.pod(pod));
+            let at_target = pod.is_some_and(|pod| pod.fact.revision.as_ref() == Some(target));
+            let live = pod.is_some_and(|pod| pod.fact.deletion_at.is_none());
+            let may_go = (row.replaceable || row.at_target) && row.in_fleet;
+            row.replaceable = may_go && !at_target && live && row.should_run;
+            row.at_target = at_target;
+            row.committed = row.in_fleet && !row.replaceable;
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+    use crate::engine::model::command::{Command, Danger};
+    use crate::engine::model::template::TaintEffect;
+    use crate::engine::model::template::Template;
+
+    fn template(image: &str, placement: serde_json::Value) -> Template {
+        let mut spec = placement;
+        spec["containers"] = json!([{"name": "agent", "image": image}]);
+        Template::from_json(json!({"spec": spec}))
+    }
+
+    /// Revision 1 is placed as said, revision 2 everywhere.
+    fn moved(placement: serde_json::Value) -> (FakeCluster, FakeConsole) {
+        let mut fake = FakeCluster::rolling(0, 1);
+        fake.daemonset.template = template("agent:v1", placement);
+        fake.revisions.clear();
+        fake.reconcile();
+        fake.set_template(template("agent:v2", json!({})));
+        fake.reconcile();
+        fake.add_nodes((1..=8).map(|nth| format!("n{nth}").into()));
+        let console = FakeConsole::open(&fake, "ops");
+        (fake, console)
+    }
+
+    #[test]
+    fn going_back_to_another_placement_is_previewed_with_that_placement() {
+        let (mut fake, mut console) = moved(json!({"nodeSelector": {"zone": "canary"}}));
+        let preview = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
+        let nodes: Vec<&str> = preview.nodes.iter().map(|node| &**node).collect();
+        assert_eq!(nodes, ["n1", "n2", "n3"], "it replaces pods only where that revision runs");
+        assert_eq!(preview.danger, Danger::Beyond);
+        let said = "That revision is placed elsewhere: its controller deletes the 5 pods at once, whatever the budget: n4, \
+                    n5, n6, n7, n8 (node selector zone=canary does not match).";
+        assert!(preview.effects.iter().any(|line| line == said), "{:?}", preview.effects);
+
+        // Nodes on which it cannot run now, and could then.
+        let (tolerant, mut console) = moved(json!({"tolerations": [{"operator": "Exists"}]}));
+        fake = tolerant;
+        fake.set_taints("n7", &[("m", "x", TaintEffect::NoExecute)]);
+        fake.remove_pod("n7");
+        console.hear(&fake);
+        let preview = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
+        assert_eq!((preview.nodes.len(), preview.danger), (7, Danger::Serious));
+        let said = "That revision runs on 1 node more: its controller makes the pods there at once: n7.";
+        assert!(preview.effects.iter().any(|line| line == said), "{:?}", preview.effects);
+    }
+
+    #[test]
+    fn the_same_placement_says_nothing() {
+        let (fake, mut console) = moved(json!({}));
+        let preview = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
+        assert_eq!((preview.nodes.len(), preview.danger), (8, Danger::Serious));
+        assert!(!preview.effects.iter().any(|line| line.contains("That revision")), "{:?}", preview.effects);
+    }
+
+    #[test]
+    fn a_pod_that_may_stay_is_not_counted_among_those_that_are_updated() {
+        let (mut fake, mut console) = moved(json!({}));
+        fake.set_template(template("agent:v3", json!({"tolerations": [{"operator": "Exists"}]})));
+        fake.reconcile();
+        fake.set_taints("n2", &[("m", "x", TaintEffect::NoSchedule)]);
+        console.hear(&fake);
+        let preview = console.engine.preview(&Command::Undo { to: Some(1) }, fake.now).unwrap();
+        assert_eq!(preview.nodes.len(), 7);
+        let said = "On 1 node its pod may stay as it is, and is not updated: n2 (taint m=x:NoSchedule not tolerated).";
+        assert!(preview.effects.iter().any(|line| line == said), "{:?}", preview.effects);
+    }
+}

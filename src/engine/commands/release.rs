@@ -1,0 +1,96 @@
+//! Handing a DaemonSet back because an operator asks for it: what is refused, and what is said before.
+
+use super::resolved::Resolved;
+use crate::engine::lease::edit::Edit;
+use crate::engine::machine::Engine;
+use crate::engine::machine::old_pods::{counted, pods_are, where_and_why};
+use crate::engine::machine::release::{OldPod, Service, Then};
+use crate::engine::model::command::{Danger, Early, Refusal};
+use crate::engine::model::record::By;
+use crate::engine::writes::pending::Needs;
+
+impl Engine {
+    pub(crate) fn resolve_release(&self, early: Early, by: By) -> Result<Resolved, Refusal> {
+        let saved = self.view.daemonset.as_ref().is_some_and(Self::has_saved_strategy);
+        if !saved && !self.is_recorded() && self.lock.foreign_record().is_some() {
+            let says = "the record of the earlier DaemonSet is dropped".to_owned();
+            return Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, Danger::None));
+        }
+        if !saved && !self.is_recorded() {
+            return Err(Refusal::NotNow("it is not adopted: there is nothing to release".into()));
+        }
+        let (left, removed) = (self.left_to_the_controller(), self.removed_by_release());
+        if early == Early::Refuse && !removed.is_empty() {
+            return Err(Refusal::NotNow(format!(
+                "nodes that should not run them any more have {}: {}. Once released its controller deletes them and \
+                 makes none there. Let the nodes run them again, or release early if that is meant",
+                counted(&removed),
+                where_and_why(&removed)
+            )));
+        }
+        if early == Early::Refuse && left > 0 && self.original_is_rolling() {
+            return Err(Refusal::NotNow(format!(
+                "{left} pods are not at the current revision; once released its controller replaces them by itself: \
+                 release early only if that is meant"
+            )));
+        }
+        let says = "released: the original update strategy is restored".to_owned();
+        let costs = self.original_is_rolling() && (left > 0 || !removed.is_empty());
+        let danger = if costs { Danger::Beyond } else { Danger::Bounded };
+        Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, danger))
+    }
+
+    /// How many pods of the fleet the controller would replace by itself.
+    fn left_to_the_controller(&self) -> usize {
+        self.old_pods().filter(|pod| !matches!(pod.then, Then::Removed(_))).count()
+    }
+
+    /// What a release does, one sentence a line, for the preview.
+    pub(crate) fn release_in_words(&self) -> Vec<String> {
+        let mut lines = vec!["Restores the original update strategy and drops the rollout's record.".to_owned()];
+        if !self.original_is_rolling() {
+            return lines;
+        }
+        let of = |which: fn(&OldPod) -> bool| {
+            let mut pods: Vec<OldPod> = self.old_pods().filter(which).collect();
+            pods.sort_by(|a, b| natord::compare(&a.node, &b.node));
+            pods
+        };
+        let removed = of(|pod| pod.service != Service::Down && matches!(pod.then, Then::Removed(_)));
+        if !removed.is_empty() {
+            lines.push(format!(
+                "The controller deletes {} on nodes that should not run them any more, and makes none there: {}.",
+                counted(&removed),
+                where_and_why(&removed)
+            ));
+        }
+        let gone = of(|pod| pod.service == Service::Down && matches!(pod.then, Then::Removed(_)));
+        if !gone.is_empty() {
+            lines.push(format!(
+                "It deletes {} there too: {}.",
+                if gone.len() == 1 {
+                    "1 pod that does not serve".into()
+                } else {
+                    format!("{} pods that do not serve", gone.len())
+                },
+                where_and_why(&gone)
+            ));
+        }
+        let left = self.left_to_the_controller();
+        if left > 0 {
+            lines.push(format!(
+                "{} not at the current revision: the controller replaces them by itself then.",
+                pods_are(left)
+            ));
+        }
+        let down = of(|pod| pod.then == Then::ReplacedOnceReady);
+        if !down.is_empty() {
+            lines.push(format!(
+                "Of these {} on nodes that are down: deleted, and made anew once the node is Ready: {}.",
+                pods_are(down.len()),
+                where_and_why(&down)
+            ));
+        }
+        lines
+    }
+}

@@ -1,0 +1,29 @@
+//! A command that was understood and may be carried out.
+
+use crate::engine::lease::edit::Edit;
+use crate::engine::model::Str;
+use crate::engine::model::command::Danger;
+use crate::engine::writes::pending::Needs;
+
+/// A command, understood: what it changes and when it is done.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    pub(crate) edits: Vec<Edit>,
+    pub(crate) needs: Needs,
+    /// Set `OnDelete` at once, whoever drives.
+    pub(crate) brake: bool,
+    /// It takes a driver to carry it out.
+    pub(crate) drive: bool,
+    /// In words, for the answer when it is done.
+    pub(crate) says: String,
+    /// How much it can break.
+    pub(crate) danger: Danger,
+    /// The identifier of the change of the template that it asks for.
+    pub(crate) change: Option<Str>,
+}
+
+impl Resolved {
+    pub(crate) fn new(edits: Vec<Edit>, needs: Needs, says: String, danger: Danger) -> Self {
+        Self { edits, needs, brake: false, drive: true, says, danger, change: None }
+    }
+}

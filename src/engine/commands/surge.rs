@@ -1,0 +1,53 @@
+//! Refuses to take down nodes of a DaemonSet that surges before an operator has said how many.
+
+use crate::engine::machine::Engine;
+use crate::engine::model::command::{Command, Refusal};
+use crate::engine::model::facts::StrategyKind;
+
+impl Engine {
+    /// Refuses what would begin to take down nodes of a DaemonSet that surges, as long as nobody has said how many may be.
+    /// Setting `OnDelete` again, and the brake, are not refused, nor is driving what is only to be released: that takes nothing
+    /// down.
+    pub(crate) fn check_surge(&self, command: &Command) -> Result<(), Refusal> {
+        let Some(surge) = self.surge() else { return Ok(()) };
+        let begins = match command.inner() {
+            Command::Adopt => !self.takes_back(command.inner()),
+            Command::SetImage(_) | Command::Step(_) | Command::Resume | Command::Undo { .. } => true,
+            Command::Drive(_) => self.intent().releasing.is_none(),
+            _ => false,
+        };
+        let mut intent = self.intent();
+        command.tuning().apply_to(&mut intent);
+        if !begins || intent.budgets.max_unavailable.is_some() {
+            return Ok(());
+        }
+        let remedy = if self.is_recorded() {
+            "`tune` with max-unavailable"
+        } else {
+            "max-unavailable, which `adopt`, `set-image` and `drive` take too"
+        };
+        Err(Refusal::NotNow(format!(
+            "this DaemonSet surges (maxSurge {surge}): its controller never takes a node down. Under OnDelete each node is \
+             down while its pod is replaced: say first how many may be at once, with {remedy}"
+        )))
+    }
+
+    /// What is lost, for whoever is about to take over or to let nodes go; `None` where it does not surge.
+    pub(crate) fn surge_in_words(&self, command: &Command, max_unavailable: u32) -> Option<String> {
+        let surge = self.surge()?;
+        match command {
+            Command::Adopt | Command::SetImage(_) | Command::Undo { .. } | Command::Step(_) | Command::Resume => {
+                Some(format!(
+                    "It surges (maxSurge {surge}), which OnDelete cannot: each node is down while its pod is replaced, at \
+                     most {max_unavailable} at a time."
+                ))
+            }
+            Command::Pause { .. } if self.strategy() == StrategyKind::RollingUpdate => Some(
+                "It surges: where a node has an old and a new pod, its controller then keeps the older one and deletes the \
+                 other."
+                    .into(),
+            ),
+            _ => None,
+        }
+    }
+}

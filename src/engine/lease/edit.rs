@@ -1,0 +1,151 @@
+//! Edits of a rollout's record. Each is absolute and idempotent, so that it can be applied again to whatever record a
+//! conflict turned up, and twice when an answer was lost.
+//!
+//! An operator's edit applies to whatever the record says by then. An edit that the driver makes by itself is a reaction to
+//! the record that it saw: if somebody has asked for something else meanwhile, the edit changes nothing.
+
+use std::borrow::Cow;
+
+use crate::engine::model::Str;
+use crate::engine::model::change_request::ChangeRequest;
+use crate::engine::model::labels::Selector;
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::{By, Change, ChangeOutcome, Direction, Intent, Paused, RequestedChange};
+use crate::engine::model::tuning::Tuning;
+
+/// One edit of the intent.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Edit {
+    /// Make sure that a rollout is recorded.
+    Begin,
+    /// Ask for another template. Nothing is updated until it is there; with a new image everything is held again.
+    Change { change: Change, id: Str },
+    /// By itself: this is the revision that nodes are to have, as the change that was asked for is `made`, or none was.
+    /// Halts up to this number are past then.
+    Target { target: Str, made: Option<ChangeRequest>, acknowledged: u32 },
+    /// By itself: give up this change, which cannot be made, or which somebody else undid, and pause.
+    Refuse { request: ChangeRequest, paused: Paused },
+    /// By itself: ask to go back from the `failed` revision; not where somebody paused.
+    GoBack { to: Str, failed: Option<Str>, id: Str },
+    /// By itself: pause. A pause that is there already stays as it is, and nothing is paused while it is handed back.
+    Hold(Paused),
+    /// By itself: hand the DaemonSet back, as every node has this revision.
+    Complete { target: Option<Str>, by: By },
+    /// By itself: do not hand it back (yet) after all, if this is the request that asked for it.
+    CallOffRelease(By),
+    /// How many pods stay at the old revision.
+    Partition(IntOrPercent),
+    /// Which nodes may be updated.
+    Select(Option<Selector>),
+    /// Pause; nothing is handed back then either.
+    Pause(Paused),
+    /// Go on: halts up to this number are acknowledged, and a template that somebody else changed is accepted.
+    Resume { acknowledged: u32, target: Option<Str> },
+    /// Hand the DaemonSet back.
+    Release(By),
+    /// Ask the holder to hand over the lease.
+    Handover(By),
+    /// Change budgets, gates, what a drift does, or the end.
+    Tune(Tuning),
+    /// By itself: the release is done, so the record is removed.
+    End,
+}
+
+impl Edit {
+    /// Applies the edit to a record's intent; `None`: there is no record.
+    pub(crate) fn apply(&self, intent: &mut Option<Cow<'_, Intent>>) {
+        match self {
+            Self::End => drop(intent.take_if(|intent| intent.releasing.is_some())),
+            Self::Begin => drop(intent.get_or_insert_default()),
+            edit => edit.apply_to(intent.get_or_insert_default().to_mut()),
+        }
+    }
+
+    fn apply_to(&self, intent: &mut Intent) {
+        match self {
+            Self::Begin | Self::End => {}
+            Self::Change { change, id } => {
+                // If the record has this edit already, the partition in it is the one that the edit set: the one before stays.
+                let replaced = intent.asked.take().and_then(|asked| asked.partition_before);
+                let before = replaced.or_else(|| matches!(change, Change::Images(_)).then_some(intent.partition));
+                intent.asked = Some(RequestedChange { id: id.clone(), partition_before: before });
+                intent.change = Some(change.clone());
+                intent.paused = None;
+                intent.releasing = None;
+                if matches!(change, Change::Images(_)) {
+                    intent.partition = IntOrPercent::Percent(100);
+                }
+            }
+            Self::Target { target, made, acknowledged } => {
+                intent.target = Some(target.clone());
+                intent.acknowledged_halt = intent.acknowledged_halt.max(*acknowledged);
+                if let Some(made) = made {
+                    intent.back_to = matches!(made.change, Change::Revision(_)).then(|| target.clone());
+                    take_request(intent, made, None);
+                }
+            }
+            Self::Refuse { request, paused } => {
+                if let Some(asked) = take_request(intent, request, paused.why.clone()) {
+                    intent.partition = asked.partition_before.unwrap_or(intent.partition);
+                    if intent.releasing.is_none() {
+                        intent.paused.get_or_insert_with(|| paused.clone());
+                    }
+                }
+            }
+            Self::GoBack { to, failed, id } => {
+                if intent.paused.is_none() && intent.change.is_none() && intent.target == *failed {
+                    intent.change = Some(Change::Revision(to.clone()));
+                    intent.asked = Some(RequestedChange { id: id.clone(), partition_before: None });
+                    intent.releasing = None;
+                }
+            }
+            Self::Hold(paused) if intent.releasing.is_none() => {
+                intent.paused.get_or_insert_with(|| paused.clone());
+            }
+            Self::Hold(_) => {}
+            Self::Complete { target, by } => {
+                if intent.paused.is_none() && intent.change.is_none() && intent.target == *target {
+                    intent.releasing.get_or_insert_with(|| by.clone());
+                }
+            }
+            Self::CallOffRelease(by) => drop(intent.releasing.take_if(|releasing| releasing == by)),
+            Self::Partition(partition) => {
+                intent.partition = *partition;
+                if let Some(asked) = &mut intent.asked {
+                    asked.partition_before = None;
+                }
+            }
+            Self::Select(selector) => intent.selector = selector.clone(),
+            Self::Pause(paused) => {
+                intent.paused = Some(paused.clone());
+                intent.releasing = None;
+            }
+            Self::Resume { acknowledged, target } => {
+                intent.paused = None;
+                intent.acknowledged_halt = intent.acknowledged_halt.max(*acknowledged);
+                if target.is_some() {
+                    // A template that somebody else deployed during a roll back is rolled out forward, from partition 100 %.
+                    if intent.direction() == Direction::Back {
+                        intent.partition = IntOrPercent::Percent(100);
+                    }
+                    intent.target.clone_from(target);
+                    intent.back_to = None;
+                }
+            }
+            Self::Release(by) => intent.releasing = Some(by.clone()),
+            Self::Handover(by) => intent.handover = Some(by.clone()),
+            Self::Tune(tuning) => tuning.apply_to(intent),
+        }
+    }
+}
+
+/// Takes a change that is made, or `refused`, out of the record, if it is still the one that is asked for.
+fn take_request(intent: &mut Intent, request: &ChangeRequest, refused: Option<Str>) -> Option<RequestedChange> {
+    if intent.request().as_ref() != Some(request) {
+        return None;
+    }
+    intent.change = None;
+    let asked = intent.asked.take();
+    intent.outcome = request.id.clone().map(|id| ChangeOutcome { id, refused });
+    Some(asked.unwrap_or_else(|| RequestedChange { id: Str::default(), partition_before: None }))
+}

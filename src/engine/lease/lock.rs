@@ -1,0 +1,482 @@
+//! The lock: who drives, by client-go's rules of leader election, without its clock and its network.
+//!
+//! A lease runs out when it has not *changed* for its duration on the observer's own clock; its times are never compared
+//! with a local one. A holder may act for a shorter while ([`Timing::act`]) after its last successful renewal, counted from
+//! when that was sent. In between nobody acts. Taking over from a living driver goes through the record
+//! ([`crate::engine::model::record::Intent::handover`]): it stops, and gives the lease back.
+
+use std::time::Duration;
+
+use crate::engine::model::Str;
+use crate::engine::model::config::Timing;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::effect::{EffectId, LeaseWrite};
+use crate::engine::model::facts::LeaseFact;
+use crate::engine::model::record::Record;
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::distance::Proof;
+use crate::engine::rules::holder::HolderSeen;
+use crate::engine::view::is_older;
+
+/// How long we wait for news after a conflict before we try again with what we know.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Whether we want to drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Want {
+    /// No; a lease we hold is given back.
+    No,
+    /// Yes, if nobody else does.
+    IfFree,
+    /// Yes; the present driver is asked to hand over.
+    Ask,
+}
+
+/// What is known of the lease object.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum KnownLease {
+    /// Nothing yet.
+    Nothing,
+    /// There is none.
+    Absent,
+    /// This.
+    Present(Box<LeaseFact>),
+}
+
+/// A write of the lease that was sent.
+#[derive(Clone, Debug)]
+pub(crate) struct InFlight {
+    pub(crate) id: EffectId,
+    pub(crate) sent_at: Timestamp,
+    pub(crate) write: LeaseWrite,
+    /// The version that it was written against; `None` created.
+    pub(crate) against: Option<Str>,
+    /// It carries every edit with a serial below this.
+    pub(crate) edits_before: u64,
+    /// Its identifier, which the record keeps, if it carries any edit.
+    pub(crate) write_id: Option<Str>,
+    /// Up to which age it is a proof of the record, as that was when it was sent.
+    pub(crate) good_for: Duration,
+}
+
+impl InFlight {
+    /// Whether this record came of it.
+    fn is_in(&self, record: &Record) -> bool {
+        self.write_id.as_ref().is_some_and(|mark| record.write_ids.contains(mark))
+    }
+}
+
+/// The lock of one rollout.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    pub(crate) identity: Str,
+    pub(crate) timing: Timing,
+    pub(crate) want: Want,
+    pub(crate) known: KnownLease,
+    /// `metadata.uid` of the DaemonSet that was seen last, even if it is gone. A record that names another uid is not used.
+    pub(crate) daemonset: Option<Str>,
+    /// The uid of the last one that was gone.
+    gone: Option<Str>,
+    pub(crate) in_flight: Option<InFlight>,
+    /// Writes whose answer was lost, oldest first: the record may show that they arrived all the same.
+    lost: Vec<InFlight>,
+    /// When its holder was last known to be alive.
+    holder_seen: HolderSeen,
+    /// When our last successful renewal was sent, by our clock.
+    renewed_at: Option<Timestamp>,
+    /// The last proof of the record, if we hold the lease.
+    proof: Option<Proof>,
+    /// Nothing is written before this instant.
+    pub(crate) retry_at: Timestamp,
+    /// Resource version that a conflict was about, and until when the next write waits for a newer one.
+    outdated: Option<(Option<Str>, Timestamp)>,
+}
+
+impl Lock {
+    pub(crate) fn new(identity: Str, timing: Timing) -> Self {
+        Self {
+            identity,
+            timing,
+            want: Want::No,
+            known: KnownLease::Nothing,
+            daemonset: None,
+            gone: None,
+            in_flight: None,
+            lost: Vec::new(),
+            holder_seen: HolderSeen::default(),
+            renewed_at: None,
+            proof: None,
+            retry_at: Timestamp::default(),
+            outdated: None,
+        }
+    }
+
+    /// Takes in the lease as observed.
+    pub(crate) fn observe(&mut self, fact: LeaseFact, now: Timestamp) {
+        if let KnownLease::Present(known) = &self.known {
+            if known.uid == fact.uid && is_older(&fact.resource_version, &known.resource_version) {
+                return;
+            }
+            self.holder_seen = self.holder_seen.next(known, &fact, now);
+        } else {
+            // It was missing before, so we saw it being made.
+            self.holder_seen = HolderSeen::first(now, self.known == KnownLease::Absent);
+        }
+        if self.outdated.as_ref().is_some_and(|(outdated, _)| outdated.as_ref() != Some(&fact.resource_version)) {
+            self.outdated = None;
+        }
+        self.known = KnownLease::Present(Box::new(fact));
+        if !self.holds() {
+            (self.renewed_at, self.proof) = (None, None);
+        }
+    }
+
+    /// Takes in the lease from the answer to a request. A late answer is ignored if the lease is gone, or known at a newer
+    /// version: the watch would not report that a second time.
+    pub(crate) fn learn(&mut self, fact: LeaseFact, now: Timestamp) {
+        let gone = self.gone.as_ref() == Some(&fact.uid);
+        let old = matches!(&self.known, KnownLease::Present(known) if is_older(&fact.resource_version, &known.resource_version));
+        if !gone && !old {
+            self.observe(fact, now);
+        }
+    }
+
+    /// The answer to a write was lost.
+    pub(crate) fn lose(&mut self, write: InFlight) {
+        // The record keeps no more write ids than that.
+        if self.lost.len() == Record::WRITE_IDS {
+            self.lost.remove(0);
+        }
+        self.lost.push(write);
+    }
+
+    /// The newest of our unanswered writes (also those whose answer was lost) that the record contains. Its edits must not be
+    /// written again, because that could undo what others have written since.
+    pub(crate) fn recognize(&mut self, fact: &LeaseFact) -> Option<InFlight> {
+        let record = fact.record.as_ref().ok()?.as_ref()?;
+        if self.in_flight.as_ref().is_some_and(|write| write.is_in(record)) {
+            return self.in_flight.take();
+        }
+        let arrived = self.lost.iter().rposition(|write| write.is_in(record))?;
+        Some(self.lost.remove(arrived))
+    }
+
+    /// A write took effect. Writes that were sent before it and whose answer was lost either did not, or are contained in it.
+    pub(crate) fn written(&mut self, write: &InFlight) {
+        self.lost.retain(|lost| lost.id > write.id);
+        self.retry_at = Timestamp::default();
+        if write.write.holder.as_ref() == Some(&self.identity) {
+            self.renewed(write.sent_at);
+            let proof = Proof { sent_at: write.sent_at, good_for: write.good_for };
+            let newer = self.proof.is_none_or(|known| known.sends_until() <= proof.sends_until());
+            self.proof = if self.holds() && newer { Some(proof) } else { self.proof };
+        }
+    }
+
+    /// Takes in that there is no lease.
+    pub(crate) fn observe_absent(&mut self) {
+        if let KnownLease::Present(fact) = &self.known {
+            self.gone = Some(fact.uid.clone());
+        }
+        self.known = KnownLease::Absent;
+        (self.renewed_at, self.proof) = (None, None);
+        self.outdated = None;
+        self.lost.clear();
+    }
+
+    /// The lease's record, as far as it can be read and is not of another DaemonSet.
+    pub(crate) fn record(&self) -> Option<&Record> {
+        self.any_record().filter(|record| !self.is_foreign(record))
+    }
+
+    /// The lease's record, where it is of another DaemonSet of the same name.
+    pub(crate) fn foreign_record(&self) -> Option<&Record> {
+        self.any_record().filter(|record| self.is_foreign(record))
+    }
+
+    fn any_record(&self) -> Option<&Record> {
+        match &self.known {
+            KnownLease::Present(fact) => fact.record.as_ref().ok()?.as_ref(),
+            KnownLease::Nothing | KnownLease::Absent => None,
+        }
+    }
+
+    fn is_foreign(&self, record: &Record) -> bool {
+        self.daemonset.as_ref().zip(record.daemonset_uid.as_ref()).is_some_and(|(seen, named)| seen != named)
+    }
+
+    /// Why the record cannot be read.
+    pub(crate) fn record_error(&self) -> Option<&Str> {
+        match &self.known {
+            KnownLease::Present(fact) => fact.record.as_ref().err(),
+            KnownLease::Nothing | KnownLease::Absent => None,
+        }
+    }
+
+    /// Who the lease names as its holder, alive or not.
+    pub(crate) fn holder(&self) -> Option<&Str> {
+        match &self.known {
+            KnownLease::Present(fact) => fact.holder.as_ref(),
+            KnownLease::Nothing | KnownLease::Absent => None,
+        }
+    }
+
+    /// Whether the lease says that we hold it.
+    pub(crate) fn holds(&self) -> bool {
+        self.holder() == Some(&self.identity)
+    }
+
+    /// The instant until which we may act, when we hold the lease.
+    pub(crate) fn may_act_until(&self) -> Option<Timestamp> {
+        let renewed_at = self.renewed_at.filter(|_| self.holds())?;
+        Some(renewed_at + self.timing.act)
+    }
+
+    /// Until when a deletion that was decided behind the last proof may be sent. A process that was suspended in between must
+    /// not act on an old record.
+    pub(crate) fn proof_is_good_until(&self) -> Option<Timestamp> {
+        Some(self.proof?.sends_until().min(self.may_act_until()?))
+    }
+
+    /// Whether we may act now.
+    pub(crate) fn may_act(&self, now: Timestamp) -> bool {
+        self.may_act_until().is_some_and(|until| now < until)
+    }
+
+    /// When the present holder's lease runs out, if it is not renewed.
+    pub(crate) fn runs_out_at(&self) -> Timestamp {
+        let duration_secs = match &self.known {
+            KnownLease::Present(fact) => fact.duration_secs,
+            KnownLease::Nothing | KnownLease::Absent => 0,
+        };
+        self.holder_seen.runs_out_at(duration_secs, self.timing.lease)
+    }
+
+    /// Somebody else who holds the lease and is alive as far as we can tell.
+    pub(crate) fn living_other(&self, now: Timestamp) -> Option<&Str> {
+        self.holder().filter(|holder| **holder != self.identity && now < self.runs_out_at())
+    }
+
+    /// Whether we could take the lease now: it is absent, free, or has run out.
+    pub(crate) fn is_free(&self, now: Timestamp) -> bool {
+        match &self.known {
+            KnownLease::Nothing => false,
+            KnownLease::Absent => true,
+            KnownLease::Present(_) => !self.holds() && self.living_other(now).is_none(),
+        }
+    }
+
+    /// Whether a renewal is due.
+    pub(crate) fn renewal_due(&self, now: Timestamp) -> bool {
+        self.holds() && self.renewed_at.is_none_or(|renewed_at| now >= renewed_at + self.timing.renew)
+    }
+
+    /// Whether a write may be sent now.
+    pub(crate) fn can_write(&self, now: Timestamp) -> bool {
+        let patient = self.outdated.as_ref().is_some_and(|(_, until)| now < *until);
+        self.in_flight.is_none() && now >= self.retry_at && !patient && self.known != KnownLease::Nothing
+    }
+
+    /// The lease as it would be written to keep its holder and change only the record.
+    pub(crate) fn keep_holder(&self, record: Option<Record>) -> LeaseWrite {
+        match &self.known {
+            KnownLease::Present(fact) => LeaseWrite {
+                holder: fact.holder.clone(),
+                duration_secs: fact.duration_secs,
+                acquired_at: fact.acquired_at,
+                renewed_at: fact.renewed_at,
+                transitions: fact.transitions,
+                record,
+            },
+            KnownLease::Nothing | KnownLease::Absent => LeaseWrite {
+                holder: None,
+                duration_secs: 1,
+                acquired_at: None,
+                renewed_at: None,
+                transitions: 0,
+                record,
+            },
+        }
+    }
+
+    /// The lease as it would be written to make us its holder, or keep us.
+    pub(crate) fn hold(&self, record: Option<Record>, now: Timestamp) -> LeaseWrite {
+        let mut write = self.keep_holder(record);
+        if write.holder.as_ref() != Some(&self.identity) {
+            write.transitions += u32::from(!matches!(self.known, KnownLease::Absent));
+            write.acquired_at = Some(now);
+            write.holder = Some(self.identity.clone());
+        }
+        write.duration_secs = u32::try_from(self.timing.lease.as_secs()).unwrap_or(15);
+        write.renewed_at = Some(now);
+        write
+    }
+
+    /// The lease as it would be written to give it back.
+    pub(crate) fn give_back(&self, record: Option<Record>) -> LeaseWrite {
+        LeaseWrite { holder: None, duration_secs: 1, ..self.keep_holder(record) }
+    }
+
+    /// The resource version to write against; `None` creates.
+    pub(crate) fn resource_version(&self) -> Option<Str> {
+        match &self.known {
+            KnownLease::Present(fact) => Some(fact.resource_version.clone()),
+            KnownLease::Nothing | KnownLease::Absent => None,
+        }
+    }
+
+    /// A write that was sent at `sent_at` and made or kept us the holder has succeeded.
+    pub(crate) fn renewed(&mut self, sent_at: Timestamp) {
+        if self.holds() {
+            self.renewed_at = Some(self.renewed_at.map_or(sent_at, |known| known.max(sent_at)));
+        }
+    }
+
+    /// A write met a conflict: the next one waits until the newer version is seen, but only for so long.
+    pub(crate) fn is_outdated(&mut self, now: Timestamp) {
+        self.outdated = Some((self.resource_version(), now + PATIENCE));
+    }
+
+    /// Whether a write of ours succeeded so lately that nobody can have paused or taken over without our knowing.
+    ///
+    /// Every write of the lease is a compare-and-swap on the whole object, so a success proves that the record is what we
+    /// think it is. Deletions are sent only behind such a proof.
+    pub(crate) fn awaits_proof(&self, now: Timestamp) -> bool {
+        self.may_act(now) && self.proof.is_some_and(|proof| now <= proof.decides_until())
+    }
+
+    /// Until when deletions may be decided behind the last proof.
+    pub(crate) fn proof_decides_until(&self) -> Option<Timestamp> {
+        Some(self.proof?.decides_until())
+    }
+
+    /// The longest for which a proof is good that is in use, or may come of the write that is on its way.
+    pub(crate) fn longest_proof(&self, now: Timestamp) -> Duration {
+        let used = self.proof.filter(|proof| now <= proof.sends_until()).map(|proof| proof.good_for);
+        let comes = self.in_flight.as_ref().map(|write| write.good_for);
+        used.max(comes).unwrap_or_default()
+    }
+
+    /// The instants at which the lock has something to do by itself.
+    pub(crate) fn wakes(&self) -> impl Iterator<Item = Timestamp> {
+        let renewal = self.renewed_at.filter(|_| self.holds()).map(|renewed_at| renewed_at + self.timing.renew);
+        let end = self.may_act_until();
+        let others = self.holder().filter(|holder| **holder != self.identity).map(|_| self.runs_out_at());
+        let patience = self.outdated.as_ref().map(|(_, until)| *until);
+        [renewal, end, others, patience].into_iter().flatten()
+    }
+
+    /// Who drives, in words for a front end.
+    pub(crate) fn view(&self, now: Timestamp) -> DriverView {
+        let waiting = self.want != Want::No;
+        match (&self.known, self.holder()) {
+            (KnownLease::Nothing, _) => DriverView::Unknown,
+            (_, Some(holder)) if *holder == self.identity => {
+                DriverView::You { renewed_at: self.renewed_at.unwrap_or(self.holder_seen.changed_at) }
+            }
+            (_, holder) if self.want == Want::Ask => DriverView::Waiting { holder: holder.cloned() },
+            (_, Some(holder)) if now < self.runs_out_at() && self.holder_seen.alive => {
+                DriverView::Other { holder: holder.clone(), seen_at: self.holder_seen.changed_at }
+            }
+            (KnownLease::Present(fact), Some(holder)) if now < self.runs_out_at() => {
+                DriverView::Named { holder: holder.clone(), renewed_at: fact.renewed_at }
+            }
+            (_, holder) if waiting => DriverView::Waiting { holder: holder.cloned() },
+            (_, Some(holder)) => DriverView::Lost { holder: holder.clone(), seen_at: self.holder_seen.changed_at },
+            (_, None) => DriverView::Nobody,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lease(holder: Option<&str>, version: u32, renewed: i64) -> LeaseFact {
+        LeaseFact {
+            uid: "lease".into(),
+            resource_version: version.to_string().into(),
+            holder: holder.map(Str::from),
+            duration_secs: 15,
+            acquired_at: None,
+            renewed_at: Some(Timestamp::from_millis(renewed)),
+            transitions: 0,
+            record: Ok(None),
+        }
+    }
+
+    fn at(secs: u64) -> Timestamp {
+        Timestamp::default() + Duration::from_secs(secs)
+    }
+
+    #[test]
+    fn a_dead_holder_is_succeeded_only_after_a_whole_lease_on_our_own_clock() {
+        let mut lock = Lock::new("me".into(), Timing::default());
+        // Its renewTime is a year ahead: clocks differ, and that must not matter.
+        lock.observe(lease(Some("other"), 1, 31_536_000_000), at(100));
+        assert!(!lock.is_free(at(114)));
+        lock.observe(lease(Some("other"), 2, 31_536_003_000), at(103));
+        assert!(!lock.is_free(at(117)), "it renewed in between");
+        assert!(lock.is_free(at(118)));
+        assert!(matches!(lock.view(at(119)), DriverView::Lost { .. }));
+    }
+
+    #[test]
+    fn who_the_lease_names_is_not_alive_before_we_see_it() {
+        let mut lock = Lock::new("me".into(), Timing::default());
+        lock.observe(lease(Some("other"), 1, 0), at(100));
+        assert!(matches!(lock.view(at(101)), DriverView::Named { renewed_at: Some(_), .. }));
+        lock.observe(lease(Some("other"), 2, 0), at(101));
+        assert!(matches!(lock.view(at(101)), DriverView::Named { .. }), "somebody else edited the record");
+        lock.observe(lease(Some("other"), 3, 3_000), at(103));
+        assert!(matches!(lock.view(at(104)), DriverView::Other { .. }));
+        // One that is made before our eyes is alive.
+        lock.observe_absent();
+        lock.observe(LeaseFact { uid: "anew".into(), ..lease(Some("other"), 4, 0) }, at(105));
+        assert!(matches!(lock.view(at(105)), DriverView::Other { .. }));
+    }
+
+    #[test]
+    fn an_edit_of_the_record_does_not_keep_a_dead_holder_alive() {
+        let mut lock = Lock::new("me".into(), Timing::default());
+        lock.observe(lease(Some("other"), 1, 0), at(100));
+        lock.observe(lease(Some("other"), 2, 0), at(110));
+        assert!(lock.is_free(at(115)));
+    }
+
+    #[test]
+    fn a_holder_stops_acting_well_before_others_may_take_over() {
+        let mut lock = Lock::new("me".into(), Timing::default());
+        lock.observe(lease(Some("me"), 1, 0), at(100));
+        assert!(!lock.may_act(at(100)), "the lease names us, but we have not renewed it in this life");
+        lock.renewed(at(99));
+        assert!(lock.may_act(at(106)) && !lock.may_act(at(107)));
+        assert!(lock.may_act_until().unwrap() + Duration::from_secs(4) < at(99) + lock.timing.lease);
+    }
+
+    #[test]
+    fn a_late_answer_does_not_bring_back_a_lease_that_is_gone() {
+        let mut lock = Lock::new("me".into(), Timing::default());
+        lock.observe(lease(Some("me"), 1, 0), at(100));
+        lock.observe_absent();
+        lock.learn(lease(Some("me"), 2, 0), at(101));
+        assert_eq!(lock.known, KnownLease::Absent);
+        lock.learn(LeaseFact { uid: "another".into(), ..lease(Some("me"), 3, 0) }, at(102));
+        assert!(lock.holds());
+        lock.observe_absent();
+        // What its watch says comes in order: that it was gone came from a list that was behind.
+        lock.observe(lease(Some("me"), 4, 0), at(103));
+        assert!(lock.holds());
+    }
+
+    #[test]
+    fn a_late_event_does_not_bring_back_an_old_holder() {
+        let mut lock = Lock::new("me".into(), Timing::default());
+        lock.observe(lease(Some("me"), 5, 0), at(100));
+        lock.renewed(at(100));
+        lock.observe(lease(None, 4, 0), at(101));
+        assert!(lock.may_act(at(101)));
+        lock.observe(lease(Some("other"), 6, 0), at(102));
+        assert!(!lock.may_act(at(102)), "taken away");
+    }
+}

@@ -1,0 +1,133 @@
+//! Watch health: for each watch, what the adapter reports of it, when it was last heard, and which writes it still has to show.
+//!
+//! An open watch may show an old state. Its connection may be dead without an error, or the API server may serve it from a
+//! cache that is not updated any more. Three observations reveal that, without sending a request:
+//!
+//! ```text
+//!   silence         API servers send a bookmark to a quiet watch every minute; this watch has had none for too long
+//!   missing write   a write that the server confirmed has not come back: a deletion on the watch of pods, a renewal (every
+//!                   few seconds while we drive) on that of the Lease, a patch on that of the DaemonSet; or, on that of
+//!                   revisions, a template that the controller says it has recorded
+//!   standstill      its bookmarks name a version that other watches have passed long ago ([`versions`])
+//! ```
+//!
+//! Each of them makes the watch *lag*. Nothing is started on a lagging watch, as if it were down, until it is heard again or
+//! has shown the missing write. A watch that was reconnected lags until it has caught up.
+
+use super::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::event::{Event, WatchHealth, Watched};
+use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::view::is_behind;
+use crate::engine::view::watch_states::Overdue;
+use crate::engine::writes::sent::Deletion;
+
+const MISSES_DELETION: &str = "a deletion that the API server confirmed does not come back";
+const MISSES_REVISION: &str =
+    "the revision of the present template, which the controller says it recorded, does not come";
+
+impl Engine {
+    /// Takes in that `event` came by its watch. A watch that lagged has to catch up from there on.
+    pub(crate) fn hear(&mut self, event: &Event, now: Timestamp) {
+        let lagging = |watched: &Watched| matches!(self.health(*watched), WatchHealth::Lagging { .. });
+        let lagged = event.watched().filter(lagging);
+        self.view.watches.hear(event, now);
+        if let Some(watched) = lagged {
+            self.view.watches.is_back(watched, now);
+        }
+    }
+
+    /// Whether a complete list of this version shows that the one object that the watch is about does not exist.
+    pub(crate) fn is_gone_by(&self, watched: Watched, version: Option<u64>) -> bool {
+        let known = match watched {
+            Watched::DaemonSet => self.view.daemonset.as_ref().map(|daemonset| daemonset.resource_version.clone()),
+            _ => self.lock.resource_version(),
+        };
+        !self.view.watches.seen_since_list(watched) && !is_behind(version, known.and_then(|known| known.parse().ok()))
+    }
+
+    /// How well a kind can be seen: as its watch says, unless it lags.
+    pub(crate) fn health(&self, watched: Watched) -> WatchHealth {
+        let watches = &self.view.watches;
+        match watches.reported(watched) {
+            WatchHealth::Live => watches.lag(watched, self.overdue(watched), self.now).unwrap_or(WatchHealth::Live),
+            health => health.clone(),
+        }
+    }
+
+    /// What a watch should have shown, beside our pending writes.
+    fn overdue(&self, watched: Watched) -> Option<Overdue> {
+        match watched {
+            Watched::Pods => self.overdue_deletion().map(|since| (since, MISSES_DELETION)),
+            Watched::Revisions => self.view.revision_due_since().map(|since| (since, MISSES_REVISION)),
+            _ => None,
+        }
+    }
+
+    /// Since when a deletion that was confirmed is not seen.
+    fn overdue_deletion(&self) -> Option<Timestamp> {
+        let confirmed = |deletion: &Deletion| match deletion {
+            Deletion::Confirmed(at) => Some(*at),
+            Deletion::Sent | Deletion::Unknown(_) => None,
+        };
+        self.deletions.values().filter_map(confirmed).min()
+    }
+
+    /// When time alone makes a watch lag.
+    pub(crate) fn watch_health_changes_at(&self) -> Option<Timestamp> {
+        let live =
+            Watched::ALL.into_iter().filter(|watched| *self.view.watches.reported(*watched) == WatchHealth::Live);
+        let lags = live.flat_map(|watched| self.view.watches.lags_at(watched, self.overdue(watched)));
+        let caught_up = Watched::NEEDED.into_iter().filter_map(|it| self.view.watches.catches_up_until(it, self.now));
+        lags.filter(|at| *at > self.now).chain(caught_up).min()
+    }
+
+    /// Whether the DaemonSet that is shown is the present one, as far as can be told.
+    pub(crate) fn sees_daemonset(&self) -> bool {
+        let catches_up = self.view.watches.catches_up_until(Watched::DaemonSet, self.now);
+        self.health(Watched::DaemonSet) == WatchHealth::Live && catches_up.is_none()
+    }
+
+    /// Whether a watch has come back so lately that what it missed may still be on its way: for so long, nothing is
+    /// replaced on what it shows.
+    pub(crate) fn catches_up(&self) -> bool {
+        Watched::NEEDED.into_iter().any(|watched| self.view.watches.catches_up_until(watched, self.now).is_some())
+    }
+
+    /// What cannot be seen that must be seen before anything is started; `None` when all is well.
+    pub(crate) fn blindness(&self) -> Option<Str> {
+        Watched::NEEDED.into_iter().find_map(|watched| match self.health(watched) {
+            WatchHealth::Live => None,
+            WatchHealth::Loading => Some(format!("{watched} are still loading").into()),
+            WatchHealth::Down { why, .. } => Some(format!("{watched} cannot be watched: {why}").into()),
+            WatchHealth::Lagging { why, .. } => Some(format!("the watch of {watched} lags: {why}").into()),
+            WatchHealth::Forbidden { why } => Some(format!("{watched} are forbidden: {why}").into()),
+        })
+    }
+
+    /// Why a command cannot be judged: which watch is too old or missing, how old, and what to try. Nodes that may
+    /// not be seen are no reason: then nothing is replaced, but what is asked for can be written down.
+    pub(crate) fn too_stale_to_judge(&self, now: Timestamp) -> Option<Str> {
+        Watched::NEEDED.into_iter().find_map(|watched| {
+            let ago = |since: Timestamp| ShortDuration(now.since(since));
+            let words = match self.health(watched) {
+                WatchHealth::Live => return None,
+                WatchHealth::Forbidden { .. } if watched == Watched::Nodes => return None,
+                WatchHealth::Loading => format!("{watched} still loading; try again in a moment"),
+                WatchHealth::Down { since, why } => format!(
+                    "{watched} not seen for {} ({why}); it is tried again by itself: check the way to the API server",
+                    ago(since)
+                ),
+                WatchHealth::Lagging { since, why } => format!(
+                    "{watched} as of {} ago ({why}); wait until it has caught up, or check the way to the API server",
+                    ago(since)
+                ),
+                WatchHealth::Forbidden { why } => format!("{watched} forbidden: {why}; ask for `list` and `watch`"),
+            };
+            Some(format!("{words}. Pausing works all the same").into())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

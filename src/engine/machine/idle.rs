@@ -1,0 +1,37 @@
+//! An idle controller: for a while it has not observed the DaemonSet's spec, or has not created a missing pod, and has not said
+//! why.
+//!
+//! The driver records since when, so that consoles that only look, or have just been opened, know it too.
+
+use super::Engine;
+use crate::engine::model::cause::CauseKind;
+use crate::engine::model::event::{WatchHealth, Watched};
+use crate::engine::model::time::Timestamp;
+use crate::engine::view::IDLE_AFTER;
+
+impl Engine {
+    /// Since when the controller has something to do and does nothing, by our clock, once that is long enough to count as idle.
+    pub(crate) fn idle_since(&self, now: Timestamp) -> Option<Timestamp> {
+        let creation = &self.view.creation;
+        // What cannot be seen may have happened: an idle controller is only assumed while both watches are live.
+        let seen = [Watched::DaemonSet, Watched::Pods].iter().all(|watched| self.health(*watched) == WatchHealth::Live);
+        let deleting = self.view.daemonset.as_ref().is_none_or(|daemonset| daemonset.deleting);
+        if !seen || deleting || !creation.owes() {
+            return None;
+        }
+        let unobserved = creation.unobserved_since().filter(|since| now.since(*since) >= IDLE_AFTER);
+        let idle = |row: &&crate::engine::assess::rows::Row| {
+            row.in_fleet && row.cause.as_ref().is_some_and(|cause| cause.kind == CauseKind::ControllerIdle)
+        };
+        let missing =
+            self.assessment.rows().filter(idle).filter_map(|row| self.view.nodes.get(row.node)?.missing_since);
+        let missing = missing.map(|since| creation.waiting_since(since));
+        let recorded = self.progress.idle_since.filter(|since| creation.waiting_since(*since) == *since);
+        unobserved.into_iter().chain(missing).chain(recorded.filter(|_| !self.lock.holds())).min()
+    }
+
+    /// When the spec has been unobserved for long enough, if nothing else happens. Missing pods are covered by their rows.
+    pub(crate) fn turns_idle_at(&self) -> Option<Timestamp> {
+        self.view.creation.unobserved_since().map(|since| since + IDLE_AFTER)
+    }
+}

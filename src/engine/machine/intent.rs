@@ -1,0 +1,67 @@
+//! The record and its intent: as the cluster has them, and as they will be once all edits are saved.
+
+use std::borrow::Cow;
+
+use super::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::record::{By, Intent, Record};
+
+impl Engine {
+    /// The record as it will be once all edits are saved.
+    pub(crate) fn record(&self) -> Option<Record> {
+        let intent = self.recorded_intent()?.into_owned();
+        let saved = self.lock.record().cloned().unwrap_or_default();
+        let mut marks = saved.write_ids.clone();
+        marks.extend(self.write_id());
+        marks.drain(..marks.len().saturating_sub(Record::WRITE_IDS));
+        let daemonset_uid = self.lock.daemonset.clone().or_else(|| saved.daemonset_uid.clone());
+        let progress = self.progress.clone();
+        Some(Record { version: Record::VERSION, daemonset_uid, intent, progress, write_ids: marks, ..saved })
+    }
+
+    /// An identifier for the next write of the Lease, if that carries any edit.
+    pub(crate) fn write_id(&self) -> Option<Str> {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut mark = DefaultHasher::new();
+        (&self.config.identity, self.next_effect).hash(&mut mark);
+        (!self.edits.is_empty()).then(|| format!("{:016x}", mark.finish()).into())
+    }
+
+    /// The intent as it will be once all edits are saved; the default where nothing is recorded.
+    pub(crate) fn intent(&self) -> Intent {
+        self.recorded_intent().map(Cow::into_owned).unwrap_or_default()
+    }
+
+    /// Whether there is a record, or will be once all edits are saved.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.recorded_intent().is_some()
+    }
+
+    /// The intent as it will be once all edits are saved; `None` where nothing is recorded.
+    pub(crate) fn recorded_intent(&self) -> Option<Cow<'_, Intent>> {
+        let mut intent = self.lock.record().map(|record| Cow::Borrowed(&record.intent));
+        for unsaved in &self.edits {
+            unsaved.edit.apply(&mut intent);
+        }
+        // We hold the lease now, so our own request for it is settled.
+        let ours = |by: &By| by.by == self.config.identity;
+        if self.lock.holds()
+            && let Some(intent) = &mut intent
+            && intent.handover.as_ref().is_some_and(ours)
+        {
+            intent.to_mut().handover = None;
+        }
+        intent
+    }
+
+    /// The intent by which nodes are assessed. The driver uses the intent that it is about to write; any other process uses
+    /// the saved one, as the driver does not know of its unsaved edits.
+    pub(crate) fn assessed_intent(&self) -> Option<Cow<'_, Intent>> {
+        if self.lock.holds() { self.recorded_intent() } else { self.saved_intent() }
+    }
+
+    /// The intent as the cluster has it; `None` where nothing is recorded.
+    pub(crate) fn saved_intent(&self) -> Option<Cow<'_, Intent>> {
+        self.lock.record().map(|record| Cow::Borrowed(&record.intent))
+    }
+}

@@ -1,0 +1,94 @@
+//! What the next step of the plan would let go, or why there is none.
+
+use super::Engine;
+use crate::engine::assess::plan::Limits;
+use crate::engine::assess::rows::Row;
+use crate::engine::model::labels::Selector;
+use crate::engine::model::node::NodeState;
+use crate::engine::model::quantity::Rounding;
+use crate::engine::model::record::{Direction, Intent};
+use crate::engine::model::step_ahead::{NoStep, SelectionDone, StepAhead};
+
+impl Engine {
+    /// The next step of the plan, or why there is none.
+    pub(crate) fn next_step(&self, intent: &Intent) -> Result<StepAhead, NoStep> {
+        if intent.direction() == Direction::Back {
+            return Err(NoStep::GoingBack);
+        }
+        if let Some(why) = self.halted_by(intent) {
+            return Err(NoStep::Halted { why });
+        }
+        let fleet = self.assessment.fleet;
+        let allowed = Limits::of(&self.view, intent, &self.assessment).allowed;
+        // Before the new revision is there, nobody knows what is at it.
+        let settled = self.is_ready_to_update(intent);
+        let committed = if settled { self.count_rows(|row| row.committed) } else { 0 };
+        let selected = self.count_rows(|row| self.selects(intent, row) && !(settled && row.committed));
+        let selectable = committed + selected;
+        let candidates = self.count_rows(|row| self.may_go(intent, row));
+        let free = candidates.min(allowed.saturating_sub(committed));
+        let steps = intent.steps.iter().map(|step| (*step, step.of(fleet, Rounding::Up).min(fleet)));
+        for (step, total) in steps.clone().filter(|(_, total)| *total > allowed) {
+            let cut_by_selector = intent.selector.is_some() && selectable < total;
+            let to = if intent.selector.is_some() { total.min(selectable) } else { total };
+            let frees = candidates.min(to.saturating_sub(committed)).saturating_sub(free);
+            match settled {
+                true if frees == 0 => {}
+                true => return Ok(StepAhead { step, allowed: to, frees: Some(frees), cut_by_selector }),
+                false if to <= allowed => {}
+                false => return Ok(StepAhead { step, allowed: to, frees: None, cut_by_selector }),
+            }
+        }
+        let left = self.count_rows(|row| !row.committed);
+        let unselected = self.count_rows(|row| !row.committed && !self.selects(intent, row));
+        Err(match &intent.selector {
+            _ if settled && left == 0 => NoStep::AllUpdated,
+            Some(selector) if unselected > 0 && candidates <= free => {
+                NoStep::SelectionDone(self.selection_done(selector, intent))
+            }
+            _ if steps.into_iter().all(|(_, total)| total <= allowed) => NoStep::Last,
+            _ => NoStep::NoneReady { left },
+        })
+    }
+
+    pub(crate) fn selection_done(&self, selector: &Selector, intent: &Intent) -> SelectionDone {
+        let lifted = Intent { selector: None, ..intent.clone() };
+        let free = self.would_be_free(&lifted).saturating_sub(self.would_be_free(intent));
+        SelectionDone {
+            selector: selector.clone(),
+            selected: self.count_rows(|row| self.selects(intent, row)),
+            updated: self.count_rows(|row| self.selects(intent, row) && row.at_target && row.available),
+            moving: self.count_rows(|row| self.selects(intent, row) && row.committed && !row.available && !row.failure),
+            lifting_frees: free,
+        }
+    }
+
+    /// What halted the rollout, where that still stands and no other template was asked for since.
+    pub(crate) fn halted_by(&self, intent: &Intent) -> Option<crate::engine::model::Str> {
+        let halt = self.progress.halt.as_ref().filter(|_| self.is_halted(intent) && intent.change.is_none())?;
+        Some(halt.why.clone())
+    }
+
+    /// How many nodes the partition would let go at once under `intent`, with no regard to budgets.
+    pub(crate) fn would_be_free(&self, intent: &Intent) -> u32 {
+        let allowed = Limits::of(&self.view, intent, &self.assessment).allowed;
+        let committed = self.count_rows(|row| row.committed);
+        self.count_rows(|row| self.may_go(intent, row)).min(allowed.saturating_sub(committed))
+    }
+
+    /// Whether the selector of `intent` lets this node be updated.
+    fn selects(&self, intent: &Intent, row: &Row) -> bool {
+        let labels = self.view.nodes.get(row.node).and_then(|node| node.fact.as_ref()).map(|fact| &fact.labels);
+        intent.selector.as_ref().is_none_or(|selector| labels.is_some_and(|labels| selector.matches(labels)))
+    }
+
+    /// Whether this node could go now, as far as it and the selector are concerned.
+    fn may_go(&self, intent: &Intent, row: &Row) -> bool {
+        row.replaceable && !row.cordoned && row.state != NodeState::NodeDown && self.selects(intent, row)
+    }
+
+    pub(crate) fn count_rows(&self, test: impl Fn(&Row) -> bool) -> u32 {
+        let rows = self.assessment.rows().filter(|row| row.in_fleet && test(row));
+        u32::try_from(rows.count()).unwrap_or(u32::MAX)
+    }
+}

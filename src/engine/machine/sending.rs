@@ -1,0 +1,38 @@
+//! Deletions that are out, and whether the API server is near enough to drive.
+
+use std::time::Duration;
+
+use super::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::hold::Hold;
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::distance::{SENDING, rounded};
+use crate::engine::writes::sending::WORTH_A_WORD;
+
+impl Engine {
+    pub(crate) fn is_unanswered(&self, uid: &Str) -> bool {
+        self.deletions.get(uid).is_some_and(|deletion| deletion.is_unanswered())
+    }
+
+    /// Holds everything where we drive and the API server is too far away to do it safely.
+    pub(crate) fn too_far_to_drive(&self) -> Option<Hold> {
+        let too_far = self.sending.distance.too_far().filter(|_| self.lock.holds())?;
+        Some(Hold::TooFar { round_trip: rounded(too_far) })
+    }
+
+    /// For how long after a pause elsewhere a deletion may still be sent from here; its way to the server comes on top.
+    pub fn sends_after_a_pause(&self, now: Timestamp) -> Duration {
+        self.sending.distance.proof_age().max(self.lock.longest_proof(now)) + SENDING
+    }
+
+    /// When time alone lets more leave, or is worth a word.
+    pub(crate) fn sending_changes_at(&self) -> impl Iterator<Item = Timestamp> {
+        let group = self.sending.rated.map(|(_, at)| at);
+        let waits = self.sending.waits_since;
+        let patch = self.patching.as_ref().map(|patching| patching.sent_at);
+        let write = self.lock.in_flight.as_ref().filter(|_| !self.edits.is_empty()).map(|write| write.sent_at);
+        let sent = self.sending.sent.values().copied();
+        let worth_a_word = waits.into_iter().chain(patch).chain(write).chain(sent).map(|at| at + WORTH_A_WORD);
+        group.into_iter().chain(worth_a_word)
+    }
+}

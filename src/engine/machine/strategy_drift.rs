@@ -1,0 +1,34 @@
+//! Whether somebody changed the strategy back, and who.
+
+use super::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::command::Command;
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::record::Intent;
+use crate::engine::rules::ownership::writer_words;
+
+impl Engine {
+    /// Whether the strategy was changed back by somebody else, and still is.
+    pub(crate) fn has_drifted(&self, intent: &Intent) -> bool {
+        let there = self.view.daemonset.is_some();
+        there && self.progress.adopted && intent.releasing.is_none() && self.strategy() == StrategyKind::RollingUpdate
+    }
+
+    /// Whether this command sets `OnDelete` again after a drift: then it does not wait for the holder of the lease.
+    pub(crate) fn takes_back(&self, command: &Command) -> bool {
+        *command == Command::Adopt && self.recorded_intent().is_some_and(|intent| self.has_drifted(&intent))
+    }
+
+    pub(crate) fn who_set_the_strategy(&self) -> Option<Str> {
+        self.who(self.view.daemonset.as_ref()?.owners.strategy.as_ref()?)
+    }
+
+    /// Who changed the template last, with the tool behind the name.
+    pub(crate) fn who_set_the_template(&self) -> Option<Str> {
+        self.who(self.view.daemonset.as_ref()?.owners.template.as_ref()?)
+    }
+
+    pub(crate) fn who(&self, manager: &Str) -> Option<Str> {
+        Some(writer_words(manager, &self.view.gitops_owners).into())
+    }
+}

@@ -1,0 +1,263 @@
+//! Suspects: nodes that went down after they got the new pod. Whether the update or the network is to blame is judged by
+//! whether they come back, whether they go down again, and how many other nodes of their site went down as well.
+//!
+//! A suspect is charged to the budget at once. Decided here is whether it counts as failed, and whether its whole site is down.
+//! The record keeps what a later driver could not find out again: who went down after its update and how
+//! often, and per site how many others did, each for [`judge::WINDOW`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::Engine;
+use crate::engine::assess::rows::Row;
+use crate::engine::model::Str;
+use crate::engine::model::node::{Blame, NodeIx};
+use crate::engine::model::record::{Direction, Fell, Intent, SITES_LIMIT, SUSPECTS_LIMIT, WentDown};
+use crate::engine::model::suspect::{SiteOutage, SuspectView};
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::suspects::{Judgement, NodeHealth, Question, TOGETHER, WINDOW, judge};
+
+/// Others of a site that went down within so long of each other are counted together in the record.
+const GROUPED: Duration = Duration::from_secs(120);
+
+impl Engine {
+    /// Judges the nodes that went down after their update. Whoever drives also keeps the record of them.
+    pub(crate) fn judge_suspects(&mut self, intent: &Intent, now: Timestamp) {
+        let judged = self.progress.started_at.is_some() && intent.direction() == Direction::Forward;
+        let nodes = if judged { self.nodes_health() } else { Vec::new() };
+        if nodes.is_empty() {
+            self.judgement = Judgement::default();
+            if judged && self.lock.holds() {
+                self.progress.suspects.clear();
+                self.progress.others_down.clear();
+            }
+            return;
+        }
+        let nodes = if self.lock.holds() { self.keep_suspects(nodes, now) } else { nodes };
+        let looked_since = self.view.nodes_seen_since;
+        let since = now - WINDOW;
+        let others_before = |site: &str| {
+            let fell = self.progress.others_down.get(site).into_iter().flatten();
+            let fell = fell.map(|fell| (self.view.our_time(fell.at), fell.nodes));
+            fell.filter(|(at, _)| *at >= since && *at < looked_since).map(|(_, nodes)| nodes).sum()
+        };
+        let question = Question {
+            now,
+            grace: Duration::from_secs(intent.gates.suspect_grace_secs.into()),
+            compared_since: self.progress.compared_since.map_or(Timestamp::default(), |at| self.view.our_time(at)),
+            looked_since,
+            others_before: &others_before,
+        };
+        self.judgement = judge(&nodes, &question);
+    }
+
+    /// The nodes of the fleet to be judged; empty if no updated node is down or went down lately, which is nearly always so.
+    fn nodes_health(&self) -> Vec<NodeHealth> {
+        let noted = &self.progress.suspects;
+        let lately = |at: Timestamp| self.now.since(at) <= WINDOW;
+        let fell_lately = |row: &Row| row.updated && row.fell_at.is_some_and(lately);
+        let matters = |row: &Row| row.blame == Some(Blame::Suspect) || fell_lately(row);
+        if noted.is_empty() && !self.assessment.rows().any(matters) && self.vanished.is_empty() {
+            return Vec::new();
+        }
+        let rows = self.assessment.rows().filter(|row| row.in_fleet);
+        let mut nodes: Vec<NodeHealth> = rows.map(|row| self.node_health(row)).collect();
+        nodes.extend(self.vanished.iter().filter_map(|(node, updated)| self.vanished_health(*node, *updated)));
+        let fell_lately = |node: &NodeHealth| node.fell_updated() && node.fell_at.is_some_and(lately);
+        let matter = |node: &NodeHealth| node.suspect || node.falls > 0 || fell_lately(node);
+        if nodes.iter().any(matter) { nodes } else { Vec::new() }
+    }
+
+    fn node_health(&self, row: &Row) -> NodeHealth {
+        let entry = &self.view.nodes[row.node];
+        let noted = self.progress.suspects.get(&entry.name);
+        let our = |at: Timestamp| self.view.our_time(at);
+        let pod = row.pod.and_then(|pod| self.view.pod(pod));
+        let suspect = row.blame == Some(Blame::Suspect);
+        let back_at = row.back_at.or_else(|| our(noted?.back_at?).into()).filter(|_| !row.is_down);
+        NodeHealth {
+            node: row.node,
+            site: entry.site.clone(),
+            updated: row.updated,
+            updated_at: pod.map(|pod| our(pod.fact.created_at)),
+            suspect,
+            down: row.is_down,
+            vanished: false,
+            // A node that was down before the rollout began says nothing about the update.
+            fell_at: row
+                .fell_at
+                .filter(|_| !(row.is_down && row.blame == Some(Blame::PreExisting)))
+                .or_else(|| Some(our(noted?.fell_at))),
+            back_at,
+            falls: noted.map_or(0, |noted| noted.falls),
+            acknowledged_failures: self.progress.acknowledged_failures.contains(&entry.name),
+        }
+    }
+
+    /// A node whose object is gone counts as one that went down in comparisons. It is not waited for and does not count as
+    /// failed: where machines are rented, nodes are removed every day and do not come back.
+    fn vanished_health(&self, node: NodeIx, updated: bool) -> Option<NodeHealth> {
+        let entry = self.view.nodes.get(node).filter(|entry| entry.fact.is_none())?;
+        Some(NodeHealth {
+            node,
+            site: entry.site.clone(),
+            updated,
+            updated_at: None,
+            suspect: false,
+            down: true,
+            vanished: true,
+            fell_at: entry.fell_at(self.now, self.view.server_time(self.now)),
+            back_at: None,
+            falls: 0,
+            acknowledged_failures: false,
+        })
+    }
+
+    /// Notes which nodes of the fleet vanished, and whether they were updated, as long as that is known.
+    pub(crate) fn note_vanished(&mut self) {
+        let (assessment, view) = (&self.assessment, &self.view);
+        let gone = |row: &&Row| row.in_fleet && view.nodes.get(row.node).is_some_and(|entry| entry.fact.is_none());
+        let gone: Vec<(NodeIx, bool)> = assessment.rows().filter(gone).map(|row| (row.node, row.updated)).collect();
+        self.vanished.extend(gone);
+        let (now, server_now) = (self.now, self.view.server_time(self.now));
+        let lately = |at: Timestamp| now.since(at) < WINDOW;
+        let view = &self.view;
+        self.vanished.retain(|node, _| {
+            let entry = view.nodes.get(*node).filter(|entry| entry.fact.is_none());
+            entry.and_then(|entry| entry.fell_at(now, server_now)).is_some_and(lately)
+        });
+    }
+
+    /// Brings the record of suspects up to what is seen. Returns the nodes with it.
+    fn keep_suspects(&mut self, mut nodes: Vec<NodeHealth>, now: Timestamp) -> Vec<NodeHealth> {
+        let compared_since = self.progress.compared_since.map_or(Timestamp::default(), |at| self.view.our_time(at));
+        let others: Vec<(Str, Timestamp)> = nodes
+            .iter()
+            .filter(|node| !node.fell_updated() && !node.vanished)
+            .filter_map(|node| Some((node.site.clone(), node.fell_at?)))
+            .collect();
+        let mut noted = std::mem::take(&mut self.progress.suspects);
+        let (mut kept, mut sites) = (BTreeMap::new(), BTreeSet::new());
+        for node in &mut nodes {
+            let name = self.view.nodes[node.node].name.clone();
+            let known = noted.remove(&name);
+            let Some(fell_at) = node.fell_at.filter(|_| node.fell_updated() && !node.acknowledged_failures) else {
+                continue;
+            };
+            let with_others = others
+                .iter()
+                .any(|(site, at)| *site == node.site && at.since(fell_at).max(fell_at.since(*at)) <= TOGETHER);
+            let went_down = self.went_down(known, node, with_others, now);
+            let news = node.suspect || fell_at >= compared_since;
+            let Some(went_down) = went_down.filter(|_| news && kept.len() < SUSPECTS_LIMIT) else { continue };
+            node.falls = went_down.falls;
+            sites.insert(node.site.clone());
+            kept.insert(name, went_down);
+        }
+        self.progress.suspects = kept;
+        self.keep_others(sites, &nodes, now);
+        nodes
+    }
+
+    /// The record entry for a node that went down after its update; `None` once it has been back for long enough.
+    fn went_down(
+        &self,
+        known: Option<WentDown>,
+        node: &NodeHealth,
+        with_others: bool,
+        now: Timestamp,
+    ) -> Option<WentDown> {
+        let server = |at: Timestamp| self.view.server_time(at);
+        let fell_at = server(node.fell_at?);
+        let fresh = WentDown { fell_at, back_at: None, falls: 1 };
+        let mut noted = match known {
+            // It had come back, and is down again.
+            Some(known) if known.back_at.is_some_and(|back_at| back_at < fell_at) => {
+                WentDown { falls: known.falls + 1, ..fresh }
+            }
+            Some(known) if known.back_at.is_some() && node.down => WentDown { falls: known.falls + 1, ..fresh },
+            Some(known) => known,
+            None => fresh,
+        };
+        if !node.down && noted.back_at.is_none() {
+            noted.back_at = Some(server(node.back_at.unwrap_or(now)));
+            // Others of its site went down with it: this time does not count as going down by itself.
+            noted.falls = noted.falls.saturating_sub(u32::from(with_others));
+        }
+        let remembered = noted.back_at.is_none_or(|back_at| server(now).since(back_at) < WINDOW);
+        remembered.then_some(noted)
+    }
+
+    /// Counts the others that went down, of sites where an updated node did.
+    fn keep_others(&mut self, sites: BTreeSet<Str>, nodes: &[NodeHealth], now: Timestamp) {
+        let mut others_down: BTreeMap<Str, Vec<Fell>> = BTreeMap::new();
+        let server_since = self.view.server_time(now - WINDOW);
+        let looked_since = self.view.nodes_seen_since;
+        for site in sites.into_iter().take(SITES_LIMIT) {
+            let before = self.progress.others_down.get(&site).into_iter().flatten();
+            let before = before.filter(|fell| fell.at >= server_since && self.view.our_time(fell.at) < looked_since);
+            let mut grouped: Vec<Fell> = before.copied().collect();
+            let unnamed: u32 = grouped.iter().map(|fell| fell.nodes).sum();
+            let mut fell: Vec<Timestamp> = nodes
+                .iter()
+                .filter(|node| node.site == site && !node.fell_updated())
+                .filter_map(|node| node.fell_at)
+                // Those that were down when we began to look may be counted already.
+                .filter(|at| *at >= now - WINDOW && (*at >= looked_since || unnamed == 0))
+                .map(|at| self.view.server_time(at))
+                .collect();
+            fell.sort_unstable();
+            for at in fell {
+                match grouped
+                    .last_mut()
+                    .filter(|last| at.since(last.at) < GROUPED && self.view.our_time(last.at) >= looked_since)
+                {
+                    Some(last) => last.nodes += 1,
+                    None => grouped.push(Fell { at, nodes: 1 }),
+                }
+            }
+            others_down.insert(site, grouped);
+        }
+        others_down.retain(|_, fell| !fell.is_empty());
+        self.progress.others_down = others_down;
+    }
+
+    /// Whether a node counts as failed, and nobody resumed past it.
+    pub(crate) fn has_failed(&self, row: &Row) -> bool {
+        row.failure || self.judgement.has_failed(row.node)
+    }
+
+    /// Whether a suspect is waited for: until its grace is over, or as long as its site is down at large.
+    pub(crate) fn comes_back_by_itself(&self, row: &Row) -> bool {
+        match self.judgement.verdicts.get(&row.node) {
+            Some(SuspectView::Waits { .. }) => true,
+            Some(SuspectView::Outage) => self.outage_of(row).is_some(),
+            _ => false,
+        }
+    }
+
+    /// The outage of a node's site, where that is down at large.
+    pub(crate) fn outage_of(&self, row: &Row) -> Option<SiteOutage> {
+        let site = &self.view.nodes.get(row.node)?.site;
+        self.judgement.outages.iter().find(|outage| outage.site == *site).cloned()
+    }
+
+    /// What the failures of suspects are called: why, and how updated nodes and others of their sites compare.
+    pub(crate) fn suspect_words(&self, row: &Row) -> Option<String> {
+        let verdict = self.judgement.verdicts.get(&row.node).filter(|verdict| verdict.has_failed())?;
+        let site = &self.view.nodes[row.node].site;
+        let compared = self.judgement.comparisons.iter().find(|compared| compared.site == *site);
+        let why = match verdict {
+            SuspectView::Again => "node went down again after its update",
+            SuspectView::Compared => "updated nodes go down",
+            _ => "node stays down after its update",
+        };
+        Some(match compared {
+            Some(compared) => format!("{why} ({compared})"),
+            None => why.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

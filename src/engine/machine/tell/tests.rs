@@ -1,0 +1,278 @@
+//! Who is said to have done what, and how often.
+
+use serde_json::json;
+
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
+use crate::engine::model::command::{Command, Step, Takeover};
+use crate::engine::model::config::Role;
+use crate::engine::model::event::Event;
+use crate::engine::model::facts::{ClusterEvent, ReportedBy, Severity};
+use crate::engine::model::record::{Gates, OnFailure};
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind, Visibility};
+
+/// What everybody is told of it, a line each: `ops: …` or `-: …` for what happened by itself.
+fn told(console: &FakeConsole) -> Vec<String> {
+    let told = console.happened.iter().filter(|rollout_event| rollout_event.visibility == Visibility::Cluster);
+    told.map(|rollout_event| {
+        let who = rollout_event.by.as_deref().map_or("-", |by| by.split('@').next().unwrap_or(by));
+        format!("{who}: {rollout_event}")
+    })
+    .collect()
+}
+
+fn assert_told(console: &FakeConsole, want: &[&str]) {
+    let told = told(console);
+    assert_eq!(told, want, "told:\n{}", told.join("\n"));
+}
+
+#[test]
+fn a_whole_rollout_is_told_in_a_few_lines() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Step(Step::Next)).unwrap();
+    console.run_for(&mut fake, 10);
+    console.ask(&mut fake, Command::Pause { why: Some("lunch".into()) }).unwrap();
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 40);
+    assert_told(
+        &console,
+        &[
+            "ops: drives the rollout now",
+            "-: adopted: its controller replaces no pod any more",
+            "-: template changed: revision 1 → 2, agent v1 → v2",
+            "ops: template has agent=agent:v2; no pod is replaced before the first step",
+            "ops: step to the next: 1 of 20 nodes may be updated, partition keeps 19",
+            "ops: paused: no update starts: lunch",
+            "ops: resumed",
+            "ops: step to partition 0: 20 of 20 nodes may be updated, partition keeps 0",
+            "-: complete: all 20 nodes are at the target",
+            "-: released: the original update strategy is restored",
+            "ops: drives no more, gave the lease back",
+        ],
+    );
+    let deletions = |result| {
+        let of = |what: &RolloutEventKind| matches!(what, RolloutEventKind::DeletePod { .. });
+        console.happened.iter().filter(|known| of(&known.kind) && known.outcome == result).count()
+    };
+    assert_eq!((deletions(EventOutcome::Sent), deletions(EventOutcome::Done)), (20, 20), "each pod is in the log");
+    let timeline = console.engine.snapshot(fake.now).timeline;
+    assert!(timeline.len() < 15 && timeline.is_sorted_by_key(|known| known.at), "and none is on the timeline");
+}
+
+#[test]
+fn every_command_is_in_the_log_with_what_came_of_it() {
+    let mut fake = FakeCluster::rolling(5, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.ask(&mut fake, Command::Release(crate::engine::model::command::Early::Refuse)).unwrap_err();
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    console.run(&mut fake);
+    let commands: Vec<_> =
+        console.happened.iter().filter(|known| matches!(known.kind, RolloutEventKind::Command(_))).collect();
+    let results: Vec<_> = commands.iter().map(|known| (known.outcome, known.visibility)).collect();
+    assert_eq!(
+        results,
+        [
+            (EventOutcome::Refused, Visibility::Timeline),
+            (EventOutcome::Asked, Visibility::Log),
+            (EventOutcome::Done, Visibility::Cluster)
+        ]
+    );
+    assert_eq!(commands[1].command, commands[2].command);
+    assert!(commands[0].to_string().starts_with("refused: release: it is not adopted"), "{}", commands[0]);
+    assert_eq!(serde_json::to_value(&commands[2].kind).unwrap(), json!("adopt"));
+}
+
+#[test]
+fn two_consoles_never_tell_the_same_twice() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut driver = FakeConsole::open(&fake, "ops");
+    driver.set_image(&mut fake, "agent:v2");
+    let mut watcher = FakeConsole::open(&fake, "eve");
+    watcher.ask(&mut fake, Command::Step(Step::Next)).unwrap();
+    driver.run_for(&mut fake, 10);
+    watcher.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    driver.run(&mut fake);
+    watcher.run(&mut fake);
+    assert_told(
+        &watcher,
+        &["eve: step to the next: 1 of 20 nodes may be updated, partition keeps 19", "eve: paused: no update starts"],
+    );
+    assert!(
+        !told(&driver).iter().any(|line| line.contains("may be updated") || line.contains("paused")),
+        "{:?}",
+        told(&driver)
+    );
+}
+
+#[test]
+fn who_drives_is_told_by_who_takes_over() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut first = FakeConsole::open(&fake, "ops");
+    first.set_image(&mut fake, "agent:v2");
+    let mut second = FakeConsole::open(&fake, "eve");
+    second.engine.command(Command::Drive(Takeover::Ask), fake.now).unwrap();
+    for _ in 0..3 {
+        second.run(&mut fake);
+        first.run(&mut fake);
+    }
+    let last = told(&first).pop().unwrap();
+    assert!(last.starts_with("ops: drives no more, gave the lease back for eve@bastion"), "{last}");
+    let in_progress = told(&second).pop().unwrap();
+    assert!(in_progress.starts_with("eve: drives the rollout now, handed over by ops@bastion"), "{in_progress}");
+
+    // The second is killed; whoever comes next says in whose place it drives.
+    fake.wait(1);
+    let mut third = FakeConsole::open(&fake, "kim");
+    third.engine.command(Command::Drive(Takeover::Ask), fake.now).unwrap();
+    third.run_for(&mut fake, 20);
+    let in_progress = told(&third).pop().unwrap();
+    assert!(in_progress.starts_with("kim: drives the rollout now, in place of eve@bastion"), "{in_progress}");
+    second.run(&mut fake);
+    let lost = second.happened.iter().rfind(|known| matches!(known.kind, RolloutEventKind::LeaseLost { .. })).unwrap();
+    assert!(lost.to_string().starts_with("does not drive any more: kim@bastion"), "{lost}");
+    assert_eq!(lost.visibility, Visibility::Timeline, "the others know it from the one who took over");
+}
+
+#[test]
+fn a_halt_names_the_nodes_and_is_told_once() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 60);
+    let halts: Vec<_> =
+        console.happened.iter().filter(|known| matches!(known.kind, RolloutEventKind::Halted { .. })).collect();
+    assert_eq!(halts.len(), 1);
+    assert_eq!(halts[0].to_string(), "halted: image not found on 2 nodes (n1, n2)");
+    assert_eq!((halts[0].reason(), halts[0].severity()), ("RolloutHalted", Severity::Warning));
+    assert_eq!(
+        serde_json::to_value(&halts[0].kind).unwrap(),
+        json!({"halted": {"number": 1, "why": "image not found on 2 nodes", "nodes": ["n1", "n2"]}})
+    );
+}
+
+#[test]
+fn a_roll_back_by_the_gates_is_told_as_the_rollouts_own_doing() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    let gates = Gates { on_failure: OnFailure::RollBack, ..Gates::default() };
+    console.ask(&mut fake, Command::Tune(gates.into())).unwrap();
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 60);
+    let told = told(&console);
+    let at = told.iter().position(|line| line == "-: rolling back to revision hash1, as the gates say").unwrap();
+    assert_eq!(told[at - 1], "-: halted: image not found on 2 nodes (n1, n2)");
+    assert_eq!(told[at + 1], "-: template changed: revision 2 → 3, agent bad → v1");
+}
+
+#[test]
+fn what_others_do_to_the_daemonset_is_told_with_their_name() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 10);
+    console.run_for(&mut fake, 20);
+    fake.daemonset.owners.template = Some("argocd-controller".into());
+    fake.daemonset.owners.strategy = Some("flux".into());
+    fake.set_template(template("agent:v3"));
+    fake.reconcile();
+    console.run_for(&mut fake, 3);
+    fake.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}));
+    fake.reconcile();
+    console.run_for(&mut fake, 60);
+    let told = told(&console);
+    assert_eq!(
+        told[told.len() - 2..],
+        [
+            "-: paused: the template was changed by argocd-controller in the middle of the rollout",
+            "-: paused already: the update strategy was changed back by flux"
+        ]
+    );
+}
+
+#[test]
+fn an_one_shot_that_takes_the_lease_for_its_one_command_does_not_tell_so() {
+    let mut fake = FakeCluster::rolling(5, 1);
+    let mut one_shot = FakeConsole::open_as(&fake, "ops", Role::OneShot);
+    one_shot.set_image(&mut fake, "agent:v2");
+    one_shot.run_for(&mut fake, 2);
+    assert_told(
+        &one_shot,
+        &[
+            "-: adopted: its controller replaces no pod any more",
+            "-: template changed: revision 1 → 2, agent v1 → v2",
+            "ops: template has agent=agent:v2; no pod is replaced before the first step",
+        ],
+    );
+}
+
+#[test]
+fn a_console_that_only_looked_leaves_no_trace() {
+    let mut fake = FakeCluster::rolling(5, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.run_for(&mut fake, 5);
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    assert!(console.happened.is_empty(), "{:?}", console.happened);
+}
+
+#[test]
+fn the_timeline_is_made_anew_only_when_it_grew() {
+    let mut fake = FakeCluster::rolling(5, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    let before = console.engine.snapshot(fake.now).timeline;
+    fake.wait(1);
+    console.run(&mut fake);
+    assert!(std::sync::Arc::ptr_eq(&before, &console.engine.snapshot(fake.now).timeline));
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    assert_eq!(console.engine.snapshot(fake.now).timeline.len(), before.len() + 1);
+}
+
+/// An Event of another process, as the watch shows it.
+fn event(fake: &FakeCluster, name: &str, identity: &str, message: &str) -> Event {
+    Event::Cluster(Box::new(ClusterEvent {
+        object: "ds".into(),
+        reason: "RolloutPaused".into(),
+        message: message.into(),
+        at: fake.now,
+        reported_by: Some(Box::new(ReportedBy {
+            event: name.into(),
+            identity: identity.into(),
+            severity: Severity::Normal,
+        })),
+        ..ClusterEvent::default()
+    }))
+}
+
+#[test]
+fn what_other_consoles_told_is_on_the_timeline_once_and_not_told_again() {
+    let mut fake = FakeCluster::rolling(5, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    let ours = console.engine.config().identity.clone();
+    let told = console.happened.len();
+    fake.wait(5);
+    for _ in 0..2 {
+        // A watch that broke lists everything again, our own included.
+        console.engine.observe(event(&fake, "e1", "eve@bastion/1", "eve@bastion: paused: link down"), fake.now);
+        console.engine.observe(event(&fake, "e2", "kim@bastion/2", "halted: n1 (driven by kim@bastion)"), fake.now);
+        console.engine.observe(event(&fake, "e3", &ours, "ops@bastion: adopted"), fake.now);
+        console.run(&mut fake);
+    }
+    let timeline = console.engine.snapshot(fake.now).timeline;
+    let lines: Vec<_> = timeline.iter().rev().take(2).rev().map(|it| (it.by.as_deref(), it.to_string())).collect();
+    assert_eq!(
+        lines,
+        [
+            (Some("eve@bastion"), "paused: link down".to_owned()),
+            (None, "halted: n1 (driven by kim@bastion)".to_owned())
+        ]
+    );
+    assert_eq!(timeline.iter().filter(|it| matches!(it.kind, RolloutEventKind::Reported { .. })).count(), 2);
+    assert_eq!(console.happened.len(), told, "nothing of it is told again");
+}

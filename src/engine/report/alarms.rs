@@ -1,0 +1,182 @@
+//! What needs the operator's attention now, worst first.
+
+use super::is_moving;
+use super::snapshot::Alarm;
+use crate::engine::assess::plan::Limits;
+use crate::engine::assess::rows::Row;
+use crate::engine::machine::Engine;
+use crate::engine::machine::old_pods::{counted, where_and_why};
+use crate::engine::model::Str;
+use crate::engine::model::config::Role;
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::hold::Hold;
+use crate::engine::model::node::NodeState;
+use crate::engine::model::record::{Finish, Intent};
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::distance::rounded;
+use crate::engine::rules::ownership::gitops_owner_of;
+
+impl Engine {
+    pub(crate) fn alarms(&self, recorded: bool, intent: &Intent, now: Timestamp) -> Vec<Alarm> {
+        let mut alarms = Vec::new();
+        let daemonset = self.view.daemonset.as_ref();
+        let rolling = self.strategy() == StrategyKind::RollingUpdate && daemonset.is_some();
+        let down = self.budget.rollout + self.budget.suspect + self.budget.node + self.budget.pre_existing;
+        let limits = Limits::of(&self.view, &Intent::default(), &self.assessment);
+        if rolling && self.view.replaced_unready > 0 && down > limits.max_unavailable {
+            alarms.push(Alarm::Cascade {
+                down,
+                max_unavailable: limits.max_unavailable,
+                replaced_unready: self.view.replaced_unready,
+            });
+        }
+        alarms.extend(self.drift_alarm(intent, now).filter(|_| recorded));
+        if let Some(why) = self.lock.record_error() {
+            alarms.push(Alarm::RecordUnreadable { why: why.clone() });
+        }
+        if self.lock.foreign_record().is_some() && daemonset.is_some() {
+            alarms.push(Alarm::ForeignRecord);
+        }
+        if self.is_being_deleted() {
+            alarms.push(Alarm::BeingDeleted);
+        }
+        if self.is_halted(intent)
+            && let Some(halt) = &self.progress.halt
+        {
+            alarms.push(Alarm::Halted { why: halt.why.clone() });
+        }
+        let foreign = recorded
+            && intent.change.is_none()
+            && self.is_observed()
+            && intent.target.is_some()
+            && self.view.current.is_some()
+            && intent.target != self.view.current;
+        if foreign {
+            alarms.push(self.template_alarm());
+        }
+        alarms.extend(self.uncertain_target().filter(|_| recorded));
+        alarms.extend(self.idle_alarm(now));
+        alarms.extend(self.refused_alarm().filter(|_| recorded));
+        alarms.extend(self.judgement.outages.iter().cloned().map(Alarm::SiteOutage));
+        alarms.extend(self.budget_alarm().filter(|_| recorded));
+        alarms.extend(self.release_alarm(intent).filter(|_| recorded));
+        for why in self.lease_failure.iter().chain(&self.write_failure) {
+            alarms.push(Alarm::WriteFailing { why: why.clone() });
+        }
+        alarms.extend(self.distance_alarm().filter(|_| recorded));
+        let drives = self.lock.may_act(now) && self.config().role == Role::Driver;
+        if let Some(why) = self.blindness().filter(|_| drives) {
+            alarms.push(Alarm::Blind { why });
+        }
+        alarms
+    }
+
+    /// Whether it is only a guess which revision the template's is.
+    fn uncertain_target(&self) -> Option<Alarm> {
+        let current = self.view.current.as_ref().filter(|_| !self.view.current_is_certain())?;
+        let number = self.view.revision(current).map(|revision| revision.number.to_string());
+        Some(Alarm::TargetUncertain { revision: number.map_or_else(|| current.clone(), Into::into) })
+    }
+
+    /// The alarm for a budget that is used up by nodes of which none will come back by itself: it has to be raised.
+    fn budget_alarm(&self) -> Option<Alarm> {
+        let held = |node: &crate::engine::model::node::NodeIx| self.plan.hold(*node);
+        let waits = |hold: &&Hold| !matches!(hold, Hold::Partition { .. });
+        // The hold of the first node in line holds the others, too: the budget is given out in order.
+        let Some(Hold::Budget { used, limit }) = self.plan.line.iter().filter_map(held).find(waits) else {
+            return None;
+        };
+        let waiting = self.plan.line.iter().filter_map(held).filter(|hold| matches!(hold, Hold::Budget { .. })).count();
+        let comes_back = |row: &Row| self.comes_back_by_itself(row);
+        let on_its_way = |row: &Row| row.in_fleet && !row.available && (is_moving(row.state) || comes_back(row));
+        (self.plan.next.is_empty() && !self.assessment.rows().any(on_its_way)).then(|| Alarm::BudgetUsedUp {
+            used: *used,
+            limit: *limit,
+            waiting: u32::try_from(waiting).unwrap_or(u32::MAX),
+        })
+    }
+
+    /// Nodes that cannot be updated, because the API server refuses to delete their pod.
+    pub(crate) fn refused_alarm(&self) -> Option<Alarm> {
+        if self.refusals.are_general() {
+            return None;
+        }
+        let held = |row: &Row| match self.plan.hold(row.node) {
+            Some(Hold::DeletionRefused { why }) => Some((self.name(row), why.clone())),
+            _ => None,
+        };
+        let mut refused: Vec<(Str, Str)> = self.assessment.rows().filter_map(held).collect();
+        refused.sort();
+        let count = u32::try_from(refused.len()).unwrap_or(u32::MAX);
+        let (node, why) = refused.into_iter().next()?;
+        let moving = self.assessment.rows().any(|row| {
+            row.in_fleet
+                && matches!(
+                    row.state,
+                    NodeState::Terminating
+                        | NodeState::Creating
+                        | NodeState::Pulling
+                        | NodeState::Starting
+                        | NodeState::Soaking
+                )
+        });
+        Some(Alarm::DeletionRefused { node, count, why, others: moving || self.plan.in_line > count })
+    }
+
+    /// Says so, and what to do.
+    pub(crate) fn distance_alarm(&self) -> Option<Alarm> {
+        let drives = self.lock.holds() && self.config().role == Role::Driver;
+        let too_far = self.sending.distance.too_far().filter(|_| drives)?;
+        Some(Alarm::TooFar { round_trip: rounded(too_far) })
+    }
+
+    /// The alarm for a complete rollout whose release waits.
+    pub(crate) fn release_alarm(&self, intent: &Intent) -> Option<Alarm> {
+        if intent.finish != Finish::Release || !self.is_complete(intent) {
+            return None;
+        }
+        let removed = self.removed_by_release();
+        (!removed.is_empty())
+            .then(|| Alarm::ReleaseWaits { pods: counted(&removed).into(), nodes: where_and_why(&removed).into() })
+    }
+
+    /// How to keep the tool behind this field manager from acting, where that is known.
+    fn holding(&self, manager: Option<&Str>) -> Option<Str> {
+        gitops_owner_of(manager?, &self.view.gitops_owners)?.holding().map(Str::from)
+    }
+
+    /// The alarm for a strategy that has drifted, or had until `OnDelete` was set again.
+    pub(crate) fn drift_alarm(&self, intent: &Intent, now: Timestamp) -> Option<Alarm> {
+        let drifts = &self.progress.drifts;
+        let enforced = drifts.rounds(now);
+        let owners = self.view.daemonset.as_ref().map(|daemonset| &daemonset.owners);
+        if self.has_drifted(intent) {
+            // It is not paused, so `OnDelete` is about to be set again.
+            let enforced = enforced.saturating_sub(u32::from(intent.paused.is_none()));
+            let holding = self.holding(owners.and_then(|owners| owners.strategy.as_ref()));
+            return Some(Alarm::StrategyDrifted { by: self.who_set_the_strategy(), enforced, holding });
+        }
+        (enforced > 0).then(|| Alarm::OnDeleteEnforced {
+            by: drifts.by.as_ref().and_then(|by| self.who(by)),
+            times: enforced,
+            holding: self.holding(drifts.by.as_ref()),
+        })
+    }
+
+    /// The alarm for a template that somebody else changed.
+    pub(crate) fn template_alarm(&self) -> Alarm {
+        let owners = self.view.daemonset.as_ref().map(|daemonset| &daemonset.owners);
+        let holding = self.holding(owners.and_then(|owners| owners.template.as_ref()));
+        Alarm::TemplateChanged { by: self.who_set_the_template(), holding }
+    }
+
+    pub(crate) fn idle_alarm(&self, now: Timestamp) -> Option<Alarm> {
+        let since = self.idle_since(now)?;
+        let creation = &self.view.creation;
+        Some(Alarm::ControllerIdle {
+            since,
+            missing: creation.missing(),
+            unobserved: creation.unobserved_since().is_some(),
+        })
+    }
+}

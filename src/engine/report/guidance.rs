@@ -1,0 +1,181 @@
+//! What a rollout that does not move waits for, and what an operator can do about it. The console's header and footer, `status`,
+//! its JSON and the advice after a command all take it from here.
+//!
+//! ```text
+//! held: no node may be updated yet                          step (1 node), choose canaries
+//! held: all 12 nodes that may be updated are                step (48 nodes, 60 in total)
+//! canary done, 3 of 3 (canary=true)                         lift the selector (frees 9 nodes)
+//! waits for 3 nodes: 2 node down, 1 cordoned (n7, n8, n9)
+//! loading: waits for pods, nodes
+//! preparing for 14s: waits for its controller to observe generation 5 (at 4)
+//! ```
+//!
+//! Only remedies that have an effect are offered: a step after which no further node could go is not.
+
+use std::fmt;
+
+use super::snapshot::{NodeView, Phase, Snapshot};
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::event::WatchHealth;
+use crate::engine::model::hold::Hold;
+use crate::engine::model::step_ahead::{NoStep, StepAhead};
+use crate::engine::model::time::ShortDuration;
+
+/// How many nodes are named.
+const NAMED: usize = 3;
+
+/// What a rollout waits for, and what would move it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Guidance {
+    /// What it waits for, in words.
+    pub waits: String,
+    /// What would move it, most fitting first; empty where nothing but time does.
+    pub remedies: Vec<Remedy>,
+}
+
+/// Something that an operator can do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Remedy {
+    /// Drive.
+    Drive,
+    /// Take the next step.
+    Step(StepAhead),
+    /// Choose canaries.
+    Select,
+    /// Lift the selector.
+    LiftSelector {
+        /// How many nodes may go at once then.
+        frees: u32,
+    },
+    /// Go on after a pause.
+    Resume,
+    /// Roll back.
+    Undo,
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Drive => f.write_str("drives it"),
+            Self::Step(StepAhead { frees: Some(1), allowed, .. }) => write!(f, "lets 1 node go, {allowed} in total"),
+            Self::Step(StepAhead { frees: Some(frees), allowed, .. }) => {
+                write!(f, "lets {frees} nodes go, {allowed} in total")
+            }
+            Self::Step(StepAhead { frees: None, allowed, .. }) => write!(f, "lets {allowed} in total be updated"),
+            Self::Select => f.write_str("chooses canaries"),
+            Self::LiftSelector { frees: 0 } => {
+                f.write_str("lifts the selector, which moves nothing before the next step")
+            }
+            Self::LiftSelector { frees: 1 } => f.write_str("lifts the selector, which frees 1 node"),
+            Self::LiftSelector { frees } => write!(f, "lifts the selector, which frees {frees} nodes"),
+            Self::Resume => f.write_str("continues"),
+            Self::Undo => f.write_str("rolls back"),
+        }
+    }
+}
+
+impl Snapshot {
+    /// What it waits for, and what would move it; `None` where it moves, is over, or halted, which is an alarm.
+    pub fn guidance(&self) -> Option<Guidance> {
+        let driven = matches!(
+            self.driver,
+            DriverView::You { .. } | DriverView::Named { .. } | DriverView::Other { .. } | DriverView::Waiting { .. }
+        );
+        let drive = (!driven && self.started_at.is_some()).then_some(Remedy::Drive);
+        match &self.phase {
+            Phase::Paused(_) => {
+                let undo = (self.counts.failed > 0).then_some(Remedy::Undo);
+                let remedies = [Remedy::Resume].into_iter().chain(undo).collect();
+                Some(Guidance { waits: self.doing().to_string(), remedies })
+            }
+            Phase::Preparing | Phase::Releasing => {
+                let phase = &self.phase;
+                let waits = match &self.blocked {
+                    Some(blocked) => {
+                        let lasts = ShortDuration(self.at.since(blocked.since));
+                        format!("{phase} for {lasts}: waits {}", blocked.by)
+                    }
+                    None => phase.to_string(),
+                };
+                Some(Guidance { waits, remedies: (!driven).then_some(Remedy::Drive).into_iter().collect() })
+            }
+            Phase::Running if drive.is_some() => {
+                Some(Guidance { waits: "nobody drives, so nothing moves".into(), remedies: vec![Remedy::Drive] })
+            }
+            Phase::Loading => self.loading_in_words().map(|waits| Guidance { waits, remedies: Vec::new() }),
+            Phase::Held => Some(self.held(drive)),
+            _ => None,
+        }
+    }
+
+    /// `loading: waits for pods, nodes`.
+    fn loading_in_words(&self) -> Option<String> {
+        let loading = self.watches.iter().filter(|watch| watch.health == WatchHealth::Loading);
+        let kinds: Vec<String> = loading.map(|watch| watch.watched.to_string()).collect();
+        (!kinds.is_empty()).then(|| format!("loading: waits for {}", kinds.join(", ")))
+    }
+
+    /// Nothing more may be updated as things stand.
+    fn held(&self, drive: Option<Remedy>) -> Guidance {
+        let mut remedies: Vec<Remedy> = Vec::new();
+        let mut waits = match &self.plan.next {
+            Some(Ok(ahead)) => {
+                remedies.push(Remedy::Step(*ahead));
+                if self.plan.allowed == 0 {
+                    remedies.extend(self.plan.selector.is_none().then_some(Remedy::Select));
+                }
+                self.allowed_in_words()
+            }
+            Some(Err(NoStep::SelectionDone(done))) => {
+                remedies.push(Remedy::LiftSelector { frees: done.lifting_frees });
+                done.to_string()
+            }
+            Some(Err(_)) => self.left_in_words(),
+            None => "held".to_owned(),
+        };
+        if self.counts.failed > 0 {
+            waits.push_str(&format!(", {} failed", self.counts.failed));
+            remedies.push(Remedy::Undo);
+        }
+        if drive.is_some() {
+            waits = format!("nobody drives; {waits}");
+        }
+        remedies.extend(drive);
+        Guidance { waits, remedies }
+    }
+
+    /// How many of the nodes that may be updated are.
+    fn allowed_in_words(&self) -> String {
+        let (updated, allowed) = (self.counts.updated, self.plan.allowed);
+        match (updated.min(allowed), allowed) {
+            (_, 0) => "held: no node may be updated yet".to_owned(),
+            (1, 1) => "held: the 1 node that may be updated is".to_owned(),
+            (updated, allowed) if updated == allowed => format!("held: all {allowed} nodes that may be updated are"),
+            (updated, allowed) => format!("held: {updated} of {allowed} nodes that may be updated are"),
+        }
+    }
+
+    /// `waits for 3 nodes: 2 node down, 1 cordoned (n7, n8, n9)`.
+    fn left_in_words(&self) -> String {
+        let left: Vec<&NodeView> = self.nodes.iter().filter(|node| node.eligible && !node.at_target).collect();
+        if left.is_empty() {
+            return "every node is updated".to_owned();
+        }
+        let mut causes: Vec<(String, usize)> = Vec::new();
+        for node in &left {
+            let words = match &node.hold {
+                Some(Hold::Partition { .. } | Hold::Next) | None => node.state.to_string(),
+                Some(hold) => hold.to_string(),
+            };
+            match causes.iter_mut().find(|(known, _)| *known == words) {
+                Some((_, count)) => *count += 1,
+                None => causes.push((words, 1)),
+            }
+        }
+        let causes: Vec<String> = causes.into_iter().map(|(words, count)| format!("{count} {words}")).collect();
+        let named = left.iter().take(NAMED).map(|node| &*node.name).collect::<Vec<_>>().join(", ");
+        let more = if left.len() > NAMED { ", …" } else { "" };
+        let nodes = if left.len() == 1 { "1 node" } else { &format!("{} nodes", left.len()) };
+        format!("waits for {nodes}: {} ({named}{more})", causes.join(", "))
+    }
+}

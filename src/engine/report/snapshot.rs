@@ -1,0 +1,474 @@
+//! What a front end shows: the whole rollout as plain values, with a reason on every node.
+//!
+//! The words are here, as `Display`, so that console, command line and JSON say the same. Glyphs and colours are not.
+
+pub mod words;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::engine::model::Str;
+use crate::engine::model::budget::BudgetView;
+use crate::engine::model::cause::Cause;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
+use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::model::hold::Hold;
+use crate::engine::model::labels::{Labels, Selector};
+use crate::engine::model::node::{Blame, ImageState, NodeState, RestartsView};
+use crate::engine::model::pod_wait::{Blocked, PodWait};
+use crate::engine::model::presence::Presence;
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::{Budgets, Direction, DriverStopped, Finish, Gates, Halt, OnDrift, Paused};
+use crate::engine::model::rollout_event::RolloutEvent;
+use crate::engine::model::step_ahead::{NoStep, StepAhead};
+use crate::engine::model::suspect::{SiteOutage, SuspectView};
+use crate::engine::model::time::Timestamp;
+use crate::engine::model::unsent::Unsent;
+use crate::engine::model::wait::{DistanceView, Wait};
+use crate::engine::rules::clocks::NodeClocks;
+use crate::engine::rules::comparison::Comparison;
+use crate::engine::rules::eligibility::Ineligible;
+use crate::engine::rules::ownership::GitOpsOwner;
+
+/// Everything about one rollout, as of one instant.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Snapshot {
+    /// The instant it describes, by the clock that the engine is handed.
+    pub at: Timestamp,
+    /// Its namespace.
+    pub namespace: Str,
+    /// Its name.
+    pub name: Str,
+    /// The DaemonSet, once it is loaded.
+    pub daemonset: Presence,
+    /// The update strategy in force.
+    pub strategy: StrategyKind,
+    /// `maxSurge` as its owner wrote it, where it surges; under `OnDelete` it cannot.
+    pub surge: Option<IntOrPercent>,
+    /// Whether rolldeck has taken over pod replacement (`OnDelete` with the original strategy saved).
+    pub adopted: bool,
+    /// The original strategy as it was saved, in words, while adopted.
+    pub original_strategy: Option<Str>,
+    /// What else manages the DaemonSet: what acts by itself first.
+    pub gitops_owners: Arc<[GitOpsOwner]>,
+    /// What the DaemonSet controller itself counts.
+    pub counters: DaemonSetCounters,
+    /// Who drives.
+    pub driver: DriverView,
+    /// How well each watched kind can be seen, in the order of [`Watched::ALL`].
+    pub watches: Vec<WatchView>,
+    /// What we may do.
+    pub rights: Vec<(Right, Permission)>,
+    /// What the rollout does now.
+    pub phase: Phase,
+    /// Forward, or back.
+    pub direction: Direction,
+    /// A change of the template that is asked for and not made yet, in words: `the roll back to revision 1`.
+    pub asked: Option<Str>,
+    /// When the rollout began; `None` when none is recorded.
+    pub started_at: Option<Timestamp>,
+    /// The revision that most nodes not at the target have.
+    pub from: Option<RevisionView>,
+    /// The revision being rolled out: with no rollout, the DaemonSet's current one.
+    pub to: Option<RevisionView>,
+    /// What differs between the two, image by image.
+    pub image_changes: Vec<ImageChange>,
+    /// All revisions, newest first.
+    pub revisions: Arc<[RevisionView]>,
+    /// How many nodes are where.
+    pub counts: Counts,
+    /// The budget, term by term.
+    pub budget: BudgetView,
+    /// The plan and where it stands.
+    pub plan: PlanView,
+    /// The budgets as operators wrote them; [`Snapshot::budget`] has them in nodes.
+    pub budgets: Budgets,
+    /// The gates in force.
+    pub gates: Gates,
+    /// What happens when somebody changes the strategy back.
+    pub on_drift: OnDrift,
+    /// What happens when every node is at the target.
+    pub finish: Finish,
+    /// What it waits for while it is prepared or released.
+    pub blocked: Option<Blocked>,
+    /// The halt that stands.
+    pub halt: Option<Halt>,
+    /// By site where an updated node went down lately: how updated nodes and others compare.
+    pub comparisons: Vec<Comparison>,
+    /// What needs the operator's attention now, worst first.
+    pub alarms: Vec<Alarm>,
+    /// What was asked for here and has not reached the cluster, oldest first. The rest of the snapshot does not reflect it.
+    pub unsent: Vec<Unsent>,
+    /// Why the last driver stopped by itself, until somebody drives again.
+    pub driver_stopped: Option<DriverStopped>,
+    /// What happened lately, newest last; only what people decide by.
+    pub timeline: Arc<[RolloutEvent]>,
+    /// Which part of the audit log or of the Events is not written, and why; filled in by the driver.
+    pub unaudited: Vec<Str>,
+    /// What the next node in line waits for, or a command that was asked for; `None` if nothing waits, or not for long.
+    pub waits: Option<Wait>,
+    /// How far away the API server is.
+    pub distance: DistanceView,
+    /// The API server's clock minus ours, in milliseconds, once measured.
+    pub skew_millis: Option<i64>,
+    /// How the nodes' clocks are.
+    pub node_clocks: NodeClocks,
+    /// One entry per node that runs, should run or ran a pod: by trouble, then moving, then next in line, then the rest.
+    pub nodes: Arc<[NodeView]>,
+}
+
+/// How well one watched kind can be seen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WatchView {
+    /// Which kind.
+    pub watched: Watched,
+    /// How well.
+    pub health: WatchHealth,
+    /// When its watch was last heard, by our clock: a change, a bookmark, or that it was opened.
+    pub heard_at: Option<Timestamp>,
+}
+
+/// What the rollout does now.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Phase {
+    /// Not loaded yet.
+    Loading,
+    /// Every node is at the current revision and nothing is recorded.
+    Idle,
+    /// The native controller rolls by itself; rolldeck only looks on.
+    Native,
+    /// A rollout is recorded, but the DaemonSet is not adopted or the template not changed yet.
+    Preparing,
+    /// Nothing more may be updated under the present partition and selector.
+    Held,
+    /// Nodes are being updated.
+    Running,
+    /// An operator paused it.
+    Paused(Paused),
+    /// It halted by itself.
+    Halted,
+    /// Every node is at the target.
+    Complete,
+    /// The DaemonSet is being handed back.
+    Releasing,
+}
+
+/// A revision.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RevisionView {
+    /// Its hash, as pods carry it.
+    pub hash: Str,
+    /// Its number; `None` when its ControllerRevision is not there (any more).
+    pub number: Option<i64>,
+    /// Its images: container name, image.
+    pub images: Vec<(Str, Str)>,
+    /// When it was recorded.
+    pub created_at: Option<Timestamp>,
+    /// Its change-cause annotation.
+    pub change_cause: Option<Str>,
+    /// How many pods are at it.
+    pub pods: u32,
+}
+
+/// One container's image, before and after.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ImageChange {
+    /// The container.
+    pub container: Str,
+    /// The image at the old revision, if the container was there.
+    pub from: Option<Str>,
+    /// The image at the new one, if the container still is.
+    pub to: Option<Str>,
+}
+
+/// How many nodes are where. Nodes that should not run the pod are not counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    /// Nodes that should run the pod, those that are down for the moment included.
+    pub nodes: u32,
+    /// At the target revision and available.
+    pub updated: u32,
+    /// At the target revision, available or not, or on the way to it.
+    pub committed: u32,
+    /// Available, at any revision.
+    pub available: u32,
+    /// At the target revision outside the plan: not matching the selector.
+    pub leaked: u32,
+    /// Failed at the target revision, or down since their update for longer than they may be.
+    pub failed: u32,
+    /// Outdated, with nothing in their way but the budget.
+    pub next: u32,
+    /// Nodes that should not run the pod and have one: `numberMisscheduled` without those that are only down.
+    pub misscheduled: u32,
+    /// Of these, how many serve at an old revision, or did within five minutes: a release removes their pods for good.
+    pub removed_by_release: u32,
+}
+
+/// The plan and where it stands.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct PlanView {
+    /// The steps: how many nodes are updated in total after each.
+    pub steps: Vec<IntOrPercent>,
+    /// Index into `steps` of the one that the partition corresponds to; `None` before the first.
+    pub step: Option<usize>,
+    /// How the partition is written.
+    pub partition: Option<IntOrPercent>,
+    /// How many pods stay at the old revision under it.
+    pub keep: u32,
+    /// How many nodes may be updated in total under it.
+    pub allowed: u32,
+    /// Which nodes may be updated.
+    pub selector: Option<Selector>,
+    /// How many nodes match the selector.
+    pub selected: u32,
+    /// The next step, or why there is none; `None` while nothing is loaded.
+    pub next: Option<Result<StepAhead, NoStep>>,
+}
+
+/// Something that needs the operator's attention now.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Alarm {
+    /// The native controller replaces old pods while they are unready, outside the budget: the cascade.
+    Cascade {
+        /// Nodes down.
+        down: u32,
+        /// The DaemonSet's own `maxUnavailable`.
+        max_unavailable: u32,
+        /// Old pods seen replaced while unready.
+        replaced_unready: u32,
+    },
+    /// Strategy drift: somebody changed the strategy back while the rollout runs, and the native controller replaces pods.
+    StrategyDrifted {
+        /// Who, if managedFields tell, with the tool behind the name.
+        by: Option<Str>,
+        /// How often `OnDelete` was set again lately.
+        enforced: u32,
+        /// How to hold them, where that is known.
+        holding: Option<Str>,
+    },
+    /// Strategy drift, and `OnDelete` was set again at once.
+    OnDeleteEnforced {
+        /// Who, if managedFields tell, with the tool behind the name.
+        by: Option<Str>,
+        /// How often lately.
+        times: u32,
+        /// How to hold them, where that is known.
+        holding: Option<Str>,
+    },
+    /// Somebody changed the template in the middle of the rollout.
+    TemplateChanged {
+        /// Who, if managedFields tell, with the tool behind the name.
+        by: Option<Str>,
+        /// How to hold them, where that is known.
+        holding: Option<Str>,
+    },
+    /// The revision that is taken for that of the template is stored in a form that does not compare equal, and no pod was
+    /// made from it yet: the rollout does not end on a guess.
+    TargetUncertain {
+        /// Its number, or its hash.
+        revision: Str,
+    },
+    /// Nodes that are down use up the budget, and none of them is on its way back: what is left waits for good.
+    BudgetUsedUp {
+        /// How many are charged.
+        used: u32,
+        /// How many may be.
+        limit: u32,
+        /// How many nodes wait for it.
+        waiting: u32,
+    },
+    /// The API server refuses to delete the pods of some nodes: they stay at the old revision.
+    DeletionRefused {
+        /// One of them.
+        node: Str,
+        /// How many.
+        count: u32,
+        /// What the server said of that one.
+        why: Str,
+        /// Whether anything else is left to update.
+        others: bool,
+    },
+    /// The DaemonSet's controller has something to do and has not done anything for 40 s, nor said why.
+    ControllerIdle {
+        /// Since when, by our clock.
+        since: Timestamp,
+        /// On how many nodes a pod is missing.
+        missing: u32,
+        /// The DaemonSet's spec is not observed.
+        unobserved: bool,
+    },
+    /// A site is down, updated nodes and others together: nothing serving is taken there until they are back.
+    SiteOutage(SiteOutage),
+    /// Every node is at the target, and the DaemonSet is not handed back: its controller would delete pods that serve on
+    /// nodes that should not run them any more.
+    ReleaseWaits {
+        /// How many, in words.
+        pods: Str,
+        /// Where, and why their nodes should not run them.
+        nodes: Str,
+    },
+    /// The rollout halted.
+    Halted {
+        /// What happened.
+        why: Str,
+    },
+    /// What must be seen cannot be seen, or is too old: nothing is started.
+    Blind {
+        /// What, and since when.
+        why: Str,
+    },
+    /// A write was refused or keeps failing.
+    WriteFailing {
+        /// What was attempted and what the server said.
+        why: Str,
+    },
+    /// The API server is too far away to drive from here: nothing is started.
+    TooFar {
+        /// How long it takes to answer.
+        round_trip: Duration,
+    },
+    /// The record on the Lease cannot be read.
+    RecordUnreadable {
+        /// Why.
+        why: Str,
+    },
+    /// The record on the Lease is of an earlier DaemonSet of the same name: nothing is driven by it.
+    ForeignRecord,
+    /// The DaemonSet is being deleted: its controller makes no pod any more.
+    BeingDeleted,
+}
+
+/// One node.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NodeView {
+    /// Its name.
+    pub name: Str,
+    /// Where it stands.
+    pub state: NodeState,
+    /// Why it is not being updated right now; `None` when it is, or has been.
+    pub hold: Option<Hold>,
+    /// What it waits for, when it is on its way.
+    pub pod_wait: Option<PodWait>,
+    /// Why its pod is not healthy, whatever the state.
+    pub cause: Option<Cause>,
+    /// Whose fault it is that it is unavailable; `None` when it is available.
+    pub blame: Option<Blame>,
+    /// Since when it is in this state, as far as known; by our own clock, the measured skew taken out.
+    pub since: Option<Timestamp>,
+    /// The revision hash of its pod.
+    pub revision: Option<Str>,
+    /// The number of that revision, when its ControllerRevision is there.
+    pub revision_number: Option<i64>,
+    /// Whether its pod is at the target revision.
+    pub at_target: bool,
+    /// Whether the target's images are on it.
+    pub image: ImageState,
+    /// Its pod's name.
+    pub pod: Option<Str>,
+    /// When its pod was created.
+    pub pod_created_at: Option<Timestamp>,
+    /// How often its pod's containers restarted.
+    pub restarts: u32,
+    /// The restarts that it is watched for, at the target revision.
+    pub restarted: Option<RestartsView>,
+    /// How it stands, if it went down after its update.
+    pub suspect: Option<SuspectView>,
+    /// Whether the node may run the pod at all.
+    pub eligible: bool,
+    /// Why it should not run the pod, where it is not eligible and that is known.
+    pub ineligible: Option<Ineligible>,
+    /// Whether its pod is Ready on a Ready node.
+    pub serves: bool,
+    /// Whether it matches the selector (true without one).
+    pub selected: bool,
+    /// Its labels.
+    pub labels: Labels,
+    /// Its place in the order in which nodes would go, from 0; `None` when it is not in line.
+    pub rank: Option<u32>,
+    /// Its clock minus the API server's, in milliseconds, once measured.
+    pub clock_skew_millis: Option<i64>,
+    /// Until when, by our clock, the DaemonSet controller counts its pod as unavailable that is available, because the
+    /// node's clock is ahead: under `minReadySeconds` it compares that with its own.
+    pub uncounted_until: Option<Timestamp>,
+}
+
+/// How far the instant at which a watch was heard moves before that is worth a new snapshot.
+const HEARD_GRAIN: Duration = Duration::from_secs(15);
+
+impl WatchView {
+    fn shows_the_same_as(&self, other: &Self) -> bool {
+        let near = match (self.heard_at, other.heard_at) {
+            (Some(ours), Some(theirs)) => ours.since(theirs).max(theirs.since(ours)) < HEARD_GRAIN,
+            (ours, theirs) => ours == theirs,
+        };
+        near && self.watched == other.watched && self.health == other.health
+    }
+}
+
+impl NodeView {
+    /// Whether it goes next, whatever it waits for in line.
+    pub fn is_next(&self) -> bool {
+        matches!(self.hold, Some(Hold::Next | Hold::Waits(_)))
+    }
+
+    /// How long it is in its state, as of `now`.
+    pub fn age(&self, now: Timestamp) -> Option<Duration> {
+        self.since.map(|since| now.since(since))
+    }
+}
+
+impl Alarm {
+    /// How to keep the tool that is behind it from acting, where that is known.
+    pub fn holding(&self) -> Option<&str> {
+        match self {
+            Self::StrategyDrifted { holding, .. }
+            | Self::OnDeleteEnforced { holding, .. }
+            | Self::TemplateChanged { holding, .. } => holding.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The least budget that lets the next node go, where that is what it waits for.
+    pub fn enough(&self) -> Option<u32> {
+        match self {
+            Self::BudgetUsedUp { used, .. } => Some(used + 1),
+            _ => None,
+        }
+    }
+}
+
+impl Snapshot {
+    /// The nodes that match `selector`, in order of [`Snapshot::nodes`], among those that may run the pod.
+    pub fn matching<'a>(&'a self, selector: &'a Selector) -> impl Iterator<Item = &'a NodeView> {
+        self.nodes.iter().filter(|node| node.eligible && selector.matches(&node.labels))
+    }
+
+    /// Whether it shows the same as `other`: the instant apart, which changes by itself, and when watches were heard, as
+    /// long as that is about the same.
+    pub fn shows_the_same_as(&self, other: &Self) -> bool {
+        let hears_the_same = self.watches.len() == other.watches.len()
+            && self.watches.iter().zip(&other.watches).all(|(ours, theirs)| ours.shows_the_same_as(theirs));
+        let (at, watches) = (other.at, other.watches.clone());
+        // Everything that grows with the fleet is shared, so this copy is cheap.
+        hears_the_same && *other == Self { at, watches, ..self.clone() }
+    }
+
+    /// Whether the DaemonSet is not handed back at the end, because that would cost serving pods.
+    pub fn release_waits(&self) -> bool {
+        self.alarms.iter().any(|alarm| matches!(alarm, Alarm::ReleaseWaits { .. }))
+    }
+
+    /// What keeps being not sent; a pause before all else.
+    pub fn not_sent(&self) -> Option<&Unsent> {
+        self.unsent.iter().filter(|unsent| unsent.late).min_by_key(|unsent| (unsent.what, unsent.since))
+    }
+
+    /// The health of one watch.
+    pub fn watch(&self, watched: Watched) -> Option<&WatchHealth> {
+        self.watches.iter().find(|view| view.watched == watched).map(|view| &view.health)
+    }
+}

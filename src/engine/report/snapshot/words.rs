@@ -1,0 +1,306 @@
+//! What each value of a snapshot is called. Sentences made of several are in [`crate::engine::report::words`].
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use super::{Alarm, NodeView, Phase};
+use crate::engine::model::Str;
+use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::hold::Hold;
+use crate::engine::model::node::{Blame, ImageState, NodeState};
+use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::model::wait::{Short, Wait};
+use crate::engine::rules::causes::PodWaitWords;
+use crate::engine::rules::clocks::ClockOff;
+use crate::engine::rules::distance::FARTHEST;
+
+macro_rules! words {
+    ($($type:ty { $($pattern:pat => $words:expr,)+ })+) => {$(
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(match self { $($pattern => $words,)+ })
+            }
+        }
+    )+};
+}
+
+words! {
+    NodeState {
+        Self::Failed => "failed",
+        Self::NodeDown => "node down",
+        Self::Terminating => "terminating",
+        Self::Creating => "creating",
+        Self::Pulling => "pulling",
+        Self::Starting => "starting",
+        Self::Soaking => "soaking",
+        Self::Outdated => "outdated",
+        Self::Updated => "updated",
+        Self::Ineligible => "not eligible",
+    }
+    Blame {
+        Self::Rollout => "ours",
+        Self::Suspect => "suspect",
+        Self::Node => "node",
+        Self::PreExisting => "pre-existing",
+    }
+    ImageState {
+        Self::Unknown => "unknown",
+        Self::Present => "present",
+        Self::Pulling { .. } => "pulling",
+        Self::Failed => "failed",
+    }
+    CauseKind {
+        Self::ImageNotFound => "image not found",
+        Self::ImageDenied => "image access denied",
+        Self::ImageRateLimited => "registry rate limit",
+        Self::ImagePlatform => "image not for this platform",
+        Self::ImageName => "invalid image name",
+        Self::ImageNeverPull => "image absent, pull forbidden",
+        Self::ImagePull => "image pull fails",
+        Self::Config => "configuration missing",
+        Self::ContainerStart => "container does not start",
+        Self::CrashLoop => "crash loop",
+        Self::OutOfMemory => "out of memory",
+        Self::NotReady => "not ready",
+        Self::Unschedulable => "unschedulable",
+        Self::Rejected => "rejected by kubelet",
+        Self::AdmissionRefused => "admission refused",
+        Self::QuotaExceeded => "quota exceeded",
+        Self::CreationForbidden => "pod creation forbidden",
+        Self::PodInvalid => "pod invalid",
+        Self::NotCreated => "pod not created",
+        Self::ControllerIdle => "controller idle",
+        Self::StuckTerminating => "stuck terminating",
+        Self::Deadline => "progress deadline",
+        Self::NodeDown => "node not ready",
+    }
+    Phase {
+        Self::Loading => "loading",
+        Self::Idle => "idle",
+        Self::Native => "rolled by its controller",
+        Self::Preparing => "preparing",
+        Self::Held => "held",
+        Self::Running => "running",
+        Self::Paused(_) => "paused",
+        Self::Halted => "halted",
+        Self::Complete => "complete",
+        Self::Releasing => "releasing",
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.kind, f)
+    }
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRollout => f.write_str("no rollout"),
+            Self::Native => f.write_str("its controller decides"),
+            Self::Preparing => f.write_str("preparing"),
+            Self::BeingDeleted => f.write_str("its DaemonSet is being deleted"),
+            Self::NobodyDrives => f.write_str("nobody drives"),
+            Self::NotSent => f.write_str("not sent yet"),
+            Self::Paused => f.write_str("paused"),
+            Self::Halted => f.write_str("halted"),
+            Self::Blind => f.write_str("view too stale"),
+            Self::Partition { keep } => write!(f, "partition keeps {keep}"),
+            Self::Selector => f.write_str("not in selector"),
+            Self::NodeDown => f.write_str("node down"),
+            Self::Cordoned => f.write_str("cordoned"),
+            Self::OtherPodGoes => f.write_str("waits until its other pod is gone"),
+            Self::Budget { used, limit } => write!(f, "budget: {used} of {limit} down"),
+            Self::NoBudget => f.write_str("it surges: name a budget first"),
+            Self::SeveralPods => f.write_str("several pods: its controller keeps one first"),
+            Self::PullLimit { used, limit } => write!(f, "pull limit: {used} of {limit}"),
+            Self::Unproven { node } => write!(f, "trouble on {node}"),
+            Self::RecordFull => f.write_str("waits: the record holds no more names of nodes in progress"),
+            Self::SiteOutage(outage) => write!(f, "site outage: {outage}"),
+            Self::NotProven => f.write_str("waits until the image is proven"),
+            Self::DeletionRefused { why } => write!(f, "deletion refused: {why}"),
+            Self::TooFar { round_trip } => write!(f, "too far: API answers in {}", Short(*round_trip)),
+            Self::Waits(wait @ (Wait::Answer { .. } | Wait::Seen { .. } | Wait::Lost { .. })) => wait.fmt(f),
+            Self::Waits(wait) => write!(f, "next; {wait}"),
+            Self::Next => f.write_str("next"),
+        }
+    }
+}
+
+impl fmt::Display for Alarm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let by = |by: &Option<Str>| by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
+        match self {
+            Self::Cascade { down, max_unavailable, replaced_unready } => write!(
+                f,
+                "losing nodes: {down} down with maxUnavailable {max_unavailable}; \
+                 {replaced_unready} old pods were replaced while unready"
+            ),
+            Self::StrategyDrifted { by: who, enforced, .. } => {
+                write!(f, "the update strategy was changed back{}", by(who))?;
+                if *enforced > 0 {
+                    write!(f, ", {} after OnDelete was set again", times(*enforced))?;
+                }
+                f.write_str(": its controller replaces pods by itself")
+            }
+            Self::OnDeleteEnforced { by: who, times: count, .. } => {
+                write!(
+                    f,
+                    "the update strategy was changed back{} {} lately: OnDelete is set again",
+                    by(who),
+                    times(*count)
+                )
+            }
+            Self::BudgetUsedUp { used, limit, waiting } => write!(
+                f,
+                "{waiting} {}: {used} are down, {limit} may be, and none of them is on its way up; a budget of {} lets \
+                 the next one go",
+                if *waiting == 1 { "node waits" } else { "nodes wait" },
+                used + 1
+            ),
+            Self::SiteOutage(outage) => {
+                write!(f, "site outage: {outage}, old pods and new; nothing is taken there until they are back")
+            }
+            Self::TemplateChanged { by: who, .. } => {
+                write!(f, "the template was changed{} in the middle of the rollout", by(who))
+            }
+            Self::TargetUncertain { revision } => write!(
+                f,
+                "revision {revision} is taken for that of the template, and does not compare equal: nothing ends before a \
+                 pod made from the template is seen to have it"
+            ),
+            Self::DeletionRefused { node, count, why, others } => {
+                let more = if *count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+                let rest = if *others { "the others go on" } else { "nothing else is left to update" };
+                write!(f, "deletion refused on {node}{more}, tried again by itself; {rest}: {why}")
+            }
+            Self::ControllerIdle { missing, unobserved, .. } => {
+                f.write_str("no controller has acted for 40 s: is kube-controller-manager running?")?;
+                match (missing, unobserved) {
+                    (0, _) => f.write_str(" the DaemonSet's spec is not observed"),
+                    (1, _) => f.write_str(" 1 node has no pod"),
+                    (nodes, _) => write!(f, " {nodes} nodes have no pod"),
+                }
+            }
+            Self::ReleaseWaits { pods, nodes } => {
+                write!(f, "every node is updated, the release waits: it would remove {pods} for good, on {nodes}")
+            }
+            Self::Halted { why } => write!(f, "halted: {why}"),
+            Self::Blind { why } => write!(f, "nothing is started: {why}"),
+            Self::TooFar { round_trip } => write!(
+                f,
+                "too far to drive from here: the API server answers in {}, and up to {} is near enough; run rolldeck \
+                 nearer to it, on a control-plane host over SSH for example. Nothing is started until then",
+                Short(*round_trip),
+                Short(FARTHEST)
+            ),
+            Self::WriteFailing { why } => write!(f, "a write keeps failing: {why}"),
+            Self::RecordUnreadable { why } => write!(f, "the rollout's record cannot be read: {why}"),
+            Self::ForeignRecord => f.write_str(
+                "the rollout that is recorded was of an earlier DaemonSet of this name: nothing is driven by it; a new \
+                 rollout replaces it, a release drops it",
+            ),
+            Self::BeingDeleted => {
+                f.write_str("the DaemonSet is being deleted: its controller makes no pod any more, so none is replaced")
+            }
+        }
+    }
+}
+
+/// `once`, `3 times`.
+fn times(count: u32) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}
+
+/// The line that says why a node is where it is: what is wrong, what holds it, what it waits for.
+#[derive(Clone, Copy, Debug)]
+pub struct Why<'a> {
+    /// The node.
+    pub node: &'a NodeView,
+    /// The instant of the snapshot.
+    pub at: Timestamp,
+}
+
+impl fmt::Display for Why<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { node, at } = self;
+        let since = |f: &mut fmt::Formatter<'_>| match node.age(*at) {
+            Some(age) => write!(f, " since {}", ShortDuration(age)),
+            None => Ok(()),
+        };
+        match (node.state, node.blame) {
+            (NodeState::NodeDown, Some(Blame::Suspect)) => {
+                f.write_str("NotReady")?;
+                since(f)?;
+                f.write_str(", after its update")?;
+                node.suspect.map_or(Ok(()), |suspect| write!(f, "; {}", suspect.words(*at)))
+            }
+            (NodeState::NodeDown, _) => {
+                f.write_str("NotReady")?;
+                since(f)?;
+                f.write_str(", not ours")
+            }
+            (NodeState::Ineligible, _) => {
+                match &node.ineligible {
+                    Some(why) => write!(f, "{why}")?,
+                    None => f.write_str("its node is not there")?,
+                }
+                let serves = if node.serves { "serves" } else { "does not serve" };
+                let which = if node.at_target { "pod" } else { "old pod" };
+                write!(f, "; its {which} {serves}")
+            }
+            _ => {
+                // For some causes what the pod waits for says more than the cause.
+                let beside = node.cause.as_ref().map(|cause| cause.kind.pod_wait_words());
+                // A hold that waits for a deletion says more than the pod's own wait.
+                let wait = node.pod_wait.as_ref().filter(|_| !matches!(node.hold, Some(Hold::Waits(_))));
+                let unexplained = node.cause.as_ref().is_some_and(|cause| cause.message.is_none());
+                let wait = wait.filter(|_| match beside {
+                    None | Some(PodWaitWords::Added | PodWaitWords::Instead) => true,
+                    Some(PodWaitWords::InsteadIfUnexplained) => unexplained,
+                    Some(PodWaitWords::LeftOut) => false,
+                });
+                let only_waits = matches!(beside, Some(PodWaitWords::Instead | PodWaitWords::InsteadIfUnexplained));
+                let cause = node.cause.as_ref().filter(|_| wait.is_none() || !only_waits);
+                let mut said = "";
+                let mut say = |f: &mut fmt::Formatter<'_>, words: &dyn fmt::Display| {
+                    write!(f, "{}{words}", std::mem::replace(&mut said, "; "))
+                };
+                if let Some(restarted) = node.restarted {
+                    say(f, &format_args!("restarted {}×", restarted.times))?;
+                    node.pod_created_at.map_or(Ok(()), |made| write!(f, " in {}", ShortDuration(at.since(made))))?;
+                    restarted.exit.map_or(Ok(()), |exit| write!(f, ", last exit {exit}"))?;
+                }
+                if let Some(suspect) = node.suspect {
+                    say(f, &format_args!("went down after its update; {}", suspect.words(*at)))?;
+                }
+                if let Some(cause) = cause {
+                    say(f, cause)?;
+                }
+                if let Some(hold) = &node.hold {
+                    say(f, hold)?;
+                }
+                if let Some(wait) = wait {
+                    say(f, &wait.as_of(*at))?;
+                }
+                let Some(millis) = node.notable_clock() else { return Ok(()) };
+                write!(f, "{said}clock {}", ClockOff(millis))?;
+                match node.uncounted_until {
+                    Some(until) => {
+                        let left = ShortDuration(until.since(*at));
+                        write!(f, ": its controller counts it unavailable for {left} more")
+                    }
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+impl Serialize for NodeState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

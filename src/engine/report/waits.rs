@@ -1,0 +1,139 @@
+//! What is waited for: by each node that moves, and by the rollout while it is prepared or released.
+
+use std::sync::Arc;
+
+use crate::engine::assess::rows::Row;
+use crate::engine::machine::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact};
+use crate::engine::model::node::NodeState;
+use crate::engine::model::pod_wait::{Blocked, Blocker, PodWait};
+use crate::engine::model::presence::Presence;
+use crate::engine::model::record::{Intent, ORIGINAL_STRATEGY};
+use crate::engine::model::template::ContainerRole;
+use crate::engine::model::time::Timestamp;
+use crate::engine::writes::sent::Deletion;
+
+impl Engine {
+    /// What a node that moves waits for; `None` for one that does not.
+    pub(crate) fn pod_wait_of(&self, row: &Row) -> Option<PodWait> {
+        let pod = row.pod.and_then(|pod| self.view.pod(pod));
+        let ours = |at: Timestamp| self.view.our_time(at);
+        match (row.state, pod) {
+            (NodeState::Terminating, Some(pod)) => Some(match self.deletions.get(&pod.fact.uid) {
+                Some(_) if pod.fact.deletion_at.is_some() => self.ends(&pod.fact),
+                Some(Deletion::Sent) => PodWait::DeletionAnswer,
+                Some(Deletion::Confirmed(since)) => PodWait::DeletionShown { since: *since },
+                Some(Deletion::Unknown(since)) => PodWait::DeletionLost { since: *since },
+                None => self.ends(&pod.fact),
+            }),
+            // No pod will be created: the node's hold says why.
+            (NodeState::Creating, None) if self.is_being_deleted() => None,
+            (NodeState::Creating, None) => {
+                let since = self.view.nodes.get(row.node).and_then(|node| node.missing_since);
+                Some(PodWait::Controller { since })
+            }
+            (NodeState::Creating | NodeState::Pulling | NodeState::Starting, Some(pod)) => {
+                let fact = &pod.fact;
+                let pulling = self.view.pull(&fact.uid).pulling_since;
+                let since = ours(fact.created_at);
+                Some(match (row.state, fact.containers.is_empty()) {
+                    (NodeState::Pulling, _) => PodWait::Pull { since: pulling.map(ours) },
+                    (_, true) if !fact.bound => PodWait::Scheduler { since },
+                    (_, true) => PodWait::KubeletReport { since },
+                    (_, false) => container_wait(&fact.containers, ours),
+                })
+            }
+            (NodeState::Soaking, Some(_)) => match row.available_at {
+                Some((secs, ends_at)) => Some(PodWait::Soak { secs, ends_at }),
+                // A surging controller takes the old pod away once this one is available.
+                None if row.old || row.other_goes => Some(PodWait::OldPod),
+                // It is watched because it restarted, which its row shows anyway.
+                None => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// A pod that is on its way out.
+    fn ends(&self, pod: &PodFact) -> PodWait {
+        let finalizers: Arc<[Str]> = pod.finalizers.clone();
+        let ended = |container: &ContainerFact| matches!(container.state, ContainerState::Terminated { .. });
+        let over = !pod.containers.is_empty() && pod.containers.iter().all(ended);
+        let ends_at = self.view.our_time(pod.deletion_at.unwrap_or_default());
+        let grace = pod.deletion_grace_secs.unwrap_or(0);
+        if !finalizers.is_empty() && (over || grace == 0) {
+            return PodWait::Finalizers(finalizers);
+        }
+        if ends_at > self.now {
+            return PodWait::Grace { secs: grace, ends_at, finalizers };
+        }
+        PodWait::Kubelet { since: ends_at }
+    }
+
+    /// What the rollout waits for while it is being prepared or released.
+    pub(crate) fn blocked(&self, intent: &Intent, now: Timestamp) -> Option<Blocked> {
+        let by = self.blocker(intent, now)?;
+        let since = self.blocked_since.as_ref().filter(|(known, _)| *known == by).map_or(now, |(_, since)| *since);
+        Some(Blocked { by, since })
+    }
+
+    /// Takes note of since when the same is waited for.
+    pub(crate) fn note_blocker(&mut self, intent: &Intent, now: Timestamp) {
+        let by = self.blocker(intent, now);
+        if self.blocked_since.as_ref().map(|(known, _)| known) != by.as_ref() {
+            self.blocked_since = by.map(|by| (by, now));
+        }
+    }
+
+    fn blocker(&self, intent: &Intent, now: Timestamp) -> Option<Blocker> {
+        if !self.is_recorded() && self.lock.record().is_none() {
+            return None;
+        }
+        let Some(daemonset) = &self.view.daemonset else {
+            return (self.view.presence == Presence::Absent).then_some(Blocker::DaemonSet);
+        };
+        let driven = self.lock.holds() || self.lock.living_other(now).is_some();
+        let saved = daemonset.annotations.get(ORIGINAL_STRATEGY).is_some();
+        if intent.releasing.is_some() {
+            return Some(match saved {
+                _ if !driven => Blocker::Driver,
+                true => Blocker::Strategy,
+                false => Blocker::RecordDropped,
+            });
+        }
+        if self.is_ready_to_update(intent) {
+            return (!self.view.current_is_certain()).then_some(Blocker::Revision);
+        }
+        Some(match () {
+            () if !driven => Blocker::Driver,
+            () if !self.is_adopted() => Blocker::Adoption,
+            () if !self.is_observed() => {
+                Blocker::Observed { generation: daemonset.generation, observed: daemonset.observed_generation }
+            }
+            () if intent.change.is_some() => Blocker::Template,
+            () if self.view.current.is_none() => Blocker::Revision,
+            () => Blocker::Target,
+        })
+    }
+}
+
+/// What the first container that is not ready waits for.
+fn container_wait(containers: &[ContainerFact], ours: impl Fn(Timestamp) -> Timestamp) -> PodWait {
+    let ended_well = |container: &&ContainerFact| {
+        matches!(&container.state, ContainerState::Terminated { exit_code: 0, .. })
+            && container.role == ContainerRole::Init
+    };
+    let late = containers.iter().find(|container| !container.ready && !ended_well(container));
+    let Some(container) = late else { return PodWait::PodReady };
+    let name = container.name.clone();
+    match (&container.state, container.role) {
+        (ContainerState::Waiting { reason, .. }, _) => {
+            let reason = if reason.is_empty() { "waiting".into() } else { reason.clone() };
+            PodWait::Container { name, reason }
+        }
+        (ContainerState::Running { since }, ContainerRole::Init) => PodWait::Init { name, since: since.map(ours) },
+        (ContainerState::Running { since }, ContainerRole::Main) => PodWait::Ready { name, since: since.map(ours) },
+        (ContainerState::Terminated { reason, .. }, _) => PodWait::Container { name, reason: reason.clone() },
+    }
+}

@@ -1,0 +1,426 @@
+//! The sentences that the parts of a snapshot make: who drives, what it does now, the budget, the plan, the change.
+//!
+//! Console, command line and JSON show these same words. They are `Display`, so nothing is allocated unless it is drawn.
+//!
+//! ```text
+//! running · you drive                                     Doing · Driving
+//! v1.8.2 → v1.9.0   rev 14 → 15                           Change · Numbers
+//! down 2 of 2: 1 ours, 1 suspect + 3 not ours             BudgetView
+//! step 2 of 4: 12 of 120 may be updated, partition 108    PlanView
+//! ```
+
+use std::fmt;
+use std::time::Duration;
+
+use super::snapshot::{ImageChange, Phase, PlanView, RevisionView, Snapshot, WatchView};
+use crate::engine::model::budget::{BudgetView, Replacer};
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::event::WatchHealth;
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::image::version_of;
+use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::person_of;
+use crate::engine::model::record::{Direction, Finish, OnDrift, OnFailure};
+use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::model::tuning::Span;
+use crate::engine::model::wait::Wait;
+
+impl Snapshot {
+    /// What the rollout does now, with who and why: `paused by ops 2h ago: link down`.
+    pub fn doing(&self) -> Doing<'_> {
+        Doing(self)
+    }
+
+    /// Who replaces pods: `you drive`, `its controller drives`, …
+    pub fn driving(&self) -> Driving<'_> {
+        Driving(self)
+    }
+
+    /// What is being changed, as briefly as it can be told apart: `v1.8.2 → v1.9.0`.
+    pub fn change(&self) -> ChangeWords<'_> {
+        ChangeWords(self)
+    }
+
+    /// The numbers of the two revisions: `rev 14 → 15`.
+    pub fn numbers(&self) -> Numbers<'_> {
+        Numbers(self)
+    }
+
+    /// When it has failed and what then: `halts at 1 failed: not available in 10m or more than 2 restarts; …`.
+    pub fn gating(&self) -> Gating<'_> {
+        Gating(self)
+    }
+
+    /// How fresh the view is, worst watch first: `live`, `pods not seen for 12s: …`.
+    pub fn freshness(&self) -> Freshness<'_> {
+        Freshness(self)
+    }
+
+    /// How far it is: `31 of 120 updated`; where nothing is rolled out `117 of 120 available`.
+    pub fn progress(&self) -> String {
+        let Snapshot { counts, .. } = self;
+        match self.phase {
+            Phase::Idle => format!("{} of {} available", counts.available, counts.nodes),
+            _ => format!("{} of {} updated", counts.updated, counts.nodes),
+        }
+    }
+
+    /// What is waited for, how long already, or how much longer: `rate: 20 deletions/s, 110 wait, 6s left`.
+    pub fn waiting<'a>(&'a self, wait: &'a Wait) -> Waiting<'a> {
+        Waiting(self.at, wait)
+    }
+
+    /// Whether there is something being rolled out: a target that differs from what nodes have.
+    pub fn has_change(&self) -> bool {
+        match (&self.from, &self.to) {
+            (Some(from), Some(to)) => from.hash != to.hash,
+            _ => false,
+        }
+    }
+}
+
+/// See [`Snapshot::doing`].
+#[derive(Clone, Copy, Debug)]
+pub struct Doing<'a>(&'a Snapshot);
+
+impl fmt::Display for Doing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(snapshot) = self;
+        match &snapshot.phase {
+            Phase::Paused(paused) => {
+                write!(f, "paused by {} {} ago", paused.by, ShortDuration(snapshot.at.since(paused.at)))?;
+                if let Some(why) = &paused.why {
+                    write!(f, ": {why}")?;
+                }
+            }
+            Phase::Halted => match &snapshot.halt {
+                Some(halt) => write!(f, "halted {} ago: {}", ShortDuration(snapshot.at.since(halt.at)), halt.why)?,
+                None => f.write_str("halted")?,
+            },
+            Phase::Running if snapshot.direction == Direction::Back => f.write_str("rolling back")?,
+            Phase::Preparing => match &snapshot.asked {
+                Some(asked) => write!(f, "preparing: {asked} is asked for, not made yet")?,
+                None => f.write_str("preparing")?,
+            },
+            Phase::Complete if snapshot.release_waits() => f.write_str("complete, the release waits")?,
+            Phase::Idle => {
+                let down = snapshot.nodes.iter().filter(|node| node.state == NodeState::NodeDown).count();
+                let unavailable = snapshot.counts.nodes.saturating_sub(snapshot.counts.available) as usize;
+                let nodes = |count: usize| if count == 1 { "node" } else { "nodes" };
+                f.write_str("idle")?;
+                if down > 0 {
+                    write!(f, ", {down} {} down", nodes(down))?;
+                }
+                match (down, unavailable.saturating_sub(down)) {
+                    (_, 0) => {}
+                    (0, others) => write!(f, ", {others} {} unavailable", nodes(others))?,
+                    (_, others) => write!(f, ", {others} more unavailable")?,
+                }
+            }
+            phase => write!(f, "{phase}")?,
+        }
+        match snapshot.not_sent() {
+            Some(unsent) => {
+                write!(f, "; {} NOT SENT {}, retrying", unsent.what, ShortDuration(snapshot.at.since(unsent.since)))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// See [`Snapshot::waiting`].
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting<'a>(Timestamp, &'a Wait);
+
+impl fmt::Display for Waiting<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(now, wait) = self;
+        write!(f, "{wait}")?;
+        if let Wait::Rate { waiting, .. } = wait {
+            write!(f, ", {waiting} {}", if *waiting == 1 { "waits" } else { "wait" })?;
+        }
+        match (wait.since(), wait.until()) {
+            (Some(since), _) => write!(f, ", for {}", ShortDuration(now.since(since))),
+            // The second that has begun counts.
+            (_, Some(until)) => write!(f, ", {} left", ShortDuration(until.since(*now) + Duration::from_millis(999))),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// See [`Snapshot::driving`].
+#[derive(Clone, Copy, Debug)]
+pub struct Driving<'a>(&'a Snapshot);
+
+impl fmt::Display for Driving<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(snapshot) = self;
+        let ago = |at: &Timestamp| ShortDuration(snapshot.at.since(*at));
+        match &snapshot.driver {
+            DriverView::Unknown => f.write_str("who drives is not known"),
+            DriverView::Nobody if snapshot.strategy == StrategyKind::RollingUpdate => {
+                f.write_str("its controller drives")
+            }
+            DriverView::Nobody => match &snapshot.driver_stopped {
+                Some(stopped) => {
+                    write!(f, "nobody drives: {} stopped {} ago: {}", stopped.by, ago(&stopped.at), stopped.why)
+                }
+                None => f.write_str("nobody drives"),
+            },
+            DriverView::You { .. } => f.write_str("you drive"),
+            DriverView::Waiting { holder: Some(holder) } => write!(f, "waiting for {holder} to hand over"),
+            DriverView::Waiting { holder: None } => f.write_str("waiting for the lease"),
+            DriverView::Named { holder, renewed_at } => {
+                // Without what tells processes apart: when is what matters, and headers are narrow.
+                let person = person_of(holder);
+                match renewed_at {
+                    Some(at) => write!(f, "{person} drove {} ago by its clock", ago(at)),
+                    None => write!(f, "{person} drives, or did"),
+                }
+            }
+            DriverView::Other { holder, .. } => write!(f, "{holder} drives"),
+            DriverView::Lost { holder, seen_at } => {
+                write!(f, "nobody drives: {holder} was last seen {} ago", ago(seen_at))
+            }
+        }
+    }
+}
+
+/// See [`Snapshot::change`].
+#[derive(Clone, Copy, Debug)]
+pub struct ChangeWords<'a>(&'a Snapshot);
+
+impl fmt::Display for ChangeWords<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(snapshot) = self;
+        let changes = &snapshot.image_changes;
+        match changes.as_slice() {
+            [] if snapshot.has_change() => f.write_str("template changed, same images"),
+            [] => match &snapshot.to {
+                Some(revision) => write!(f, "{}", Versions(revision)),
+                None => f.write_str("?"),
+            },
+            [change] => write_versions(f, change),
+            changes => {
+                for (nth, change) in changes.iter().enumerate() {
+                    if nth > 0 {
+                        f.write_str(", ")?;
+                    }
+                    write!(f, "{}: ", change.container)?;
+                    write_versions(f, change)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn write_versions(f: &mut fmt::Formatter<'_>, change: &ImageChange) -> fmt::Result {
+    let (from, to) = (change.from.as_deref(), change.to.as_deref());
+    match (from, to) {
+        // The same version of another repository would read `v1 → v1`.
+        (Some(from), Some(to)) if version_of(from) == version_of(to) => write!(f, "{from} → {to}"),
+        (from, to) => {
+            write!(f, "{} → {}", from.map_or("none", version_of), to.map_or("none", version_of))
+        }
+    }
+}
+
+/// A revision's images as versions: `v1.9.0`, or `agent v2, proxy v1` where there are several.
+#[derive(Clone, Copy, Debug)]
+pub struct Versions<'a>(pub &'a RevisionView);
+
+impl fmt::Display for Versions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.images.as_slice() {
+            [] => f.write_str("?"),
+            [(_, image)] => f.write_str(version_of(image)),
+            images => {
+                for (nth, (container, image)) in images.iter().enumerate() {
+                    write!(f, "{}{container} {}", if nth > 0 { ", " } else { "" }, version_of(image))?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// See [`Snapshot::numbers`].
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers<'a>(&'a Snapshot);
+
+impl fmt::Display for Numbers<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(snapshot) = self;
+        let number = |revision: &Option<RevisionView>| match revision.as_ref().and_then(|revision| revision.number) {
+            Some(number) => number.to_string(),
+            None => "?".to_owned(),
+        };
+        if snapshot.has_change() {
+            write!(f, "rev {} → {}", number(&snapshot.from), number(&snapshot.to))
+        } else {
+            write!(f, "rev {}", number(&snapshot.to))
+        }
+    }
+}
+
+/// See [`Snapshot::gating`].
+#[derive(Clone, Copy, Debug)]
+pub struct Gating<'a>(&'a Snapshot);
+
+impl fmt::Display for Gating<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(Snapshot { gates, on_drift, finish, .. }) = self;
+        let then = match gates.on_failure {
+            OnFailure::Halt => "halts",
+            OnFailure::RollBack => "rolls back",
+        };
+        let deadline = Span(gates.progress_deadline_secs);
+        write!(f, "{then} at {} failed: not available in {deadline}", gates.failure_threshold)?;
+        write!(f, ", more than {} restarts", gates.max_restarts)?;
+        write!(f, " or its node down for {}", Span(gates.suspect_grace_secs))?;
+        if gates.soak_secs > 0 {
+            write!(f, "; soaks {}", Span(gates.soak_secs))?;
+        }
+        f.write_str(match on_drift {
+            OnDrift::Report => "; strategy drift is reported",
+            OnDrift::EnforceOnDelete => "; OnDelete is enforced",
+        })?;
+        match finish {
+            Finish::Release => Ok(()),
+            Finish::Keep => f.write_str("; kept at the end"),
+        }
+    }
+}
+
+/// See [`Snapshot::freshness`].
+#[derive(Clone, Copy, Debug)]
+pub struct Freshness<'a>(&'a Snapshot);
+
+impl fmt::Display for Freshness<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(snapshot) = self;
+        let mut said = false;
+        for WatchView { watched, health, .. } in &snapshot.watches {
+            let comma = if said { "; " } else { "" };
+            match health {
+                WatchHealth::Live => continue,
+                WatchHealth::Loading => write!(f, "{comma}{watched} loading")?,
+                WatchHealth::Down { since, why } => {
+                    write!(f, "{comma}{watched} not seen for {}: {why}", ShortDuration(snapshot.at.since(*since)))?;
+                }
+                WatchHealth::Lagging { since, why } => {
+                    write!(f, "{comma}{watched} as of {} ago: {why}", ShortDuration(snapshot.at.since(*since)))?;
+                }
+                WatchHealth::Forbidden { .. } => write!(f, "{comma}{watched} n/a (forbidden)")?,
+            }
+            said = true;
+        }
+        if said { Ok(()) } else { f.write_str("live") }
+    }
+}
+
+impl BudgetView {
+    /// The word for a blame, the same in the budget line and in each row.
+    pub fn called(&self, blame: Blame) -> &'static str {
+        match (blame, self.replaced_by) {
+            (Blame::Rollout, Replacer::Rolldeck) => "ours",
+            (Blame::Rollout, Replacer::Controller) => "by its controller",
+            (Blame::Suspect, _) => "suspect",
+            (Blame::Node, _) => "node",
+            (Blame::PreExisting, _) => "pre-existing",
+        }
+    }
+
+    /// Nodes that are down and not charged to the rollout.
+    pub fn not_ours(&self) -> u32 {
+        self.node + self.pre_existing
+    }
+}
+
+/// The budget, term by term: `down 2 of 2: 1 ours, 1 suspect + 3 not ours`.
+impl fmt::Display for BudgetView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "down {} of {}", self.charged, self.max_unavailable)?;
+        let term = |count: u32, blame: Blame| (count, self.called(blame));
+        let ours = [term(self.rollout, Blame::Rollout), term(self.suspect, Blame::Suspect)];
+        let others = [term(self.node, Blame::Node), term(self.pre_existing, Blame::PreExisting)];
+        let mut lead = ": ";
+        let charged = ours.iter().chain(others.iter().filter(|_| self.strict));
+        for (count, word) in charged.filter(|(count, _)| *count > 0) {
+            write!(f, "{lead}{count} {word}")?;
+            lead = ", ";
+        }
+        if !self.strict && self.not_ours() > 0 {
+            let whose = match self.replaced_by {
+                Replacer::Rolldeck => "not ours",
+                Replacer::Controller => "down by themselves",
+            };
+            write!(f, " + {} {whose}", self.not_ours())?;
+        }
+        Ok(())
+    }
+}
+
+/// The plan in one line: `step 2 of 4: 12 may be updated, partition 108, only canary=true (3 nodes)`.
+impl fmt::Display for PlanView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(step) = self.step {
+            write!(f, "step {} of {}: ", step + 1, self.steps.len())?;
+        }
+        write!(f, "{} may be updated, partition {}", self.allowed, self.keep)?;
+        if let Some(selector) = &self.selector {
+            write!(f, ", only {selector} ({} nodes)", self.selected)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::quantity::IntOrPercent;
+
+    #[test]
+    fn the_budget_is_said_term_by_term() {
+        let budget =
+            BudgetView { max_unavailable: 2, rollout: 1, suspect: 1, node: 3, charged: 2, ..Default::default() };
+        assert_eq!(budget.to_string(), "down 2 of 2: 1 ours, 1 suspect + 3 not ours");
+        let strict = BudgetView { strict: true, charged: 5, ..budget };
+        assert_eq!(strict.to_string(), "down 5 of 2: 1 ours, 1 suspect, 3 node");
+        assert_eq!(BudgetView { max_unavailable: 2, ..Default::default() }.to_string(), "down 0 of 2");
+        let native = BudgetView { replaced_by: Replacer::Controller, ..budget };
+        assert_eq!(native.to_string(), "down 2 of 2: 1 by its controller, 1 suspect + 3 down by themselves");
+    }
+
+    #[test]
+    fn the_plan_is_said_with_its_selector() {
+        let plan = PlanView {
+            steps: vec![IntOrPercent::Int(1), IntOrPercent::Percent(100)],
+            step: Some(0),
+            keep: 19,
+            allowed: 1,
+            selector: Some("canary=true".parse().unwrap()),
+            selected: 3,
+            ..PlanView::default()
+        };
+        assert_eq!(plan.to_string(), "step 1 of 2: 1 may be updated, partition 19, only canary=true (3 nodes)");
+    }
+
+    #[test]
+    fn a_change_of_registry_is_not_said_as_no_change() {
+        struct Say(ImageChange);
+        impl fmt::Display for Say {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write_versions(f, &self.0)
+            }
+        }
+        let change = |from: Option<&str>, to: Option<&str>| {
+            Say(ImageChange { container: "agent".into(), from: from.map(Into::into), to: to.map(Into::into) })
+                .to_string()
+        };
+        assert_eq!(change(Some("a.example/agent:v1"), Some("a.example/agent:v2")), "v1 → v2");
+        assert_eq!(change(Some("a/agent:v1"), Some("b/agent:v1")), "a/agent:v1 → b/agent:v1");
+        assert_eq!(change(None, Some("b/agent:v1")), "none → v1");
+    }
+}

@@ -1,0 +1,16 @@
+//! Rules as pure functions of model values: who is eligible, what ails a pod, whose DaemonSet it is, how clocks differ.
+
+pub(super) mod causes;
+pub(super) mod change;
+pub mod clocks;
+pub mod comparison;
+pub(super) mod diagnose;
+pub(crate) mod distance;
+pub mod eligibility;
+pub mod fleet_state;
+pub mod holder;
+pub mod ownership;
+pub mod site;
+pub(super) mod strategy_drift;
+pub(super) mod surge;
+pub(super) mod suspects;

@@ -1,0 +1,119 @@
+//! What follows from each cause, in one table: whoever adds a cause decides all of it here, and the compiler asks for it.
+
+use std::time::Duration;
+
+use crate::engine::model::cause::CauseKind;
+
+/// What follows from a cause.
+#[derive(Clone, Copy, Debug)]
+struct Consequences {
+    /// After how long a new pod that has it counts as failed; `None`: only restarts or the progress deadline tell.
+    grace: Option<Duration>,
+    /// The new revision itself may be what is wrong: nothing that serves is replaced until it is clear.
+    speaks_against_revision: bool,
+    /// What it says of the image.
+    image: Image,
+    /// A pod that starts has it in the ordinary course: by itself it is no trouble.
+    ordinary_at_start: bool,
+    /// What becomes of the words for what the pod waits for.
+    pod_wait: PodWaitWords,
+}
+
+/// What becomes of the words for what a pod waits for where its cause is said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PodWaitWords {
+    /// They are left out: the cause says why it waits.
+    LeftOut,
+    /// They follow the cause.
+    Added,
+    /// They stand instead of the cause, which says only that it waits.
+    Instead,
+    /// They stand instead of the cause where that has no message.
+    InsteadIfUnexplained,
+}
+
+/// What a cause says of the image.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Image {
+    /// Nothing.
+    Nothing,
+    /// The registry was asked for it, and has answered that it will not give it.
+    Refused,
+    /// It could not be pulled for a reason that says nothing of the image: the network, a limit.
+    Open,
+    /// The kubelet cannot use it, or may not pull it.
+    Unusable,
+}
+
+impl CauseKind {
+    fn consequences(self) -> Consequences {
+        let of = |grace_secs: Option<u64>, speaks_against_revision: bool, image: Image| Consequences {
+            grace: grace_secs.map(Duration::from_secs),
+            speaks_against_revision,
+            image,
+            ordinary_at_start: false,
+            pod_wait: PodWaitWords::LeftOut,
+        };
+        let (against, unrelated) = (true, false);
+        match self {
+            Self::ImageName | Self::ImageNeverPull => of(Some(0), against, Image::Unusable),
+            Self::ImagePlatform => of(Some(0), against, Image::Refused),
+            Self::ImageNotFound | Self::ImageDenied => of(Some(5), against, Image::Refused),
+            Self::ImagePull | Self::ImageRateLimited => of(Some(60), against, Image::Open),
+            Self::AdmissionRefused | Self::QuotaExceeded | Self::CreationForbidden | Self::PodInvalid => {
+                of(Some(5), against, Image::Nothing)
+            }
+            Self::Config | Self::ContainerStart | Self::Rejected => of(Some(20), against, Image::Nothing),
+            Self::NotCreated => {
+                Consequences { pod_wait: PodWaitWords::InsteadIfUnexplained, ..of(Some(60), against, Image::Nothing) }
+            }
+            Self::CrashLoop | Self::OutOfMemory | Self::ControllerIdle | Self::Deadline => {
+                of(None, against, Image::Nothing)
+            }
+            Self::Unschedulable | Self::NodeDown => of(None, unrelated, Image::Nothing),
+            Self::StuckTerminating => {
+                Consequences { pod_wait: PodWaitWords::Added, ..of(None, unrelated, Image::Nothing) }
+            }
+            Self::NotReady => Consequences {
+                ordinary_at_start: true,
+                pod_wait: PodWaitWords::Instead,
+                ..of(None, unrelated, Image::Nothing)
+            },
+        }
+    }
+
+    /// How long a new pod may be in this trouble before it counts as failed; `None`: only restarts or the deadline tell.
+    pub fn grace(self) -> Option<Duration> {
+        self.consequences().grace
+    }
+
+    /// Whether this speaks against the new revision itself, so that nothing serving is replaced until it is clear.
+    pub fn speaks_against_revision(self) -> bool {
+        self.consequences().speaks_against_revision
+    }
+
+    /// Whether a pod that starts has this in the ordinary course, so that by itself it is no trouble.
+    pub fn is_ordinary_at_start(self) -> bool {
+        self.consequences().ordinary_at_start
+    }
+
+    /// What becomes of the words for what the pod waits for.
+    pub(crate) fn pod_wait_words(self) -> PodWaitWords {
+        self.consequences().pod_wait
+    }
+
+    /// Whether it is about the image.
+    pub(crate) fn is_about_the_image(self) -> bool {
+        self.consequences().image != Image::Nothing
+    }
+
+    /// Whether the registry was asked for the image, and has answered that it will not give it.
+    pub(crate) fn is_the_registrys_verdict(self) -> bool {
+        self.consequences().image == Image::Refused
+    }
+
+    /// Whether the image could not be pulled for a reason that says nothing of the image: the network, a limit.
+    pub(crate) fn leaves_the_image_open(self) -> bool {
+        self.consequences().image == Image::Open
+    }
+}

@@ -1,0 +1,72 @@
+//! Clocks that differ: ours, the API server's, and one on every node.
+//!
+//! ```text
+//!   what we see happen          counted on our own clock, which cannot be set
+//!   what the server dated       creation, deletion: its clock; the difference to ours is measured from its answers
+//!   what a kubelet dated        Ready, events: its node's clock; the difference to the server's is measured from heartbeats
+//! ```
+//!
+//! The DaemonSet controller compares its own clock with the time at which a kubelet says that a pod became Ready
+//! (`IsPodAvailable`). Under `minReadySeconds` a node whose clock is ahead therefore holds up a rolling update for as long
+//! as it is ahead. A rollout by rolldeck does not wait for that, but shows which nodes the controller does not count.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::engine::model::Str;
+use crate::engine::model::time::{ShortDuration, Timestamp};
+
+/// Two clocks cannot be told apart below this: instants are written in whole seconds, and a write takes its time.
+const GRAIN_MILLIS: i64 = 3_000;
+/// A node's clock that is off by so much is worth saying.
+pub const NOTABLE_MILLIS: i64 = 5_000;
+
+/// A node's clock that was not measured is assumed to be right to within this, the tolerance that Kerberos has.
+pub(crate) const UNMEASURED: Duration = Duration::from_secs(300);
+
+/// A node's clock minus the API server's, in milliseconds: its kubelet dated a heartbeat `heartbeat_at`, and the server
+/// dated the write that brought it `written_at`.
+///
+/// A difference too small to be measured counts as 0, and one close to `told` counts as `told`, so that not every heartbeat
+/// makes a new fact.
+pub fn clock_skew(heartbeat_at: Timestamp, written_at: Timestamp, told: Option<i64>) -> i64 {
+    let measured = heartbeat_at.millis().saturating_sub(written_at.millis());
+    match told {
+        Some(told) if measured.saturating_sub(told).saturating_abs() < GRAIN_MILLIS => told,
+        _ if measured.saturating_abs() < GRAIN_MILLIS => 0,
+        _ => measured,
+    }
+}
+
+/// An instant that a kubelet dated by a clock that is off by this much, by the API server's clock.
+pub(crate) fn by_server(dated: Timestamp, skew_millis: Option<i64>) -> Timestamp {
+    Timestamp::from_millis(dated.millis().saturating_sub(skew_millis.unwrap_or(0)))
+}
+
+/// How the clocks of nodes are, all in all.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeClocks {
+    /// How many are notably off.
+    pub off: u32,
+    /// The one that is off most, and by how many milliseconds.
+    pub worst: Option<(Str, i64)>,
+    /// How many pods that are available the DaemonSet controller counts as unavailable because of it.
+    pub uncounted: u32,
+}
+
+/// How far a clock is off, in words: `5m ahead`, `40s behind`.
+#[derive(Clone, Copy, Debug)]
+pub struct ClockOff(pub i64);
+
+impl fmt::Display for ClockOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let span = ShortDuration(Duration::from_millis(self.0.unsigned_abs()));
+        write!(f, "{span} {}", if self.0 < 0 { "behind" } else { "ahead" })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,257 @@
+//! Which nodes a DaemonSet's pod should run on: the DaemonSet controller's own rule.
+//!
+//! Source: `pkg/controller/daemon/daemon_controller.go` `NodeShouldRunDaemonPod` and the tolerations that
+//! `pkg/controller/daemon/util` adds to every pod.
+
+use std::fmt;
+
+use crate::engine::model::Str;
+use crate::engine::model::facts::{NodeFact, Taint};
+use crate::engine::model::labels::{Labels, Operator, Requirement};
+use crate::engine::model::template::{NodeTerm, TaintEffect, Template, Toleration, TolerationOperator};
+
+/// What the controller would do on a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Eligibility {
+    /// A pod would be created there.
+    pub should_run: bool,
+    /// A pod that runs there would be left alone.
+    pub should_continue: bool,
+    /// The node belongs to the fleet: it should run the pod, or would if it were Ready.
+    ///
+    /// The `NoSchedule` taints of a node that is down are not tolerated automatically, so a node that is down for the
+    /// moment drops out of `desired`; it is still one of the operator's nodes.
+    pub in_fleet: bool,
+}
+
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+const NETWORK_UNAVAILABLE: &str = "node.kubernetes.io/network-unavailable";
+/// Taints that every DaemonSet pod tolerates.
+const TOLERATED: [(&str, TaintEffect); 6] = [
+    (NOT_READY, TaintEffect::NoExecute),
+    (UNREACHABLE, TaintEffect::NoExecute),
+    ("node.kubernetes.io/disk-pressure", TaintEffect::NoSchedule),
+    ("node.kubernetes.io/memory-pressure", TaintEffect::NoSchedule),
+    ("node.kubernetes.io/pid-pressure", TaintEffect::NoSchedule),
+    ("node.kubernetes.io/unschedulable", TaintEffect::NoSchedule),
+];
+
+/// Judges `node` for a DaemonSet with this template.
+pub fn eligibility(node: &NodeFact, template: &Template) -> Eligibility {
+    let placed = template.node_name().is_none_or(|name| *name == node.name)
+        && selector_matches(template.node_selector(), &node.labels)
+        && template.node_terms().is_none_or(|terms| terms.iter().any(|term| term_matches(term, node)));
+    if !placed {
+        return Eligibility::default();
+    }
+    let mut judged = Eligibility { should_run: true, should_continue: true, in_fleet: true };
+    for taint in &node.taints {
+        if taint.effect == TaintEffect::PreferNoSchedule || tolerates(template, taint) {
+            continue;
+        }
+        judged.should_run = false;
+        judged.should_continue &= taint.effect != TaintEffect::NoExecute;
+        judged.in_fleet &= matches!(&*taint.key, NOT_READY | UNREACHABLE);
+    }
+    judged
+}
+
+/// Why a node should not run the pod.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ineligible {
+    /// The template names another node.
+    OtherNode {
+        /// Which.
+        name: Str,
+    },
+    /// The node selector asks for a label that the node does not have.
+    NodeSelector {
+        /// The label's key.
+        key: Str,
+        /// The value that is asked for.
+        value: Str,
+    },
+    /// No term of the required node affinity matches.
+    Affinity,
+    /// A taint is not tolerated. With `NoSchedule` a pod that runs there may stay, with `NoExecute` it has to go.
+    Taint(Taint),
+}
+
+/// Why `node` should not run a pod of this template, in the order in which the controller checks; `None` where it should.
+///
+/// Of several taints the one that lasts is named: those of a node that is down go by themselves.
+pub fn ineligible_because(node: &NodeFact, template: &Template) -> Option<Ineligible> {
+    if let Some(name) = template.node_name().filter(|name| **name != node.name) {
+        return Some(Ineligible::OtherNode { name: name.clone() });
+    }
+    let missing = template.node_selector().iter().find(|(key, value)| node.labels.get(key) != Some(*value));
+    if let Some((key, value)) = missing {
+        return Some(Ineligible::NodeSelector { key: key.clone(), value: value.clone() });
+    }
+    if template.node_terms().is_some_and(|terms| !terms.iter().any(|term| term_matches(term, node))) {
+        return Some(Ineligible::Affinity);
+    }
+    let counts = |taint: &&Taint| taint.effect != TaintEffect::PreferNoSchedule && !tolerates(template, taint);
+    let worst =
+        node.taints.iter().filter(counts).min_by_key(|taint| {
+            (matches!(&*taint.key, NOT_READY | UNREACHABLE), taint.effect != TaintEffect::NoExecute)
+        });
+    worst.map(|taint| Ineligible::Taint(taint.clone()))
+}
+
+/// `taint m=x:NoSchedule not tolerated`, `node selector zone=a does not match`.
+impl fmt::Display for Ineligible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherNode { name } => write!(f, "the template names node {name}"),
+            Self::NodeSelector { key, value } => write!(f, "node selector {key}={value} does not match"),
+            Self::Affinity => f.write_str("required node affinity does not match"),
+            Self::Taint(Taint { key, value, effect }) => {
+                let equals = if value.is_empty() { "" } else { "=" };
+                write!(f, "taint {key}{equals}{value}:{effect:?} not tolerated")
+            }
+        }
+    }
+}
+
+fn selector_matches(selector: &Labels, labels: &Labels) -> bool {
+    selector.iter().all(|(key, value)| labels.get(key) == Some(value))
+}
+
+fn term_matches(term: &NodeTerm, node: &NodeFact) -> bool {
+    let field = |requirement: &Requirement| {
+        &*requirement.key == "metadata.name"
+            && match &requirement.operator {
+                Operator::In(names) => names.contains(&node.name),
+                Operator::NotIn(names) => !names.contains(&node.name),
+                _ => false,
+            }
+    };
+    let asks = !term.expressions.is_empty() || !term.fields.is_empty();
+    asks && term.expressions.iter().all(|expression| expression.matches(&node.labels)) && term.fields.iter().all(field)
+}
+
+fn tolerates(template: &Template, taint: &Taint) -> bool {
+    TOLERATED.iter().any(|(key, effect)| *key == &*taint.key && *effect == taint.effect)
+        || (template.host_network() && &*taint.key == NETWORK_UNAVAILABLE && taint.effect == TaintEffect::NoSchedule)
+        || template.tolerations().iter().any(|toleration| toleration_covers(toleration, taint))
+}
+
+fn toleration_covers(toleration: &Toleration, taint: &Taint) -> bool {
+    let key = match (&toleration.key, toleration.operator) {
+        (None, operator) => operator == TolerationOperator::Exists,
+        (Some(key), _) => *key == taint.key,
+    };
+    let value = match toleration.operator {
+        TolerationOperator::Exists => true,
+        TolerationOperator::Equal => toleration.value == taint.value,
+        TolerationOperator::Unknown => false,
+    };
+    key && value && toleration.effect.is_none_or(|effect| effect == taint.effect)
+}
+
+/// The node that a pod is for, from the first required affinity term on `metadata.name` (docs/kubernetes.md, *Which pods
+/// belong to a DaemonSet*); used while the scheduler has not bound it.
+pub fn node_of_affinity(affinity: Option<&[NodeTerm]>) -> Option<Str> {
+    affinity?.iter().flat_map(|term| &term.fields).find_map(|field| match &field.operator {
+        Operator::In(names) if &*field.key == "metadata.name" => match names.as_slice() {
+            [name] => Some(name.clone()),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn node(labels: &[(&str, &str)], taints: &[(&str, TaintEffect)]) -> NodeFact {
+        NodeFact {
+            name: "ipc-1".into(),
+            labels: labels.iter().copied().collect(),
+            taints: taints
+                .iter()
+                .map(|(key, effect)| Taint { key: (*key).into(), value: "".into(), effect: *effect })
+                .collect(),
+            ..NodeFact::default()
+        }
+    }
+
+    fn judge(spec: &serde_json::Value, node: &NodeFact) -> (bool, bool, bool) {
+        let judged = eligibility(node, &Template::from_json(json!({ "spec": spec })));
+        (judged.should_run, judged.should_continue, judged.in_fleet)
+    }
+
+    #[test]
+    fn the_controllers_table() {
+        use TaintEffect::{NoExecute, NoSchedule, PreferNoSchedule};
+        let plain = json!({});
+        let blanket = json!({"tolerations": [{"operator": "Exists"}]});
+        let (all, none) = ((true, true, true), (false, false, false));
+        let down = &[(NOT_READY, NoSchedule), (NOT_READY, NoExecute)][..];
+        for (what, spec, labels, taints, want) in [
+            ("nothing asked", &plain, &[][..], &[][..], all),
+            ("a node that is down leaves desired, not the fleet", &plain, &[], down, (false, true, true)),
+            ("unless everything is tolerated", &blanket, &[], down, all),
+            ("a cordon is tolerated", &plain, &[], &[("node.kubernetes.io/unschedulable", NoSchedule)], all),
+            ("a custom taint is not", &plain, &[], &[("dedicated", NoSchedule)], (false, true, false)),
+            ("and NoExecute ends it", &plain, &[], &[("dedicated", NoExecute)], none),
+            ("preferences never count", &plain, &[], &[("dedicated", PreferNoSchedule)], all),
+            ("node selector", &json!({"nodeSelector": {"zone": "a"}}), &[("zone", "b")], &[], none),
+            ("node selector that fits", &json!({"nodeSelector": {"zone": "a"}}), &[("zone", "a")], &[], all),
+            (
+                "network taint without host network",
+                &plain,
+                &[],
+                &[(NETWORK_UNAVAILABLE, NoSchedule)],
+                (false, true, false),
+            ),
+            ("network taint with it", &json!({"hostNetwork": true}), &[], &[(NETWORK_UNAVAILABLE, NoSchedule)], all),
+            ("another node's name", &json!({"nodeName": "ipc-2"}), &[], &[], none),
+        ] {
+            assert_eq!(judge(spec, &node(labels, taints)), want, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_node_is_ineligible_exactly_where_it_says_why() {
+        use TaintEffect::{NoExecute, NoSchedule, PreferNoSchedule};
+        let down = [(NOT_READY, NoSchedule), (NOT_READY, NoExecute)];
+        for (spec, labels, taints, want) in [
+            (json!({}), &[][..], &[][..], ""),
+            (json!({}), &[], &[("m", PreferNoSchedule)], ""),
+            (json!({}), &[], &[("m", NoSchedule)], "taint m:NoSchedule not tolerated"),
+            (json!({}), &[], &[("m", NoSchedule), ("n", NoExecute)], "taint n:NoExecute not tolerated"),
+            (json!({}), &[], &down, "taint node.kubernetes.io/not-ready:NoSchedule not tolerated"),
+            (json!({}), &[], &[down[0], ("m", NoSchedule)], "taint m:NoSchedule not tolerated"),
+            (json!({"nodeSelector": {"zone": "a"}}), &[], &[], "node selector zone=a does not match"),
+            (json!({"nodeSelector": {"zone": "a"}}), &[("zone", "a")], &[], ""),
+            (json!({"nodeName": "ipc-2"}), &[], &[], "the template names node ipc-2"),
+        ] {
+            let (node, template) = (node(labels, taints), Template::from_json(json!({ "spec": spec })));
+            let said = ineligible_because(&node, &template);
+            assert_eq!(said.as_ref().map(ToString::to_string).unwrap_or_default(), want, "{spec} {taints:?}");
+            assert_eq!(said.is_none(), eligibility(&node, &template).should_run);
+        }
+    }
+
+    #[test]
+    fn required_affinity_is_any_of_its_terms() {
+        let spec = |terms: serde_json::Value| json!({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}});
+        let node = node(&[("zone", "a"), ("cores", "8")], &[]);
+        let expression = |key: &str, operator: &str, values: &[&str]| json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]});
+        for (terms, want) in [
+            (json!([expression("zone", "In", &["b"]), expression("cores", "Gt", &["4"])]), true),
+            (json!([expression("zone", "In", &["b"])]), false),
+            (json!([{}]), false),
+            (json!([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["ipc-1"]}]}]), true),
+            (json!([expression("cores", "Around", &["8"])]), false),
+        ] {
+            assert_eq!(judge(&spec(terms.clone()), &node).0, want, "{terms}");
+        }
+    }
+}

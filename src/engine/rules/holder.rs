@@ -1,0 +1,35 @@
+//! Whether the holder of a Lease is alive, by our own clock: only what changes before our eyes counts, never the times that
+//! are written in the Lease, which are by its holder's clock.
+
+use std::time::Duration;
+
+use crate::engine::model::facts::LeaseFact;
+use crate::engine::model::time::Timestamp;
+
+/// When the holder of a Lease was last known to be alive.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HolderSeen {
+    /// When the Lease last changed hands or was renewed; when it was first seen, if it never was since.
+    pub changed_at: Timestamp,
+    /// Its holder took or renewed it before our eyes, and so was alive then.
+    pub alive: bool,
+}
+
+impl HolderSeen {
+    /// Of a Lease that was not known before. `made` tells that it was missing, so that its holder made it just now.
+    pub fn first(now: Timestamp, made: bool) -> Self {
+        Self { changed_at: now, alive: made }
+    }
+
+    /// Of a Lease that was `known` and is `fact` now. An edit of its record by somebody else is no renewal.
+    #[must_use]
+    pub fn next(self, known: &LeaseFact, fact: &LeaseFact, now: Timestamp) -> Self {
+        let lock = |fact: &LeaseFact| (fact.uid.clone(), fact.holder.clone(), fact.renewed_at, fact.transitions);
+        if lock(known) == lock(fact) { self } else { Self { changed_at: now, alive: true } }
+    }
+
+    /// When the Lease runs out unless it is renewed: after the duration that it names, and never before `least`.
+    pub fn runs_out_at(self, duration_secs: u32, least: Duration) -> Timestamp {
+        self.changed_at + least.max(Duration::from_secs(duration_secs.into()))
+    }
+}

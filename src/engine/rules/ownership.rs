@@ -1,0 +1,532 @@
+//! What else manages a DaemonSet: tools that will set back what a rollout changes, recognised by what they leave on the object.
+//!
+//! ```text
+//! annotations, labels ──┐
+//! managedFields ────────┼──▶ gitops_owners: which tool, for which application, how we know,
+//! ownerReferences ──────┘             what it sets back and when, how to hold it meanwhile
+//! ```
+//!
+//! Several may be there at once. Their own objects are not read, so it is not known whether self-heal (Argo CD) or drift
+//! correction (Flux) is switched on; the words name both cases.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::engine::model::Str;
+use crate::engine::model::facts::{DaemonSetFact, Fields, WriteOperation};
+use crate::engine::model::record::ORIGINAL_STRATEGY;
+
+/// Our own field manager in `metadata.managedFields`.
+pub const FIELD_MANAGER: &str = "rolldeck";
+
+/// Something else that manages the DaemonSet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GitOpsOwner {
+    /// Which tool.
+    pub tool: Tool,
+    /// What the tool calls the thing that the DaemonSet is part of, where that is told.
+    pub application: Option<Application>,
+    /// How we know: `annotation argocd.argoproj.io/tracking-id`, `field manager helm`, …
+    pub evidence: Vec<String>,
+    /// Whether it sets the update strategy too, or the template only.
+    pub strategy: StrategyOwnership,
+    /// When it sets back what differs.
+    pub returns: Returns,
+}
+
+/// A tool that manages DaemonSets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Tool {
+    /// An operator whose own object, of this kind, controls the DaemonSet.
+    Operator {
+        /// The owner's kind.
+        kind: Str,
+    },
+    /// Argo CD.
+    ArgoCd,
+    /// Flux: a Kustomization.
+    FluxKustomization,
+    /// Flux: a HelmRelease.
+    FluxHelmRelease,
+    /// Rancher Fleet, or a server of the k3s family with its add-ons.
+    Rancher,
+    /// Helm, by hand or from a pipeline.
+    Helm,
+    /// Terraform or OpenTofu.
+    Terraform,
+    /// `kubectl apply`.
+    KubectlApply,
+    /// Something that wrote these fields under this name.
+    Other {
+        /// The field manager.
+        manager: Str,
+    },
+}
+
+/// What a tool calls the thing that a DaemonSet is part of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Application {
+    /// Its namespace, where that is told.
+    pub namespace: Option<Str>,
+    /// Its name.
+    pub name: Str,
+}
+
+/// Whether a tool's own source names a field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StrategyOwnership {
+    /// It does, and so it will be set back.
+    Yes,
+    /// It does not, and so it stays as it is.
+    No,
+    /// It is not told.
+    Unknown,
+}
+
+/// When a tool sets back what differs from its source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Returns {
+    /// By itself, sooner or later.
+    ByItself,
+    /// When somebody tells it to.
+    WhenTold,
+    /// It has been told to leave the DaemonSet alone.
+    Never,
+    /// It is not told.
+    Unknown,
+}
+
+/// What manages this DaemonSet, besides us: those that act by themselves first.
+pub fn find_gitops_owners(daemonset: &DaemonSetFact) -> Vec<GitOpsOwner> {
+    let signs = Evidence(daemonset);
+    let mut gitops_owners: Vec<GitOpsOwner> = [
+        signs.operator(),
+        signs.argo_cd(),
+        signs.flux_kustomization(),
+        signs.flux_helm_release(),
+        signs.rancher(),
+        signs.helm(),
+        signs.of_managers(Tool::Terraform, TERRAFORM),
+        signs.of_managers(Tool::KubectlApply, KUBECTL_APPLY),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let known: Vec<String> = gitops_owners.iter().flat_map(|gitops_owner| gitops_owner.evidence.clone()).collect();
+    gitops_owners.extend(signs.other_managers(&known));
+    gitops_owners.sort_by_key(|gitops_owner| match gitops_owner.returns {
+        Returns::ByItself => 0,
+        Returns::WhenTold => 1,
+        Returns::Unknown => 2,
+        Returns::Never => 3,
+    });
+    gitops_owners
+}
+
+/// The field managers of tools that go by well-known names.
+const ARGO_CD: &[&str] = &["argocd-controller", "argocd-application-controller"];
+const FLUX_KUSTOMIZATION: &[&str] = &["kustomize-controller"];
+const FLUX_HELM_RELEASE: &[&str] = &["helm-controller"];
+const HELM: &[&str] = &["helm"];
+const TERRAFORM: &[&str] = &["Terraform", "HashiCorp"];
+const KUBECTL_APPLY: &[&str] = &["kubectl-client-side-apply", "kubectl"];
+
+/// Who writes under this field manager: one of `gitops_owners`, or what the name alone tells, once nothing else of theirs is left
+/// on the object.
+pub fn gitops_owner_of(manager: &str, gitops_owners: &[GitOpsOwner]) -> Option<GitOpsOwner> {
+    if let Some(gitops_owner) =
+        gitops_owners.iter().find(|gitops_owner| gitops_owner.evidence.contains(&manager_evidence(manager)))
+    {
+        return Some(gitops_owner.clone()).filter(|gitops_owner| !matches!(gitops_owner.tool, Tool::Other { .. }));
+    }
+    let known = [
+        (Tool::ArgoCd, ARGO_CD, Returns::ByItself),
+        (Tool::FluxKustomization, FLUX_KUSTOMIZATION, Returns::ByItself),
+        (Tool::FluxHelmRelease, FLUX_HELM_RELEASE, Returns::ByItself),
+        (Tool::Helm, HELM, Returns::WhenTold),
+        (Tool::Terraform, TERRAFORM, Returns::WhenTold),
+        (Tool::KubectlApply, KUBECTL_APPLY, Returns::WhenTold),
+    ];
+    let (tool, _, returns) = known.into_iter().find(|(_, names, _)| names.contains(&manager))?;
+    let named = gitops_owners.iter().find(|gitops_owner| gitops_owner.tool == tool).cloned();
+    Some(named.unwrap_or_else(|| GitOpsOwner {
+        tool,
+        application: None,
+        evidence: vec![manager_evidence(manager)],
+        strategy: StrategyOwnership::Unknown,
+        returns,
+    }))
+}
+
+/// Who wrote under this field manager, for people: `argocd-controller of Argo CD (application payments)`.
+pub fn writer_words(manager: &str, gitops_owners: &[GitOpsOwner]) -> String {
+    match gitops_owner_of(manager, gitops_owners) {
+        Some(gitops_owner) => format!("{manager} of {gitops_owner}"),
+        None => manager.to_owned(),
+    }
+}
+
+fn manager_evidence(manager: &str) -> String {
+    format!("field manager {manager}")
+}
+
+/// What tools leave on a DaemonSet.
+struct Evidence<'a>(&'a DaemonSetFact);
+
+impl Evidence<'_> {
+    fn label(&self, key: &str) -> Option<&Str> {
+        self.0.labels.get(key).filter(|value| !value.is_empty())
+    }
+
+    fn annotation(&self, key: &str) -> Option<&Str> {
+        self.0.annotations.get(key).filter(|value| !value.is_empty())
+    }
+
+    /// Either: tools let people choose.
+    fn label_or_annotation(&self, key: &str) -> Option<&Str> {
+        self.annotation(key).or_else(|| self.label(key))
+    }
+
+    /// The field managers that own any of the two fields, each once.
+    fn managers(&self) -> Vec<&Str> {
+        let owners = &self.0.owners;
+        let mut names: Vec<&Str> = owners.writers.iter().map(|writer| &writer.manager).collect();
+        names.extend([&owners.template, &owners.strategy].into_iter().flatten());
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    fn managers_among(&self, names: &[&str]) -> Vec<String> {
+        self.managers()
+            .into_iter()
+            .filter(|manager| names.contains(&&***manager))
+            .map(|name| manager_evidence(name))
+            .collect()
+    }
+
+    /// Whether the source of the tool that writes under these names has the update strategy in it.
+    fn strategy_ownership(&self, names: &[&str]) -> StrategyOwnership {
+        let owners = &self.0.owners;
+        let own = || owners.writers.iter().filter(|writer| names.contains(&&*writer.manager));
+        if own().any(|writer| writer.fields.strategy) {
+            return StrategyOwnership::Yes;
+        }
+        let names_it = |fields: &Fields| if fields.strategy { StrategyOwnership::Yes } else { StrategyOwnership::No };
+        match own().map(|writer| writer.operation).max_by_key(|operation| *operation == WriteOperation::Apply) {
+            // Our adoption becomes the owner of the field, so it says nothing any more that the tool does not own it.
+            Some(WriteOperation::Apply) if self.0.annotations.get(ORIGINAL_STRATEGY).is_none() => StrategyOwnership::No,
+            Some(WriteOperation::Update) => owners.applied.as_ref().map_or(StrategyOwnership::Unknown, names_it),
+            _ => StrategyOwnership::Unknown,
+        }
+    }
+
+    fn of_managers(&self, tool: Tool, names: &[&str]) -> Option<GitOpsOwner> {
+        let evidence = self.managers_among(names);
+        (!evidence.is_empty()).then(|| GitOpsOwner {
+            tool,
+            application: None,
+            evidence,
+            strategy: self.strategy_ownership(names),
+            returns: Returns::WhenTold,
+        })
+    }
+
+    fn operator(&self) -> Option<GitOpsOwner> {
+        let owner = self.0.controller.as_ref()?;
+        Some(GitOpsOwner {
+            tool: Tool::Operator { kind: owner.kind.clone() },
+            application: Some(Application { namespace: None, name: owner.name.clone() }),
+            evidence: vec![format!("controlled by {} {}", owner.kind, owner.name)],
+            strategy: StrategyOwnership::Unknown,
+            returns: Returns::ByItself,
+        })
+    }
+
+    /// `application:group/kind:namespace/name`, where it is about this very object: operators copy annotations to what
+    /// they make, and Argo CD passes over such copies as well.
+    fn tracking_id(&self) -> Option<Application> {
+        let id = self.annotation("argocd.argoproj.io/tracking-id")?;
+        let (name, object) = id.split_once(':')?;
+        let DaemonSetFact { namespace, name: own, .. } = self.0;
+        let named = object.strip_prefix("apps/DaemonSet:")?;
+        let (in_namespace, called) = named.split_once('/')?;
+        (called == &**own && (in_namespace.is_empty() || in_namespace == &**namespace)).then(|| argo_application(name))
+    }
+
+    fn argo_cd(&self) -> Option<GitOpsOwner> {
+        let tracked = self.tracking_id();
+        let instance = self.label("argocd.argoproj.io/instance");
+        let managers = self.managers_among(ARGO_CD);
+        let mut evidence = Vec::new();
+        evidence.extend(tracked.as_ref().map(|_| "annotation argocd.argoproj.io/tracking-id".to_owned()));
+        evidence.extend(instance.map(|_| "label argocd.argoproj.io/instance".to_owned()));
+        evidence.extend(managers);
+        if evidence.is_empty() {
+            return None;
+        }
+        // Helm charts write this label as well: it names the application only where something else says Argo CD.
+        let instance = instance.or_else(|| self.label("app.kubernetes.io/instance"));
+        let application = tracked.or_else(|| instance.map(|name| argo_application(name)));
+        // It applies from the client's side as kubectl does, under a name of its own or kubectl's.
+        let strategy = match self.strategy_ownership(ARGO_CD) {
+            StrategyOwnership::Unknown => {
+                self.0.owners.applied.map_or(StrategyOwnership::Unknown, |fields| match fields.strategy {
+                    true => StrategyOwnership::Yes,
+                    false => StrategyOwnership::No,
+                })
+            }
+            claim => claim,
+        };
+        Some(GitOpsOwner { tool: Tool::ArgoCd, application, evidence, strategy, returns: Returns::ByItself })
+    }
+
+    /// The application that a pair of Flux's labels names.
+    fn flux_labels(&self, prefix: &str, evidence: &mut Vec<String>) -> Option<Application> {
+        let key = format!("{prefix}/name");
+        let name = self.label(&key)?.clone();
+        evidence.push(format!("label {key}"));
+        Some(Application { namespace: self.label(&format!("{prefix}/namespace")).cloned(), name })
+    }
+
+    fn flux_kustomization(&self) -> Option<GitOpsOwner> {
+        let mut evidence = Vec::new();
+        let application = self.flux_labels("kustomize.toolkit.fluxcd.io", &mut evidence);
+        evidence.extend(self.managers_among(FLUX_KUSTOMIZATION));
+        if evidence.is_empty() {
+            return None;
+        }
+        let is = |key: &str, values: &[&str]| {
+            self.label_or_annotation(key)
+                .is_some_and(|value| values.iter().any(|known| value.eq_ignore_ascii_case(known)))
+        };
+        let held = is("kustomize.toolkit.fluxcd.io/reconcile", &["disabled"])
+            || is("kustomize.toolkit.fluxcd.io/ssa", &["Ignore", "IfNotPresent"]);
+        let returns = if held { Returns::Never } else { Returns::ByItself };
+        Some(GitOpsOwner {
+            tool: Tool::FluxKustomization,
+            application,
+            evidence,
+            strategy: self.strategy_ownership(FLUX_KUSTOMIZATION),
+            returns,
+        })
+    }
+
+    fn flux_helm_release(&self) -> Option<GitOpsOwner> {
+        let mut evidence = Vec::new();
+        let application = self.flux_labels("helm.toolkit.fluxcd.io", &mut evidence);
+        evidence.extend(self.managers_among(FLUX_HELM_RELEASE));
+        (!evidence.is_empty()).then(|| GitOpsOwner {
+            tool: Tool::FluxHelmRelease,
+            application,
+            evidence,
+            strategy: self.strategy_ownership(FLUX_HELM_RELEASE),
+            returns: match self.label_or_annotation("helm.toolkit.fluxcd.io/driftDetection") {
+                Some(value) if value.eq_ignore_ascii_case("disabled") => Returns::WhenTold,
+                _ => Returns::ByItself,
+            },
+        })
+    }
+
+    fn rancher(&self) -> Option<GitOpsOwner> {
+        // Fleet's agent, and the add-on controller of k3s and RKE2.
+        let ours = |name: &&&Str| matches!(&****name, "fleetagent" | "fleet-agent") || name.starts_with("deploy@");
+        let mut evidence = Vec::new();
+        let owner = self.annotation("objectset.rio.cattle.io/owner-name");
+        let id = self.annotation("objectset.rio.cattle.io/id");
+        evidence.extend(owner.map(|_| "annotation objectset.rio.cattle.io/owner-name".to_owned()));
+        evidence.extend(id.map(|_| "annotation objectset.rio.cattle.io/id".to_owned()));
+        evidence.extend(self.managers().iter().filter(ours).map(|name| manager_evidence(name)));
+        (!evidence.is_empty()).then(|| GitOpsOwner {
+            tool: Tool::Rancher,
+            application: owner.or(id).map(|name| Application {
+                namespace: self.annotation("objectset.rio.cattle.io/owner-namespace").cloned(),
+                name: name.clone(),
+            }),
+            evidence,
+            strategy: StrategyOwnership::Unknown,
+            returns: Returns::ByItself,
+        })
+    }
+
+    fn helm(&self) -> Option<GitOpsOwner> {
+        // Flux and Fleet install through Helm: then the release is theirs.
+        if self.flux_helm_release().is_some() || self.rancher().is_some() {
+            return None;
+        }
+        let mut evidence = Vec::new();
+        let release = self.annotation("meta.helm.sh/release-name");
+        evidence.extend(release.map(|_| "annotation meta.helm.sh/release-name".to_owned()));
+        evidence.extend(self.managers_among(HELM));
+        // Charts write the label `managed-by: Helm` whoever renders them: by itself it tells nothing.
+        (!evidence.is_empty()).then(|| GitOpsOwner {
+            tool: Tool::Helm,
+            application: release.map(|name| Application {
+                namespace: self.annotation("meta.helm.sh/release-namespace").cloned(),
+                name: name.clone(),
+            }),
+            evidence,
+            strategy: self.strategy_ownership(HELM),
+            returns: Returns::WhenTold,
+        })
+    }
+
+    /// Who else wrote these fields, but for us, people at kubectl, and the controllers of Kubernetes itself.
+    fn other_managers(&self, known: &[String]) -> Vec<GitOpsOwner> {
+        let by_hand =
+            |name: &str| name.starts_with("kubectl-") || name == FIELD_MANAGER || name == "kube-controller-manager";
+        let other_managers =
+            self.managers().into_iter().filter(|name| !by_hand(name) && !known.contains(&manager_evidence(name)));
+        other_managers
+            .map(|name| GitOpsOwner {
+                tool: Tool::Other { manager: name.clone() },
+                application: None,
+                evidence: vec![manager_evidence(name)],
+                strategy: self.strategy_ownership(&[&**name]),
+                returns: Returns::Unknown,
+            })
+            .collect()
+    }
+}
+
+/// An application outside of Argo CD's own namespace is written `namespace_name`.
+fn argo_application(name: &str) -> Application {
+    match name.split_once('_') {
+        Some((namespace, name)) => Application { namespace: Some(namespace.into()), name: name.into() },
+        None => Application { namespace: None, name: name.into() },
+    }
+}
+
+impl GitOpsOwner {
+    /// Whether an operator should hear of it before changing anything: it sets back what a rollout changes, or may.
+    pub fn interferes(&self) -> bool {
+        match self.returns {
+            Returns::ByItself | Returns::Unknown => true,
+            Returns::WhenTold => self.tool != Tool::KubectlApply,
+            Returns::Never => false,
+        }
+    }
+
+    /// What it will do: `sets template and update strategy back at its next sync, …`.
+    pub fn expects(&self) -> String {
+        let what = match self.strategy {
+            StrategyOwnership::Yes => "template and update strategy",
+            StrategyOwnership::No => "the template, not the update strategy,",
+            StrategyOwnership::Unknown => "the template, and the update strategy if it names one,",
+        };
+        match (&self.tool, self.returns) {
+            (_, Returns::Never) => "is told to leave this DaemonSet alone".to_owned(),
+            (Tool::Other { .. }, _) => format!("may set {} back", what.trim_end_matches(',')),
+            _ => format!("sets {what} back {}", self.when()),
+        }
+    }
+
+    /// When it sets back what differs: `at its next sync, within seconds where it heals itself`.
+    pub fn when(&self) -> &'static str {
+        match (&self.tool, self.returns) {
+            (_, Returns::Never) => "never",
+            (Tool::Operator { .. }, _) => "as soon as it looks",
+            (Tool::ArgoCd, _) => "at its next sync, within seconds where it heals itself",
+            (Tool::FluxKustomization, _) => "at its next reconciliation",
+            (Tool::FluxHelmRelease, Returns::WhenTold) => "at its next upgrade",
+            (Tool::FluxHelmRelease, _) => "at its next upgrade, or reconciliation where it detects drift",
+            (Tool::Rancher, _) => "at its next deployment, or at once where it corrects drift",
+            (Tool::Helm, _) => "at the next helm upgrade or rollback",
+            (Tool::Terraform, _) => "at the next terraform apply",
+            (Tool::KubectlApply, _) => "when somebody applies its manifest again",
+            (Tool::Other { .. }, _) => "at a time of its own",
+        }
+    }
+
+    /// How to hold it for as long as a rollout takes, where that is known.
+    pub fn holding(&self) -> Option<String> {
+        if self.returns == Returns::Never {
+            return None;
+        }
+        let named = self.application.as_ref();
+        let in_namespace = |application: &Application| match &application.namespace {
+            Some(namespace) => format!("{} -n {namespace}", application.name),
+            None => application.name.to_string(),
+        };
+        let or = |fallback: &str, words: &dyn Fn(&Application) -> String| named.map_or(fallback.to_owned(), words);
+        Some(match &self.tool {
+            Tool::Operator { kind } => or("make the change in the object that owns it", &|owner| {
+                format!("make the change in {kind} {}, or stop its operator meanwhile", owner.name)
+            }),
+            Tool::ArgoCd => {
+                let fields =
+                    "ignoreDifferences on /spec/template and /spec/updateStrategy with RespectIgnoreDifferences=true";
+                let command =
+                    or("turn off its automated sync", &|app| format!("argocd app set {app} --sync-policy none"));
+                format!("{command} (or {fields})")
+            }
+            Tool::FluxKustomization => {
+                let command =
+                    or("suspend its Kustomization", &|app| format!("flux suspend kustomization {}", in_namespace(app)));
+                format!("{command} (or annotate it kustomize.toolkit.fluxcd.io/reconcile=disabled)")
+            }
+            Tool::FluxHelmRelease => {
+                or("suspend its HelmRelease", &|app| format!("flux suspend helmrelease {}", in_namespace(app)))
+            }
+            Tool::Rancher => "set paused: true on its GitRepo or Bundle".to_owned(),
+            Tool::Helm => {
+                or("do not upgrade its release meanwhile", &|app| format!("do not upgrade release {app} meanwhile"))
+            }
+            Tool::Terraform => "do not apply its configuration meanwhile".to_owned(),
+            Tool::KubectlApply => "do not apply its manifest meanwhile".to_owned(),
+            Tool::Other { .. } => return None,
+        })
+    }
+
+    /// All of it in one sentence, as a warning before the DaemonSet is changed.
+    pub fn warning(&self) -> String {
+        match self.holding() {
+            Some(holding) => format!("{self} {}. To hold it: {holding}.", self.expects()),
+            None => format!("{self} {}.", self.expects()),
+        }
+    }
+}
+
+/// The tool and its application: `Argo CD (application payments)`.
+impl fmt::Display for GitOpsOwner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(application) = &self.application else { return write!(f, "{}", self.tool) };
+        match &self.tool {
+            Tool::Operator { kind } => write!(f, "the operator of {kind} {application}"),
+            Tool::ArgoCd => write!(f, "{} (application {application})", self.tool),
+            Tool::FluxKustomization => write!(f, "{} (Kustomization {application})", self.tool),
+            Tool::FluxHelmRelease => write!(f, "{} (HelmRelease {application})", self.tool),
+            Tool::Helm => write!(f, "{} (release {application})", self.tool),
+            _ => write!(f, "{} ({application})", self.tool),
+        }
+    }
+}
+
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Operator { kind } => return write!(f, "the operator of {kind}"),
+            Self::ArgoCd => "Argo CD",
+            Self::FluxKustomization | Self::FluxHelmRelease => "Flux",
+            Self::Rancher => "Rancher",
+            Self::Helm => "Helm",
+            Self::Terraform => "Terraform",
+            Self::KubectlApply => "kubectl apply",
+            Self::Other { manager } => manager,
+        })
+    }
+}
+
+impl fmt::Display for Application {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{namespace}/{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

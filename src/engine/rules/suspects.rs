@@ -1,0 +1,224 @@
+//! Which suspects have failed, which may come back, and which went down with their site: a pure function.
+//!
+//! ```text
+//! an updated node goes down ──▶ charged to the budget at once
+//!   updated nodes of its site go down clearly more often than others      ──▶ failed, all that went down
+//!   others of its site went down with it, and still are                   ──▶ the site's outage: waits for them
+//!   it went down before, by itself, and came back within the window       ──▶ failed
+//!   it has been down for the grace, by itself or alone at last            ──▶ failed
+//!   otherwise                                                             ──▶ waits until the grace is over
+//! ```
+//!
+//! Nodes whose object was deleted count in the comparison only: they do not come back, so none is waited for with them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use super::comparison::Comparison;
+use crate::engine::model::Str;
+use crate::engine::model::node::NodeIx;
+use crate::engine::model::suspect::{SiteOutage, SuspectView};
+use crate::engine::model::time::Timestamp;
+
+/// How long a node that went down and came back is remembered, and over what updated nodes and others are compared.
+pub(crate) const WINDOW: Duration = Duration::from_secs(600);
+/// Nodes that went down within this of each other went down together. A silent node is noticed after up to a heartbeat (10 s)
+/// and a period of the controller (5 s), and a failing power line or switch does not stop all its nodes at once.
+pub(crate) const TOGETHER: Duration = Duration::from_secs(120);
+/// How long it may take until the rest of a site is seen to be down. Until then a node that went down alone cannot be told
+/// from the first of many.
+pub(crate) const SETTLE: Duration = Duration::from_secs(30);
+/// If at least one in this many nodes of a site is down, nothing that serves is replaced there.
+const LARGE: usize = 10;
+
+/// A node of the fleet, as far as it matters here. Instants are by our own clock.
+#[derive(Clone, Debug)]
+pub(in crate::engine) struct NodeHealth {
+    pub(in crate::engine) node: NodeIx,
+    pub(in crate::engine) site: Str,
+    /// Its pod was put there by the rollout.
+    pub(in crate::engine) updated: bool,
+    /// When that pod was created.
+    pub(in crate::engine) updated_at: Option<Timestamp>,
+    /// It is down and charged to the rollout for that: a suspect.
+    pub(in crate::engine) suspect: bool,
+    pub(in crate::engine) down: bool,
+    /// Its object is gone: it does not come back, and says nothing of its site's network or power.
+    pub(in crate::engine) vanished: bool,
+    /// When it went down last, as far as known.
+    pub(in crate::engine) fell_at: Option<Timestamp>,
+    /// When it came back after that.
+    pub(in crate::engine) back_at: Option<Timestamp>,
+    /// How often it went down by itself and came back within the window before.
+    pub(in crate::engine) falls: u32,
+    /// Somebody has accepted that it failed.
+    pub(in crate::engine) acknowledged_failures: bool,
+}
+
+impl NodeHealth {
+    /// Whether it had the new pod already when it went down.
+    pub(in crate::engine) fn fell_updated(&self) -> bool {
+        // The API server writes whole seconds.
+        let second = Duration::from_secs(1);
+        let had = |at: Timestamp| self.fell_at.is_some_and(|fell_at| at <= fell_at + second);
+        self.updated && self.updated_at.is_none_or(had)
+    }
+
+    /// Whether it went down within a moment of that.
+    pub(in crate::engine) fn fell_with(&self, at: Timestamp) -> bool {
+        self.fell_at.is_some_and(|fell_at| fell_at.since(at).max(at.since(fell_at)) <= TOGETHER)
+    }
+}
+
+/// The input of a judgement, beside the nodes.
+pub(in crate::engine) struct Question<'a> {
+    pub(in crate::engine) now: Timestamp,
+    /// How long a suspect may stay down.
+    pub(in crate::engine) grace: Duration,
+    /// What went down before that is not compared: it was accepted, or another rollout's.
+    pub(in crate::engine) compared_since: Timestamp,
+    /// Since when we look at nodes ourselves.
+    pub(in crate::engine) looked_since: Timestamp,
+    /// How many others of a site went down before that, as the record has it.
+    pub(in crate::engine) others_before: &'a dyn Fn(&str) -> u32,
+}
+
+impl Question<'_> {
+    fn compares_since(&self) -> Timestamp {
+        self.compared_since.max(self.now - WINDOW)
+    }
+}
+
+/// The result of a judgement.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Judgement {
+    /// For every suspect, and for every updated node that has failed by going down: how it stands.
+    pub(crate) verdicts: BTreeMap<NodeIx, SuspectView>,
+    /// By site, where an updated node went down.
+    pub(crate) comparisons: Vec<Comparison>,
+    /// Sites that are down at large.
+    pub(crate) outages: Vec<SiteOutage>,
+    /// When the passing of time alone would change it.
+    pub(crate) changes_at: Option<Timestamp>,
+}
+
+impl Judgement {
+    /// Whether a node counts as failed.
+    pub(crate) fn has_failed(&self, node: NodeIx) -> bool {
+        self.verdicts.get(&node).is_some_and(|verdict| verdict.has_failed())
+    }
+
+    /// Whether a node is down and may still come back.
+    pub(crate) fn may_come_back(&self, node: NodeIx) -> bool {
+        self.verdicts.get(&node).is_some_and(|verdict| !verdict.has_failed())
+    }
+
+    fn wake(&mut self, at: Timestamp, now: Timestamp) {
+        if at > now {
+            self.changes_at = Some(self.changes_at.map_or(at, |known| known.min(at)));
+        }
+    }
+}
+
+/// Judges the nodes of a fleet.
+pub(in crate::engine) fn judge(nodes: &[NodeHealth], question: &Question<'_>) -> Judgement {
+    let mut sites: HashMap<&str, Vec<&NodeHealth>> = HashMap::new();
+    for node in nodes {
+        sites.entry(&node.site).or_default().push(node);
+    }
+    let mut sites: Vec<_> = sites.into_iter().collect();
+    sites.sort_by_key(|(site, _)| *site);
+    let mut judgement = Judgement::default();
+    for (site, nodes) in sites {
+        if nodes.iter().any(|node| node.suspect || node.falls > 0 || (node.fell_at.is_some() && node.fell_updated())) {
+            judge_site(site, &nodes, question, &mut judgement);
+        }
+    }
+    judgement
+}
+
+fn judge_site(site: &str, nodes: &[&NodeHealth], question: &Question<'_>, judgement: &mut Judgement) {
+    let Question { now, grace, .. } = *question;
+    let since = question.compares_since();
+    let compared = compare(site, nodes, question, now);
+    // A node that went down just now may be the first of many.
+    let clear = compare(site, nodes, question, now - SETTLE).is_clear();
+    let others = || nodes.iter().filter(|node| node.fell_at.is_some() && !node.fell_updated() && !node.vanished);
+    for fell_at in nodes.iter().filter_map(|node| node.fell_at) {
+        judgement.wake(fell_at + WINDOW + Duration::from_millis(1), now);
+    }
+    let (mut with_others, mut sites_own) = (Vec::new(), Vec::new());
+    for node in nodes.iter().filter(|node| node.suspect || node.fell_updated()) {
+        let Some(fell_at) = node.fell_at else { continue };
+        let lately = fell_at >= since;
+        let companions = || others().filter(|other| other.fell_with(fell_at));
+        let back_at = companions().filter_map(|other| other.back_at).max();
+        let until = back_at.map_or(fell_at, |back_at| back_at.max(fell_at)) + grace;
+        [fell_at + SETTLE, until].into_iter().for_each(|at| judgement.wake(at, now));
+        let in_outage = node.down && companions().any(|other| other.down);
+        let again = node.falls >= 2 && fell_at + SETTLE <= now;
+        let verdict = if node.acknowledged_failures {
+            continue;
+        } else if clear && lately && node.fell_updated() {
+            SuspectView::Compared
+        } else if in_outage {
+            SuspectView::Outage
+        } else if again {
+            SuspectView::Again
+        } else if !node.suspect {
+            continue;
+        } else if until <= now {
+            SuspectView::Stays
+        } else {
+            SuspectView::Waits { until }
+        };
+        if verdict == SuspectView::Outage {
+            sites_own.push(node.node);
+            with_others.extend(companions().filter(|other| other.down).map(|other| other.node));
+        }
+        judgement.verdicts.insert(node.node, verdict);
+    }
+    with_others.sort_unstable();
+    with_others.dedup();
+    let down = sites_own.len() + with_others.len();
+    if !sites_own.is_empty() && down * LARGE >= nodes.len() {
+        judgement.outages.push(SiteOutage { site: site.into(), down: count(down), nodes: count(nodes.len()) });
+    }
+    if compared.updated_down > 0 {
+        judgement.comparisons.push(compared);
+    }
+}
+
+/// How many updated nodes went down until then, and how many others until now, out of those that could.
+fn compare(site: &str, nodes: &[&NodeHealth], question: &Question<'_>, until: Timestamp) -> Comparison {
+    let since = question.compares_since();
+    let window_secs = u32::try_from(WINDOW.as_secs()).unwrap_or(u32::MAX);
+    let mut compared = Comparison { site: site.into(), window_secs, ..Comparison::default() };
+    let mut before_we_looked = 0;
+    for node in nodes {
+        let lately = node.fell_at.filter(|fell_at| *fell_at >= since);
+        if lately.is_some() && node.fell_updated() {
+            compared.updated += 1;
+            compared.updated_down += u32::from(lately <= Some(until));
+        } else if lately.is_some() {
+            compared.others += 1;
+            compared.others_down += 1;
+            before_we_looked += u32::from(lately < Some(question.looked_since));
+        } else if !node.down {
+            // A node that was down all the time could not go down.
+            let of = if node.updated { &mut compared.updated } else { &mut compared.others };
+            *of += 1;
+        }
+    }
+    // Nodes that were back before we started are known by number only, from the record.
+    let unnamed = (question.others_before)(site).saturating_sub(before_we_looked);
+    compared.others_down = (compared.others_down + unnamed).min(compared.others);
+    compared
+}
+
+fn count(of: usize) -> u32 {
+    u32::try_from(of).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

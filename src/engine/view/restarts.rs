@@ -1,0 +1,68 @@
+//! Pods at the new revision that restart. They have to be watched, because in a crash loop a pod is ready between crashes.
+//!
+//! A container that ends after it has been ready, and is started again, is watched from then on for [`WATCHED`], or for the
+//! soak time where that is longer. As long as it is watched, its node is shown on top, does not count as updated, and the
+//! rollout does not end. While the pod is ready it is available and not charged to the budget, so one restart holds up nothing.
+//! At [`AGAINST`] restarts no serving pod is replaced anywhere until the ten minutes are over; by default the next restart
+//! is a failure (`max-restarts`).
+//!
+//! Restarts before the pod was ever ready do not count: many programs exit and are restarted until what they depend on is
+//! there.
+
+use std::time::Duration;
+
+use super::{ObservedAt, PodEntry};
+use crate::engine::model::facts::{ContainerState, PodFact};
+use crate::engine::model::time::Timestamp;
+
+/// For how long a pod is watched after a restart. Kubelets forget a container's crashes after it ran for 10 minutes, twice
+/// their longest back-off: until then the next crash belongs to the same crash loop.
+pub(crate) const WATCHED: Duration = Duration::from_secs(600);
+
+/// What is known of a pod's restarts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Restarts {
+    /// It was seen ready at some time.
+    pub(crate) was_ready: bool,
+    /// How often it restarted after that. Where it had restarted before we saw it: each time.
+    pub(crate) since_ready: u32,
+    /// When it restarted last.
+    pub(crate) last: Option<(ObservedAt, Option<Timestamp>)>,
+}
+
+impl Restarts {
+    /// The restarts of a pod as it is now, given what was known `before`.
+    pub(crate) fn next(before: Option<&PodEntry>, fact: &PodFact, seen: ObservedAt) -> Self {
+        let total = total(fact);
+        let Some(before) = before else {
+            let last = (total > 0).then(|| (seen, started_at(fact)));
+            return Self { was_ready: fact.ready, since_ready: total, last };
+        };
+        let known = before.restarts;
+        let more = total.saturating_sub(self::total(&before.fact));
+        let counts = more > 0 && known.was_ready;
+        Self {
+            was_ready: known.was_ready || fact.ready,
+            since_ready: known.since_ready + if counts { more } else { 0 },
+            last: if counts { Some((seen, started_at(fact))) } else { known.last },
+        }
+    }
+}
+
+/// How often a pod's containers were restarted.
+pub(crate) fn total(fact: &PodFact) -> u32 {
+    fact.containers.iter().map(|container| container.restarts).sum()
+}
+
+/// When the container that was restarted last was started, by its node's clock.
+fn started_at(fact: &PodFact) -> Option<Timestamp> {
+    let restarted = fact.containers.iter().filter(|container| container.restarts > 0);
+    let since = restarted.filter_map(|container| match &container.state {
+        ContainerState::Running { since } => *since,
+        ContainerState::Waiting { .. } | ContainerState::Terminated { .. } => None,
+    });
+    since.max()
+}
+
+#[cfg(test)]
+mod tests;

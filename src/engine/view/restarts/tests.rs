@@ -1,0 +1,164 @@
+//! Pods that crash after they were ready.
+
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::model::command::{Command, Step};
+use crate::engine::model::facts::ContainerState;
+use crate::engine::model::hold::Hold;
+use crate::engine::model::node::NodeState;
+use crate::engine::report::snapshot::Phase;
+
+/// Twenty nodes, budget 2, one of them updated.
+fn canary(fake: &mut FakeCluster) -> FakeConsole {
+    let mut console = FakeConsole::open(fake, "ops");
+    console.set_image(fake, "agent:v2");
+    console.partition(fake, 19);
+    console.run_for(fake, 20);
+    assert_eq!(console.state(fake, "n1").0, NodeState::Updated);
+    console
+}
+
+/// Its container ends, and waits to be started again.
+fn crash(fake: &mut FakeCluster, node: &str) {
+    let now = fake.now;
+    fake.change_pod(node, |pod| {
+        let container = &mut pod.containers[0];
+        (container.ready, container.last_end, container.last_exit) = (false, Some("Error".into()), Some(1));
+        container.state = ContainerState::Waiting { reason: "CrashLoopBackOff".into(), message: None };
+        (pod.ready, pod.ready_since) = (false, Some(now));
+    });
+}
+
+/// It is started again, and ready at once.
+fn restart(fake: &mut FakeCluster, node: &str) {
+    let now = fake.now;
+    fake.change_pod(node, |pod| {
+        let container = &mut pod.containers[0];
+        (container.ready, container.restarts) = (true, container.restarts + 1);
+        container.state = ContainerState::Running { since: Some(now) };
+        (pod.ready, pod.ready_since) = (true, Some(now));
+    });
+}
+
+#[test]
+fn a_crash_loop_does_not_count_as_updated_between_its_crashes() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = canary(&mut fake);
+    let mut counted = Vec::new();
+    for _ in 0..2 {
+        crash(&mut fake, "n1");
+        console.run_for(&mut fake, 20);
+        counted.push(console.snapshot(&fake).counts.updated);
+        restart(&mut fake, "n1");
+        console.run_for(&mut fake, 40);
+        counted.push(console.snapshot(&fake).counts.updated);
+    }
+    assert_eq!(counted, [0, 0, 0, 0], "it does not go up and down");
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(&*snapshot.nodes[0].name, "n1", "it stays on top");
+    assert_eq!(snapshot.counts.available, 20, "it serves now, and costs the budget nothing");
+    assert_eq!(console.state(&fake, "n1"), (NodeState::Soaking, "restarted 2× in 2m, last exit 1".into()));
+    let step = console.engine.preview(&Command::Step(Step::Next), fake.now).unwrap();
+    assert!(step.effects.iter().any(|line| line.contains("n1 restarted 2× since its update")), "{:?}", step.effects);
+    // It speaks against the next step.
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 30);
+    assert_eq!(fake.at("hash2"), 1, "nothing that serves is taken");
+    let held = console.snapshot(&fake).nodes.iter().find(|node| &*node.name == "n9").unwrap().hold.clone();
+    assert_eq!(held, Some(Hold::Unproven { node: "n1".into() }));
+    // And is a failure at the third, as it always was.
+    crash(&mut fake, "n1");
+    restart(&mut fake, "n1");
+    console.run_for(&mut fake, 1);
+    assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
+}
+
+#[test]
+fn a_restart_that_was_the_last_holds_nothing_for_ever() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = canary(&mut fake);
+    for _ in 0..2 {
+        crash(&mut fake, "n1");
+        console.run_for(&mut fake, 1);
+        restart(&mut fake, "n1");
+        console.run_for(&mut fake, 1);
+    }
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 580);
+    assert_eq!((fake.at("hash2"), console.snapshot(&fake).counts.updated), (1, 0));
+    console.run_for(&mut fake, 60);
+    assert_eq!((fake.at("hash2"), console.snapshot(&fake).phase), (20, Phase::Idle));
+}
+
+/// One restart stalls nobody; but it is not over before it was watched.
+#[test]
+fn one_restart_is_watched_and_holds_nobody() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = canary(&mut fake);
+    crash(&mut fake, "n1");
+    console.run_for(&mut fake, 1);
+    restart(&mut fake, "n1");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 120);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((fake.at("hash2"), snapshot.counts.updated, snapshot.phase), (20, 19, Phase::Running));
+    assert_eq!(console.state(&fake, "n1").1, "restarted 1× in 2m, last exit 1");
+    console.run_for(&mut fake, 500);
+    assert_eq!(console.snapshot(&fake).phase, Phase::Idle);
+}
+
+/// Programs that end until what they wait for is there do so before they are ever ready.
+#[test]
+fn restarts_at_the_start_are_no_news() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    fake.slow = true;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 18);
+    console.run_for(&mut fake, 5);
+    for node in ["n1", "n2"] {
+        for _ in 0..2 {
+            crash(&mut fake, node);
+            console.run_for(&mut fake, 3);
+            fake.change_pod(node, |pod| {
+                pod.containers[0].restarts += 1;
+                pod.containers[0].state = ContainerState::Running { since: None };
+            });
+        }
+        fake.set_ready(node, true);
+        console.run_for(&mut fake, 1);
+    }
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((snapshot.counts.updated, snapshot.phase), (2, Phase::Held));
+}
+
+/// A console that comes later sees the restarts, and when the last one was.
+#[test]
+fn the_next_console_watches_on() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = canary(&mut fake);
+    for _ in 0..2 {
+        crash(&mut fake, "n1");
+        console.run_for(&mut fake, 1);
+        restart(&mut fake, "n1");
+        console.run_for(&mut fake, 100);
+    }
+    let mut eve = FakeConsole::open(&fake, "eve");
+    assert_eq!(eve.state(&fake, "n1"), (NodeState::Soaking, "restarted 2× in 3m, last exit 1".into()));
+    fake.wait(501);
+    let mut sam = FakeConsole::open(&fake, "sam");
+    assert_eq!(sam.state(&fake, "n1").0, NodeState::Updated);
+}
+
+/// What was there before the rollout may restart as it likes.
+#[test]
+fn old_pods_are_not_watched() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = canary(&mut fake);
+    crash(&mut fake, "n9");
+    console.run_for(&mut fake, 1);
+    restart(&mut fake, "n9");
+    assert_eq!(console.state(&fake, "n9").0, NodeState::Outdated);
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 30);
+    assert_eq!(console.snapshot(&fake).phase, Phase::Idle);
+}

@@ -1,0 +1,191 @@
+//! Watch health: for each watch, what the adapter reports of it, when it was last heard, and which writes it still has to show.
+//!
+//! An open watch may show an old state. Its connection may be dead without an error, or the API server may serve it from a
+//! cache that is not updated any more. Three observations reveal that, without sending a request:
+//!
+//! ```text
+//!   silence         API servers send a bookmark to a quiet watch every minute; this watch has had none for too long
+//!   missing write   a write that the server confirmed has not come back: a deletion on the watch of pods, a renewal (every
+//!                   few seconds while we drive) on that of the Lease, a patch on that of the DaemonSet; or, on that of
+//!                   revisions, a template that the controller says it has recorded
+//!   standstill      its bookmarks name a version that other watches have passed long ago ([`versions`])
+//! ```
+//!
+//! Each of them makes the watch *lag*. Nothing is started on a lagging watch, as if it were down, until it is heard again or
+//! has shown the missing write. A watch that was reconnected lags until it has caught up.
+
+mod versions;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use self::versions::Versions;
+use super::is_older;
+use crate::engine::model::Str;
+use crate::engine::model::event::{Event, WatchHealth, Watched};
+use crate::engine::model::time::Timestamp;
+
+/// A watch that was silent for so long lags. API servers send bookmarks once a minute (`bookmarkFrequency` in the watch
+/// cache, by a timer of a second or so), and the cluster adapter asks anew after 75 s of silence: this leaves it a
+/// quarter of a minute to be answered.
+pub(crate) const SILENT: Duration = Duration::from_secs(90);
+
+/// A watch that has not shown a confirmed write of ours for so long lags. They come within milliseconds; a server under
+/// load may take seconds.
+pub(crate) const SHOWN_WITHIN: Duration = Duration::from_secs(10);
+
+/// After a watch that was down is open again, and after a lagging one is heard again, changes that were missed arrive one by
+/// one, and all but the last show an outdated state. This long they are waited for.
+const CATCHES_UP: Duration = Duration::from_secs(2);
+
+/// How many confirmed writes are remembered until their watch shows them. Only the Lease has more than one: renewals.
+const MOST_PENDING: usize = 8;
+
+pub(crate) const STANDS_STILL: &str = "it does not advance while others do";
+
+pub(crate) const SILENCE: &str = "silent for longer than an API server ever is";
+
+pub(crate) const MISSES_WRITE: &str = "a write of ours that the API server confirmed does not come back";
+
+/// Since when a watch should have shown something that is known to have happened, and what.
+pub(crate) type Overdue = (Timestamp, &'static str);
+
+/// How well everything that is watched is seen.
+#[derive(Debug, Default)]
+pub(crate) struct WatchStates([WatchState; Watched::ALL.len()], Versions);
+
+/// One watch.
+#[derive(Debug, Default)]
+struct WatchState {
+    /// What the cluster adapter reports of it.
+    pub(crate) reported: WatchHealth,
+    /// When it was open again after it had been down, or was last heard while it lagged.
+    pub(crate) back_at: Option<Timestamp>,
+    pub(crate) heard_at: Option<Timestamp>,
+    /// It was heard although nothing had changed: so it sends bookmarks, and silence means that it does not work any more.
+    pub(crate) sends_bookmarks: bool,
+    /// It has named the one object that it is about (DaemonSet, Lease) since its list began.
+    pub(crate) seen_since_list: bool,
+    /// The newest version that it has shown.
+    pub(crate) shown: Option<Str>,
+    /// Versions that writes of ours were answered with and that it has not shown, and when, oldest first.
+    pub(crate) pending_writes: VecDeque<(Str, Timestamp)>,
+}
+
+impl WatchStates {
+    fn state(&self, watched: Watched) -> &WatchState {
+        &self.0[watched as usize]
+    }
+
+    /// What the cluster adapter reports of a watch.
+    pub(crate) fn reported(&self, watched: Watched) -> &WatchHealth {
+        &self.state(watched).reported
+    }
+
+    /// Takes in what the adapter reports of a watch; returns whether it has changed.
+    pub(crate) fn report(&mut self, watched: Watched, health: WatchHealth, now: Timestamp) -> bool {
+        let watching = &mut self.0[watched as usize];
+        let news = watching.reported != health;
+        if matches!((&watching.reported, &health), (WatchHealth::Down { .. }, WatchHealth::Live)) {
+            watching.back_at = Some(now);
+        }
+        watching.reported = health;
+        news
+    }
+
+    /// Until when a watch may still have to tell what was missed while it was down.
+    pub(crate) fn catches_up_until(&self, watched: Watched, now: Timestamp) -> Option<Timestamp> {
+        self.state(watched).back_at.map(|back_at| back_at + CATCHES_UP).filter(|until| now < *until)
+    }
+
+    /// Takes in that `event` came by its watch.
+    pub(crate) fn hear(&mut self, event: &Event, now: Timestamp) {
+        let Some(watched) = event.watched() else { return };
+        self.1.hear(watched, event, now);
+        let watching = &mut self.0[watched as usize];
+        watching.heard_at = Some(watching.heard_at.map_or(now, |known| known.max(now)));
+        match event {
+            Event::Heard(..) => watching.sends_bookmarks = true,
+            Event::Lease(fact) => watching.show(&fact.resource_version),
+            Event::DaemonSet(fact) => watching.show(&fact.resource_version),
+            Event::Listing(_) => watching.seen_since_list = false,
+            // A list shows everything that was written before it.
+            Event::Listed(_, Some(version)) => watching.catch_up(&version.to_string().into()),
+            // The object is gone: no write to it can be shown any more.
+            Event::LeaseGone | Event::DaemonSetGone => watching.pending_writes.clear(),
+            _ => {}
+        }
+    }
+
+    /// Whether a watch has named the one object that it is about since its list began.
+    pub(crate) fn seen_since_list(&self, watched: Watched) -> bool {
+        self.state(watched).seen_since_list
+    }
+
+    /// A lagging watch was heard again at `now`.
+    pub(crate) fn is_back(&mut self, watched: Watched, now: Timestamp) {
+        self.0[watched as usize].back_at = Some(now);
+    }
+
+    /// A write of ours was answered with this version: its watch is to show it, unless it has.
+    pub(crate) fn expect(&mut self, watched: Watched, version: &Str, now: Timestamp) {
+        let watching = &mut self.0[watched as usize];
+        let behind = watching.shown.as_ref().is_none_or(|shown| is_older(shown, version));
+        if behind && version.parse::<u64>().is_ok() && watching.pending_writes.len() < MOST_PENDING {
+            watching.pending_writes.push_back((version.clone(), now));
+        }
+    }
+
+    /// When a watch was last heard.
+    pub(crate) fn heard_at(&self, watched: Watched) -> Option<Timestamp> {
+        self.state(watched).heard_at
+    }
+
+    /// Whether a watch was heard after `at`. Also true for a watch that sends no bookmarks: its silence means nothing.
+    pub(crate) fn heard_since(&self, watched: Watched, at: Timestamp) -> bool {
+        let watching = self.state(watched);
+        !watching.sends_bookmarks || watching.heard_at.is_some_and(|heard_at| heard_at >= at)
+    }
+
+    /// Why an open watch lags, and as of when it was still right; `owes`: what it should have shown, beside our pending writes.
+    pub(crate) fn lag(&self, watched: Watched, owes: Option<Overdue>, now: Timestamp) -> Option<WatchHealth> {
+        let watching = self.state(watched);
+        let late = |at: &Timestamp| now >= *at + SHOWN_WITHIN;
+        let lagging = |since: Timestamp, why: &str| Some(WatchHealth::Lagging { since, why: why.into() });
+        if let Some((since, why)) = owes.filter(|(since, _)| late(since)) {
+            return lagging(since, why);
+        }
+        if let Some(since) = watching.pending_writes.front().map(|(_, at)| *at).filter(late) {
+            return lagging(since, MISSES_WRITE);
+        }
+        let heard_at = watching.heard_at.filter(|_| watching.sends_bookmarks)?;
+        if let Some(since) = self.1.stands_still(watched, heard_at) {
+            return lagging(since, STANDS_STILL);
+        }
+        if now >= heard_at + SILENT { lagging(heard_at, SILENCE) } else { None }
+    }
+
+    /// When a watch that is open begins to lag, if nothing is heard of it.
+    pub(crate) fn lags_at(&self, watched: Watched, owes: Option<Overdue>) -> impl Iterator<Item = Timestamp> {
+        let watching = self.state(watched);
+        let owed = watching.pending_writes.front().map(|(_, at)| *at);
+        let silent = watching.heard_at.filter(|_| watching.sends_bookmarks).map(|heard_at| heard_at + SILENT);
+        [owes.map(|(at, _)| at + SHOWN_WITHIN), owed.map(|at| at + SHOWN_WITHIN), silent].into_iter().flatten()
+    }
+}
+
+impl WatchState {
+    /// It shows the one object that it is about, at this version.
+    fn show(&mut self, version: &Str) {
+        self.seen_since_list = true;
+        self.catch_up(version);
+    }
+
+    /// It has shown everything up to this version.
+    fn catch_up(&mut self, version: &Str) {
+        if self.shown.as_ref().is_none_or(|shown| !is_older(version, shown)) {
+            self.shown = Some(version.clone());
+        }
+        self.pending_writes.retain(|(owed, _)| is_older(version, owed));
+    }
+}

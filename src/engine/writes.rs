@@ -1,0 +1,8 @@
+//! What was sent and asked for and is not settled yet: writes without an answer, refusals, retries, the rate, commands on their way.
+
+pub(super) mod pending;
+pub(super) mod rate;
+pub(super) mod refusals;
+pub(super) mod retry;
+pub(super) mod sending;
+pub(super) mod sent;

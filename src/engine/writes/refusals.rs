@@ -1,0 +1,116 @@
+//! Deletions that the API server refused: which pods, since when, and when each is tried again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::engine::model::Str;
+use crate::engine::model::node::NodeIx;
+use crate::engine::model::record::Intent;
+use crate::engine::model::time::Timestamp;
+
+/// How long a node that was refused waits for its next turn, at first and at most; doubled each time.
+const RETRY: (Duration, Duration) = (SOONEST, Duration::from_secs(300));
+/// How long a node that was refused waits at least.
+pub(crate) const SOONEST: Duration = Duration::from_secs(10);
+
+/// If so many different nodes in a row are refused, with no deletion in between, the refusal is not about one pod.
+const GENERAL: usize = 3;
+
+/// The most that is kept of what the server said, in bytes.
+const WORDS: usize = 300;
+
+/// Deletions that were refused.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals {
+    pub(crate) by_node: BTreeMap<NodeIx, Refusal>,
+    /// Nodes that were refused since a deletion last succeeded.
+    pub(crate) in_a_row: BTreeSet<NodeIx>,
+    /// Whether it was paused, and which halts were acknowledged, when we looked last.
+    pub(crate) intent: (bool, u32),
+}
+
+/// The deletion of one pod was refused.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) uid: Str,
+    /// The pod's resource version then.
+    pub(crate) version: Str,
+    pub(crate) why: Str,
+    pub(crate) since: Timestamp,
+    pub(crate) failures: u32,
+    pub(crate) tried_at: Timestamp,
+    pub(crate) again_at: Timestamp,
+}
+
+/// How a deletion ended that did not delete the pod.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Answer {
+    /// The API server said no: nothing was done.
+    Refused,
+    /// No answer came, or an error of the server's own, and the pod is still there.
+    Lost,
+}
+
+impl Refusals {
+    /// Takes in that the pod with this uid could not be deleted.
+    pub(crate) fn refuse(
+        &mut self,
+        node: NodeIx,
+        (uid, version): (Str, Str),
+        why: Str,
+        answer: Answer,
+        now: Timestamp,
+    ) {
+        let known = self.by_node.remove(&node).filter(|known| known.uid == uid);
+        let failures = known.as_ref().map_or(0, |known| known.failures).saturating_add(1);
+        // A lost answer has been waited for already.
+        let doubled = match answer {
+            Answer::Refused => failures - 1,
+            Answer::Lost => failures.saturating_sub(2),
+        };
+        let wait = if answer == Answer::Lost && failures == 1 {
+            Duration::ZERO
+        } else {
+            RETRY.0.saturating_mul(1 << doubled.min(8)).min(RETRY.1)
+        };
+        if answer == Answer::Refused {
+            self.in_a_row.insert(node);
+        }
+        let since = known.map_or(now, |known| known.since);
+        self.by_node.insert(node, Refusal { uid, version, why, since, failures, tried_at: now, again_at: now + wait });
+    }
+
+    /// A deletion succeeded there.
+    pub(crate) fn succeeded(&mut self, node: Option<NodeIx>) {
+        self.in_a_row.clear();
+        if let Some(node) = node {
+            self.by_node.remove(&node);
+        }
+    }
+
+    /// Whether deletions are refused in general, not for one pod.
+    pub(crate) fn are_general(&self) -> bool {
+        self.in_a_row.len() >= GENERAL
+    }
+
+    /// When a node has its next turn, of those that wait for one.
+    pub(crate) fn turns_at(&self, now: Timestamp) -> Option<Timestamp> {
+        self.by_node.values().map(|refusal| refusal.again_at).filter(|at| *at > now).min()
+    }
+
+    /// Has all of them tried again at once where somebody has just resumed.
+    pub(crate) fn follow_intent(&mut self, intent: &Intent, now: Timestamp) {
+        let (was_paused, acknowledged) =
+            std::mem::replace(&mut self.intent, (intent.paused.is_some(), intent.acknowledged_halt));
+        if (was_paused && intent.paused.is_none()) || acknowledged < intent.acknowledged_halt {
+            self.by_node.values_mut().for_each(|refusal| refusal.again_at = now);
+        }
+    }
+}
+
+/// What the server said, without what the row says anyway, and no more of it than a record has room for.
+pub(crate) fn words(message: &str, node: &str) -> Str {
+    let said = message.split_once(&format!(" on {node}: ")).map_or(message, |(_, said)| said);
+    let end = (0..=WORDS.min(said.len())).rev().find(|end| said.is_char_boundary(*end)).unwrap_or(0);
+    said[..end].into()
+}

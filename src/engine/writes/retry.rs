@@ -1,0 +1,43 @@
+//! When a write that failed is tried again.
+
+use std::time::Duration;
+
+use crate::engine::model::effect::{EffectError, EffectErrorKind};
+use crate::engine::model::time::Timestamp;
+
+/// How long after an answer was lost a pod that is still there, untouched, is taken as not deleted after all.
+pub(crate) const LOST_ANSWER: Duration = Duration::from_secs(30);
+
+/// How long a failed write waits before the next try, at first and at most.
+const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+
+/// When to try again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Retry {
+    pub(crate) at: Timestamp,
+    failures: u32,
+}
+
+impl Retry {
+    pub(crate) fn succeeded(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Whether the last write failed, or may have.
+    pub(crate) fn is_retrying(&self) -> bool {
+        self.failures > 0
+    }
+
+    pub(crate) fn failed(&mut self, error: &EffectError, now: Timestamp) {
+        self.failures = self.failures.saturating_add(1);
+        let grown = RETRY.0.saturating_mul(1 << self.failures.min(8)).min(RETRY.1);
+        let wait = match error.kind {
+            EffectErrorKind::Throttled { retry_after_millis } => Duration::from_millis(retry_after_millis).max(RETRY.0),
+            EffectErrorKind::Forbidden | EffectErrorKind::Invalid => RETRY.1,
+            EffectErrorKind::Conflict | EffectErrorKind::NotFound => RETRY.0,
+            EffectErrorKind::TooLate => Duration::ZERO,
+            EffectErrorKind::NotSent | EffectErrorKind::Unknown => grown,
+        };
+        self.at = now + wait;
+    }
+}
