@@ -172,7 +172,7 @@ fn a_broken_arrow_is_found_however_it_is_written() {
 }
 
 #[test]
-fn a_sound_arrow_is_let_through() {
+fn an_allowed_arrow_passes() {
     for (path, source) in [
         (
             "src/engine/plan.rs",
@@ -211,7 +211,7 @@ fn a_sound_arrow_is_let_through() {
 const CIRCLES: &[(&str, &[&[&str]])] = &[];
 
 #[test]
-fn no_file_imports_itself_by_way_of_others_beyond_those_that_are_known() {
+fn no_circle_of_imports_beyond_those_in_the_list() {
     let files = House::of_this_crate().files();
     for (room, _) in ARROWS.iter().filter(|(room, _)| *room != "main") {
         let known = CIRCLES.iter().find(|(known, _)| known == room).map_or(&[][..], |(_, circles)| circles);

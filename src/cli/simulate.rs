@@ -4,8 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use serde::Serialize;
@@ -13,6 +11,7 @@ use serde::Serialize;
 use super::args::{OutputFormat, SimulateArgs};
 use super::error::{CliError, Exit};
 use super::output::Output;
+use crate::sim::attack::campaign;
 use crate::sim::attack::case::Case;
 use crate::sim::attack::run::{StoryMode, play};
 use crate::sim::attack::shrink::shrink;
@@ -56,7 +55,7 @@ pub(crate) async fn run(args: SimulateArgs, output: &mut Output) -> Result<Exit,
     }
     let runs = args.runs;
     let began = Instant::now();
-    let statistics = blocking(move || attack(seed, runs)).await?;
+    let statistics = blocking(move || campaign::random(seed, runs).play(on_all_cores)).await?;
     let seconds = began.elapsed().as_secs_f64();
     let exit = if statistics.broken.is_empty() { Exit::Done } else { Exit::Halted };
     match output.format() {
@@ -66,27 +65,13 @@ pub(crate) async fn run(args: SimulateArgs, output: &mut Output) -> Result<Exit,
     Ok(exit)
 }
 
-/// Plays `runs` cases from `seed` on, each with the next seed; blocks until all are done.
-fn attack(seed: u64, runs: u64) -> Statistics {
-    let next = AtomicU64::new(0);
-    let statistics = Mutex::new(Statistics::default());
+/// Lets a worker run on every core; returns when all are done.
+fn on_all_cores(worker: &(dyn Fn() + Sync)) {
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                loop {
-                    let nth = next.fetch_add(1, Ordering::Relaxed);
-                    if nth >= runs {
-                        return;
-                    }
-                    let report = play(&Case::random(seed.wrapping_add(nth)), StoryMode::Dropped);
-                    statistics.lock().unwrap_or_else(PoisonError::into_inner).add(&report);
-                }
-            });
+            scope.spawn(worker);
         }
     });
-    let mut statistics = statistics.into_inner().unwrap_or_else(PoisonError::into_inner);
-    statistics.broken.sort();
-    statistics
 }
 
 fn print(seed: u64, seconds: f64, statistics: &Statistics, output: &mut Output) -> Result<(), CliError> {

@@ -7,6 +7,7 @@
 //! ```
 
 pub mod api_client;
+pub mod campaign;
 pub mod case;
 pub mod console;
 pub mod faults;

@@ -67,6 +67,8 @@ pub struct Options {
     pub speed: f64,
     /// Whether the scenario's DaemonSets are created first.
     pub workloads: Workloads,
+    /// Whether nodes renew their Leases.
+    pub leases: Leases,
     /// At most so many requests at once.
     pub in_flight: usize,
     /// At most so many requests a second.
@@ -75,7 +77,14 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 1, speed: 1.0, workloads: Workloads::Leave, in_flight: 64, per_second: 1_000 }
+        Self {
+            seed: 1,
+            speed: 1.0,
+            workloads: Workloads::Leave,
+            leases: Leases::Renewed,
+            in_flight: 64,
+            per_second: 1_000,
+        }
     }
 }
 
@@ -87,6 +96,17 @@ pub enum Workloads {
     Leave,
     /// They are created with their history, in their namespaces, before the nodes register.
     Create,
+}
+
+/// What becomes of the nodes' Leases.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Leases {
+    /// Each node renews its own, every ten seconds of the kubelets' clock.
+    #[default]
+    Renewed,
+    /// None is written: for a control plane that waits so long for silent nodes that it never misses them. At ten times
+    /// the speed, the Leases of twenty nodes are twenty writes a second.
+    NotWritten,
 }
 
 /// Why hollow nodes could not be started.

@@ -25,7 +25,7 @@ use crate::sim::world::scenario::ClusterFault;
 use super::client::{Client, Trouble};
 use super::clock::Clock;
 use super::deliver::{NodeFacts, deliver};
-use super::{Options, Shared, operator};
+use super::{Leases, Options, Shared, operator};
 
 /// How long a lane backs off after a failure.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
@@ -99,6 +99,7 @@ pub(super) struct Outbox {
     backing_off: BinaryHeap<Reverse<(Instant, Lane)>>,
     under_way: JoinSet<Sent>,
     nodes: BTreeMap<Str, NodeFacts>,
+    leases: Leases,
     in_flight: usize,
     /// How many requests may be sent now, by the time since `began_at`.
     tokens: TokenBucket,
@@ -116,6 +117,7 @@ impl Outbox {
             backing_off: BinaryHeap::new(),
             under_way: JoinSet::new(),
             nodes: BTreeMap::new(),
+            leases: options.leases,
             in_flight: options.in_flight.max(1),
             // What a tenth of a second allows may be sent at once.
             tokens: TokenBucket::new(options.per_second / 10 + 1, options.per_second, Duration::from_secs(1)),
@@ -125,6 +127,9 @@ impl Outbox {
 
     /// Takes on what a kubelet asks for.
     pub(super) fn push(&mut self, action: Action) {
+        if self.leases == Leases::NotWritten && matches!(action, Action::RenewLease { .. }) {
+            return;
+        }
         let lane = match &action {
             Action::Register(object) => Lane::Node(object.meta.name.clone()),
             Action::NodeStatus { node, .. } | Action::RenewLease { node, .. } => Lane::Node(node.clone()),

@@ -1,4 +1,4 @@
-//! The modelled controller with `maxSurge`, as kubernetes 1.36's own was seen to do it (`tests/control_plane/surge.rs`).
+//! The modelled controller with `maxSurge`, as kubernetes 1.36's own was seen to do it (`tests/integration/control_plane/surge.rs`).
 
 use std::sync::Arc;
 

@@ -1,0 +1,105 @@
+//! Many cases in a row, on as many threads as the caller has: the one loop behind `rolldeck simulate` and the tests.
+//!
+//! This room starts no threads. The caller is handed a worker and calls it on each of its threads; a worker returns when
+//! no case is left.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::case::Case;
+use super::run::{StoryMode, play};
+use super::statistics::Statistics;
+
+/// When a campaign ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Until {
+    /// When all cases are played.
+    AllArePlayed,
+    /// Also when a case has broken a promise.
+    OneIsBroken,
+}
+
+/// Cases to be played.
+#[derive(Clone, Copy, Debug)]
+pub struct Campaign<C> {
+    count: u64,
+    case: C,
+    until: Until,
+}
+
+/// The random cases of `count` seeds from `first` on.
+pub fn random(first: u64, count: u64) -> Campaign<impl Fn(u64) -> Case + Sync> {
+    Campaign::new(count, move |nth| Case::random(first.wrapping_add(nth)))
+}
+
+impl<C: Fn(u64) -> Case + Sync> Campaign<C> {
+    /// The cases `case(0)` to `case(count - 1)`.
+    pub fn new(count: u64, case: C) -> Self {
+        Self { count, case, until: Until::AllArePlayed }
+    }
+
+    /// The same cases with another end.
+    #[must_use]
+    pub fn until(self, until: Until) -> Self {
+        Self { until, ..self }
+    }
+
+    /// Plays the cases. `on_threads` calls the worker on each of its threads and returns when all calls have returned.
+    ///
+    /// The statistics do not depend on the number of threads, except for [`Until::OneIsBroken`]: cases that are being
+    /// played when one breaks a promise are played to their end.
+    pub fn play(&self, on_threads: impl FnOnce(&(dyn Fn() + Sync))) -> Statistics {
+        let progress = Mutex::new(Progress::default());
+        // A function of its own: in the head of the loop the lock would be held until the case is played.
+        let next = || self.next(&mut lock(&progress));
+        on_threads(&|| {
+            while let Some(nth) = next() {
+                let report = play(&(self.case)(nth), StoryMode::Dropped);
+                lock(&progress).statistics.add(&report);
+            }
+        });
+        let mut statistics = progress.into_inner().unwrap_or_else(PoisonError::into_inner).statistics;
+        statistics.broken.sort();
+        statistics
+    }
+
+    /// The number of the case to be played next.
+    fn next(&self, progress: &mut Progress) -> Option<u64> {
+        let ended = self.until == Until::OneIsBroken && !progress.statistics.broken.is_empty();
+        let nth = progress.begun;
+        (!ended && nth < self.count).then(|| {
+            progress.begun += 1;
+            nth
+        })
+    }
+}
+
+/// How far a campaign has come.
+#[derive(Default)]
+struct Progress {
+    begun: u64,
+    statistics: Statistics,
+}
+
+/// A worker that panicked has not left anything half done: reports are added whole.
+fn lock(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
+    progress.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::attack::run::run;
+
+    #[test]
+    fn each_seed_is_played_once_however_many_workers_there_are() {
+        let mut expected = Statistics::default();
+        for seed in [5, 6] {
+            expected.add(&run(seed));
+        }
+        let played = random(5, 2).play(|worker| {
+            worker();
+            worker();
+        });
+        assert_eq!(played, expected);
+    }
+}

@@ -1,0 +1,127 @@
+//! Every check of the attack can fail: each rule of the engine is broken by hand, in a copy of the source, and the attack
+//! must find it within the 20,000 rollouts that CI runs. `README.md` beside this file has what was found.
+//!
+//! That compiles the pure half once for each rule, so it runs only when it is asked for:
+//! `cargo test --test attack -- --ignored --nocapture every_broken_rule`; `ROLLDECK_RULE=budget` picks the rules whose name
+//! contains that.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Deserialize;
+
+/// How many rollouts CI runs.
+const RUNS: &str = "20000";
+/// Far from the seeds that were looked at while the rules were written.
+const SEED: &str = "1000000";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rules {
+    rule: Vec<Rule>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    name: String,
+    file: PathBuf,
+    from: String,
+    to: String,
+    also: Option<Edit>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    file: PathBuf,
+    from: String,
+    to: String,
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn rules() -> Vec<Rule> {
+    let text = std::fs::read_to_string(root().join("tests/attack/mutations.toml")).unwrap();
+    toml::from_str::<Rules>(&text).unwrap().rule
+}
+
+impl Rule {
+    fn edits(&self) -> impl Iterator<Item = (&Path, &str, &str)> {
+        let also = self.also.iter().map(|edit| (&*edit.file, &*edit.from, &*edit.to));
+        std::iter::once((&*self.file, &*self.from, &*self.to)).chain(also)
+    }
+}
+
+/// The list matches the source: the text of each rule is in its file, once.
+#[test]
+fn every_rule_is_in_the_source() {
+    for rule in rules() {
+        for (file, from, _) in rule.edits() {
+            let text = std::fs::read_to_string(root().join(file)).unwrap();
+            assert_eq!(text.matches(from).count(), 1, "{}: `{from}` in {}", rule.name, file.display());
+        }
+    }
+}
+
+#[test]
+#[ignore = "compiles the pure half once for each rule"]
+fn every_broken_rule_is_found() {
+    let picked = std::env::var("ROLLDECK_RULE").unwrap_or_default();
+    let tree = root().join("target/mutations");
+    let mut missed = Vec::new();
+    for rule in rules().into_iter().filter(|rule| rule.name.contains(&picked)) {
+        copy_tree(&tree);
+        for (file, from, to) in rule.edits() {
+            let text = std::fs::read_to_string(tree.join(file)).unwrap();
+            std::fs::write(tree.join(file), text.replacen(from, to, 1)).unwrap();
+        }
+        let found = attack(&tree);
+        println!("{:55} {}", rule.name, found.as_deref().unwrap_or("NOT FOUND"));
+        missed.extend(found.is_none().then_some(rule.name));
+    }
+    assert!(missed.is_empty(), "not found within {RUNS} rollouts: {missed:?}");
+}
+
+/// Copies the sources of the pure half, over those that were broken before.
+fn copy_tree(tree: &Path) {
+    for part in ["src", "tests", "benches", "scenarios", "Cargo.toml", "Cargo.lock"] {
+        let (from, to) = (root().join(part), tree.join(part));
+        let _ = std::fs::remove_dir_all(&to);
+        copy(&from, &to);
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    if from.is_dir() {
+        std::fs::create_dir_all(to).unwrap();
+        for entry in std::fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            copy(&entry.path(), &to.join(entry.file_name()));
+        }
+    } else {
+        // Written anew, so that it is newer than what was compiled before.
+        std::fs::write(to, std::fs::read(from).unwrap()).unwrap();
+    }
+}
+
+/// Runs the attack there; returns after how many rollouts it found which violation.
+fn attack(tree: &Path) -> Option<String> {
+    let done = Command::new(env!("CARGO"))
+        .args(["test", "--release", "--no-default-features", "--test", "attack", "promises::the_promises_hold"])
+        .args(["--", "--nocapture"])
+        .current_dir(tree)
+        .env("CARGO_TARGET_DIR", tree.join("target"))
+        .env("ROLLDECK_RUNS", RUNS)
+        .env("ROLLDECK_SEED", SEED)
+        .env("ROLLDECK_UNTIL_BROKEN", "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    let runs = said.lines().find_map(|line| line.split_once(" rollouts in ").map(|(runs, _)| runs.to_owned()));
+    let runs = runs.unwrap_or_else(|| panic!("it did not run:\n{said}\n{}", String::from_utf8_lossy(&done.stderr)));
+    let broken = said.lines().find(|line| line.starts_with("    P"))?;
+    Some(format!("{runs:>6} rollouts: {}", broken.trim()))
+}

@@ -1,0 +1,28 @@
+//! Tests against a real control plane, which they share where they can.
+//!
+//! Where its programs are not built (`tests/control-plane/build`), each test says so and passes.
+
+mod audit;
+mod cascade;
+mod clocks;
+mod command_line;
+mod console;
+mod differential;
+mod distance;
+mod driving;
+mod fixture;
+mod gitops;
+mod hollow;
+mod idle;
+mod judge;
+mod quarantine;
+mod recreated;
+mod refused;
+mod release;
+mod same_answers;
+mod smoke;
+mod steps;
+mod stuck;
+mod surge;
+mod suspects;
+mod templates;

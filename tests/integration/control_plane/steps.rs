@@ -1,0 +1,101 @@
+//! Steps, selectors and `resume`, on real controllers: a step that allows no further node is refused, lifting a selector
+//! allows no further node, and resuming past a halt needs confirmation.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::fixture::{DS, MISSING, NODES, RolloutFixture};
+use crate::support::control_plane::eventually;
+use crate::support::program::{Operator, text};
+
+const V2: &str = "agent=registry.test/agent:v2";
+/// How long the test watches for something that must not happen.
+const QUIET: Duration = Duration::from_secs(3);
+const SOON: Duration = Duration::from_secs(60);
+
+#[test]
+fn lifting_a_selector_updates_no_node_before_the_next_step() {
+    let Some(fixture) = RolloutFixture::new("letting-go") else { return };
+    let operator = fixture.operator();
+    let canaries: BTreeSet<String> = [3, 11, 17].into_iter().map(|nth| fixture.nodes[nth].clone()).collect();
+    for node in &canaries {
+        fixture.label(node, &json!({"canary": "true"}));
+    }
+    operator.ok(&["set-image", DS, V2, "--yes"]);
+    operator.ok(&["select", DS, "canary=true", "--yes"]);
+    let driver = operator.drive(DS, &[]);
+    until_status(&operator, "somebody drives", |status| status["driver"]["state"] != "nobody");
+    assert_eq!(blocker(&operator), "held: no node may be updated yet");
+
+    operator.ok(&["step", DS, "--yes"]);
+    fixture.until("one canary serves v2", |witness| witness.serving(":v2").len() == 1);
+    // The plan's next step is 10 %: 2 of 20 nodes; the one after it 50 %, of which the selector leaves 3.
+    operator.ok(&["step", DS, "--yes"]);
+    fixture.until("two canaries serve v2", |witness| witness.serving(":v2").len() == 2);
+    let told = operator.ok(&["step", DS, "--yes"]);
+    assert!(told.contains("1 node more may be updated (3 in total)"), "{told}");
+    assert!(told.contains("That is all that canary=true leaves of this step"), "{told}");
+    fixture.until("the canaries serve v2", |witness| witness.serving(":v2") == canaries);
+    until_status(&operator, "it is held", |status| status["phase"] == "held");
+
+    let done = "canary done, 3 of 3 (canary=true)";
+    assert_eq!(blocker(&operator), done);
+    for _ in 0..3 {
+        let refused = operator.run(&["step", DS, "--yes"]);
+        assert_eq!(refused.status.code(), Some(6), "{}", text(&refused));
+        assert!(text(&refused).contains("a step moves nothing: canary done, 3 of 3"), "{}", text(&refused));
+    }
+    let status = operator.status(DS).0;
+    assert_eq!((&status["plan"]["allowed"], &status["plan"]["keep"]), (&json!(3), &json!(NODES - 3)));
+    let offered: Vec<&str> =
+        status["next"].as_array().unwrap().iter().filter_map(|it| it["command"].as_str()).collect();
+    assert!(offered.iter().any(|command| command.contains("select --clear")), "{offered:?}");
+    assert!(!offered.iter().any(|command| command.contains(" step ")), "{offered:?}");
+
+    operator.ok(&["select", DS, "--clear", "--yes"]);
+    std::thread::sleep(QUIET);
+    assert_eq!(fixture.witness.serving(":v2"), canaries, "lifting the selector frees nothing by itself");
+    let told = operator.ok(&["step", DS, "--yes"]);
+    assert!(told.contains("7 nodes more may be updated (10 in total)"), "{told}");
+    fixture.until("ten nodes serve v2", |witness| witness.serving(":v2").len() == 10);
+    drop(driver);
+}
+
+#[test]
+fn resuming_past_a_halt_needs_confirmation() {
+    let Some(fixture) = RolloutFixture::new("past-a-halt") else { return };
+    let operator = fixture.operator();
+    let missing = format!("agent={MISSING}");
+    let mut driver = operator.drive(DS, &["--image", &missing, "--to", "2"]);
+    assert_eq!(driver.end().code(), Some(4), "{}", driver.seen());
+
+    let allowed = operator.status(DS).0["plan"]["allowed"].clone();
+    for line in [["step", DS, "--yes"].as_slice(), &["step", DS, "--to", "100%", "--yes"]] {
+        let refused = operator.run(line);
+        assert_eq!(refused.status.code(), Some(6), "{}", text(&refused));
+        assert!(text(&refused).contains("halted: image not found on "), "{}", text(&refused));
+        assert!(text(&refused).contains("`resume` goes on past it, `undo` goes back"), "{}", text(&refused));
+    }
+    assert_eq!(operator.status(DS).0["plan"]["allowed"], allowed);
+
+    let told = operator.ok(&["resume", DS, "--dry-run"]);
+    let failed = operator.status(DS).nodes(|node| node["state"] == "failed");
+    assert!(!failed.is_empty() && told.contains(&format!("{}: image not found", failed[0])), "{failed:?}: {told}");
+    let refused = operator.run(&["resume", DS]);
+    assert_eq!(refused.status.code(), Some(6), "{}", text(&refused));
+    assert!(text(&refused).contains("`--yes` says that it is meant"), "{}", text(&refused));
+    assert_eq!(operator.status(DS).0["phase"], "halted");
+    let told = operator.ok(&["resume", DS, "--yes"]);
+    assert!(told.contains("resumed; accepted: image not found on "), "{told}");
+    assert_ne!(operator.status(DS).0["phase"], "halted");
+}
+
+fn blocker(operator: &Operator) -> String {
+    operator.status(DS).0["blocker"].as_str().unwrap_or_default().to_owned()
+}
+
+fn until_status(operator: &Operator, what: &str, holds: impl Fn(&Value) -> bool) {
+    eventually(what, SOON, || holds(&operator.status(DS).0).then_some(()));
+}

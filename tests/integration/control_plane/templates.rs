@@ -1,0 +1,265 @@
+//! Templates that a real cluster refuses, rewrites, or whose revision does not come: twenty nodes, a budget of two.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use rolldeck::engine::model::facts::StrategyKind;
+
+use super::fixture::{DS, GOOD, NODES, RolloutFixture, SOON, assert_within_budget, grants, quick, replaced, scenario};
+use crate::support::control_plane::{Answer, WatchFilter, eventually};
+use crate::support::program::{Operator, text};
+
+const POLICIES: &str = "/apis/admissionregistration.k8s.io";
+const NEW: usize = 4;
+const V1: &str = GOOD[0];
+const V2: &str = GOOD[1];
+const V3: &str = GOOD[2];
+const IMAGE: &str = "agent=registry.test/agent:v2";
+
+/// Twenty nodes whose registry has v1 and v2 by their digests, too; and an operator.
+fn fixture(name: &str) -> Option<(RolloutFixture, Operator)> {
+    let scenario = scenario(StrategyKind::RollingUpdate).with_image(quick(&pinned(V1))).with_image(quick(&pinned(V2)));
+    let fixture = RolloutFixture::with(name, scenario)?;
+    let operator = fixture.operator();
+    Some((fixture, operator))
+}
+
+/// Waits until so many nodes serve with an image that begins like this.
+#[track_caller]
+fn until_serving(fixture: &RolloutFixture, count: usize, image: &str) {
+    fixture.until(&format!("{count} nodes serve {image}"), |witness| {
+        witness.pods().values().filter(|pod| pod.ready && pod.image.starts_with(image)).count() == count
+    });
+}
+
+/// Four nodes have the new image, and the partition keeps 16. A policy refuses the old template.
+#[test]
+fn a_refused_undo_changes_nothing_and_says_so() {
+    let Some((fixture, operator)) = fixture("refused-undo") else { return };
+    let began = Instant::now();
+    operator.ok(&["set-image", DS, IMAGE, "--yes"]);
+    operator.ok(&["drive", DS, "--partition", "16", "--until", "held", "--timeout", "120s"]);
+    until_serving(&fixture, NEW, V2);
+    let policy = Policy::refusing(&fixture, V1);
+
+    // Nobody drives, so the command writes the template itself.
+    let undo = operator.run(&["undo", DS, "--yes", "--timeout", "60s"]);
+    refused(&undo);
+    let status = operator.json(&["status", DS, "-o", "json"]);
+    assert_eq!(status["phase"], "paused", "{status}");
+
+    // Another process drives, so that one writes the template.
+    operator.ok(&["resume", DS]);
+    let mut drive = operator.drive(DS, &[]);
+    drive.until("this console drives");
+    let undo = operator.run(&["undo", DS, "--yes", "--timeout", "60s"]);
+    refused(&undo);
+    drive.until("was refused");
+    std::thread::sleep(Duration::from_secs(20));
+    assert_eq!(fixture.witness.deletes_since(began).len(), NEW, "the new image went no further");
+    let daemon_set = fixture.daemon_set();
+    assert_eq!(daemon_set["spec"]["updateStrategy"]["type"], "OnDelete", "it is not released");
+    assert_eq!(daemon_set["spec"]["template"]["spec"]["containers"][0]["image"], V2);
+
+    // After `resume` the partition still holds.
+    operator.ok(&["resume", DS]);
+    std::thread::sleep(Duration::from_secs(10));
+    assert_eq!(fixture.witness.deletes_since(began).len(), NEW, "the partition stays on");
+
+    drop(policy);
+    eventually("the old template is admitted", SOON, || admits(&fixture, V1).then_some(()));
+    operator.ok(&["undo", DS, "--yes", "--timeout", "60s"]);
+    assert_eq!(drive.end().code(), Some(0), "{}", drive.seen());
+    until_serving(&fixture, NODES, V1);
+    nothing_is_left(&fixture);
+}
+
+fn refused(undo: &std::process::Output) {
+    let said = text(undo);
+    assert_eq!(undo.status.code(), Some(6), "{said}");
+    assert!(said.contains("denied request: revision 1 is withdrawn"), "{said}");
+    assert!(said.contains("nothing was changed") && said.contains("change the policy"), "{said}");
+}
+
+/// Admission writes a digest for every tag, whoever writes the DaemonSet.
+#[test]
+fn an_image_that_admission_rewrites_is_rolled_out_and_back() {
+    let Some((fixture, operator)) = fixture("digests") else { return };
+    let _policy = Policy::pinning(&fixture);
+    operator.ok(&["set-image", DS, IMAGE, "--yes", "--timeout", "60s"]);
+    operator.ok(&["drive", DS, "--to", "25%", "--until", "held", "--timeout", "120s"]);
+    until_serving(&fixture, 5, &pinned(V2));
+    assert!(fixture.daemon_set()["metadata"]["annotations"]["rolldeck.io/change"].is_null());
+    operator.ok(&["undo", DS, "--to-revision", "1", "--yes", "--timeout", "60s"]);
+    operator.ok(&["drive", DS, "--timeout", "180s"]);
+    until_serving(&fixture, NODES, V1);
+    nothing_is_left(&fixture);
+
+    // The same as one line, as a script has it.
+    let flags = ["--image", IMAGE, "--to", "100%", "--yes", "--timeout", "180s"];
+    operator.ok(&[&["drive", DS], &flags[..]].concat());
+    until_serving(&fixture, NODES, &pinned(V2));
+    nothing_is_left(&fixture);
+}
+
+/// Admission that begins to rewrite templates in the middle of a rollout does so with the next write, whatever that is for.
+/// Where it is the release, the controller would be handed a template that no pod has, together with `RollingUpdate`.
+#[test]
+fn a_release_is_refused_where_admission_would_change_the_template() {
+    let Some((fixture, operator)) = fixture("rewritten-release") else { return };
+    operator.ok(&["drive", DS, "--image", IMAGE, "--to", "100%", "--keep", "--yes", "--timeout", "120s"]);
+    until_serving(&fixture, NODES, V2);
+    let (began, before) = (Instant::now(), fixture.witness.pods());
+    let policy = Policy::pinning(&fixture);
+    let released = operator.run(&["release", DS, "--yes", "--timeout", "30s"]);
+    let said = text(&released);
+    assert!(!released.status.success(), "{said}");
+    assert!(said.contains(&format!("admission would change its template with it (agent: {V2} → {})", pinned(V2))));
+    std::thread::sleep(Duration::from_secs(5));
+    assert_eq!(replaced(&before, &fixture.witness.pods()), BTreeSet::new(), "no pod is replaced");
+    assert_eq!(fixture.daemon_set()["spec"]["updateStrategy"]["type"], "OnDelete");
+
+    // What the policy asks for is rolled out like everything else, and released then.
+    let image = format!("agent={}", pinned(V2));
+    let flags = ["--image", &image, "--to", "100%", "--finish", "release", "--yes", "--timeout", "180s"];
+    operator.ok(&[&["drive", DS], &flags[..]].concat());
+    until_serving(&fixture, NODES, &pinned(V2));
+    assert_within_budget(&fixture, began);
+    nothing_is_left(&fixture);
+    drop(policy);
+}
+
+/// A rollout to v2 is held when somebody asks for another image instead. From before that, the driver's watch of revisions
+/// lets only bookmarks through.
+#[test]
+fn nothing_is_replaced_while_the_new_revision_is_not_seen() {
+    let Some((fixture, _)) = fixture("bookmarks") else { return };
+    let (began, namespace) = (Instant::now(), fixture.sandbox.namespace());
+    let user = fixture.sandbox.user("bob", &grants(namespace));
+    let filter = WatchFilter::start(&fixture.sandbox, "/controllerrevisions");
+    let operator = Operator::new(filter.kubeconfig(&user), namespace);
+    // With every node at the target there is nothing to drive.
+    operator.ok(&["adopt", DS]);
+    let ended = operator.ok(&["drive", DS, "--timeout", "60s"]);
+    assert!(ended.contains("idle, 20 of 20 updated"), "{ended}");
+    assert_eq!(fixture.daemon_set()["spec"]["updateStrategy"]["type"], "OnDelete", "it stays adopted");
+
+    operator.ok(&["set-image", DS, IMAGE, "--yes", "--timeout", "60s"]);
+    let mut drive = operator.drive(DS, &[]);
+    drive.until("this console drives");
+    filter.hold();
+    // Another process, whose watches are complete, asks for a new image; the driver does not see the revision.
+    let others = Operator::new(user.kubeconfig(), namespace);
+    let asked = others.run(&["set-image", DS, "agent=registry.test/agent:v3", "--yes", "--timeout", "8s"]);
+    assert_eq!(asked.status.code(), Some(3), "{}", text(&asked));
+    assert!(text(&asked).contains("not carried out yet"), "{}", text(&asked));
+    others.ok(&["step", DS, "--to", "100%"]);
+    drive.until("does not come");
+    std::thread::sleep(Duration::from_secs(15));
+    assert!(fixture.witness.deletes_since(began).is_empty(), "nothing is replaced on a guess");
+    let seen = drive.seen();
+    assert!(!seen.contains("20 of 20") && !seen.contains("complete") && !seen.contains("changed by"), "{seen}");
+    assert_eq!(fixture.daemon_set()["spec"]["updateStrategy"]["type"], "OnDelete", "it is not released");
+    drop(drive);
+    // A driver that sees the revision carries on.
+    others.ok(&["drive", DS, "--take-over", "--timeout", "180s"]);
+    until_serving(&fixture, NODES, V3);
+    nothing_is_left(&fixture);
+}
+
+/// P9: released as it was found.
+fn nothing_is_left(fixture: &RolloutFixture) {
+    let daemon_set = fixture.daemon_set();
+    assert_eq!(daemon_set["spec"]["updateStrategy"]["type"], "RollingUpdate");
+    for name in ["rolldeck.io/change", "rolldeck.io/original-update-strategy"] {
+        assert!(daemon_set["metadata"]["annotations"][name].is_null(), "{name} is left behind");
+    }
+}
+
+/// An admission policy of the whole cluster, bound to one namespace; taken away when dropped.
+struct Policy<'a> {
+    fixture: &'a RolloutFixture,
+    paths: Vec<String>,
+}
+
+impl Drop for Policy<'_> {
+    fn drop(&mut self) {
+        for path in &self.paths {
+            let _ = self.fixture.sandbox.admin().request(reqwest::Method::DELETE, path, None);
+        }
+    }
+}
+
+impl<'a> Policy<'a> {
+    /// Refuses DaemonSets with this image.
+    fn refusing(fixture: &'a RolloutFixture, image: &str) -> Self {
+        let validations = json!([{
+            "expression": format!("!object.spec.template.spec.containers.exists(it, it.image == '{image}')"),
+            "message": "revision 1 is withdrawn",
+        }]);
+        let policy = Self::install(fixture, "v1", "validating", json!({"validations": validations}));
+        eventually("the policy is in force", SOON, || (!admits(fixture, image)).then_some(()));
+        policy
+    }
+
+    /// Writes digests for tags.
+    fn pinning(fixture: &'a RolloutFixture) -> Self {
+        let image = "object.spec.template.spec.containers[0].image";
+        let expression = format!(
+            "[JSONPatch{{op: 'replace', path: '/spec/template/spec/containers/0/image', value: {image} + '{DIGEST}'}}]"
+        );
+        let spec = json!({
+            "matchConditions": [{"name": "tagged", "expression": format!("!{image}.contains('@')")}],
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
+            "reinvocationPolicy": "Never",
+        });
+        let policy = Self::install(fixture, "v1", "mutating", spec);
+        eventually("the policy is in force", SOON, || {
+            let answer = dry_run(fixture, "registry.test/agent:probe");
+            (answer.body["spec"]["template"]["spec"]["containers"][0]["image"] == pinned("registry.test/agent:probe"))
+                .then_some(())
+        });
+        policy
+    }
+
+    fn install(fixture: &'a RolloutFixture, version: &str, kind: &str, mut spec: Value) -> Self {
+        let name = fixture.sandbox.namespace();
+        spec["failurePolicy"] = json!("Fail");
+        spec["matchConstraints"] = json!({"resourceRules": [{
+            "apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["daemonsets"],
+        }]});
+        let mut binding = json!({
+            "policyName": name,
+            "matchResources": {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}},
+        });
+        if kind == "validating" {
+            binding["validationActions"] = json!(["Deny"]);
+        }
+        let admin = fixture.sandbox.admin();
+        let policies = format!("{POLICIES}/{version}/{kind}admissionpolicies");
+        let bindings = format!("{POLICIES}/{version}/{kind}admissionpolicybindings");
+        admin.post(&policies, &json!({"metadata": {"name": name}, "spec": spec})).ok();
+        admin.post(&bindings, &json!({"metadata": {"name": name}, "spec": binding})).ok();
+        Self { fixture, paths: vec![format!("{bindings}/{name}"), format!("{policies}/{name}")] }
+    }
+}
+
+const DIGEST: &str = "@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+
+fn pinned(image: &str) -> String {
+    format!("{image}{DIGEST}")
+}
+
+fn dry_run(fixture: &RolloutFixture, image: &str) -> Answer {
+    let mut template = fixture.daemon_set()["spec"]["template"].clone();
+    template["spec"]["containers"][0]["image"] = json!(image);
+    let path = format!("{}?dryRun=All", fixture.sandbox.path("daemonsets.apps", "agent"));
+    fixture.sandbox.admin().patch(&path, &json!({"spec": {"template": template}}))
+}
+
+/// Whether the API server would take a template with this image.
+fn admits(fixture: &RolloutFixture, image: &str) -> bool {
+    dry_run(fixture, image).status == 200
+}

@@ -1,0 +1,172 @@
+//! What an operator does with a rollout, in the simulated cluster under virtual time: seven scenarios with twenty nodes. The
+//! same seven are played on a real control plane in `control_plane/judge.rs`.
+
+use std::collections::BTreeMap;
+
+use rolldeck::engine::model::command::{Command, Early, Step, Takeover};
+use rolldeck::engine::model::driver::DriverView;
+use rolldeck::engine::model::quantity::IntOrPercent;
+use rolldeck::engine::model::settings::{Finish, Tuning};
+use rolldeck::engine::report::snapshot::Phase;
+use rolldeck::sim::world::scenario::built_in;
+
+use crate::support::simulated_fixture::{SimulatedFixture, V1, V2};
+
+/// Twenty nodes on good links, and a console.
+fn small() -> SimulatedFixture {
+    let mut fixture = SimulatedFixture::new(&built_in("small").unwrap(), 7);
+    fixture.open("ops");
+    fixture.run_for(2);
+    fixture
+}
+
+#[test]
+fn partitions_are_kept_to_the_pod_within_the_budget() {
+    let mut fixture = small();
+    fixture.set_image(0, V2);
+    for keep in [20_usize, 18, 10] {
+        let before = fixture.pods();
+        fixture.partition(0, u32::try_from(keep).unwrap());
+        fixture.held(0);
+        assert_eq!(fixture.at(V1), keep);
+        let kept = fixture.pods().into_iter().filter(|(_, (_, image))| image == V1);
+        assert!(kept.into_iter().all(|(node, pod)| before[&node] == pod), "the rest is untouched");
+    }
+    fixture.partition(0, 0);
+    fixture.over(V2);
+    assert_eq!(fixture.worst_down, 2, "the budget was used, and never exceeded");
+}
+
+#[test]
+fn only_canaries_change_until_the_selector_is_lifted() {
+    let mut fixture = small();
+    fixture.set_image(0, V2);
+    fixture.ask(0, Command::Select(Some("canary=true".parse().unwrap())));
+    fixture.partition(0, 0);
+    fixture.held(0);
+    let changed: Vec<String> =
+        fixture.pods().into_iter().filter(|(_, (_, image))| image == V2).map(|(node, _)| node).collect();
+    assert_eq!(changed, ["node-a-01", "node-b-01", "node-b-02"]);
+    fixture.ask(0, Command::Select(None));
+    fixture.over(V2);
+    assert!(fixture.worst_down <= 2);
+}
+
+#[test]
+fn after_a_pause_nothing_is_deleted_whoever_paused() {
+    for who in [0, 1] {
+        let mut fixture = small();
+        fixture.open("eve");
+        fixture.set_image(0, V2);
+        fixture.partition(0, 0);
+        fixture.run_for(9);
+        assert!(matches!(fixture.consoles[1].snapshot(fixture.world.now()).driver, DriverView::Other { .. }));
+        fixture.ask(who, Command::Pause { why: Some("the line is busy".into()) });
+        let deleted = fixture.deletions.len();
+        assert!(deleted > 0, "in the middle");
+        fixture.run_for(120);
+        assert_eq!(fixture.deletions.len(), deleted);
+        assert!(matches!(fixture.phase(0), Phase::Paused(_)) && matches!(fixture.phase(1), Phase::Paused(_)));
+        fixture.ask(who, Command::Resume);
+        fixture.over(V2);
+    }
+}
+
+#[test]
+fn a_killed_driver_is_succeeded_within_the_budget() {
+    let mut fixture = small();
+    fixture.set_image(0, V2);
+    fixture.partition(0, 0);
+    fixture.run_for(7);
+    let killed = fixture.consoles.remove(0).kill();
+    fixture.in_flight.push(killed);
+    fixture.run_for(1);
+    let deleted = fixture.deletions.len();
+    fixture.run_for(60);
+    assert_eq!(fixture.deletions.len(), deleted, "nobody drives, nobody deletes");
+    assert!(fixture.at(V1) > 10, "in the middle");
+    fixture.open("eve");
+    fixture.run_for(2);
+    fixture.ask(0, Command::Drive(Takeover::Ask));
+    fixture.over(V2);
+    assert!(fixture.worst_down <= 2, "{} down", fixture.worst_down);
+}
+
+#[test]
+fn a_roll_back_ends_on_the_old_revision_and_keeps_pods_that_never_left_it() {
+    let mut fixture = small();
+    fixture.set_image(0, V2);
+    fixture.partition(0, 12);
+    fixture.held(0);
+    let untouched: BTreeMap<_, _> = fixture.pods().into_iter().filter(|(_, (_, image))| image == V1).collect();
+    assert_eq!(untouched.len(), 12);
+    fixture.ask(0, Command::Undo { to: None });
+    fixture.over(V1);
+    let now = fixture.pods();
+    assert!(untouched.iter().all(|(node, pod)| now[node] == *pod));
+    assert!(fixture.worst_down <= 2);
+}
+
+#[test]
+fn a_release_restores_the_strategy_to_the_byte() {
+    let mut fixture = small();
+    let original = fixture.strategy();
+    fixture.set_image(0, V2);
+    fixture.ask(0, Command::Tune(Tuning { finish: Some(Finish::Keep), ..Tuning::default() }));
+    fixture.partition(0, 0);
+    assert!(fixture.run_until(600, |fixture| fixture.phase(0) == Phase::Complete));
+    assert!(fixture.strategy().contains("OnDelete"));
+    fixture.ask(0, Command::Release(Early::Refuse));
+    assert_eq!(fixture.strategy(), original);
+    fixture.run_for(60);
+    assert_eq!(fixture.at(V2), 20);
+}
+
+#[test]
+fn a_second_console_observes_and_takes_over_after_asking() {
+    let mut fixture = small();
+    fixture.set_image(0, V2);
+    fixture.partition(0, 10);
+    let second = fixture.open("eve");
+    fixture.run_for(2);
+    let now = fixture.world.now();
+    let DriverView::Other { holder, .. } = fixture.consoles[second].snapshot(now).driver else {
+        panic!("not observing")
+    };
+    assert!(holder.starts_with("ops@"), "{holder}");
+    let refused = fixture.consoles[second].command(Command::Drive(Takeover::IfFree), now).unwrap_err();
+    assert!(refused.to_string().contains("take over first"), "{refused}");
+    fixture.ask(second, Command::Drive(Takeover::Ask));
+    fixture.run_for(1);
+    let now = fixture.world.now();
+    assert!(fixture.consoles[second].snapshot(now).driver.is_you());
+    assert!(matches!(fixture.consoles[0].snapshot(now).driver, DriverView::Other { .. }));
+    fixture.partition(second, 0);
+    fixture.over(V2);
+    assert!(fixture.worst_down <= 2);
+}
+
+/// A hundred and twenty nodes behind thin uplinks, some of which drop off the network again and again, updated ones too:
+/// all steps, and nobody there to continue it.
+#[test]
+fn a_rollout_on_nodes_that_drop_off_the_network_ends_without_a_halt() {
+    const AGENT: (&str, &str) = ("factory", "agent");
+    let mut fixture = SimulatedFixture::of(&built_in("factory").unwrap(), AGENT, 7);
+    fixture.open("ops");
+    fixture.run_for(2);
+    fixture.set_image(0, "registry.factory.example/agent:v2");
+    fixture.ask(0, Command::Step(Step::Updated(IntOrPercent::Percent(100))));
+    let began = fixture.world.now();
+    let (mut halts, mut suspects) = (0, 0);
+    let ended = fixture.run_until(6 * 3_600, |fixture| {
+        let shown = fixture.shown(0);
+        halts += u32::from(shown.halt.is_some());
+        suspects = suspects.max(shown.budget.suspect);
+        shown.phase == Phase::Idle
+    });
+    let took = fixture.since(began);
+    println!("factory: all steps in {} min, halts: {halts}, suspects at once: {suspects}", took.as_secs() / 60);
+    assert!(ended, "{:?}\n{}", fixture.phase(0), fixture.ledger.describe());
+    assert_eq!((halts, fixture.at("registry.factory.example/agent:v2")), (0, 120));
+    assert!(suspects > 0, "updated nodes did drop off the network");
+}

@@ -1,0 +1,8 @@
+//! The simulated cluster's API as its clients see it: over HTTP, and through kubectl where there is one.
+
+mod faults;
+mod kubectl;
+mod read;
+mod support;
+mod watch;
+mod write;

@@ -1,0 +1,169 @@
+//! Output that nobody reads delays neither a signal nor, for long, the rollout of others.
+
+use std::time::{Duration, Instant};
+
+use crate::support::practice::{Practice, SOON};
+use crate::support::pty::PtyTerminal;
+use crate::support::unread::{GONE_WITHIN, Unread};
+use rustix::process::Signal;
+
+const DS: &str = "ds/agent";
+const ROLLOUT: [&str; 6] = ["--image", "agent=registry.example/agent:v2", "--to", "100%", "--max-unavailable", "1"];
+
+#[test]
+fn sigterm_ends_a_drive_whose_output_is_stuck() {
+    a_signal_ends_a_drive(Signal::TERM, 143);
+}
+
+#[test]
+fn sigint_ends_a_drive_whose_output_is_stuck() {
+    a_signal_ends_a_drive(Signal::INT, 130);
+}
+
+#[test]
+fn sighup_ends_a_drive_whose_output_is_stuck() {
+    a_signal_ends_a_drive(Signal::HUP, 130);
+}
+
+#[track_caller]
+fn a_signal_ends_a_drive(signal: Signal, code: i32) {
+    let practice = Practice::start();
+    let mut drive = Unread::drive(&practice, DS, &ROLLOUT);
+    drive.until_stuck();
+    drive.signal(signal);
+    let signalled = Instant::now();
+    assert_eq!(drive.gone().code(), Some(code));
+    assert!(signalled.elapsed() < GONE_WITHIN, "it took {:?}", signalled.elapsed());
+    let (before, after) = drive.until_given_back();
+    assert!((1..19).contains(&before), "it came too late to prove anything: {before}");
+    assert_eq!(after, 0, "deleted after the lease was given back");
+    let status = practice.status(DS).0;
+    assert_eq!(status["driver"]["state"], "nobody", "{status}");
+}
+
+#[test]
+fn a_drive_whose_output_is_stuck_stops_driving_and_says_why() {
+    let practice = Practice::start();
+    let mut drive = Unread::drive(&practice, DS, &ROLLOUT);
+    drive.until_stuck();
+    drive.until_told("giveUpDriving");
+    let (before, after) = drive.until_given_back();
+    assert!((1..19).contains(&before), "it came too late to prove anything: {before}");
+    assert_eq!(after, 0, "deleted after it stopped driving");
+    let status = practice.status(DS).0;
+    assert_eq!(status["driverStopped"]["why"], "nobody took its output", "the record says so: {status}");
+    assert!(practice.ok_or_not(&["status", DS]).contains("nobody took its output"));
+    std::thread::sleep(Duration::from_secs(5));
+    assert!(drive.is_there(), "it waits for somebody who reads");
+    assert_eq!(drive.deletions(), before, "nothing is started meanwhile");
+    let (said, status) = drive.read();
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(said.contains("driving was stopped, and nothing was started since"), "{said}");
+    assert!(said.contains("Error: nobody took the output for "), "{said}");
+    let lines = said.lines().filter(|line| line.starts_with('{'));
+    assert!(lines.into_iter().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{said}");
+    // The reason is removed from the record as soon as somebody drives.
+    practice.ok(&["drive", DS, "--max-unavailable", "5", "--timeout", "120s"]);
+    assert!(practice.status(DS).0.get("driverStopped").is_none());
+}
+
+/// A console that drives a rollout, on a terminal that takes no output any more.
+fn hung_console(practice: &Practice, paints: u32) -> PtyTerminal {
+    practice.ok(&["set-image", DS, "agent=registry.example/agent:v2", "--yes"]);
+    practice.ok(&["tune", DS, "--max-unavailable", "1"]);
+    practice.ok(&["step", DS, "--to", "100%"]);
+    let mut console = PtyTerminal::open(practice, &[DS], (100, 40));
+    console.until("nobody drives");
+    console.write("A");
+    console.until("ARMED");
+    console.write("D");
+    console.until("The rollout moves while this console is open");
+    console.write("\r");
+    console.until("you drive");
+    console.until("1 of 20 updated");
+    console.hang(paints);
+    console
+}
+
+fn audit_index(practice: &Practice, what: &str) -> Option<usize> {
+    practice.audit().iter().position(|line| line["event"] == what)
+}
+
+#[track_caller]
+fn assert_nothing_deleted_after_the_lease_was_given_back(practice: &Practice) {
+    let given_back = practice.audit().iter().rposition(|line| line["event"] == "leaseGivenBack").unwrap();
+    let deleted = practice.audit().iter().rposition(|line| line["event"] == "deletePod" && line["outcome"] == "sent");
+    assert!(deleted.unwrap() < given_back, "{:#?}", practice.audit());
+}
+
+#[test]
+fn sigterm_ends_a_console_whose_terminal_hangs() {
+    a_signal_ends_a_console(Signal::TERM, 143);
+}
+
+#[test]
+fn sigint_ends_a_console_whose_terminal_hangs() {
+    a_signal_ends_a_console(Signal::INT, 130);
+}
+
+#[test]
+fn sighup_ends_a_console_whose_terminal_hangs() {
+    a_signal_ends_a_console(Signal::HUP, 130);
+}
+
+/// The signal comes while the console still drives.
+#[track_caller]
+fn a_signal_ends_a_console(signal: Signal, code: i32) {
+    ends(30, code, |console| console.signal(signal));
+}
+
+/// The key comes after so much output that the console knows that nobody can see a question.
+#[test]
+fn ctrl_c_ends_a_console_whose_terminal_hangs() {
+    ends(100, 0, |console| console.write("\u{3}"));
+}
+
+#[track_caller]
+fn ends(paints: u32, code: i32, ask: impl FnOnce(&mut PtyTerminal)) {
+    let practice = Practice::start();
+    let mut console = hung_console(&practice, paints);
+    std::thread::sleep(Duration::from_secs(3));
+    ask(&mut console);
+    let asked = Instant::now();
+    let status = console.gone();
+    assert!(asked.elapsed() < GONE_WITHIN, "it took {:?}", asked.elapsed());
+    assert_eq!(status.code(), Some(code));
+    assert_nothing_deleted_after_the_lease_was_given_back(&practice);
+}
+
+#[test]
+fn a_console_whose_terminal_hangs_stops_driving_and_offers_to_drive_again() {
+    let practice = Practice::start();
+    let mut console = hung_console(&practice, 30);
+    let patience = Instant::now() + SOON;
+    // The one-shot commands before it gave the lease back as well, so only later entries count.
+    let given_back_since =
+        |asked: usize| practice.audit().iter().skip(asked).any(|line| line["event"] == "leaseGivenBack");
+    while !audit_index(&practice, "giveUpDriving").is_some_and(given_back_since) {
+        assert!(Instant::now() < patience, "{:#?}", practice.audit().last());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_nothing_deleted_after_the_lease_was_given_back(&practice);
+    let deleted = practice.audit().len();
+    std::thread::sleep(Duration::from_secs(5));
+    assert_eq!(practice.audit().len(), deleted, "it only looks on");
+    assert!(console.is_there());
+    console.go_on();
+    console.until("stopped driving agent; D drives again");
+    console.until("stopped driving");
+    assert!(console.screen().contains("its terminal took no output"), "{}", console.screen());
+    console.write("D");
+    console.until("The rollout moves while this console is open");
+    console.write("\r");
+    console.until("you drive");
+    // It is released as soon as all nodes are updated, so no screen between is awaited.
+    console.until("its controller drives");
+    assert_eq!(practice.status(DS).0["counts"]["updated"], 20);
+    console.write("q");
+    assert_eq!(console.gone().code(), Some(0));
+}

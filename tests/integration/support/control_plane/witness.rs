@@ -1,0 +1,229 @@
+//! An independent observer: its own connection, its own watch, no code in common with what is judged.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use reqwest::{Certificate, Client};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use super::{ControlPlane, Delete, Ledger, PodState, Unserved, eventually};
+
+/// What the witness has seen so far.
+#[derive(Debug)]
+struct Log {
+    listed: bool,
+    ledger: Ledger,
+    /// How many nodes had no serving pod, from each instant on.
+    unserved: Vec<(Instant, Unserved)>,
+    broken: Option<String>,
+}
+
+/// The witness; its watch ends when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Witness {
+    log: Arc<Mutex<Log>>,
+    runtime: Option<Runtime>,
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Witness {
+    /// Watches the pods of the DaemonSet `name` (by its label `app`), which should run on `nodes`.
+    pub(crate) fn watch(plane: &ControlPlane, namespace: &str, name: &str, nodes: &[String]) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let authority = Certificate::from_pem(plane.authority().as_bytes()).expect("our own certificate");
+        let http = Client::builder().tls_certs_only([authority]).no_proxy().build().expect("an HTTP client");
+        let url = format!("{}/api/v1/namespaces/{namespace}/pods?labelSelector=app%3D{name}", plane.url());
+        let token = plane.admin().token().to_owned();
+        let log = Arc::new(Mutex::new(Log {
+            listed: false,
+            ledger: Ledger::new(nodes.iter().cloned()),
+            unserved: Vec::new(),
+            broken: None,
+        }));
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let told = Arc::clone(&log);
+        runtime.spawn(async move {
+            // It must not miss a change, so it does not try again: a broken watch fails the test.
+            if let Err(why) = observe(http, url, token, &told).await {
+                told.lock().unwrap().broken = Some(why);
+            }
+        });
+        let witness = Self { log, runtime: Some(runtime) };
+        eventually("the witness sees", Duration::from_secs(20), || witness.look().listed.then_some(()));
+        witness
+    }
+
+    #[track_caller]
+    fn look(&self) -> MutexGuard<'_, Log> {
+        let log = self.log.lock().unwrap();
+        if let Some(why) = &log.broken {
+            let why = why.clone();
+            drop(log);
+            panic!("the witness lost sight: {why}");
+        }
+        log
+    }
+
+    /// The pods that are there and not about to end, by node; of several on one node, one.
+    pub(crate) fn pods(&self) -> BTreeMap<String, PodState> {
+        self.ledger(|ledger| ledger.staying().map(|pod| (pod.node.clone(), pod.clone())).collect())
+    }
+
+    /// The nodes with a pod whose image ends like this, and that is ready.
+    pub(crate) fn serving(&self, image: &str) -> BTreeSet<String> {
+        self.nodes_with(|pod| pod.ready && pod.image.ends_with(image))
+    }
+
+    /// The nodes with a pod whose image could not be pulled.
+    pub(crate) fn pull_failed(&self) -> BTreeSet<String> {
+        self.nodes_with(|pod| pod.pull_failed)
+    }
+
+    fn nodes_with(&self, test: impl Fn(&PodState) -> bool) -> BTreeSet<String> {
+        self.ledger(|ledger| ledger.staying().filter(|pod| test(pod)).map(|pod| pod.node.clone()).collect())
+    }
+
+    /// How many nodes have no serving pod now.
+    pub(crate) fn unavailable(&self) -> usize {
+        self.ledger(Ledger::without_service)
+    }
+
+    /// The most nodes that had no serving pod at one instant since `from`.
+    pub(crate) fn worst_since(&self, from: Instant) -> usize {
+        self.unserved_since(from).into_iter().map(Unserved::down).max().unwrap_or_default()
+    }
+
+    /// The most nodes that were lost at one instant since `from`, and the most that were out of sight.
+    pub(crate) fn worst_unserved_since(&self, from: Instant) -> Unserved {
+        self.unserved_since(from).into_iter().fold(Unserved::default(), Unserved::worst)
+    }
+
+    /// What held at `from`, and everything since.
+    fn unserved_since(&self, from: Instant) -> Vec<Unserved> {
+        let log = self.look();
+        let first = log.unserved.partition_point(|(at, _)| *at <= from).saturating_sub(1);
+        log.unserved[first..].iter().map(|(_, unserved)| *unserved).collect()
+    }
+
+    /// How many nodes had a serving pod at that instant.
+    pub(crate) fn serving_at(&self, at: Instant) -> usize {
+        let log = self.look();
+        let later = log.unserved.partition_point(|(since, _)| *since <= at);
+        let down = later.checked_sub(1).map_or(0, |known| log.unserved[known].1.down());
+        log.ledger.nodes().len() - down
+    }
+
+    /// The deletes that were seen since `from`.
+    pub(crate) fn deletes_since(&self, from: Instant) -> Vec<Delete> {
+        self.ledger(|ledger| ledger.deletes().iter().filter(|delete| delete.at > from).cloned().collect())
+    }
+
+    /// Reads the ledger as it is now.
+    pub(crate) fn ledger<T>(&self, read: impl FnOnce(&Ledger) -> T) -> T {
+        read(&self.look().ledger)
+    }
+
+    /// Forgets what happened on each node so far, not the pods that there are.
+    pub(crate) fn forget_steps(&self) {
+        self.look().ledger.forget_steps();
+    }
+
+    /// Starts over: from now on a node is lost when the pod that it has now is deleted.
+    pub(crate) fn start_over(&self) {
+        let mut log = self.look();
+        log.ledger.start_over();
+        log.count();
+    }
+
+    /// Waits until `holds`; panics with all pods where it does not in time.
+    #[track_caller]
+    pub(crate) fn until(&self, what: &str, within: Duration, holds: impl Fn(&Self) -> bool) {
+        let deadline = Instant::now() + within;
+        while !holds(self) {
+            if Instant::now() > deadline {
+                panic!("not within {within:?}: {what}; there is\n{}", self.describe());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// A line for each pod.
+    pub(crate) fn describe(&self) -> String {
+        self.ledger(Ledger::describe)
+    }
+}
+
+impl Log {
+    fn count(&mut self) {
+        self.unserved.push((Instant::now(), self.ledger.unserved()));
+    }
+}
+
+async fn observe(http: Client, url: String, token: String, log: &Mutex<Log>) -> Result<(), String> {
+    let wrong = |error: reqwest::Error| error.to_string();
+    let list = http.get(&url).bearer_auth(&token).send().await.map_err(wrong)?.text().await.map_err(wrong)?;
+    let list: Value = serde_json::from_str(&list).map_err(|error| format!("{error}: {list}"))?;
+    {
+        let mut log = log.lock().unwrap();
+        list["items"].as_array().ok_or("no list")?.iter().for_each(|pod| log.ledger.is(seen(pod)));
+        log.count();
+        log.listed = true;
+    }
+    let mut version = text(&list["metadata"]["resourceVersion"]);
+    let mut rest = Vec::new();
+    loop {
+        let watch = format!("{url}&watch=1&allowWatchBookmarks=true&resourceVersion={version}");
+        let mut response = http.get(watch).bearer_auth(&token).send().await.map_err(wrong)?;
+        while let Some(chunk) = response.chunk().await.map_err(wrong)? {
+            rest.extend_from_slice(&chunk);
+            while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = rest.drain(..=end).collect();
+                let event: Value = serde_json::from_slice(&line).map_err(|error| error.to_string())?;
+                let object = &event["object"];
+                let mut log = log.lock().unwrap();
+                match event["type"].as_str().unwrap_or_default() {
+                    "ADDED" | "MODIFIED" => log.ledger.is(seen(object)),
+                    "DELETED" => log.ledger.gone(&seen(object).uid),
+                    "BOOKMARK" => {}
+                    _ => return Err(event.to_string()),
+                }
+                log.count();
+                version = text(&object["metadata"]["resourceVersion"]);
+            }
+        }
+    }
+}
+
+fn seen(pod: &Value) -> PodState {
+    let terms = &pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    let pinned = &terms["nodeSelectorTerms"][0]["matchFields"][0]["values"][0];
+    let conditions = pod["status"]["conditions"].as_array();
+    let ready =
+        conditions.into_iter().flatten().any(|condition| condition["type"] == "Ready" && condition["status"] == "True");
+    let container = &pod["status"]["containerStatuses"][0];
+    let waiting = container["state"]["waiting"]["reason"].as_str().unwrap_or_default();
+    PodState {
+        uid: text(&pod["metadata"]["uid"]),
+        name: text(&pod["metadata"]["name"]),
+        node: pod["spec"]["nodeName"].as_str().or(pinned.as_str()).unwrap_or_default().to_owned(),
+        image: text(&pod["spec"]["containers"][0]["image"]),
+        revision: text(&pod["metadata"]["labels"]["controller-revision-hash"]),
+        ready,
+        pulled: container["imageID"].as_str().is_some_and(|id| !id.is_empty()),
+        pull_failed: ["ErrImagePull", "ImagePullBackOff"].contains(&waiting),
+        deleting: pod["metadata"]["deletionTimestamp"].is_string(),
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,106 @@
+//! A long line: a TCP proxy that delays what goes through it, both ways, and can fill up or stall.
+//!
+//! A connection takes as long as over a real line of that length: nothing of it goes through before a round trip is over.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The line; it is cut when dropped.
+#[derive(Debug)]
+pub(crate) struct Line {
+    round_trip: Arc<AtomicU64>,
+    closed: Arc<AtomicBool>,
+    address: SocketAddr,
+    directory: TempDir,
+}
+
+impl Line {
+    /// A line to `server` (`127.0.0.1:6443`) on which an answer takes at least `round_trip`.
+    pub(crate) fn to(server: &str, round_trip: Duration) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (address, server) = (listener.local_addr().unwrap(), server.to_owned());
+        let line =
+            Self { round_trip: Arc::default(), closed: Arc::default(), address, directory: TempDir::new().unwrap() };
+        line.set_round_trip(round_trip);
+        let (delay, closed) = (line.round_trip.clone(), line.closed.clone());
+        std::thread::spawn(move || {
+            for near in listener.incoming().map_while(Result::ok) {
+                if closed.load(Ordering::Relaxed) {
+                    return;
+                }
+                let Ok(far) = TcpStream::connect(&server) else { continue };
+                let opened = Instant::now() + Duration::from_micros(delay.load(Ordering::Relaxed));
+                let _ = (near.set_nodelay(true), far.set_nodelay(true));
+                let (Ok(near_too), Ok(far_too)) = (near.try_clone(), far.try_clone()) else { continue };
+                carry(near, far, opened, delay.clone(), closed.clone());
+                carry(far_too, near_too, opened, delay.clone(), closed.clone());
+            }
+        });
+        line
+    }
+
+    /// From now on an answer takes so long; what is under way is not overtaken.
+    pub(crate) fn set_round_trip(&self, round_trip: Duration) {
+        self.round_trip.store(u64::try_from(round_trip.as_micros()).unwrap(), Ordering::Relaxed);
+    }
+
+    /// A copy of `kubeconfig` by which the server is at the other end of the line.
+    pub(crate) fn kubeconfig(&self, kubeconfig: &Path) -> PathBuf {
+        let text = std::fs::read_to_string(kubeconfig).unwrap();
+        let mut config: Value = serde_saphyr::from_str(&text).unwrap();
+        let server = &mut config["clusters"][0]["cluster"]["server"];
+        let scheme = server.as_str().unwrap().split_once("://").unwrap().0.to_owned();
+        *server = format!("{scheme}://{}", self.address).into();
+        let path = self.directory.path().join("kubeconfig");
+        std::fs::write(&path, config.to_string()).unwrap();
+        path
+    }
+}
+
+/// The host and port of the server that a kubeconfig names.
+pub(crate) fn server_of(kubeconfig: &Path) -> String {
+    let config: Value = serde_saphyr::from_str(&std::fs::read_to_string(kubeconfig).unwrap()).unwrap();
+    let server = config["clusters"][0]["cluster"]["server"].as_str().unwrap();
+    server.split_once("://").unwrap().1.trim_end_matches('/').to_owned()
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.closed.store(true, Ordering::Relaxed);
+        // The listener waits for one more.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+/// Carries one direction of a connection: each piece half a round trip later, none before the connection is open, in order.
+fn carry(mut from: TcpStream, mut to: TcpStream, opened: Instant, delay: Arc<AtomicU64>, closed: Arc<AtomicBool>) {
+    let (sender, pieces) = mpsc::channel::<(Instant, Vec<u8>)>();
+    std::thread::spawn(move || {
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            let read = from.read(&mut buffer).unwrap_or(0);
+            let one_way = Duration::from_micros(delay.load(Ordering::Relaxed) / 2);
+            let due = Instant::now().max(opened) + one_way;
+            if sender.send((due, buffer[..read].to_vec())).is_err() || read == 0 {
+                return;
+            }
+        }
+    });
+    std::thread::spawn(move || {
+        for (due, piece) in pieces {
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            if piece.is_empty() || closed.load(Ordering::Relaxed) || to.write_all(&piece).is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown(Shutdown::Both);
+    });
+}

@@ -1,0 +1,178 @@
+//! The program itself, as a script runs it: what it prints, how it ends, and a driver that goes on beside the test.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A user of the program: a home of their own, and a kubeconfig.
+#[derive(Debug)]
+pub(crate) struct Operator {
+    home: TempDir,
+    kubeconfig: PathBuf,
+    namespace: String,
+}
+
+impl Operator {
+    pub(crate) fn new(kubeconfig: impl Into<PathBuf>, namespace: &str) -> Self {
+        Self { home: TempDir::new().unwrap(), kubeconfig: kubeconfig.into(), namespace: namespace.to_owned() }
+    }
+
+    /// An empty directory, theirs alone.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// What they did, as their audit log has it.
+    pub(crate) fn audit(&self) -> Vec<Value> {
+        let log = self.home().join(".local/state/rolldeck/audit.jsonl");
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+    }
+
+    pub(crate) fn use_kubeconfig(&mut self, file: PathBuf) {
+        self.kubeconfig = file;
+    }
+
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// The program with `line`, in the operator's namespace unless the line names one.
+    pub(crate) fn command(&self, line: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rolldeck"));
+        command.env_clear().env("HOME", self.home()).env("PATH", "/usr/bin:/bin").env("USER", "tester");
+        command.env("KUBECONFIG", &self.kubeconfig).stdin(Stdio::null()).args(line);
+        if !line.contains(&"-n") && !line.is_empty() {
+            command.args(["-n", &self.namespace]);
+        }
+        command
+    }
+
+    pub(crate) fn run(&self, line: &[&str]) -> Output {
+        self.command(line).output().unwrap()
+    }
+
+    /// Runs what must work, and gives what it printed.
+    pub(crate) fn ok(&self, line: &[&str]) -> String {
+        let output = self.run(line);
+        assert_eq!(output.status.code(), Some(0), "{line:?}: {}", text(&output));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What it printed on standard output, however it ended.
+    pub(crate) fn ok_or_not(&self, line: &[&str]) -> String {
+        String::from_utf8(self.run(line).stdout).unwrap()
+    }
+
+    pub(crate) fn json(&self, line: &[&str]) -> Value {
+        let output = self.run(line);
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{line:?}: {error}: {}", text(&output)))
+    }
+
+    /// The DaemonSet's status with its nodes.
+    pub(crate) fn status(&self, daemonset: &str) -> Status {
+        Status(self.json(&["status", daemonset, "--nodes", "-o", "json"]))
+    }
+
+    /// Starts a headless driver that goes on beside the test.
+    pub(crate) fn drive(&self, daemonset: &str, flags: &[&str]) -> Driving {
+        let line = [&["drive", daemonset, "--yes", "--timeout", "180s"], flags].concat();
+        let mut child = self.command(&line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Driving { child, lines, seen: String::new() }
+    }
+}
+
+/// What `status -o json --nodes` said.
+#[derive(Clone, Debug)]
+pub(crate) struct Status(pub(crate) Value);
+
+impl Status {
+    /// The names of the nodes for which `holds`.
+    pub(crate) fn nodes(&self, holds: impl Fn(&Value) -> bool) -> Vec<String> {
+        let nodes = self.0["nodes"].as_array().unwrap_or_else(|| panic!("no nodes in {}", self.0));
+        nodes.iter().filter(|node| holds(node)).map(|node| node["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// The name of a node's pod.
+    pub(crate) fn pod(&self, node: &str) -> Option<&str> {
+        let nodes = self.0["nodes"].as_array()?;
+        nodes.iter().find(|entry| entry["name"] == node)?["pod"].as_str()
+    }
+
+    /// The nodes whose pod is at the revision that is rolled out.
+    pub(crate) fn at_target(&self) -> Vec<String> {
+        self.nodes(|node| node["atTarget"] == true)
+    }
+}
+
+/// A headless driver that goes on beside the test; killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Driving {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+    seen: String,
+}
+
+impl Driving {
+    /// Reads on until a line contains `words`.
+    #[track_caller]
+    pub(crate) fn until(&mut self, words: &str) {
+        self.until_line(words, |line| line.contains(words));
+    }
+
+    /// Reads on until a line reports a node as updated and at least `count` in all: several may be updated at once.
+    #[track_caller]
+    pub(crate) fn until_updated(&mut self, count: usize) {
+        let updated = |line: &str| line.split_once(": updated, ")?.1.split_once(" of ")?.0.parse::<usize>().ok();
+        self.until_line(&format!("updated, {count} of"), |line| updated(line).is_some_and(|told| told >= count));
+    }
+
+    #[track_caller]
+    fn until_line(&mut self, what: &str, is_it: impl Fn(&str) -> bool) {
+        loop {
+            let mut line = String::new();
+            let read = self.lines.read_line(&mut line).unwrap();
+            self.seen.push_str(&line);
+            assert!(read > 0, "it ended before it said `{what}`:\n{}", self.seen);
+            if is_it(&line) {
+                return;
+            }
+        }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Reads the rest, so that it never waits for us, and waits for its end.
+    pub(crate) fn end(&mut self) -> ExitStatus {
+        let mut line = String::new();
+        while self.lines.read_line(&mut line).unwrap() > 0 {
+            self.seen.push_str(&line);
+            line.clear();
+        }
+        self.child.wait().unwrap()
+    }
+
+    /// All that it said so far.
+    pub(crate) fn seen(&self) -> &str {
+        &self.seen
+    }
+}
+
+impl Drop for Driving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// All that a program said.
+pub(crate) fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}

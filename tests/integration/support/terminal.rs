@@ -1,0 +1,139 @@
+//! The program in a terminal (a tmux of its own): keys in, screen out.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::program::Operator;
+
+/// Notes the program's process id in the file that it is called by; says how the program ended, and keeps what it said
+/// last on the screen. A program that was killed leaves the cursor anywhere, and the terminal raw.
+const SHELL: &str =
+    r#"sh -c 'echo $$ >"$0"; exec "$@"' "$0" "$@"; printf '\r\nit ended with %s\r\n' "$?"; exec sleep 600"#;
+
+/// For what takes a second on an idle machine.
+const SOON: Duration = Duration::from_secs(60);
+
+/// One window; closed when dropped.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    socket: String,
+    pid_file: PathBuf,
+}
+
+impl Terminal {
+    /// Opens the program with `line` in a window of that size; nothing where there is no tmux (which it says in one line).
+    pub(crate) fn open(operator: &Operator, line: &[&str], (columns, rows): (u16, u16)) -> Option<Self> {
+        static COUNT: AtomicUsize = AtomicUsize::new(1);
+        if Command::new("tmux").arg("-V").output().is_err() {
+            let test = std::thread::current().name().unwrap_or("a test").to_owned();
+            eprintln!("skipped {test}: there is no tmux; install it to test the console in a terminal");
+            return None;
+        }
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let pid_file = operator.home().join(format!("terminal-{number}.pid"));
+        let terminal = Self { socket: format!("rolldeck-test-{}-{number}", std::process::id()), pid_file };
+        let program = operator.command(line);
+        let set = program.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)));
+        let pid_file = terminal.pid_file.to_string_lossy();
+        let start = ["sh", "-c", SHELL, &pid_file, "env", "-i", "TERM=screen-256color", "LANG=C.UTF-8"];
+        let mut words: Vec<String> = start.map(str::to_owned).into();
+        words.extend(set.map(|(name, value)| format!("{name}={value}")));
+        words.push(program.get_program().to_string_lossy().into_owned());
+        words.extend(program.get_args().map(|arg| arg.to_string_lossy().into_owned()));
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        let opening = ["new-session", "-d", "-x", &columns, "-y", &rows, "--"];
+        let opened = terminal.tmux(opening.into_iter().chain(words.iter().map(String::as_str)));
+        assert!(opened.status.success(), "tmux: {}", String::from_utf8_lossy(&opened.stderr));
+        Some(terminal)
+    }
+
+    /// Presses keys, by tmux' names: `A`, `Enter`, `Tab`, `C-c`.
+    pub(crate) fn press(&self, keys: &[&str]) {
+        for key in keys {
+            self.tmux(["send-keys", key]);
+        }
+    }
+
+    /// Types text.
+    pub(crate) fn write(&self, text: &str) {
+        self.tmux(["send-keys", "-l", text]);
+    }
+
+    /// Kills the program (SIGKILL), and returns when it is gone.
+    #[track_caller]
+    pub(crate) fn kill(&self) {
+        let pid = std::fs::read_to_string(&self.pid_file).unwrap();
+        let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+        kill_process(pid, Signal::KILL).unwrap();
+        self.until("it ended with 137");
+    }
+
+    /// What is on the screen.
+    pub(crate) fn screen(&self) -> String {
+        String::from_utf8_lossy(&self.tmux(["capture-pane", "-p"]).stdout).into_owned()
+    }
+
+    /// Goes to a dialog's button and presses it. A key is pressed when the screen shows what came of the one before.
+    #[track_caller]
+    pub(crate) fn choose(&self, button: &str) {
+        let (idle, focused) = (format!("[ {button} ]"), format!("[>{button}<]"));
+        self.eventually(&format!("no button `{button}`"), || {
+            let screen = self.screen();
+            screen.contains(&idle) || screen.contains(&focused)
+        });
+        while self.focused().is_none_or(|focused| focused != button) {
+            let before = self.focused();
+            self.press(&["Tab"]);
+            self.eventually("the focus does not move", || self.focused() != before);
+        }
+        self.confirm(&focused);
+    }
+
+    /// Presses enter in the dialog with this button, when it says what it would do: before that, enter does nothing.
+    #[track_caller]
+    pub(crate) fn confirm(&self, button: &str) {
+        self.eventually("the dialog does not say what it would do", || {
+            let screen = self.screen();
+            screen.contains(button) && !screen.contains("asking what it would do")
+        });
+        self.press(&["Enter"]);
+    }
+
+    /// The button that has the focus.
+    fn focused(&self) -> Option<String> {
+        let screen = self.screen();
+        let (_, from) = screen.split_once("[>")?;
+        from.split_once("<]").map(|(button, _)| button.to_owned())
+    }
+
+    /// Waits until the screen shows these words.
+    #[track_caller]
+    pub(crate) fn until(&self, words: &str) {
+        self.eventually(&format!("no `{words}`"), || self.screen().contains(words));
+    }
+
+    #[track_caller]
+    fn eventually(&self, otherwise: &str, holds: impl Fn() -> bool) {
+        let deadline = Instant::now() + SOON;
+        while !holds() {
+            assert!(Instant::now() < deadline, "{otherwise} within {SOON:?} on\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn tmux<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> Output {
+        let mut tmux = Command::new("tmux");
+        tmux.args(["-u", "-f", "/dev/null", "-L", &self.socket]).args(words).env_remove("TMUX");
+        tmux.output().expect("tmux should run")
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(["kill-server"]);
+    }
+}
