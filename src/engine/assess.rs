@@ -1,5 +1,6 @@
 //! What the facts come to: a row per node, limits and budget, and a plan that gives every node a hold or lets it go.
 
+pub(super) mod freshness;
 pub(super) mod inputs;
 pub(super) mod plan;
 pub(super) mod rows;

@@ -11,13 +11,11 @@ use super::model::notice::Notice;
 use super::model::time::Timestamp;
 use super::report::snapshot::Snapshot;
 use super::writes::pending::{Needs, Pending};
-use super::writes::retry::LOST_ANSWER;
-use super::writes::sent::Deletion;
 
 impl Engine {
     /// How many commands were accepted so far.
     pub(crate) fn commands(&self) -> u64 {
-        self.next_command
+        self.pending.accepted()
     }
 
     /// Takes in one fact. Cheap: rows are assessed when [`Engine::decide`] or [`Engine::snapshot`] is called.
@@ -28,10 +26,12 @@ impl Engine {
             let believed = self.health(watched) == WatchHealth::Live;
             self.hear(&event, now);
             let still = self.health(watched) == WatchHealth::Live;
-            self.dirty |= !believed || !still || !self.deletions.is_empty();
+            if !believed || !still || !self.deletions.is_empty() {
+                self.freshness.touch();
+            }
             return;
         }
-        self.dirty = true;
+        self.freshness.touch();
         self.hear(&event, now);
         match event {
             Event::Lease(fact) => self.lease_is(*fact, Lock::observe, now),
@@ -44,7 +44,7 @@ impl Engine {
             }
             Event::Pod(fact) => {
                 if fact.deletion_at.is_some() {
-                    self.deletions.remove(&fact.uid);
+                    self.deletions.forget(&fact.uid);
                 }
                 self.view.observe(Event::Pod(fact), now);
             }
@@ -52,14 +52,14 @@ impl Engine {
                 self.view.observe(Event::PodGone(uid.clone(), version), now);
                 // An unanswered deletion still counts: the pod may only have lost its label, come back, and be deleted then.
                 if !self.view.has_pod(&uid) && !self.is_unanswered(&uid) {
-                    self.deletions.remove(&uid);
+                    self.deletions.forget(&uid);
                 }
             }
             Event::Listed(Watched::Pods, _) => {
                 self.view.observe(event, now);
                 // A pod that the list does not name is gone, whoever deleted it.
                 let view = &self.view;
-                self.deletions.retain(|uid, deletion| view.has_pod(uid) || deletion.is_unanswered());
+                self.deletions.forget_answered(|uid| view.has_pod(uid));
             }
             Event::Cluster(fact) if fact.reported_by.is_some() => self.hear_of(&fact),
             Event::RoundTrip(took) => self.sending.distance.reported(took),
@@ -70,7 +70,7 @@ impl Engine {
     /// Takes in a fact from the answer to a request. It is true as of now, but does not show that the watch of its kind works.
     pub fn learn(&mut self, event: Event, now: Timestamp) {
         self.now = self.now.max(now);
-        self.dirty = true;
+        self.freshness.touch();
         match event {
             Event::Lease(fact) => self.lease_is(*fact, Lock::learn, now),
             Event::LeaseGone => self.lock.observe_absent(),
@@ -103,13 +103,13 @@ impl Engine {
                 return Err(refusal);
             }
         };
-        self.dirty = true;
-        let id = CommandId(self.next_command);
-        self.next_command += 1;
+        self.freshness.touch();
+        let id = self.pending.next_id();
         let of_note = self.tell_asked(id, &command);
         resolved.edits.into_iter().for_each(|edit| self.edit(Some(id), edit));
-        self.brake |= resolved.brake;
-        self.brake_unseen |= resolved.brake && !self.sees_daemonset();
+        if resolved.brake {
+            self.daemonset.set_brake(self.sees_daemonset());
+        }
         match &command {
             Command::Drive(Takeover::Ask) => self.lock.want = Want::Ask,
             Command::StopDriving => self.lock.want = Want::No,
@@ -124,7 +124,7 @@ impl Engine {
         }
         let change = resolved.change;
         let (needs, says) = (resolved.needs, resolved.says);
-        self.pending.push(Pending { id, command, of_note, needs, says, change, outcome: None, asked_at: now });
+        self.pending.add(Pending { id, command, of_note, needs, says, change, outcome: None, asked_at: now });
         Ok(id)
     }
 
@@ -156,7 +156,9 @@ impl Engine {
         // Only the holder of the lease changes the progress.
         let progress = self.lock.holds().then(|| self.progress.clone());
         let effects = self.decide_now(now);
-        self.dirty |= !effects.is_empty() || progress.is_some_and(|before| before != self.progress);
+        if !effects.is_empty() || progress.is_some_and(|before| before != self.progress) {
+            self.freshness.touch();
+        }
         effects
     }
 
@@ -173,20 +175,15 @@ impl Engine {
     /// When [`Engine::decide`] or [`Engine::snapshot`] would answer otherwise although nothing was observed.
     pub fn wake_at(&self) -> Option<Timestamp> {
         let patience = self.lock.retry_at;
-        let lost = self.deletions.values().filter_map(|deletion| match deletion {
-            Deletion::Unknown(at) => Some(*at + LOST_ANSWER),
-            Deletion::Sent | Deletion::Confirmed(_) => None,
-        });
         let seen = [self.view.guesses_current_at(), self.watch_health_changes_at(), self.turns_idle_at()];
-        [self.assessment.changes_at, self.judgement.changes_at, Some(patience)]
+        [self.assessment.changes_at, self.suspects.changes_at(), Some(patience)]
             .into_iter()
             .chain(seen)
             .flatten()
             .chain(self.lock.wakes())
-            .chain([self.daemonset_retry.at, self.delete_retry.at])
-            .chain(self.node_retry.values().copied())
+            .chain([self.daemonset.retry.at])
+            .chain(self.deletions.changes_at())
             .chain(self.refusals.turns_at(self.now))
-            .chain(lost)
             .chain(self.progress.drifts.changes_at())
             .chain(self.sending_changes_at())
             .chain(self.unsent_changes_at())

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::model::Str;
 use super::model::rollout_event::{RolloutEvent, RolloutEventKind};
 use super::model::time::Timestamp;
 
@@ -18,17 +17,9 @@ const REPEAT: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub(crate) struct EventLog {
     /// By when it happened, oldest first.
-    pub(crate) ring: VecDeque<RolloutEvent>,
-    pub(crate) shown: Arc<[RolloutEvent]>,
-    pub(crate) grown: bool,
-    /// We were last seen to drive.
-    pub(crate) driving: bool,
-    /// Who else was last seen to hold the lease.
-    pub(crate) other: Option<Str>,
-    /// They still held it when we last looked.
-    pub(crate) held_by_other: bool,
-    /// We hold the lease, but could not renew it in time.
-    pub(crate) lapsed: bool,
+    ring: VecDeque<RolloutEvent>,
+    shown: Arc<[RolloutEvent]>,
+    grown: bool,
 }
 
 impl EventLog {
@@ -50,6 +41,12 @@ impl EventLog {
         self.shown.clone()
     }
 
+    /// Whether an event that `which` picks is kept.
+    pub(crate) fn has(&self, which: impl Fn(&RolloutEvent) -> bool) -> bool {
+        self.ring.iter().any(which)
+    }
+
+    /// Whether this happened lately, without an operator.
     pub(crate) fn told_lately(&self, what: &RolloutEventKind, now: Timestamp) -> bool {
         let lately = self.ring.iter().rev().take_while(|known| now.since(known.at) < REPEAT);
         lately.into_iter().any(|known| known.by.is_none() && known.kind == *what)

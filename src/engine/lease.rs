@@ -1,5 +1,5 @@
 //! The lock and the record, both on one Lease: who drives, and edits of the record as compare-and-swap.
 
 pub(super) mod edit;
+pub(super) mod edits;
 pub(super) mod lock;
-pub(super) mod unsaved;

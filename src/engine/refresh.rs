@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::assess::inputs::Inputs;
 use super::assess::plan::{Limits, NodeLookup, Obstacles, Plan, budget};
 use super::assess::rows::{Question, Row};
 use super::machine::Engine;
@@ -15,7 +14,7 @@ impl Engine {
     /// Assesses the fleet as of `now`, if anything happened or its time has come.
     pub(crate) fn refresh(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
-        if !self.dirty && self.fresh_until.is_none_or(|until| now < until) {
+        if self.freshness.holds(now) {
             return;
         }
         self.follow_daemonset();
@@ -28,7 +27,7 @@ impl Engine {
         }
         self.view.guess_current(now);
         self.forget_lost_answers(now);
-        self.node_retry.retain(|_, at| *at > now);
+        self.deletions.let_nodes_go(now);
         let intent = self.assessed_intent().map(Cow::into_owned).unwrap_or_default();
         self.follow_refusals(&intent, now);
         let target = intent.target.clone().or_else(|| self.view.current.clone());
@@ -39,14 +38,11 @@ impl Engine {
         let mut touched = self.view.take_touched();
         self.view.follow_missing(&mut touched, now);
         self.note_vanished();
-        if !self.inputs.as_ref().is_some_and(|basis| basis.is_of(target.as_ref(), &intent, &self.progress)) {
-            touched.all = true;
-            self.inputs = Some(Inputs::of(target.as_ref(), &intent, &self.progress));
-        }
+        touched.all |= self.freshness.depends_on(target.as_ref(), &intent, &self.progress);
         let mut under_way = self.is_under_way();
         loop {
             let deletions = &self.deletions;
-            let deleting = |uid: &str| deletions.contains_key(uid);
+            let deleting = |uid: &str| deletions.contains(uid);
             let (target, progress) = (target.as_ref(), &self.progress);
             let question = Question { target, intent: &intent, progress, under_way, deleting: &deleting, now };
             self.assessment.refresh(&self.view, &touched, &question);
@@ -70,7 +66,6 @@ impl Engine {
         self.plan =
             Plan::of(&self.assessment, &limits, &self.budget, &intent, &obstacles, self.natural_ranks(), &nodes);
         self.note_blocker(&intent, now);
-        self.dirty = false;
-        self.fresh_until = self.wake_at();
+        self.freshness.assessed(self.wake_at());
     }
 }

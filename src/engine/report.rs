@@ -71,7 +71,7 @@ impl Engine {
             budget: self.budget,
             plan: self.plan_view(&intent, &limits),
             settings: intent.settings(),
-            comparisons: self.judgement.comparisons.clone(),
+            comparisons: self.suspects.judgement().comparisons.clone(),
             blocked: self.blocked(&intent, now),
             halt: self.progress.halt.clone().filter(|_| self.is_halted(&intent)),
             alarms: self.alarms(recorded, &intent, now),
@@ -118,7 +118,7 @@ impl Engine {
         if self.is_halted(intent) && intent.change.is_none() {
             return Phase::Halted;
         }
-        if self.brake && self.strategy() == StrategyKind::RollingUpdate {
+        if self.daemonset.brakes() && self.strategy() == StrategyKind::RollingUpdate {
             // Whoever paused, its controller replaces pods until `OnDelete` is set.
             return Phase::Native;
         }
@@ -141,7 +141,7 @@ impl Engine {
                 false => Phase::Idle,
             };
         }
-        let comes = |row: &Row| is_moving(row.state) || self.judgement.may_come_back(row.node);
+        let comes = |row: &Row| is_moving(row.state) || self.suspects.judgement().may_come_back(row.node);
         let moving = crowded || rows().any(|row| row.in_fleet && comes(row));
         let in_line = self.plan.in_line > 0;
         let somebody_drives = !matches!(self.rollout_hold(intent, now), RolloutHold::Held(Hold::NobodyDrives));
@@ -165,7 +165,7 @@ impl Engine {
             committed: count(&|row| row.committed),
             available: count(&|row| row.available),
             leaked: count(&|row| forward && row.at_target && !row.selected),
-            failed: count(&|row| row.state == NodeState::Failed || self.judgement.has_failed(row.node)),
+            failed: count(&|row| row.state == NodeState::Failed || self.suspects.judgement().has_failed(row.node)),
             next: self.plan.in_line,
             misscheduled: u32::try_from(
                 self.assessment.rows().filter(|row| !row.in_fleet && row.pod.is_some()).count(),
@@ -294,7 +294,7 @@ impl Engine {
             pod_created_at: pod.map(|pod| self.view.our_time(pod.created_at)),
             restarts: row.restarts,
             restarted: row.restarted,
-            suspect: self.judgement.verdicts.get(&row.node).copied(),
+            suspect: self.suspects.judgement().verdicts.get(&row.node).copied(),
             eligible: row.in_fleet,
             ineligible: if row.in_fleet { None } else { self.ineligible_because(row.node) },
             serves: row.ready,

@@ -22,8 +22,8 @@ use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::change::{InForce, annotated};
+use crate::engine::writes::daemonset::PatchKind;
 use crate::engine::writes::pending::Pending;
-use crate::engine::writes::sent::PatchKind;
 
 /// The most of a server's refusal that is kept in a record, in characters.
 const REFUSAL_LIMIT: usize = 600;
@@ -51,19 +51,19 @@ impl Engine {
         let has = |wanted: &Template| self.view.daemonset.as_ref().is_some_and(|it| it.template == *wanted);
         let in_force = self.in_force(&request);
         if in_force == InForce::Ours || wanted.as_ref().is_ok_and(has) {
-            self.written = None;
+            self.daemonset.written = None;
             self.tell_template_changed(intent, &current);
             let halt = self.progress.halt.as_ref().map_or(0, |halt| halt.number);
             self.edit(None, Edit::Target { target: current, made: Some(request), acknowledged: halt });
             self.begin(now);
         } else if in_force == InForce::Overwritten {
-            if self.patching.is_none() {
+            if !self.daemonset.is_patching() {
                 self.tell_template_changed_by_others();
                 self.drop_change(request, self.template_changed_words(), now);
             }
         } else if let Err(why) = wanted {
             // While the watch of revisions is not live, the revision may exist without having been seen.
-            if self.patching.is_none() && self.health(Watched::Revisions) == WatchHealth::Live {
+            if !self.daemonset.is_patching() && self.health(Watched::Revisions) == WatchHealth::Live {
                 self.refuse_change(request, &why, "`history` lists what there is to go back to", now);
             }
         }
@@ -72,7 +72,7 @@ impl Engine {
     /// Whether the template in force is the result of this change: by the answer to our patch, else by the annotation.
     fn in_force(&self, request: &ChangeRequest) -> InForce {
         let Some(daemonset) = &self.view.daemonset else { return InForce::NotMade };
-        match (self.written.as_ref().filter(|written| written.request == *request), &request.id) {
+        match (self.daemonset.written.as_ref().filter(|written| written.request == *request), &request.id) {
             (Some(written), _) if written.template == daemonset.template => InForce::Ours,
             (Some(_), _) => InForce::Overwritten,
             (None, Some(id)) => annotated(id, daemonset),
@@ -88,7 +88,8 @@ impl Engine {
     /// The patch that removes the annotation of a change that is over, unless the API server has refused that.
     pub(crate) fn tidying(&self) -> Option<(PatchKind, DaemonSetPatch)> {
         let change = self.view.daemonset.as_ref()?.annotations.get(CHANGE)?;
-        (self.untidy.as_ref() != Some(change)).then_some((PatchKind::ForgetChange, DaemonSetPatch::ForgetChange))
+        (self.daemonset.untidy.as_ref() != Some(change))
+            .then_some((PatchKind::ForgetChange, DaemonSetPatch::ForgetChange))
     }
 
     fn template_changed_words(&self) -> String {
@@ -126,7 +127,7 @@ impl Engine {
     }
 
     fn drop_change(&mut self, request: ChangeRequest, why: String, now: Timestamp) {
-        self.written = None;
+        self.daemonset.written = None;
         let paused = Paused { by: OURSELVES.into(), at: now, why: Some(why.into()) };
         self.edit(None, Edit::Refuse { request, paused });
     }

@@ -26,8 +26,8 @@ use crate::engine::model::record::{
 use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::change::change_annotation;
+use crate::engine::writes::daemonset::PatchKind;
 use crate::engine::writes::pending::Needs;
-use crate::engine::writes::sent::PatchKind;
 
 impl Engine {
     pub(crate) fn decide_now(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
@@ -50,10 +50,10 @@ impl Engine {
         if self.strategy() != StrategyKind::RollingUpdate {
             return;
         }
-        for pending in &mut self.pending {
+        for pending in self.pending.iter_mut() {
             if matches!(pending.command.inner(), Command::Pause { .. }) {
                 pending.needs = Needs::Adopted;
-                self.brake = true;
+                self.daemonset.set_brake(true);
             }
         }
     }
@@ -62,7 +62,7 @@ impl Engine {
     fn drop_stale_answers(&mut self) {
         let elsewhere = self.lock.holder().is_some() && !self.lock.holds();
         if elsewhere || self.lock.record().is_none() {
-            self.edits.retain(|unsaved| unsaved.command.is_some() || matches!(unsaved.edit, Edit::Handover(_)));
+            self.edits.drop_our_own(|edit| matches!(edit, Edit::Handover(_)));
         }
     }
 
@@ -236,7 +236,7 @@ impl Engine {
         self.progress.halt = Some(Halt { number, at: now, why: why.into(), nodes });
         if let Some(from) = before.filter(|_| goes_back) {
             self.happened(RolloutEventKind::RollingBack { to: from.clone() }, Visibility::Cluster);
-            let id = self.new_change_id(self.next_edit, now);
+            let id = self.new_change_id(self.edits.next_serial(), now);
             self.edit(None, Edit::GoBack { to: from, failed: intent.target.clone(), id });
         }
     }
@@ -291,12 +291,12 @@ impl Engine {
         } else {
             self.lock.keep_holder(self.record())
         };
-        self.needs_proof = false;
+        self.sending.proof_is_on_its_way();
         let mark = self.write_id();
         let id = self.send_lease();
         let resource_version = self.lock.resource_version();
         let against = resource_version.clone();
-        let edits_before = self.next_edit;
+        let edits_before = self.edits.next_serial();
         let good_for = self.sending.distance.proof_age();
         self.lock.in_flight =
             Some(InFlight { id, sent_at: now, write: write.clone(), against, edits_before, write_id: mark, good_for });
@@ -306,14 +306,14 @@ impl Engine {
     fn holders_write(&self, now: Timestamp) -> Option<crate::engine::model::effect::LeaseWrite> {
         let intent = self.recorded_intent();
         let over = intent.is_none();
-        if (self.lock.want == Want::No || over) && !self.deletions_unanswered() && self.patching.is_none() {
+        if (self.lock.want == Want::No || over) && !self.effects.has_deletion() && !self.daemonset.is_patching() {
             return Some(self.lock.give_back(self.record_to_write()));
         }
         let news = match (self.lock.record(), intent) {
             (Some(saved), Some(intent)) => saved.intent != *intent || saved.progress != self.progress,
             (saved, intent) => saved.is_some() != intent.is_some(),
         };
-        (news || self.needs_proof || self.lock.renewal_due(now)).then(|| self.lock.hold(self.record(), now))
+        (news || self.sending.needs_proof() || self.lock.renewal_due(now)).then(|| self.lock.hold(self.record(), now))
     }
 
     // ── The DaemonSet ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -321,15 +321,14 @@ impl Engine {
     /// One patch of the DaemonSet at a time.
     fn write_daemonset(&mut self, now: Timestamp) -> Option<(EffectId, Effect)> {
         let daemonset = self.view.daemonset.as_ref().filter(|daemonset| !daemonset.deleting)?;
-        let newer = self.conflicted.as_ref().is_some_and(|version| *version != daemonset.resource_version);
-        if self.patching.is_some() || (now < self.daemonset_retry.at && !newer) {
+        if !self.daemonset.may_send(&daemonset.resource_version, now) {
             return None;
         }
         let rolling = daemonset.strategy.kind == StrategyKind::RollingUpdate;
-        if self.brake && !rolling && !self.brake_unseen {
-            self.brake = false;
+        if !rolling {
+            self.daemonset.is_on_delete();
         }
-        let (kind, patch) = if self.brake {
+        let (kind, patch) = if self.daemonset.brakes() {
             (PatchKind::Adopt, self.adoption())
         } else if self.lock.may_act(now) {
             self.holders_patch()?
@@ -416,7 +415,10 @@ impl Engine {
         let next: Vec<NodeIx> = self.plan.next.clone();
         // If deletions are refused for all pods, one deletion is tried to find out whether that is still so.
         let tried = if self.refusals.are_general() { 1 } else { usize::MAX };
-        let next = next.into_iter().take(tried).filter(|node| self.node_retry.get(node).is_none_or(|at| *at <= now));
+        let next = next
+            .into_iter()
+            .take(tried)
+            .filter(|node| self.deletions.node_held_until(*node).is_none_or(|at| at <= now));
         let next: Vec<(NodeIx, Str)> = next.map(|node| (node, self.view.nodes[node].name.clone())).collect();
         self.send_deletions(next, now)
     }
@@ -428,7 +430,7 @@ impl Engine {
             && self.lock.want != Want::No
             && self.edits.is_empty()
             && intent.handover.is_none()
-            && now >= self.delete_retry.at
+            && now >= self.deletions.retry.at
             && !self.catches_up()
             && self.rollout_hold(intent, now) == RolloutHold::None
     }
@@ -437,16 +439,16 @@ impl Engine {
 
     /// Tells which commands are done.
     fn settle(&mut self, now: Timestamp) {
-        let pending = std::mem::take(&mut self.pending);
+        let pending = self.pending.take();
         let called_off = |engine: &Self| {
             engine.recorded_intent().is_some_and(|intent| intent.releasing.is_none()) && engine.is_adopted()
         };
         for pending in pending {
-            let saved = !self.edits.iter().any(|unsaved| unsaved.command == Some(pending.id));
+            let saved = !self.edits.has_any_of(pending.id);
             if pending.needs == Needs::Changed {
                 match self.change_result(&pending).filter(|_| saved) {
                     Some(result) => self.settled(pending, result),
-                    None => self.pending.push(pending),
+                    None => self.pending.add(pending),
                 }
                 continue;
             }
@@ -459,7 +461,7 @@ impl Engine {
                     let why = "called off: somebody asked for something else meanwhile".to_owned();
                     self.settled(pending, Err(Unsettled::Failed(why)));
                 }
-                None => self.pending.push(pending),
+                None => self.pending.add(pending),
             }
         }
     }
@@ -473,8 +475,8 @@ impl Engine {
         let elsewhere = || self.lock.living_other(now).map(|holder| format!(" (recorded; {holder} carries it out)"));
         match needs {
             Needs::Saved => Some(ours()),
-            Needs::Adopted if self.strategy() == StrategyKind::OnDelete && !self.brake => Some(ours()),
-            Needs::Adopted if self.brake => None,
+            Needs::Adopted if self.strategy() == StrategyKind::OnDelete && !self.daemonset.brakes() => Some(ours()),
+            Needs::Adopted if self.daemonset.brakes() => None,
             Needs::Released if !self.is_recorded() && !self.is_adopted() => Some(ours()),
             Needs::Changed => None,
             Needs::Adopted | Needs::Released => elsewhere(),
@@ -489,7 +491,7 @@ impl Engine {
         let recorded = self.lock.record().is_some_and(|record| record.intent.releasing.is_some());
         let annotations = self.view.daemonset.as_ref().map(|daemonset| &daemonset.annotations);
         let annotated = annotations.is_some_and(|annotations| annotations.get(ORIGINAL_STRATEGY).is_some());
-        recorded && !annotated && self.tidying().is_none() && self.patching.is_none()
+        recorded && !annotated && self.tidying().is_none() && !self.daemonset.is_patching()
     }
 }
 

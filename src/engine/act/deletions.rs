@@ -29,7 +29,7 @@ impl Engine {
         let mut waiting = named.into_iter();
         let mut effects = Vec::new();
         if let Some(not_after) = self.lock.proof_is_good_until().filter(|_| self.lock.awaits_proof(now)) {
-            let tokens = self.sending.tokens.available(now);
+            let tokens = self.sending.available(now);
             for (ix, node) in waiting.by_ref().take(tokens) {
                 let pod = self.assessment.row(ix).and_then(|row| row.pod).and_then(|pod| self.view.pod(pod));
                 let Some(pod) = pod else { continue };
@@ -37,19 +37,16 @@ impl Engine {
                 let id = self.send_delete(&name, &uid, &node);
                 effects.push((id, Effect::DeletePod { name, uid, node, not_after }));
             }
-            self.sending.tokens.take(effects.len(), now);
-            let rated = waiting.len();
-            self.sending.rated = (rated > 0).then(|| (rated, self.sending.tokens.next_group_at(rated, now)));
-        }
-        if !effects.is_empty() {
-            self.sending.waits_since = None;
+            self.sending.sent_many(effects.len(), waiting.len(), now);
         }
         if waiting.len() == 0 && unnamed.is_empty() {
             return effects;
         }
         // From here on these nodes are blamed on the rollout, also by the next driver, even if they were down before.
         self.progress.down_before.retain(|down, _| !unnamed.iter().any(|(_, name)| name == down));
-        self.needs_proof |= !unnamed.is_empty() || self.proof_ends_soon(now);
+        if !unnamed.is_empty() || self.proof_ends_soon(now) {
+            self.sending.ask_for_proof();
+        }
         self.progress.in_progress.extend(unnamed.into_iter().map(|(_, name)| name));
         self.fit_progress(now);
         effects.extend(self.write_lease(now));
@@ -71,11 +68,7 @@ impl Engine {
 
     /// Takes note of whether anything waits, before it is decided what may leave.
     pub(crate) fn note_waits(&mut self, now: Timestamp) {
-        self.sending.rated = None;
-        let deletions = &self.deletions;
-        self.sending.sent.retain(|uid, _| deletions.contains_key(uid));
-        let waits = !self.plan.next.is_empty();
-        self.sending.waits_since = waits.then(|| self.sending.waits_since.unwrap_or(now));
+        self.sending.begin(!self.plan.next.is_empty(), |uid| self.deletions.contains(uid), now);
     }
 
     /// Takes in how long a write of the Lease took to be answered.
@@ -90,8 +83,6 @@ impl Engine {
             Ok(_) => self.sending.distance.answered(took),
         }
     }
-
-    // ── What is shown of it ───────────────────────────────────────────────────────────────────────────────────────
 }
 
 #[cfg(test)]

@@ -16,10 +16,10 @@ use crate::engine::model::record::CHANGE;
 use crate::engine::model::rollout_event::EventOutcome;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::change::WrittenChange;
+use crate::engine::writes::daemonset::{PatchKind, Patching};
+use crate::engine::writes::effects::Sent;
 use crate::engine::writes::pending::{Needs, Pending};
 use crate::engine::writes::refusals::Answer;
-use crate::engine::writes::retry::LOST_ANSWER;
-use crate::engine::writes::sent::{Deletion, PatchKind, Patching, Sent};
 
 /// What became of a write, for the audit log.
 fn told(outcome: &Outcome) -> (EventOutcome, Option<Str>) {
@@ -33,8 +33,8 @@ impl Engine {
     /// Takes in what came of an effect.
     pub fn outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
         self.now = self.now.max(now);
-        self.dirty = true;
-        match self.effects.remove(&id) {
+        self.freshness.touch();
+        match self.effects.answered(id) {
             Some(Sent::Delete { uid, node, pod }) => {
                 let (result, said) = told(&outcome);
                 self.tell_delete(&node, &pod, &uid, result, said);
@@ -50,59 +50,56 @@ impl Engine {
     /// deleted. The watch must have been heard since then, because one that stands still shows deleted pods, too.
     pub(crate) fn forget_lost_answers(&mut self, now: Timestamp) {
         let live = self.health(Watched::Pods) == WatchHealth::Live;
-        let lost = |(uid, deletion): (&Str, &Deletion)| match deletion {
-            Deletion::Unknown(at) => {
-                let settled = *at + LOST_ANSWER;
-                (live && now >= settled && self.view.watches.heard_since(Watched::Pods, settled)).then(|| uid.clone())
-            }
-            Deletion::Sent | Deletion::Confirmed(_) => None,
-        };
-        let lost: Vec<Str> = self.deletions.iter().filter_map(lost).collect();
+        let watches = &self.view.watches;
+        let settled = |at: Timestamp| live && now >= at && watches.heard_since(Watched::Pods, at);
+        let lost: Vec<Str> =
+            self.deletions.given_up_at().filter(|(_, at)| settled(*at)).map(|(uid, _)| uid.clone()).collect();
         for uid in lost {
-            self.deletions.remove(&uid);
+            let error = self.deletions.give_up(&uid);
             self.view.touch_pod(&uid);
-            if let Some((node, error)) = self.unanswered.remove(&uid).filter(|_| self.view.has_pod(&uid)) {
+            if let Some((node, error)) = error.filter(|_| self.view.has_pod(&uid)) {
                 self.deletion_refused(&node, &uid, &error, Answer::Lost, now);
             }
         }
-        self.unanswered.retain(|uid, _| self.deletions.contains_key(uid));
+        self.deletions.forget_errors();
     }
 
     fn delete_outcome(&mut self, uid: &Str, node: &Str, outcome: Outcome, now: Timestamp) {
-        let still_seen = self.deletions.contains_key(uid);
+        let still_seen = self.deletions.contains(uid);
         match outcome {
             Ok(_) => {
-                self.delete_retry.succeeded();
-                self.write_failure = None;
+                self.deletions.retry.succeeded();
+                self.failures.set_write(None);
                 self.refusals.succeeded(self.view.node(node));
                 if still_seen {
                     // No watch will show the end of a pod that we do not see: its deletion counts for a while all the same.
                     let seen = self.view.has_pod(uid);
-                    self.deletions
-                        .insert(uid.clone(), if seen { Deletion::Confirmed(now) } else { Deletion::Unknown(now) });
+                    match seen {
+                        true => self.deletions.confirmed(uid, now),
+                        false => self.deletions.unknown(uid, now),
+                    }
                 }
             }
             Err(error) if error.kind.may_have_happened() => {
                 if still_seen {
-                    self.deletions.insert(uid.clone(), Deletion::Unknown(now));
-                    self.unanswered.insert(uid.clone(), (node.clone(), error));
+                    self.deletions.answer_lost(uid, node, error, now);
                 }
             }
             // The pod is gone, whoever deleted it. The deletion counts until the watch has shown that.
             Err(error) if error.kind == EffectErrorKind::NotFound => {
                 if still_seen && self.view.has_pod(uid) {
-                    self.deletions.insert(uid.clone(), Deletion::Confirmed(now));
+                    self.deletions.confirmed(uid, now);
                 } else {
-                    self.deletions.remove(uid);
+                    self.deletions.forget(uid);
                 }
             }
             // It was not sent, because the proof was too old by then: it is decided again behind the next one.
             Err(error) if error.kind == EffectErrorKind::TooLate => {
-                self.deletions.remove(uid);
+                self.deletions.forget(uid);
                 self.view.touch_pod(uid);
             }
             Err(error) => {
-                self.deletions.remove(uid);
+                self.deletions.forget(uid);
                 self.view.touch_pod(uid);
                 let refused = matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid);
                 if refused {
@@ -111,10 +108,10 @@ impl Engine {
                 }
                 let wait = Duration::from_secs(2);
                 if let Some(ix) = self.view.node(node) {
-                    self.node_retry.insert(ix, now + wait);
+                    self.deletions.hold_node(ix, now + wait);
                 }
                 if error.kind != EffectErrorKind::Conflict {
-                    self.delete_retry.failed(&error, now);
+                    self.deletions.retry.failed(&error, now);
                     self.note_failure(&error);
                 }
             }
@@ -125,26 +122,26 @@ impl Engine {
         let lasting =
             matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid | EffectErrorKind::Unknown);
         if lasting {
-            self.write_failure = Some(error.message.clone());
+            self.failures.set_write(Some(&error.message));
         }
     }
 
     fn patch_outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
-        let Some(patching) = self.patching.take_if(|patching| patching.id == id) else { return };
+        let Some(patching) = self.daemonset.answered(id) else { return };
         let (result, said) = told(&outcome);
         self.tell_patch(patching.kind, result, said);
         match outcome {
             Ok(done) => {
-                self.daemonset_retry.succeeded();
-                self.write_failure = None;
+                self.daemonset.retry.succeeded();
+                self.failures.set_write(None);
                 match patching.kind {
-                    PatchKind::Adopt => (self.brake, self.brake_unseen) = (false, false),
+                    PatchKind::Adopt => self.daemonset.release_brake(),
                     PatchKind::Template => {
                         // The template may have been seen, and the next change be asked for, before this answer came.
                         let asked = self.recorded_intent().and_then(|intent| intent.request());
                         let request = patching.request.filter(|request| asked.as_ref() == Some(request));
                         // What the server answered is our template, whatever admission made of what we sent.
-                        self.written = match (request, &done) {
+                        self.daemonset.written = match (request, &done) {
                             (Some(request), Done::DaemonSet(fact)) => {
                                 Some(WrittenChange { request, template: fact.template.clone() })
                             }
@@ -159,9 +156,9 @@ impl Engine {
                 }
             }
             Err(error) => {
-                self.daemonset_retry.failed(&error, now);
+                self.daemonset.retry.failed(&error, now);
                 if error.kind == EffectErrorKind::Conflict {
-                    self.conflicted = Some(patching.resource_version.clone());
+                    self.daemonset.met_conflict(patching.resource_version.clone());
                 }
                 let refused = matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid);
                 if !(refused && self.give_up_patch(patching, &error, now)) {
@@ -176,13 +173,13 @@ impl Engine {
         if patching.kind == PatchKind::ForgetChange {
             // The annotation that stays does no harm: the release removes it.
             let daemonset = self.view.daemonset.as_ref();
-            self.untidy = daemonset.and_then(|daemonset| daemonset.annotations.get(CHANGE)).cloned();
-            self.daemonset_retry.succeeded();
+            self.daemonset.untidy = daemonset.and_then(|daemonset| daemonset.annotations.get(CHANGE)).cloned();
+            self.daemonset.retry.succeeded();
             return true;
         }
         let waits = match patching.kind {
             PatchKind::Adopt => {
-                (self.brake, self.brake_unseen) = (false, false);
+                self.daemonset.release_brake();
                 Some(Needs::Adopted)
             }
             PatchKind::Release => Some(Needs::Released),
@@ -193,7 +190,7 @@ impl Engine {
         let Some(request) = change else { return false };
         if patching.kind == PatchKind::Template {
             // Nothing is left to be tried again, and the next change is not to wait for it.
-            self.daemonset_retry.succeeded();
+            self.daemonset.retry.succeeded();
         }
         self.refuse_change(request, &error.message, remedy(error), now);
         true
@@ -201,19 +198,16 @@ impl Engine {
 
     /// Tells the commands that `which` picks that they failed, and drops their edits.
     pub(crate) fn fail_pending(&mut self, which: impl Fn(&Pending) -> bool, why: &str) {
-        let (failed, kept) = std::mem::take(&mut self.pending).into_iter().partition(|pending| which(pending));
-        self.pending = kept;
-        let failed: Vec<Pending> = failed;
-        for pending in failed {
-            self.edits.retain(|unsaved| unsaved.command != Some(pending.id));
+        for pending in self.pending.take_where(which) {
+            self.edits.drop_those_of(pending.id);
             self.settled(pending, Err(Unsettled::Failed(why.to_owned())));
         }
     }
 
     /// A write of the lease took effect, as its answer says or the record shows.
     pub(crate) fn lease_is_written(&mut self, write: &InFlight) {
-        self.lease_failure = None;
-        self.edits.retain(|unsaved| unsaved.serial >= write.edits_before);
+        self.failures.set_lease(None);
+        self.edits.saved_below(write.edits_before);
         self.lock.written(write);
     }
 
@@ -234,7 +228,7 @@ impl Engine {
                     self.lock.lose(in_flight.clone());
                 }
                 if !matches!(error.kind, EffectErrorKind::Conflict | EffectErrorKind::NotFound) {
-                    self.lease_failure = Some(error.message.clone());
+                    self.failures.set_lease(Some(&error.message));
                 }
                 let wait = match error.kind {
                     EffectErrorKind::Throttled { retry_after_millis } => Duration::from_millis(retry_after_millis),

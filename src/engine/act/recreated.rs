@@ -24,17 +24,14 @@ impl Engine {
             return;
         }
         self.progress = self.lock.record().map(|record| record.progress.clone()).unwrap_or_default();
-        self.written = None;
-        self.conflicted = None;
         self.lock.want = Want::No;
         let outlives = |command: &Command| matches!(command.inner(), Command::Pause { .. } | Command::StopDriving);
         self.fail_pending(
             |pending| !outlives(&pending.command),
             "the DaemonSet was deleted and made anew meanwhile: nothing was asked of this one",
         );
-        self.edits.retain(|unsaved| unsaved.command.is_some());
-        self.brake = self.pending.iter().any(|pending| pending.needs == Needs::Adopted);
-        self.brake_unseen &= self.brake;
+        self.edits.drop_our_own(|_| false);
+        self.daemonset.begin_anew(self.pending.iter().any(|pending| pending.needs == Needs::Adopted));
     }
 
     /// The record as it is to be written: where it is of another DaemonSet and nothing is asked for, it stays as it is.

@@ -4,17 +4,15 @@
 //! has changed, at once if an operator resumes. All other nodes go on. If several different nodes are refused in a row, the
 //! refusal is not about one pod: then all nodes wait, and an alarm says so.
 
-use std::collections::BTreeSet;
-
 use crate::engine::assess::plan::Refused;
 use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::effect::EffectError;
 use crate::engine::model::node::NodeIx;
-use crate::engine::model::record::{Intent, RefusedDeletion};
+use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
-use crate::engine::writes::refusals::{Answer, SOONEST, words};
+use crate::engine::writes::refusals::{Answer, words};
 
 /// The most nodes of these that the record names.
 const RECORDED: usize = 32;
@@ -34,8 +32,8 @@ impl Engine {
         let Some(version) = pod.map(|pod| pod.resource_version.clone()) else { return };
         self.refusals.refuse(ix, (uid.clone(), version), words(&error.message, node), answer, now);
         if self.refusals.are_general() {
-            self.delete_retry.failed(error, now);
-            self.write_failure = Some(error.message.clone());
+            self.deletions.retry.failed(error, now);
+            self.failures.set_write(Some(&error.message));
         }
     }
 
@@ -43,24 +41,17 @@ impl Engine {
     pub(crate) fn follow_refusals(&mut self, intent: &Intent, now: Timestamp) {
         self.refusals.follow_intent(intent, now);
         let view = &self.view;
-        self.refusals.by_node.retain(|node, refusal| {
-            let mut pods = view.pods_on(*node).map(|(_, pod)| &pod.fact);
-            let Some(pod) = pods.find(|pod| pod.uid == refusal.uid && pod.deletion_at.is_none()) else { return false };
-            if pod.resource_version != refusal.version {
-                refusal.version = pod.resource_version.clone();
-                refusal.again_at = refusal.again_at.min(refusal.tried_at + SOONEST);
-            }
-            true
+        self.refusals.follow_pods(|node, uid| {
+            let mut pods = view.pods_on(node).map(|(_, pod)| &pod.fact);
+            let pod = pods.find(|pod| *pod.uid == *uid && pod.deletion_at.is_none())?;
+            Some(pod.resource_version.clone())
         });
-        let there: BTreeSet<NodeIx> = self.refusals.by_node.keys().copied().collect();
-        self.refusals.in_a_row.retain(|node| there.contains(node));
     }
 
     /// Whether the deletion of a node's pod was refused: as we know it where we drive, as it is recorded where we look on.
     pub(crate) fn refused_deletion(&self, row: &Row, now: Timestamp) -> Option<Refused> {
-        if let Some(refusal) = self.refusals.by_node.get(&row.node) {
-            let due = refusal.again_at <= now;
-            return Some(if due { Refused::Due } else { Refused::Held(refusal.why.clone()) });
+        if let Some((due, why)) = self.refusals.of(row.node, now) {
+            return Some(if due { Refused::Due } else { Refused::Held(why.clone()) });
         }
         if self.lock.holds() || self.progress.refused.is_empty() {
             return None;
@@ -73,10 +64,7 @@ impl Engine {
     /// Records which nodes are held by a refusal, so that consoles that only look show it.
     pub(crate) fn note_refused(&mut self) {
         let name = |node: NodeIx| self.view.nodes.get(node).map(|entry| entry.name.clone());
-        let refused = self.refusals.by_node.iter().filter_map(|(node, refusal)| {
-            let recorded = RefusedDeletion { pod: refusal.uid.clone(), since: refusal.since, why: refusal.why.clone() };
-            Some((name(*node)?, recorded))
-        });
+        let refused = self.refusals.recorded().filter_map(|(node, recorded)| Some((name(node)?, recorded)));
         self.progress.refused = refused.take(RECORDED).collect();
     }
 }

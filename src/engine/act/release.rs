@@ -24,7 +24,7 @@ impl Engine {
     /// of the DaemonSet may be on its way: what it does is not known yet.
     pub(crate) fn call_off_release(&mut self, intent: &Intent) {
         let Some(by) = intent.releasing.as_ref().filter(|by| self.release_must_wait(by)) else { return };
-        if self.patching.is_none() && !self.daemonset_retry.is_retrying() && self.is_adopted() {
+        if !self.daemonset.is_patching() && !self.daemonset.retry.is_retrying() && self.is_adopted() {
             self.edit(None, Edit::CallOffRelease(by.clone()));
         }
     }

@@ -22,7 +22,7 @@ impl Engine {
             self.progress.adopted = true;
             return;
         }
-        if !self.has_drifted(intent) || self.patching.is_some() {
+        if !self.has_drifted(intent) || self.daemonset.is_patching() {
             return;
         }
         if !std::mem::replace(&mut self.progress.drifted, true) {
@@ -30,7 +30,9 @@ impl Engine {
         }
         // An operator resumed, or chose `enforce` only now.
         let chosen = intent.on_drift == OnDrift::EnforceOnDelete && self.progress.drifts.may_enforce(now);
-        self.brake |= intent.paused.is_none() || chosen;
+        if intent.paused.is_none() || chosen {
+            self.daemonset.set_brake(true);
+        }
     }
 
     fn strategy_drifted(&mut self, intent: &Intent, now: Timestamp) {
@@ -40,7 +42,7 @@ impl Engine {
                 let by = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.strategy.clone());
                 self.progress.drifts.enforced(by, now);
                 self.tell_drifted(DriftResponse::Enforced);
-                self.brake = true;
+                self.daemonset.set_brake(true);
             }
             _ if intent.paused.is_some() => self.tell_drifted(DriftResponse::Noted),
             on_drift => {

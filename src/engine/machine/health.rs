@@ -20,7 +20,6 @@ use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::model::version::is_behind;
 use crate::engine::view::watch_states::Overdue;
-use crate::engine::writes::sent::Deletion;
 
 const MISSES_DELETION: &str = "a deletion that the API server confirmed does not come back";
 const MISSES_REVISION: &str =
@@ -58,19 +57,10 @@ impl Engine {
     /// What a watch should have shown, beside our pending writes.
     fn overdue(&self, watched: Watched) -> Option<Overdue> {
         match watched {
-            Watched::Pods => self.overdue_deletion().map(|since| (since, MISSES_DELETION)),
+            Watched::Pods => self.deletions.unseen_since().map(|since| (since, MISSES_DELETION)),
             Watched::Revisions => self.view.revision_due_since().map(|since| (since, MISSES_REVISION)),
             _ => None,
         }
-    }
-
-    /// Since when a deletion that was confirmed is not seen.
-    fn overdue_deletion(&self) -> Option<Timestamp> {
-        let confirmed = |deletion: &Deletion| match deletion {
-            Deletion::Confirmed(at) => Some(*at),
-            Deletion::Sent | Deletion::Unknown(_) => None,
-        };
-        self.deletions.values().filter_map(confirmed).min()
     }
 
     /// When time alone makes a watch lag.

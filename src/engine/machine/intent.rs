@@ -23,7 +23,7 @@ impl Engine {
     pub(crate) fn write_id(&self) -> Option<Str> {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut mark = DefaultHasher::new();
-        (&self.config.identity, self.next_effect).hash(&mut mark);
+        (&self.config.identity, self.effects.next()).hash(&mut mark);
         (!self.edits.is_empty()).then(|| format!("{:016x}", mark.finish()).into())
     }
 
@@ -40,7 +40,7 @@ impl Engine {
     /// The intent as it will be once all edits are saved; `None` where nothing is recorded.
     pub(crate) fn recorded_intent(&self) -> Option<Cow<'_, Intent>> {
         let mut intent = self.lock.record().map(|record| Cow::Borrowed(&record.intent));
-        for unsaved in &self.edits {
+        for unsaved in self.edits.iter() {
             unsaved.edit.apply(&mut intent);
         }
         // We hold the lease now, so our own request for it is settled.

@@ -11,7 +11,7 @@ use crate::engine::writes::sending::WORTH_A_WORD;
 
 impl Engine {
     pub(crate) fn is_unanswered(&self, uid: &Str) -> bool {
-        self.deletions.get(uid).is_some_and(|deletion| deletion.is_unanswered())
+        self.deletions.is_unanswered(uid)
     }
 
     /// Holds everything where we drive and the API server is too far away to do it safely.
@@ -27,11 +27,11 @@ impl Engine {
 
     /// When time alone lets more leave, or is worth a word.
     pub(crate) fn sending_changes_at(&self) -> impl Iterator<Item = Timestamp> {
-        let group = self.sending.rated.map(|(_, at)| at);
-        let waits = self.sending.waits_since;
-        let patch = self.patching.as_ref().map(|patching| patching.sent_at);
+        let group = self.sending.next_group_at();
+        let waits = self.sending.waits_since();
+        let patch = self.daemonset.patching().map(|patching| patching.sent_at);
         let write = self.lock.in_flight.as_ref().filter(|_| !self.edits.is_empty()).map(|write| write.sent_at);
-        let sent = self.sending.sent.values().copied();
+        let sent = self.sending.unseen().map(|(_, at)| at);
         let worth_a_word = waits.into_iter().chain(patch).chain(write).chain(sent).map(|at| at + WORTH_A_WORD);
         group.into_iter().chain(worth_a_word)
     }

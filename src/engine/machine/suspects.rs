@@ -20,13 +20,34 @@ use crate::engine::rules::suspects::{Judgement, NodeHealth, Question, TOGETHER, 
 /// Others of a site that went down within so long of each other are counted together in the record.
 const GROUPED: Duration = Duration::from_secs(120);
 
+/// What was judged of nodes that went down after their update, and what of others is known for that.
+#[derive(Debug, Default)]
+pub(crate) struct Suspects {
+    /// Which count as failed, and which sites are down.
+    judgement: Judgement,
+    /// Nodes of the fleet whose object is gone, and whether they were updated.
+    vanished: BTreeMap<NodeIx, bool>,
+}
+
+impl Suspects {
+    /// Which count as failed, and which sites are down.
+    pub(crate) fn judgement(&self) -> &Judgement {
+        &self.judgement
+    }
+
+    /// When time alone changes the judgement.
+    pub(crate) fn changes_at(&self) -> Option<Timestamp> {
+        self.judgement.changes_at
+    }
+}
+
 impl Engine {
     /// Judges the nodes that went down after their update. Whoever drives also keeps the record of them.
     pub(crate) fn judge_suspects(&mut self, intent: &Intent, now: Timestamp) {
         let judged = self.progress.started_at.is_some() && intent.direction() == Direction::Forward;
         let nodes = if judged { self.nodes_health() } else { Vec::new() };
         if nodes.is_empty() {
-            self.judgement = Judgement::default();
+            self.suspects.judgement = Judgement::default();
             if judged && self.lock.holds() {
                 self.progress.suspects.clear();
                 self.progress.others_down.clear();
@@ -48,7 +69,7 @@ impl Engine {
             looked_since,
             others_before: &others_before,
         };
-        self.judgement = judge(&nodes, &question);
+        self.suspects.judgement = judge(&nodes, &question);
     }
 
     /// The nodes of the fleet to be judged; empty if no updated node is down or went down lately, which is nearly always so.
@@ -57,12 +78,12 @@ impl Engine {
         let lately = |at: Timestamp| self.now.since(at) <= WINDOW;
         let fell_lately = |row: &Row| row.updated && row.fell_at.is_some_and(lately);
         let matters = |row: &Row| row.blame == Some(Blame::Suspect) || fell_lately(row);
-        if noted.is_empty() && !self.assessment.rows().any(matters) && self.vanished.is_empty() {
+        if noted.is_empty() && !self.assessment.rows().any(matters) && self.suspects.vanished.is_empty() {
             return Vec::new();
         }
         let rows = self.assessment.rows().filter(|row| row.in_fleet);
         let mut nodes: Vec<NodeHealth> = rows.map(|row| self.node_health(row)).collect();
-        nodes.extend(self.vanished.iter().filter_map(|(node, updated)| self.vanished_health(*node, *updated)));
+        nodes.extend(self.suspects.vanished.iter().filter_map(|(node, updated)| self.vanished_health(*node, *updated)));
         let fell_lately = |node: &NodeHealth| node.fell_updated() && node.fell_at.is_some_and(lately);
         let matter = |node: &NodeHealth| node.suspect || node.falls > 0 || fell_lately(node);
         if nodes.iter().any(matter) { nodes } else { Vec::new() }
@@ -118,11 +139,11 @@ impl Engine {
         let (assessment, view) = (&self.assessment, &self.view);
         let gone = |row: &&Row| row.in_fleet && view.nodes.get(row.node).is_some_and(|entry| entry.fact.is_none());
         let gone: Vec<(NodeIx, bool)> = assessment.rows().filter(gone).map(|row| (row.node, row.updated)).collect();
-        self.vanished.extend(gone);
+        self.suspects.vanished.extend(gone);
         let (now, server_now) = (self.now, self.view.server_time(self.now));
         let lately = |at: Timestamp| now.since(at) < WINDOW;
         let view = &self.view;
-        self.vanished.retain(|node, _| {
+        self.suspects.vanished.retain(|node, _| {
             let entry = view.nodes.get(*node).filter(|entry| entry.fact.is_none());
             entry.and_then(|entry| entry.fell_at(now, server_now)).is_some_and(lately)
         });
@@ -224,12 +245,12 @@ impl Engine {
 
     /// Whether a node counts as failed, and nobody resumed past it.
     pub(crate) fn has_failed(&self, row: &Row) -> bool {
-        row.failure || self.judgement.has_failed(row.node)
+        row.failure || self.suspects.judgement.has_failed(row.node)
     }
 
     /// Whether a suspect is waited for: until its grace is over, or as long as its site is down at large.
     pub(crate) fn comes_back_by_itself(&self, row: &Row) -> bool {
-        match self.judgement.verdicts.get(&row.node) {
+        match self.suspects.judgement.verdicts.get(&row.node) {
             Some(SuspectView::Waits { .. }) => true,
             Some(SuspectView::Outage) => self.outage_of(row).is_some(),
             _ => false,
@@ -239,14 +260,14 @@ impl Engine {
     /// The outage of a node's site, where that is down at large.
     pub(crate) fn outage_of(&self, row: &Row) -> Option<SiteOutage> {
         let site = &self.view.nodes.get(row.node)?.site;
-        self.judgement.outages.iter().find(|outage| outage.site == *site).cloned()
+        self.suspects.judgement.outages.iter().find(|outage| outage.site == *site).cloned()
     }
 
     /// What the failures of suspects are called: why, and how updated nodes and others of their sites compare.
     pub(crate) fn suspect_words(&self, row: &Row) -> Option<String> {
-        let verdict = self.judgement.verdicts.get(&row.node).filter(|verdict| verdict.has_failed())?;
+        let verdict = self.suspects.judgement.verdicts.get(&row.node).filter(|verdict| verdict.has_failed())?;
         let site = &self.view.nodes[row.node].site;
-        let compared = self.judgement.comparisons.iter().find(|compared| compared.site == *site);
+        let compared = self.suspects.judgement.comparisons.iter().find(|compared| compared.site == *site);
         let why = match verdict {
             SuspectView::Again => "node went down again after its update",
             SuspectView::Compared => "updated nodes go down",

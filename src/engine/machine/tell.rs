@@ -23,8 +23,21 @@ use crate::engine::model::rollout_event::{
 };
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::{Str, person_of};
+use crate::engine::writes::daemonset::PatchKind;
 use crate::engine::writes::pending::{Needs, Pending};
-use crate::engine::writes::sent::PatchKind;
+
+/// Who was last said to drive.
+#[derive(Debug, Default)]
+pub(crate) struct DriverTold {
+    /// We were last seen to drive.
+    driving: bool,
+    /// Who else was last seen to hold the lease.
+    other: Option<Str>,
+    /// They still held it when we last looked.
+    held_by_other: bool,
+    /// We hold the lease, but could not renew it in time.
+    lapsed: bool,
+}
 
 impl Engine {
     /// Something happened without an operator. The same event is told again only after [`REPEAT`].
@@ -77,7 +90,7 @@ impl Engine {
     pub(crate) fn hear_of(&mut self, fact: &ClusterEvent) {
         let Some(told) = &fact.reported_by else { return };
         let known = |known: &RolloutEvent| matches!(&known.kind, RolloutEventKind::Reported { event, .. } if *event == told.event);
-        if told.identity == self.config().identity || self.event_log.ring.iter().any(known) {
+        if told.identity == self.config().identity || self.event_log.has(known) {
             return;
         }
         let person = person_of(&told.identity);
@@ -121,7 +134,7 @@ impl Engine {
     }
 
     fn is_of_note(&self, command: &Command) -> bool {
-        *command != Command::StopDriving || (self.event_log.driving && self.config().role == Role::Driver)
+        *command != Command::StopDriving || (self.driver_told.driving && self.config().role == Role::Driver)
     }
 
     /// A command was refused.
@@ -247,15 +260,15 @@ impl Engine {
         let drives = self.lock.may_act(now);
         let holder = self.lock.holder().cloned();
         let reach = if self.config().role == Role::OneShot { Visibility::Log } else { Visibility::Cluster };
-        match (self.event_log.driving, drives) {
-            (false, true) if std::mem::take(&mut self.event_log.lapsed) => {
+        match (self.driver_told.driving, drives) {
+            (false, true) if std::mem::take(&mut self.driver_told.lapsed) => {
                 // It was ours all the time: nobody else needs to know.
                 self.did(RolloutEventKind::LeaseAcquired, reach.min(Visibility::Timeline));
             }
             (false, true) => {
-                let from = self.event_log.other.take();
+                let from = self.driver_told.other.take();
                 let what = match from {
-                    Some(from) if self.event_log.held_by_other => {
+                    Some(from) if self.driver_told.held_by_other => {
                         RolloutEventKind::LeaseTakenOver { from, succession: Succession::Expired }
                     }
                     Some(from) if self.lock.want == Want::Ask => {
@@ -267,7 +280,7 @@ impl Engine {
             }
             (true, false) if self.lock.holds() => {
                 // Nobody hears us, or we would have renewed it.
-                self.event_log.lapsed = true;
+                self.driver_told.lapsed = true;
                 self.did(RolloutEventKind::LeaseLost { to: None }, reach.min(Visibility::Timeline));
             }
             (true, false) => match holder.clone() {
@@ -281,12 +294,12 @@ impl Engine {
             },
             _ => {}
         }
-        self.event_log.driving = drives;
-        self.event_log.lapsed &= self.lock.holds();
+        self.driver_told.driving = drives;
+        self.driver_told.lapsed &= self.lock.holds();
         let other = holder.filter(|holder| *holder != self.config().identity);
-        self.event_log.held_by_other = other.is_some();
+        self.driver_told.held_by_other = other.is_some();
         if other.is_some() {
-            self.event_log.other = other;
+            self.driver_told.other = other;
         }
     }
 }

@@ -51,17 +51,17 @@ impl Engine {
         let late = |since: Timestamp| now.since(since) >= LATE;
         let asked = self.pending.iter().filter_map(|pending| {
             let what = UnsentKind::of_command(&pending.command)?;
-            let unsaved = self.edits.iter().any(|unsaved| unsaved.command == Some(pending.id));
+            let unsaved = self.edits.has_any_of(pending.id);
             // A pause that is a brake has no effect before `OnDelete` is set, so it counts as unsent until then.
-            let brakes = what == UnsentKind::Pause && self.brake;
-            let why = self.lease_failure.as_ref().filter(|_| unsaved);
-            let why = why.or(self.write_failure.as_ref().filter(|_| brakes)).cloned();
+            let brakes = what == UnsentKind::Pause && self.daemonset.brakes();
+            let why = self.failures.of_lease().filter(|_| unsaved);
+            let why = why.or(self.failures.of_write().filter(|_| brakes)).cloned();
             let since = pending.asked_at;
             (unsaved || brakes).then(|| Unsent { what, since, late: late(since), why })
         });
         let decided = self.edits.iter().filter(|unsaved| unsaved.command.is_none()).filter_map(|unsaved| {
             let (what, since) = (UnsentKind::of_edit(&unsaved.edit)?, unsaved.made_at);
-            Some(Unsent { what, since, late: late(since), why: self.lease_failure.clone() })
+            Some(Unsent { what, since, late: late(since), why: self.failures.of_lease().cloned() })
         });
         asked.chain(decided).collect()
     }

@@ -57,10 +57,10 @@ impl Engine {
         alarms.extend(self.uncertain_target().filter(|_| recorded));
         alarms.extend(self.idle_alarm(now));
         alarms.extend(self.refused_alarm().filter(|_| recorded));
-        alarms.extend(self.judgement.outages.iter().cloned().map(Alarm::SiteOutage));
+        alarms.extend(self.suspects.judgement().outages.iter().cloned().map(Alarm::SiteOutage));
         alarms.extend(self.budget_alarm().filter(|_| recorded));
         alarms.extend(self.release_alarm(intent).filter(|_| recorded));
-        for why in self.lease_failure.iter().chain(&self.write_failure) {
+        for why in self.failures.of_lease().into_iter().chain(self.failures.of_write()) {
             alarms.push(Alarm::WriteFailing { why: why.clone() });
         }
         alarms.extend(self.distance_alarm().filter(|_| recorded));

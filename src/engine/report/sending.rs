@@ -7,8 +7,9 @@ use crate::engine::model::config::Role;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::{DistanceView, Wait};
 use crate::engine::rules::distance::rounded;
+use crate::engine::writes::deletions::Deletion;
+use crate::engine::writes::retry::LOST_ANSWER;
 use crate::engine::writes::sending::WORTH_A_WORD;
-use crate::engine::writes::sent::Deletion;
 
 impl Engine {
     /// How far away the API server is, and how long it takes, where we drive, until a pause from elsewhere has effect.
@@ -24,20 +25,18 @@ impl Engine {
     /// What the next node in line waits for, or a command that was asked for; `None` if nothing waits, or not for long.
     pub(crate) fn waits_for(&self, now: Timestamp) -> Option<Wait> {
         let since = |since: Timestamp| (now >= since + WORTH_A_WORD).then_some(since);
-        if let Some((waiting, _)) = self.sending.rated {
-            let until = self.sending.tokens.ready_at(waiting, now);
-            let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
-            return Some(Wait::Rate { per_sec: self.sending.tokens.refill(), waiting, until });
+        if let Some(wait) = self.sending.rate_wait(now) {
+            return Some(wait);
         }
         if self.lock.holds() && self.config().role == Role::Driver && !self.plan.next.is_empty() {
-            let since = self.sending.waits_since.and_then(since)?;
+            let since = self.sending.waits_since().and_then(since)?;
             return Some(self.why_nothing_leaves(since, now));
         }
-        let patch = self.patching.as_ref().and_then(|patching| since(patching.sent_at));
+        let patch = self.daemonset.patching().and_then(|patching| since(patching.sent_at));
         let patch = patch.map(|since| Wait::Answer { to: "a change of the DaemonSet".into(), since });
         let record = self.lock.in_flight.as_ref().filter(|_| !self.edits.is_empty());
         let record = record.and_then(|write| since(write.sent_at)).map(|since| Wait::Record { since });
-        let oldest = self.sending.sent.iter().filter(|(uid, _)| self.is_unanswered(uid)).map(|(_, at)| *at).min();
+        let oldest = self.sending.unseen().filter(|(uid, _)| self.is_unanswered(uid)).map(|(_, at)| at).min();
         let deletion = oldest.and_then(since).map(|since| Wait::Answer { to: "a deletion".into(), since });
         patch.or(record).or(deletion)
     }
@@ -45,8 +44,8 @@ impl Engine {
     fn why_nothing_leaves(&self, since: Timestamp, now: Timestamp) -> Wait {
         let asked_at = self.lock.in_flight.as_ref().map(|write| write.sent_at);
         let handed_to = self.recorded_intent().and_then(|intent| Some(intent.handover.as_ref()?.by.clone()));
-        let retried = self.plan.next.iter().map(|node| self.node_retry.get(node).copied()).min().flatten();
-        let retried = retried.max(Some(self.delete_retry.at)).filter(|at| *at > now);
+        let retried = self.plan.next.iter().map(|node| self.deletions.node_held_until(*node)).min().flatten();
+        let retried = retried.max(Some(self.deletions.retry.at)).filter(|at| *at > now);
         match (handed_to, retried) {
             _ if self.lock.want == Want::No => Wait::Handover { to: None },
             (Some(to), _) => Wait::Handover { to: Some(to) },
@@ -60,11 +59,11 @@ impl Engine {
 
     /// What a node waits for whose deletion was sent and is not seen.
     pub(crate) fn waits_for_deletion(&self, uid: &Str, now: Timestamp) -> Option<Wait> {
-        let sent_at = self.sending.sent.get(uid).filter(|sent_at| now >= **sent_at + WORTH_A_WORD)?;
+        let sent_at = self.sending.sent_at(uid).filter(|sent_at| now >= *sent_at + WORTH_A_WORD)?;
         match self.deletions.get(uid)? {
-            Deletion::Sent => Some(Wait::Answer { to: "its deletion".into(), since: *sent_at }),
-            Deletion::Confirmed(at) => Some(Wait::Seen { since: *at }),
-            Deletion::Unknown(at) => Some(Wait::Lost { until: *at + crate::engine::writes::retry::LOST_ANSWER }),
+            Deletion::Sent => Some(Wait::Answer { to: "its deletion".into(), since: sent_at }),
+            Deletion::Confirmed(at) => Some(Wait::Seen { since: at }),
+            Deletion::Unknown(at) => Some(Wait::Lost { until: at + LOST_ANSWER }),
         }
     }
 }

@@ -88,7 +88,7 @@ fn a_deletion_on_its_way_counts_although_its_pod_was_out_of_sight() {
                 break *id;
             }
         };
-        let in_progress = console.engine.deletions.keys().next().unwrap().clone();
+        let in_progress = console.engine.deletions.pods().next().unwrap().clone();
         let pod = fake.pods[&in_progress].clone();
         let back = PodFact { resource_version: "9104".into(), ..pod };
         console.engine.observe(Event::PodGone(in_progress, Some(9100)), fake.now);

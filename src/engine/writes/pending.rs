@@ -5,6 +5,55 @@ use crate::engine::model::command::{Command, CommandId, Takeover};
 use crate::engine::model::record::ChangeOutcome;
 use crate::engine::model::time::Timestamp;
 
+/// The commands that are not settled yet, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct PendingCommands {
+    commands: Vec<Pending>,
+    accepted: u64,
+}
+
+impl PendingCommands {
+    /// The identifier that the next command will have.
+    pub(crate) fn next_id(&mut self) -> CommandId {
+        let id = CommandId(self.accepted);
+        self.accepted += 1;
+        id
+    }
+
+    /// How many identifiers were given so far.
+    pub(crate) fn accepted(&self) -> u64 {
+        self.accepted
+    }
+
+    pub(crate) fn add(&mut self, pending: Pending) {
+        self.commands.push(pending);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.commands.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Pending> {
+        self.commands.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
+        self.commands.iter_mut()
+    }
+
+    /// Takes all, to settle them or add them again.
+    pub(crate) fn take(&mut self) -> Vec<Pending> {
+        std::mem::take(&mut self.commands)
+    }
+
+    /// Takes those that `which` picks.
+    pub(crate) fn take_where(&mut self, which: impl Fn(&Pending) -> bool) -> Vec<Pending> {
+        let (taken, kept) = self.take().into_iter().partition(|pending| which(pending));
+        self.commands = kept;
+        taken
+    }
+}
+
 /// A command on its way.
 #[derive(Debug)]
 pub(crate) struct Pending {

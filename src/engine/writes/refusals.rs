@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use crate::engine::model::Str;
 use crate::engine::model::node::NodeIx;
-use crate::engine::model::record::Intent;
+use crate::engine::model::record::{Intent, RefusedDeletion};
 use crate::engine::model::time::Timestamp;
 
 /// How long a node that was refused waits for its next turn, at first and at most; doubled each time.
 const RETRY: (Duration, Duration) = (SOONEST, Duration::from_secs(300));
 /// How long a node that was refused waits at least.
-pub(crate) const SOONEST: Duration = Duration::from_secs(10);
+const SOONEST: Duration = Duration::from_secs(10);
 
 /// If so many different nodes in a row are refused, with no deletion in between, the refusal is not about one pod.
 const GENERAL: usize = 3;
@@ -22,24 +22,24 @@ const WORDS: usize = 300;
 /// Deletions that were refused.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
-    pub(crate) by_node: BTreeMap<NodeIx, Refusal>,
+    by_node: BTreeMap<NodeIx, Refusal>,
     /// Nodes that were refused since a deletion last succeeded.
-    pub(crate) in_a_row: BTreeSet<NodeIx>,
+    in_a_row: BTreeSet<NodeIx>,
     /// Whether it was paused, and which halts were acknowledged, when we looked last.
-    pub(crate) intent: (bool, u32),
+    intent: (bool, u32),
 }
 
 /// The deletion of one pod was refused.
 #[derive(Debug)]
-pub(crate) struct Refusal {
-    pub(crate) uid: Str,
+struct Refusal {
+    uid: Str,
     /// The pod's resource version then.
-    pub(crate) version: Str,
-    pub(crate) why: Str,
-    pub(crate) since: Timestamp,
-    pub(crate) failures: u32,
-    pub(crate) tried_at: Timestamp,
-    pub(crate) again_at: Timestamp,
+    version: Str,
+    why: Str,
+    since: Timestamp,
+    failures: u32,
+    tried_at: Timestamp,
+    again_at: Timestamp,
 }
 
 /// How a deletion ended that did not delete the pod.
@@ -96,6 +96,34 @@ impl Refusals {
     /// When a node has its next turn, of those that wait for one.
     pub(crate) fn turns_at(&self, now: Timestamp) -> Option<Timestamp> {
         self.by_node.values().map(|refusal| refusal.again_at).filter(|at| *at > now).min()
+    }
+
+    /// Forgets refusals of pods that are gone, and has those tried sooner whose pod changed. `version_of` gives the resource
+    /// version of a pod of this uid on a node, if it is there and not terminating.
+    pub(crate) fn follow_pods(&mut self, version_of: impl Fn(NodeIx, &str) -> Option<Str>) {
+        self.by_node.retain(|node, refusal| {
+            let Some(version) = version_of(*node, &refusal.uid) else { return false };
+            if version != refusal.version {
+                refusal.version = version;
+                refusal.again_at = refusal.again_at.min(refusal.tried_at + SOONEST);
+            }
+            true
+        });
+        let by_node = &self.by_node;
+        self.in_a_row.retain(|node| by_node.contains_key(node));
+    }
+
+    /// Whether the deletion of this node's pod was refused: whether it is to be tried again now, and why it was refused.
+    pub(crate) fn of(&self, node: NodeIx, now: Timestamp) -> Option<(bool, &Str)> {
+        self.by_node.get(&node).map(|refusal| (refusal.again_at <= now, &refusal.why))
+    }
+
+    /// All of them, as a record keeps them.
+    pub(crate) fn recorded(&self) -> impl Iterator<Item = (NodeIx, RefusedDeletion)> {
+        self.by_node.iter().map(|(node, refusal)| {
+            let Refusal { uid, since, why, .. } = refusal;
+            (*node, RefusedDeletion { pod: uid.clone(), since: *since, why: why.clone() })
+        })
     }
 
     /// Has all of them tried again at once where somebody has just resumed.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::engine::model::Str;
 use crate::engine::model::config::RateLimit;
 use crate::engine::model::time::Timestamp;
+use crate::engine::model::wait::Wait;
 use crate::engine::rules::distance::Distance;
 use crate::engine::rules::rate::TokenBucket;
 
@@ -15,14 +16,17 @@ pub(crate) const WORTH_A_WORD: Duration = Duration::from_secs(2);
 /// How fast and how far away deletions are sent, and what they wait for.
 #[derive(Debug)]
 pub(crate) struct Sending {
+    /// How far away the API server is.
     pub(crate) distance: Distance,
-    pub(crate) tokens: TokenBucket,
+    tokens: TokenBucket,
     /// When each deletion was sent that is not seen yet, by pod uid.
-    pub(crate) sent: BTreeMap<Str, Timestamp>,
+    sent: BTreeMap<Str, Timestamp>,
     /// Since when there are nodes next in line and no deletion leaves.
-    pub(crate) waits_since: Option<Timestamp>,
+    waits_since: Option<Timestamp>,
     /// How many wait for nothing but the rate, and until when the next of them do.
-    pub(crate) rated: Option<(usize, Timestamp)>,
+    rated: Option<(usize, Timestamp)>,
+    /// Deletions wait for a proof: a write of the Lease is needed even if there is nothing else to write.
+    needs_proof: bool,
 }
 
 impl Sending {
@@ -33,6 +37,74 @@ impl Sending {
             sent: BTreeMap::new(),
             waits_since: None,
             rated: None,
+            needs_proof: false,
         }
+    }
+
+    /// A decision begins; `waits`: there are nodes next in line. Deletions of which `counts` does not hold any more are forgotten.
+    pub(crate) fn begin(&mut self, waits: bool, counts: impl Fn(&Str) -> bool, now: Timestamp) {
+        self.rated = None;
+        self.sent.retain(|uid, _| counts(uid));
+        self.waits_since = waits.then(|| self.waits_since.unwrap_or(now));
+    }
+
+    /// How many deletions may be sent at `now`.
+    pub(crate) fn available(&self, now: Timestamp) -> usize {
+        self.tokens.available(now)
+    }
+
+    /// So many deletions were sent at `now`, and `left` wait for nothing but the rate.
+    pub(crate) fn sent_many(&mut self, count: usize, left: usize, now: Timestamp) {
+        self.tokens.take(count, now);
+        self.rated = (left > 0).then(|| (left, self.tokens.next_group_at(left, now)));
+    }
+
+    /// A deletion was sent.
+    pub(crate) fn sent(&mut self, uid: &Str, now: Timestamp) {
+        self.sent.insert(uid.clone(), now);
+        self.waits_since = None;
+    }
+
+    /// When the deletion of this pod was sent.
+    pub(crate) fn sent_at(&self, uid: &str) -> Option<Timestamp> {
+        self.sent.get(uid).copied()
+    }
+
+    /// The deletions that are not seen yet, and when each was sent.
+    pub(crate) fn unseen(&self) -> impl Iterator<Item = (&Str, Timestamp)> {
+        self.sent.iter().map(|(uid, at)| (uid, *at))
+    }
+
+    /// Since when there are nodes next in line and no deletion leaves.
+    pub(crate) fn waits_since(&self) -> Option<Timestamp> {
+        self.waits_since
+    }
+
+    /// What is waited for, where that is the rate.
+    pub(crate) fn rate_wait(&self, now: Timestamp) -> Option<Wait> {
+        let (waiting, _) = self.rated?;
+        let until = self.tokens.ready_at(waiting, now);
+        let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
+        Some(Wait::Rate { per_sec: self.tokens.refill(), waiting, until })
+    }
+
+    /// When the rate lets the next deletions go.
+    pub(crate) fn next_group_at(&self) -> Option<Timestamp> {
+        self.rated.map(|(_, at)| at)
+    }
+
+    /// Deletions wait for a proof.
+    pub(crate) fn ask_for_proof(&mut self) {
+        self.needs_proof = true;
+    }
+
+    /// Whether a write of the Lease is needed as a proof.
+    pub(crate) fn needs_proof(&self) -> bool {
+        self.needs_proof
+    }
+
+    /// A write of the Lease is sent: it will be the proof.
+    pub(crate) fn proof_is_on_its_way(&mut self) {
+        self.needs_proof = false;
     }
 }

@@ -262,7 +262,7 @@ fn secrets_are_not_written_even_if_the_server_quotes_them() {
 
     let log = std::fs::read_to_string(operator.home().join(".local/state/rolldeck/audit.jsonl")).unwrap();
     let events = Value::from(told(&fixture)).to_string();
-    assert!(log.contains("\"result\":\"failed\"") && events.contains("RolloutCommandFailed"), "{log}\n{events}");
+    assert!(log.contains("\"outcome\":\"failed\"") && events.contains("RolloutCommandFailed"), "{log}\n{events}");
     assert!(log.contains("the environment is ***"), "{log}");
     for hidden in [secret, token.as_str()] {
         assert!(!log.contains(hidden), "in the log: {log}");

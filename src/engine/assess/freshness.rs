@@ -1,0 +1,49 @@
+//! Whether the last assessment still holds.
+
+use super::inputs::Inputs;
+use crate::engine::model::Str;
+use crate::engine::model::record::{Intent, Progress};
+use crate::engine::model::time::Timestamp;
+
+/// Whether the last assessment still holds, and what it depended on.
+#[derive(Debug)]
+pub(crate) struct Freshness {
+    /// Something happened since.
+    dirty: bool,
+    /// It holds until then, if nothing happens.
+    until: Option<Timestamp>,
+    inputs: Option<Inputs>,
+}
+
+impl Default for Freshness {
+    fn default() -> Self {
+        Self { dirty: true, until: None, inputs: None }
+    }
+}
+
+impl Freshness {
+    /// Something happened: it has to be assessed again.
+    pub(crate) fn touch(&mut self) {
+        self.dirty = true;
+    }
+
+    /// Whether it still holds at `now`.
+    pub(crate) fn holds(&self, now: Timestamp) -> bool {
+        !self.dirty && self.until.is_none_or(|until| now < until)
+    }
+
+    /// Notes that the rows depend on these now; returns whether they are something else than before.
+    pub(crate) fn depends_on(&mut self, target: Option<&Str>, intent: &Intent, progress: &Progress) -> bool {
+        let same = self.inputs.as_ref().is_some_and(|inputs| inputs.is_of(target, intent, progress));
+        if !same {
+            self.inputs = Some(Inputs::of(target, intent, progress));
+        }
+        !same
+    }
+
+    /// It was assessed, and holds until then if nothing happens.
+    pub(crate) fn assessed(&mut self, until: Option<Timestamp>) {
+        self.dirty = false;
+        self.until = until;
+    }
+}

@@ -1,0 +1,69 @@
+//! Edits of the record that are not saved yet. The next write of the Lease carries all of them.
+
+use super::edit::Edit;
+use crate::engine::model::command::CommandId;
+use crate::engine::model::time::Timestamp;
+
+/// Edits that are not saved yet, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Edits {
+    unsaved: Vec<Unsaved>,
+    next_serial: u64,
+}
+
+/// An edit of the record that is not saved yet.
+#[derive(Debug)]
+pub(crate) struct Unsaved {
+    /// Counts the edits of this engine.
+    serial: u64,
+    /// The command it belongs to; `None` for the driver's own.
+    pub(crate) command: Option<CommandId>,
+    pub(crate) edit: Edit,
+    /// When it was made.
+    pub(crate) made_at: Timestamp,
+}
+
+impl Edits {
+    pub(crate) fn add(&mut self, command: Option<CommandId>, edit: Edit, now: Timestamp) {
+        self.unsaved.push(Unsaved { serial: self.next_serial, command, edit, made_at: now });
+        self.next_serial += 1;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.unsaved.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Unsaved> {
+        self.unsaved.iter()
+    }
+
+    /// Whether an edit of this command is not saved yet.
+    pub(crate) fn has_any_of(&self, command: CommandId) -> bool {
+        self.unsaved.iter().any(|unsaved| unsaved.command == Some(command))
+    }
+
+    /// The serial that the next edit will have: a write that is sent now carries every edit below it.
+    pub(crate) fn next_serial(&self) -> u64 {
+        self.next_serial
+    }
+
+    /// A write that carried every edit below `serial` took effect.
+    pub(crate) fn saved_below(&mut self, serial: u64) {
+        self.unsaved.retain(|unsaved| unsaved.serial >= serial);
+    }
+
+    /// Drops those of a command that failed.
+    pub(crate) fn drop_those_of(&mut self, command: CommandId) {
+        self.unsaved.retain(|unsaved| unsaved.command != Some(command));
+    }
+
+    /// Drops what the driver decided on by itself, except requests for the lease where those are `kept`.
+    pub(crate) fn drop_our_own(&mut self, kept: fn(&Edit) -> bool) {
+        self.unsaved.retain(|unsaved| unsaved.command.is_some() || kept(&unsaved.edit));
+    }
+
+    /// Drops all.
+    pub(crate) fn clear(&mut self) {
+        self.unsaved.clear();
+    }
+}

@@ -1,0 +1,128 @@
+//! Patches of the DaemonSet: the one that is out, what the last ones led to, and the brake.
+
+use super::retry::Retry;
+use crate::engine::model::Str;
+use crate::engine::model::change_request::ChangeRequest;
+use crate::engine::model::effect::EffectId;
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::change::WrittenChange;
+
+/// A DaemonSet patch that was sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Patching {
+    pub(crate) id: EffectId,
+    pub(crate) kind: PatchKind,
+    pub(crate) resource_version: Str,
+    /// The change that the record asked for when it was sent.
+    pub(crate) request: Option<ChangeRequest>,
+    pub(crate) sent_at: Timestamp,
+}
+
+/// What a patch does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PatchKind {
+    /// Sets `OnDelete` and saves the original strategy.
+    Adopt,
+    /// Changes the template.
+    Template,
+    /// Removes the annotation of a change that is over.
+    ForgetChange,
+    /// Restores the original strategy.
+    Release,
+}
+
+/// Patches of the DaemonSet.
+#[derive(Debug, Default)]
+pub(crate) struct DaemonSetWrites {
+    /// The patch that was sent and is not answered yet.
+    patching: Option<Patching>,
+    pub(crate) retry: Retry,
+    /// The resource version at which a patch met a conflict. It is tried again once a newer one is seen.
+    conflicted: Option<Str>,
+    /// The template change whose patch was answered since this process started, as long as the record asks for it.
+    pub(crate) written: Option<WrittenChange>,
+    /// The annotation of a change that is over and that the API server did not let us remove.
+    pub(crate) untidy: Option<Str>,
+    brake: Brake,
+}
+
+/// Whether `OnDelete` is to be set at once, whoever drives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Brake {
+    #[default]
+    Off,
+    /// Until the view shows `OnDelete`.
+    On,
+    /// It was asked for while the DaemonSet could not be seen. `OnDelete` is then set even if the view shows it as set already,
+    /// and only the answer to the patch ends it.
+    Unseen,
+}
+
+impl DaemonSetWrites {
+    pub(crate) fn sent(&mut self, patching: Patching) {
+        self.conflicted = None;
+        self.patching = Some(patching);
+    }
+
+    /// The patch that is out.
+    pub(crate) fn patching(&self) -> Option<&Patching> {
+        self.patching.as_ref()
+    }
+
+    /// Whether a patch is out: what it does is not known yet.
+    pub(crate) fn is_patching(&self) -> bool {
+        self.patching.is_some()
+    }
+
+    /// Takes in that a patch was answered; `None`: it is not the one that is out.
+    pub(crate) fn answered(&mut self, id: EffectId) -> Option<Patching> {
+        self.patching.take_if(|patching| patching.id == id)
+    }
+
+    /// A patch met a conflict at this resource version.
+    pub(crate) fn met_conflict(&mut self, resource_version: Str) {
+        self.conflicted = Some(resource_version);
+    }
+
+    /// Whether the next patch may be sent, the DaemonSet being at this resource version.
+    pub(crate) fn may_send(&self, resource_version: &Str, now: Timestamp) -> bool {
+        let newer = self.conflicted.as_ref().is_some_and(|conflicted| conflicted != resource_version);
+        self.patching.is_none() && (now >= self.retry.at || newer)
+    }
+
+    /// Asks for `OnDelete`; `seen`: the DaemonSet can be seen.
+    pub(crate) fn set_brake(&mut self, seen: bool) {
+        self.brake = match self.brake {
+            Brake::Off | Brake::On if seen => Brake::On,
+            Brake::Off | Brake::On | Brake::Unseen => Brake::Unseen,
+        };
+    }
+
+    /// Whether `OnDelete` is to be set at once.
+    pub(crate) fn brakes(&self) -> bool {
+        self.brake != Brake::Off
+    }
+
+    /// The view shows that the DaemonSet is on `OnDelete`.
+    pub(crate) fn is_on_delete(&mut self) {
+        if self.brake == Brake::On {
+            self.brake = Brake::Off;
+        }
+    }
+
+    /// `OnDelete` was set, or was refused for good.
+    pub(crate) fn release_brake(&mut self) {
+        self.brake = Brake::Off;
+    }
+
+    /// Another DaemonSet of the same name is there; `brakes`: somebody still waits for `OnDelete`.
+    pub(crate) fn begin_anew(&mut self, brakes: bool) {
+        self.written = None;
+        self.conflicted = None;
+        self.brake = match self.brake {
+            _ if !brakes => Brake::Off,
+            Brake::Unseen => Brake::Unseen,
+            Brake::Off | Brake::On => Brake::On,
+        };
+    }
+}

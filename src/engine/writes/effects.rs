@@ -1,0 +1,53 @@
+//! Writes that are out: each has an identifier by which its outcome is recognised.
+
+use std::collections::BTreeMap;
+
+use crate::engine::model::Str;
+use crate::engine::model::effect::EffectId;
+
+/// A write whose answer is still out.
+#[derive(Clone, Debug)]
+pub(crate) enum Sent {
+    /// The deletion of a pod.
+    Delete { uid: Str, node: Str, pod: Str },
+    /// A patch of the DaemonSet.
+    DaemonSet,
+    /// A write of the Lease.
+    Lease,
+}
+
+/// The writes that are out.
+#[derive(Debug, Default)]
+pub(crate) struct EffectsInFlight {
+    sent: BTreeMap<EffectId, Sent>,
+    next: u64,
+}
+
+impl EffectsInFlight {
+    /// Notes a write that is sent now.
+    pub(crate) fn send(&mut self, sent: Sent) -> EffectId {
+        let id = EffectId(self.next);
+        self.next += 1;
+        self.sent.insert(id, sent);
+        id
+    }
+
+    /// The number of the next write: no other of this engine has it.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Takes in that a write was answered; `None`: it is not known, or was answered before.
+    pub(crate) fn answered(&mut self, id: EffectId) -> Option<Sent> {
+        self.sent.remove(&id)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sent.is_empty()
+    }
+
+    /// Whether the deletion of a pod is out.
+    pub(crate) fn has_deletion(&self) -> bool {
+        self.sent.values().any(|sent| matches!(sent, Sent::Delete { .. }))
+    }
+}
