@@ -1,14 +1,21 @@
 //! What to write next and what became of it. Only these files change what was sent, and the progress.
 
+mod begin;
 pub(super) mod change;
+mod daemonset;
 pub(super) mod decide;
 mod deletions;
+mod finish;
+mod halt;
 mod idle;
+mod lease;
 pub(super) mod outcome;
+mod pods;
 pub(super) mod recreated;
 pub(super) mod refused;
 pub(super) mod release;
 pub(super) mod room;
 mod send;
+mod settle;
 pub(super) mod stopped;
 pub(super) mod strategy_drift;

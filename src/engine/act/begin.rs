@@ -1,0 +1,59 @@
+//! The beginning of a rollout, and nodes for which something special is recorded as long as it lasts.
+
+use crate::engine::machine::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::event::{WatchHealth, Watched};
+use crate::engine::model::node::NodeState;
+use crate::engine::model::record::EXCEPTIONS_LIMIT;
+use crate::engine::model::time::Timestamp;
+
+impl Engine {
+    /// The rollout begins now, and earlier halts do not count any more. If it is the first one under this record, nodes that are
+    /// down already are noted as down before it. A later rollout under the same record keeps that list, and nodes that an
+    /// earlier one took down stay blamed on the rollout.
+    pub(crate) fn begin(&mut self, now: Timestamp) {
+        self.progress.acknowledged_failures.clear();
+        self.progress.halt = None;
+        self.progress.suspects.clear();
+        self.progress.others_down.clear();
+        self.progress.compared_since = Some(self.view.server_time(now));
+        if self.progress.started_at.is_some() {
+            return;
+        }
+        self.progress.started_at = Some(now);
+        self.progress.origin = self.majority_revision(self.view.current.as_ref());
+        let down = self.assessment.rows().filter(|row| row.in_fleet && !row.available);
+        let before = down.filter(|row| row.state == NodeState::NodeDown || row.state == NodeState::Outdated);
+        let mut before: Vec<_> = before.collect();
+        // First those nodes that could not be told from nodes that the rollout took down if they were not named.
+        before.sort_by_key(|row| !self.looks_like_ours(row));
+        self.progress.left_out_since = (before.len() > EXCEPTIONS_LIMIT).then(|| self.began_for_sure(now));
+        self.progress.down_before =
+            before.into_iter().take(EXCEPTIONS_LIMIT).map(|row| (self.name(row), row.since.unwrap_or(now))).collect();
+    }
+
+    /// Drops names of nodes to which an exception does not apply any more.
+    pub(crate) fn keep_exceptions(&mut self) {
+        let progress = &self.progress;
+        if progress.down_before.is_empty()
+            && progress.acknowledged_failures.is_empty()
+            && progress.in_progress.is_empty()
+        {
+            return;
+        }
+        let there: std::collections::BTreeSet<Str> =
+            self.assessment.rows().filter(|row| row.available && row.at_target).map(|row| self.name(row)).collect();
+        let view = &self.view;
+        let sees_nodes = self.health(Watched::Nodes) == WatchHealth::Live && !self.catches_up();
+        let exists = |name: &Str| {
+            let ix = view.node(name);
+            ix.is_some_and(|ix| view.nodes[ix].fact.is_some() || view.pods_on(ix).next().is_some())
+        };
+        // The name of a node that is gone is dropped: a node of that name that comes again gets a pod of the present template.
+        self.progress.in_progress.retain(|name| !there.contains(name) && (!sees_nodes || exists(name)));
+        let well: std::collections::BTreeSet<Str> =
+            self.assessment.rows().filter(|row| row.available).map(|row| self.name(row)).collect();
+        self.progress.down_before.retain(|name, _| !well.contains(name));
+        self.progress.acknowledged_failures.retain(|name| !well.contains(name));
+    }
+}

@@ -1,0 +1,91 @@
+//! Writes the DaemonSet: adopts it, changes its template, hands it back. One patch at a time.
+
+use crate::engine::lease::lock::{KnownLease, Want};
+use crate::engine::machine::Engine;
+use crate::engine::model::effect::{DaemonSetPatch, Effect, EffectId};
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::record::{ORIGINAL_STRATEGY, Progress};
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::change::change_annotation;
+use crate::engine::writes::daemonset::PatchKind;
+
+impl Engine {
+    /// One patch of the DaemonSet at a time.
+    pub(crate) fn write_daemonset(&mut self, now: Timestamp) -> Option<(EffectId, Effect)> {
+        let daemonset = self.view.daemonset.as_ref().filter(|daemonset| !daemonset.deleting)?;
+        if !self.daemonset.may_send(&daemonset.resource_version, now) {
+            return None;
+        }
+        let rolling = daemonset.strategy.kind == StrategyKind::RollingUpdate;
+        if !rolling {
+            self.daemonset.is_on_delete();
+        }
+        let (kind, patch) = if self.daemonset.brakes() {
+            (PatchKind::Adopt, self.adoption())
+        } else if self.lock.may_act(now) {
+            self.holders_patch()?
+        } else {
+            return None;
+        };
+        let resource_version = self.view.daemonset.as_ref()?.resource_version.clone();
+        let id = self.send_patch(kind, resource_version.clone());
+        Some((id, Effect::PatchDaemonSet { resource_version, patch }))
+    }
+
+    fn holders_patch(&self) -> Option<(PatchKind, DaemonSetPatch)> {
+        let daemonset = self.view.daemonset.as_ref()?;
+        let intent = self.lock.record()?.intent.clone();
+        if intent.handover.is_some() || self.lock.want == Want::No {
+            return None;
+        }
+        if let Some(by) = &intent.releasing {
+            // An edit that calls the release off may be waiting to be saved.
+            let stands = self.recorded_intent().is_some_and(|intent| intent.releasing.is_some());
+            if !stands || self.release_must_wait(by) {
+                return None;
+            }
+            let Some(saved) = Self::original_strategy(daemonset) else { return self.tidying() };
+            // If somebody has set a rolling strategy meanwhile, theirs stays.
+            let rolling = daemonset.strategy.kind == StrategyKind::RollingUpdate;
+            let original = if rolling { daemonset.strategy.raw.clone() } else { saved };
+            let rolls = original["type"].as_str() != Some("OnDelete");
+            let expected_template = rolls.then(|| daemonset.template.clone());
+            return Some((PatchKind::Release, DaemonSetPatch::Release { original, expected_template }));
+        }
+        if !self.is_adopted() {
+            // A strategy that somebody set back after the adoption is handled as a drift (`strategy_drift.rs`), not here. Where
+            // somebody set `OnDelete` by hand, only the annotation with the original strategy is missing: that is written.
+            let fought = self.progress.adopted && daemonset.strategy.kind == StrategyKind::RollingUpdate;
+            return (!fought).then(|| (PatchKind::Adopt, self.adoption()));
+        }
+        let Some(request) = intent.request() else { return self.tidying() };
+        // A change that was made or refused is about to be removed from the record: it is not sent again.
+        let stands = self.recorded_intent().is_some_and(|intent| intent.request().as_ref() == Some(&request));
+        if !stands || !self.is_observed() || !self.is_to_be_sent(&request) {
+            return None;
+        }
+        let wanted = self.template_wanted(&request.change).ok()?;
+        let differs = wanted != daemonset.template;
+        let change = request.id.as_ref().map(|id| change_annotation(id, daemonset.generation + 1).into());
+        let patch = || DaemonSetPatch::Template { template: wanted.json().clone(), change };
+        differs.then(|| (PatchKind::Template, patch()))
+    }
+
+    /// The patch that adopts. It saves the present strategy as the original one, unless this rollout has saved one already: then
+    /// that one stays the original, whoever drives or brakes by now. An annotation left behind by a rollout whose record is gone
+    /// is overwritten, because somebody may have set another strategy since. As long as the Lease has not been seen, so that
+    /// it is not known whether there is a record, a saved strategy is kept.
+    fn adoption(&self) -> DaemonSetPatch {
+        let daemonset = self.view.daemonset.as_ref();
+        let began = |progress: &Progress| progress.adopted || progress.drifted;
+        let recorded =
+            self.lock.known == KnownLease::Nothing || self.lock.record().is_some_and(|it| began(&it.progress));
+        let ours = recorded || began(&self.progress) || self.strategy() == StrategyKind::OnDelete;
+        let saved = daemonset.filter(|_| ours).and_then(|daemonset| daemonset.annotations.get(ORIGINAL_STRATEGY));
+        let original = saved.map_or_else(
+            || daemonset.map(|daemonset| daemonset.strategy.raw.to_string()).unwrap_or_default(),
+            ToString::to_string,
+        );
+        DaemonSetPatch::Adopt { original }
+    }
+}

@@ -1,0 +1,51 @@
+//! Writes the Lease: one write at a time, which carries the lock, all edits and the progress.
+
+use crate::engine::lease::lock::{InFlight, Want};
+use crate::engine::machine::Engine;
+use crate::engine::model::effect::{Effect, EffectId};
+use crate::engine::model::time::Timestamp;
+
+impl Engine {
+    /// One write of the lease at a time: it carries the lock, all edits and the progress.
+    pub(crate) fn write_lease(&mut self, now: Timestamp) -> Option<(EffectId, Effect)> {
+        if !self.lock.can_write(now) || self.lock.record_error().is_some() {
+            return None;
+        }
+        let write = if self.lock.holds() {
+            self.holders_write(now)?
+        } else if self.lock.want != Want::No && self.lock.is_free(now) && self.is_recorded() {
+            let cleared = self.record().map(|mut record| {
+                record.intent.handover = None;
+                record
+            });
+            self.lock.hold(cleared, now)
+        } else if self.edits.is_empty() {
+            return None;
+        } else {
+            self.lock.keep_holder(self.record())
+        };
+        self.sending.proof_is_on_its_way();
+        let mark = self.write_id();
+        let id = self.send_lease();
+        let resource_version = self.lock.resource_version();
+        let against = resource_version.clone();
+        let edits_before = self.edits.next_serial();
+        let good_for = self.sending.distance.proof_age();
+        self.lock.in_flight =
+            Some(InFlight { id, sent_at: now, write: write.clone(), against, edits_before, write_id: mark, good_for });
+        Some((id, Effect::WriteLease { resource_version, lease: Box::new(write) }))
+    }
+
+    fn holders_write(&self, now: Timestamp) -> Option<crate::engine::model::effect::LeaseWrite> {
+        let intent = self.recorded_intent();
+        let over = intent.is_none();
+        if (self.lock.want == Want::No || over) && !self.effects.has_deletion() && !self.daemonset.is_patching() {
+            return Some(self.lock.give_back(self.record_to_write()));
+        }
+        let news = match (self.lock.record(), intent) {
+            (Some(saved), Some(intent)) => saved.intent != *intent || saved.progress != self.progress,
+            (saved, intent) => saved.is_some() != intent.is_some(),
+        };
+        (news || self.sending.needs_proof() || self.lock.renewal_due(now)).then(|| self.lock.hold(self.record(), now))
+    }
+}

@@ -1,0 +1,49 @@
+//! Which pods are replaced now.
+
+use crate::engine::assess::plan::RolloutHold;
+use crate::engine::lease::lock::Want;
+use crate::engine::machine::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::config::Role;
+use crate::engine::model::effect::{Effect, EffectId};
+use crate::engine::model::node::NodeIx;
+use crate::engine::model::record::Intent;
+use crate::engine::model::time::Timestamp;
+
+impl Engine {
+    /// Deletes the pods that the plan lets go next, if we may start anything at all.
+    pub(crate) fn replace_pods(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
+        let intent = self.intent();
+        if !self.may_start(&intent, now) || self.plan.next.is_empty() {
+            return Vec::new();
+        }
+        if self.progress.started_at.is_none() {
+            self.begin(now);
+            return self.write_lease(now).into_iter().collect();
+        }
+        if !self.saved_progress_began() {
+            return Vec::new();
+        }
+        let next: Vec<NodeIx> = self.plan.next.clone();
+        // If deletions are refused for all pods, one deletion is tried to find out whether that is still so.
+        let tried = if self.refusals.are_general() { 1 } else { usize::MAX };
+        let next = next
+            .into_iter()
+            .take(tried)
+            .filter(|node| self.deletions.node_held_until(*node).is_none_or(|at| at <= now));
+        let next: Vec<(NodeIx, Str)> = next.map(|node| (node, self.view.nodes[node].name.clone())).collect();
+        self.send_deletions(next, now)
+    }
+
+    /// Whether anything may be started now: we drive, the record says what we think it says, and we see enough.
+    fn may_start(&self, intent: &Intent, now: Timestamp) -> bool {
+        self.config().role == Role::Driver
+            && self.lock.may_act(now)
+            && self.lock.want != Want::No
+            && self.edits.is_empty()
+            && intent.handover.is_none()
+            && now >= self.deletions.retry.at
+            && !self.catches_up()
+            && self.rollout_hold(intent, now) == RolloutHold::None
+    }
+}

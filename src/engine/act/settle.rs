@@ -1,0 +1,58 @@
+//! Tells which commands are done.
+
+use crate::engine::machine::Engine;
+use crate::engine::model::command::{CommandId, Takeover, Unsettled};
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::time::Timestamp;
+use crate::engine::writes::pending::Needs;
+
+impl Engine {
+    /// Tells which commands are done.
+    pub(crate) fn settle(&mut self, now: Timestamp) {
+        let pending = self.pending.take();
+        let called_off = |engine: &Self| {
+            engine.recorded_intent().is_some_and(|intent| intent.releasing.is_none()) && engine.is_adopted()
+        };
+        for pending in pending {
+            let saved = !self.edits.has_any_of(pending.id);
+            if pending.needs == Needs::Changed {
+                match self.change_result(&pending).filter(|_| saved) {
+                    Some(result) => self.settled(pending, result),
+                    None => self.pending.add(pending),
+                }
+                continue;
+            }
+            match self.is_done(pending.id, pending.needs, saved, now) {
+                Some(by_whom) => {
+                    let result = Ok(format!("{}{by_whom}", pending.says));
+                    self.settled(pending, result);
+                }
+                None if saved && pending.needs == Needs::Released && called_off(self) => {
+                    let why = "called off: somebody asked for something else meanwhile".to_owned();
+                    self.settled(pending, Err(Unsettled::Failed(why)));
+                }
+                None => self.pending.add(pending),
+            }
+        }
+    }
+
+    /// `Some` when the command is done, with a remark on who carries it out where that is not us.
+    fn is_done(&self, _id: CommandId, needs: Needs, saved: bool, now: Timestamp) -> Option<String> {
+        let ours = String::new;
+        if !saved {
+            return None;
+        }
+        let elsewhere = || self.lock.living_other(now).map(|holder| format!(" (recorded; {holder} carries it out)"));
+        match needs {
+            Needs::Saved => Some(ours()),
+            Needs::Adopted if self.strategy() == StrategyKind::OnDelete && !self.daemonset.brakes() => Some(ours()),
+            Needs::Adopted if self.daemonset.brakes() => None,
+            Needs::Released if !self.is_recorded() && !self.is_adopted() => Some(ours()),
+            Needs::Changed => None,
+            Needs::Adopted | Needs::Released => elsewhere(),
+            Needs::Driving(_) if self.lock.holds() => Some(ours()),
+            Needs::Driving(Takeover::IfFree | Takeover::Ask) => None,
+            Needs::DriverStopped => (!self.lock.holds() && self.lock.in_flight.is_none()).then(ours),
+        }
+    }
+}

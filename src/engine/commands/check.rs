@@ -1,0 +1,69 @@
+//! What every command needs before it is resolved: something to judge by, and the rights for what it writes.
+
+use crate::engine::machine::Engine;
+use crate::engine::model::command::{Command, Refusal};
+use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
+use crate::engine::model::presence::Presence;
+use crate::engine::model::settings::Tuning;
+use crate::engine::model::time::Timestamp;
+
+impl Engine {
+    pub(crate) fn check_loaded(&self, command: &Command, now: Timestamp) -> Result<(), Refusal> {
+        match self.view.presence {
+            Presence::Loading => {
+                let why = match self.view.health(Watched::DaemonSet) {
+                    WatchHealth::Forbidden { why } | WatchHealth::Down { why, .. } => why.clone(),
+                    WatchHealth::Loading | WatchHealth::Live | WatchHealth::Lagging { .. } => {
+                        "still loading; try again in a moment".into()
+                    }
+                };
+                return Err(Refusal::NotLoaded(why));
+            }
+            Presence::Absent => {
+                let name = format!("no DaemonSet {}/{}", self.config().namespace, self.config().name);
+                return Err(Refusal::NotLoaded(name.into()));
+            }
+            Presence::Present => {}
+        }
+        if matches!(command.inner(), Command::Pause { .. } | Command::StopDriving | Command::GiveUpDriving { .. }) {
+            return Ok(());
+        }
+        if let Some(why) = self.lock.record_error() {
+            return Err(Refusal::NotNow(format!("the rollout's record cannot be read: {why}")));
+        }
+        if self.is_being_deleted() {
+            let why =
+                "the DaemonSet is being deleted: nothing can be rolled out any more; once it is gone, make a new one";
+            return Err(Refusal::NotNow(why.into()));
+        }
+        match self.too_stale_to_judge(now) {
+            Some(why) => Err(Refusal::Stale(why)),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn check_rights(&self, command: &Command) -> Result<(), Refusal> {
+        let lease = if self.lock.resource_version().is_some() { Right::UpdateLease } else { Right::CreateLease };
+        let rights: &[Right] = match command.inner() {
+            Command::StopDriving | Command::GiveUpDriving { .. } => &[],
+            // The brake must work even where the record cannot be written.
+            Command::Pause { .. } if self.pause_brakes() => &[Right::PatchDaemonSet],
+            Command::Adopt | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_) => {
+                &[lease, Right::PatchDaemonSet]
+            }
+            Command::Drive(_) => &[Right::UpdateLease, Right::PatchDaemonSet, Right::DeletePods],
+            _ => &[lease],
+        };
+        match rights.iter().find(|right| self.view.permission(**right) == Permission::Denied) {
+            Some(right) => Err(Refusal::NotPermitted(*right)),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn check_tuning(&self, tuning: &Tuning) -> Result<(), Refusal> {
+        let mut after = self.intent();
+        after.tune(tuning);
+        let min_ready_secs = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
+        tuning.check(&after.settings(), min_ready_secs).map_err(Refusal::Invalid)
+    }
+}
