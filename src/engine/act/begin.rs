@@ -11,7 +11,7 @@ impl Engine {
     /// The rollout begins now, and earlier halts do not count any more. If it is the first one under this record, nodes that are
     /// down already are noted as down before it. A later rollout under the same record keeps that list, and nodes that an
     /// earlier one took down stay blamed on the rollout.
-    pub(crate) fn begin(&mut self, now: Timestamp) {
+    pub(super) fn begin(&mut self, now: Timestamp) {
         self.progress.acknowledged_failures.clear();
         self.progress.halt = None;
         self.progress.suspects.clear();
@@ -33,7 +33,7 @@ impl Engine {
     }
 
     /// Drops names of nodes to which an exception does not apply any more.
-    pub(crate) fn keep_exceptions(&mut self) {
+    pub(super) fn keep_exceptions(&mut self) {
         let progress = &self.progress;
         if progress.down_before.is_empty()
             && progress.acknowledged_failures.is_empty()

@@ -31,7 +31,7 @@ const REFUSAL_LIMIT: usize = 600;
 impl Engine {
     /// Compares the template with what was asked for: notes that a change of ours is made, finds the first target, and pauses if
     /// somebody else has changed the template.
-    pub(crate) fn follow_template(&mut self, intent: &Intent, now: Timestamp) {
+    pub(super) fn follow_template(&mut self, intent: &Intent, now: Timestamp) {
         if !self.is_adopted() || !self.is_observed() {
             return;
         }
@@ -81,12 +81,12 @@ impl Engine {
     }
 
     /// Whether this change has still to be sent.
-    pub(crate) fn is_to_be_sent(&self, request: &ChangeRequest) -> bool {
+    pub(super) fn is_to_be_sent(&self, request: &ChangeRequest) -> bool {
         self.in_force(request) == InForce::NotMade
     }
 
     /// The patch that removes the annotation of a change that is over, unless the API server has refused that.
-    pub(crate) fn tidying(&self) -> Option<(PatchKind, DaemonSetPatch)> {
+    pub(super) fn tidying(&self) -> Option<(PatchKind, DaemonSetPatch)> {
         let change = self.view.daemonset.as_ref()?.annotations.get(CHANGE)?;
         (self.daemonset.untidy.as_ref() != Some(change))
             .then_some((PatchKind::ForgetChange, DaemonSetPatch::ForgetChange))
@@ -98,7 +98,7 @@ impl Engine {
     }
 
     /// The template that a change asks for.
-    pub(crate) fn template_wanted(&self, change: &Change) -> Result<Template, String> {
+    pub(super) fn template_wanted(&self, change: &Change) -> Result<Template, String> {
         let daemonset = self.view.daemonset.as_ref().ok_or("the DaemonSet is gone")?;
         match change {
             Change::Images(images) => {
@@ -114,7 +114,7 @@ impl Engine {
 
     /// Gives up a change that the API server refuses or that cannot be made. Nothing of it is done, and the rollout pauses with the
     /// reason.
-    pub(crate) fn refuse_change(&mut self, request: ChangeRequest, why: &str, remedy: &str, now: Timestamp) {
+    pub(super) fn refuse_change(&mut self, request: ChangeRequest, why: &str, remedy: &str, now: Timestamp) {
         let what = self.change_words(&request.change);
         let mut why = self.without_values(why).to_string();
         if why.chars().count() > REFUSAL_LIMIT {
@@ -144,7 +144,7 @@ impl Engine {
     }
 
     /// What became of the change that this command asked for, whoever carried it out; `None` while it is under way.
-    pub(crate) fn change_result(&self, pending: &Pending) -> Option<Result<String, Unsettled>> {
+    pub(super) fn change_result(&self, pending: &Pending) -> Option<Result<String, Unsettled>> {
         let id = pending.change.as_ref()?;
         match &pending.outcome {
             Some(ChangeOutcome { refused: None, .. }) => return Some(Ok(pending.says.clone())),

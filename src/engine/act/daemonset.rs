@@ -11,7 +11,7 @@ use crate::engine::writes::daemonset::PatchKind;
 
 impl Engine {
     /// One patch of the DaemonSet at a time.
-    pub(crate) fn write_daemonset(&mut self, now: Timestamp) -> Option<(EffectId, Effect)> {
+    pub(super) fn write_daemonset(&mut self, now: Timestamp) -> Option<(EffectId, Effect)> {
         let daemonset = self.view.daemonset.as_ref().filter(|daemonset| !daemonset.deleting)?;
         if !self.daemonset.may_send(&daemonset.resource_version, now) {
             return None;

@@ -103,7 +103,7 @@ impl Engine {
         }
     }
 
-    pub(crate) fn pause(&mut self, why: String, now: Timestamp) {
+    pub(super) fn pause(&mut self, why: String, now: Timestamp) {
         self.edit(None, Edit::Hold(Paused { by: OURSELVES.into(), at: now, why: Some(why.into()) }));
     }
 }

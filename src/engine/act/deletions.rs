@@ -24,7 +24,7 @@ const AHEAD: Duration = Duration::from_millis(250);
 
 impl Engine {
     /// Sends the deletions of these nodes' pods, as far as they may leave now, and prepares the rest.
-    pub(crate) fn send_deletions(&mut self, next: Vec<(NodeIx, Str)>, now: Timestamp) -> Vec<(EffectId, Effect)> {
+    pub(super) fn send_deletions(&mut self, next: Vec<(NodeIx, Str)>, now: Timestamp) -> Vec<(EffectId, Effect)> {
         let (named, unnamed): (Vec<_>, Vec<_>) = next.into_iter().partition(|(_, name)| self.is_announced(name));
         let mut waiting = named.into_iter();
         let mut effects = Vec::new();
@@ -67,12 +67,12 @@ impl Engine {
     }
 
     /// Takes note of whether anything waits, before it is decided what may leave.
-    pub(crate) fn note_waits(&mut self, now: Timestamp) {
+    pub(super) fn note_waits(&mut self, now: Timestamp) {
         self.sending.begin(!self.plan.next.is_empty(), |uid| self.deletions.contains(uid), now);
     }
 
     /// Takes in how long a write of the Lease took to be answered.
-    pub(crate) fn measure_distance(&mut self, write: &InFlight, outcome: &Outcome, now: Timestamp) {
+    pub(super) fn measure_distance(&mut self, write: &InFlight, outcome: &Outcome, now: Timestamp) {
         let took = now.since(write.sent_at);
         match outcome {
             Err(error) if error.kind.may_have_happened() => self.sending.distance.unanswered(took),

@@ -23,12 +23,12 @@ impl Engine {
         }
     }
 
-    pub(crate) fn saved_progress_began(&self) -> bool {
+    pub(super) fn saved_progress_began(&self) -> bool {
         self.lock.record().is_some_and(|record| record.progress.started_at.is_some())
     }
 
     /// The release is recorded and done on the DaemonSet: the record may go.
-    pub(crate) fn release_is_done(&self) -> bool {
+    pub(super) fn release_is_done(&self) -> bool {
         let recorded = self.lock.record().is_some_and(|record| record.intent.releasing.is_some());
         let annotations = self.view.daemonset.as_ref().map(|daemonset| &daemonset.annotations);
         let annotated = annotations.is_some_and(|annotations| annotations.get(ORIGINAL_STRATEGY).is_some());

@@ -14,7 +14,7 @@ use crate::engine::model::time::Timestamp;
 
 impl Engine {
     /// Halts, or goes back, when too many nodes failed at the new revision.
-    pub(crate) fn halt_on_failure(&mut self, intent: &Intent, now: Timestamp) {
+    pub(super) fn halt_on_failure(&mut self, intent: &Intent, now: Timestamp) {
         if let Some(halt) = &self.progress.halt
             && halt.number <= intent.acknowledged_halt
         {

@@ -5,7 +5,7 @@ use crate::engine::model::time::Timestamp;
 
 impl Engine {
     /// Writes down since when the controller is idle.
-    pub(crate) fn note_idle(&mut self, now: Timestamp) {
+    pub(super) fn note_idle(&mut self, now: Timestamp) {
         self.progress.idle_since = self.idle_since(now);
     }
 }

@@ -197,7 +197,7 @@ impl Engine {
     }
 
     /// Tells the commands that `which` picks that they failed, and drops their edits.
-    pub(crate) fn fail_pending(&mut self, which: impl Fn(&Pending) -> bool, why: &str) {
+    pub(super) fn fail_pending(&mut self, which: impl Fn(&Pending) -> bool, why: &str) {
         for pending in self.pending.take_where(which) {
             self.edits.drop_those_of(pending.id);
             self.settled(pending, Err(Unsettled::Failed(why.to_owned())));

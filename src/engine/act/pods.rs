@@ -12,7 +12,7 @@ use crate::engine::model::time::Timestamp;
 
 impl Engine {
     /// Deletes the pods that the plan lets go next, if we may start anything at all.
-    pub(crate) fn replace_pods(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
+    pub(super) fn replace_pods(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
         let intent = self.intent();
         if !self.may_start(&intent, now) || self.plan.next.is_empty() {
             return Vec::new();

@@ -35,7 +35,7 @@ impl Engine {
     }
 
     /// The record as it is to be written: where it is of another DaemonSet and nothing is asked for, it stays as it is.
-    pub(crate) fn record_to_write(&self) -> Option<Record> {
+    pub(super) fn record_to_write(&self) -> Option<Record> {
         self.record().or_else(|| self.lock.foreign_record().cloned())
     }
 }

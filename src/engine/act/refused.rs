@@ -19,7 +19,7 @@ const RECORDED: usize = 32;
 
 impl Engine {
     /// Takes in that a deletion was refused, or that its answer was lost for good.
-    pub(crate) fn deletion_refused(
+    pub(super) fn deletion_refused(
         &mut self,
         node: &str,
         uid: &Str,
@@ -62,7 +62,7 @@ impl Engine {
     }
 
     /// Records which nodes are held by a refusal, so that consoles that only look show it.
-    pub(crate) fn note_refused(&mut self) {
+    pub(super) fn note_refused(&mut self) {
         let name = |node: NodeIx| self.view.nodes.get(node).map(|entry| entry.name.clone());
         let refused = self.refusals.recorded().filter_map(|(node, recorded)| Some((name(node)?, recorded)));
         self.progress.refused = refused.take(RECORDED).collect();

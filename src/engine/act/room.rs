@@ -33,7 +33,7 @@ impl Engine {
     }
 
     /// Leaves out of the progress what the record has no room for.
-    pub(crate) fn fit_progress(&mut self, now: Timestamp) {
+    pub(super) fn fit_progress(&mut self, now: Timestamp) {
         let Some(intent) = self.recorded_intent().filter(|_| self.lock.holds()) else { return };
         let room = self.room_for_progress(&intent);
         let began_at = self.began_for_sure(self.progress.started_at.unwrap_or(now));
@@ -42,13 +42,13 @@ impl Engine {
 
     /// By the API server's clock, an instant before which nothing can have been this rollout's doing that began at
     /// `started_at` by ours.
-    pub(crate) fn began_for_sure(&self, started_at: Timestamp) -> Timestamp {
+    pub(super) fn began_for_sure(&self, started_at: Timestamp) -> Timestamp {
         let margin = if self.view.skew_millis.is_some() { MEASURED } else { UNMEASURED };
         self.view.server_time(started_at) - margin
     }
 
     /// Whether a node that is down would be taken for one that the rollout took down, if its name were not known.
-    pub(crate) fn looks_like_ours(&self, row: &Row) -> bool {
+    pub(super) fn looks_like_ours(&self, row: &Row) -> bool {
         let pod = row.pod.and_then(|pod| self.view.pod(pod)).filter(|pod| pod.fact.deletion_at.is_none());
         pod.is_none_or(|pod| row.at_target || pod.fact.revision != self.progress.origin)
     }

@@ -8,7 +8,7 @@ use crate::engine::writes::daemonset::{PatchKind, Patching};
 use crate::engine::writes::effects::Sent;
 
 impl Engine {
-    pub(crate) fn send_delete(&mut self, pod: &Str, uid: &Str, node: &Str) -> EffectId {
+    pub(super) fn send_delete(&mut self, pod: &Str, uid: &Str, node: &Str) -> EffectId {
         self.deletions.sent(uid);
         self.view.touch_pod(uid);
         self.sending.sent(uid, self.now);
@@ -16,7 +16,7 @@ impl Engine {
         self.effects.send(Sent::Delete { uid: uid.clone(), node: node.clone(), pod: pod.clone() })
     }
 
-    pub(crate) fn send_patch(&mut self, kind: PatchKind, resource_version: Str) -> EffectId {
+    pub(super) fn send_patch(&mut self, kind: PatchKind, resource_version: Str) -> EffectId {
         self.tell_patch(kind, EventOutcome::Sent, None);
         let id = self.effects.send(Sent::DaemonSet);
         let request = self.lock.record().and_then(|record| record.intent.request());
@@ -24,7 +24,7 @@ impl Engine {
         id
     }
 
-    pub(crate) fn send_lease(&mut self) -> EffectId {
+    pub(super) fn send_lease(&mut self) -> EffectId {
         self.effects.send(Sent::Lease)
     }
 }

@@ -8,7 +8,7 @@ use crate::engine::writes::pending::Needs;
 
 impl Engine {
     /// Tells which commands are done.
-    pub(crate) fn settle(&mut self, now: Timestamp) {
+    pub(super) fn settle(&mut self, now: Timestamp) {
         let pending = self.pending.take();
         let called_off = |engine: &Self| {
             engine.recorded_intent().is_some_and(|intent| intent.releasing.is_none()) && engine.is_adopted()

@@ -19,7 +19,7 @@ impl Engine {
 
     /// Removes the reason why the last driver stopped, once somebody drives again. A one-shot command that holds the lease for
     /// its own write does not drive.
-    pub(crate) fn forget_who_stopped(&mut self) {
+    pub(super) fn forget_who_stopped(&mut self) {
         if self.config().role == Role::Driver && self.lock.want != Want::No {
             self.progress.driver_stopped = None;
         }

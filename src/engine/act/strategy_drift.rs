@@ -16,7 +16,7 @@ use crate::engine::model::time::Timestamp;
 
 impl Engine {
     /// Notices that the DaemonSet is adopted, or that somebody changed the strategy back.
-    pub(crate) fn notice_adoption(&mut self, intent: &Intent, now: Timestamp) {
+    pub(super) fn notice_adoption(&mut self, intent: &Intent, now: Timestamp) {
         if self.is_adopted() {
             self.progress.drifted = false;
             self.progress.adopted = true;

@@ -14,7 +14,7 @@ use crate::engine::writes::pending::Needs;
 const NAMED: usize = 5;
 
 impl Engine {
-    pub(crate) fn resolve_resume(&self) -> Result<Resolved, Refusal> {
+    pub(super) fn resolve_resume(&self) -> Result<Resolved, Refusal> {
         let record = self.record().ok_or_else(|| Refusal::NotNow("no rollout is recorded".into()))?;
         let halt = record.progress.halt.as_ref().map_or(0, |halt| halt.number);
         let retarget = self.view.current.clone().filter(|current| {
@@ -37,12 +37,12 @@ impl Engine {
     }
 
     /// Whether resuming goes on past a halt.
-    pub(crate) fn resumes_past_a_halt(&self) -> bool {
+    pub(super) fn resumes_past_a_halt(&self) -> bool {
         self.is_halted(&self.intent())
     }
 
     /// The failures that going on accepts, a line each and the worst first; the lines of a preview.
-    pub(crate) fn accepted_in_words(&self) -> Vec<String> {
+    pub(super) fn accepted_in_words(&self) -> Vec<String> {
         if !self.resumes_past_a_halt() {
             return Vec::new();
         }

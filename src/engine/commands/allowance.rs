@@ -17,7 +17,7 @@ use crate::engine::model::step_ahead::NoStep;
 use crate::engine::writes::pending::Needs;
 
 impl Engine {
-    pub(crate) fn resolve_step(&self, step: Step) -> Result<Resolved, Refusal> {
+    pub(super) fn resolve_step(&self, step: Step) -> Result<Resolved, Refusal> {
         let intent = self.intent();
         if intent.direction() == Direction::Back {
             return Err(Refusal::NotNow(NoStep::GoingBack.to_string()));
@@ -53,7 +53,7 @@ impl Engine {
 
     /// A selector that lets more nodes go at once than the present one is as much as a step, at one key: it is asked about,
     /// and refused where a step would be.
-    pub(crate) fn resolve_select(&self, selector: &Option<Selector>) -> Result<Resolved, Refusal> {
+    pub(super) fn resolve_select(&self, selector: &Option<Selector>) -> Result<Resolved, Refusal> {
         let selector = selector.clone().filter(|selector| !selector.is_empty());
         let frees = self.freed_by(&selector);
         if let (1.., Some(why)) = (frees, self.halted_by(&self.intent())) {
@@ -71,7 +71,7 @@ impl Engine {
     }
 
     /// How many nodes more may go at once under this selector than under the present one.
-    pub(crate) fn freed_by(&self, selector: &Option<Selector>) -> u32 {
+    fn freed_by(&self, selector: &Option<Selector>) -> u32 {
         let intent = self.intent();
         if intent.direction() == Direction::Back || !self.is_ready_to_update(&intent) {
             return 0;
@@ -81,7 +81,7 @@ impl Engine {
     }
 
     /// What a step comes to, a sentence a line; `nodes` is how many may go at once then.
-    pub(crate) fn step_in_words(&self, step: Step, nodes: usize, after: &Limits) -> Vec<String> {
+    pub(super) fn step_in_words(&self, step: Step, nodes: usize, after: &Limits) -> Vec<String> {
         let intent = self.intent();
         let before = Limits::of(&self.view, &intent, &self.assessment);
         if after.allowed <= before.allowed {
@@ -130,7 +130,7 @@ impl Engine {
     }
 
     /// What a selector comes to, a sentence a line; `nodes` is how many may go at once then.
-    pub(crate) fn select_in_words(&self, selector: Option<&Selector>, nodes: usize, after: &Limits) -> Vec<String> {
+    pub(super) fn select_in_words(&self, selector: Option<&Selector>, nodes: usize, after: &Limits) -> Vec<String> {
         let pace = format!("at most {} down and {} pulling at a time", after.max_unavailable, after.max_pulling);
         let intent = self.intent();
         let frees = self.freed_by(&selector.cloned());

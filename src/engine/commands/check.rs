@@ -8,7 +8,7 @@ use crate::engine::model::settings::Tuning;
 use crate::engine::model::time::Timestamp;
 
 impl Engine {
-    pub(crate) fn check_loaded(&self, command: &Command, now: Timestamp) -> Result<(), Refusal> {
+    pub(super) fn check_loaded(&self, command: &Command, now: Timestamp) -> Result<(), Refusal> {
         match self.view.presence {
             Presence::Loading => {
                 let why = match self.view.health(Watched::DaemonSet) {
@@ -42,7 +42,7 @@ impl Engine {
         }
     }
 
-    pub(crate) fn check_rights(&self, command: &Command) -> Result<(), Refusal> {
+    pub(super) fn check_rights(&self, command: &Command) -> Result<(), Refusal> {
         let lease = if self.lock.resource_version().is_some() { Right::UpdateLease } else { Right::CreateLease };
         let rights: &[Right] = match command.inner() {
             Command::StopDriving | Command::GiveUpDriving { .. } => &[],
@@ -60,7 +60,7 @@ impl Engine {
         }
     }
 
-    pub(crate) fn check_tuning(&self, tuning: &Tuning) -> Result<(), Refusal> {
+    pub(super) fn check_tuning(&self, tuning: &Tuning) -> Result<(), Refusal> {
         let mut after = self.intent();
         after.tune(tuning);
         let min_ready_secs = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);

@@ -81,7 +81,7 @@ fn named(nodes: &[(Str, Option<Ineligible>)]) -> String {
 
 impl Engine {
     /// What the placement of the revision that is gone back to changes; nothing where the template is not known.
-    pub(crate) fn placement_of(&self, intent: &Intent) -> Placement {
+    pub(super) fn placement_of(&self, intent: &Intent) -> Placement {
         let mut placement = Placement::default();
         let Some(template) = self.template_gone_back_to(intent) else { return placement };
         let mut order: Vec<usize> = (0..self.view.nodes.len()).collect();
@@ -110,7 +110,7 @@ impl Engine {
     }
 
     /// The fleet as it would be with the earlier revision as target, on the nodes where that one runs.
-    pub(crate) fn going_back(&self, intent: &Intent) -> Assessment {
+    pub(super) fn going_back(&self, intent: &Intent) -> Assessment {
         let Some(Change::Revision(target)) = &intent.change else { return Assessment::default() };
         let template = self.template_gone_back_to(intent);
         self.assessment.with(|row| {

@@ -10,7 +10,7 @@ use crate::engine::model::record::By;
 use crate::engine::writes::pending::Needs;
 
 impl Engine {
-    pub(crate) fn resolve_release(&self, early: Early, by: By) -> Result<Resolved, Refusal> {
+    pub(super) fn resolve_release(&self, early: Early, by: By) -> Result<Resolved, Refusal> {
         let saved = self.view.daemonset.as_ref().is_some_and(Self::has_saved_strategy);
         if !saved && !self.is_recorded() && self.lock.foreign_record().is_some() {
             let says = "the record of the earlier DaemonSet is dropped".to_owned();
@@ -46,7 +46,7 @@ impl Engine {
     }
 
     /// What a release does, one sentence a line, for the preview.
-    pub(crate) fn release_in_words(&self) -> Vec<String> {
+    pub(super) fn release_in_words(&self) -> Vec<String> {
         let mut lines = vec!["Restores the original update strategy and drops the rollout's record.".to_owned()];
         if !self.original_is_rolling() {
             return lines;

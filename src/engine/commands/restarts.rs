@@ -6,7 +6,7 @@ use crate::engine::model::node::RestartsView;
 
 impl Engine {
     /// What speaks against the next step: `n1 restarted 2× since its update (and 3 more): nothing that serves is taken …`.
-    pub(crate) fn restarts_in_words(&self) -> Vec<String> {
+    pub(super) fn restarts_in_words(&self) -> Vec<String> {
         let mut watched: Vec<(RestartsView, Str)> =
             self.assessment.rows().filter_map(|row| Some((row.restarted?, self.name(row)))).collect();
         watched.sort_by(|a, b| b.0.times.cmp(&a.0.times).then_with(|| a.1.cmp(&b.1)));

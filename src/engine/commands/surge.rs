@@ -8,7 +8,7 @@ impl Engine {
     /// Refuses what would begin to take down nodes of a DaemonSet that surges, as long as nobody has said how many may be.
     /// Setting `OnDelete` again, and the brake, are not refused, nor is driving what is only to be released: that takes nothing
     /// down.
-    pub(crate) fn check_surge(&self, command: &Command) -> Result<(), Refusal> {
+    pub(super) fn check_surge(&self, command: &Command) -> Result<(), Refusal> {
         let Some(surge) = self.surge() else { return Ok(()) };
         let begins = match command.inner() {
             Command::Adopt => !self.takes_back(command.inner()),
@@ -33,7 +33,7 @@ impl Engine {
     }
 
     /// What is lost, for whoever is about to take over or to let nodes go; `None` where it does not surge.
-    pub(crate) fn surge_in_words(&self, command: &Command, max_unavailable: u32) -> Option<String> {
+    pub(super) fn surge_in_words(&self, command: &Command, max_unavailable: u32) -> Option<String> {
         let surge = self.surge()?;
         match command {
             Command::Adopt | Command::SetImage(_) | Command::Undo { .. } | Command::Step(_) | Command::Resume => {

@@ -97,7 +97,7 @@ impl Engine {
     }
 
     /// Nodes that cannot be updated, because the API server refuses to delete their pod.
-    pub(crate) fn refused_alarm(&self) -> Option<Alarm> {
+    fn refused_alarm(&self) -> Option<Alarm> {
         if self.refusals.are_general() {
             return None;
         }
@@ -124,14 +124,14 @@ impl Engine {
     }
 
     /// Says so, and what to do.
-    pub(crate) fn distance_alarm(&self) -> Option<Alarm> {
+    fn distance_alarm(&self) -> Option<Alarm> {
         let drives = self.lock.holds() && self.config().role == Role::Driver;
         let too_far = self.sending.distance.too_far().filter(|_| drives)?;
         Some(Alarm::TooFar { round_trip: rounded(too_far) })
     }
 
     /// The alarm for a complete rollout whose release waits.
-    pub(crate) fn release_alarm(&self, intent: &Intent) -> Option<Alarm> {
+    fn release_alarm(&self, intent: &Intent) -> Option<Alarm> {
         if intent.finish != Finish::Release || !self.is_complete(intent) {
             return None;
         }
@@ -146,7 +146,7 @@ impl Engine {
     }
 
     /// The alarm for a strategy that has drifted, or had until `OnDelete` was set again.
-    pub(crate) fn drift_alarm(&self, intent: &Intent, now: Timestamp) -> Option<Alarm> {
+    fn drift_alarm(&self, intent: &Intent, now: Timestamp) -> Option<Alarm> {
         let drifts = &self.progress.drifts;
         let enforced = drifts.rounds(now);
         let owners = self.view.daemonset.as_ref().map(|daemonset| &daemonset.owners);
@@ -164,13 +164,13 @@ impl Engine {
     }
 
     /// The alarm for a template that somebody else changed.
-    pub(crate) fn template_alarm(&self) -> Alarm {
+    fn template_alarm(&self) -> Alarm {
         let owners = self.view.daemonset.as_ref().map(|daemonset| &daemonset.owners);
         let holding = self.holding(owners.and_then(|owners| owners.template.as_ref()));
         Alarm::TemplateChanged { by: self.who_set_the_template(), holding }
     }
 
-    pub(crate) fn idle_alarm(&self, now: Timestamp) -> Option<Alarm> {
+    fn idle_alarm(&self, now: Timestamp) -> Option<Alarm> {
         let since = self.idle_since(now)?;
         let creation = &self.view.creation;
         Some(Alarm::ControllerIdle {

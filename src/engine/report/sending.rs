@@ -13,7 +13,7 @@ use crate::engine::writes::sending::WORTH_A_WORD;
 
 impl Engine {
     /// How far away the API server is, and how long it takes, where we drive, until a pause from elsewhere has effect.
-    pub(crate) fn distance_view(&self, now: Timestamp) -> DistanceView {
+    pub(super) fn distance_view(&self, now: Timestamp) -> DistanceView {
         let round_trip = self.sending.distance.round_trip();
         let bites = || rounded(self.sends_after_a_pause(now) + round_trip.unwrap_or_default());
         DistanceView {
@@ -23,7 +23,7 @@ impl Engine {
     }
 
     /// What the next node in line waits for, or a command that was asked for; `None` if nothing waits, or not for long.
-    pub(crate) fn waits_for(&self, now: Timestamp) -> Option<Wait> {
+    pub(super) fn waits_for(&self, now: Timestamp) -> Option<Wait> {
         let since = |since: Timestamp| (now >= since + WORTH_A_WORD).then_some(since);
         if let Some(wait) = self.sending.rate_wait(now) {
             return Some(wait);
@@ -58,7 +58,7 @@ impl Engine {
     }
 
     /// What a node waits for whose deletion was sent and is not seen.
-    pub(crate) fn waits_for_deletion(&self, uid: &Str, now: Timestamp) -> Option<Wait> {
+    pub(super) fn waits_for_deletion(&self, uid: &Str, now: Timestamp) -> Option<Wait> {
         let sent_at = self.sending.sent_at(uid).filter(|sent_at| now >= *sent_at + WORTH_A_WORD)?;
         match self.deletions.get(uid)? {
             Deletion::Sent => Some(Wait::Answer { to: "its deletion".into(), since: sent_at }),

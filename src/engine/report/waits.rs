@@ -16,7 +16,7 @@ use crate::engine::writes::deletions::Deletion;
 
 impl Engine {
     /// What a node that moves waits for; `None` for one that does not.
-    pub(crate) fn pod_wait_of(&self, row: &Row) -> Option<PodWait> {
+    pub(super) fn pod_wait_of(&self, row: &Row) -> Option<PodWait> {
         let pod = row.pod.and_then(|pod| self.view.pod(pod));
         let ours = |at: Timestamp| self.view.our_time(at);
         match (row.state, pod) {
@@ -72,7 +72,7 @@ impl Engine {
     }
 
     /// What the rollout waits for while it is being prepared or released.
-    pub(crate) fn blocked(&self, intent: &Intent, now: Timestamp) -> Option<Blocked> {
+    pub(super) fn blocked(&self, intent: &Intent, now: Timestamp) -> Option<Blocked> {
         let by = self.blocker(intent, now)?;
         let since = self.blocked_since.as_ref().filter(|(known, _)| *known == by).map_or(now, |(_, since)| *since);
         Some(Blocked { by, since })

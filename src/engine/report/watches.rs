@@ -6,7 +6,7 @@ use crate::engine::model::event::Watched;
 
 impl Engine {
     /// How well each kind is seen and when it was last heard of, in the order in which they are shown.
-    pub(crate) fn watch_views(&self) -> Vec<WatchView> {
+    pub(super) fn watch_views(&self) -> Vec<WatchView> {
         let view = |watched| WatchView {
             watched,
             health: self.health(watched),
