@@ -114,13 +114,23 @@ impl Engine {
             Command::Drive(Takeover::Ask) => self.lock.want = Want::Ask,
             Command::StopDriving => self.lock.want = Want::No,
             Command::GiveUpDriving { why } => self.stop_driving(why, now),
-            // A one-shot command takes the lease when the driver goes away before it carried the change out.
-            _ if self.takes_lease(resolved.drive, resolved.needs)
-                && (self.lock.living_other(now).is_none() || self.config.role == Role::OneShot) =>
-            {
-                self.lock.want = Want::IfFree;
+            Command::Adopt
+            | Command::SetImage(_)
+            | Command::Step(_)
+            | Command::Select(_)
+            | Command::Pause { .. }
+            | Command::Resume
+            | Command::Undo { .. }
+            | Command::Release(_)
+            | Command::Tune(_)
+            | Command::Tuned { .. }
+            | Command::Drive(Takeover::IfFree) => {
+                // A one-shot command takes the lease when the driver goes away before it carried the change out.
+                let free = self.lock.living_other(now).is_none() || self.config.role == Role::OneShot;
+                if free && self.takes_lease(resolved.drive, resolved.needs) {
+                    self.lock.want = Want::IfFree;
+                }
             }
-            _ => {}
         }
         let change = resolved.change;
         let (needs, says) = (resolved.needs, resolved.says);
@@ -132,7 +142,10 @@ impl Engine {
     fn takes_lease(&self, drive: bool, needs: Needs) -> bool {
         match self.config.role {
             Role::Driver => drive,
-            Role::OneShot => drive && matches!(needs, Needs::Adopted | Needs::Changed | Needs::Released),
+            Role::OneShot => match needs {
+                Needs::Adopted | Needs::Changed | Needs::Released => drive,
+                Needs::Saved | Needs::Driving(_) | Needs::DriverStopped => false,
+            },
         }
     }
 

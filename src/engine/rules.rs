@@ -3,6 +3,7 @@
 pub(super) mod causes;
 pub(super) mod change;
 pub mod clocks;
+pub(super) mod commands;
 pub mod comparison;
 pub(super) mod diagnose;
 pub(crate) mod distance;

@@ -10,7 +10,6 @@
 
 use crate::engine::lease::lock::Want;
 use crate::engine::machine::Engine;
-use crate::engine::model::command::Command;
 use crate::engine::model::record::Record;
 use crate::engine::writes::pending::Needs;
 
@@ -25,9 +24,8 @@ impl Engine {
         }
         self.progress = self.lock.record().map(|record| record.progress.clone()).unwrap_or_default();
         self.lock.want = Want::No;
-        let outlives = |command: &Command| matches!(command.inner(), Command::Pause { .. } | Command::StopDriving);
         self.fail_pending(
-            |pending| !outlives(&pending.command),
+            |pending| !pending.command.outlives_daemonset(),
             "the DaemonSet was deleted and made anew meanwhile: nothing was asked of this one",
         );
         self.edits.drop_our_own(|_| false);

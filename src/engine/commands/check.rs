@@ -6,6 +6,7 @@ use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::settings::Tuning;
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::commands::Writes;
 
 impl Engine {
     pub(super) fn check_loaded(&self, command: &Command, now: Timestamp) -> Result<(), Refusal> {
@@ -25,7 +26,7 @@ impl Engine {
             }
             Presence::Present => {}
         }
-        if matches!(command.inner(), Command::Pause { .. } | Command::StopDriving | Command::GiveUpDriving { .. }) {
+        if command.works_blind() {
             return Ok(());
         }
         if let Some(why) = self.lock.record_error() {
@@ -44,15 +45,14 @@ impl Engine {
 
     pub(super) fn check_rights(&self, command: &Command) -> Result<(), Refusal> {
         let lease = if self.lock.resource_version().is_some() { Right::UpdateLease } else { Right::CreateLease };
-        let rights: &[Right] = match command.inner() {
-            Command::StopDriving | Command::GiveUpDriving { .. } => &[],
+        let brakes = matches!(command.inner(), Command::Pause { .. }) && self.pause_brakes();
+        let rights: &[Right] = match command.writes() {
             // The brake must work even where the record cannot be written.
-            Command::Pause { .. } if self.pause_brakes() => &[Right::PatchDaemonSet],
-            Command::Adopt | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_) => {
-                &[lease, Right::PatchDaemonSet]
-            }
-            Command::Drive(_) => &[Right::UpdateLease, Right::PatchDaemonSet, Right::DeletePods],
-            _ => &[lease],
+            _ if brakes => &[Right::PatchDaemonSet],
+            Writes::Nothing => &[],
+            Writes::Record => &[lease],
+            Writes::OnDelete | Writes::Template | Writes::OriginalStrategy => &[lease, Right::PatchDaemonSet],
+            Writes::WholeRollout => &[Right::UpdateLease, Right::PatchDaemonSet, Right::DeletePods],
         };
         match rights.iter().find(|right| self.view.permission(**right) == Permission::Denied) {
             Some(right) => Err(Refusal::NotPermitted(*right)),

@@ -15,6 +15,7 @@ use crate::engine::model::node::NodeIx;
 use crate::engine::model::record::{Change, Intent, OnDrift, lease_name};
 use crate::engine::model::settings::Tuning;
 use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::rules::commands::{LetsGo, Writes};
 use crate::engine::rules::ownership::{GitOpsOwner, StrategyOwnership};
 use crate::engine::rules::strategy_drift::{FIGHT, ROUNDS};
 
@@ -31,10 +32,7 @@ impl Engine {
         if let (Command::Undo { .. }, Some(Change::Revision(hash))) = (command, &intent.change) {
             (intent.target, intent.back_to) = (Some(hash.clone()), Some(hash.clone()));
         }
-        let mut nodes: Vec<Str> = Vec::new();
-        if matches!(command, Command::Step(_) | Command::Select(_) | Command::Resume | Command::Undo { .. }) {
-            nodes = self.would_go(command, &intent);
-        }
+        let nodes = self.would_go(command.lets_go(), &intent);
         let limits = Limits::of(&self.view, &intent, &self.assessment);
         let mut effects = self.effects_in_words(command, &nodes, &limits);
         let placement = self.placement_of(&intent);
@@ -63,10 +61,11 @@ impl Engine {
     }
 
     /// The nodes that would be updated under `intent`, in order, with no regard to time and budget.
-    fn would_go(&self, command: &Command, intent: &Intent) -> Vec<Str> {
-        let assessment = match command {
-            Command::Undo { .. } => self.going_back(intent),
-            _ => self.selected(intent),
+    fn would_go(&self, lets_go: LetsGo, intent: &Intent) -> Vec<Str> {
+        let assessment = match lets_go {
+            LetsGo::None => return Vec::new(),
+            LetsGo::Forward => self.selected(intent),
+            LetsGo::Back => self.going_back(intent),
         };
         let limits = Limits::of(&self.view, intent, &assessment);
         let unlimited = Limits { max_unavailable: u32::MAX, max_pulling: u32::MAX, ..limits };
@@ -93,7 +92,17 @@ impl Engine {
         let first = match command {
             Command::Step(_) => Limits::of(&self.view, &self.intent(), &self.assessment).allowed == 0,
             Command::Undo { .. } => true,
-            _ => false,
+            Command::Adopt
+            | Command::SetImage(_)
+            | Command::Select(_)
+            | Command::Pause { .. }
+            | Command::Resume
+            | Command::Release(_)
+            | Command::Tune(_)
+            | Command::Tuned { .. }
+            | Command::Drive(_)
+            | Command::StopDriving
+            | Command::GiveUpDriving { .. } => false,
         };
         first.then(|| {
             "Pods are deleted, not evicted: PodDisruptionBudgets are bypassed, as its own controller does.".into()
@@ -186,19 +195,16 @@ impl Engine {
     /// Warnings about tools that manage the DaemonSet and may set back what this command changes. A command that changes neither
     /// template nor strategy gets none, and a tool whose source does not name the update strategy will not set that back.
     fn warnings(&self, command: &Command) -> Vec<String> {
-        let brakes = self.pause_brakes();
+        let brakes = matches!(command, Command::Pause { .. }) && self.pause_brakes();
+        let writes = if brakes { Writes::OnDelete } else { command.writes() };
         let gitops_owners = self.view.gitops_owners.iter().filter(|gitops_owner| gitops_owner.interferes());
-        match command {
-            Command::Adopt => gitops_owners
+        match writes {
+            Writes::OnDelete => gitops_owners
                 .filter(|gitops_owner| gitops_owner.strategy != StrategyOwnership::No)
                 .map(GitOpsOwner::warning)
                 .collect(),
-            Command::Pause { .. } if brakes => gitops_owners
-                .filter(|gitops_owner| gitops_owner.strategy != StrategyOwnership::No)
-                .map(GitOpsOwner::warning)
-                .collect(),
-            Command::SetImage(_) | Command::Undo { .. } => gitops_owners.map(GitOpsOwner::warning).collect(),
-            Command::Release(_) => gitops_owners
+            Writes::Template => gitops_owners.map(GitOpsOwner::warning).collect(),
+            Writes::OriginalStrategy => gitops_owners
                 .map(|gitops_owner| {
                     format!(
                         "{gitops_owner} {}. What was rolled out belongs in its source first.",
@@ -206,7 +212,7 @@ impl Engine {
                     )
                 })
                 .collect(),
-            _ => Vec::new(),
+            Writes::Nothing | Writes::Record | Writes::WholeRollout => Vec::new(),
         }
     }
 
@@ -218,19 +224,17 @@ impl Engine {
             let verb = if self.lock.resource_version().is_some() { "PUT" } else { "POST" };
             calls.push(format!("{verb} leases/{lease} (record)"));
         }
-        let adopts =
-            resolved.brake || (resolved.drive && !self.is_adopted() && !matches!(command, Command::Release(_)));
+        let writes = command.writes();
+        let adopts = resolved.brake || (resolved.drive && !self.is_adopted() && writes != Writes::OriginalStrategy);
         if adopts {
             calls.push(format!("PATCH daemonsets/{name} (updateStrategy OnDelete, original saved)"));
         }
-        match command {
-            Command::SetImage(_) | Command::Undo { .. } => calls.push(format!("PATCH daemonsets/{name} (template)")),
-            Command::Release(_) => calls.push(format!("PATCH daemonsets/{name} (updateStrategy restored)")),
-            _ => {}
+        match writes {
+            Writes::Template => calls.push(format!("PATCH daemonsets/{name} (template)")),
+            Writes::OriginalStrategy => calls.push(format!("PATCH daemonsets/{name} (updateStrategy restored)")),
+            Writes::Nothing | Writes::Record | Writes::OnDelete | Writes::WholeRollout => {}
         }
-        let replaces =
-            matches!(command, Command::Step(_) | Command::Select(_) | Command::Resume | Command::Undo { .. });
-        if replaces && !nodes.is_empty() {
+        if !nodes.is_empty() {
             calls.push("DELETE pods, one by one, uid-guarded".to_owned());
         }
         calls

@@ -14,7 +14,13 @@ impl Engine {
             Command::Adopt => !self.takes_back(command.inner()),
             Command::SetImage(_) | Command::Step(_) | Command::Resume | Command::Undo { .. } => true,
             Command::Drive(_) => self.intent().releasing.is_none(),
-            _ => false,
+            Command::Select(_)
+            | Command::Pause { .. }
+            | Command::Release(_)
+            | Command::Tune(_)
+            | Command::Tuned { .. }
+            | Command::StopDriving
+            | Command::GiveUpDriving { .. } => false,
         };
         let mut intent = self.intent();
         intent.tune(&command.tuning());
@@ -47,7 +53,14 @@ impl Engine {
                  other."
                     .into(),
             ),
-            _ => None,
+            Command::Select(_)
+            | Command::Pause { .. }
+            | Command::Release(_)
+            | Command::Tune(_)
+            | Command::Tuned { .. }
+            | Command::Drive(_)
+            | Command::StopDriving
+            | Command::GiveUpDriving { .. } => None,
         }
     }
 }

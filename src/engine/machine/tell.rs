@@ -23,6 +23,7 @@ use crate::engine::model::rollout_event::{
 };
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::{Str, person_of};
+use crate::engine::rules::commands::Told;
 use crate::engine::writes::daemonset::PatchKind;
 use crate::engine::writes::pending::{Needs, Pending};
 
@@ -134,7 +135,10 @@ impl Engine {
     }
 
     fn is_of_note(&self, command: &Command) -> bool {
-        *command != Command::StopDriving || (self.driver_told.driving && self.config().role == Role::Driver)
+        match command.told() {
+            Told::Whole | Told::ByTheLease => true,
+            Told::ByTheLeaseWhereDriving => self.driver_told.driving && self.config().role == Role::Driver,
+        }
     }
 
     /// A command was refused.
@@ -160,9 +164,10 @@ impl Engine {
             Ok(said) => (EventOutcome::Done, said.clone()),
             Err(why) => (EventOutcome::Failed, why.to_string()),
         };
-        // A change of driver is recorded when the lease changes hands, not here.
-        let told = matches!(command, Command::Drive(_) | Command::StopDriving) && result.is_ok();
-        let reach = if told { Visibility::Log } else { Visibility::Cluster };
+        let reach = match command.told() {
+            Told::ByTheLease | Told::ByTheLeaseWhereDriving if result.is_ok() => Visibility::Log,
+            Told::Whole | Told::ByTheLease | Told::ByTheLeaseWhereDriving => Visibility::Cluster,
+        };
         self.tell(by, RolloutEventKind::Command(command), outcome, reach, Some(id), Some(said.as_str().into()));
     }
 

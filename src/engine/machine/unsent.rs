@@ -40,7 +40,18 @@ impl UnsentKind {
             Edit::GoBack { .. } => Some(Self::RollBack),
             Edit::Complete { .. } => Some(Self::Release),
             Edit::Handover(_) => Some(Self::Takeover),
-            _ => None,
+            Edit::Begin
+            | Edit::Change { .. }
+            | Edit::Target { .. }
+            | Edit::Refuse { .. }
+            | Edit::CallOffRelease(_)
+            | Edit::Partition(_)
+            | Edit::Select(_)
+            | Edit::Pause(_)
+            | Edit::Resume { .. }
+            | Edit::Release(_)
+            | Edit::Tune(_)
+            | Edit::End => None,
         }
     }
 }

@@ -76,7 +76,17 @@ impl Command {
         match self {
             Self::Tuned { tuning, command } => command.tuning().and(*tuning),
             Self::Tune(tuning) => *tuning,
-            _ => Tuning::default(),
+            Self::Adopt
+            | Self::SetImage(_)
+            | Self::Step(_)
+            | Self::Select(_)
+            | Self::Pause { .. }
+            | Self::Resume
+            | Self::Undo { .. }
+            | Self::Release(_)
+            | Self::Drive(_)
+            | Self::StopDriving
+            | Self::GiveUpDriving { .. } => Tuning::default(),
         }
     }
 

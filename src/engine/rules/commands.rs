@@ -1,0 +1,112 @@
+//! What follows from each command, in one table: whoever adds a command decides all of it here, and the compiler asks for it.
+
+use crate::engine::model::command::Command;
+
+/// What follows from a command.
+#[derive(Clone, Copy, Debug)]
+struct Consequences {
+    writes: Writes,
+    lets_go: LetsGo,
+    told: Told,
+    /// It is accepted although watches are out of date, the record cannot be read, or the DaemonSet is being deleted.
+    works_blind: bool,
+    /// It still holds where the DaemonSet was deleted and made anew before it was carried out.
+    outlives_daemonset: bool,
+}
+
+/// What a command writes, by the process that it is given to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Writes {
+    /// Nothing: the lease is given back.
+    Nothing,
+    /// The record only.
+    Record,
+    /// The record, and `OnDelete` to the DaemonSet.
+    OnDelete,
+    /// The record, and another template to the DaemonSet.
+    Template,
+    /// The record, and the original strategy to the DaemonSet.
+    OriginalStrategy,
+    /// Whatever the record asks for: lease, DaemonSet, deletions.
+    WholeRollout,
+}
+
+/// Which nodes a command lets be updated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LetsGo {
+    /// None by itself.
+    None,
+    /// Those that are next by partition and selector.
+    Forward,
+    /// Those that are not at the revision that it goes back to.
+    Back,
+}
+
+/// How a command is recorded in the event log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Told {
+    /// When it is asked for, and what became of it.
+    Whole,
+    /// Its success is a change of driver, which is recorded when the lease changes hands.
+    ByTheLease,
+    /// The same, and nothing at all in a process that does not drive.
+    ByTheLeaseWhereDriving,
+}
+
+impl Command {
+    fn consequences(&self) -> Consequences {
+        let of = |writes: Writes, lets_go: LetsGo| Consequences {
+            writes,
+            lets_go,
+            told: Told::Whole,
+            works_blind: false,
+            outlives_daemonset: false,
+        };
+        match self {
+            Self::Adopt => of(Writes::OnDelete, LetsGo::None),
+            Self::SetImage(_) => of(Writes::Template, LetsGo::None),
+            Self::Step(_) | Self::Select(_) | Self::Resume => of(Writes::Record, LetsGo::Forward),
+            Self::Pause { .. } => {
+                Consequences { works_blind: true, outlives_daemonset: true, ..of(Writes::Record, LetsGo::None) }
+            }
+            Self::Undo { .. } => of(Writes::Template, LetsGo::Back),
+            Self::Release(_) => of(Writes::OriginalStrategy, LetsGo::None),
+            Self::Tune(_) => of(Writes::Record, LetsGo::None),
+            // What is changed with it is recorded in any case.
+            Self::Tuned { command, .. } => Consequences { told: Told::Whole, ..command.consequences() },
+            Self::Drive(_) => Consequences { told: Told::ByTheLease, ..of(Writes::WholeRollout, LetsGo::None) },
+            Self::StopDriving => Consequences {
+                told: Told::ByTheLeaseWhereDriving,
+                works_blind: true,
+                outlives_daemonset: true,
+                ..of(Writes::Nothing, LetsGo::None)
+            },
+            Self::GiveUpDriving { .. } => Consequences { works_blind: true, ..of(Writes::Nothing, LetsGo::None) },
+        }
+    }
+
+    /// What it writes. A pause that is a brake writes `OnDelete` beside that.
+    pub(crate) fn writes(&self) -> Writes {
+        self.consequences().writes
+    }
+
+    /// Which nodes it lets be updated.
+    pub(crate) fn lets_go(&self) -> LetsGo {
+        self.consequences().lets_go
+    }
+
+    /// How it is recorded in the event log.
+    pub(crate) fn told(&self) -> Told {
+        self.consequences().told
+    }
+
+    /// Whether it is accepted although watches are out of date, the record cannot be read, or the DaemonSet is being deleted.
+    pub(crate) fn works_blind(&self) -> bool {
+        self.consequences().works_blind
+    }
+
+    /// Whether it still holds where the DaemonSet was deleted and made anew before it was carried out.
+    pub(crate) fn outlives_daemonset(&self) -> bool {
+        self.consequences().outlives_daemonset
+    }
+}
