@@ -8,6 +8,7 @@ use super::model::effect::{Effect, EffectId};
 use super::model::event::{Event, WatchHealth, Watched};
 use super::model::facts::LeaseFact;
 use super::model::notice::Notice;
+use super::model::record::Progress;
 use super::model::time::Timestamp;
 use super::report::snapshot::Snapshot;
 use super::writes::pending::{Needs, Pending};
@@ -63,7 +64,19 @@ impl Engine {
             }
             Event::Cluster(fact) if fact.reported_by.is_some() => self.hear_of(&fact),
             Event::RoundTrip(took) => self.sending.distance.reported(took),
-            other => self.view.observe(other, now),
+            Event::DaemonSet(_)
+            | Event::DaemonSetGone
+            | Event::Revision(_)
+            | Event::RevisionGone(_)
+            | Event::Node(_)
+            | Event::NodeGone(_)
+            | Event::Cluster(_)
+            | Event::Listing(_)
+            | Event::Listed(..)
+            | Event::Watch(..)
+            | Event::Heard(..)
+            | Event::Rights(_)
+            | Event::Skew(_) => self.view.observe(event, now),
         }
     }
 
@@ -74,7 +87,22 @@ impl Engine {
         match event {
             Event::Lease(fact) => self.lease_is(*fact, Lock::learn, now),
             Event::LeaseGone => self.lock.observe_absent(),
-            other => self.view.observe(other, now),
+            Event::DaemonSet(_)
+            | Event::DaemonSetGone
+            | Event::Revision(_)
+            | Event::RevisionGone(_)
+            | Event::Node(_)
+            | Event::NodeGone(_)
+            | Event::Pod(_)
+            | Event::PodGone(..)
+            | Event::Cluster(_)
+            | Event::Listing(_)
+            | Event::Listed(..)
+            | Event::Watch(..)
+            | Event::Heard(..)
+            | Event::Rights(_)
+            | Event::Skew(_)
+            | Event::RoundTrip(_) => self.view.observe(event, now),
         }
     }
 
@@ -187,20 +215,47 @@ impl Engine {
 
     /// When [`Engine::decide`] or [`Engine::snapshot`] would answer otherwise although nothing was observed.
     pub fn wake_at(&self) -> Option<Timestamp> {
-        let patience = self.lock.retry_at;
-        let seen = [self.view.guesses_current_at(), self.watch_health_changes_at(), self.turns_idle_at()];
-        [self.assessment.changes_at, self.suspects.changes_at(), Some(patience)]
+        // Every part says itself when time alone changes what follows from it.
+        let Self {
+            view,
+            lock,
+            pending,
+            edits,
+            progress,
+            deletions,
+            daemonset,
+            refusals,
+            sending,
+            assessment,
+            suspects,
+            now,
+            config: _,
+            effects: _,
+            failures: _,
+            budget: _,
+            plan: _,
+            blocked_since: _,
+            freshness: _,
+            notices: _,
+            event_log: _,
+            driver_told: _,
+        } = self;
+        let of_several_parts = [self.watch_health_changes_at(), self.lease_write_is_shown_at()];
+        let judged = [assessment.changes_at, suspects.changes_at()];
+        judged
             .into_iter()
-            .chain(seen)
+            .chain(of_several_parts)
             .flatten()
-            .chain(self.lock.wakes())
-            .chain([self.daemonset.retry.at])
-            .chain(self.deletions.changes_at())
-            .chain(self.refusals.turns_at(self.now))
-            .chain(self.progress.drifts.changes_at())
-            .chain(self.sending_changes_at())
-            .chain(self.unsent_changes_at())
-            .filter(|at| *at > self.now)
+            .chain(view.changes_at())
+            .chain(lock.changes_at())
+            .chain(pending.changes_at())
+            .chain(edits.changes_at())
+            .chain(progress_changes_at(progress))
+            .chain(deletions.changes_at())
+            .chain(daemonset.changes_at())
+            .chain(refusals.changes_at(*now))
+            .chain(sending.changes_at())
+            .filter(|at| at > now)
             .min()
     }
 
@@ -210,4 +265,28 @@ impl Engine {
         let timeline = self.event_log.shown();
         Snapshot { timeline, ..self.report(now) }
     }
+}
+
+/// When time alone changes what follows from the progress. What follows for single nodes is said by their rows, and what the
+/// controller does by the view.
+fn progress_changes_at(progress: &Progress) -> impl Iterator<Item = Timestamp> {
+    let Progress {
+        drifts,
+        started_at: _,
+        origin: _,
+        adopted: _,
+        drifted: _,
+        down_before: _,
+        left_out_since: _,
+        in_progress: _,
+        refused: _,
+        idle_since: _,
+        halt: _,
+        acknowledged_failures: _,
+        suspects: _,
+        others_down: _,
+        compared_since: _,
+        driver_stopped: _,
+    } = progress;
+    drifts.changes_at()
 }

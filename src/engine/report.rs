@@ -151,7 +151,11 @@ impl Engine {
     /// Whether a first listing is still out of what the rows are made of, and may yet come.
     fn is_loading(&self) -> bool {
         use super::model::event::WatchHealth::Loading;
-        [Watched::Pods, Watched::Nodes, Watched::Revisions].iter().any(|watched| *self.view.health(*watched) == Loading)
+        let rows_need = |watched: &Watched| match watched {
+            Watched::Pods | Watched::Nodes | Watched::Revisions => true,
+            Watched::DaemonSet | Watched::Events | Watched::Lease => false,
+        };
+        Watched::ALL.iter().filter(|watched| rows_need(watched)).any(|watched| *self.view.health(*watched) == Loading)
     }
 
     fn counts(&self, intent: &Intent) -> Counts {
@@ -323,10 +327,16 @@ fn group(row: &Row, in_line: bool) -> u8 {
 }
 
 fn is_moving(state: NodeState) -> bool {
-    matches!(
-        state,
-        NodeState::Terminating | NodeState::Creating | NodeState::Pulling | NodeState::Starting | NodeState::Soaking
-    )
+    match state {
+        NodeState::Terminating
+        | NodeState::Creating
+        | NodeState::Pulling
+        | NodeState::Starting
+        | NodeState::Soaking => true,
+        NodeState::Failed | NodeState::NodeDown | NodeState::Outdated | NodeState::Updated | NodeState::Ineligible => {
+            false
+        }
+    }
 }
 
 fn image_changes(from: Option<&RevisionView>, to: Option<&RevisionView>) -> Vec<ImageChange> {

@@ -4,7 +4,7 @@ use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::node::NodeState;
-use crate::engine::model::record::EXCEPTIONS_LIMIT;
+use crate::engine::model::record::{EXCEPTIONS_LIMIT, Progress};
 use crate::engine::model::time::Timestamp;
 
 impl Engine {
@@ -12,11 +12,32 @@ impl Engine {
     /// down already are noted as down before it. A later rollout under the same record keeps that list, and nodes that an
     /// earlier one took down stay blamed on the rollout.
     pub(super) fn begin(&mut self, now: Timestamp) {
-        self.progress.acknowledged_failures.clear();
-        self.progress.halt = None;
-        self.progress.suspects.clear();
-        self.progress.others_down.clear();
-        self.progress.compared_since = Some(self.view.server_time(now));
+        let Progress {
+            // Begun anew with every rollout.
+            acknowledged_failures,
+            halt,
+            suspects,
+            others_down,
+            compared_since,
+            // Begun with the first one, below.
+            started_at: _,
+            origin: _,
+            left_out_since: _,
+            down_before: _,
+            // About the DaemonSet, its controller and the driver, or about pods that are being replaced: kept.
+            adopted: _,
+            drifted: _,
+            drifts: _,
+            in_progress: _,
+            refused: _,
+            idle_since: _,
+            driver_stopped: _,
+        } = &mut self.progress;
+        acknowledged_failures.clear();
+        *halt = None;
+        suspects.clear();
+        others_down.clear();
+        *compared_since = Some(self.view.server_time(now));
         if self.progress.started_at.is_some() {
             return;
         }

@@ -3,6 +3,7 @@
 use super::edit::Edit;
 use crate::engine::model::command::CommandId;
 use crate::engine::model::time::Timestamp;
+use crate::engine::model::unsent::LATE;
 
 /// Edits that are not saved yet, oldest first.
 #[derive(Debug, Default)]
@@ -40,6 +41,11 @@ impl Edits {
     /// Whether an edit of this command is not saved yet.
     pub(crate) fn has_any_of(&self, command: CommandId) -> bool {
         self.unsaved.iter().any(|unsaved| unsaved.command == Some(command))
+    }
+
+    /// When one becomes late, if it is not saved by then.
+    pub(crate) fn changes_at(&self) -> impl Iterator<Item = Timestamp> {
+        self.unsaved.iter().map(|unsaved| unsaved.made_at + LATE)
     }
 
     /// The serial that the next edit will have: a write that is sent now carries every edit below it.

@@ -357,13 +357,13 @@ impl Lock {
         used.max(comes).unwrap_or_default()
     }
 
-    /// The instants at which the lock has something to do by itself.
-    pub(crate) fn wakes(&self) -> impl Iterator<Item = Timestamp> {
+    /// When the lock has something to do by itself, or time alone changes who may act.
+    pub(crate) fn changes_at(&self) -> impl Iterator<Item = Timestamp> {
         let renewal = self.renewed_at.filter(|_| self.holds()).map(|renewed_at| renewed_at + self.timing.renew);
         let end = self.may_act_until();
         let others = self.holder().filter(|holder| **holder != self.identity).map(|_| self.runs_out_at());
         let patience = self.outdated.as_ref().map(|(_, until)| *until);
-        [renewal, end, others, patience].into_iter().flatten()
+        [renewal, end, others, patience, Some(self.retry_at)].into_iter().flatten()
     }
 
     /// Who drives, in words for a front end.

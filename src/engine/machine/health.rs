@@ -40,7 +40,9 @@ impl Engine {
     pub(crate) fn is_gone_by(&self, watched: Watched, version: Option<u64>) -> bool {
         let known = match watched {
             Watched::DaemonSet => self.view.daemonset.as_ref().map(|daemonset| daemonset.resource_version.clone()),
-            _ => self.lock.resource_version(),
+            Watched::Lease => self.lock.resource_version(),
+            // They are about many objects.
+            Watched::Revisions | Watched::Pods | Watched::Nodes | Watched::Events => return false,
         };
         !self.view.watches.seen_since_list(watched) && !is_behind(version, known.and_then(|known| known.parse().ok()))
     }
@@ -59,7 +61,7 @@ impl Engine {
         match watched {
             Watched::Pods => self.deletions.unseen_since().map(|since| (since, MISSES_DELETION)),
             Watched::Revisions => self.view.revision_due_since().map(|since| (since, MISSES_REVISION)),
-            _ => None,
+            Watched::DaemonSet | Watched::Nodes | Watched::Events | Watched::Lease => None,
         }
     }
 

@@ -29,9 +29,4 @@ impl Engine {
         let recorded = self.progress.idle_since.filter(|since| creation.waiting_since(*since) == *since);
         unobserved.into_iter().chain(missing).chain(recorded.filter(|_| !self.lock.holds())).min()
     }
-
-    /// When the spec has been unobserved for long enough, if nothing else happens. Missing pods are covered by their rows.
-    pub(crate) fn turns_idle_at(&self) -> Option<Timestamp> {
-        self.view.creation.unobserved_since().map(|since| since + IDLE_AFTER)
-    }
 }

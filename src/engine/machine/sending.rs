@@ -25,14 +25,9 @@ impl Engine {
         self.sending.distance.proof_age().max(self.lock.longest_proof(now)) + SENDING
     }
 
-    /// When time alone lets more leave, or is worth a word.
-    pub(crate) fn sending_changes_at(&self) -> impl Iterator<Item = Timestamp> {
-        let group = self.sending.next_group_at();
-        let waits = self.sending.waits_since();
-        let patch = self.daemonset.patching().map(|patching| patching.sent_at);
-        let write = self.lock.in_flight.as_ref().filter(|_| !self.edits.is_empty()).map(|write| write.sent_at);
-        let sent = self.sending.unseen().map(|(_, at)| at);
-        let worth_a_word = waits.into_iter().chain(patch).chain(write).chain(sent).map(|at| at + WORTH_A_WORD);
-        group.into_iter().chain(worth_a_word)
+    /// When the write of the Lease that is out, and that edits wait for, takes so long that it is shown.
+    pub(crate) fn lease_write_is_shown_at(&self) -> Option<Timestamp> {
+        let write = self.lock.in_flight.as_ref().filter(|_| !self.edits.is_empty())?;
+        Some(write.sent_at + WORTH_A_WORD)
     }
 }

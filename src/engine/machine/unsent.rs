@@ -3,18 +3,12 @@
 //! While an edit is not saved, nothing is started from here. Another driver, or the native controller, does not know of it and
 //! goes on. So screens show what the cluster has, and beside it what has not reached the cluster and since when.
 
-use std::time::Duration;
-
 use super::Engine;
 use crate::engine::lease::edit::Edit;
 use crate::engine::model::command;
 use crate::engine::model::command::Command;
 use crate::engine::model::time::Timestamp;
-use crate::engine::model::unsent::{Unsent, UnsentKind};
-
-/// A write that is not answered after this long is shown as not sent. On any link over which one can drive it is answered
-/// earlier.
-const LATE: Duration = Duration::from_secs(2);
+use crate::engine::model::unsent::{LATE, Unsent, UnsentKind};
 
 impl UnsentKind {
     fn of_command(command: &Command) -> Option<Self> {
@@ -80,12 +74,6 @@ impl Engine {
     /// Whether something keeps what was asked for from being saved: until it is, nothing is started.
     pub(crate) fn is_late_with_edits(&self, now: Timestamp) -> bool {
         self.edits.iter().any(|unsaved| now.since(unsaved.made_at) >= LATE)
-    }
-
-    /// When something becomes late that is not saved by then.
-    pub(crate) fn unsent_changes_at(&self) -> impl Iterator<Item = Timestamp> + '_ {
-        let edits = self.edits.iter().map(|unsaved| unsaved.made_at + LATE);
-        edits.chain(self.pending.iter().map(|pending| pending.asked_at + LATE))
     }
 }
 

@@ -1,11 +1,16 @@
 //! What was asked for here and has not reached the cluster.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
 use super::Str;
 use super::time::Timestamp;
+
+/// A write that is not answered after this long is shown as not sent. On any link over which one can drive it is answered
+/// earlier.
+pub(crate) const LATE: Duration = Duration::from_secs(2);
 
 /// Something that was asked for here, or that the driver here decided, and that the cluster does not have yet.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::{Str, View};
+use super::{IDLE_AFTER, Str, View};
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::RevisionFact;
 use crate::engine::model::time::Timestamp;
@@ -54,6 +54,14 @@ impl View {
     pub(crate) fn guesses_current_at(&self) -> Option<Timestamp> {
         let since = self.revision_due_since?;
         self.candidate().map(|_| since + REVISION_PATIENCE)
+    }
+
+    /// When time alone changes what is concluded from what was told: that guess, and that the controller is idle because it
+    /// has left the spec unobserved. Missing pods are covered by their rows; when a watch begins to lag depends on our writes,
+    /// too.
+    pub(crate) fn changes_at(&self) -> impl Iterator<Item = Timestamp> {
+        let idle = self.creation.unobserved_since().map(|since| since + IDLE_AFTER);
+        [self.guesses_current_at(), idle].into_iter().flatten()
     }
 
     /// Makes that guess when its time has come, and drops one that proves wrong.

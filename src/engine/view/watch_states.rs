@@ -113,7 +113,19 @@ impl WatchStates {
             Event::Listed(_, Some(version)) => watching.catch_up(&version.to_string().into()),
             // The object is gone: no write to it can be shown any more.
             Event::LeaseGone | Event::DaemonSetGone => watching.pending_writes.clear(),
-            _ => {}
+            // We write none of these, or do not wait for what they show.
+            Event::Listed(_, None)
+            | Event::Revision(_)
+            | Event::RevisionGone(_)
+            | Event::Node(_)
+            | Event::NodeGone(_)
+            | Event::Pod(_)
+            | Event::PodGone(..)
+            | Event::Cluster(_)
+            | Event::Watch(..)
+            | Event::Rights(_)
+            | Event::Skew(_)
+            | Event::RoundTrip(_) => {}
         }
     }
 

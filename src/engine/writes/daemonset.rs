@@ -1,6 +1,7 @@
 //! Patches of the DaemonSet: the one that is out, what the last ones led to, and the brake.
 
 use super::retry::Retry;
+use super::sending::WORTH_A_WORD;
 use crate::engine::model::Str;
 use crate::engine::model::change_request::ChangeRequest;
 use crate::engine::model::effect::EffectId;
@@ -88,6 +89,12 @@ impl DaemonSetWrites {
     pub(crate) fn may_send(&self, resource_version: &Str, now: Timestamp) -> bool {
         let newer = self.conflicted.as_ref().is_some_and(|conflicted| conflicted != resource_version);
         self.patching.is_none() && (now >= self.retry.at || newer)
+    }
+
+    /// When the next may be sent, and when the one that is out takes so long that it is shown.
+    pub(crate) fn changes_at(&self) -> impl Iterator<Item = Timestamp> {
+        let shown = self.patching.as_ref().map(|patching| patching.sent_at + WORTH_A_WORD);
+        [self.retry.at].into_iter().chain(shown)
     }
 
     /// Asks for `OnDelete`; `seen`: the DaemonSet can be seen.

@@ -4,6 +4,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, CommandId, Takeover};
 use crate::engine::model::record::ChangeOutcome;
 use crate::engine::model::time::Timestamp;
+use crate::engine::model::unsent::LATE;
 
 /// The commands that are not settled yet, oldest first.
 #[derive(Debug, Default)]
@@ -39,6 +40,11 @@ impl PendingCommands {
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Pending> {
         self.commands.iter_mut()
+    }
+
+    /// When what one asked for becomes late, if it has not reached the cluster by then.
+    pub(crate) fn changes_at(&self) -> impl Iterator<Item = Timestamp> {
+        self.commands.iter().map(|pending| pending.asked_at + LATE)
     }
 
     /// Takes all, to settle them or add them again.

@@ -94,7 +94,7 @@ impl Refusals {
     }
 
     /// When a node has its next turn, of those that wait for one.
-    pub(crate) fn turns_at(&self, now: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn changes_at(&self, now: Timestamp) -> Option<Timestamp> {
         self.by_node.values().map(|refusal| refusal.again_at).filter(|at| *at > now).min()
     }
 

@@ -88,9 +88,11 @@ impl Sending {
         Some(Wait::Rate { per_sec: self.tokens.refill(), waiting, until })
     }
 
-    /// When the rate lets the next deletions go.
-    pub(crate) fn next_group_at(&self) -> Option<Timestamp> {
-        self.rated.map(|(_, at)| at)
+    /// When the rate lets the next deletions go, and when a wait becomes long enough to be shown.
+    pub(crate) fn changes_at(&self) -> impl Iterator<Item = Timestamp> {
+        let group = self.rated.map(|(_, at)| at);
+        let waits = self.waits_since.into_iter().chain(self.sent.values().copied());
+        group.into_iter().chain(waits.map(|since| since + WORTH_A_WORD))
     }
 
     /// Deletions wait for a proof.

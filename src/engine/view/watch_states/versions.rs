@@ -33,6 +33,15 @@ const NEAR: u64 = 10_000;
 /// How many watches must have gone on.
 const WITNESSES: usize = 2;
 
+/// So long a watch may be behind; `None`: its kind may be kept in an etcd of its own, so its versions prove nothing.
+fn may_be_behind(watched: Watched) -> Option<Duration> {
+    match watched {
+        Watched::DaemonSet | Watched::Revisions | Watched::Pods | Watched::Lease => Some(BEHIND),
+        Watched::Nodes => Some(NODES_BEHIND),
+        Watched::Events => None,
+    }
+}
+
 /// What each watch has shown, and when.
 #[derive(Debug, Default)]
 pub(super) struct Versions([Shown; Watched::ALL.len()]);
@@ -55,7 +64,17 @@ impl Versions {
             Event::Lease(fact) => fact.resource_version.parse().ok(),
             Event::Node(fact) => fact.version,
             Event::PodGone(_, version) | Event::Listed(_, version) | Event::Heard(_, version) => *version,
-            _ => None,
+            Event::DaemonSetGone
+            | Event::Revision(_)
+            | Event::RevisionGone(_)
+            | Event::NodeGone(_)
+            | Event::Cluster(_)
+            | Event::LeaseGone
+            | Event::Listing(_)
+            | Event::Watch(..)
+            | Event::Rights(_)
+            | Event::Skew(_)
+            | Event::RoundTrip(_) => None,
         };
         let shown = &mut self.0[watched as usize];
         if let Event::Listed(_, Some(version)) = event {
@@ -75,10 +94,12 @@ impl Versions {
 
     /// Since when a watch that was last heard at `heard_at` stands still, if that is for longer than it can be.
     pub(super) fn stands_still(&self, watched: Watched, heard_at: Timestamp) -> Option<Timestamp> {
-        let newest = self.0[watched as usize].newest.filter(|_| watched != Watched::Events)?;
+        let may_be = may_be_behind(watched)?;
+        let newest = self.0[watched as usize].newest?;
         let first = self.0[watched as usize].first?;
         let near = |other: &Watched| self.0[*other as usize].first.is_some_and(|it| it.abs_diff(first) <= NEAR);
-        let others = Watched::NEEDED.into_iter().filter(|other| *other != watched).filter(near);
+        let one_counter = |other: &Watched| *other != watched && may_be_behind(*other).is_some();
+        let others = Watched::ALL.into_iter().filter(one_counter).filter(near);
         let mut passed: Vec<Timestamp> = others
             .filter_map(|other| {
                 let trail = &self.0[other as usize].trail;
@@ -88,7 +109,6 @@ impl Versions {
             .collect();
         passed.sort_unstable();
         let since = *passed.get(WITNESSES - 1)?;
-        let may_be = if watched == Watched::Nodes { NODES_BEHIND } else { BEHIND };
         (heard_at >= since + may_be).then_some(since)
     }
 }
