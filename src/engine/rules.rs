@@ -10,6 +10,7 @@ pub(crate) mod distance;
 pub mod eligibility;
 pub mod fleet_state;
 pub mod holder;
+pub(super) mod holds;
 pub mod ownership;
 pub mod rate;
 pub mod site;

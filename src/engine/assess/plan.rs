@@ -12,6 +12,7 @@ use crate::engine::model::node::{Blame, ImageState, NodeIx, NodeState, RestartsV
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::record::{Budgets, Direction, Intent};
 use crate::engine::model::suspect::SiteOutage;
+use crate::engine::rules::holds::HoldKind;
 use crate::engine::rules::surge::lacks_budget;
 use crate::engine::view::View;
 
@@ -235,7 +236,7 @@ impl Plan {
             };
             plan.holds[row.node] = Some(match (hold, obstacles.rollout_hold) {
                 // In these cases the partition has no effect, so it is not given as the reason.
-                (_, RolloutHold::Held(held @ (Hold::Native | Hold::NoRollout | Hold::BeingDeleted))) => held.clone(),
+                (_, RolloutHold::Held(held)) if held.kind() == HoldKind::WithoutPlan => held.clone(),
                 (hold @ Hold::Partition { .. }, _) => hold,
                 (_, RolloutHold::Held(held)) => held.clone(),
                 (hold, RolloutHold::None) => {

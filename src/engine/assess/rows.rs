@@ -408,10 +408,9 @@ impl<'a> Assessor<'a> {
         let ready_for = pod.ready_seen.map(|seen| self.ready_for(pod, seen, true, clock));
         if restarts(pod) > gates.max_restarts && ready_for.is_none_or(|ready_for| ready_for < deadline) {
             let words = format!("{} restarts, more than {}", restarts(pod), gates.max_restarts);
-            let kind = pod.trouble.as_ref().map_or(CauseKind::CrashLoop, |trouble| match trouble.cause.kind {
-                CauseKind::OutOfMemory => CauseKind::OutOfMemory,
-                _ => CauseKind::CrashLoop,
-            });
+            let kind =
+                pod.trouble.as_ref().map(|trouble| trouble.cause.kind).filter(|kind| kind.says_why_it_restarts());
+            let kind = kind.unwrap_or(CauseKind::CrashLoop);
             return Some(Cause { kind, message: Some(words.into()) });
         }
         if available {

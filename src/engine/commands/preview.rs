@@ -10,12 +10,12 @@ use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, Preview, Refusal};
 use crate::engine::model::config::Role;
-use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::record::{Change, Intent, OnDrift, lease_name};
 use crate::engine::model::settings::Tuning;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::rules::commands::{LetsGo, Writes};
+use crate::engine::rules::holds::HoldKind;
 use crate::engine::rules::ownership::{GitOpsOwner, StrategyOwnership};
 use crate::engine::rules::strategy_drift::{FIGHT, ROUNDS};
 
@@ -74,7 +74,7 @@ impl Engine {
         let obstacles = Obstacles { rollout_hold: &RolloutHold::None, refused: &|_| None };
         let nodes = NodeLookup { name: &|row| self.name(row), outage: &|_| None };
         let plan = Plan::of(&assessment, &unlimited, &budget, intent, &obstacles, natural, &nodes);
-        let goes = |node: &&NodeIx| !matches!(plan.hold(**node), Some(Hold::Partition { .. }));
+        let goes = |node: &&NodeIx| plan.hold(**node).is_none_or(|hold| hold.kind() != HoldKind::Partition);
         plan.line.iter().filter(goes).filter_map(|node| assessment.row(*node)).map(|row| self.name(row)).collect()
     }
 

@@ -10,10 +10,10 @@ use crate::engine::model::Str;
 use crate::engine::model::config::Role;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
-use crate::engine::model::node::NodeState;
 use crate::engine::model::record::{Finish, Intent};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::distance::rounded;
+use crate::engine::rules::holds::HoldKind;
 use crate::engine::rules::ownership::gitops_owner_of;
 
 impl Engine {
@@ -81,7 +81,7 @@ impl Engine {
     /// The alarm for a budget that is used up by nodes of which none will come back by itself: it has to be raised.
     fn budget_alarm(&self) -> Option<Alarm> {
         let held = |node: &crate::engine::model::node::NodeIx| self.plan.hold(*node);
-        let waits = |hold: &&Hold| !matches!(hold, Hold::Partition { .. });
+        let waits = |hold: &&Hold| hold.kind() != HoldKind::Partition;
         // The hold of the first node in line holds the others, too: the budget is given out in order.
         let Some(Hold::Budget { used, limit }) = self.plan.line.iter().filter_map(held).find(waits) else {
             return None;
@@ -109,17 +109,7 @@ impl Engine {
         refused.sort();
         let count = u32::try_from(refused.len()).unwrap_or(u32::MAX);
         let (node, why) = refused.into_iter().next()?;
-        let moving = self.assessment.rows().any(|row| {
-            row.in_fleet
-                && matches!(
-                    row.state,
-                    NodeState::Terminating
-                        | NodeState::Creating
-                        | NodeState::Pulling
-                        | NodeState::Starting
-                        | NodeState::Soaking
-                )
-        });
+        let moving = self.assessment.rows().any(|row| row.in_fleet && is_moving(row.state));
         Some(Alarm::DeletionRefused { node, count, why, others: moving || self.plan.in_line > count })
     }
 

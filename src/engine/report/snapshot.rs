@@ -32,6 +32,7 @@ use crate::engine::model::wait::{DistanceView, Wait};
 use crate::engine::rules::clocks::NodeClocks;
 use crate::engine::rules::comparison::Comparison;
 use crate::engine::rules::eligibility::Ineligible;
+use crate::engine::rules::holds::HoldKind;
 use crate::engine::rules::ownership::GitOpsOwner;
 
 /// Everything about one rollout, as of one instant.
@@ -407,7 +408,7 @@ impl WatchView {
 impl NodeView {
     /// Whether it goes next, whatever it waits for in line.
     pub fn is_next(&self) -> bool {
-        matches!(self.hold, Some(Hold::Next | Hold::Waits(_)))
+        self.hold.as_ref().is_some_and(|hold| hold.kind() == HoldKind::Next)
     }
 
     /// How long it is in its state, as of `now`.

@@ -15,6 +15,8 @@ struct Consequences {
     image: Image,
     /// A pod that starts has it in the ordinary course: by itself it is no trouble.
     ordinary_at_start: bool,
+    /// A pod that restarts too often fails with this cause, instead of with the crash loop that any other ends in.
+    says_why_it_restarts: bool,
     /// What becomes of the words for what the pod waits for.
     pod_wait: PodWaitWords,
 }
@@ -52,6 +54,7 @@ impl CauseKind {
             speaks_against_revision,
             image,
             ordinary_at_start: false,
+            says_why_it_restarts: false,
             pod_wait: PodWaitWords::LeftOut,
         };
         let (against, unrelated) = (true, false);
@@ -67,9 +70,8 @@ impl CauseKind {
             Self::NotCreated => {
                 Consequences { pod_wait: PodWaitWords::InsteadIfUnexplained, ..of(Some(60), against, Image::Nothing) }
             }
-            Self::CrashLoop | Self::OutOfMemory | Self::ControllerIdle | Self::Deadline => {
-                of(None, against, Image::Nothing)
-            }
+            Self::CrashLoop | Self::ControllerIdle | Self::Deadline => of(None, against, Image::Nothing),
+            Self::OutOfMemory => Consequences { says_why_it_restarts: true, ..of(None, against, Image::Nothing) },
             Self::Unschedulable | Self::NodeDown => of(None, unrelated, Image::Nothing),
             Self::StuckTerminating => {
                 Consequences { pod_wait: PodWaitWords::Added, ..of(None, unrelated, Image::Nothing) }
@@ -95,6 +97,11 @@ impl CauseKind {
     /// Whether a pod that starts has this in the ordinary course, so that by itself it is no trouble.
     pub fn is_ordinary_at_start(self) -> bool {
         self.consequences().ordinary_at_start
+    }
+
+    /// Whether a pod that restarts too often fails with this cause, instead of with a crash loop.
+    pub(crate) fn says_why_it_restarts(self) -> bool {
+        self.consequences().says_why_it_restarts
     }
 
     /// What becomes of the words for what the pod waits for.

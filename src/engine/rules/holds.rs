@@ -1,0 +1,47 @@
+//! What each hold means for the plan, in one table: whoever adds a hold decides it here, and the compiler asks for it.
+
+use crate::engine::model::hold::Hold;
+
+/// What a hold means for the plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum HoldKind {
+    /// Nothing is in the node's way: it goes next, whatever it waits for in line.
+    Next,
+    /// The plan itself: another step lets it go.
+    Partition,
+    /// No plan is carried out, so the partition has no effect and is not given as the reason.
+    WithoutPlan,
+    /// Something in its way, in a rollout that goes by its plan.
+    InTheWay,
+}
+
+impl Hold {
+    /// What it means for the plan.
+    pub(crate) fn kind(&self) -> HoldKind {
+        match self {
+            Self::Next | Self::Waits(_) => HoldKind::Next,
+            Self::Partition { .. } => HoldKind::Partition,
+            Self::NoRollout | Self::Native | Self::BeingDeleted => HoldKind::WithoutPlan,
+            Self::Preparing
+            | Self::NobodyDrives
+            | Self::NotSent
+            | Self::Paused
+            | Self::Halted
+            | Self::Blind
+            | Self::Selector
+            | Self::NodeDown
+            | Self::Cordoned
+            | Self::OtherPodGoes
+            | Self::Budget { .. }
+            | Self::NoBudget
+            | Self::SeveralPods
+            | Self::PullLimit { .. }
+            | Self::Unproven { .. }
+            | Self::RecordFull
+            | Self::SiteOutage(_)
+            | Self::NotProven
+            | Self::DeletionRefused { .. }
+            | Self::TooFar { .. } => HoldKind::InTheWay,
+        }
+    }
+}
