@@ -44,7 +44,7 @@ const REOPEN_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the server is asked to keep a watch open.
 const WATCH_FOR: Duration = Duration::from_secs(300);
 /// A server sends bookmarks every minute: a longer silence is a dead connection, or a server without bookmarks, to
-/// which it does no harm to ask again. The engine (`watch_health.rs`) waits a quarter of a minute longer.
+/// which it does no harm to ask again. The engine (`engine/view/watch_states.rs`) waits a quarter of a minute longer.
 const SILENCE: Duration = Duration::from_secs(75);
 /// Bookmarks, and changes that mean nothing to the listener, are reported as `heard` no more often than this.
 const HEARD_EVERY: Duration = Duration::from_secs(10);

@@ -206,7 +206,7 @@ impl View {
         }
     }
 
-    /// What the cluster adapter reports of a watch. Whether the watch is to be believed is decided in `watch_health.rs`.
+    /// What the cluster adapter reports of a watch. Whether the watch is to be believed is decided in `machine/health.rs`.
     pub(crate) fn health(&self, watched: Watched) -> &WatchHealth {
         self.watches.reported(watched)
     }

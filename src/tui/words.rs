@@ -90,31 +90,8 @@ pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
 /// The one among `known` that is most similar to `typed`, if one is similar enough.
 pub(crate) fn meant<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (typed.chars().count() / 3).max(1);
-    let near = known.into_iter().map(|name| (distance(typed, name), name));
+    let near = known.into_iter().map(|name| (strsim::damerau_levenshtein(typed, name), name));
     near.filter(|(distance, _)| *distance <= limit).min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
-}
-
-/// How many letters must be added, dropped, changed or swapped to get from one word to the other.
-fn distance(one: &str, other: &str) -> usize {
-    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
-    let mut rows = vec![vec![0; other.len() + 1]; one.len() + 1];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = i;
-    }
-    for (j, cell) in rows[0].iter_mut().enumerate() {
-        *cell = j;
-    }
-    for i in 1..=one.len() {
-        for j in 1..=other.len() {
-            let change = usize::from(one[i - 1] != other[j - 1]);
-            let mut best = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + change);
-            if i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            rows[i][j] = best;
-        }
-    }
-    rows[one.len()][other.len()]
 }
 
 /// `1 node`, `2 nodes`.

@@ -32,7 +32,7 @@ impl Engine {
         if intent.direction() == Direction::Back || intent.target.is_none() || intent.change.is_some() {
             return;
         }
-        // Gates on single nodes are carried out in `assess.rs`, `assess/absence.rs` and `suspects.rs`.
+        // Gates on single nodes are carried out in `assess/rows.rs`, `assess/rows/absence.rs` and `rules/suspects.rs`.
         let Gates {
             failure_threshold,
             on_failure,

@@ -64,7 +64,8 @@ pub struct NodeFact {
     /// list is on the node. One that is not may be there all the same: kubelets report the 50 largest only
     /// (docs/kubernetes.md, *Image pulls*).
     pub images: Vec<Str>,
-    /// The node's clock minus the API server's, in milliseconds, as `engine::clocks::clock_skew` has it; `None` where nothing tells.
+    /// The node's clock minus the API server's, in milliseconds, as `rules::clocks::clock_skew` has it; `None` where nothing
+    /// tells.
     pub clock_skew_millis: Option<i64>,
 }
 

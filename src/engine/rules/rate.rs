@@ -1,8 +1,9 @@
 //! A token bucket without a clock: whoever uses one hands in the time.
 //!
-//! Used for deletions of pods (`sending.rs`), of which the engine hands out no more than may be sent at once, so that none waits
-//! while the proof behind it grows old; for Events on the DaemonSet (`cluster/recorder.rs`); for the events of the simulated
-//! DaemonSet controller (`sim/world/controllers/daemonset.rs`); and for requests of hollow nodes (`sim/hollow/outbox.rs`).
+//! Used for deletions of pods (`writes/sending.rs`), of which the engine hands out no more than may be sent at once, so that
+//! none waits while the proof behind it grows old; for Events on the DaemonSet (`cluster/recorder.rs`); for the events of the
+//! simulated DaemonSet controller (`sim/world/controllers/daemonset.rs`); and for requests of hollow nodes
+//! (`sim/hollow/outbox.rs`).
 
 use std::time::Duration;
 

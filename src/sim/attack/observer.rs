@@ -25,7 +25,7 @@
 //!   that a rollout has to do with: it counts neither as failed nor in a comparison;
 //! - where that taint is `NoExecute`, the controller deletes the pod whatever the strategy: no release costs it;
 //! - a roll back that was written before another template was asked for has been made, and the record may say so later;
-//! - what was handed back is its own controller's to end, also where that forgets a surge half way (`attack/surge.rs`).
+//! - what was handed back is its own controller's to end, also where that forgets a surge half way (`sim/attack/surge.rs`).
 
 mod absent;
 mod change;

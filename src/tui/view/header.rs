@@ -485,45 +485,36 @@ fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot, cells: usi
     lines
 }
 
-/// The keys that help.
+/// The keys that help with an alarm, each with what it does.
 fn hint(alarm: &Alarm) -> Option<String> {
-    let keys = |list: &[(ActionId, &str)]| {
-        let words: Vec<String> = list.iter().map(|(action, does)| format!("   {} {does}", action.key())).collect();
-        Some(words.concat())
+    let remedies = alarm.remedies();
+    let words = remedies.iter().map(|remedy| format!("   {} {}", key_of(*remedy), key_does(*remedy)));
+    (!remedies.is_empty()).then(|| words.collect())
+}
+
+/// What the key for a remedy does, in as few words as a line under an alarm has room for.
+fn key_does(remedy: Remedy) -> String {
+    let words = match remedy {
+        Remedy::Brake => "brake: set OnDelete now, stops it within a second; nothing else changes",
+        Remedy::BrakeAgain => "brake: set OnDelete again",
+        Remedy::ResumeUnderOnDelete => "the same, and go on",
+        Remedy::EnforceOnDelete => "do that by itself",
+        Remedy::PauseOnDrift => "pause at the next drift instead",
+        Remedy::RaiseBudget { to } => return format!("raise the budget: max-unavailable {to}"),
+        Remedy::ResumePastFailures => "continue past it",
+        Remedy::ResumeWithTemplate => "continue with it",
+        Remedy::Undo => "roll back",
+        Remedy::ReleaseEarly => "release all the same; it goes on by itself once they fit",
+        Remedy::DropUnreadableRecord => "use the rolldeck that wrote it, or release",
+        Remedy::DropForeignRecord => "drop the old record",
+        Remedy::StepForRevision => "let a node be updated",
+        Remedy::Release => "hand it back",
+        Remedy::SetImage => "begin a new rollout",
+        Remedy::Drive | Remedy::Step(_) | Remedy::Select | Remedy::LiftSelector { .. } | Remedy::Resume => {
+            return remedy.to_string();
+        }
     };
-    match alarm {
-        Alarm::Cascade { .. } => {
-            keys(&[(ActionId::Pause, "brake: set OnDelete now, stops it within a second; nothing else changes")])
-        }
-        Alarm::StrategyDrifted { .. } => keys(&[
-            (ActionId::Pause, "brake: set OnDelete again"),
-            (ActionId::Resume, "the same, and go on"),
-            (ActionId::Tune, "do that by itself"),
-        ]),
-        Alarm::OnDeleteEnforced { .. } => keys(&[(ActionId::Tune, "pause at the next drift instead")]),
-        Alarm::BudgetUsedUp { used, .. } => {
-            keys(&[(ActionId::Tune, &format!("raise the budget: max-unavailable {}", used + 1))])
-        }
-        Alarm::Halted { .. } => keys(&[(ActionId::Resume, "continue past it"), (ActionId::Undo, "roll back")]),
-        Alarm::TemplateChanged { .. } => keys(&[(ActionId::Resume, "continue with it"), (ActionId::Undo, "roll back")]),
-        Alarm::ReleaseWaits { .. } => {
-            keys(&[(ActionId::Release, "release all the same; it goes on by itself once they fit")])
-        }
-        Alarm::RecordUnreadable { .. } => keys(&[(ActionId::Release, "use the rolldeck that wrote it, or release")]),
-        Alarm::TargetUncertain { .. } => {
-            keys(&[(ActionId::Step, "let a node be updated"), (ActionId::Release, "hand it back")])
-        }
-        Alarm::ForeignRecord => {
-            keys(&[(ActionId::Image, "begin a new rollout"), (ActionId::Release, "drop the old record")])
-        }
-        Alarm::DeletionRefused { .. }
-        | Alarm::ControllerIdle { .. }
-        | Alarm::SiteOutage(_)
-        | Alarm::TooFar { .. }
-        | Alarm::Blind { .. }
-        | Alarm::WriteFailing { .. }
-        | Alarm::BeingDeleted => None,
-    }
+    words.to_owned()
 }
 
 /// What is wrong, grouped by cause.

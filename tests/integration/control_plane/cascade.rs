@@ -1,4 +1,4 @@
-//! The founding scenario (see `tests/founding.rs`) with Kubernetes' own controllers: side by side on one control plane,
+//! The founding scenario (see `founding.rs`) with Kubernetes' own controllers: side by side on one control plane,
 //! twenty nodes each, with nobody but the DaemonSet controller, with its brake pressed when nodes are lost, and with
 //! `rolldeck drive`.
 //!
