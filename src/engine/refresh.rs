@@ -59,9 +59,9 @@ impl Engine {
         if self.strategy() == StrategyKind::RollingUpdate && self.lock.record().is_none() {
             self.budget.replaced_by = Replacer::Controller;
         }
-        let standstill = self.rollout_hold(&intent, now);
+        let rollout_hold = self.rollout_hold(&intent, now);
         let refused = |row: &Row| self.refused_deletion(row, now);
-        let obstacles = Obstacles { rollout_hold: &standstill, refused: &refused };
+        let obstacles = Obstacles { rollout_hold: &rollout_hold, refused: &refused };
         let nodes = NodeLookup { name: &|row| self.name(row), outage: &|row| self.outage_of(row) };
         self.plan =
             Plan::of(&self.assessment, &limits, &self.budget, &intent, &obstacles, self.natural_ranks(), &nodes);

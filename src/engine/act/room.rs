@@ -7,7 +7,7 @@ use crate::engine::assess::rows::Row;
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::model::command::Refusal;
-use crate::engine::model::record::size::{INTENT_LIMIT, bytes_of, clipped};
+use crate::engine::model::record::size::{INTENT_LIMIT, bytes_of};
 use crate::engine::model::record::{Intent, RECORD_LIMIT, Record};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::UNMEASURED;
@@ -67,17 +67,5 @@ impl Engine {
             )));
         }
         Ok(())
-    }
-}
-
-impl Edit {
-    /// This edit with its reasons cut to the length that a record allows.
-    pub(crate) fn with_short_reasons(mut self) -> Self {
-        if let Self::Pause(paused) | Self::Hold(paused) = &mut self
-            && let Some(why) = &mut paused.why
-        {
-            *why = clipped(why);
-        }
-        self
     }
 }

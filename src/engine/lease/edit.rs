@@ -10,6 +10,7 @@ use crate::engine::model::Str;
 use crate::engine::model::change_request::ChangeRequest;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::size::clipped;
 use crate::engine::model::record::{By, Change, ChangeOutcome, Direction, Intent, Paused, RequestedChange};
 use crate::engine::model::settings::Tuning;
 
@@ -148,4 +149,16 @@ fn take_request(intent: &mut Intent, request: &ChangeRequest, refused: Option<St
     let asked = intent.asked.take();
     intent.outcome = request.id.clone().map(|id| ChangeOutcome { id, refused });
     Some(asked.unwrap_or_else(|| RequestedChange { id: Str::default(), partition_before: None }))
+}
+
+impl Edit {
+    /// This edit with its reasons cut to the length that a record allows.
+    pub(crate) fn with_short_reasons(mut self) -> Self {
+        if let Self::Pause(paused) | Self::Hold(paused) = &mut self
+            && let Some(why) = &mut paused.why
+        {
+            *why = clipped(why);
+        }
+        self
+    }
 }
