@@ -1,4 +1,4 @@
-//! What to write next and what became of it. Only these files change what was sent, and the progress.
+//! What to write next and what became of it. Beside these files, `refresh.rs` and `machine/suspects.rs` also change the progress.
 
 mod begin;
 pub(super) mod change;
