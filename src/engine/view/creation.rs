@@ -20,6 +20,7 @@ use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::{ClusterEvent, ConditionStatus, DaemonSetFact};
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::recognise::{Source, recognise};
 
 /// A controller that has something to do and has not done anything for this long counts as idle. A sync of 5,000 nodes takes a
 /// quarter of a second.
@@ -227,19 +228,7 @@ impl View {
 /// What kind of refusal it is, by the words that the controller quotes from the API server: `Error creating: ` and the message
 /// of a `Status`. A message in other words is `NotCreated`.
 fn refusal_kind(message: &str) -> CauseKind {
-    let lower = message.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    if says(&["validatingadmissionpolicy", "mutatingadmissionpolicy", "admission webhook", "denied the request"]) {
-        CauseKind::AdmissionRefused
-    } else if says(&["exceeded quota", "failed quota", "insufficient quota", "for quota"]) {
-        CauseKind::QuotaExceeded
-    } else if says(&["forbidden", "violates podsecurity", "cannot create resource", "unauthorized"]) {
-        CauseKind::CreationForbidden
-    } else if says(&[" is invalid"]) {
-        CauseKind::PodInvalid
-    } else {
-        CauseKind::NotCreated
-    }
+    recognise(Source::CreationMessage, message).unwrap_or(CauseKind::NotCreated)
 }
 
 #[cfg(test)]
