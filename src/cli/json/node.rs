@@ -52,8 +52,7 @@ pub(crate) struct Node<'a> {
 
 impl<'a> Node<'a> {
     pub(crate) fn new(node: &'a NodeView, at: Timestamp) -> Self {
-        // All fields are named here, so that the compiler asks whether a new one belongs in the JSON, and in `summary` of the
-        // change feed.
+        // All fields are named here, so that the compiler asks whether a new one belongs in the JSON.
         let NodeView {
             name,
             state,
