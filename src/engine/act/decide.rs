@@ -48,7 +48,7 @@ impl Engine {
     fn drop_stale_answers(&mut self) {
         let elsewhere = self.lock.holder().is_some() && !self.lock.holds();
         if elsewhere || self.lock.record().is_none() {
-            self.edits.drop_our_own(|edit| matches!(edit, Edit::Handover(_)));
+            self.edits.drop_the_drivers_own();
         }
     }
 

@@ -63,9 +63,14 @@ impl Edits {
         self.unsaved.retain(|unsaved| unsaved.command != Some(command));
     }
 
-    /// Drops what the driver decided on by itself, except requests for the lease where those are `kept`.
-    pub(crate) fn drop_our_own(&mut self, kept: fn(&Edit) -> bool) {
-        self.unsaved.retain(|unsaved| unsaved.command.is_some() || kept(&unsaved.edit));
+    /// Drops what was decided here without a command.
+    pub(crate) fn drop_our_own(&mut self) {
+        self.unsaved.retain(|unsaved| unsaved.command.is_some());
+    }
+
+    /// Drops what was decided here without a command and may be decided by the holder of the lease only.
+    pub(crate) fn drop_the_drivers_own(&mut self) {
+        self.unsaved.retain(|unsaved| unsaved.command.is_some() || !unsaved.edit.is_the_drivers_own());
     }
 
     /// Drops all.

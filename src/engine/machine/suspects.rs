@@ -253,7 +253,7 @@ impl Engine {
         match self.suspects.judgement.verdicts.get(&row.node) {
             Some(SuspectView::Waits { .. }) => true,
             Some(SuspectView::Outage) => self.outage_of(row).is_some(),
-            _ => false,
+            Some(SuspectView::Stays | SuspectView::Again | SuspectView::Compared) | None => false,
         }
     }
 
@@ -265,14 +265,14 @@ impl Engine {
 
     /// What the failures of suspects are called: why, and how updated nodes and others of their sites compare.
     pub(crate) fn suspect_words(&self, row: &Row) -> Option<String> {
-        let verdict = self.suspects.judgement.verdicts.get(&row.node).filter(|verdict| verdict.has_failed())?;
-        let site = &self.view.nodes[row.node].site;
-        let compared = self.suspects.judgement.comparisons.iter().find(|compared| compared.site == *site);
-        let why = match verdict {
+        let why = match self.suspects.judgement.verdicts.get(&row.node)? {
+            SuspectView::Stays => "node stays down after its update",
             SuspectView::Again => "node went down again after its update",
             SuspectView::Compared => "updated nodes go down",
-            _ => "node stays down after its update",
+            SuspectView::Waits { .. } | SuspectView::Outage => return None,
         };
+        let site = &self.view.nodes[row.node].site;
+        let compared = self.suspects.judgement.comparisons.iter().find(|compared| compared.site == *site);
         Some(match compared {
             Some(compared) => format!("{why} ({compared})"),
             None => why.to_owned(),

@@ -28,7 +28,10 @@ pub enum SuspectView {
 impl SuspectView {
     /// Whether it counts as failed.
     pub fn has_failed(self) -> bool {
-        matches!(self, Self::Stays | Self::Again | Self::Compared)
+        match self {
+            Self::Stays | Self::Again | Self::Compared => true,
+            Self::Waits { .. } | Self::Outage => false,
+        }
     }
 
     /// How it stands, as of `now`: `failed in 4m`, `site outage`, `failed: it went down again`.
