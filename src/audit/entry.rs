@@ -45,7 +45,7 @@ struct Entry<'a> {
 
 /// The rollout and the process that log entries are about.
 #[derive(Clone, Debug)]
-pub(crate) struct Subject {
+pub(crate) struct EntrySubject {
     pub(crate) origin: Arc<Origin>,
     pub(crate) secrets: Secrets,
     pub(crate) namespace: Str,
@@ -62,7 +62,7 @@ pub(crate) struct EventText {
     pub(crate) from: String,
 }
 
-impl Subject {
+impl EntrySubject {
     /// The line of the log, with its line feed.
     pub(crate) fn line(&self, rollout_event: &RolloutEvent) -> Vec<u8> {
         let (event, mut args) = event_and_args(&rollout_event.kind);

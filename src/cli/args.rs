@@ -55,7 +55,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<CliCommand>,
 }
 
 /// Which cluster, and how to answer.
@@ -108,7 +108,7 @@ pub(crate) enum OutputFormat {
 }
 
 #[derive(Subcommand, Clone, Debug)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     #[command(flatten)]
     OnCluster(OnCluster),
     /// Print the audit log of this account: who did what; needs no cluster
@@ -258,7 +258,7 @@ pub(crate) struct TuneArgs {
 impl Cli {
     /// Whether it is a `tune` that names nothing to change.
     pub(crate) fn tunes_nothing(&self) -> bool {
-        let Some(Command::OnCluster(OnCluster::OneShot(OneShot::Tune(args)))) = &self.command else {
+        let Some(CliCommand::OnCluster(OnCluster::OneShot(OneShot::Tune(args)))) = &self.command else {
             return false;
         };
         args.tuning.tuning().is_empty()
@@ -431,7 +431,7 @@ pub(crate) struct DriveArgs {
     pub(crate) keep: bool,
     /// When to end
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) until: Until,
+    pub(crate) until: DriveUntil,
     /// Do not ask for confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
@@ -452,7 +452,7 @@ impl DriveArgs {
 
 /// When a headless driver leaves.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Until {
+pub(crate) enum DriveUntil {
     /// When every node is at the target
     #[default]
     Complete,
@@ -573,7 +573,9 @@ mod tests {
             "adopt agent --soak 90s",
         ] {
             let cli = Cli::try_parse_from(format!("rolldeck {line}").split_whitespace()).unwrap();
-            let Some(Command::OnCluster(OnCluster::OneShot(one_shot))) = cli.command else { panic!("{line}: {cli:?}") };
+            let Some(CliCommand::OnCluster(OnCluster::OneShot(one_shot))) = cli.command else {
+                panic!("{line}: {cli:?}")
+            };
             assert_eq!(line_for(&one_shot.into_parts().2), Some(line));
         }
     }
@@ -583,7 +585,7 @@ mod tests {
         let line = "rolldeck tune agent --max-unavailable 25% --max-pulling default --strict=false --failure-threshold 3 \
                     --progress-deadline 15m --max-restarts 0 --soak 90s --on-failure rollback --on-drift enforce --finish keep";
         let cli = Cli::try_parse_from(line.split_whitespace()).unwrap();
-        let Some(Command::OnCluster(OnCluster::OneShot(one_shot))) = cli.command else { panic!("{cli:?}") };
+        let Some(CliCommand::OnCluster(OnCluster::OneShot(one_shot))) = cli.command else { panic!("{cli:?}") };
         let Ask::Tune(tuning) = one_shot.into_parts().2 else { panic!("not a tune") };
         assert_eq!(
             tuning.to_string(),
@@ -598,7 +600,7 @@ mod tests {
         {
             let cli = Cli::try_parse_from(line).unwrap();
             assert_eq!(cli.global.namespace.as_deref(), Some("edge"));
-            assert!(matches!(cli.command, Some(Command::OnCluster(OnCluster::Status(_)))));
+            assert!(matches!(cli.command, Some(CliCommand::OnCluster(OnCluster::Status(_)))));
             assert_eq!(cli.name, None);
         }
     }

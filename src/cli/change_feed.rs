@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::json::{Node, TypeMeta};
+use super::json::{NodeJson, TypeMeta};
 use super::one_shot::halt_advice;
 use crate::engine::model::Str;
 use crate::engine::model::driver::DriverView;
@@ -100,7 +100,7 @@ struct ChangeLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     was: Option<NodeState>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    node: Option<Node<'a>>,
+    node: Option<NodeJson<'a>>,
 }
 
 impl FeedEntry {
@@ -112,7 +112,7 @@ impl FeedEntry {
     /// The change as JSON.
     pub(crate) fn json(&self) -> impl Serialize + '_ {
         let (was, node) = match &self.topic {
-            Topic::Node { was, now } => (*was, Some(Node::new(now, self.at))),
+            Topic::Node { was, now } => (*was, Some(NodeJson::new(now, self.at))),
             _ => (None, None),
         };
         ChangeLine { meta: TypeMeta::new("Change"), at: self.at, topic: self.topic.word(), text: &self.text, was, node }

@@ -18,9 +18,9 @@ use std::time::Duration;
 use super::args::{HistoryArgs, OutputFormat, StatusArgs};
 use super::audit::unwritten;
 use super::change_feed::ChangeFeed;
-use super::error::{CliError, Exit, Kind};
-use super::json::{self, Nodes};
-use super::load::{self, Place};
+use super::error::{CliError, CliErrorKind, Exit};
+use super::json::{self, NodeListing};
+use super::load::{self, LoadPlace};
 use super::output::Output;
 use super::suggested_commands::{suggested_commands, whole};
 use crate::driver::{Fleet, FleetRow, Rollout, Session};
@@ -53,7 +53,7 @@ pub(crate) async fn rollout(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let rollout = session.open(namespace, name, Role::OneShot);
-    let place = Place { context: session.context(), namespace: Some(namespace) };
+    let place = LoadPlace { context: session.context(), namespace: Some(namespace) };
     let snapshot = load::rollout(&rollout, place, args.timeout.unwrap_or(PATIENCE)).await?;
     if args.watch {
         return match args.timeout {
@@ -65,12 +65,12 @@ pub(crate) async fn rollout(
         };
     }
     let snapshot = with_all_watches(&rollout, snapshot).await;
-    let nodes = if args.nodes { Nodes::Listed } else { Nodes::Counted };
+    let nodes = if args.nodes { NodeListing::Listed } else { NodeListing::Counted };
     match output.format() {
-        OutputFormat::Json => output.json(&json::Status::new(session.context(), &snapshot, nodes))?,
+        OutputFormat::Json => output.json(&json::StatusJson::new(session.context(), &snapshot, nodes))?,
         OutputFormat::Text => {
             summary(session.context(), &snapshot).iter().try_for_each(|line| output.line(line))?;
-            if nodes == Nodes::Listed {
+            if nodes == NodeListing::Listed {
                 output.line("")?;
                 output.table(&node_table(&snapshot))?;
             }
@@ -92,7 +92,7 @@ async fn with_all_watches(rollout: &Rollout, snapshot: Arc<Snapshot>) -> Arc<Sna
 /// Says that a rollout was not over in time.
 pub(crate) fn out_of_time(snapshot: &Snapshot, patience: Duration) -> CliError {
     let (doing, progress) = (snapshot.doing(), snapshot.progress());
-    CliError::new(Kind::TimedOut, format!("not over after {} s: {doing}, {progress}", patience.as_secs()))
+    CliError::new(CliErrorKind::TimedOut, format!("not over after {} s: {doing}, {progress}", patience.as_secs()))
 }
 
 /// Follows a rollout until it is over: complete, halted, or the DaemonSet gone.
@@ -134,7 +134,7 @@ pub(crate) fn tell(
 /// Says that the DaemonSet went away while we looked on.
 pub(crate) fn deleted(snapshot: &Snapshot) -> CliError {
     let Snapshot { namespace, name, .. } = snapshot;
-    CliError::new(Kind::NotFound, format!("DaemonSet `{name}` in namespace `{namespace}` was deleted"))
+    CliError::new(CliErrorKind::NotFound, format!("DaemonSet `{name}` in namespace `{namespace}` was deleted"))
 }
 
 /// What a script is told of how things stand.
@@ -341,7 +341,7 @@ pub(crate) async fn fleet(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let mut watched = session.fleet(namespace);
-    let place = Place { context: session.context(), namespace };
+    let place = LoadPlace { context: session.context(), namespace };
     let fleet = load::fleet(&mut watched, place, patience.unwrap_or(PATIENCE)).await?;
     match output.format() {
         OutputFormat::Json => output.json(&json::FleetList::new(session.context(), &fleet))?,
@@ -381,10 +381,10 @@ pub(crate) async fn history(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let rollout = session.open(namespace, &args.name.0, Role::OneShot);
-    let place = Place { context: session.context(), namespace: Some(namespace) };
+    let place = LoadPlace { context: session.context(), namespace: Some(namespace) };
     let snapshot = load::rollout(&rollout, place, args.timeout).await?;
     match output.format() {
-        OutputFormat::Json => output.json(&json::History::new(&snapshot))?,
+        OutputFormat::Json => output.json(&json::RevisionHistory::new(&snapshot))?,
         OutputFormat::Text => output.table(&history_table(&snapshot))?,
     }
     Ok(Exit::Done)

@@ -524,10 +524,10 @@ impl FakeCluster {
     }
 }
 
-/// A console on the fake cluster: an engine, and how much of the log it has seen.
+/// A console on the fake cluster: an engine, and how much of the log it has read.
 pub(crate) struct FakeConsole {
     pub(crate) engine: Engine,
-    seen: usize,
+    log_read: usize,
     /// It does not hear from the cluster.
     pub(crate) deaf: bool,
     /// Watches that stand still, and what they have not told.
@@ -576,7 +576,7 @@ impl FakeConsole {
         }
         Self {
             engine,
-            seen: fake.log.len(),
+            log_read: fake.log.len(),
             deaf: false,
             muted: Vec::new(),
             kept_back: Vec::new(),
@@ -612,14 +612,14 @@ impl FakeConsole {
 
     pub(crate) fn hear(&mut self, fake: &FakeCluster) {
         if !self.deaf {
-            for event in &fake.log[self.seen..] {
+            for event in &fake.log[self.log_read..] {
                 if event.watched().is_some_and(|watched| self.muted.contains(&watched)) {
                     self.kept_back.push(event.clone());
                 } else {
                     self.engine.observe(event.clone(), fake.now);
                 }
             }
-            self.seen = fake.log.len();
+            self.log_read = fake.log.len();
         }
     }
 

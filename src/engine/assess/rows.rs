@@ -22,7 +22,7 @@ use crate::engine::rules::clocks::{NOTABLE_MILLIS, UNMEASURED, by_server};
 use crate::engine::view::{NodeEntry, ObservedAt, PodEntry, PodIx, Touched, View};
 
 /// What an assessment is made of, beside the view.
-pub(crate) struct Question<'a> {
+pub(crate) struct AssessmentInput<'a> {
     pub(crate) target: Option<&'a Str>,
     pub(crate) intent: &'a Intent,
     pub(crate) progress: &'a Progress,
@@ -129,7 +129,7 @@ impl Assessment {
     }
 
     /// Assesses what was touched or whose time has come.
-    pub(crate) fn refresh(&mut self, view: &View, touched: &Touched, question: &Question<'_>) {
+    pub(crate) fn refresh(&mut self, view: &View, touched: &Touched, question: &AssessmentInput<'_>) {
         let mut assessor = Assessor {
             view,
             question,
@@ -163,7 +163,7 @@ impl Assessment {
 
 pub(crate) struct Assessor<'a> {
     view: &'a View,
-    pub(super) question: &'a Question<'a>,
+    pub(super) question: &'a AssessmentInput<'a>,
     nodes_visible: bool,
     pub(super) server_now: Timestamp,
     /// By revision hash: whether it has all the target's images.
@@ -197,9 +197,9 @@ impl<'a> Assessor<'a> {
         let pods = self.sort_out(ix, clock);
         // `sort_out` sets it too, where it compares several pods; only the pod that counts is to set it.
         self.available_at = None;
-        let seen = pods.live.or(pods.going);
-        let in_fleet = if self.nodes_visible { entry.eligibility.in_fleet } else { seen.is_some() };
-        if !in_fleet && seen.is_none() {
+        let any_pod = pods.live.or(pods.going);
+        let in_fleet = if self.nodes_visible { entry.eligibility.in_fleet } else { any_pod.is_some() };
+        if !in_fleet && any_pod.is_none() {
             return None;
         }
         let fact = entry.fact.as_ref();
@@ -216,7 +216,7 @@ impl<'a> Assessor<'a> {
             None => None,
         };
         let uncounted_until = pods.live.filter(|_| available).and_then(|pod| self.uncounted_until(pod, clock));
-        let absence = if in_fleet && !down && seen.is_none() { self.absence(entry) } else { None };
+        let absence = if in_fleet && !down && any_pod.is_none() { self.absence(entry) } else { None };
         let state = match &absence {
             Some(absence) if absence.failed => NodeState::Failed,
             _ => self.state(in_fleet, down, shown_at_target, shown_available, failed.is_some(), &shown),
@@ -249,11 +249,11 @@ impl<'a> Assessor<'a> {
             changes_at: self.changes_at,
             since: self.since(state, entry, &shown),
             pod: pods.counts,
-            restarts: seen.map_or(0, restarts),
+            restarts: any_pod.map_or(0, restarts),
             in_fleet,
             should_run: if self.nodes_visible { entry.eligibility.should_run } else { in_fleet },
             at_target,
-            old: seen.is_some_and(|pod| self.question.target.is_some() && !self.is_at_target(pod)),
+            old: any_pod.is_some_and(|pod| self.question.target.is_some() && !self.is_at_target(pod)),
             available,
             ready: !down && !replaced && pods.live.is_some_and(|pod| pod.fact.ready),
             selected,
@@ -346,10 +346,10 @@ impl<'a> Assessor<'a> {
 
     /// Ready for `minReadySeconds` (at the target: and for the soak time), by a clock that a wrong node clock cannot turn.
     fn is_available(&mut self, pod: &PodEntry, at_target: bool, clock: Option<i64>) -> bool {
-        let Some(seen) = pod.ready_seen else { return false };
+        let Some(observed) = pod.ready_observed else { return false };
         let soak = self.soak_secs(at_target);
         let needed = Duration::from_secs(soak.into());
-        let elapsed = self.ready_for(pod, seen, at_target, clock);
+        let elapsed = self.ready_for(pod, observed, at_target, clock);
         self.wake_after(needed, elapsed);
         self.available_at = (elapsed < needed).then(|| (soak, self.question.now + (needed - elapsed)));
         elapsed >= needed
@@ -363,14 +363,14 @@ impl<'a> Assessor<'a> {
 
     /// For how long it has been ready. If the node's clock has not been measured and the pod is at the target, the time that
     /// its kubelet wrote is shortened by [`UNMEASURED`]: a wrong clock must not make a node count as updated too early.
-    fn ready_for(&self, pod: &PodEntry, seen: ObservedAt, at_target: bool, clock: Option<i64>) -> Duration {
+    fn ready_for(&self, pod: &PodEntry, observed: ObservedAt, at_target: bool, clock: Option<i64>) -> Duration {
         let said = pod.fact.ready_since.map(|at| by_server(at, clock).max(pod.fact.created_at));
-        match seen {
+        match observed {
             ObservedAt::Already(at, _) if at_target && clock.is_none() => {
-                let said = seen.elapsed(said, self.question.now, self.server_now);
+                let said = observed.elapsed(said, self.question.now, self.server_now);
                 said.saturating_sub(UNMEASURED).max(self.question.now.since(at))
             }
-            seen => seen.elapsed(said, self.question.now, self.server_now),
+            observed => observed.elapsed(said, self.question.now, self.server_now),
         }
     }
 
@@ -405,7 +405,7 @@ impl<'a> Assessor<'a> {
             }
         }
         let deadline = Duration::from(gates.progress_deadline_secs);
-        let ready_for = pod.ready_seen.map(|seen| self.ready_for(pod, seen, true, clock));
+        let ready_for = pod.ready_observed.map(|observed| self.ready_for(pod, observed, true, clock));
         if restarts(pod) > gates.max_restarts && ready_for.is_none_or(|ready_for| ready_for < deadline) {
             let words = format!("{} restarts, more than {}", restarts(pod), gates.max_restarts);
             let kind =
@@ -432,7 +432,7 @@ impl<'a> Assessor<'a> {
     /// otherwise every short unreadiness of an older pod would be a failure.
     fn expected_for(&self, pod: &PodEntry, back_at: Option<Timestamp>, clock: Option<i64>) -> Duration {
         let (now, server_now) = (self.question.now, self.server_now);
-        let made = pod.first_seen.elapsed(Some(pod.fact.created_at), now, server_now);
+        let made = pod.first_observed.elapsed(Some(pod.fact.created_at), now, server_now);
         let needed = Duration::from_secs(self.soak_secs(true).into());
         let served = pod.served.filter(|served| served.lasted >= needed).map(|served| {
             let said = served.said.map(|at| by_server(at, clock));
@@ -614,18 +614,19 @@ impl<'a> Assessor<'a> {
             let words = fact.and_then(|fact| fact.ready_reason.clone());
             return Some(Cause { kind: CauseKind::NodeDown, message: words });
         }
-        let seen = pods.live.or(pods.going);
-        if let Some(ends_at) = seen.and_then(|pod| pod.fact.deletion_at).filter(|at| *at >= self.server_now) {
+        let any_pod = pods.live.or(pods.going);
+        if let Some(ends_at) = any_pod.and_then(|pod| pod.fact.deletion_at).filter(|at| *at >= self.server_now) {
             let left = ends_at.since(self.server_now) + Duration::from_millis(1);
             self.wake_after(left, Duration::ZERO);
         }
-        if let Some(stuck_at) = seen.and_then(|pod| crate::engine::rules::diagnose::stuck_at(&pod.fact))
+        if let Some(stuck_at) = any_pod.and_then(|pod| crate::engine::rules::diagnose::stuck_at(&pod.fact))
             && stuck_at >= self.server_now
         {
             let left = stuck_at.since(self.server_now) + Duration::from_millis(1);
             self.wake_after(left, Duration::ZERO);
         }
-        if let Some(trouble) = seen.and_then(|pod| crate::engine::rules::diagnose::diagnose(&pod.fact, self.server_now))
+        if let Some(trouble) =
+            any_pod.and_then(|pod| crate::engine::rules::diagnose::diagnose(&pod.fact, self.server_now))
         {
             return Some(trouble);
         }

@@ -15,7 +15,7 @@ use crate::engine::model::node::{Blame, NodeIx};
 use crate::engine::model::record::{Direction, Fell, Intent, SITES_LIMIT, SUSPECTS_LIMIT, WentDown};
 use crate::engine::model::suspect::{SiteOutage, SuspectView};
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::suspects::{Judgement, NodeHealth, Question, TOGETHER, WINDOW, judge};
+use crate::engine::rules::suspects::{Judgement, JudgementInput, NodeHealth, TOGETHER, WINDOW, judge};
 
 /// Others of a site that went down within so long of each other are counted together in the record.
 const GROUPED: Duration = Duration::from_secs(120);
@@ -62,7 +62,7 @@ impl Engine {
             let fell = fell.map(|fell| (self.view.our_time(fell.at), fell.nodes));
             fell.filter(|(at, _)| *at >= since && *at < looked_since).map(|(_, nodes)| nodes).sum()
         };
-        let question = Question {
+        let question = JudgementInput {
             now,
             grace: intent.gates.suspect_grace_secs.into(),
             compared_since: self.progress.compared_since.map_or(Timestamp::default(), |at| self.view.our_time(at)),

@@ -24,7 +24,7 @@ use crate::engine::model::rollout_event::{
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::{Str, person_of};
 use crate::engine::rules::commands::Told;
-use crate::engine::writes::daemonset::PatchKind;
+use crate::engine::writes::daemonset::PatchPurpose;
 use crate::engine::writes::pending::{Needs, Pending};
 
 /// Who was last said to drive.
@@ -243,15 +243,15 @@ impl Engine {
         self.tell(None, what, result, Visibility::Log, None, said);
     }
 
-    pub(crate) fn tell_patch(&mut self, kind: PatchKind, result: EventOutcome, said: Option<Str>) {
+    pub(crate) fn tell_patch(&mut self, kind: PatchPurpose, result: EventOutcome, said: Option<Str>) {
         let change = match kind {
-            PatchKind::Adopt => PatchChange::Adopt,
-            PatchKind::Template => PatchChange::Template,
-            PatchKind::ForgetChange => PatchChange::ForgetChange,
-            PatchKind::Release => PatchChange::Release,
+            PatchPurpose::Adopt => PatchChange::Adopt,
+            PatchPurpose::Template => PatchChange::Template,
+            PatchPurpose::ForgetChange => PatchChange::ForgetChange,
+            PatchPurpose::Release => PatchChange::Release,
         };
         self.tell(None, RolloutEventKind::PatchDaemonSet { change }, result, Visibility::Log, None, said);
-        if kind == PatchKind::Adopt && result == EventOutcome::Done {
+        if kind == PatchPurpose::Adopt && result == EventOutcome::Done {
             let reach = self.unless_waited_for(Needs::Adopted);
             self.happened(RolloutEventKind::Adopted, reach);
         }

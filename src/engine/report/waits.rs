@@ -12,7 +12,7 @@ use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{Intent, ORIGINAL_STRATEGY};
 use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
-use crate::engine::writes::deletions::Deletion;
+use crate::engine::writes::deletions::SentDeletion;
 
 impl Engine {
     /// What a node that moves waits for; `None` for one that does not.
@@ -22,9 +22,9 @@ impl Engine {
         match (row.state, pod) {
             (NodeState::Terminating, Some(pod)) => Some(match self.deletions.get(&pod.fact.uid) {
                 Some(_) if pod.fact.deletion_at.is_some() => self.ends(&pod.fact),
-                Some(Deletion::Sent) => PodWait::DeletionAnswer,
-                Some(Deletion::Confirmed(since)) => PodWait::DeletionShown { since },
-                Some(Deletion::Unknown(since)) => PodWait::DeletionLost { since },
+                Some(SentDeletion::Sent) => PodWait::DeletionAnswer,
+                Some(SentDeletion::Confirmed(since)) => PodWait::DeletionShown { since },
+                Some(SentDeletion::Unknown(since)) => PodWait::DeletionLost { since },
                 None => self.ends(&pod.fact),
             }),
             // No pod will be created: the node's hold says why.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::recognise::{Source, recognise};
+use super::recognise::{TextSource, recognise};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase};
@@ -27,7 +27,7 @@ pub(crate) fn diagnose(pod: &PodFact, now: Timestamp) -> Option<Cause> {
         return Some(cause(CauseKind::Rejected, pod.message.clone().or_else(|| pod.reason.clone())));
     }
     if let (Some(_), Some(reason)) = (&pod.node, &pod.reason)
-        && let Some(kind) = recognise(Source::PodReason, reason)
+        && let Some(kind) = recognise(TextSource::PodReason, reason)
     {
         return Some(cause(kind, pod.message.as_deref().map(drop_affinity_clause)));
     }
@@ -38,7 +38,7 @@ fn diagnose_container(container: &ContainerFact) -> Option<Cause> {
     match &container.state {
         ContainerState::Waiting { reason, message } => {
             let message = || message.clone().or_else(|| Some(reason.clone()));
-            let kind = match recognise(Source::WaitingReason, reason)? {
+            let kind = match recognise(TextSource::WaitingReason, reason)? {
                 CauseKind::ImagePull => pull_failure(message().as_deref().unwrap_or_default()),
                 CauseKind::CrashLoop => end(container.last_end.as_deref().unwrap_or_default()),
                 kind => kind,
@@ -55,12 +55,12 @@ fn diagnose_container(container: &ContainerFact) -> Option<Cause> {
 
 /// What ended a container, by the reason that its runtime gives.
 fn end(reason: &str) -> CauseKind {
-    recognise(Source::EndReason, reason).unwrap_or(CauseKind::CrashLoop)
+    recognise(TextSource::EndReason, reason).unwrap_or(CauseKind::CrashLoop)
 }
 
 /// Why a pull failed, by the words of runtimes and registries.
 fn pull_failure(message: &str) -> CauseKind {
-    recognise(Source::PullMessage, message).unwrap_or(CauseKind::ImagePull)
+    recognise(TextSource::PullMessage, message).unwrap_or(CauseKind::ImagePull)
 }
 
 fn not_ready(pod: &PodFact) -> Option<Cause> {

@@ -7,7 +7,7 @@ use crate::engine::model::cause::CauseKind;
 
 /// Where words are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Source {
+pub(crate) enum TextSource {
     /// The reason of the condition `PodScheduled`, where it is false.
     PodReason,
     /// The reason for which a container waits.
@@ -22,31 +22,31 @@ pub(crate) enum Source {
 
 /// In each source the first entry that matches decides. A reason matches if it is one of the words; a message matches if it
 /// contains one of them, in upper or lower case.
-const TABLE: [(Source, CauseKind, &[&str]); 18] = [
-    (Source::PodReason, CauseKind::Unschedulable, &["Unschedulable"]),
+const TABLE: [(TextSource, CauseKind, &[&str]); 18] = [
+    (TextSource::PodReason, CauseKind::Unschedulable, &["Unschedulable"]),
     (
-        Source::WaitingReason,
+        TextSource::WaitingReason,
         CauseKind::ImagePull,
         &["ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ImageInspectError"],
     ),
-    (Source::WaitingReason, CauseKind::ImageName, &["InvalidImageName"]),
-    (Source::WaitingReason, CauseKind::ImageNeverPull, &["ErrImageNeverPull"]),
-    (Source::WaitingReason, CauseKind::ImageDenied, &["SignatureValidationFailed"]),
-    (Source::WaitingReason, CauseKind::Config, &["CreateContainerConfigError"]),
+    (TextSource::WaitingReason, CauseKind::ImageName, &["InvalidImageName"]),
+    (TextSource::WaitingReason, CauseKind::ImageNeverPull, &["ErrImageNeverPull"]),
+    (TextSource::WaitingReason, CauseKind::ImageDenied, &["SignatureValidationFailed"]),
+    (TextSource::WaitingReason, CauseKind::Config, &["CreateContainerConfigError"]),
     (
-        Source::WaitingReason,
+        TextSource::WaitingReason,
         CauseKind::ContainerStart,
         &["CreateContainerError", "RunContainerError", "PreStartHookError", "PostStartHookError", "PreCreateHookError"],
     ),
-    (Source::WaitingReason, CauseKind::CrashLoop, &["CrashLoopBackOff"]),
+    (TextSource::WaitingReason, CauseKind::CrashLoop, &["CrashLoopBackOff"]),
     (
-        Source::PullMessage,
+        TextSource::PullMessage,
         CauseKind::ImageRateLimited,
         &["429", "toomanyrequests", "too many requests", "pull qps exceeded"],
     ),
-    (Source::PullMessage, CauseKind::ImagePlatform, &["no match for platform", "exec format error"]),
+    (TextSource::PullMessage, CauseKind::ImagePlatform, &["no match for platform", "exec format error"]),
     (
-        Source::PullMessage,
+        TextSource::PullMessage,
         CauseKind::ImageDenied,
         &[
             "unauthorized",
@@ -58,32 +58,36 @@ const TABLE: [(Source, CauseKind, &[&str]); 18] = [
             "may require authorization",
         ],
     ),
-    (Source::PullMessage, CauseKind::ImageNotFound, &["not found", "manifest unknown", "notfound", "does not exist"]),
-    (Source::EndReason, CauseKind::OutOfMemory, &["OOMKilled"]),
-    (Source::EndReason, CauseKind::ContainerStart, &["StartError", "ContainerCannotRun"]),
     (
-        Source::CreationMessage,
+        TextSource::PullMessage,
+        CauseKind::ImageNotFound,
+        &["not found", "manifest unknown", "notfound", "does not exist"],
+    ),
+    (TextSource::EndReason, CauseKind::OutOfMemory, &["OOMKilled"]),
+    (TextSource::EndReason, CauseKind::ContainerStart, &["StartError", "ContainerCannotRun"]),
+    (
+        TextSource::CreationMessage,
         CauseKind::AdmissionRefused,
         &["validatingadmissionpolicy", "mutatingadmissionpolicy", "admission webhook", "denied the request"],
     ),
     (
-        Source::CreationMessage,
+        TextSource::CreationMessage,
         CauseKind::QuotaExceeded,
         &["exceeded quota", "failed quota", "insufficient quota", "for quota"],
     ),
     (
-        Source::CreationMessage,
+        TextSource::CreationMessage,
         CauseKind::CreationForbidden,
         &["forbidden", "violates podsecurity", "cannot create resource", "unauthorized"],
     ),
-    (Source::CreationMessage, CauseKind::PodInvalid, &[" is invalid"]),
+    (TextSource::CreationMessage, CauseKind::PodInvalid, &[" is invalid"]),
 ];
 
 /// The cause that `text` from this source means; `None` for words that are in no entry.
-pub(crate) fn recognise(source: Source, text: &str) -> Option<CauseKind> {
+pub(crate) fn recognise(source: TextSource, text: &str) -> Option<CauseKind> {
     let is_message = match source {
-        Source::PullMessage | Source::CreationMessage => true,
-        Source::PodReason | Source::WaitingReason | Source::EndReason => false,
+        TextSource::PullMessage | TextSource::CreationMessage => true,
+        TextSource::PodReason | TextSource::WaitingReason | TextSource::EndReason => false,
     };
     let lower = if is_message { text.to_lowercase() } else { String::new() };
     let matches = |word: &&str| if is_message { lower.contains(word) } else { text == *word };
@@ -144,7 +148,10 @@ mod tests {
 
     #[test]
     fn a_reason_is_the_whole_word_and_a_message_contains_it() {
-        assert_eq!(recognise(Source::WaitingReason, "ErrImagePullSomething"), None);
-        assert_eq!(recognise(Source::PullMessage, "HTTP 429: Too Many Requests"), Some(CauseKind::ImageRateLimited));
+        assert_eq!(recognise(TextSource::WaitingReason, "ErrImagePullSomething"), None);
+        assert_eq!(
+            recognise(TextSource::PullMessage, "HTTP 429: Too Many Requests"),
+            Some(CauseKind::ImageRateLimited)
+        );
     }
 }

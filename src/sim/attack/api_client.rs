@@ -14,7 +14,7 @@ use crate::sim::world::error::{ApiError, Reason};
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::{Body, Lease, Object, Owner};
 use crate::sim::world::store::DeleteOptions;
-use crate::sim::world::write::{Mode, Part, Writer};
+use crate::sim::world::write::{Mode, Part, WriteOptions};
 
 /// By this name its writes are known in the world.
 pub const MANAGER: &str = "rolldeck";
@@ -96,7 +96,7 @@ impl ApiClient {
         match effect {
             Effect::DeletePod { name, uid, node, .. } => {
                 let options = DeleteOptions { uid: Some(uid.clone()), ..DeleteOptions::default() };
-                let done = world.delete((Kind::Pod, &self.namespace, name), &options, Writer::named(MANAGER));
+                let done = world.delete((Kind::Pod, &self.namespace, name), &options, WriteOptions::named(MANAGER));
                 if done.is_ok() {
                     let (at, by) = (world.now(), self.identity.clone());
                     deletions.push(Deletion { at, by, uid: uid.clone(), node: node.clone() });
@@ -111,7 +111,7 @@ impl ApiClient {
     fn patch(&self, version: &str, patch: &DaemonSetPatch, world: &mut World) -> (Outcome, Option<Event>) {
         let key = (Kind::DaemonSet, &*self.namespace, &*self.name);
         let mut write = |mode| {
-            world.modify(key, Part::Main, Writer { mode, ..Writer::named(MANAGER) }, |object| {
+            world.modify(key, Part::Main, WriteOptions { mode, ..WriteOptions::named(MANAGER) }, |object| {
                 object.meta.resource_version = version.parse().unwrap_or(u64::MAX);
                 change_daemon_set(object, patch);
             })
@@ -146,7 +146,7 @@ impl ApiClient {
         let owner = self.owner(world);
         let of_record = write.record.as_ref().and_then(|record| record.daemonset_uid.clone());
         let name = &self.lease_name;
-        let by = Writer::named(MANAGER);
+        let by = WriteOptions::named(MANAGER);
         let written = match version {
             None => {
                 let mut object = Object::new(&self.namespace, name, Body::Lease(Lease::default()));

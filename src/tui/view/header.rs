@@ -41,9 +41,9 @@ use crate::engine::rules::ownership::Returns;
 use crate::tui::action::ActionId;
 use crate::tui::model::RolloutPage;
 use crate::tui::model::ShownSnapshot;
-use crate::tui::model::summary::Trouble;
+use crate::tui::model::summary::TroubleGroup;
 use crate::tui::model::summary::TroubleKind;
-use crate::tui::theme::{Glyph, Role};
+use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{count, fit, fit_middle, width, wrap};
 
 /// A round trip to the API server longer than this is shown as a warning.
@@ -53,21 +53,21 @@ const FAR: Duration = Duration::from_secs(1);
 pub(super) fn lines(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<'static>> {
     let Some(page) = ctx.model.rollout() else { return Vec::new() };
     let cells = usize::from(area.width);
-    let Some(seen) = page.live.as_ref() else {
+    let Some(shown) = page.live.as_ref() else {
         return vec![identity(ctx, page, None, cells), loading(ctx, page)];
     };
-    let snapshot = &*seen.snapshot;
+    let snapshot = &*shown.snapshot;
     if shape == Shape::Folded {
-        let mut lines = vec![identity(ctx, page, Some(seen), cells), folded(ctx, page, seen, cells)];
+        let mut lines = vec![identity(ctx, page, Some(shown), cells), folded(ctx, page, shown, cells)];
         lines.extend(alarms(ctx, shape, snapshot, cells).into_iter().take(if area.height < 12 { 1 } else { 2 }));
         return lines;
     }
-    let mut lines = vec![identity(ctx, page, Some(seen), cells)];
+    let mut lines = vec![identity(ctx, page, Some(shown), cells)];
     match snapshot.daemonset {
         Presence::Present => {}
         Presence::Loading => {
             lines.push(loading(ctx, page));
-            lines.extend(blocker(ctx, seen, cells));
+            lines.extend(blocker(ctx, shown, cells));
             lines.extend(unseen(ctx, snapshot, cells));
             return lines;
         }
@@ -76,45 +76,45 @@ pub(super) fn lines(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Li
                 " There is no DaemonSet {}/{} (any more). esc: all DaemonSets",
                 snapshot.namespace, snapshot.name
             );
-            lines.push(Line::from(ctx.span(text, Role::Bad)));
+            lines.push(Line::from(ctx.span(text, ThemeRole::Bad)));
             return lines;
         }
     }
-    lines.push(change(ctx, seen, cells));
+    lines.push(change(ctx, shown, cells));
     lines.push(progress(ctx, snapshot, cells));
     lines.extend(budget(ctx, snapshot, cells));
-    lines.extend(blocker(ctx, seen, cells));
+    lines.extend(blocker(ctx, shown, cells));
     lines.extend(gitops_owner(ctx, snapshot, cells));
     lines.extend(alarms(ctx, shape, snapshot, cells));
-    lines.extend(trouble(ctx, page, seen, cells).into_iter().take(if area.height < 32 { 2 } else { 4 }));
+    lines.extend(trouble(ctx, page, shown, cells).into_iter().take(if area.height < 32 { 2 } else { 4 }));
     lines.extend(unseen(ctx, snapshot, cells));
     lines.extend(clocks(ctx, snapshot, cells));
     lines
 }
 
 /// The snapshot with its clock set so that what happened at `since` is as long ago as the screen says elsewhere.
-fn as_of(ctx: &RenderContext<'_>, seen: &ShownSnapshot, since: Timestamp) -> Snapshot {
-    Snapshot { at: ctx.instant(seen, since), ..Snapshot::clone(&seen.snapshot) }
+fn as_of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, since: Timestamp) -> Snapshot {
+    Snapshot { at: ctx.instant(shown, since), ..Snapshot::clone(&shown.snapshot) }
 }
 
 /// Which DaemonSet of which cluster; who drives, how fresh, whether it can be written to.
-fn identity(ctx: &RenderContext<'_>, page: &RolloutPage, seen: Option<&ShownSnapshot>, cells: usize) -> Line<'static> {
+fn identity(ctx: &RenderContext<'_>, page: &RolloutPage, shown: Option<&ShownSnapshot>, cells: usize) -> Line<'static> {
     let narrow = cells < 80;
     let mut right: Vec<Span<'static>> = Vec::new();
-    let dot = || Span::styled(format!(" {} ", ctx.glyph(Glyph::Dot)), ctx.style(Role::Muted));
-    if let Some(seen) = seen {
-        if seen.snapshot.daemonset == Presence::Present {
-            right.push(who(ctx, seen, cells));
+    let dot = || Span::styled(format!(" {} ", ctx.glyph(Glyph::Dot)), ctx.style(ThemeRole::Muted));
+    if let Some(shown) = shown {
+        if shown.snapshot.daemonset == Presence::Present {
+            right.push(who(ctx, shown, cells));
             right.push(dot());
         }
-        right.push(fresh(ctx, page, seen, cells));
-        if let Some(round_trip) = seen.snapshot.distance.notable().filter(|_| !narrow) {
+        right.push(fresh(ctx, page, shown, cells));
+        if let Some(round_trip) = shown.snapshot.distance.notable().filter(|_| !narrow) {
             right.push(dot());
-            let role = if round_trip > FAR { Role::Warn } else { Role::Text };
+            let role = if round_trip > FAR { ThemeRole::Warn } else { ThemeRole::Text };
             right.push(ctx.span(format!("API {}", Short(round_trip)), role));
         }
     } else {
-        right.push(ctx.span(if page.stopped { "driver stopped" } else { "connecting" }, Role::Warn));
+        right.push(ctx.span(if page.stopped { "driver stopped" } else { "connecting" }, ThemeRole::Warn));
     }
     right.push(dot());
     right.push(access(ctx));
@@ -133,20 +133,20 @@ fn identity(ctx: &RenderContext<'_>, page: &RolloutPage, seen: Option<&ShownSnap
         fit_middle(name, room).into_owned()
     };
     let gap = cells.saturating_sub(1 + width(&left) + right_cells);
-    let mut spans = vec![Span::raw(" "), ctx.span(left, Role::Title), Span::raw(" ".repeat(gap))];
+    let mut spans = vec![Span::raw(" "), ctx.span(left, ThemeRole::Title), Span::raw(" ".repeat(gap))];
     spans.append(&mut right);
     Line::from(spans)
 }
 
-fn who(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Span<'static> {
-    let snapshot = &seen.snapshot;
+fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Span<'static> {
+    let snapshot = &shown.snapshot;
     let native = snapshot.strategy == StrategyKind::RollingUpdate;
     let role = match &snapshot.driver {
-        DriverView::You { .. } => Role::Live,
-        DriverView::Nobody if native || snapshot.started_at.is_none() => Role::Text,
-        DriverView::Nobody | DriverView::Waiting { .. } | DriverView::Unknown => Role::Warn,
-        DriverView::Named { .. } | DriverView::Other { .. } => Role::Title,
-        DriverView::Lost { .. } => Role::Bad,
+        DriverView::You { .. } => ThemeRole::Live,
+        DriverView::Nobody if native || snapshot.started_at.is_none() => ThemeRole::Text,
+        DriverView::Nobody | DriverView::Waiting { .. } | DriverView::Unknown => ThemeRole::Warn,
+        DriverView::Named { .. } | DriverView::Other { .. } => ThemeRole::Title,
+        DriverView::Lost { .. } => ThemeRole::Bad,
     };
     if cells < 80 {
         let words = match &snapshot.driver {
@@ -160,7 +160,7 @@ fn who(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Span<'sta
         return ctx.span(fit(words, 10), role);
     }
     let words = match &snapshot.driver {
-        DriverView::Lost { seen_at, .. } => as_of(ctx, seen, *seen_at).driving().to_string(),
+        DriverView::Lost { seen_at, .. } => as_of(ctx, shown, *seen_at).driving().to_string(),
         // Why is shown on a line below.
         DriverView::Nobody if snapshot.driver_stopped.is_some() => "nobody drives".to_owned(),
         _ => snapshot.driving().to_string(),
@@ -169,14 +169,14 @@ fn who(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Span<'sta
 }
 
 /// `live` if all watches that a rollout needs are live; otherwise which is not, and for how long.
-fn fresh(ctx: &RenderContext<'_>, page: &RolloutPage, seen: &ShownSnapshot, cells: usize) -> Span<'static> {
+fn fresh(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, cells: usize) -> Span<'static> {
     if page.stopped {
-        return ctx.span("DRIVER STOPPED", Role::Stale);
+        return ctx.span("DRIVER STOPPED", ThemeRole::Stale);
     }
-    if seen.snapshot.daemonset == Presence::Absent {
-        return ctx.span("not found", Role::Warn);
+    if shown.snapshot.daemonset == Presence::Absent {
+        return ctx.span("not found", ThemeRole::Warn);
     }
-    let watches = || seen.snapshot.watches.iter().filter(|watch| Watched::NEEDED.contains(&watch.watched));
+    let watches = || shown.snapshot.watches.iter().filter(|watch| Watched::NEEDED.contains(&watch.watched));
     let mut stale: Vec<(Timestamp, Watched)> = watches()
         .filter_map(|watch| match &watch.health {
             WatchHealth::Down { since, .. } | WatchHealth::Lagging { since, .. } => Some((*since, watch.watched)),
@@ -185,26 +185,26 @@ fn fresh(ctx: &RenderContext<'_>, page: &RolloutPage, seen: &ShownSnapshot, cell
         .collect();
     stale.sort_unstable();
     if let Some((since, watched)) = stale.first() {
-        let age = ctx.age(seen, *since);
+        let age = ctx.age(shown, *since);
         let words = match stale.len() - 1 {
             _ if cells < 80 => format!("STALE {age}"),
             0 => format!("STALE {watched} {age}"),
             more => format!("STALE {watched} +{more} {age}"),
         };
-        return ctx.span(words, Role::Stale);
+        return ctx.span(words, ThemeRole::Stale);
     }
     if watches().any(|watch| watch.health == WatchHealth::Loading) {
-        return ctx.span("loading", Role::Warn);
+        return ctx.span("loading", ThemeRole::Warn);
     }
-    if seen.snapshot.watches.iter().any(|watch| watch.health != WatchHealth::Live) {
-        return ctx.span("live, in part", Role::Warn);
+    if shown.snapshot.watches.iter().any(|watch| watch.health != WatchHealth::Live) {
+        return ctx.span("live, in part", ThemeRole::Warn);
     }
-    ctx.span("live", Role::Live)
+    ctx.span("live", ThemeRole::Live)
 }
 
 /// `ARMED 9m`, or `READ-ONLY`.
 pub(super) fn access(ctx: &RenderContext<'_>) -> Span<'static> {
-    let Some(left) = ctx.model.armed_for() else { return ctx.span("READ-ONLY", Role::ReadOnly) };
+    let Some(left) = ctx.model.armed_for() else { return ctx.span("READ-ONLY", ThemeRole::ReadOnly) };
     // Minutes rounded up; the last one in steps of five seconds.
     let (text, grid) = match left.as_millis() {
         60_001.. => (format!("{}m", left.as_millis().div_ceil(60_000)), 60_000),
@@ -213,7 +213,7 @@ pub(super) fn access(ctx: &RenderContext<'_>) -> Span<'static> {
     let rest = u64::try_from(left.as_millis() % grid).unwrap_or(0);
     let grid = u64::try_from(grid).unwrap_or(60_000);
     ctx.wake_at(ctx.model.now + std::time::Duration::from_millis(if rest == 0 { grid } else { rest }));
-    ctx.span(format!("ARMED {text}"), Role::Armed)
+    ctx.span(format!("ARMED {text}"), ThemeRole::Armed)
 }
 
 fn loading(ctx: &RenderContext<'_>, page: &RolloutPage) -> Line<'static> {
@@ -222,14 +222,14 @@ fn loading(ctx: &RenderContext<'_>, page: &RolloutPage) -> Line<'static> {
     } else {
         format!(" Loading {}/{} …", page.target.namespace, page.target.name)
     };
-    Line::from(ctx.span(text, Role::Text))
+    Line::from(ctx.span(text, ThemeRole::Text))
 }
 
 /// From which revision to which, how far the plan is, what it does now.
-fn change(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Line<'static> {
-    let snapshot = &*seen.snapshot;
+fn change(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Line<'static> {
+    let snapshot = &*shown.snapshot;
     let mut right = mode(ctx, snapshot);
-    right.extend(unsent::sign(ctx, seen, ", retrying").map_or_else(|| doing(ctx, seen), |sign| vec![sign]));
+    right.extend(unsent::sign(ctx, shown, ", retrying").map_or_else(|| doing(ctx, shown), |sign| vec![sign]));
     right.push(Span::raw(" "));
     let right_cells: usize = right.iter().map(|span| width(&span.content)).sum();
     let mut tail = format!("   {}", snapshot.numbers());
@@ -242,7 +242,7 @@ fn change(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Line<'
     let versions = room.saturating_sub(width(&tail));
     let mut spans = vec![Span::raw(" ")];
     spans.extend(versions_of(ctx, snapshot, versions));
-    spans.push(ctx.span(tail, Role::Text));
+    spans.push(ctx.span(tail, ThemeRole::Text));
     let used: usize = spans.iter().map(|span| width(&span.content)).sum();
     spans.push(Span::raw(" ".repeat(cells.saturating_sub(used + right_cells))));
     spans.append(&mut right);
@@ -259,10 +259,14 @@ fn versions_of(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Ve
         let (from, to) = (short_version(version_of(from)), short_version(version_of(to)));
         let arrow = format!(" {} ", ctx.glyph(Glyph::Arrow));
         if width(&from) + width(&arrow) + width(&to) <= cells {
-            return vec![ctx.span(from, Role::OldRev), ctx.span(arrow, Role::Text), ctx.span(to, Role::NewRev)];
+            return vec![
+                ctx.span(from, ThemeRole::OldRev),
+                ctx.span(arrow, ThemeRole::Text),
+                ctx.span(to, ThemeRole::NewRev),
+            ];
         }
     }
-    vec![ctx.span(fit_middle(&words, cells), Role::Title)]
+    vec![ctx.span(fit_middle(&words, cells), ThemeRole::Title)]
 }
 
 /// Shortens a digest to its first digits.
@@ -286,23 +290,23 @@ fn mode(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Vec<Span<'static>> {
         (false, StrategyKind::OnDelete) => "OnDelete",
         (false, StrategyKind::RollingUpdate) => "RollingUpdate",
     };
-    vec![ctx.span(words, if drifted { Role::Bad } else { Role::Muted }), Span::raw("   ")]
+    vec![ctx.span(words, if drifted { ThemeRole::Bad } else { ThemeRole::Muted }), Span::raw("   ")]
 }
 
 /// What the rollout does now, with its sign.
-fn doing(ctx: &RenderContext<'_>, seen: &ShownSnapshot) -> Vec<Span<'static>> {
-    let snapshot = &*seen.snapshot;
+fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot) -> Vec<Span<'static>> {
+    let snapshot = &*shown.snapshot;
     let (glyph, role, since) = match &snapshot.phase {
-        Phase::Loading => (Glyph::ImageUnknown, Role::Muted, None),
-        Phase::Idle if snapshot.counts.available < snapshot.counts.nodes => (Glyph::Down, Role::Warn, None),
-        Phase::Complete if snapshot.release_waits() => (Glyph::Paused, Role::Warn, None),
-        Phase::Idle | Phase::Complete => (Glyph::Updated, Role::Ok, None),
-        Phase::Native => (Glyph::Moving, Role::Warn, None),
-        Phase::Preparing | Phase::Releasing => (Glyph::Moving, Role::Busy, None),
-        Phase::Held => (Glyph::Outdated, Role::Text, None),
-        Phase::Running => (Glyph::Running, Role::Busy, snapshot.started_at),
-        Phase::Paused(paused) => (Glyph::Paused, Role::Warn, Some(paused.at)),
-        Phase::Halted => (Glyph::Failed, Role::Bad, snapshot.halt.as_ref().map(|halt| halt.at)),
+        Phase::Loading => (Glyph::ImageUnknown, ThemeRole::Muted, None),
+        Phase::Idle if snapshot.counts.available < snapshot.counts.nodes => (Glyph::Down, ThemeRole::Warn, None),
+        Phase::Complete if snapshot.release_waits() => (Glyph::Paused, ThemeRole::Warn, None),
+        Phase::Idle | Phase::Complete => (Glyph::Updated, ThemeRole::Ok, None),
+        Phase::Native => (Glyph::Moving, ThemeRole::Warn, None),
+        Phase::Preparing | Phase::Releasing => (Glyph::Moving, ThemeRole::Busy, None),
+        Phase::Held => (Glyph::Outdated, ThemeRole::Text, None),
+        Phase::Running => (Glyph::Running, ThemeRole::Busy, snapshot.started_at),
+        Phase::Paused(paused) => (Glyph::Paused, ThemeRole::Warn, Some(paused.at)),
+        Phase::Halted => (Glyph::Failed, ThemeRole::Bad, snapshot.halt.as_ref().map(|halt| halt.at)),
     };
     let words = match &snapshot.phase {
         Phase::Running if snapshot.direction == Direction::Back => "rolling back".to_owned(),
@@ -313,7 +317,7 @@ fn doing(ctx: &RenderContext<'_>, seen: &ShownSnapshot) -> Vec<Span<'static>> {
         Phase::Idle | Phase::Complete => snapshot.doing().to_string(),
         phase => phase.to_string(),
     };
-    let since = since.map(|since| format!(" {}", ctx.age(seen, since))).unwrap_or_default();
+    let since = since.map(|since| format!(" {}", ctx.age(shown, since))).unwrap_or_default();
     vec![ctx.span(format!("{} {words}{since}", ctx.glyph(glyph)), role)]
 }
 
@@ -340,55 +344,55 @@ fn progress(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Line<
         };
         let done = part(counts.updated);
         let moving = part(counts.committed).max(done + usize::from(counts.committed > counts.updated)).min(bar) - done;
-        spans.push(ctx.span("[", Role::Frame));
-        spans.push(ctx.span(ctx.glyph(Glyph::BarDone).repeat(done), Role::BarDone));
-        spans.push(ctx.span(ctx.glyph(Glyph::BarMoving).repeat(moving), Role::BarMoving));
-        spans.push(ctx.span(ctx.glyph(Glyph::BarRest).repeat(bar - done - moving), Role::BarRest));
-        spans.push(ctx.span("]  ", Role::Frame));
+        spans.push(ctx.span("[", ThemeRole::Frame));
+        spans.push(ctx.span(ctx.glyph(Glyph::BarDone).repeat(done), ThemeRole::BarDone));
+        spans.push(ctx.span(ctx.glyph(Glyph::BarMoving).repeat(moving), ThemeRole::BarMoving));
+        spans.push(ctx.span(ctx.glyph(Glyph::BarRest).repeat(bar - done - moving), ThemeRole::BarRest));
+        spans.push(ctx.span("]  ", ThemeRole::Frame));
     }
-    spans.push(ctx.span(words, Role::Title));
+    spans.push(ctx.span(words, ThemeRole::Title));
     Line::from(spans)
 }
 
 /// The budget term by term, and what else limits it.
 fn budget(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
     let budget = &snapshot.budget;
-    let role = if budget.charged > budget.max_unavailable { Role::Bad } else { Role::Text };
+    let role = if budget.charged > budget.max_unavailable { ThemeRole::Bad } else { ThemeRole::Text };
     let mut words = vec![vec![ctx.span(budget.to_string(), role)]];
     if recorded(snapshot) {
-        words.push(vec![ctx.span(format!("pulling {} of {}", budget.pulling, budget.max_pulling), Role::Text)]);
-        words.push(vec![ctx.span(format!("partition {}", snapshot.plan.keep), Role::Text)]);
+        words.push(vec![ctx.span(format!("pulling {} of {}", budget.pulling, budget.max_pulling), ThemeRole::Text)]);
+        words.push(vec![ctx.span(format!("partition {}", snapshot.plan.keep), ThemeRole::Text)]);
         if let Some(selector) = &snapshot.plan.selector {
             let nodes = count(snapshot.plan.selected, "node");
             let text = format!("only {} ({nodes})", fit(&selector.to_string(), cells / 2));
-            words.push(vec![ctx.span(text, Role::Title)]);
+            words.push(vec![ctx.span(text, ThemeRole::Title)]);
         }
     }
     if snapshot.counts.leaked > 0 {
         let text = format!("{} updated outside the plan", snapshot.counts.leaked);
-        words.push(vec![ctx.span(text, Role::Warn)]);
+        words.push(vec![ctx.span(text, ThemeRole::Warn)]);
     }
     if snapshot.counts.misscheduled > 0 {
         let text = format!("{} misscheduled", snapshot.counts.misscheduled);
-        words.push(vec![ctx.span(text, Role::Warn)]);
+        words.push(vec![ctx.span(text, ThemeRole::Warn)]);
     }
     flow(words, "   ", " ", cells)
 }
 
 /// What the rollout waits for, or who paused it and why; and the keys of the remedies.
-fn blocker(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
-    let snapshot = &*seen.snapshot;
+fn blocker(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
+    let snapshot = &*shown.snapshot;
     let driven =
         matches!(snapshot.driver, DriverView::You { .. } | DriverView::Named { .. } | DriverView::Other { .. });
     let said = match &snapshot.phase {
-        _ if snapshot.not_sent().is_some() => Some((unsent::meaning(snapshot), Role::Warn)),
+        _ if snapshot.not_sent().is_some() => Some((unsent::meaning(snapshot), ThemeRole::Warn)),
         Phase::Held | Phase::Running if !driven && snapshot.driver_stopped.is_some() => {
-            Some((unsent::stopped(ctx, seen, cells), Role::Warn))
+            Some((unsent::stopped(ctx, shown, cells), ThemeRole::Warn))
         }
         Phase::Preparing | Phase::Running | Phase::Releasing => snapshot.waits.as_ref().map(|wait| {
-            let at = wait.since().map_or(snapshot.at, |since| ctx.instant(seen, since));
+            let at = wait.since().map_or(snapshot.at, |since| ctx.instant(shown, since));
             let words = Snapshot { at, ..Snapshot::clone(snapshot) }.waiting(wait).to_string();
-            (format!("waits: {words}"), Role::Text)
+            (format!("waits: {words}"), ThemeRole::Text)
         }),
         _ => None,
     };
@@ -396,18 +400,18 @@ fn blocker(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Vec<L
         let room = cells.saturating_sub(2);
         return vec![Line::from(vec![Span::raw(" "), ctx.span(fit(&words, room).into_owned(), role)])];
     }
-    let since = match (&seen.snapshot.phase, &seen.snapshot.blocked) {
+    let since = match (&shown.snapshot.phase, &shown.snapshot.blocked) {
         (Phase::Paused(paused), _) => Some(paused.at),
         (_, Some(blocked)) => Some(blocked.since),
         _ => None,
     };
     let guidance = match since {
-        Some(since) => as_of(ctx, seen, since).guidance(),
-        None => seen.snapshot.guidance(),
+        Some(since) => as_of(ctx, shown, since).guidance(),
+        None => shown.snapshot.guidance(),
     };
     let Some(Guidance { waits, remedies }) = guidance else { return Vec::new() };
-    let warn = matches!(seen.snapshot.phase, Phase::Paused(_)) || remedies.contains(&Remedy::Drive);
-    let role = if warn { Role::Warn } else { Role::Text };
+    let warn = matches!(shown.snapshot.phase, Phase::Paused(_)) || remedies.contains(&Remedy::Drive);
+    let role = if warn { ThemeRole::Warn } else { ThemeRole::Text };
     let keys: Vec<String> = remedies.iter().map(|remedy| format!("{} {remedy}", key_of(*remedy))).collect();
     let keys = keys.join("   ");
     let room = cells.saturating_sub(2);
@@ -416,7 +420,7 @@ fn blocker(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Vec<L
     let lines = match width(&together) <= room {
         true => vec![together],
         false if keys.is_empty() => vec![waits],
-        false if matches!(seen.snapshot.phase, Phase::Paused(_)) => {
+        false if matches!(shown.snapshot.phase, Phase::Paused(_)) => {
             vec![format!("{}   {keys}", fit(&waits, room.saturating_sub(width(&keys) + 3)))]
         }
         false => vec![waits, keys],
@@ -459,7 +463,7 @@ fn gitops_owner(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> O
         more => format!(" (and {more} more)"),
     };
     let words = format!("{gitops_owner}{more} sets this back {}", gitops_owner.when());
-    Some(Line::from(vec![Span::raw(" "), ctx.span(fit(&words, cells.saturating_sub(2)), Role::Muted)]))
+    Some(Line::from(vec![Span::raw(" "), ctx.span(fit(&words, cells.saturating_sub(2)), ThemeRole::Muted)]))
 }
 
 /// What needs attention now, with the keys that help.
@@ -471,16 +475,16 @@ fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot, cells: usi
         // With room for two lines, the second has the keys.
         let words = if shape == Shape::Folded && hint.is_some() { 1 } else { 2 };
         for line in text.iter().take(words) {
-            lines.push(Line::from(ctx.span(format!(" {line} "), Role::Alarm)));
+            lines.push(Line::from(ctx.span(format!(" {line} "), ThemeRole::Alarm)));
         }
-        lines.extend(hint.map(|hint| Line::from(ctx.span(fit(&hint, cells).into_owned(), Role::Text))));
+        lines.extend(hint.map(|hint| Line::from(ctx.span(fit(&hint, cells).into_owned(), ThemeRole::Text))));
         if let Some(holding) = alarm.holding() {
             let text = format!("   hold it: {holding}");
-            lines.push(Line::from(ctx.span(fit(&text, cells).into_owned(), Role::Text)));
+            lines.push(Line::from(ctx.span(fit(&text, cells).into_owned(), ThemeRole::Text)));
         }
     }
     if let more @ 1.. = snapshot.alarms.len().saturating_sub(3) {
-        lines.push(Line::from(ctx.span(format!(" and {more} more alarms"), Role::Bad)));
+        lines.push(Line::from(ctx.span(format!(" and {more} more alarms"), ThemeRole::Bad)));
     }
     lines
 }
@@ -518,23 +522,23 @@ fn key_does(remedy: Remedy) -> String {
 }
 
 /// What is wrong, grouped by cause.
-fn trouble(ctx: &RenderContext<'_>, page: &RolloutPage, seen: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
+fn trouble(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
     let words = page.summary.trouble.iter().map(|trouble| {
         let (glyph, role) = match trouble.kind {
-            TroubleKind::Failed(_) => (Glyph::Failed, Role::Bad),
-            TroubleKind::Suspect => (Glyph::Suspect, Role::Bad),
-            TroubleKind::Restarted | TroubleKind::Struggling(_) => (Glyph::Moving, Role::Warn),
+            TroubleKind::Failed(_) => (Glyph::Failed, ThemeRole::Bad),
+            TroubleKind::Suspect => (Glyph::Suspect, ThemeRole::Bad),
+            TroubleKind::Restarted | TroubleKind::Struggling(_) => (Glyph::Moving, ThemeRole::Warn),
         };
-        vec![ctx.span(format!("{} {}", ctx.glyph(glyph), group(ctx, page, seen, trouble)), role)]
+        vec![ctx.span(format!("{} {}", ctx.glyph(glyph), group(ctx, page, shown, trouble)), role)]
     });
     // How often updated nodes go down, compared with others: suspects are judged by that.
     let compared =
-        seen.snapshot.comparisons.iter().take(2).map(|compared| vec![ctx.span(compared.to_string(), Role::Text)]);
+        shown.snapshot.comparisons.iter().take(2).map(|compared| vec![ctx.span(compared.to_string(), ThemeRole::Text)]);
     flow(words.chain(compared).collect(), "   ", " ", cells)
 }
 
 /// `3 image not found (ipc-017 …, 3m)`.
-fn group(ctx: &RenderContext<'_>, page: &RolloutPage, seen: &ShownSnapshot, trouble: &Trouble) -> String {
+fn group(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, trouble: &TroubleGroup) -> String {
     let what = match trouble.kind {
         TroubleKind::Failed(Some(cause)) | TroubleKind::Struggling(cause) => cause.to_string(),
         TroubleKind::Failed(None) => "failed".to_owned(),
@@ -543,7 +547,7 @@ fn group(ctx: &RenderContext<'_>, page: &RolloutPage, seen: &ShownSnapshot, trou
     };
     let node = page.summary.table.short(&trouble.example);
     let more = if trouble.nodes > 1 { " …" } else { "" };
-    let since = trouble.since.map(|since| format!(", {}", ctx.age(seen, since))).unwrap_or_default();
+    let since = trouble.since.map(|since| format!(", {}", ctx.age(shown, since))).unwrap_or_default();
     format!("{} {what} ({}{more}{since})", trouble.nodes, fit_middle(node, 24))
 }
 
@@ -576,7 +580,7 @@ fn unseen(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Lin
         } else {
             kinds.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
         };
-        Line::from(ctx.span(fit(&format!(" {what}: {why}"), cells).into_owned(), Role::Warn))
+        Line::from(ctx.span(fit(&format!(" {what}: {why}"), cells).into_owned(), ThemeRole::Warn))
     };
     said.iter().take(3).map(line).collect()
 }
@@ -586,34 +590,34 @@ fn clocks(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Lin
     let clocks = snapshot.clocks();
     let words = if clocks.is_empty() { String::new() } else { clocks.to_string() };
     let lines = wrap(&words, cells.saturating_sub(2)).into_iter().filter(|line| !line.is_empty()).take(2);
-    lines.map(|line| Line::from(ctx.span(format!(" {line}"), Role::Warn))).collect()
+    lines.map(|line| Line::from(ctx.span(format!(" {line}"), ThemeRole::Warn))).collect()
 }
 
 /// The second of two lines.
-fn folded(ctx: &RenderContext<'_>, page: &RolloutPage, seen: &ShownSnapshot, cells: usize) -> Line<'static> {
-    let snapshot = &*seen.snapshot;
+fn folded(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, cells: usize) -> Line<'static> {
+    let snapshot = &*shown.snapshot;
     match snapshot.daemonset {
         Presence::Present => {}
         Presence::Loading => return loading(ctx, page),
-        Presence::Absent => return Line::from(ctx.span(" there is no such DaemonSet", Role::Bad)),
+        Presence::Absent => return Line::from(ctx.span(" there is no such DaemonSet", ThemeRole::Bad)),
     }
     let (counts, budget) = (&snapshot.counts, &snapshot.budget);
     let mut spans = vec![Span::raw(" ")];
     match snapshot.phase {
-        _ if snapshot.not_sent().is_some() => spans.extend(unsent::sign(ctx, seen, "")),
+        _ if snapshot.not_sent().is_some() => spans.extend(unsent::sign(ctx, shown, "")),
         // Its usual text would leave no room for the numbers.
-        Phase::Native => spans.push(ctx.span(format!("{} native", ctx.glyph(Glyph::Moving)), Role::Warn)),
-        _ => spans.extend(doing(ctx, seen)),
+        Phase::Native => spans.push(ctx.span(format!("{} native", ctx.glyph(Glyph::Moving)), ThemeRole::Warn)),
+        _ => spans.extend(doing(ctx, shown)),
     }
     let numbers = format!(" {}/{} down {}/{}", counts.updated, counts.nodes, budget.charged, budget.max_unavailable);
-    let role = if budget.charged > budget.max_unavailable { Role::Bad } else { Role::Title };
+    let role = if budget.charged > budget.max_unavailable { ThemeRole::Bad } else { ThemeRole::Title };
     spans.push(ctx.span(numbers, role));
     let used: usize = spans.iter().map(|span| width(&span.content)).sum();
     let room = cells.saturating_sub(used + 1);
-    let worst = page.summary.trouble.first().map(|trouble| (group(ctx, page, seen, trouble), Role::Bad));
+    let worst = page.summary.trouble.first().map(|trouble| (group(ctx, page, shown, trouble), ThemeRole::Bad));
     let waits = snapshot.guidance().filter(|_| !matches!(snapshot.phase, Phase::Paused(_)));
-    let waits = waits.map(|guidance| (guidance.waits.trim_start_matches("held: ").to_owned(), Role::Text));
-    let (rest, role) = worst.or(waits).unwrap_or_else(|| (snapshot.change().to_string(), Role::Text));
+    let waits = waits.map(|guidance| (guidance.waits.trim_start_matches("held: ").to_owned(), ThemeRole::Text));
+    let (rest, role) = worst.or(waits).unwrap_or_else(|| (snapshot.change().to_string(), ThemeRole::Text));
     spans.push(Span::raw(" "));
     spans.push(ctx.span(fit(&rest, room), role));
     Line::from(spans)

@@ -10,7 +10,7 @@ use crate::engine::model::image::ImageRef;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Secs, Tuning};
 use crate::sim::attack::case::Act;
-use crate::sim::world::scenario::{FleetFault, Image};
+use crate::sim::world::scenario::{FleetFault, RegistryImage};
 
 /// It is pulled, ready, and crashes a while later, again and again.
 pub(super) const UNSTEADY: &str = "agent:unsteady";
@@ -20,8 +20,8 @@ const MANY: usize = 15;
 
 impl Generator {
     /// An image that crashes after it has been ready for a while.
-    pub(super) fn unsteady(&mut self) -> Image {
-        let mut unsteady = Image::new(UNSTEADY, 1_000_000);
+    pub(super) fn unsteady(&mut self) -> RegistryImage {
+        let mut unsteady = RegistryImage::new(UNSTEADY, 1_000_000);
         unsteady.ready_in = Duration::from_secs(1);
         unsteady.crashes_after = Some(self.secs(8..40));
         unsteady

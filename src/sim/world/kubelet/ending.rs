@@ -6,7 +6,7 @@ use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 
 use super::super::object::{EventType, LastExit};
-use super::Action;
+use super::KubeletAction;
 use super::env::{Env, WakeReason};
 use super::machine::Kubelet;
 use super::pod::{Run, Worker};
@@ -88,7 +88,7 @@ impl Kubelet {
             return;
         }
         worker.removal_sent_at = Some(env.now);
-        env.actions.push(Action::RemovePod {
+        env.actions.push(KubeletAction::RemovePod {
             namespace: worker.seen.namespace.clone(),
             name: worker.seen.name.clone(),
             uid: worker.seen.uid.clone(),
