@@ -15,8 +15,7 @@ use crate::driver::practice;
 use crate::engine::model::command::{Command as Ask, Early, Step};
 use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::Finish;
-use crate::engine::model::settings::Tuning;
+use crate::engine::model::settings::{Finish, Tuning};
 
 const EXIT_CODES: &str = "\
 Exit codes:

@@ -12,7 +12,7 @@ use super::labels::Selector;
 use super::quantity::IntOrPercent;
 use super::settings::Tuning;
 
-pub use super::danger::Danger;
+use super::danger::Danger;
 
 /// Tells one command from another; never used twice by one engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize)]

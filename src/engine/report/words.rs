@@ -20,8 +20,8 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::image::version_of;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::person_of;
-use crate::engine::model::record::{Direction, Finish, OnDrift, OnFailure};
-use crate::engine::model::settings::{Gates, Policies, Secs, Settings};
+use crate::engine::model::record::Direction;
+use crate::engine::model::settings::{Finish, Gates, OnDrift, OnFailure, Policies, Secs, Settings};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::model::wait::Wait;
 

@@ -1,8 +1,8 @@
 //! Going on past a halt, and what is refused until somebody did.
 
 use super::*;
-use crate::engine::model::record::{Direction, Gates, OnFailure};
-use crate::engine::model::settings::Limit;
+use crate::engine::model::record::Direction;
+use crate::engine::model::settings::{Gates, Limit, OnFailure};
 use crate::engine::model::template::TaintEffect;
 
 /// Twenty nodes on their way to an image that is not there.

@@ -24,7 +24,8 @@ use tui_input::Input;
 
 use super::footer::skip_cells;
 use super::{RenderContext, put, put_box, put_lines};
-use crate::engine::model::command::{Danger, Preview};
+use crate::engine::model::command::Preview;
+use crate::engine::model::danger::Danger;
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::settings::Setting;
 use crate::engine::report::guidance::Remedy;

@@ -8,8 +8,7 @@ use crate::engine::model::command::{Command, Early, Step, Takeover};
 use crate::engine::model::event::Watched;
 use crate::engine::model::image::ImageRef;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::{Gates, OnDrift, OnFailure};
-use crate::engine::model::settings::{Limit, Secs, Tuning};
+use crate::engine::model::settings::{Gates, Limit, OnDrift, OnFailure, Secs, Tuning};
 use crate::sim::attack::case::{Act, CrashPoint, LeaseEdit, Upon};
 use crate::sim::world::scenario::Scenario;
 

@@ -6,8 +6,7 @@ use crate::engine::model::command::{Command, Takeover};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::{Gates, OnFailure};
-use crate::engine::model::settings::Tuning;
+use crate::engine::model::settings::{Gates, OnFailure, Tuning};
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 
 const QUOTA: &str = "Error creating: pods \"agent-8x2lq\" is forbidden: exceeded quota: edge, requested: pods=1";
