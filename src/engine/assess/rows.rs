@@ -4,11 +4,14 @@
 //! not decided here: a row says how a node is, [`super::plan`] says what may happen to it next.
 
 mod absence;
+mod availability;
+mod image;
 pub(super) mod restarts;
 
 use std::collections::HashMap;
 use std::time::Duration;
 
+use self::image::images_present;
 use self::restarts::watched_state;
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
@@ -18,8 +21,8 @@ use crate::engine::model::node::{Blame, ImageState, NodeIx, NodeState, RestartsV
 use crate::engine::model::record::size::bytes_of_name;
 use crate::engine::model::record::{Direction, Intent, Progress};
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::clocks::{NOTABLE_MILLIS, UNMEASURED, by_server};
-use crate::engine::view::{NodeEntry, ObservedAt, PodEntry, PodIx, Touched, View};
+use crate::engine::rules::clocks::by_server;
+use crate::engine::view::{NodeEntry, PodEntry, PodIx, Touched, View};
 
 /// What an assessment is made of, beside the view.
 pub(crate) struct AssessmentInput<'a> {
@@ -327,62 +330,8 @@ impl<'a> Assessor<'a> {
         self.view.our_time(at)
     }
 
-    fn oldest_available(&mut self, ix: NodeIx, clock: Option<i64>) -> Option<(PodIx, &'a PodEntry)> {
-        let view = self.view;
-        let mut oldest: Option<(PodIx, &PodEntry)> = None;
-        for (at, pod) in view.pods_on(ix).filter(|(_, pod)| pod.fact.deletion_at.is_none()) {
-            let age = |pod: &PodEntry| (pod.fact.created_at, pod.fact.name.clone());
-            let at_target = self.is_at_target(pod);
-            if oldest.is_none_or(|(_, known)| age(pod) < age(known)) && self.is_available(pod, at_target, clock) {
-                oldest = Some((at, pod));
-            }
-        }
-        oldest
-    }
-
     fn is_at_target(&self, pod: &PodEntry) -> bool {
         self.question.target.is_some() && pod.fact.revision.as_ref() == self.question.target
-    }
-
-    /// Ready for `minReadySeconds` (at the target: and for the soak time), by a clock that a wrong node clock cannot turn.
-    fn is_available(&mut self, pod: &PodEntry, at_target: bool, clock: Option<i64>) -> bool {
-        let Some(observed) = pod.ready_observed else { return false };
-        let soak = self.soak_secs(at_target);
-        let needed = Duration::from_secs(soak.into());
-        let elapsed = self.ready_for(pod, observed, at_target, clock);
-        self.wake_after(needed, elapsed);
-        self.available_at = (elapsed < needed).then(|| (soak, self.question.now + (needed - elapsed)));
-        elapsed >= needed
-    }
-
-    /// For how many seconds a pod has to be ready before it counts as available.
-    fn soak_secs(&self, at_target: bool) -> u32 {
-        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
-        if at_target { min_ready.max(self.question.intent.gates.soak_secs.0) } else { min_ready }
-    }
-
-    /// For how long it has been ready. If the node's clock has not been measured and the pod is at the target, the time that
-    /// its kubelet wrote is shortened by [`UNMEASURED`]: a wrong clock must not make a node count as updated too early.
-    fn ready_for(&self, pod: &PodEntry, observed: ObservedAt, at_target: bool, clock: Option<i64>) -> Duration {
-        let said = pod.fact.ready_since.map(|at| by_server(at, clock).max(pod.fact.created_at));
-        match observed {
-            ObservedAt::Already(at, _) if at_target && clock.is_none() => {
-                let said = observed.elapsed(said, self.question.now, self.server_now);
-                said.saturating_sub(UNMEASURED).max(self.question.now.since(at))
-            }
-            observed => observed.elapsed(said, self.question.now, self.server_now),
-        }
-    }
-
-    /// Until when the controller counts an available pod as unavailable, because a clock that is ahead has dated its
-    /// readiness.
-    fn uncounted_until(&mut self, pod: &PodEntry, clock: Option<i64>) -> Option<Timestamp> {
-        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
-        let ahead = min_ready > 0 && clock.is_some_and(|millis| millis >= NOTABLE_MILLIS);
-        let until = pod.fact.ready_since.filter(|_| ahead)? + Duration::from_secs(min_ready.into());
-        let left = until.since(self.server_now);
-        self.wake_after(left, Duration::ZERO);
-        (!left.is_zero()).then_some(until)
     }
 
     pub(super) fn wake_after(&mut self, needed: Duration, elapsed: Duration) {
@@ -537,78 +486,6 @@ impl<'a> Assessor<'a> {
         !going && (not_ready_since.is_some_and(|since| since < began_at) || (is_ready && old))
     }
 
-    fn image(&mut self, entry: &NodeEntry, live: Option<&PodEntry>, at_target: bool, replaced: bool) -> ImageState {
-        if self.question.target.is_none() {
-            return ImageState::Unknown;
-        }
-        if let Some(pod) = live.filter(|_| at_target) {
-            if images_present(pod) {
-                return ImageState::Present;
-            }
-            let note = self.view.pull(&pod.fact.uid);
-            if pod.trouble.as_ref().is_some_and(|trouble| trouble.cause.kind.is_about_the_image()) || note.failed {
-                return ImageState::Failed;
-            }
-            if let Some(since) = note.pulling_since {
-                return ImageState::Pulling { since };
-            }
-        }
-        // Under policy Always a tag is pulled again: the image on the node may be the one that the tag named earlier.
-        if self.pulls_again() {
-            return ImageState::Unknown;
-        }
-        let known = entry.images_confirmed
-            || (!replaced && live.is_some_and(|pod| images_present(pod) && self.has_target_images(pod)));
-        if known { ImageState::Present } else { ImageState::Unknown }
-    }
-
-    /// Whether the target's images are pulled again wherever they are.
-    fn pulls_again(&mut self) -> bool {
-        let (view, target) = (self.view, self.question.target);
-        let pulls_again = || target.and_then(|hash| view.revision(hash)).is_some_and(|it| it.template.pulls_again());
-        *self.pulls_again.get_or_insert_with(pulls_again)
-    }
-
-    /// Whether the pod's own revision needs all the images that the target needs.
-    fn has_target_images(&mut self, pod: &PodEntry) -> bool {
-        let (Some(hash), Some(target)) = (&pod.fact.revision, self.question.target) else { return false };
-        if let Some(known) = self.same_images.get(hash) {
-            return *known;
-        }
-        let images = |hash: &str| self.view.revision(hash).map(|revision| revision.template.images());
-        let same = match (images(hash), images(target)) {
-            (Some(have), Some(need)) => need.iter().all(|image| have.contains(image)),
-            _ => false,
-        };
-        self.same_images.insert(hash.clone(), same);
-        same
-    }
-
-    fn pulls(
-        &self,
-        in_fleet: bool,
-        blame: Option<Blame>,
-        at_target: bool,
-        replaced: bool,
-        image: ImageState,
-        live: Option<&PodEntry>,
-    ) -> bool {
-        // A node that is down for a reason of its own takes no pull slot. One that is not eligible any more and still pulls does.
-        let cannot = matches!(blame, Some(Blame::Node | Blame::PreExisting));
-        // Of an image that the registry refuses nothing travels. Where nobody may replace the pod, because its node is not
-        // eligible, it would hold the slot for ever.
-        let refused = |pod: &PodEntry| pod.trouble.as_ref().is_some_and(|it| it.cause.kind.is_the_registrys_verdict());
-        let cannot = cannot || (!in_fleet && live.is_some_and(refused));
-        // A pod at another revision that lacks its images keeps trying to pull them, too.
-        let lacks_images = live.is_some_and(|pod| !images_present(pod));
-        let under_way = if replaced {
-            in_fleet && image != ImageState::Present
-        } else {
-            lacks_images && (!at_target || image != ImageState::Present)
-        };
-        !cannot && under_way
-    }
-
     fn cause(&mut self, fact: Option<&NodeFact>, down: bool, pods: &OnNode<'_>) -> Option<Cause> {
         if down {
             let words = fact.and_then(|fact| fact.ready_reason.clone());
@@ -667,9 +544,4 @@ impl<'a> Assessor<'a> {
 
 fn restarts(pod: &PodEntry) -> u32 {
     crate::engine::view::restarts::total(&pod.fact)
-}
-
-/// Whether every container's image is known to be on the node; false while the kubelet has not reported.
-fn images_present(pod: &PodEntry) -> bool {
-    !pod.fact.containers.is_empty() && pod.fact.containers.iter().all(|container| container.image_present)
 }
