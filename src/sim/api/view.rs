@@ -76,7 +76,7 @@ pub(super) fn write_one(out: &mut Vec<u8>, view: &ObjectView, format: Format, no
     match format {
         Format::Objects => render(out, &view.object, view.managed.as_deref(), TypeMetaFields::Written, Extent::Full),
         Format::Metadata => {
-            render(out, &view.object, view.managed.as_deref(), TypeMetaFields::Written, Extent::Metadata)
+            render(out, &view.object, view.managed.as_deref(), TypeMetaFields::Written, Extent::Metadata);
         }
         Format::Table(include) => object(out, |o| {
             o.put("kind", "Table");
