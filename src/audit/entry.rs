@@ -58,7 +58,7 @@ pub(crate) struct EntrySubject {
 pub(crate) struct EventText {
     /// Who did what.
     pub(crate) message: String,
-    /// From where, or in whose process; may be empty.
+    /// The machine and user that it came from, or the process of somebody else that did it; empty if neither is known.
     pub(crate) from: String,
 }
 

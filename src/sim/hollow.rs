@@ -91,7 +91,7 @@ impl Default for HollowOptions {
 /// What becomes of a scenario's DaemonSets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Workloads {
-    /// They are there already, or somebody else creates them.
+    /// The DaemonSets exist already, or somebody else creates them.
     #[default]
     Leave,
     /// They are created with their history, in their namespaces, before the nodes register.

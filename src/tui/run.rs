@@ -53,7 +53,7 @@ const ANSWERS: usize = 64;
 pub enum Start {
     /// The list of all DaemonSets, of one namespace or of all.
     Fleet {
-        /// The one namespace.
+        /// The namespace, if only one is listed.
         namespace: Option<String>,
     },
     /// One DaemonSet's rollout.

@@ -30,25 +30,25 @@ use crate::engine::writes::pending::{Needs, Pending};
 /// Who was last said to drive.
 #[derive(Debug, Default)]
 pub(crate) struct DriverTold {
-    /// We were last seen to drive.
+    /// We drove when this was last looked at.
     driving: bool,
-    /// Who else was last seen to hold the lease.
+    /// Who held the lease when it was last held by somebody else.
     other: Option<Str>,
-    /// They still held it when we last looked.
+    /// `other` held the lease when this was last looked at.
     held_by_other: bool,
     /// We hold the lease, but could not renew it in time.
     lapsed: bool,
 }
 
 impl Engine {
-    /// Something happened without an operator. The same event is told again only after [`REPEAT`].
+    /// Tells what the rollout did by itself. The same event is told again only after [`REPEAT`].
     pub(crate) fn happened(&mut self, what: RolloutEventKind, reach: Visibility) {
         if !self.event_log.told_lately(&what, self.now) {
             self.tell(None, what, EventOutcome::Done, reach, None, None);
         }
     }
 
-    /// An operator of this process did something.
+    /// Tells what an operator of this process did.
     fn did(&mut self, what: RolloutEventKind, reach: Visibility) {
         let by = Some(self.actor());
         self.tell(by, what, EventOutcome::Done, reach, None, None);

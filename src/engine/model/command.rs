@@ -65,7 +65,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// This command under these budgets and gates; the command itself where nothing is changed with it.
+    /// This command together with a change of settings; the command alone if `tuning` changes none.
     #[must_use]
     pub fn under(self, tuning: Tuning) -> Self {
         if tuning.is_empty() { self } else { Self::Tuned { tuning, command: Box::new(self) } }

@@ -10,9 +10,9 @@ use super::time::{ShortDuration, Timestamp};
 /// How a node stands that went down after its update.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SuspectView {
-    /// It may come back by itself: until then, by our clock.
+    /// It is down, and does not count as failed before its grace is over.
     Waits {
-        /// When it counts as failed.
+        /// When its grace is over, by our clock.
         until: Timestamp,
     },
     /// Others of its site, not updated, went down with it and still are.

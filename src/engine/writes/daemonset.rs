@@ -54,8 +54,8 @@ enum Brake {
     Off,
     /// Until the view shows `OnDelete`.
     On,
-    /// It was asked for while the DaemonSet could not be seen. `OnDelete` is then set even if the view shows it as set already,
-    /// and only the answer to the patch ends it.
+    /// Asked for while the view of the DaemonSet was not believed. The patch is sent even if the view shows `OnDelete`, and the brake
+    /// ends with the answer to the patch.
     Unseen,
 }
 

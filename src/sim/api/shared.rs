@@ -58,7 +58,7 @@ pub(super) enum Cut {
     /// Their connection breaks.
     #[default]
     Broken,
-    /// They are told that their version expired.
+    /// Their clients are told that their version expired.
     Expired,
 }
 

@@ -48,7 +48,7 @@ enum Bookmarks {
 enum Phase {
     /// The initial state is being sent.
     Initial,
-    /// Then comes the bookmark that ends it.
+    /// The bookmark that ends the initial state is sent next.
     InitialEnd,
     Live,
     Over,

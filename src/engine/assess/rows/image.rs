@@ -67,10 +67,10 @@ impl Assessor<'_> {
         image: ImageState,
         live: Option<&PodEntry>,
     ) -> bool {
-        // A node that is down for a reason of its own takes no pull slot. One that is not eligible any more and still pulls does.
+        // A node that is down by itself occupies no pull slot. A node that is no longer eligible and still pulls does.
         let cannot = matches!(blame, Some(Blame::Node | Blame::PreExisting));
-        // Of an image that the registry refuses nothing travels. Where nobody may replace the pod, because its node is not
-        // eligible, it would hold the slot for ever.
+        // An image that the registry refuses is not transferred. On a node that is not eligible nobody replaces the pod, so it
+        // would occupy a pull slot for ever.
         let refused = |pod: &PodEntry| pod.trouble.as_ref().is_some_and(|it| it.cause.kind.is_the_registrys_verdict());
         let cannot = cannot || (!in_fleet && live.is_some_and(refused));
         // A pod at another revision that lacks its images keeps trying to pull them, too.

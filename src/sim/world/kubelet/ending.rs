@@ -19,14 +19,14 @@ const CLEAN_UP: (u64, u64) = (100, 400);
 pub(super) enum Ending {
     /// It is not to end.
     No,
-    /// Its processes have been asked to end; they will have by then.
+    /// Its processes have been asked to end.
     Asked {
-        /// When.
+        /// When they will have ended.
         ends_at: Timestamp,
     },
-    /// They have; what is left of it will be gone by then.
+    /// Its processes have ended; mounts and network are being removed.
     CleaningUp {
-        /// When.
+        /// When that is done.
         until: Timestamp,
     },
     /// Nothing is left of it but its object.

@@ -34,9 +34,9 @@ pub(super) enum Power {
 /// Whether a machine reaches the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Connectivity {
-    /// It does.
+    /// The machine reaches the network.
     Up,
-    /// It does not.
+    /// It is cut off.
     Cut,
 }
 
