@@ -328,12 +328,15 @@ impl FakeCluster {
         });
     }
 
+    /// The cluster loses the node, or hears from it again. A lost node's pods stay as their kubelet last told, apart from their
+    /// Ready condition.
     pub(crate) fn set_node_ready(&mut self, node: &str, ready: bool) {
         let fact = self.nodes.get_mut(node).unwrap();
         fact.ready = if ready { ConditionStatus::True } else { ConditionStatus::Unknown };
         fact.ready_since = Some(self.now);
         self.log.push(Event::Node(Box::new(fact.clone())));
-        self.set_ready(node, ready);
+        let now = self.now;
+        self.change_pod(node, |pod| (pod.ready, pod.ready_since) = (ready, Some(now)));
     }
 
     /// Everybody hears of the lease as it is now: somebody else wrote it.

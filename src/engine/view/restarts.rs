@@ -7,12 +7,14 @@
 //! is a failure (`max-restarts`).
 //!
 //! Restarts before the pod was ever ready do not count: many programs exit and are restarted until what they depend on is
-//! there.
+//! there. On a node that the cluster lost, a pod's Ready condition is False although it was ready; its containers' statuses stay as
+//! the kubelet last told them (docs/kubernetes.md, *Replacing pods*), so they say whether it was.
 
 use std::time::Duration;
 
 use super::{ObservedAt, PodEntry};
 use crate::engine::model::facts::{ContainerState, PodFact};
+use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
 
 /// For how long a pod is watched after a restart. Kubelets forget a container's crashes after it ran for 10 minutes, twice
@@ -36,17 +38,23 @@ impl Restarts {
         let total = total(fact);
         let Some(before) = before else {
             let last = (total > 0).then(|| (observed, started_at(fact)));
-            return Self { was_ready: fact.ready, since_ready: total, last };
+            return Self { was_ready: kubelet_says_ready(fact), since_ready: total, last };
         };
         let known = before.restarts;
         let more = total.saturating_sub(self::total(&before.fact));
         let counts = more > 0 && known.was_ready;
         Self {
-            was_ready: known.was_ready || fact.ready,
+            was_ready: known.was_ready || kubelet_says_ready(fact),
             since_ready: known.since_ready + if counts { more } else { 0 },
             last: if counts { Some((observed, started_at(fact))) } else { known.last },
         }
     }
+}
+
+/// Whether the pod is ready, or was when its kubelet last told its containers' states.
+fn kubelet_says_ready(fact: &PodFact) -> bool {
+    let mut main = fact.containers.iter().filter(|container| container.role == ContainerRole::Main).peekable();
+    fact.ready || main.peek().is_some() && main.all(|container| container.ready)
 }
 
 /// How often a pod's containers were restarted.

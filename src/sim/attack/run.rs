@@ -357,14 +357,17 @@ impl<'a> Run<'a> {
     /// Lets the world and all processes go on until then.
     fn run_until(&mut self, end: Timestamp) {
         loop {
+            let known = self.world.store().revision();
             self.step();
             let now = self.world.now();
+            // What one process wrote in this step, those that were stepped before it have not been sent yet.
+            let unsent = (self.world.store().revision() != known).then_some(now);
             let consoles = self.consoles.iter().flatten().filter_map(SimulatedConsole::next_at);
             let one_shots = self.one_shots.iter().filter_map(OneShotRun::next_at);
             let in_flight = self.in_flight.iter().filter_map(RequestsInFlight::next_at);
             let reopened = self.reopened.iter().map(|(at, _)| *at);
             let ours = consoles.chain(one_shots).chain(in_flight).chain(reopened);
-            let next = ours.chain(self.world.next_at()).min();
+            let next = ours.chain(unsent).chain(self.world.next_at()).min();
             match next {
                 Some(next) if next < end => {
                     // Time advances by a millisecond at least, so that the loop ends.

@@ -162,3 +162,27 @@ fn old_pods_are_not_watched() {
     console.run_for(&mut fake, 30);
     assert_eq!(console.snapshot(&fake).phase, Phase::Idle);
 }
+
+/// The console is opened while the cluster has lost the node: the pod's Ready condition is False, its containers' statuses are
+/// the last that the kubelet told. Found by the attack (seed 77001057).
+#[test]
+fn crashes_on_a_lost_node_count_for_who_opened_meanwhile() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let console = canary(&mut fake);
+    fake.set_node_ready("n1", false);
+    drop(console);
+    let mut console = FakeConsole::open(&mut fake, "other");
+    console.run_for(&mut fake, 20);
+    // The kubelet tells everything that happened meanwhile at once.
+    let now = fake.now;
+    fake.change_pod("n1", |pod| {
+        pod.containers[0].restarts = 2;
+        pod.containers[0].state = ContainerState::Running { since: Some(now) };
+        (pod.ready, pod.ready_since) = (true, Some(now));
+    });
+    fake.set_node_ready("n1", true);
+    console.run_for(&mut fake, 5);
+    let (state, note) = console.state(&fake, "n1");
+    assert_eq!(state, NodeState::Soaking, "{note}");
+    assert!(note.starts_with("restarted 2×"), "{note}");
+}

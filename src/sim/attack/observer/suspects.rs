@@ -239,14 +239,17 @@ impl Observer {
             return None;
         }
         let allowed = forward.iter().map(|intent| intent.gates.max_restarts).min()?;
+        let deadline = forward.iter().map(|intent| Duration::from(intent.gates.progress_deadline_secs)).min()?;
         let restarts = self.pods.values().find(|pod| {
             let node = pod.fact.node.as_ref().and_then(|name| self.nodes.get_key_value(name));
             let up = node.is_some_and(|(name, node)| {
                 node.ready && self.may_run_on(name, context.at) && !self.wrong_clocks.contains(name)
             });
             let Restarted { times, last, total, .. } = pod.restarted;
-            // More of them are a failure, which is judged by the threshold.
-            let watched = times >= 2 && total <= allowed && context.at.since(last) + self.slack + ROUNDED < STEADY;
+            // More of them, or a pod that is not available at its deadline, are a failure, which is judged by the threshold.
+            let late = !pod.fact.ready && pod.fact.created_at + deadline <= context.at + self.slack + ROUNDED;
+            let watched =
+                times >= 2 && total <= allowed && !late && context.at.since(last) + self.slack + ROUNDED < STEADY;
             let known = last + self.slack < context.at && self.blind_until < pod.changed_at.min(last);
             let began = context.records.iter().all(|record| {
                 record
