@@ -49,12 +49,12 @@ use tokio_util::sync::CancellationToken;
 use super::world::World;
 
 pub use access::{Rule, User, Users};
-pub use faults::{Failure, Fault};
+pub use faults::{ApiFailure, ApiFault};
 use shared::{Cut, Shared};
 
 /// How a world is served.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ApiOptions {
     /// Where to listen; port 0 takes any that is free.
     pub address: SocketAddr,
     /// How many seconds of the world's time pass in one of ours; more than 0.
@@ -63,7 +63,7 @@ pub struct Options {
     pub users: Users,
 }
 
-impl Default for Options {
+impl Default for ApiOptions {
     fn default() -> Self {
         Self { address: SocketAddr::from(([127, 0, 0, 1], 0)), speed: 1.0, users: Users::default() }
     }
@@ -81,7 +81,7 @@ pub struct Server {
 ///
 /// # Errors
 /// When the address cannot be listened on.
-pub async fn serve(world: World, options: Options) -> io::Result<Server> {
+pub async fn serve(world: World, options: ApiOptions) -> io::Result<Server> {
     let listener = TcpListener::bind(options.address).await?;
     let address = listener.local_addr()?;
     let shared = Arc::new(Shared::new(world, options.speed.max(f64::MIN_POSITIVE), options.users));
@@ -149,7 +149,7 @@ impl Server {
     }
 
     /// Lets requests fail from now on.
-    pub fn inject(&self, fault: Fault) {
+    pub fn inject(&self, fault: ApiFault) {
         self.shared.faults.inject(fault);
     }
 

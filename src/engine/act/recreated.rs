@@ -27,7 +27,7 @@ impl Engine {
             |pending| !pending.command.outlives_daemonset(),
             "the DaemonSet was deleted and made anew meanwhile: nothing was asked of this one",
         );
-        self.edits.drop_our_own(|_| false);
+        self.edits.drop_our_own();
         self.daemonset.begin_anew(self.pending.iter().any(|pending| pending.needs == Needs::Adopted));
     }
 

@@ -21,15 +21,15 @@ use crate::engine::model::template::ContainerRole;
 use crate::engine::model::template::TaintEffect;
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
-use crate::sim::world::error::{ApiError, Cause};
+use crate::sim::world::error::{ApiError, FieldError};
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::{
-    Body, Condition, ContainerStatus, ControllerRevision, DaemonSet, DaemonSetSpec, DaemonSetStatus, Deletion,
+    Body, Condition, ContainerStatus, ControllerRevision, DaemonSet, DaemonSetSpec, DaemonSetStatus, DeletionMark,
     EventBody, EventType, LastExit, Lease, Meta, Node, NodeImage, Object, ObjectRef, Owner, Pod, PodStatus, conditions,
 };
 
 use super::render::{pinned_affinity, pinned_tolerations};
-use super::status::{Answer, Refusal};
+use super::status::{Answer, ApiRefusal};
 
 /// Reads an object of `kind` that is to replace `before`.
 ///
@@ -40,7 +40,7 @@ pub(super) fn parse(kind: Kind, value: Value, before: Option<&Object>) -> Answer
     let (api_version, named) = (fields.text("apiVersion")?, fields.text("kind")?);
     let given = |text: &Option<Str>, want: &str| text.as_deref().is_none_or(|text| text.is_empty() || text == want);
     if !given(&api_version, kind.api_version()) || !given(&named, kind.words().kind) {
-        return Err(Refusal::bad_request(format!(
+        return Err(ApiRefusal::bad_request(format!(
             "the API version and kind in the data ({}, {}) do not match the expected ones ({}, {})",
             api_version.unwrap_or_default(),
             named.unwrap_or_default(),
@@ -150,11 +150,11 @@ impl Fields {
     }
 }
 
-fn mismatch(kind: Kind, path: &str, value: &Value, want: &str) -> Refusal {
+fn mismatch(kind: Kind, path: &str, value: &Value, want: &str) -> ApiRefusal {
     let words = kind.words();
     let place = if path.is_empty() { "the body" } else { path };
     let shown: String = value.to_string().chars().take(80).collect();
-    Refusal::bad_request(format!(
+    ApiRefusal::bad_request(format!(
         "{} in version \"{}\" cannot be handled as a {}: json: cannot unmarshal {shown} at {place}, which is {want}",
         words.kind, words.version, words.kind
     ))
@@ -164,10 +164,11 @@ fn read_meta(mut fields: Fields) -> Answer<Meta> {
     let version = fields.text("resourceVersion")?.unwrap_or_default();
     let resource_version = match &*version {
         "" | "0" => 0,
-        text => text.parse().map_err(|error| Refusal::bad_request(format!("resourceVersion `{text}`: {error}")))?,
+        text => text.parse().map_err(|error| ApiRefusal::bad_request(format!("resourceVersion `{text}`: {error}")))?,
     };
     let grace = fields.count("deletionGracePeriodSeconds")?;
-    let deletion = fields.time("deletionTimestamp")?.map(|at| Deletion { at, grace_secs: grace.unwrap_or_default() });
+    let deletion =
+        fields.time("deletionTimestamp")?.map(|at| DeletionMark { at, grace_secs: grace.unwrap_or_default() });
     let owners = fields.list("ownerReferences")?.into_iter().map(|mut owner| {
         Ok(Owner {
             api_version: owner.text("apiVersion")?.unwrap_or_default(),
@@ -207,7 +208,7 @@ fn read_node(fields: &mut Fields, before: Option<&Node>) -> Answer<Node> {
                     "NoExecute" => Some(TaintEffect::NoExecute),
                     _ => None,
                 })?
-                .ok_or_else(|| Refusal::bad_request("a taint needs an effect"))?,
+                .ok_or_else(|| ApiRefusal::bad_request("a taint needs an effect"))?,
         })
     });
     let taints = taints.collect::<Answer<Vec<_>>>()?.into();
@@ -383,7 +384,7 @@ fn read_daemon_set(fields: &mut Fields, name: &str) -> Answer<DaemonSet> {
     let mut spec = fields.object("spec")?;
     let selector_json = spec.take("selector").unwrap_or_default();
     let selector = Selector::from_label_selector(&selector_json)
-        .map_err(|error| Refusal::bad_request(format!("spec.selector: {error}")))?;
+        .map_err(|error| ApiRefusal::bad_request(format!("spec.selector: {error}")))?;
     let strategy = spec.take("updateStrategy").unwrap_or_default();
     let read = DaemonSetSpec {
         selector,
@@ -395,7 +396,7 @@ fn read_daemon_set(fields: &mut Fields, name: &str) -> Answer<DaemonSet> {
         rest: spec.rest(),
     };
     let mut status = fields.object("status")?;
-    let mut count = |key| Ok::<_, Refusal>(status.count(key)?.unwrap_or_default());
+    let mut count = |key| Ok::<_, ApiRefusal>(status.count(key)?.unwrap_or_default());
     let counters = DaemonSetCounters {
         desired: count("desiredNumberScheduled")?,
         current: count("currentNumberScheduled")?,
@@ -420,20 +421,20 @@ fn read_strategy(name: &str, raw: Value) -> Answer<UpdateStrategy> {
         Some(other) => {
             let message = format!("Unsupported value: \"{other}\": supported values: \"RollingUpdate\", \"OnDelete\"");
             let reason = "FieldValueNotSupported";
-            return Err(invalid(name, Cause { reason, ..Cause::invalid("spec.updateStrategy", message) }));
+            return Err(invalid(name, FieldError { reason, ..FieldError::invalid("spec.updateStrategy", message) }));
         }
     };
     let amount = |key: &str| match raw.get("rollingUpdate").and_then(|rolling| rolling.get(key)) {
         None | Some(Value::Null) => Ok(None),
         Some(amount) => serde_json::from_value(amount.clone()).map(Some).map_err(|error| {
             let field = format!("spec.updateStrategy.rollingUpdate.{key}");
-            invalid(name, Cause::invalid(&field, format!("Invalid value: {amount}: {error}")))
+            invalid(name, FieldError::invalid(&field, format!("Invalid value: {amount}: {error}")))
         }),
     };
     Ok(UpdateStrategy { kind, max_unavailable: amount("maxUnavailable")?, max_surge: amount("maxSurge")?, raw })
 }
 
-fn invalid(name: &str, cause: Cause) -> Refusal {
+fn invalid(name: &str, cause: FieldError) -> ApiRefusal {
     ApiError::invalid(Kind::DaemonSet, name, vec![cause]).into()
 }
 

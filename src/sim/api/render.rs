@@ -19,7 +19,7 @@ use super::json::{ObjectWriter, object};
 
 /// Whether `apiVersion` and `kind` are written; in lists they are not.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum TypeMeta {
+pub(super) enum TypeMetaFields {
     Written,
     LeftOut,
 }
@@ -34,15 +34,15 @@ pub(super) enum Extent {
 }
 
 /// Writes `it`, with `managed` (JSON text of a list) as its `managedFields`.
-pub(super) fn render(out: &mut Vec<u8>, it: &Object, managed: Option<&[u8]>, types: TypeMeta, extent: Extent) {
+pub(super) fn render(out: &mut Vec<u8>, it: &Object, managed: Option<&[u8]>, types: TypeMetaFields, extent: Extent) {
     object(out, |o| {
         match (types, extent) {
-            (TypeMeta::LeftOut, _) => {}
-            (TypeMeta::Written, Extent::Full) => {
+            (TypeMetaFields::LeftOut, _) => {}
+            (TypeMetaFields::Written, Extent::Full) => {
                 o.put("apiVersion", it.kind().api_version());
                 o.put("kind", it.kind().words().kind);
             }
-            (TypeMeta::Written, Extent::Metadata) => {
+            (TypeMetaFields::Written, Extent::Metadata) => {
                 o.put("apiVersion", "meta.k8s.io/v1");
                 o.put("kind", "PartialObjectMetadata");
             }
@@ -57,7 +57,7 @@ pub(super) fn render(out: &mut Vec<u8>, it: &Object, managed: Option<&[u8]>, typ
 /// The full object as a JSON tree, for patches.
 pub(super) fn to_value(it: &Object, managed: Option<&[u8]>) -> Value {
     let mut bytes = Vec::with_capacity(4096);
-    render(&mut bytes, it, managed, TypeMeta::Written, Extent::Full);
+    render(&mut bytes, it, managed, TypeMetaFields::Written, Extent::Full);
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 

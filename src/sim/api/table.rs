@@ -318,7 +318,7 @@ mod tests {
     use super::*;
     use crate::engine::model::Str;
     use crate::engine::model::template::Template;
-    use crate::sim::world::object::{ContainerStatus, Deletion, LastExit, PodStatus};
+    use crate::sim::world::object::{ContainerStatus, DeletionMark, LastExit, PodStatus};
 
     #[test]
     fn ages_are_printed_as_kubectl_prints_them() {
@@ -416,7 +416,7 @@ mod tests {
             assert_eq!(got, want);
         }
         let mut leaving = pod(PodPhase::Running, None, vec![a(RUNNING, true)]);
-        leaving.meta.deletion = Some(Deletion { at: Timestamp::default(), grace_secs: 30 });
+        leaving.meta.deletion = Some(DeletionMark { at: Timestamp::default(), grace_secs: 30 });
         assert_eq!(pod_status(&leaving, leaving.pod().unwrap()), "Terminating");
     }
 
