@@ -292,7 +292,17 @@ impl Kubelet {
                     self.evict(&uid, env);
                 }
             }
-            _ => {}
+            // It is in that state already, or is off.
+            FleetFault::PowerOn(_)
+            | FleetFault::Leave(_)
+            | FleetFault::Cut(_)
+            | FleetFault::Restore(_)
+            | FleetFault::EvictAll(_)
+            // Not about a machine that is there.
+            | FleetFault::Join(_)
+            | FleetFault::Link { .. }
+            | FleetFault::Registry { .. }
+            | FleetFault::Publish(_) => {}
         }
     }
 
