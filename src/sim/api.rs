@@ -3,8 +3,8 @@
 //! ```text
 //!   kubectl, kube-rs ─▶ http ── access (who may) ── faults (what goes wrong)
 //!                        ├─ discovery, openapi, review          what is served, who am I
-//!                        ├─ read, watch ── select ── view ── render, table      typed objects → bytes
-//!                        └─ write ── patch (strategic, …) ── parse              JSON → typed objects
+//!                        ├─ read, watch ── select ── view ── codec, table       typed objects → bytes
+//!                        └─ write ── patch (strategic, …) ── codec              JSON → typed objects
 //!                                 └─ managed, managed_fields                           whose fields are whose
 //!   shared: the world under one lock, its clock in real time (or faster)
 //! ```
@@ -13,6 +13,7 @@
 //! made from typed objects straight into bytes, piece by piece, so that 15,000 nodes cost no second copy of the world.
 
 mod access;
+mod codec;
 mod defaults;
 mod discovery;
 mod faults;
@@ -22,11 +23,9 @@ mod json;
 mod managed;
 mod managed_fields;
 mod openapi;
-mod parse;
 mod patch;
 mod protobuf;
 mod read;
-mod render;
 mod request;
 mod review;
 mod schema;

@@ -57,11 +57,11 @@ impl Subject for Pods {
 
 /// The pods that were made for pre-warming, for whatever DaemonSet of the namespace.
 #[derive(Default)]
-pub(crate) struct WarmPods {
+pub(crate) struct WatchedWarmPods {
     interner: Interner,
 }
 
-impl Subject for WarmPods {
+impl Subject for WatchedWarmPods {
     type Wire<'a> = PodWire<'a>;
     type Out = Event;
 

@@ -6,7 +6,7 @@ use crate::engine::model::labels::Selector;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::{Body, Object};
 
-use super::render;
+use super::codec;
 use super::request::Query;
 use super::status::{Answer, ApiRefusal};
 
@@ -121,7 +121,7 @@ fn field<'o>(object: &'o Object, path: &str) -> Cow<'o, str> {
     }
     match (&object.body, path) {
         (Body::Pod(pod), "spec.nodeName") => Cow::Borrowed(pod.node.as_deref().unwrap_or_default()),
-        (Body::Pod(pod), "status.phase") => Cow::Borrowed(render::phase(pod.status.phase)),
+        (Body::Pod(pod), "status.phase") => Cow::Borrowed(codec::phase(pod.status.phase)),
         (Body::Pod(pod), "status.podIP" | "status.podIPs") => {
             Cow::Borrowed(pod.status.pod_ip.as_deref().unwrap_or_default())
         }
@@ -147,7 +147,7 @@ fn field<'o>(object: &'o Object, path: &str) -> Cow<'o, str> {
             "reason" => &event.reason,
             "source" => &event.component,
             "reportingComponent" => event.reporter.as_ref().map_or(&event.component, |(reporter, _)| reporter),
-            "type" => render::severity(event.severity),
+            "type" => codec::severity(event.severity),
             _ => "",
         }),
         (Body::Other(_, rest), path) => {

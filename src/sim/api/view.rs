@@ -12,8 +12,8 @@ use crate::engine::model::time::Timestamp;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
 
+use super::codec::{Extent, TypeMetaFields, render};
 use super::json::{ObjectWriter, object};
-use super::render::{Extent, TypeMetaFields, render};
 use super::request::Query;
 use super::status::bytes_response;
 use super::table;

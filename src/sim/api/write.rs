@@ -20,11 +20,10 @@ use crate::sim::world::object::{Body, Condition, Object, conditions};
 use crate::sim::world::store::{DeleteOptions, Deleted, Propagation};
 use crate::sim::world::write::{Mode, Part, WriteOptions};
 
+use super::codec::{parse, to_value};
 use super::defaults;
 use super::managed::{Force, Managed, Write};
-use super::parse::parse;
 use super::patch::{self, PatchKind};
-use super::render::to_value;
 use super::request::{ApiRequest, ObjectPath};
 use super::select::Selection;
 use super::shared::{Shared, WorldAccess};
