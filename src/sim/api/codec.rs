@@ -32,7 +32,7 @@ use crate::sim::world::object::{Body, Object};
 
 use super::json::{ObjectWriter, object};
 use super::status::{Answer, ApiRefusal};
-use fields::Fields;
+use fields::FieldReader;
 
 pub(super) use event::severity;
 pub(super) use pod_status::phase;
@@ -42,7 +42,7 @@ pub(super) use pod_status::phase;
 /// # Errors
 /// 400 when it is none, or a field has the wrong shape.
 pub(super) fn parse(kind: Kind, value: Value, before: Option<&Object>) -> Answer<Object> {
-    let mut fields = Fields::new(value, kind, String::new())?;
+    let mut fields = FieldReader::new(value, kind, String::new())?;
     let (api_version, named) = (fields.text("apiVersion")?, fields.text("kind")?);
     let given = |text: &Option<Str>, want: &str| text.as_deref().is_none_or(|text| text.is_empty() || text == want);
     if !given(&api_version, kind.api_version()) || !given(&named, kind.words().kind) {

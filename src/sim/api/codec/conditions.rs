@@ -9,10 +9,10 @@ use crate::sim::world::object::Condition;
 
 use super::super::json::ObjectWriter;
 use super::super::status::Answer;
-use super::fields::Fields;
+use super::fields::FieldReader;
 
 /// Reads the conditions in `status`.
-pub(super) fn parse(status: &mut Fields) -> Answer<Arc<[Condition]>> {
+pub(super) fn parse(status: &mut FieldReader) -> Answer<Arc<[Condition]>> {
     let conditions = status.list("conditions")?.into_iter().map(|mut condition| {
         let kind = condition.text("type")?.unwrap_or_default();
         let status = match condition.text("status")?.as_deref() {

@@ -13,10 +13,10 @@ use crate::sim::world::object::{ControllerRevision, DaemonSet, DaemonSetSpec, Da
 
 use super::super::json::ObjectWriter;
 use super::super::status::{Answer, ApiRefusal};
-use super::fields::Fields;
+use super::fields::FieldReader;
 
 /// Reads the DaemonSet called `name`.
-pub(super) fn parse(fields: &mut Fields, name: &str) -> Answer<DaemonSet> {
+pub(super) fn parse(fields: &mut FieldReader, name: &str) -> Answer<DaemonSet> {
     let mut spec = fields.object("spec")?;
     let selector_json = spec.take("selector").unwrap_or_default();
     let selector = Selector::from_label_selector(&selector_json)
@@ -118,7 +118,7 @@ pub(super) fn render(o: &mut ObjectWriter<'_>, daemon_set: &DaemonSet) {
 }
 
 /// Reads a ControllerRevision.
-pub(super) fn parse_revision(fields: &mut Fields) -> Answer<ControllerRevision> {
+pub(super) fn parse_revision(fields: &mut FieldReader) -> Answer<ControllerRevision> {
     let mut data = fields.take("data").unwrap_or_default();
     let template = data.pointer_mut("/spec/template").map(Value::take).unwrap_or_default();
     Ok(ControllerRevision {

@@ -9,10 +9,10 @@ use crate::sim::world::object::{EventBody, EventType, ObjectRef};
 
 use super::super::json::ObjectWriter;
 use super::super::status::Answer;
-use super::fields::Fields;
+use super::fields::FieldReader;
 
 /// Reads an event.
-pub(super) fn parse(mut fields: Fields) -> Answer<EventBody> {
+pub(super) fn parse(mut fields: FieldReader) -> Answer<EventBody> {
     let mut involved = fields.object("involvedObject")?;
     let involved = ObjectRef {
         api_version: involved.text("apiVersion")?.unwrap_or_default(),

@@ -11,13 +11,13 @@ use crate::sim::world::kind::Kind;
 use super::super::status::{Answer, ApiRefusal};
 
 /// The fields of one JSON object, taken out one by one; nulls count as absent, what is left is the rest.
-pub(super) struct Fields {
+pub(super) struct FieldReader {
     pub(super) map: Map<String, Value>,
     kind: Kind,
     path: String,
 }
 
-impl Fields {
+impl FieldReader {
     pub(super) fn new(value: Value, kind: Kind, path: String) -> Answer<Self> {
         match value {
             Value::Object(map) => Ok(Self { map, kind, path }),

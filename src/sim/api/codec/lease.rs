@@ -7,10 +7,10 @@ use crate::sim::world::object::Lease;
 
 use super::super::json::ObjectWriter;
 use super::super::status::Answer;
-use super::fields::Fields;
+use super::fields::FieldReader;
 
 /// Reads `spec` of a Lease.
-pub(super) fn parse(mut spec: Fields) -> Answer<Lease> {
+pub(super) fn parse(mut spec: FieldReader) -> Answer<Lease> {
     Ok(Lease {
         holder: spec.text("holderIdentity")?,
         duration_secs: spec.count("leaseDurationSeconds")?,

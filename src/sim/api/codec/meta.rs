@@ -4,10 +4,10 @@ use crate::sim::world::object::{DeletionMark, Meta, Owner};
 
 use super::super::json::ObjectWriter;
 use super::super::status::{Answer, ApiRefusal};
-use super::fields::Fields;
+use super::fields::FieldReader;
 
 /// Reads `metadata`.
-pub(super) fn parse(mut fields: Fields) -> Answer<Meta> {
+pub(super) fn parse(mut fields: FieldReader) -> Answer<Meta> {
     let version = fields.text("resourceVersion")?.unwrap_or_default();
     let resource_version = match &*version {
         "" | "0" => 0,

@@ -10,10 +10,10 @@ use crate::sim::world::object::{Condition, Node, NodeImage};
 use super::super::json::ObjectWriter;
 use super::super::status::{Answer, ApiRefusal};
 use super::conditions;
-use super::fields::Fields;
+use super::fields::FieldReader;
 
 /// Reads a node that is to replace `before`.
-pub(super) fn parse(fields: &mut Fields, before: Option<&Node>) -> Answer<Node> {
+pub(super) fn parse(fields: &mut FieldReader, before: Option<&Node>) -> Answer<Node> {
     let mut spec = fields.object("spec")?;
     let taints = spec.list("taints")?.into_iter().map(|mut taint| {
         Ok(Taint {

@@ -7,11 +7,11 @@ use crate::sim::world::object::Pod;
 
 use super::super::json::ObjectWriter;
 use super::super::status::Answer;
-use super::fields::Fields;
+use super::fields::FieldReader;
 use super::{pin, pod_status};
 
 /// Reads a pod that is to replace `before`.
-pub(super) fn parse(fields: &mut Fields, before: Option<&Pod>) -> Answer<Pod> {
+pub(super) fn parse(fields: &mut FieldReader, before: Option<&Pod>) -> Answer<Pod> {
     let mut spec = fields.object("spec")?;
     let node = spec.text("nodeName")?;
     let pinned = pin::node_of(spec.map.get("affinity"));

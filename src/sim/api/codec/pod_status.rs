@@ -10,10 +10,10 @@ use crate::sim::world::object::{ContainerStatus, LastExit, PodStatus};
 use super::super::json::ObjectWriter;
 use super::super::status::Answer;
 use super::conditions;
-use super::fields::Fields;
+use super::fields::FieldReader;
 
 /// Reads `status` of a pod.
-pub(super) fn parse(mut status: Fields) -> Answer<PodStatus> {
+pub(super) fn parse(mut status: FieldReader) -> Answer<PodStatus> {
     let phase = match status.text("phase")?.as_deref() {
         None | Some("" | "Pending") => PodPhase::Pending,
         Some("Running") => PodPhase::Running,
@@ -64,7 +64,7 @@ pub(super) fn render(o: &mut ObjectWriter<'_>, status: &PodStatus) {
     o.spread(&status.rest);
 }
 
-fn parse_container(mut container: Fields, role: ContainerRole) -> Answer<ContainerStatus> {
+fn parse_container(mut container: FieldReader, role: ContainerRole) -> Answer<ContainerStatus> {
     let mut state = container.object("state")?;
     let state = if state.map.contains_key("running") {
         ContainerState::Running { since: state.object("running")?.time("startedAt")? }
