@@ -244,6 +244,11 @@ impl Fleet {
         self.nodes.iter().filter(|kubelet| kubelet.is_pulling()).count()
     }
 
+    /// How many images come over each site's link at this moment.
+    pub fn pulls_by_site(&self) -> impl Iterator<Item = (&Str, usize)> {
+        self.env.links.iter().map(|link| (&link.site, link.pulling()))
+    }
+
     /// Whether a node has an image on its disk.
     pub fn has_image(&self, node: &str, image: &str) -> bool {
         self.by_name.get(node).and_then(|index| self.nodes.get(*index)).is_some_and(|kubelet| kubelet.has(image))

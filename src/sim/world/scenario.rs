@@ -76,6 +76,9 @@ pub struct Scenario {
     /// What happens, with how long after the beginning, in order.
     #[serde(with = "seconds::timeline")]
     pub faults: Vec<(Duration, Fault)>,
+    /// What `rolldeck simulate --compare` rolls out. Nothing happens of it by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<RolloutPlan>,
 }
 
 /// A generation of the DaemonSet controller.
@@ -248,6 +251,16 @@ impl DaemonSetPlan {
     }
 }
 
+/// A rollout that different ways of rolling out are compared by.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RolloutPlan {
+    /// Namespace and name of the DaemonSet.
+    pub daemon_set: (Str, Str),
+    /// The images that it is given, by container name.
+    pub images: BTreeMap<String, String>,
+}
+
 fn none() -> IntOrPercent {
     IntOrPercent::Int(0)
 }
@@ -293,6 +306,7 @@ impl Scenario {
             images: Vec::new(),
             daemon_sets: Vec::new(),
             faults: Vec::new(),
+            rollout: None,
         }
     }
 
