@@ -21,6 +21,7 @@ mod link;
 mod machine;
 mod notes;
 mod pod;
+mod process;
 mod pull;
 mod report;
 mod status;

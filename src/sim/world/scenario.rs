@@ -164,6 +164,9 @@ pub struct Image {
     /// It crashes this long after each start.
     #[serde(default, with = "seconds::option", skip_serializing_if = "Option::is_none")]
     pub crashes_after: Option<Duration>,
+    /// It has no shell and no other programs: no `command` but its own can be started.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub distroless: bool,
     /// The registry refuses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<PullError>,
@@ -179,6 +182,7 @@ impl Image {
             ready_in: Duration::from_secs(2),
             stops_in: Duration::from_secs(1),
             crashes_after: None,
+            distroless: false,
             error: None,
         }
     }

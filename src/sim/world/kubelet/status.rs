@@ -9,9 +9,11 @@ use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
 
 use super::super::object::{Condition, ContainerStatus, PodStatus, conditions};
+use super::ending::Ending;
 use super::env::{Env, image_id};
 use super::machine::Kubelet;
 use super::pod::{Container, Run, Worker};
+use super::process::End;
 use super::{Action, words};
 
 impl Kubelet {
@@ -21,7 +23,7 @@ impl Kubelet {
             .containers
             .iter()
             .filter(|container| container.role == ContainerRole::Init)
-            .all(|container| matches!(container.run, Run::Ended { .. }));
+            .all(|container| matches!(container.run, Run::Ended(_)));
         if initialized != worker.initialized {
             worker.initialized = initialized;
             worker.initialized_since = self.dated(env.now);
@@ -78,9 +80,22 @@ fn phase(worker: &Worker) -> PodPhase {
     if worker.verdict.is_some() {
         return PodPhase::Failed;
     }
+    let mains = || worker.containers.iter().filter(|container| container.role == ContainerRole::Main);
+    let code = |container: &Container| match &container.run {
+        Run::Ended(end) => Some(end.code),
+        _ => None,
+    };
+    // By themselves: where the pod is to end, it is gone before its phase matters.
+    if worker.ending == Ending::No && mains().count() > 0 && mains().all(|container| code(container).is_some()) {
+        return if mains().all(|container| code(container) == Some(0)) {
+            PodPhase::Succeeded
+        } else {
+            PodPhase::Failed
+        };
+    }
     let ran = |container: &Container| {
         container.role == ContainerRole::Main
-            && matches!(container.run, Run::Running { .. } | Run::Crashed { .. } | Run::Ended { .. })
+            && matches!(container.run, Run::Running { .. } | Run::Crashed { .. } | Run::Ended(_))
             || container.last_exit.is_some()
     };
     // A pod that has run once stays in phase Running while a container waits for its restart.
@@ -126,7 +141,7 @@ fn container_status(container: &Container, worker: &Worker, initialized: bool, e
         .had_image
         .then(|| env.image(&container.image).map_or_else(|| image_id(&container.image), |known| known.id.clone()));
     let ready = match container.role {
-        ContainerRole::Init => matches!(container.run, Run::Ended { code: 0 }),
+        ContainerRole::Init => matches!(&container.run, Run::Ended(end) if end.code == 0),
         ContainerRole::Main => container.ready,
     };
     ContainerStatus {
@@ -163,7 +178,7 @@ fn state(container: &Container, worker: &Worker, initialized: bool) -> Container
         Run::PullFailed { error, .. } => waiting("ImagePullBackOff", Some(words::back_off_message(image, error))),
         Run::BadName => waiting("InvalidImageName", Some(words::invalid_name(image))),
         Run::Running { dated, .. } => ContainerState::Running { since: Some(*dated) },
-        Run::Crashed { back_off, .. } if *back_off == Duration::ZERO => terminated("Error", 1),
+        Run::Crashed { back_off, end, .. } if *back_off == Duration::ZERO => terminated(end),
         Run::Crashed { back_off, .. } => {
             let seen = &worker.seen;
             let pod = format!("{}_{}({})", seen.name, seen.namespace, seen.uid);
@@ -171,11 +186,10 @@ fn state(container: &Container, worker: &Worker, initialized: bool) -> Container
             let message = format!("back-off {span} restarting failed container={} pod={pod}", container.name);
             waiting("CrashLoopBackOff", Some(message))
         }
-        Run::Ended { code: 0 } => terminated("Completed", 0),
-        Run::Ended { code } => terminated("Error", *code),
+        Run::Ended(end) => terminated(end),
     }
 }
 
-fn terminated(reason: &str, exit_code: i32) -> ContainerState {
-    ContainerState::Terminated { reason: reason.into(), exit_code, message: None }
+fn terminated(end: &End) -> ContainerState {
+    ContainerState::Terminated { reason: end.reason.into(), exit_code: end.code, message: None }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::super::object::conditions;
 use super::super::scenario::PullError;
 use super::*;
-use crate::engine::model::facts::ContainerState;
+use crate::engine::model::facts::{ContainerState, PodPhase};
 
 const START: Timestamp = Timestamp::from_millis(1_772_431_200_000);
 const MB: u64 = 1_000_000;
@@ -433,4 +433,59 @@ fn a_kubelet_dates_by_its_own_clock_and_waits_by_the_true_one() {
         _ => None,
     });
     assert!(pulled.unwrap() < seen_at - Duration::from_secs(290), "its events too");
+}
+
+/// A pod that pulls an image with this command, and ends as this `restartPolicy` says.
+fn pulling_pod(name: &str, image: &str, command: &[&str], policy: &str) -> PodSeen {
+    let spec = json!({"containers": [{"name": "c0", "image": image, "command": command}], "restartPolicy": policy});
+    PodSeen { template: Template::from_json(json!({"spec": spec})), ..pod(name, "n01", &[image]) }
+}
+
+#[test]
+fn a_command_runs_in_the_place_of_the_images_own_process() {
+    let crashes = Image { crashes_after: Some(Duration::from_secs(3)), ..Image::new("r.example/agent:v2", MB) };
+    let mut bench = Bench::new(1, MB, vec![crashes]);
+    let [sleeps, ends, again] =
+        [(vec!["sleep", "infinity"], "Never"), (vec!["sh", "-c", "true"], "Never"), (vec!["true"], "Always")]
+            .map(|(command, policy)| pulling_pod(&command.join("-"), "r.example/agent:v2", &command, policy));
+    for pod in [&sleeps, &ends, &again] {
+        bench.see(pod);
+    }
+    bench.run(60);
+    let last = |pod: &PodSeen| bench.statuses(pod).last().unwrap().1.clone();
+    assert!(bench.is_ready(&sleeps) && last(&sleeps).containers[0].fact.restarts == 0, "{:?}", last(&sleeps));
+    let ended = last(&ends);
+    assert_eq!((ended.phase, ended.containers[0].fact.restarts), (PodPhase::Succeeded, 0));
+    assert!(ended.containers[0].image_id.is_some() && !bench.is_ready(&ends));
+    let crashed = last(&again);
+    assert_eq!(crashed.phase, PodPhase::Running);
+    assert!(crashed.containers[0].fact.restarts >= 2, "it is started again and again: {crashed:?}");
+    assert_eq!(crashed.containers[0].fact.last_end.as_deref(), Some("Completed"));
+}
+
+#[test]
+fn an_image_without_a_shell_is_pulled_all_the_same() {
+    let image = Image { distroless: true, ..Image::new("r.example/agent:v2", MB) };
+    let mut bench = Bench::new(1, MB, vec![image]);
+    let once = pulling_pod("once", "r.example/agent:v2", &["sleep", "infinity"], "Never");
+    let again = pulling_pod("again", "r.example/agent:v2", &["sleep", "infinity"], "Always");
+    let own = pod("own", "n01", &["r.example/agent:v2"]);
+    for pod in [&once, &again, &own] {
+        bench.see(pod);
+    }
+    bench.run(60);
+    let last = |pod: &PodSeen| bench.statuses(pod).last().unwrap().1.clone();
+    let (phase, container) = (last(&once).phase, last(&once).containers[0].clone());
+    assert_eq!((phase, container.fact.restarts, container.fact.image_present), (PodPhase::Failed, 0, true));
+    let not_started = ContainerState::Terminated { reason: "StartError".into(), exit_code: 128, message: None };
+    assert_eq!(container.fact.state, not_started);
+    assert!(
+        bench.events("Failed")[0].1.contains("exec: \"sleep\": executable file not found"),
+        "{:?}",
+        bench.events("Failed")
+    );
+    let container = &last(&again).containers[0];
+    assert!(matches!(&container.fact.state, ContainerState::Waiting { reason, .. } if **reason == *"CrashLoopBackOff"));
+    assert_eq!((container.fact.last_end.as_deref(), container.last_exit.unwrap().code), (Some("StartError"), 128));
+    assert!(bench.is_ready(&own) && bench.fleet.has_image("n01", "r.example/agent:v2"));
 }

@@ -93,6 +93,8 @@ struct ImageEntry {
     ready_in: Option<String>,
     stops_in: Option<String>,
     crashes_after: Option<String>,
+    #[serde(default)]
+    distroless: bool,
     error: Option<PullError>,
 }
 
@@ -217,6 +219,7 @@ fn image(entry: &ImageEntry) -> Result<Image, String> {
         ready_in: or(&entry.ready_in, plain.ready_in)?,
         stops_in: or(&entry.stops_in, plain.stops_in)?,
         crashes_after: entry.crashes_after.as_deref().map(duration).transpose()?,
+        distroless: entry.distroless,
         error: entry.error,
         ..plain
     })
