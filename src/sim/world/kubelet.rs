@@ -14,9 +14,13 @@
 //! A site's link is shared by all that its nodes pull at one moment. When each pull gets less than the link's floor,
 //! requests get lost in proportion: Leases are not renewed, nodes turn unknown, and what follows from that follows by
 //! itself.
+//!
+//! A disk that is full makes room: images that no container uses go. A pod that has ended for good uses none then, as
+//! its containers go first; a container that waits for its restart keeps its image.
 
 mod ending;
 mod env;
+mod images;
 mod link;
 mod machine;
 mod notes;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::engine::model::Str;
-use crate::engine::model::facts::ConditionStatus;
+use crate::engine::model::facts::{ConditionStatus, PodPhase};
 use crate::engine::model::image::ImageRef;
 use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
@@ -166,6 +166,28 @@ impl Worker {
 
     pub(super) fn has_unsent(&self) -> bool {
         self.unsent || (self.ending == Ending::Over && self.removal_sent_at.is_none())
+    }
+
+    /// Whether it has ended for good, well or not; `None` while it has not.
+    pub(super) fn result(&self) -> Option<PodPhase> {
+        if self.verdict.is_some() {
+            return Some(PodPhase::Failed);
+        }
+        // One that is to end is gone before its phase matters.
+        let mains = self.containers.iter().filter(|container| container.role == ContainerRole::Main);
+        let codes = mains.map(|container| match &container.run {
+            Run::Ended(end) if self.ending == Ending::No => Some(end.code),
+            _ => None,
+        });
+        let codes: Vec<i32> = codes.collect::<Option<_>>()?;
+        let well = if codes.iter().all(|code| *code == 0) { PodPhase::Succeeded } else { PodPhase::Failed };
+        (!codes.is_empty()).then_some(well)
+    }
+
+    /// Images that cannot go while it is there.
+    pub(super) fn images_in_use(&self) -> impl Iterator<Item = &Str> {
+        let stays = self.result().is_none();
+        self.containers.iter().filter(move |container| stays && container.had_image).map(|container| &container.image)
     }
 
     /// The machine stops under it.

@@ -119,7 +119,7 @@ impl Kubelet {
 
     fn pull_succeeded(&mut self, active: &Active, bytes: u64, env: &mut Env) {
         let wanted = &active.wanted;
-        self.images.insert(wanted.image.clone(), bytes);
+        self.images.add(&wanted.image, bytes, env.now);
         self.pulls.back_off.remove(&(wanted.pod.clone(), wanted.image.clone()));
         let message =
             words::pulled(&wanted.image, env.now.since(active.began_at), env.now.since(wanted.asked_at), bytes);

@@ -9,7 +9,6 @@ use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
 
 use super::super::object::{Condition, ContainerStatus, PodStatus, conditions};
-use super::ending::Ending;
 use super::env::{Env, image_id};
 use super::machine::Kubelet;
 use super::pod::{Container, Run, Worker};
@@ -77,21 +76,8 @@ impl Kubelet {
 }
 
 fn phase(worker: &Worker) -> PodPhase {
-    if worker.verdict.is_some() {
-        return PodPhase::Failed;
-    }
-    let mains = || worker.containers.iter().filter(|container| container.role == ContainerRole::Main);
-    let code = |container: &Container| match &container.run {
-        Run::Ended(end) => Some(end.code),
-        _ => None,
-    };
-    // By themselves: where the pod is to end, it is gone before its phase matters.
-    if worker.ending == Ending::No && mains().count() > 0 && mains().all(|container| code(container).is_some()) {
-        return if mains().all(|container| code(container) == Some(0)) {
-            PodPhase::Succeeded
-        } else {
-            PodPhase::Failed
-        };
+    if let Some(result) = worker.result() {
+        return result;
     }
     let ran = |container: &Container| {
         container.role == ContainerRole::Main

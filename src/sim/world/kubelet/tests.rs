@@ -489,3 +489,36 @@ fn an_image_without_a_shell_is_pulled_all_the_same() {
     assert_eq!((container.fact.last_end.as_deref(), container.last_exit.unwrap().code), (Some("StartError"), 128));
     assert!(bench.is_ready(&own) && bench.fleet.has_image("n01", "r.example/agent:v2"));
 }
+
+#[test]
+fn a_full_disk_loses_the_images_that_no_container_uses() {
+    let names = ["unused", "runs", "ended", "crashes", "young"].map(|name| format!("r.example/{name}:v1"));
+    let [unused, runs, ended, crashes, young] = &names;
+    let mut images: Vec<Image> = names.iter().map(|name| Image::new(name, MB)).collect();
+    images[3].crashes_after = Some(Duration::from_secs(1));
+    let mut bench = Bench::new(1, MB, images);
+    let gone = pod("unused", "n01", &[unused]);
+    for seen in [&gone, &pod("runs", "n01", &[runs]), &pod("crashes", "n01", &[crashes])] {
+        bench.see(seen);
+    }
+    bench.see(&pulling_pod("ended", ended, &["true"], "Never"));
+    bench.run(60);
+    bench.fleet.pod_gone("n01", &gone.uid, bench.now);
+    bench.run(120);
+    bench.see(&pulling_pod("young", young, &["true"], "Never"));
+    bench.run(20);
+    let left = |bench: &Bench| names.iter().map(|name| bench.fleet.has_image("n01", name)).collect::<Vec<_>>();
+    assert_eq!(left(&bench), [true; 5], "there is room");
+    bench.inject(&FleetFault::DiskFull("n01".into()));
+    assert_eq!(left(&bench), [false, true, false, true, true], "the young one is left for a while");
+    bench.run(120);
+    assert_eq!(left(&bench), [false, true, false, true, false]);
+    let mut reported = bench.actions.iter().rev().find_map(|(_, action)| match action {
+        Action::NodeStatus { images, .. } => {
+            Some(images.iter().map(|image| image.names[1].to_string()).collect::<Vec<_>>())
+        }
+        _ => None,
+    });
+    reported.as_mut().unwrap().sort();
+    assert_eq!(reported.unwrap(), [crashes.as_str(), runs.as_str()]);
+}
