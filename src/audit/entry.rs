@@ -147,6 +147,7 @@ fn argument_name(command: &Command) -> Option<&'static str> {
         Command::Select(_) => Some("selector"),
         Command::Release(_) => Some("early"),
         Command::Drive(_) => Some("takeover"),
+        Command::Prewarm(_) => Some("prewarm"),
         Command::Adopt
         | Command::Pause { .. }
         | Command::Resume

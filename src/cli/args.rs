@@ -560,7 +560,8 @@ mod tests {
             Ask::Release(Early::Accept) => Some("release agent --early"),
             Ask::Tune(_) => Some("tune agent --soak 90s"),
             Ask::Tuned { .. } => Some("adopt agent --soak 90s"),
-            Ask::Drive(_) | Ask::StopDriving | Ask::GiveUpDriving { .. } => None,
+            // `prewarm` drives until it is done.
+            Ask::Prewarm(_) | Ask::Drive(_) | Ask::StopDriving | Ask::GiveUpDriving { .. } => None,
         }
     }
 

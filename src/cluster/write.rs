@@ -26,6 +26,7 @@ use crate::engine::model::effect::{
 };
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{DaemonSetFact, LeaseFact};
+use crate::engine::model::prewarm::PREWARM;
 use crate::engine::model::record::{CHANGE, lease_name};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
@@ -81,6 +82,10 @@ impl Writer {
     pub async fn execute(&self, effect: &Effect) -> Executed {
         match effect {
             Effect::DeletePod { name, uid, node, not_after } => self.delete_pod(name, uid, node, *not_after).await,
+            Effect::CreateWarmPod { name, node, pod, not_after } => {
+                self.create_warm_pod((name, node), pod, *not_after).await
+            }
+            Effect::DeleteWarmPod { name, uid, node } => self.delete_warm_pod(name, uid, node).await,
             Effect::PatchDaemonSet { resource_version, patch } => self.patch_daemonset(resource_version, patch).await,
             Effect::WriteLease { resource_version: None, lease } => self.create_lease(lease).await,
             Effect::WriteLease { resource_version: Some(version), lease } => self.replace_lease(version, lease).await,
@@ -112,6 +117,39 @@ impl Writer {
             }
             Err(failure) => Executed::only(Err(error(&what, &failure))),
         }
+    }
+
+    async fn create_warm_pod(&self, (name, node): (&str, &str), pod: &Value, not_after: Timestamp) -> Executed {
+        let what = format!("create pre-warm pod {name} on {node}");
+        if self.http.clock().now() > not_after {
+            return Executed::only(Err(error(&what, &Failure::TooLate)));
+        }
+        let mut object = pod.clone();
+        let owner = pod["metadata"]["labels"][PREWARM].as_str().unwrap_or_default();
+        set_owner(&mut object, self.workload.api_kind(), &self.name, owner);
+        let path = format!("/api/v1/namespaces/{}/pods", self.namespace);
+        let made = self.send(Method::POST, (&path, "application/json"), &object, Some(not_after)).await;
+        let made = made.and_then(|body| {
+            let wire: PodWire<'_> =
+                serde_json::from_slice(&body).map_err(|error| Failure::Malformed(error.to_string()))?;
+            let fact = wire.warm_fact(&mut Interner::default());
+            // A policy that takes our labels away leaves a pod that nobody finds again.
+            fact.ok_or_else(|| {
+                Failure::Malformed(format!("the pod was made without label {PREWARM}: is there a policy?"))
+            })
+        });
+        Executed::only(match made {
+            Ok(fact) => Ok(Done::WarmPodCreated(Box::new(fact))),
+            Err(failure) => Err(error(&what, &failure)),
+        })
+    }
+
+    async fn delete_warm_pod(&self, pod: &str, uid: &str, node: &str) -> Executed {
+        let what = format!("delete pre-warm pod {pod} on {node}");
+        let path = format!("/api/v1/namespaces/{}/pods/{pod}", self.namespace);
+        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}});
+        let answer = self.send(Method::DELETE, (&path, "application/json"), &options, None).await;
+        Executed::only(answer.map(|_| Done::WarmPodDeleted).map_err(|failure| error(&what, &failure)))
     }
 
     async fn patch_daemonset(&self, resource_version: &str, patch: &DaemonSetPatch) -> Executed {

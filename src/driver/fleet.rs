@@ -282,6 +282,7 @@ mod tests {
             renewed_at: Some(Timestamp::from_millis(renewed)),
             transitions: 0,
             record: Ok(Some(record(|_| {}))),
+            prewarm: Ok(None),
         }
     }
 

@@ -5,6 +5,7 @@ pub(super) mod allowance;
 mod check;
 pub(super) mod placement;
 mod preview;
+mod prewarm;
 mod release;
 pub(super) mod resolved;
 mod restarts;
@@ -52,6 +53,7 @@ impl Engine {
                 resolved.edits.push(Edit::Tune(*tuning));
                 Ok(resolved)
             }
+            Command::Prewarm(asked) => self.resolve_prewarm(asked, by),
             Command::Drive(takeover) => self.resolve_drive(*takeover, by, now),
             Command::GiveUpDriving { why } => {
                 let says = format!("stopped driving: {why}; whoever drives next carries on");
@@ -171,7 +173,7 @@ impl Engine {
     }
 
     fn resolve_drive(&self, takeover: Takeover, by: By, now: Timestamp) -> Result<Resolved, Refusal> {
-        if !self.is_recorded() {
+        if !self.has_work() {
             return Err(Refusal::NotNow(
                 "no rollout is recorded, so there is nothing to drive; set an image or step first".into(),
             ));

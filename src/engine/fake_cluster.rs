@@ -17,6 +17,7 @@ use super::model::event::{Event, WatchHealth, Watched};
 use super::model::facts::*;
 use super::model::node::NodeState;
 use super::model::notice::Notice;
+use super::model::prewarm::{PREWARM, PREWARM_IMAGES};
 use super::model::quantity::IntOrPercent;
 use super::model::record::{CHANGE, Finish, ORIGINAL_STRATEGY, RECORD_LIMIT};
 use super::model::rollout_event::RolloutEvent;
@@ -52,6 +53,12 @@ pub(crate) struct FakeCluster {
     /// Deletions that were refused, in order: node names, with when.
     pub(crate) denied: Vec<(Str, Timestamp)>,
     events: Vec<ClusterEvent>,
+    /// Pods made for pre-warming, by uid.
+    pub(crate) warm: BTreeMap<Str, WarmPodFact>,
+    /// Pods for pre-warming are refused with these words.
+    pub(crate) refuses_warm: Option<Str>,
+    /// How many pods for pre-warming were made in all.
+    pub(crate) warm_made: usize,
     /// New pods find their image on their node; else they are still to pull it.
     pub(crate) holds_images: bool,
     /// The controller does not follow changes of the DaemonSet.
@@ -96,6 +103,9 @@ impl FakeCluster {
             undeletable: BTreeMap::new(),
             denied: Vec::new(),
             events: Vec::new(),
+            warm: BTreeMap::new(),
+            refuses_warm: None,
+            warm_made: 0,
             holds_images: true,
             lazy: false,
             deleted: Vec::new(),
@@ -415,6 +425,23 @@ impl FakeCluster {
                 self.measure();
                 Ok(Done::PodDeleted)
             }
+            Effect::CreateWarmPod { name, node, pod, not_after } => {
+                assert!(self.now <= not_after, "a pod was sent too late");
+                if let Some(said) = &self.refuses_warm {
+                    return Err(EffectError { kind: EffectErrorKind::Forbidden, message: said.clone() });
+                }
+                if self.warm.values().any(|warm| warm.pod.name == name) {
+                    return refuse(EffectErrorKind::Conflict);
+                }
+                Ok(Done::WarmPodCreated(Box::new(self.make_warm_pod(name, node, &pod))))
+            }
+            Effect::DeleteWarmPod { uid, .. } => {
+                if self.warm.remove(&uid).is_none() {
+                    return refuse(EffectErrorKind::NotFound);
+                }
+                self.log.push(Event::WarmPodGone(uid));
+                Ok(Done::WarmPodDeleted)
+            }
             Effect::PatchDaemonSet { resource_version, patch } => {
                 if resource_version != self.daemonset.resource_version {
                     return refuse(EffectErrorKind::Conflict);
@@ -467,6 +494,77 @@ impl FakeCluster {
         }
     }
 
+    fn make_warm_pod(&mut self, name: Str, node: Str, pod: &Value) -> WarmPodFact {
+        (self.version, self.serial) = (self.version + 1, self.serial + 1);
+        self.warm_made += 1;
+        let label = |key: &str| Str::from(pod["metadata"]["labels"][key].as_str().unwrap());
+        let uid: Str = format!("warm{}", self.serial).into();
+        let waiting = ContainerState::Waiting { reason: "ContainerCreating".into(), message: None };
+        let containers = pod["spec"]["containers"].as_array().unwrap().iter().map(|container| ContainerFact {
+            name: container["name"].as_str().unwrap().into(),
+            role: ContainerRole::Main,
+            image_present: false,
+            state: waiting.clone(),
+            last_end: None,
+            last_exit: None,
+            restarts: 0,
+            ready: false,
+        });
+        let pod = PodFact {
+            uid: uid.clone(),
+            name,
+            resource_version: self.version.to_string().into(),
+            node: Some(node),
+            bound: true,
+            created_at: self.now,
+            containers: containers.collect(),
+            ..PodFact::default()
+        };
+        let fact = WarmPodFact { pod, daemonset: label(PREWARM), images: label(PREWARM_IMAGES) };
+        self.warm.insert(uid, fact.clone());
+        self.log.push(Event::WarmPod(Box::new(fact.clone())));
+        fact
+    }
+
+    /// On which nodes pods for pre-warming are, in natural order.
+    pub(crate) fn warm_nodes(&self) -> Vec<String> {
+        let mut nodes: Vec<String> =
+            self.warm.values().map(|warm| warm.pod.node.as_ref().unwrap().to_string()).collect();
+        nodes.sort_by(|a, b| natord::compare(a, b));
+        nodes
+    }
+
+    /// Changes what the kubelet says of a node's pod for pre-warming.
+    pub(crate) fn change_warm_pod(&mut self, node: &str, change: impl FnOnce(&mut PodFact)) {
+        self.version += 1;
+        let version = self.version.to_string().into();
+        let warm = self.warm.values_mut().find(|warm| warm.pod.node.as_deref() == Some(node)).unwrap();
+        change(&mut warm.pod);
+        warm.pod.resource_version = version;
+        let fact = warm.clone();
+        self.log.push(Event::WarmPod(Box::new(fact)));
+    }
+
+    /// The images have arrived, and cannot sleep: the container ended at once.
+    pub(crate) fn warm_arrives(&mut self, node: &str) {
+        self.change_warm_pod(node, |pod| {
+            for container in &mut pod.containers {
+                container.image_present = true;
+                container.state =
+                    ContainerState::Terminated { reason: "StartError".into(), exit_code: 128, message: None };
+            }
+            pod.phase = PodPhase::Failed;
+        });
+    }
+
+    /// The pull failed, in these words.
+    pub(crate) fn warm_fails(&mut self, node: &str, said: &str) {
+        self.change_warm_pod(node, |pod| {
+            pod.containers[0].state =
+                ContainerState::Waiting { reason: "ErrImagePull".into(), message: Some(said.into()) };
+        });
+    }
+
     fn write_lease(&mut self, write: LeaseWrite) -> LeaseFact {
         let size = write.record.as_ref().map_or(0, |record| serde_json::to_string(record).unwrap().len());
         assert!(size <= RECORD_LIMIT, "a record of {size} bytes");
@@ -481,6 +579,7 @@ impl FakeCluster {
             renewed_at: write.renewed_at,
             transitions: write.transitions,
             record: Ok(write.record),
+            prewarm: Ok(write.prewarm),
         };
         self.lease = Some(fact.clone());
         self.log.push(Event::Lease(Box::new(fact.clone())));
@@ -570,6 +669,7 @@ impl FakeConsole {
         fake.nodes.values().for_each(|node| tell(Event::Node(Box::new(node.clone()))));
         fake.pods.values().for_each(|pod| tell(Event::Pod(Box::new(pod.clone()))));
         fake.events.iter().for_each(|event| tell(Event::Cluster(Box::new(event.clone()))));
+        fake.warm.values().for_each(|warm| tell(Event::WarmPod(Box::new(warm.clone()))));
         match &fake.lease {
             Some(lease) => tell(Event::Lease(Box::new(lease.clone()))),
             None => tell(Event::LeaseGone),

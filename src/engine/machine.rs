@@ -8,6 +8,7 @@ pub(super) mod idle;
 mod intent;
 mod next_step;
 pub(super) mod old_pods;
+pub(super) mod prewarm;
 pub(super) mod release;
 mod sending;
 mod strategy_drift;
@@ -16,6 +17,7 @@ pub(super) mod suspects;
 pub(crate) mod tell;
 pub(super) mod unsent;
 
+use self::prewarm::Prewarming;
 use self::suspects::Suspects;
 use self::tell::DriverTold;
 use super::assess::freshness::Freshness;
@@ -65,6 +67,8 @@ pub struct Engine {
     pub(crate) budget: BudgetView,
     pub(crate) plan: Plan,
     pub(crate) suspects: Suspects,
+    /// Pre-warming: what is on its way, and how far it is.
+    pub(crate) warming: Prewarming,
     /// What the rollout waits for while it is prepared or released, and since when.
     pub(crate) blocked_since: Option<(Blocker, Timestamp)>,
     pub(crate) freshness: Freshness,
@@ -93,6 +97,7 @@ impl Engine {
             budget: BudgetView::default(),
             plan: Plan::default(),
             suspects: Suspects::default(),
+            warming: Prewarming::default(),
             blocked_since: None,
             freshness: Freshness::default(),
             now: Timestamp::default(),

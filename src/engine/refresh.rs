@@ -65,6 +65,7 @@ impl Engine {
         let nodes = NodeLookup { name: &|row| self.name(row), outage: &|row| self.outage_of(row) };
         self.plan =
             Plan::of(&self.assessment, &limits, &self.budget, &intent, &obstacles, self.natural_ranks(), &nodes);
+        self.assess_prewarming(&limits);
         self.note_blocker(&intent, now);
         self.freshness.assessed(self.wake_at());
     }

@@ -3,6 +3,7 @@
 mod alarms;
 pub mod clocks;
 pub mod guidance;
+pub mod prewarm_words;
 mod sending;
 pub mod snapshot;
 pub(super) mod waits;
@@ -80,6 +81,7 @@ impl Engine {
             timeline: Arc::default(),
             unaudited: Vec::new(),
             waits: self.waits_for(now).filter(|_| self.view.presence == Presence::Present),
+            prewarm: self.prewarm_view(),
             distance: self.distance_view(now),
             skew_millis: self.view.skew_millis,
             node_clocks: NodeClocks::of(&nodes),
@@ -153,7 +155,7 @@ impl Engine {
         use super::model::event::WatchHealth::Loading;
         let rows_need = |watched: &Watched| match watched {
             Watched::Pods | Watched::Nodes | Watched::Revisions => true,
-            Watched::DaemonSet | Watched::Events | Watched::Lease => false,
+            Watched::DaemonSet | Watched::Events | Watched::Lease | Watched::WarmPods => false,
         };
         Watched::ALL.iter().filter(|watched| rows_need(watched)).any(|watched| *self.view.health(*watched) == Loading)
     }
@@ -294,6 +296,7 @@ impl Engine {
                 ImageState::Pulling { since } => ImageState::Pulling { since: self.view.our_time(since) },
                 known => known,
             },
+            prewarm: self.prewarm_state(row.node),
             pod: pod.map(|pod| pod.name.clone()),
             pod_created_at: pod.map(|pod| self.view.our_time(pod.created_at)),
             restarts: row.restarts,

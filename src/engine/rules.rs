@@ -17,3 +17,4 @@ pub mod site;
 pub(super) mod strategy_drift;
 pub(super) mod surge;
 pub(super) mod suspects;
+pub mod warm_pod;

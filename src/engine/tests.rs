@@ -2,6 +2,7 @@
 
 mod halts;
 mod moved_tag;
+mod prewarm;
 mod quarantine;
 mod record;
 mod recreated;

@@ -27,10 +27,12 @@ mod listing;
 mod pods;
 mod readiness;
 pub(super) mod restarts;
+mod warm;
 pub(super) mod watch_states;
 
 pub(crate) use creation::{Creation, IDLE_AFTER};
 pub(crate) use pods::{ObservedAt, PodEntry, PullNote};
+pub(crate) use warm::{WarmPod, WarmPods, WarmState};
 
 /// How many uids of gone pods are remembered.
 const TOMBSTONES: usize = 4096;
@@ -100,6 +102,8 @@ pub(crate) struct View {
     /// Pods that are gone, by uid, each with the resource version as of which it is gone, where that is known and a number.
     gone: HashMap<Str, Option<u64>>,
     pulls: HashMap<Str, PullNote>,
+    /// The pods that were made for pre-warming.
+    pub(crate) warm: WarmPods,
     pub(crate) watches: WatchStates,
     listed_revisions: HashSet<Str>,
     /// What the target needs, as its template has it, and as runtimes report it.
@@ -146,6 +150,7 @@ impl Default for View {
             tombstones: VecDeque::new(),
             gone: HashMap::new(),
             pulls: HashMap::new(),
+            warm: WarmPods::default(),
             watches: WatchStates::default(),
             listed_revisions: HashSet::new(),
             wanted_images: Vec::new(),
@@ -189,6 +194,8 @@ impl View {
             }
             Event::Pod(fact) => self.pod_is(*fact, now),
             Event::PodGone(uid, version) => self.pod_gone(&uid, version),
+            Event::WarmPod(fact) => self.warm_pod_is(*fact, now),
+            Event::WarmPodGone(uid) => self.warm_pod_gone(&uid),
             Event::Cluster(event) => self.cluster_event(&event, now),
             Event::Listing(watched) => self.begin_listing(watched),
             Event::Listed(watched, version) => self.end_listing(watched, version, now),
@@ -291,6 +298,11 @@ impl View {
         }
     }
 
+    /// Whether the node's kubelet reports all these images, which are named as runtimes report them.
+    pub(crate) fn confirms(&self, node: NodeIx, images: &[String]) -> bool {
+        self.nodes.get(node).is_some_and(|entry| confirms(entry.fact.as_ref(), images))
+    }
+
     fn daemonset_is(&mut self, fact: DaemonSetFact, now: Timestamp) {
         let known = self.daemonset.as_ref().filter(|known| known.uid == fact.uid);
         if known.is_some_and(|known| is_older(&fact.resource_version, &known.resource_version)) {
@@ -318,6 +330,7 @@ impl View {
         }
         self.gitops_owners = find_gitops_owners(&fact).into();
         let uid = fact.uid.clone();
+        self.warm_pods_are_of(&uid);
         let before = self.daemonset.replace(fact).filter(|before| before.uid == uid);
         if before.is_none() {
             self.controller_begins(now);

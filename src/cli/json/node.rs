@@ -6,6 +6,7 @@ use super::kinds;
 use crate::engine::model::node::{Blame, RestartsView};
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
+use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::words::Why;
 
@@ -29,6 +30,9 @@ pub(crate) struct Node<'a> {
     revision_number: Option<i64>,
     at_target: bool,
     image: String,
+    /// How far it is pre-warmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prewarm: Option<String>,
     pod: Option<&'a str>,
     pod_created_at: Option<Timestamp>,
     restarts: u32,
@@ -65,6 +69,7 @@ impl<'a> Node<'a> {
             revision_number,
             at_target,
             image,
+            prewarm,
             pod,
             pod_created_at,
             restarts,
@@ -97,6 +102,7 @@ impl<'a> Node<'a> {
             revision_number: *revision_number,
             at_target: *at_target,
             image: image.to_string(),
+            prewarm: prewarm.as_ref().map(|state| PrewarmWords { state, at }.to_string()),
             pod: pod.as_deref(),
             pod_created_at: *pod_created_at,
             restarts: *restarts,

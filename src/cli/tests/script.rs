@@ -178,6 +178,7 @@ fn title(command: &Command) -> &'static str {
         Command::Undo { .. } => "Roll back",
         Command::Release(_) => "Release",
         Command::Tune(_) | Command::Tuned { .. } => "Tune",
+        Command::Prewarm(_) => "Pre-warm",
         Command::Drive(_) => "Drive",
         Command::StopDriving | Command::GiveUpDriving { .. } => "Stop driving",
     }
@@ -249,6 +250,7 @@ pub(super) fn node(name: &str, state: NodeState) -> NodeView {
         revision_number: Some(if at_target { 15 } else { 14 }),
         at_target,
         image: if at_target { ImageState::Present } else { ImageState::Unknown },
+        prewarm: None,
         pod: Some(format!("agent-{name}").into()),
         pod_created_at: Some(at(300)),
         restarts: 0,
@@ -340,6 +342,7 @@ pub(super) fn rollout() -> Snapshot {
         driver_stopped: None,
         unaudited: Vec::new(),
         waits: None,
+        prewarm: None,
         distance: DistanceView::default(),
         skew_millis: Some(0),
         node_clocks: NodeClocks::default(),

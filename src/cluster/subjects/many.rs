@@ -55,6 +55,45 @@ impl Subject for Pods {
     }
 }
 
+/// The pods that were made for pre-warming, for whatever DaemonSet of the namespace.
+#[derive(Default)]
+pub(crate) struct WarmPods {
+    interner: Interner,
+}
+
+impl Subject for WarmPods {
+    type Wire<'a> = PodWire<'a>;
+    type Out = Event;
+
+    fn version<'a>(wire: &'a PodWire<'_>) -> &'a str {
+        text(&wire.metadata.resource_version)
+    }
+
+    fn applied(&mut self, wire: PodWire<'_>) -> Result<Option<Event>, String> {
+        Ok(wire.warm_fact(&mut self.interner).map(|fact| Event::WarmPod(Box::new(fact))))
+    }
+
+    fn deleted(&mut self, wire: PodWire<'_>) -> Option<Event> {
+        Some(Event::WarmPodGone(text(&wire.metadata.uid).into()))
+    }
+
+    fn listing(&mut self) -> Option<Event> {
+        Some(Event::Listing(Watched::WarmPods))
+    }
+
+    fn listed(&mut self, version: Option<u64>) -> Vec<Event> {
+        vec![Event::Listed(Watched::WarmPods, version)]
+    }
+
+    fn health(&mut self, health: WatchHealth) -> Option<Event> {
+        Some(Event::Watch(Watched::WarmPods, health))
+    }
+
+    fn heard(&mut self, version: Option<u64>) -> Option<Event> {
+        Some(Event::Heard(Watched::WarmPods, version))
+    }
+}
+
 /// All nodes, without their heartbeats.
 pub(crate) struct Nodes {
     wanted: watch::Receiver<Arc<Wanted>>,

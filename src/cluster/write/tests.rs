@@ -43,6 +43,7 @@ fn lease_write() -> LeaseWrite {
         renewed_at: None,
         transitions: 0,
         record: Some(Record { version: 1, ..Record::default() }),
+        prewarm: None,
     }
 }
 

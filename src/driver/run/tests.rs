@@ -143,6 +143,7 @@ fn only(outcome: crate::engine::model::effect::Outcome) -> Executed {
 fn obedient(effect: &Effect) -> Executed {
     only(Ok(match effect {
         Effect::DeletePod { .. } => Done::PodDeleted,
+        Effect::CreateWarmPod { .. } | Effect::DeleteWarmPod { .. } => Done::WarmPodDeleted,
         Effect::PatchDaemonSet { patch, .. } => {
             let mut fact = DaemonSetFact { resource_version: "2".into(), ..daemonset() };
             if let DaemonSetPatch::Adopt { original } = patch {
@@ -163,6 +164,7 @@ fn obedient(effect: &Effect) -> Executed {
                 renewed_at: lease.renewed_at,
                 transitions: lease.transitions,
                 record: Ok(lease.record.clone()),
+                prewarm: Ok(None),
             }))
         }
     }))

@@ -40,6 +40,8 @@ impl Engine {
                 self.tell_delete(&node, &pod, &uid, result, said);
                 self.delete_outcome(&uid, &node, outcome, now);
             }
+            Some(Sent::CreateWarm { node, pod }) => self.warm_pod_outcome(&node, &pod, outcome, now),
+            Some(Sent::DeleteWarm { uid, .. }) => self.warm_deletion_outcome(&uid, &outcome, now),
             Some(Sent::DaemonSet) => self.patch_outcome(id, outcome, now),
             Some(Sent::Lease) => self.lease_outcome(id, outcome, now),
             None => {}

@@ -82,7 +82,7 @@ pub(crate) fn budget(assessment: &Assessment, limits: &Limits, strict: bool) -> 
             None => {}
         }
         budget.charged += u32::from(is_charged(row, strict));
-        budget.pulling += u32::from(row.pulls);
+        budget.pulling += u32::from(row.pulls || row.warm_pulls);
     }
     budget
 }
@@ -302,7 +302,7 @@ impl Line {
             return Hold::NotProven;
         }
         // A node that already pulls in vain keeps its slot for the new image.
-        let pulls = row.image != ImageState::Present && !row.pulls;
+        let pulls = row.image != ImageState::Present && !row.pulls && !row.warm_pulls;
         if pulls && self.pulling >= self.max_pulling {
             return Hold::PullLimit { used: self.pulling, limit: self.max_pulling };
         }

@@ -19,6 +19,7 @@ use crate::engine::model::record::size::bytes_of_name;
 use crate::engine::model::record::{Direction, Intent, Progress};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::{NOTABLE_MILLIS, UNMEASURED, by_server};
+use crate::engine::rules::warm_pod::images_key;
 use crate::engine::view::{NodeEntry, ObservedAt, PodEntry, PodIx, Touched, View};
 
 /// What an assessment is made of, beside the view.
@@ -64,6 +65,8 @@ pub(crate) struct Row {
     pub(crate) committed: bool,
     /// Its image pull counts against `maxPulling`.
     pub(crate) pulls: bool,
+    /// A pod that was made for pre-warming may be pulling there.
+    pub(crate) warm_pulls: bool,
     /// It failed at the target revision, and no operator resumed past that. Suspects are judged in [`crate::engine::machine::suspects`].
     pub(crate) failure: bool,
     /// Its pod is refused, or missing for too long, and nobody resumed past it.
@@ -137,6 +140,7 @@ impl Assessment {
             server_now: view.server_time(question.now),
             same_images: HashMap::new(),
             pulls_again: None,
+            target_images: None,
             available_at: None,
             changes_at: None,
         };
@@ -170,6 +174,8 @@ pub(crate) struct Assessor<'a> {
     same_images: HashMap<Str, bool>,
     /// Whether the target's are pulled again wherever they are, once that was looked up.
     pulls_again: Option<bool>,
+    /// What tells the target's images from others, once that was looked up.
+    target_images: Option<Str>,
     /// Of the row being assessed.
     available_at: Option<(u32, Timestamp)>,
     /// Of the row being assessed.
@@ -270,6 +276,7 @@ impl<'a> Assessor<'a> {
                 && pods.going.is_none(),
             committed: in_fleet && (shown_at_target || replaced || pods.going.is_some()),
             pulls: self.pulls(in_fleet, blame, shown_at_target, replaced, image, shown.live),
+            warm_pulls: self.view.warm.on(&entry.name).any(|warm| self.view.warm_state(warm).takes_a_slot()),
             failure: !acknowledged_failures && state == NodeState::Failed,
             unreplaced: !acknowledged_failures && unreplaced,
             updated: put_there || blame == Some(Blame::Suspect),
@@ -558,8 +565,16 @@ impl<'a> Assessor<'a> {
             return ImageState::Unknown;
         }
         let known = entry.images_confirmed
+            || self.view.is_warm(&entry.name, &self.target_images())
             || (!replaced && live.is_some_and(|pod| images_present(pod) && self.has_target_images(pod)));
         if known { ImageState::Present } else { ImageState::Unknown }
+    }
+
+    /// Tells the target's images from others.
+    fn target_images(&mut self) -> Str {
+        let (view, target) = (self.view, self.question.target);
+        let template = || target.and_then(|hash| view.revision(hash)).map(|revision| revision.template.images());
+        self.target_images.get_or_insert_with(|| template().map_or_else(Str::default, |it| images_key(&it))).clone()
     }
 
     /// Whether the target's images are pulled again wherever they are.

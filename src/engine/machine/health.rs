@@ -42,7 +42,7 @@ impl Engine {
             Watched::DaemonSet => self.view.daemonset.as_ref().map(|daemonset| daemonset.resource_version.clone()),
             Watched::Lease => self.lock.resource_version(),
             // They are about many objects.
-            Watched::Revisions | Watched::Pods | Watched::Nodes | Watched::Events => return false,
+            Watched::Revisions | Watched::Pods | Watched::Nodes | Watched::Events | Watched::WarmPods => return false,
         };
         !self.view.watches.seen_since_list(watched) && !is_behind(version, known.and_then(|known| known.parse().ok()))
     }
@@ -61,7 +61,7 @@ impl Engine {
         match watched {
             Watched::Pods => self.deletions.unseen_since().map(|since| (since, MISSES_DELETION)),
             Watched::Revisions => self.view.revision_due_since().map(|since| (since, MISSES_REVISION)),
-            Watched::DaemonSet | Watched::Nodes | Watched::Events | Watched::Lease => None,
+            Watched::DaemonSet | Watched::Nodes | Watched::Events | Watched::Lease | Watched::WarmPods => None,
         }
     }
 

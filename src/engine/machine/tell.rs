@@ -243,6 +243,22 @@ impl Engine {
         self.tell(None, what, result, Visibility::Log, None, said);
     }
 
+    /// A pod for pre-warming is made, or deleted where it is named by its `uid`.
+    pub(crate) fn tell_warm_pod(
+        &mut self,
+        (node, pod): (&Str, &Str),
+        uid: Option<&Str>,
+        result: EventOutcome,
+        said: Option<Str>,
+    ) {
+        let (node, pod) = (node.clone(), pod.clone());
+        let what = match uid {
+            None => RolloutEventKind::CreateWarmPod { node, pod },
+            Some(uid) => RolloutEventKind::DeleteWarmPod { node, pod, uid: uid.clone() },
+        };
+        self.tell(None, what, result, Visibility::Log, None, said);
+    }
+
     pub(crate) fn tell_patch(&mut self, kind: PatchKind, result: EventOutcome, said: Option<Str>) {
         let change = match kind {
             PatchKind::Adopt => PatchChange::Adopt,

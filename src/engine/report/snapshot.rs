@@ -20,6 +20,7 @@ use crate::engine::model::labels::{Labels, Selector};
 use crate::engine::model::node::{Blame, ImageState, NodeState, RestartsView};
 use crate::engine::model::pod_wait::{Blocked, PodWait};
 use crate::engine::model::presence::Presence;
+use crate::engine::model::prewarm::{PrewarmState, PrewarmView};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Direction, DriverStopped, Halt, Paused};
 use crate::engine::model::rollout_event::RolloutEvent;
@@ -106,6 +107,8 @@ pub struct Snapshot {
     pub unaudited: Vec<Str>,
     /// What the next node in line waits for, or a command that was asked for; `None` if nothing waits, or not for long.
     pub waits: Option<Wait>,
+    /// How far pre-warming is; `None`: nothing is pre-warmed.
+    pub prewarm: Option<PrewarmView>,
     /// How far away the API server is.
     pub distance: DistanceView,
     /// The API server's clock minus ours, in milliseconds, once measured.
@@ -363,6 +366,8 @@ pub struct NodeView {
     pub at_target: bool,
     /// Whether the target's images are on it.
     pub image: ImageState,
+    /// How far the node is pre-warmed; `None`: it is not meant by what is pre-warmed, or nothing is.
+    pub prewarm: Option<PrewarmState>,
     /// Its pod's name.
     pub pod: Option<Str>,
     /// When its pod was created.

@@ -244,6 +244,8 @@ impl View {
             _ => return,
         }
         self.touch_pod(&event.object);
+        let warm = self.warm.get(&event.object).and_then(|warm| warm.fact.pod.node.clone());
+        self.touch_named(warm.as_ref());
     }
 }
 

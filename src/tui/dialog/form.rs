@@ -10,7 +10,7 @@ use super::field::{Handled, field, turns};
 use super::tune::TuneForm;
 
 use crate::engine::model::Str;
-use crate::engine::model::command::{Command, Step};
+use crate::engine::model::command::{Command, PrewarmCommand, Step};
 use crate::engine::model::image::ImageRef;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::IntOrPercent;
@@ -544,6 +544,8 @@ impl Undo {
 pub(crate) fn is_safety(command: &Command) -> bool {
     match command {
         Command::Pause { .. } | Command::StopDriving | Command::GiveUpDriving { .. } => true,
+        // It goes on making pods, or deletes them: nothing of the application is touched, but the link may be.
+        Command::Prewarm(asked) => matches!(asked, PrewarmCommand::Pause),
         Command::Adopt
         | Command::SetImage(_)
         | Command::Step(_)

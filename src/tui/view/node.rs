@@ -21,6 +21,7 @@ use ratatui::text::{Line, Span};
 use crate::engine::model::budget::Replacer;
 use crate::engine::model::node::Blame;
 use crate::engine::model::time::ShortDuration;
+use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::rules::clocks::ClockOff;
 use crate::tui::columns::nodes::image_sign;
@@ -90,6 +91,7 @@ fn lines(
         revision_number,
         at_target,
         image,
+        prewarm,
         pod,
         pod_created_at,
         restarts,
@@ -150,6 +152,10 @@ fn lines(
     say("Revision", &words, if *at_target { Role::NewRev } else { Role::OldRev });
     let (glyph, role) = image_sign(*image);
     say("Image", &format!("{} {}", ctx.glyph(glyph), image), role);
+    if let Some(prewarm) = prewarm {
+        let words = PrewarmWords { state: prewarm, at: why::instant(ctx, seen, node) };
+        say("Pre-warm", &words.to_string(), Role::Text);
+    }
     if let Some(pod) = pod {
         let age = pod_created_at.map(|at| format!(", {} old", ctx.age(seen, at))).unwrap_or_default();
         let plural = if *restarts == 1 { "" } else { "s" };
