@@ -16,16 +16,19 @@ pub enum Method {
     StatefulSet(IntOrPercent),
     /// rolldeck with its default settings; all nodes are allowed at once.
     Rolldeck,
+    /// rolldeck pre-warms all nodes, so many of each site at once; then it does the same.
+    Prewarmed(u32),
 }
 
 impl Method {
     /// All that are compared.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::RollingUpdate(IntOrPercent::Int(2)),
         Self::RollingUpdate(IntOrPercent::Percent(10)),
         Self::OnDelete(10),
         Self::StatefulSet(IntOrPercent::Int(2)),
         Self::Rolldeck,
+        Self::Prewarmed(2),
     ];
 }
 
@@ -36,6 +39,7 @@ impl fmt::Display for Method {
             Self::OnDelete(batch) => write!(f, "OnDelete, {batch} pods at a time by hand"),
             Self::StatefulSet(limit) => write!(f, "StatefulSet pulls, then RollingUpdate {limit}"),
             Self::Rolldeck => write!(f, "rolldeck, default settings"),
+            Self::Prewarmed(at_once) => write!(f, "rolldeck pre-warms, {at_once} per site at once"),
         }
     }
 }

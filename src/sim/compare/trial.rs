@@ -12,7 +12,9 @@ use super::operators::rolldeck::Rolldeck;
 use super::operators::stateful_set::PullsFirst;
 use crate::engine::model::Str;
 use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::prewarm::PrewarmLimits;
 use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::settings::Limit;
 use crate::sim::world::World;
 use crate::sim::world::scenario::{DaemonSetPlan, RolloutPlan, Scenario};
 
@@ -108,7 +110,7 @@ impl Trial {
                 plan.max_surge = IntOrPercent::Int(0);
             }
             Method::OnDelete(_) => plan.strategy = StrategyKind::OnDelete,
-            Method::Rolldeck => {}
+            Method::Rolldeck | Method::Prewarmed(_) => {}
         };
         let mut scenario = self.scenario.clone();
         let (namespace, name) = &self.rollout.daemon_set;
@@ -123,7 +125,15 @@ impl Trial {
             Method::RollingUpdate(_) => Box::new(Native::new(rollout)),
             Method::OnDelete(batch) => Box::new(ByHand::new(rollout, batch)),
             Method::StatefulSet(_) => Box::new(PullsFirst::new(rollout)),
-            Method::Rolldeck => Box::new(Rolldeck::new(&rollout, self.seed, world)),
+            Method::Rolldeck => Box::new(Rolldeck::new(&rollout, None, (self.seed, world))),
+            Method::Prewarmed(per_site) => {
+                let sites = u32::try_from(self.scenario.sites.len()).unwrap_or(u32::MAX);
+                let limits = PrewarmLimits {
+                    max_pulling: Limit::At(IntOrPercent::Int(per_site.saturating_mul(sites))),
+                    max_pulling_per_site: Limit::At(IntOrPercent::Int(per_site)),
+                };
+                Box::new(Rolldeck::new(&rollout, Some(limits), (self.seed, world)))
+            }
         }
     }
 }

@@ -305,7 +305,7 @@ fn misfortune(node: Str, rng: &mut fastrand::Rng) -> Fault {
 }
 
 /// A pod that a client made by itself, as for pulling an image beforehand: bound from the beginning, and no controller's.
-fn bound_pod(world: &World, name: &str, node: &str, spec: Value) -> Object {
+fn bound_pod(world: &World, name: &str, node: &str, spec: &Value) -> Object {
     let set = world.store().find(AGENT.0, AGENT.1, AGENT.2).unwrap();
     let template = Template::from_json(json!({"metadata": {"labels": {"app": "other"}}, "spec": spec}));
     let pod = Pod { template, node: Some(node.into()), ..Pod::default() };
@@ -322,13 +322,12 @@ fn status(world: &World, name: &str) -> PodStatus {
 #[test]
 fn a_pod_without_a_controller_runs_where_it_is_bound() {
     const V2: &str = "registry.example/agent:v2";
+    let spec = json!({"containers": [{"name": "pull", "image": V2}]});
     let (mut world, node) = (small(), "node-a-02");
     let before = pods(&world);
     // Neither a cordon nor a NoSchedule taint is in the way of a pod that no scheduler places.
     world.inject(&ClusterFault::Cordon(node.into()).into());
-    world
-        .create(bound_pod(&world, "pull-1", node, json!({"containers": [{"name": "pull", "image": V2}]})), BY)
-        .unwrap();
+    world.create(bound_pod(&world, "pull-1", node, &spec), BY).unwrap();
     run(&mut world, 2);
     let pulled = status(&world, "pull-1");
     assert_eq!(Condition::status(&pulled.conditions, conditions::READY), ConditionStatus::True);
@@ -344,9 +343,7 @@ fn a_pod_without_a_controller_runs_where_it_is_bound() {
     assert!(world.fleet().has_image(node, V2), "its image stays");
 
     // It goes with the DaemonSet that owns it, although that does not control it.
-    world
-        .create(bound_pod(&world, "pull-2", node, json!({"containers": [{"name": "pull", "image": V2}]})), BY)
-        .unwrap();
+    world.create(bound_pod(&world, "pull-2", node, &spec), BY).unwrap();
     run(&mut world, 1);
     world.delete(AGENT, &DeleteOptions::default(), BY).unwrap();
     run(&mut world, 2);
@@ -357,7 +354,7 @@ fn a_pod_without_a_controller_runs_where_it_is_bound() {
 fn a_pod_on_a_node_that_is_not_there_is_collected() {
     let mut world = small();
     let spec = json!({"containers": [{"name": "pull", "image": "registry.example/agent:v2"}]});
-    world.create(bound_pod(&world, "pull-1", "node-x-99", spec), BY).unwrap();
+    world.create(bound_pod(&world, "pull-1", "node-x-99", &spec), BY).unwrap();
     run(&mut world, 3);
     assert!(world.store().get(Kind::Pod, "edge", "pull-1").is_none());
 }

@@ -1,13 +1,15 @@
-//! A rolldeck with its default settings, and an operator who sets the image, allows all nodes, and resumes after a halt.
+//! A rolldeck with its default settings, and an operator who pre-warms all nodes where that is the method, sets the image,
+//! allows all nodes, and resumes after a halt.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::super::meter::Meter;
 use super::Operator;
-use crate::engine::model::command::{Command, Step};
+use crate::engine::model::command::{Command, PrewarmCommand, Step};
 use crate::engine::model::config::{RateLimit, Role};
 use crate::engine::model::image::ImageRef;
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{Phase, Snapshot};
@@ -33,20 +35,28 @@ pub(in crate::sim::compare) struct Rolldeck {
 /// What the operator does next.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
+    Prewarms(PrewarmLimits),
+    /// Until every node has the image.
+    WaitsForImages,
     SetsImage,
     AllowsAll,
     LooksOn,
 }
 
 impl Rolldeck {
-    pub(in crate::sim::compare) fn new(rollout: &RolloutPlan, seed: u64, world: &World) -> Self {
+    /// With these limits it pre-warms first.
+    pub(in crate::sim::compare) fn new(
+        rollout: &RolloutPlan,
+        prewarms: Option<PrewarmLimits>,
+        (seed, world): (u64, &World),
+    ) -> Self {
         let network = (Network::new(NetworkProfile::FINE, seed), RateLimit::default());
         let (namespace, name) = &rollout.daemon_set;
         let images = rollout.images.iter().filter_map(|(name, image)| Some((name.clone(), image.parse().ok()?)));
         Self {
             console: SimulatedConsole::open(world, (namespace, name), "ops", Role::Driver, network),
             images: images.collect(),
-            stage: Stage::SetsImage,
+            stage: prewarms.map_or(Stage::SetsImage, Stage::Prewarms),
             looks_at: world.now(),
             deletions: Vec::new(),
             halts: Vec::new(),
@@ -56,6 +66,14 @@ impl Rolldeck {
     /// The command that the operator gives now, and what comes after it.
     fn next_command(&self, shown: &Snapshot) -> Option<(Command, Stage)> {
         match self.stage {
+            Stage::Prewarms(limits) if shown.phase != Phase::Loading => {
+                let source = PrewarmSource::Images(self.images.clone());
+                let start = PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits };
+                Some((Command::Prewarm(start), Stage::WaitsForImages))
+            }
+            Stage::WaitsForImages if has_all_images(shown) => {
+                Some((Command::SetImage(self.images.clone()), Stage::AllowsAll))
+            }
             Stage::SetsImage if shown.phase != Phase::Loading => {
                 Some((Command::SetImage(self.images.clone()), Stage::AllowsAll))
             }
@@ -66,6 +84,12 @@ impl Rolldeck {
             _ => None,
         }
     }
+}
+
+fn has_all_images(shown: &Snapshot) -> bool {
+    shown.prewarm.as_ref().is_some_and(|prewarm| {
+        prewarm.error.is_none() && prewarm.counts.nodes > 0 && prewarm.counts.present == prewarm.counts.nodes
+    })
 }
 
 impl Operator for Rolldeck {
