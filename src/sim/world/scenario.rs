@@ -36,6 +36,7 @@ pub use builtin::{BUILT_IN, built_in};
 pub use fault::{ClusterFault, Fault, FleetFault};
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU8;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -133,6 +134,10 @@ pub struct NodeSpec {
     /// Its taints.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
+    /// How many images its kubelet pulls at once: `serializeImagePulls: false` with this `maxParallelImagePulls`. One after the
+    /// other unless set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel_pulls: Option<NonZeroU8>,
 }
 
 /// A machine that joins, with the images that are on its disk.

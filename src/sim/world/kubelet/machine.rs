@@ -273,7 +273,7 @@ impl Kubelet {
             }
             FleetFault::Cut(_) if self.network == Network::Up => {
                 self.network = Network::Cut;
-                self.stall_pull(env);
+                self.stall_pulls(env);
             }
             FleetFault::Restore(_) if self.network == Network::Cut => {
                 self.network = Network::Up;

@@ -1,5 +1,7 @@
 //! Kubelets on their own, with no API server to answer them but these tests.
 
+use std::num::NonZeroU8;
+
 use serde_json::json;
 
 use super::super::object::conditions;
@@ -521,4 +523,28 @@ fn a_full_disk_loses_the_images_that_no_container_uses() {
     });
     reported.as_mut().unwrap().sort();
     assert_eq!(reported.unwrap(), [crashes.as_str(), runs.as_str()]);
+}
+
+#[test]
+fn a_node_pulls_as_many_images_at_once_as_it_is_configured_for() {
+    let names = ["one", "two", "three"].map(|name| format!("r.example/{name}:v1"));
+    let mut scenario = Scenario::new("bench").with_site("hall", MB, "n", 1);
+    scenario.nodes[0].parallel_pulls = NonZeroU8::new(2);
+    scenario.images = names.iter().map(|name| Image::new(name, 20 * MB)).collect();
+    let mut bench = Bench { fleet: Fleet::of(&scenario, 3, START), now: START, actions: Vec::new() };
+    let pods = ["a", "b", "c", "d"].map(|name| pod(name, "n01", &[if name < "c" { &names[0] } else { &names[1] }]));
+    for seen in pods.iter().chain([&pod("e", "n01", &[&names[2]])]) {
+        bench.see(seen);
+        bench.run(1);
+    }
+    assert_eq!(bench.fleet.pulls_by_site().map(|(_, pulls)| pulls).collect::<Vec<_>>(), [2], "each image once");
+    bench.run(120);
+    let pulled = |image: &str| -> Vec<u64> {
+        bench.events("Pulled").iter().filter(|(_, words)| words.contains(image)).map(|(at, _)| *at).collect()
+    };
+    let [one, two, three] = ["/one:", "/two:", "/three:"].map(pulled);
+    assert!(one.len() == 2 && two.len() == 2, "whoever waited has it as well: {one:?} {two:?}");
+    assert!((36..=42).contains(&one[0]) && (38..=42).contains(&two[0]), "side by side: {one:?} {two:?}");
+    assert!(one[1] <= one[0] + 3 && two[1] <= two[0] + 3, "its bytes come once: {one:?} {two:?}");
+    assert!((58..=64).contains(&three[0]), "it waits for its turn: {three:?}");
 }

@@ -3,6 +3,7 @@
 mod faults;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU8;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -78,6 +79,7 @@ struct NodesEntry {
     labels: BTreeMap<String, String>,
     #[serde(default)]
     taints: Vec<String>,
+    parallel_pulls: Option<NonZeroU8>,
 }
 
 const fn one() -> usize {
@@ -204,6 +206,7 @@ fn add_site(scenario: &mut Scenario, entry: SiteEntry) -> Result<(), String> {
                 site: entry.name.clone(),
                 labels: group.labels.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect(),
                 taints: taints.clone(),
+                parallel_pulls: group.parallel_pulls,
             });
         }
     }

@@ -61,6 +61,16 @@ fn finalizers_are_put_on_pods_and_taken_off() {
 }
 
 #[test]
+fn nodes_and_images_are_configured() {
+    let text = HEAD.replace("count = 3", "count = 3, parallel-pulls = 4")
+        + "[[images]]\nname = \"agent:v1\"\nsize = \"1MB\"\ndistroless = true\n";
+    let scenario = Scenario::parse("test", &text).unwrap();
+    assert!(scenario.nodes.iter().all(|node| node.parallel_pulls == NonZeroU8::new(4)));
+    assert!(scenario.images[0].distroless);
+    assert!(Scenario::parse("test", &text.replace("= 4", "= 0")).is_err(), "none at once would be none ever");
+}
+
+#[test]
 fn a_rollout_is_of_a_daemonset_and_to_images_that_there_are() {
     let image = |version: &str| format!("[[images]]\nname = \"agent:{version}\"\nsize = \"1MB\"\n");
     let set = "[[daemonsets]]\nnamespace = \"edge\"\nname = \"agent\"\nimages = { agent = \"agent:v1\" }\n";
