@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Secrets, Subject};
+use super::{EntrySubject, Secrets};
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Early, PrewarmCommand, Step, Takeover};
 use crate::engine::model::effect::{EffectError, EffectErrorKind};
@@ -160,7 +160,7 @@ proptest! {
         }
         let token = hidden.token.clone();
         let secrets = Secrets::new(move || vec![token.clone()]);
-        let subject = Subject {
+        let subject = EntrySubject {
             origin: Arc::default(),
             secrets,
             namespace: "edge".into(),

@@ -8,7 +8,8 @@ use insta::assert_snapshot;
 
 use super::error::Exit;
 use crate::engine::model::Str;
-use crate::engine::model::command::{Command, Danger, Refusal, Step, Takeover};
+use crate::engine::model::command::{Command, Refusal, Step, Takeover};
+use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::labels::Selector;

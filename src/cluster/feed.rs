@@ -18,7 +18,7 @@ use super::http::Http;
 use super::last_seen::LastSeen;
 use super::partial::SOURCE;
 use super::rights;
-use super::subjects::{ClusterEvents, Leases, Nodes, Pods, Revisions, TheDaemonSet, WarmPods};
+use super::subjects::{ClusterEvents, Leases, Nodes, Pods, Revisions, TheDaemonSet, WatchedWarmPods};
 use super::watch::{Source, Subject, watch};
 use super::workload::SharedWorkload;
 use super::write::Writer;
@@ -147,7 +147,7 @@ impl WatchContext {
             labels: Some(PREWARM.to_owned()),
             fields: None,
         };
-        watch(self.http, source, WarmPods::default(), self.out).await;
+        watch(self.http, source, WatchedWarmPods::default(), self.out).await;
     }
 
     async fn pods(self) {

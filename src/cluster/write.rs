@@ -58,12 +58,12 @@ pub struct Executed {
     /// What came of it.
     pub outcome: Outcome,
     /// Objects as the server answered with.
-    pub seen: Vec<Event>,
+    pub events: Vec<Event>,
 }
 
 impl Executed {
     fn only(outcome: Outcome) -> Self {
-        Self { outcome, seen: Vec::new() }
+        Self { outcome, events: Vec::new() }
     }
 }
 
@@ -109,10 +109,10 @@ impl Writer {
                 // The answer is the pod, terminating by now; or a Status, when it is gone already.
                 let pod = serde_json::from_slice::<PodWire<'_>>(&body).ok();
                 let pod = pod.map(|pod| pod.fact(&mut Interner::default()));
-                let seen = pod.filter(|pod| &*pod.uid == uid && pod.deletion_at.is_some());
+                let terminating = pod.filter(|pod| &*pod.uid == uid && pod.deletion_at.is_some());
                 Executed {
                     outcome: Ok(Done::PodDeleted),
-                    seen: seen.map(|pod| Event::Pod(Box::new(pod))).into_iter().collect(),
+                    events: terminating.map(|pod| Event::Pod(Box::new(pod))).into_iter().collect(),
                 }
             }
             Err(failure) => Executed::only(Err(error(&what, &failure))),
@@ -202,7 +202,7 @@ impl Writer {
         if changed {
             error.kind = EffectErrorKind::Conflict;
         }
-        Executed { outcome: Err(error), seen: vec![Event::DaemonSet(Box::new(fresh))] }
+        Executed { outcome: Err(error), events: vec![Event::DaemonSet(Box::new(fresh))] }
     }
 
     /// Sends a patch as a dry run (`dryRun=All`), and fails if admission would change the template. It passes if a
@@ -254,10 +254,10 @@ impl Writer {
             None => match self.get(&path).await.and_then(|body| read(&body)) {
                 Ok(fresh) if fresh["metadata"]["resourceVersion"] == resource_version => fresh,
                 Ok(fresh) => {
-                    let fact = self.lease_seen(fresh);
+                    let fact = self.lease_fact(fresh);
                     let message = format!("{what}: it changed meanwhile").into();
                     let outcome = Err(EffectError { kind: EffectErrorKind::Conflict, message });
-                    return Executed { outcome, seen: vec![Event::Lease(Box::new(fact))] };
+                    return Executed { outcome, events: vec![Event::Lease(Box::new(fact))] };
                 }
                 Err(failure) => return Executed::only(Err(unsent(&what, &failure))),
             },
@@ -276,7 +276,7 @@ impl Writer {
 
     async fn lease_written(&self, what: &str, answer: Result<Bytes, Failure>) -> Executed {
         let failure = match answer.and_then(|body| read(&body)) {
-            Ok(lease) => return Executed::only(Ok(Done::Lease(Box::new(self.lease_seen(lease))))),
+            Ok(lease) => return Executed::only(Ok(Done::Lease(Box::new(self.lease_fact(lease))))),
             Err(failure) => failure,
         };
         let error = error(what, &failure);
@@ -284,14 +284,14 @@ impl Writer {
             return Executed::only(Err(error));
         }
         let path = format!("{}/{}", self.leases_path(), lease_name(&self.name));
-        let seen = match self.get(&path).await.and_then(|body| read(&body)) {
-            Ok(fresh) => vec![Event::Lease(Box::new(self.lease_seen(fresh)))],
+        let events = match self.get(&path).await.and_then(|body| read(&body)) {
+            Ok(fresh) => vec![Event::Lease(Box::new(self.lease_fact(fresh)))],
             Err(_) => Vec::new(),
         };
-        Executed { outcome: Err(error), seen }
+        Executed { outcome: Err(error), events }
     }
 
-    fn lease_seen(&self, lease: Value) -> LeaseFact {
+    fn lease_fact(&self, lease: Value) -> LeaseFact {
         let fact = lease_fact(&lease);
         self.shared.lease_is(Some(lease));
         fact

@@ -1,6 +1,7 @@
 //! The struct [`Engine`]: its fields, and how facts and commands change it. What to write next is decided in
 //! [`super::act::decide`], what became of writes is taken in by [`super::act::outcome`], what to show is made in [`super::report`].
 
+mod blocker;
 mod change;
 mod health;
 mod holds;

@@ -13,6 +13,7 @@ pub mod holder;
 pub(super) mod holds;
 pub mod ownership;
 pub mod rate;
+pub(crate) mod recognise;
 pub mod site;
 pub(super) mod strategy_drift;
 pub(super) mod surge;

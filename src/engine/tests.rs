@@ -13,8 +13,9 @@ mod waits;
 use serde_json::json;
 
 use super::fake_cluster::{FakeCluster, FakeConsole, template};
-use super::model::command::{Command, Danger, Early, Step, Takeover};
+use super::model::command::{Command, Early, Step, Takeover};
 use super::model::config::Role;
+use super::model::danger::Danger;
 use super::model::driver::DriverView;
 use super::model::event::{Event, Permission, Right, WatchHealth, Watched};
 use super::model::facts::ContainerState;

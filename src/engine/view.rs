@@ -375,11 +375,11 @@ impl View {
         self.touch(Some(ix));
         let eligibility = self.daemonset.as_ref().map(|daemonset| judge(Some(&fact), daemonset)).unwrap_or_default();
         let images_confirmed = confirms(Some(&fact), &self.confirmed_for);
-        let seen = self.seen_now(Watched::Nodes, now);
+        let observed = self.observed_now(Watched::Nodes, now);
         let entry = &mut self.nodes[ix];
         entry.version = fact.version;
         entry.site = site_of(&fact.labels);
-        entry.readiness.node_is(&fact, seen, now);
+        entry.readiness.node_is(&fact, observed, now);
         entry.fact = Some(fact);
         entry.eligibility = eligibility;
         entry.images_confirmed = images_confirmed;
@@ -388,9 +388,9 @@ impl View {
 
     fn forget_node(&mut self, ix: NodeIx, now: Timestamp) {
         self.touch(Some(ix));
-        let seen = self.seen_now(Watched::Nodes, now);
+        let observed = self.observed_now(Watched::Nodes, now);
         let entry = &mut self.nodes[ix];
-        entry.readiness.node_is_gone(seen);
+        entry.readiness.node_is_gone(observed);
         entry.fact = None;
         entry.eligibility = Eligibility::default();
         entry.images_confirmed = false;

@@ -13,7 +13,7 @@ use crate::engine::report::snapshot::words::Why;
 /// One node. `why` is the line that the console shows.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Node<'a> {
+pub(crate) struct NodeJson<'a> {
     name: &'a str,
     state: String,
     why: String,
@@ -54,10 +54,9 @@ pub(crate) struct Node<'a> {
     uncounted_until: Option<Timestamp>,
 }
 
-impl<'a> Node<'a> {
+impl<'a> NodeJson<'a> {
     pub(crate) fn new(node: &'a NodeView, at: Timestamp) -> Self {
-        // All fields are named here, so that the compiler asks whether a new one belongs in the JSON, and in `summary` of the
-        // change feed.
+        // All fields are named here, so that the compiler asks whether a new one belongs in the JSON.
         let NodeView {
             name,
             state,

@@ -57,11 +57,11 @@ impl Subject for Pods {
 
 /// The pods that were made for pre-warming, for whatever DaemonSet of the namespace.
 #[derive(Default)]
-pub(crate) struct WarmPods {
+pub(crate) struct WatchedWarmPods {
     interner: Interner,
 }
 
-impl Subject for WarmPods {
+impl Subject for WatchedWarmPods {
     type Wire<'a> = PodWire<'a>;
     type Out = Event;
 
@@ -199,13 +199,13 @@ impl Subject for Nodes {
 
 /// Events about the pods of the DaemonSet, or about the DaemonSet itself.
 pub(crate) struct ClusterEvents {
-    about: About,
+    about: EventsAbout,
     interner: Interner,
 }
 
 /// What events are about.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum About {
+pub(crate) enum EventsAbout {
     /// Pods whose name begins like this. The server cannot select by prefix, so it is done here, before anything is kept.
     PodsOf {
         /// `<daemonset>-`.
@@ -217,15 +217,15 @@ pub(crate) enum About {
 
 impl ClusterEvents {
     pub(crate) fn of_pods(daemonset: &str) -> Self {
-        Self { about: About::PodsOf { prefix: format!("{daemonset}-") }, interner: Interner::default() }
+        Self { about: EventsAbout::PodsOf { prefix: format!("{daemonset}-") }, interner: Interner::default() }
     }
 
     pub(crate) fn of_daemonset() -> Self {
-        Self { about: About::TheDaemonSet, interner: Interner::default() }
+        Self { about: EventsAbout::TheDaemonSet, interner: Interner::default() }
     }
 
     fn unless_of_daemonset(&self, event: Event) -> Option<Event> {
-        (self.about != About::TheDaemonSet).then_some(event)
+        (self.about != EventsAbout::TheDaemonSet).then_some(event)
     }
 }
 
@@ -239,8 +239,8 @@ impl Subject for ClusterEvents {
 
     fn applied(&mut self, wire: EventWire<'_>) -> Result<Option<Event>, String> {
         let ours = match &self.about {
-            About::PodsOf { prefix } => text(&wire.involved_object.name).starts_with(prefix),
-            About::TheDaemonSet => true,
+            EventsAbout::PodsOf { prefix } => text(&wire.involved_object.name).starts_with(prefix),
+            EventsAbout::TheDaemonSet => true,
         };
         Ok(ours.then(|| Event::Cluster(Box::new(wire.fact(&mut self.interner)))))
     }

@@ -50,9 +50,9 @@ impl Engine {
     fn drop_stale_answers(&mut self) {
         let elsewhere = self.lock.holder().is_some() && !self.lock.holds();
         if elsewhere {
-            self.edits.drop_our_own(|edit| matches!(edit, Edit::Handover(_)));
+            self.edits.drop_the_drivers_own();
         } else if self.lock.record().is_none() {
-            self.edits.drop_our_own(|edit| matches!(edit, Edit::Handover(_) | Edit::Prewarm(_)));
+            self.edits.drop_the_drivers_own_of_the_record();
         }
     }
 

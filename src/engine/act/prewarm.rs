@@ -27,7 +27,7 @@ use crate::engine::model::prewarm::{Prewarm, PrewarmState};
 use crate::engine::model::record::{By, OURSELVES};
 use crate::engine::model::rollout_event::EventOutcome;
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::warm_pod::{Owner, warm_pod, warm_pod_name};
+use crate::engine::rules::warm_pod::{WarmPodOwner, warm_pod, warm_pod_name};
 use crate::engine::view::{WarmPod, WarmState};
 use crate::engine::writes::effects::Sent;
 
@@ -116,7 +116,8 @@ impl Engine {
     fn make_warm_pods(&mut self, not_after: Timestamp, now: Timestamp) -> Vec<(EffectId, Effect)> {
         let Some(job) = &self.warming.job else { return Vec::new() };
         let (Ok(template), Some(daemonset)) = (&job.template, &self.view.daemonset) else { return Vec::new() };
-        let owner = Owner { namespace: &self.config().namespace, name: &self.config().name, uid: &daemonset.uid };
+        let owner =
+            WarmPodOwner { namespace: &self.config().namespace, name: &self.config().name, uid: &daemonset.uid };
         let made: Vec<(Str, Str, Arc<serde_json::Value>)> = job
             .next
             .iter()

@@ -8,7 +8,7 @@
 //! No process drives by such a record. None deletes it by itself either, because it may simply not have seen the new
 //! DaemonSet yet. A new rollout replaces the record, and a release drops it.
 
-use crate::engine::lease::lock::{Kept, Want};
+use crate::engine::lease::lock::{LeaseContents, Want};
 use crate::engine::machine::Engine;
 use crate::engine::writes::pending::Needs;
 
@@ -27,13 +27,13 @@ impl Engine {
             |pending| !pending.command.outlives_daemonset(),
             "the DaemonSet was deleted and made anew meanwhile: nothing was asked of this one",
         );
-        self.edits.drop_our_own(|_| false);
+        self.edits.drop_our_own();
         self.daemonset.begin_anew(self.pending.iter().any(|pending| pending.needs == Needs::Adopted));
     }
 
     /// What the Lease is to keep as it is given back: a record of another DaemonSet, where nothing is asked for, stays as it is.
-    pub(super) fn kept_with_foreign(&self) -> Kept {
+    pub(super) fn kept_with_foreign(&self) -> LeaseContents {
         let kept = self.kept();
-        Kept { record: kept.record.or_else(|| self.lock.foreign_record().cloned()), ..kept }
+        LeaseContents { record: kept.record.or_else(|| self.lock.foreign_record().cloned()), ..kept }
     }
 }

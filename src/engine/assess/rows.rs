@@ -4,11 +4,14 @@
 //! not decided here: a row says how a node is, [`super::plan`] says what may happen to it next.
 
 mod absence;
+mod availability;
+mod image;
 pub(super) mod restarts;
 
 use std::collections::HashMap;
 use std::time::Duration;
 
+use self::image::images_present;
 use self::restarts::watched_state;
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
@@ -18,12 +21,11 @@ use crate::engine::model::node::{Blame, ImageState, NodeIx, NodeState, RestartsV
 use crate::engine::model::record::size::bytes_of_name;
 use crate::engine::model::record::{Direction, Intent, Progress};
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::clocks::{NOTABLE_MILLIS, UNMEASURED, by_server};
-use crate::engine::rules::warm_pod::images_key;
-use crate::engine::view::{NodeEntry, ObservedAt, PodEntry, PodIx, Touched, View};
+use crate::engine::rules::clocks::by_server;
+use crate::engine::view::{NodeEntry, PodEntry, PodIx, Touched, View};
 
 /// What an assessment is made of, beside the view.
-pub(crate) struct Question<'a> {
+pub(crate) struct AssessmentInput<'a> {
     pub(crate) target: Option<&'a Str>,
     pub(crate) intent: &'a Intent,
     pub(crate) progress: &'a Progress,
@@ -92,7 +94,7 @@ pub(crate) struct Row {
     changes_at: Option<Timestamp>,
 }
 
-/// All nodes, assessed. Kept from one decision to the next: only nodes that something happened to, or whose time has come,
+/// All nodes, assessed. LeaseContents from one decision to the next: only nodes that something happened to, or whose time has come,
 /// are assessed again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Assessment {
@@ -132,7 +134,7 @@ impl Assessment {
     }
 
     /// Assesses what was touched or whose time has come.
-    pub(crate) fn refresh(&mut self, view: &View, touched: &Touched, question: &Question<'_>) {
+    pub(crate) fn refresh(&mut self, view: &View, touched: &Touched, question: &AssessmentInput<'_>) {
         let mut assessor = Assessor {
             view,
             question,
@@ -167,7 +169,7 @@ impl Assessment {
 
 pub(crate) struct Assessor<'a> {
     view: &'a View,
-    pub(super) question: &'a Question<'a>,
+    pub(super) question: &'a AssessmentInput<'a>,
     nodes_visible: bool,
     pub(super) server_now: Timestamp,
     /// By revision hash: whether it has all the target's images.
@@ -203,9 +205,9 @@ impl<'a> Assessor<'a> {
         let pods = self.sort_out(ix, clock);
         // `sort_out` sets it too, where it compares several pods; only the pod that counts is to set it.
         self.available_at = None;
-        let seen = pods.live.or(pods.going);
-        let in_fleet = if self.nodes_visible { entry.eligibility.in_fleet } else { seen.is_some() };
-        if !in_fleet && seen.is_none() {
+        let any_pod = pods.live.or(pods.going);
+        let in_fleet = if self.nodes_visible { entry.eligibility.in_fleet } else { any_pod.is_some() };
+        if !in_fleet && any_pod.is_none() {
             return None;
         }
         let fact = entry.fact.as_ref();
@@ -222,7 +224,7 @@ impl<'a> Assessor<'a> {
             None => None,
         };
         let uncounted_until = pods.live.filter(|_| available).and_then(|pod| self.uncounted_until(pod, clock));
-        let absence = if in_fleet && !down && seen.is_none() { self.absence(entry) } else { None };
+        let absence = if in_fleet && !down && any_pod.is_none() { self.absence(entry) } else { None };
         let state = match &absence {
             Some(absence) if absence.failed => NodeState::Failed,
             _ => self.state(in_fleet, down, shown_at_target, shown_available, failed.is_some(), &shown),
@@ -255,11 +257,11 @@ impl<'a> Assessor<'a> {
             changes_at: self.changes_at,
             since: self.since(state, entry, &shown),
             pod: pods.counts,
-            restarts: seen.map_or(0, restarts),
+            restarts: any_pod.map_or(0, restarts),
             in_fleet,
             should_run: if self.nodes_visible { entry.eligibility.should_run } else { in_fleet },
             at_target,
-            old: seen.is_some_and(|pod| self.question.target.is_some() && !self.is_at_target(pod)),
+            old: any_pod.is_some_and(|pod| self.question.target.is_some() && !self.is_at_target(pod)),
             available,
             ready: !down && !replaced && pods.live.is_some_and(|pod| pod.fact.ready),
             selected,
@@ -334,62 +336,8 @@ impl<'a> Assessor<'a> {
         self.view.our_time(at)
     }
 
-    fn oldest_available(&mut self, ix: NodeIx, clock: Option<i64>) -> Option<(PodIx, &'a PodEntry)> {
-        let view = self.view;
-        let mut oldest: Option<(PodIx, &PodEntry)> = None;
-        for (at, pod) in view.pods_on(ix).filter(|(_, pod)| pod.fact.deletion_at.is_none()) {
-            let age = |pod: &PodEntry| (pod.fact.created_at, pod.fact.name.clone());
-            let at_target = self.is_at_target(pod);
-            if oldest.is_none_or(|(_, known)| age(pod) < age(known)) && self.is_available(pod, at_target, clock) {
-                oldest = Some((at, pod));
-            }
-        }
-        oldest
-    }
-
     fn is_at_target(&self, pod: &PodEntry) -> bool {
         self.question.target.is_some() && pod.fact.revision.as_ref() == self.question.target
-    }
-
-    /// Ready for `minReadySeconds` (at the target: and for the soak time), by a clock that a wrong node clock cannot turn.
-    fn is_available(&mut self, pod: &PodEntry, at_target: bool, clock: Option<i64>) -> bool {
-        let Some(seen) = pod.ready_seen else { return false };
-        let soak = self.soak_secs(at_target);
-        let needed = Duration::from_secs(soak.into());
-        let elapsed = self.ready_for(pod, seen, at_target, clock);
-        self.wake_after(needed, elapsed);
-        self.available_at = (elapsed < needed).then(|| (soak, self.question.now + (needed - elapsed)));
-        elapsed >= needed
-    }
-
-    /// For how many seconds a pod has to be ready before it counts as available.
-    fn soak_secs(&self, at_target: bool) -> u32 {
-        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
-        if at_target { min_ready.max(self.question.intent.gates.soak_secs.0) } else { min_ready }
-    }
-
-    /// For how long it has been ready. If the node's clock has not been measured and the pod is at the target, the time that
-    /// its kubelet wrote is shortened by [`UNMEASURED`]: a wrong clock must not make a node count as updated too early.
-    fn ready_for(&self, pod: &PodEntry, seen: ObservedAt, at_target: bool, clock: Option<i64>) -> Duration {
-        let said = pod.fact.ready_since.map(|at| by_server(at, clock).max(pod.fact.created_at));
-        match seen {
-            ObservedAt::Already(at, _) if at_target && clock.is_none() => {
-                let said = seen.elapsed(said, self.question.now, self.server_now);
-                said.saturating_sub(UNMEASURED).max(self.question.now.since(at))
-            }
-            seen => seen.elapsed(said, self.question.now, self.server_now),
-        }
-    }
-
-    /// Until when the controller counts an available pod as unavailable, because a clock that is ahead has dated its
-    /// readiness.
-    fn uncounted_until(&mut self, pod: &PodEntry, clock: Option<i64>) -> Option<Timestamp> {
-        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
-        let ahead = min_ready > 0 && clock.is_some_and(|millis| millis >= NOTABLE_MILLIS);
-        let until = pod.fact.ready_since.filter(|_| ahead)? + Duration::from_secs(min_ready.into());
-        let left = until.since(self.server_now);
-        self.wake_after(left, Duration::ZERO);
-        (!left.is_zero()).then_some(until)
     }
 
     pub(super) fn wake_after(&mut self, needed: Duration, elapsed: Duration) {
@@ -412,7 +360,7 @@ impl<'a> Assessor<'a> {
             }
         }
         let deadline = Duration::from(gates.progress_deadline_secs);
-        let ready_for = pod.ready_seen.map(|seen| self.ready_for(pod, seen, true, clock));
+        let ready_for = pod.ready_observed.map(|observed| self.ready_for(pod, observed, true, clock));
         if restarts(pod) > gates.max_restarts && ready_for.is_none_or(|ready_for| ready_for < deadline) {
             let words = format!("{} restarts, more than {}", restarts(pod), gates.max_restarts);
             let kind =
@@ -439,7 +387,7 @@ impl<'a> Assessor<'a> {
     /// otherwise every short unreadiness of an older pod would be a failure.
     fn expected_for(&self, pod: &PodEntry, back_at: Option<Timestamp>, clock: Option<i64>) -> Duration {
         let (now, server_now) = (self.question.now, self.server_now);
-        let made = pod.first_seen.elapsed(Some(pod.fact.created_at), now, server_now);
+        let made = pod.first_observed.elapsed(Some(pod.fact.created_at), now, server_now);
         let needed = Duration::from_secs(self.soak_secs(true).into());
         let served = pod.served.filter(|served| served.lasted >= needed).map(|served| {
             let said = served.said.map(|at| by_server(at, clock));
@@ -544,103 +492,24 @@ impl<'a> Assessor<'a> {
         !going && (not_ready_since.is_some_and(|since| since < began_at) || (is_ready && old))
     }
 
-    fn image(&mut self, entry: &NodeEntry, live: Option<&PodEntry>, at_target: bool, replaced: bool) -> ImageState {
-        if self.question.target.is_none() {
-            return ImageState::Unknown;
-        }
-        if let Some(pod) = live.filter(|_| at_target) {
-            if images_present(pod) {
-                return ImageState::Present;
-            }
-            let note = self.view.pull(&pod.fact.uid);
-            if pod.trouble.as_ref().is_some_and(|trouble| trouble.cause.kind.is_about_the_image()) || note.failed {
-                return ImageState::Failed;
-            }
-            if let Some(since) = note.pulling_since {
-                return ImageState::Pulling { since };
-            }
-        }
-        // Under policy Always a tag is pulled again: the image on the node may be the one that the tag named earlier.
-        if self.pulls_again() {
-            return ImageState::Unknown;
-        }
-        let known = entry.images_confirmed
-            || self.view.is_warm(&entry.name, &self.target_images())
-            || (!replaced && live.is_some_and(|pod| images_present(pod) && self.has_target_images(pod)));
-        if known { ImageState::Present } else { ImageState::Unknown }
-    }
-
-    /// Tells the target's images from others.
-    fn target_images(&mut self) -> Str {
-        let (view, target) = (self.view, self.question.target);
-        let template = || target.and_then(|hash| view.revision(hash)).map(|revision| revision.template.images());
-        self.target_images.get_or_insert_with(|| template().map_or_else(Str::default, |it| images_key(&it))).clone()
-    }
-
-    /// Whether the target's images are pulled again wherever they are.
-    fn pulls_again(&mut self) -> bool {
-        let (view, target) = (self.view, self.question.target);
-        let pulls_again = || target.and_then(|hash| view.revision(hash)).is_some_and(|it| it.template.pulls_again());
-        *self.pulls_again.get_or_insert_with(pulls_again)
-    }
-
-    /// Whether the pod's own revision needs all the images that the target needs.
-    fn has_target_images(&mut self, pod: &PodEntry) -> bool {
-        let (Some(hash), Some(target)) = (&pod.fact.revision, self.question.target) else { return false };
-        if let Some(known) = self.same_images.get(hash) {
-            return *known;
-        }
-        let images = |hash: &str| self.view.revision(hash).map(|revision| revision.template.images());
-        let same = match (images(hash), images(target)) {
-            (Some(have), Some(need)) => need.iter().all(|image| have.contains(image)),
-            _ => false,
-        };
-        self.same_images.insert(hash.clone(), same);
-        same
-    }
-
-    fn pulls(
-        &self,
-        in_fleet: bool,
-        blame: Option<Blame>,
-        at_target: bool,
-        replaced: bool,
-        image: ImageState,
-        live: Option<&PodEntry>,
-    ) -> bool {
-        // A node that is down for a reason of its own takes no pull slot. One that is not eligible any more and still pulls does.
-        let cannot = matches!(blame, Some(Blame::Node | Blame::PreExisting));
-        // Of an image that the registry refuses nothing travels. Where nobody may replace the pod, because its node is not
-        // eligible, it would hold the slot for ever.
-        let refused = |pod: &PodEntry| pod.trouble.as_ref().is_some_and(|it| it.cause.kind.is_the_registrys_verdict());
-        let cannot = cannot || (!in_fleet && live.is_some_and(refused));
-        // A pod at another revision that lacks its images keeps trying to pull them, too.
-        let lacks_images = live.is_some_and(|pod| !images_present(pod));
-        let under_way = if replaced {
-            in_fleet && image != ImageState::Present
-        } else {
-            lacks_images && (!at_target || image != ImageState::Present)
-        };
-        !cannot && under_way
-    }
-
     fn cause(&mut self, fact: Option<&NodeFact>, down: bool, pods: &OnNode<'_>) -> Option<Cause> {
         if down {
             let words = fact.and_then(|fact| fact.ready_reason.clone());
             return Some(Cause { kind: CauseKind::NodeDown, message: words });
         }
-        let seen = pods.live.or(pods.going);
-        if let Some(ends_at) = seen.and_then(|pod| pod.fact.deletion_at).filter(|at| *at >= self.server_now) {
+        let any_pod = pods.live.or(pods.going);
+        if let Some(ends_at) = any_pod.and_then(|pod| pod.fact.deletion_at).filter(|at| *at >= self.server_now) {
             let left = ends_at.since(self.server_now) + Duration::from_millis(1);
             self.wake_after(left, Duration::ZERO);
         }
-        if let Some(stuck_at) = seen.and_then(|pod| crate::engine::rules::diagnose::stuck_at(&pod.fact))
+        if let Some(stuck_at) = any_pod.and_then(|pod| crate::engine::rules::diagnose::stuck_at(&pod.fact))
             && stuck_at >= self.server_now
         {
             let left = stuck_at.since(self.server_now) + Duration::from_millis(1);
             self.wake_after(left, Duration::ZERO);
         }
-        if let Some(trouble) = seen.and_then(|pod| crate::engine::rules::diagnose::diagnose(&pod.fact, self.server_now))
+        if let Some(trouble) =
+            any_pod.and_then(|pod| crate::engine::rules::diagnose::diagnose(&pod.fact, self.server_now))
         {
             return Some(trouble);
         }
@@ -681,9 +550,4 @@ impl<'a> Assessor<'a> {
 
 fn restarts(pod: &PodEntry) -> u32 {
     crate::engine::view::restarts::total(&pod.fact)
-}
-
-/// Whether every container's image is known to be on the node; false while the kubelet has not reported.
-fn images_present(pod: &PodEntry) -> bool {
-    !pod.fact.containers.is_empty() && pod.fact.containers.iter().all(|container| container.image_present)
 }

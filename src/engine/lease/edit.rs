@@ -73,6 +73,31 @@ pub(crate) enum PrewarmEdit {
 }
 
 impl Edit {
+    /// Whether it is decided by the holder of the lease only, as a reaction to the record that it read, where no command
+    /// asked for it.
+    pub(super) fn is_the_drivers_own(&self) -> bool {
+        match self {
+            Self::Begin
+            | Self::Change { .. }
+            | Self::Target { .. }
+            | Self::Refuse { .. }
+            | Self::GoBack { .. }
+            | Self::Hold(_)
+            | Self::Complete { .. }
+            | Self::CallOffRelease(_)
+            | Self::Partition(_)
+            | Self::Select(_)
+            | Self::Pause(_)
+            | Self::Resume { .. }
+            | Self::Release(_)
+            | Self::Tune(_)
+            | Self::Prewarm(_)
+            | Self::End => true,
+            // Who asks for the lease does not hold it.
+            Self::Handover(_) => false,
+        }
+    }
+
     /// Applies the edit to a record's intent; `None`: there is no record.
     pub(crate) fn apply(&self, intent: &mut Option<Cow<'_, Intent>>) {
         match self {

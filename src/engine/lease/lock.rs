@@ -46,7 +46,7 @@ pub(crate) enum KnownLease {
 
 /// What the Lease keeps beside the lock.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct LeaseContents {
     pub(crate) record: Option<Record>,
     pub(crate) prewarm: Option<Prewarm>,
 }
@@ -298,8 +298,8 @@ impl Lock {
     }
 
     /// The lease as it would be written to keep its holder and change only the record.
-    pub(crate) fn keep_holder(&self, kept: Kept) -> LeaseWrite {
-        let Kept { record, prewarm } = kept;
+    pub(crate) fn keep_holder(&self, kept: LeaseContents) -> LeaseWrite {
+        let LeaseContents { record, prewarm } = kept;
         match &self.known {
             KnownLease::Present(fact) => LeaseWrite {
                 holder: fact.holder.clone(),
@@ -323,7 +323,7 @@ impl Lock {
     }
 
     /// The lease as it would be written to make us its holder, or keep us.
-    pub(crate) fn hold(&self, kept: Kept, now: Timestamp) -> LeaseWrite {
+    pub(crate) fn hold(&self, kept: LeaseContents, now: Timestamp) -> LeaseWrite {
         let mut write = self.keep_holder(kept);
         if write.holder.as_ref() != Some(&self.identity) {
             write.transitions += u32::from(!matches!(self.known, KnownLease::Absent));
@@ -336,7 +336,7 @@ impl Lock {
     }
 
     /// The lease as it would be written to give it back.
-    pub(crate) fn give_back(&self, kept: Kept) -> LeaseWrite {
+    pub(crate) fn give_back(&self, kept: LeaseContents) -> LeaseWrite {
         LeaseWrite { holder: None, duration_secs: 1, ..self.keep_holder(kept) }
     }
 

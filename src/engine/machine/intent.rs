@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::Engine;
-use crate::engine::lease::lock::Kept;
+use crate::engine::lease::lock::LeaseContents;
 use crate::engine::model::Str;
 use crate::engine::model::record::{By, Intent, Record};
 
@@ -21,13 +21,13 @@ impl Engine {
     }
 
     /// What the Lease is to keep beside the lock, once all edits are saved.
-    pub(crate) fn kept(&self) -> Kept {
+    pub(crate) fn kept(&self) -> LeaseContents {
         let prewarm = self.recorded_prewarm().map(Cow::into_owned).map(|mut prewarm| {
             prewarm.write_ids.extend(self.write_id());
             prewarm.write_ids.drain(..prewarm.write_ids.len().saturating_sub(Record::WRITE_IDS));
             prewarm
         });
-        Kept { record: self.record(), prewarm }
+        LeaseContents { record: self.record(), prewarm }
     }
 
     /// Whether there is anything to drive: a rollout, or pre-warming.

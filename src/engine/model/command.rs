@@ -14,7 +14,7 @@ use super::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
 use super::quantity::IntOrPercent;
 use super::settings::Tuning;
 
-pub use super::danger::Danger;
+use super::danger::Danger;
 
 /// Tells one command from another; never used twice by one engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize)]
@@ -69,7 +69,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// This command under these budgets and gates; the command itself where nothing is changed with it.
+    /// This command together with a change of settings; the command alone if `tuning` changes none.
     #[must_use]
     pub fn under(self, tuning: Tuning) -> Self {
         if tuning.is_empty() { self } else { Self::Tuned { tuning, command: Box::new(self) } }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Str;
 use super::facts::{ClusterEvent, DaemonSetFact, LeaseFact, NodeFact, PodFact, RevisionFact, WarmPodFact};
 use super::time::Timestamp;
+use super::with_all::with_all;
 
 /// One fact from the cluster.
 ///
@@ -76,19 +77,6 @@ impl Event {
             Self::Watch(..) | Self::Rights(_) | Self::Skew(_) | Self::RoundTrip(_) => None,
         }
     }
-}
-
-/// Declares an enum with `ALL`, so that no variant is missing there.
-macro_rules! with_all {
-    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident,)* }) => {
-        $(#[$meta])*
-        pub enum $name { $($(#[$doc])* $variant,)* }
-
-        impl $name {
-            /// All of them, in the order in which they are shown.
-            pub const ALL: [Self; [$(stringify!($variant)),*].len()] = [$(Self::$variant),*];
-        }
-    };
 }
 
 with_all! {

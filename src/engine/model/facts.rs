@@ -330,7 +330,7 @@ pub struct RevisionFact {
     pub name: Str,
     /// Label `controller-revision-hash`, by which pods refer to it.
     pub hash: Str,
-    /// `revision`: the highest is the newest; a roll back raises an old one's number.
+    /// `revision`. The newest revision has the highest number; a roll back gives an old revision a new highest number.
     pub number: i64,
     /// The uid of the owner that controls it.
     pub owner: Option<Str>,

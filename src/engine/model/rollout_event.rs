@@ -255,6 +255,24 @@ pub enum EventOutcome {
     LostAnswer,
 }
 
+impl EventOutcome {
+    /// Whether it is bad news, whatever was done.
+    fn severity(self) -> Severity {
+        match self {
+            Self::Failed | Self::Forbidden | Self::Invalid => Severity::Warning,
+            Self::Asked
+            | Self::Refused
+            | Self::Sent
+            | Self::Done
+            | Self::Conflict
+            | Self::NotFound
+            | Self::Throttled
+            | Self::NotSent
+            | Self::LostAnswer => Severity::Normal,
+        }
+    }
+}
+
 impl From<EffectErrorKind> for EventOutcome {
     fn from(kind: EffectErrorKind) -> Self {
         match kind {
@@ -272,20 +290,41 @@ impl From<EffectErrorKind> for EventOutcome {
 impl RolloutEvent {
     /// Whether it is bad news.
     pub fn severity(&self) -> Severity {
-        match (&self.kind, self.outcome) {
-            (RolloutEventKind::Reported { severity: tone, .. }, _) => *tone,
-            (
-                RolloutEventKind::Halted { .. }
-                | RolloutEventKind::RollingBack { .. }
-                | RolloutEventKind::TemplateChangedByOthers { .. }
-                | RolloutEventKind::ChangeRefused { .. }
-                | RolloutEventKind::StrategyDrifted { .. }
-                | RolloutEventKind::LeaseLost { .. }
-                | RolloutEventKind::Command(Command::GiveUpDriving { .. }),
-                _,
-            )
-            | (_, EventOutcome::Failed | EventOutcome::Forbidden | EventOutcome::Invalid) => Severity::Warning,
-            _ => Severity::Normal,
+        match &self.kind {
+            RolloutEventKind::Reported { severity, .. } => *severity,
+            RolloutEventKind::Halted { .. }
+            | RolloutEventKind::RollingBack { .. }
+            | RolloutEventKind::TemplateChangedByOthers { .. }
+            | RolloutEventKind::ChangeRefused { .. }
+            | RolloutEventKind::StrategyDrifted { .. }
+            | RolloutEventKind::LeaseLost { .. } => Severity::Warning,
+            RolloutEventKind::Adopted
+            | RolloutEventKind::TemplateChanged { .. }
+            | RolloutEventKind::Complete { .. }
+            | RolloutEventKind::Released
+            | RolloutEventKind::LeaseAcquired
+            | RolloutEventKind::LeaseTakenOver { .. }
+            | RolloutEventKind::LeaseGivenBack { .. }
+            | RolloutEventKind::DeletePod { .. }
+            | RolloutEventKind::CreateWarmPod { .. }
+            | RolloutEventKind::DeleteWarmPod { .. }
+            | RolloutEventKind::PatchDaemonSet { .. } => self.outcome.severity(),
+            RolloutEventKind::Command(command) => match command {
+                Command::GiveUpDriving { .. } => Severity::Warning,
+                Command::Adopt
+                | Command::SetImage(_)
+                | Command::Step(_)
+                | Command::Select(_)
+                | Command::Pause { .. }
+                | Command::Resume
+                | Command::Undo { .. }
+                | Command::Release(_)
+                | Command::Prewarm(_)
+                | Command::Tune(_)
+                | Command::Tuned { .. }
+                | Command::Drive(_)
+                | Command::StopDriving => self.outcome.severity(),
+            },
         }
     }
 

@@ -429,7 +429,20 @@ impl Alarm {
             Self::StrategyDrifted { holding, .. }
             | Self::OnDeleteEnforced { holding, .. }
             | Self::TemplateChanged { holding, .. } => holding.as_deref(),
-            _ => None,
+            Self::Cascade { .. }
+            | Self::TargetUncertain { .. }
+            | Self::BudgetUsedUp { .. }
+            | Self::DeletionRefused { .. }
+            | Self::ControllerIdle { .. }
+            | Self::SiteOutage(_)
+            | Self::ReleaseWaits { .. }
+            | Self::Halted { .. }
+            | Self::Blind { .. }
+            | Self::WriteFailing { .. }
+            | Self::TooFar { .. }
+            | Self::RecordUnreadable { .. }
+            | Self::ForeignRecord
+            | Self::BeingDeleted => None,
         }
     }
 

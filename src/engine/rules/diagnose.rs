@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::recognise::{TextSource, recognise};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase};
@@ -25,8 +26,10 @@ pub(crate) fn diagnose(pod: &PodFact, now: Timestamp) -> Option<Cause> {
     if pod.phase == PodPhase::Failed {
         return Some(cause(CauseKind::Rejected, pod.message.clone().or_else(|| pod.reason.clone())));
     }
-    if pod.node.is_some() && pod.reason.as_deref() == Some("Unschedulable") {
-        return Some(cause(CauseKind::Unschedulable, pod.message.as_deref().map(drop_affinity_clause)));
+    if let (Some(_), Some(reason)) = (&pod.node, &pod.reason)
+        && let Some(kind) = recognise(TextSource::PodReason, reason)
+    {
+        return Some(cause(kind, pod.message.as_deref().map(drop_affinity_clause)));
     }
     pod.containers.iter().find_map(diagnose_container).or_else(|| not_ready(pod))
 }
@@ -35,43 +38,29 @@ fn diagnose_container(container: &ContainerFact) -> Option<Cause> {
     match &container.state {
         ContainerState::Waiting { reason, message } => {
             let message = || message.clone().or_else(|| Some(reason.clone()));
-            let kind = match &**reason {
-                "ErrImagePull" | "ImagePullBackOff" | "RegistryUnavailable" | "ImageInspectError" => {
-                    pull_failure(message().as_deref().unwrap_or_default())
-                }
-                "InvalidImageName" => CauseKind::ImageName,
-                "ErrImageNeverPull" => CauseKind::ImageNeverPull,
-                "SignatureValidationFailed" => CauseKind::ImageDenied,
-                "CreateContainerConfigError" => CauseKind::Config,
-                "CreateContainerError"
-                | "RunContainerError"
-                | "PreStartHookError"
-                | "PostStartHookError"
-                | "PreCreateHookError" => CauseKind::ContainerStart,
-                "CrashLoopBackOff" => crash(container),
-                _ => return None,
+            let kind = match recognise(TextSource::WaitingReason, reason)? {
+                CauseKind::ImagePull => pull_failure(message().as_deref().unwrap_or_default()),
+                CauseKind::CrashLoop => end(container.last_end.as_deref().unwrap_or_default()),
+                kind => kind,
             };
             Some(cause(kind, message()))
         }
         ContainerState::Terminated { reason, exit_code, message } if *exit_code != 0 => {
-            let kind = match &**reason {
-                "OOMKilled" => CauseKind::OutOfMemory,
-                "StartError" | "ContainerCannotRun" => CauseKind::ContainerStart,
-                _ => CauseKind::CrashLoop,
-            };
             let words = || Some(format!("{reason}, exit code {exit_code}").into());
-            Some(cause(kind, message.clone().or_else(words)))
+            Some(cause(end(reason), message.clone().or_else(words)))
         }
         ContainerState::Terminated { .. } | ContainerState::Running { .. } => None,
     }
 }
 
-fn crash(container: &ContainerFact) -> CauseKind {
-    match container.last_end.as_deref() {
-        Some("OOMKilled") => CauseKind::OutOfMemory,
-        Some("StartError" | "ContainerCannotRun") => CauseKind::ContainerStart,
-        _ => CauseKind::CrashLoop,
-    }
+/// What ended a container, by the reason that its runtime gives.
+fn end(reason: &str) -> CauseKind {
+    recognise(TextSource::EndReason, reason).unwrap_or(CauseKind::CrashLoop)
+}
+
+/// Why a pull failed, by the words of runtimes and registries.
+fn pull_failure(message: &str) -> CauseKind {
+    recognise(TextSource::PullMessage, message).unwrap_or(CauseKind::ImagePull)
 }
 
 fn not_ready(pod: &PodFact) -> Option<Cause> {
@@ -82,31 +71,6 @@ fn not_ready(pod: &PodFact) -> Option<Cause> {
             pod.containers.iter().filter(|container| !container.ready).map(|container| &*container.name).collect();
         cause(CauseKind::NotReady, Some(format!("containers with unready status: {}", names.join(", ")).into()))
     })
-}
-
-/// Sorts a pull error by the words that runtimes and registries use.
-fn pull_failure(message: &str) -> CauseKind {
-    let lower = message.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    if says(&["429", "toomanyrequests", "too many requests", "pull qps exceeded"]) {
-        CauseKind::ImageRateLimited
-    } else if says(&["no match for platform", "exec format error"]) {
-        CauseKind::ImagePlatform
-    } else if says(&[
-        "unauthorized",
-        "forbidden",
-        "denied",
-        "failed to authorize",
-        "insufficient_scope",
-        "no basic auth credentials",
-        "may require authorization",
-    ]) {
-        CauseKind::ImageDenied
-    } else if says(&["not found", "manifest unknown", "notfound", "does not exist"]) {
-        CauseKind::ImageNotFound
-    } else {
-        CauseKind::ImagePull
-    }
 }
 
 /// The scheduler's message without the clause that every DaemonSet pod gets for all the nodes it is not meant for.

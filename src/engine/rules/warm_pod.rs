@@ -54,7 +54,7 @@ fn fnv<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
 
 /// Whose pod it is.
 #[derive(Clone, Copy, Debug)]
-pub struct Owner<'a> {
+pub struct WarmPodOwner<'a> {
     /// `metadata.namespace`.
     pub namespace: &'a str,
     /// `metadata.name`.
@@ -68,7 +68,7 @@ pub struct Owner<'a> {
 /// It is pinned by `spec.nodeName`, as the node was judged by the DaemonSet's own rules before. As it has no label of the template,
 /// no controller takes it for its own, and no Service sends it anything. The owner reference, by which it goes with the
 /// DaemonSet, is added by whoever sends it: only that knows the kind of the workload.
-pub fn warm_pod(owner: &Owner<'_>, node: &str, template: &Template) -> Value {
+pub fn warm_pod(owner: &WarmPodOwner<'_>, node: &str, template: &Template) -> Value {
     let images = template.images();
     let key = images_key(&images);
     let spec = &template.json()["spec"];
@@ -137,7 +137,7 @@ fn tolerations(spec: &Value) -> Value {
 mod tests {
     use super::*;
 
-    const OWNER: Owner<'_> = Owner { namespace: "edge", name: "agent", uid: "0f-1" };
+    const OWNER: WarmPodOwner<'_> = WarmPodOwner { namespace: "edge", name: "agent", uid: "0f-1" };
 
     fn template() -> Template {
         Template::from_json(json!({

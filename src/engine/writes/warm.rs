@@ -28,7 +28,7 @@ pub(crate) struct WarmWrites {
     /// Uids of pods that are to be made anew because of such a request.
     renewed: BTreeSet<Str>,
     /// The last refusal, until a pod is made again.
-    refusal: Option<Refusal>,
+    refusal: Option<WarmRefusal>,
 }
 
 /// Pulls that failed on a node, so that its pod was deleted.
@@ -42,7 +42,7 @@ pub(crate) struct Attempts {
 
 /// A pod that the API server refused.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct WarmRefusal {
     pub(crate) node: Str,
     pub(crate) message: Str,
     /// Before that none is tried.
@@ -125,13 +125,13 @@ impl WarmWrites {
         self.renewed.contains(uid)
     }
 
-    pub(crate) fn refusal(&self) -> Option<&Refusal> {
+    pub(crate) fn refusal(&self) -> Option<&WarmRefusal> {
         self.refusal.as_ref()
     }
 
     pub(crate) fn refused(&mut self, node: &Str, message: &Str, now: Timestamp) {
         self.creating.remove(node);
-        self.refusal = Some(Refusal { node: node.clone(), message: message.clone(), again_at: now + REFUSED });
+        self.refusal = Some(WarmRefusal { node: node.clone(), message: message.clone(), again_at: now + REFUSED });
     }
 
     pub(crate) fn accepted(&mut self) {

@@ -17,7 +17,7 @@ use crate::sim::world::error::{ApiError, Reason};
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::{Body, Lease, Object, Owner, Pod};
 use crate::sim::world::store::DeleteOptions;
-use crate::sim::world::write::{Mode, Part, Writer};
+use crate::sim::world::write::{Mode, Part, WriteOptions};
 
 /// By this name its writes are known in the world.
 pub const MANAGER: &str = "rolldeck";
@@ -99,7 +99,7 @@ impl ApiClient {
         match effect {
             Effect::DeletePod { name, uid, node, .. } => {
                 let options = DeleteOptions { uid: Some(uid.clone()), ..DeleteOptions::default() };
-                let done = world.delete((Kind::Pod, &self.namespace, name), &options, Writer::named(MANAGER));
+                let done = world.delete((Kind::Pod, &self.namespace, name), &options, WriteOptions::named(MANAGER));
                 if done.is_ok() {
                     let (at, by) = (world.now(), self.identity.clone());
                     deletions.push(Deletion { at, by, uid: uid.clone(), node: node.clone() });
@@ -109,7 +109,7 @@ impl ApiClient {
             Effect::CreateWarmPod { name, node, pod, .. } => (self.create_warm_pod((name, node), pod, world), None),
             Effect::DeleteWarmPod { name, uid, .. } => {
                 let options = DeleteOptions { uid: Some(uid.clone()), ..DeleteOptions::default() };
-                let done = world.delete((Kind::Pod, &self.namespace, name), &options, Writer::named(MANAGER));
+                let done = world.delete((Kind::Pod, &self.namespace, name), &options, WriteOptions::named(MANAGER));
                 (done.map(|_| Done::WarmPodDeleted).map_err(|error| failure(&error)), None)
             }
             Effect::PatchDaemonSet { resource_version, patch } => self.patch(resource_version, patch, world),
@@ -128,14 +128,14 @@ impl ApiClient {
         object.meta.labels = Labels::from_json(&pod["metadata"]["labels"]);
         object.meta.owners = self.owner(world).into_iter().collect();
         let unseen = || EffectError { kind: EffectErrorKind::Unknown, message: "no pod".into() };
-        let made = world.create(object, Writer::named(MANAGER)).map_err(|error| failure(&error))?;
+        let made = world.create(object, WriteOptions::named(MANAGER)).map_err(|error| failure(&error))?;
         Ok(Done::WarmPodCreated(Box::new(made.warm_pod_fact().ok_or_else(unseen)?)))
     }
 
     fn patch(&self, version: &str, patch: &DaemonSetPatch, world: &mut World) -> (Outcome, Option<Event>) {
         let key = (Kind::DaemonSet, &*self.namespace, &*self.name);
         let mut write = |mode| {
-            world.modify(key, Part::Main, Writer { mode, ..Writer::named(MANAGER) }, |object| {
+            world.modify(key, Part::Main, WriteOptions { mode, ..WriteOptions::named(MANAGER) }, |object| {
                 object.meta.resource_version = version.parse().unwrap_or(u64::MAX);
                 change_daemon_set(object, patch);
             })
@@ -170,7 +170,7 @@ impl ApiClient {
         let owner = self.owner(world);
         let of_record = write.record.as_ref().and_then(|record| record.daemonset_uid.clone());
         let name = &self.lease_name;
-        let by = Writer::named(MANAGER);
+        let by = WriteOptions::named(MANAGER);
         let written = match version {
             None => {
                 let mut object = Object::new(&self.namespace, name, Body::Lease(Lease::default()));

@@ -39,7 +39,7 @@ pub struct Bound {
 
 /// The runs of all methods.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Comparison {
+pub struct MethodComparison {
     /// What the scenario is called.
     pub scenario: String,
     /// How many nodes run the DaemonSet.
@@ -54,7 +54,7 @@ pub struct Comparison {
     pub runs: Vec<Figures>,
 }
 
-impl Comparison {
+impl MethodComparison {
     /// `total` as a multiple of the bound.
     pub fn over_bound(&self, total: Duration) -> f64 {
         total.as_secs_f64() / self.bound.span.as_secs_f64().max(f64::MIN_POSITIVE)
@@ -109,7 +109,7 @@ struct RunJson {
     halts: Vec<String>,
 }
 
-impl fmt::Display for Comparison {
+impl fmt::Display for MethodComparison {
     /// One line per method, the bound above them, and below them what halted.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
@@ -168,7 +168,7 @@ fn clock(span: Duration) -> String {
 mod tests {
     use super::*;
 
-    fn comparison() -> Comparison {
+    fn comparison() -> MethodComparison {
         let run = |method, total, halts| Figures {
             method,
             total,
@@ -179,7 +179,7 @@ mod tests {
             halts,
         };
         let secs = |secs| Some(Duration::from_secs(secs));
-        Comparison {
+        MethodComparison {
             scenario: "plant".into(),
             nodes: 12,
             sites: vec!["yard".into(), "hall".into()],

@@ -1,7 +1,7 @@
 //! Who rolls out: one operator per method.
 
 pub(super) mod by_hand;
-pub(super) mod native;
+pub(super) mod controller_alone;
 pub(super) mod rolldeck;
 pub(super) mod stateful_set;
 
@@ -11,7 +11,7 @@ use crate::sim::world::World;
 use crate::sim::world::scenario::{ClusterFault, RolloutPlan};
 
 /// Somebody who rolls out.
-pub(super) trait Operator {
+pub(super) trait RolloutOperator {
     /// Does what is to be done at the world's present time. `progress` is up to date.
     fn act(&mut self, world: &mut World, progress: &Meter);
 

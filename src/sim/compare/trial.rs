@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::figures::{Bound, Comparison, Figures};
+use super::figures::{Bound, Figures, MethodComparison};
 use super::meter::Meter;
 use super::method::Method;
-use super::operators::Operator;
+use super::operators::RolloutOperator;
 use super::operators::by_hand::ByHand;
-use super::operators::native::Native;
+use super::operators::controller_alone::ControllerAlone;
 use super::operators::rolldeck::Rolldeck;
 use super::operators::stateful_set::PullsFirst;
 use crate::engine::model::Str;
@@ -71,7 +71,7 @@ impl Trial {
     ///
     /// # Errors
     /// When no node has anything to pull.
-    pub fn compare(&self, runs: Vec<Figures>) -> Result<Comparison, NotComparable> {
+    pub fn compare(&self, runs: Vec<Figures>) -> Result<MethodComparison, NotComparable> {
         let world = World::new(&self.scenario, self.seed);
         let meter = Meter::new(&world, &self.rollout);
         let bytes_per_node = self.bytes_per_node();
@@ -83,7 +83,7 @@ impl Trial {
             Some(Bound { site: site.name.clone(), span: Duration::from_millis(millis) })
         });
         let slowest = sites.max_by_key(|bound| bound.span).filter(|bound| !bound.span.is_zero());
-        Ok(Comparison {
+        Ok(MethodComparison {
             scenario: self.scenario.name.clone(),
             nodes: meter.nodes().len(),
             sites: self.scenario.sites.iter().map(|site| site.name.clone()).collect(),
@@ -119,10 +119,10 @@ impl Trial {
         scenario
     }
 
-    fn operator(&self, method: Method, world: &World) -> Box<dyn Operator> {
+    fn operator(&self, method: Method, world: &World) -> Box<dyn RolloutOperator> {
         let rollout = self.rollout.clone();
         match method {
-            Method::RollingUpdate(_) => Box::new(Native::new(rollout)),
+            Method::RollingUpdate(_) => Box::new(ControllerAlone::new(rollout)),
             Method::OnDelete(batch) => Box::new(ByHand::new(rollout, batch)),
             Method::StatefulSet(_) => Box::new(PullsFirst::new(rollout)),
             Method::Rolldeck => Box::new(Rolldeck::new(&rollout, None, (self.seed, world))),

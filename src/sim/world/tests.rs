@@ -10,7 +10,7 @@ use super::*;
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::template::Template;
 
-pub(super) const BY: Writer<'static> = Writer::named("test");
+pub(super) const BY: WriteOptions<'static> = WriteOptions::named("test");
 pub(super) const MINUTE: Duration = Duration::from_secs(60);
 pub(super) const AGENT: (Kind, &str, &str) = (Kind::DaemonSet, "edge", "agent");
 

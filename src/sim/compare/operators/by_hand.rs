@@ -4,16 +4,16 @@
 use std::sync::Arc;
 
 use super::super::meter::{Meter, has_images};
-use super::{Operator, deploy};
+use super::{RolloutOperator, deploy};
 use crate::engine::model::Str;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
 use crate::sim::world::scenario::RolloutPlan;
 use crate::sim::world::store::DeleteOptions;
-use crate::sim::world::write::Writer;
+use crate::sim::world::write::WriteOptions;
 
-const BY: Writer<'static> = Writer::named("kubectl");
+const BY: WriteOptions<'static> = WriteOptions::named("kubectl");
 
 #[derive(Debug)]
 pub(in crate::sim::compare) struct ByHand {
@@ -36,7 +36,7 @@ impl ByHand {
     }
 }
 
-impl Operator for ByHand {
+impl RolloutOperator for ByHand {
     fn act(&mut self, world: &mut World, progress: &Meter) {
         match &self.stage {
             Stage::Begins => deploy(&self.rollout, world),

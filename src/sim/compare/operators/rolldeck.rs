@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::super::meter::Meter;
-use super::Operator;
+use super::RolloutOperator;
 use crate::engine::model::command::{Command, PrewarmCommand, Step};
 use crate::engine::model::config::{RateLimit, Role};
 use crate::engine::model::image::ImageRef;
@@ -92,7 +92,7 @@ fn has_all_images(shown: &Snapshot) -> bool {
     })
 }
 
-impl Operator for Rolldeck {
+impl RolloutOperator for Rolldeck {
     fn act(&mut self, world: &mut World, _progress: &Meter) {
         self.console.step(world, &mut self.deletions);
         let now = world.now();

@@ -7,16 +7,16 @@
 use serde_json::{Value, json};
 
 use super::super::meter::Meter;
-use super::{Operator, deploy};
+use super::{RolloutOperator, deploy};
 use crate::engine::model::Str;
 use crate::engine::model::template::Template;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::{Body, Object, Pod};
 use crate::sim::world::scenario::RolloutPlan;
-use crate::sim::world::write::Writer;
+use crate::sim::world::write::WriteOptions;
 
-const BY: Writer<'static> = Writer::named("kube-controller-manager");
+const BY: WriteOptions<'static> = WriteOptions::named("kube-controller-manager");
 
 #[derive(Debug)]
 pub(in crate::sim::compare) struct PullsFirst {
@@ -72,7 +72,7 @@ fn label(rollout: &RolloutPlan) -> String {
     format!("{}-pull", rollout.daemon_set.1)
 }
 
-impl Operator for PullsFirst {
+impl RolloutOperator for PullsFirst {
     fn act(&mut self, world: &mut World, progress: &Meter) {
         let Stage::Pulls(made) = self.stage else { return };
         if made > 0 && !self.is_ready(made - 1, world) {

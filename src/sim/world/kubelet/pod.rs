@@ -17,12 +17,12 @@ use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
 
 use super::super::object::{EventType, LastExit, PodStatus};
-use super::super::scenario::Image;
+use super::super::scenario::RegistryImage;
 use super::ending::Ending;
 use super::env::{Env, WakeReason};
 use super::machine::{Kubelet, Probes};
 use super::notes::Note;
-use super::process::{Command, End, RestartPolicy};
+use super::process::{ContainerCommand, End, RestartPolicy};
 use super::pull::Pulled;
 use super::{BACK_OFF, BACK_OFF_RESET, PodSeen, words};
 
@@ -57,7 +57,7 @@ pub(super) struct Container {
     pub(super) image: Str,
     pub(super) role: ContainerRole,
     /// What it runs in the place of its image's own process.
-    command: Option<Command>,
+    command: Option<ContainerCommand>,
     pub(super) run: Run,
     pub(super) ready: bool,
     pub(super) restarts: u32,
@@ -110,7 +110,7 @@ impl Worker {
             command: written
                 .iter()
                 .find(|written| written["name"] == *container.name)
-                .and_then(|written| Command::of(written)),
+                .and_then(|written| ContainerCommand::of(written)),
             run: Run::Waiting,
             ready: false,
             restarts: 0,
@@ -221,7 +221,7 @@ impl Worker {
 }
 
 impl Container {
-    fn start(&mut self, (now, dated): (Timestamp, Timestamp), image: Option<&Image>) -> Run {
+    fn start(&mut self, (now, dated): (Timestamp, Timestamp), image: Option<&RegistryImage>) -> Run {
         if self.started_before {
             self.restarts += 1;
         }
@@ -229,9 +229,9 @@ impl Container {
         self.had_image = true;
         let (ready_in, ends) = match (&self.command, image) {
             (None, Some(image)) => (image.ready_in, image.crashes_after.map(|after| (now + after, End::CRASHED))),
-            (Some(_), Some(Image { distroless: true, .. })) => (Duration::ZERO, Some((now, End::NOT_STARTED))),
-            (Some(Command { goes_on: false, .. }), _) => (Duration::ZERO, Some((now, End::COMPLETED))),
-            (Some(Command { goes_on: true, .. }), _) | (None, None) => (Duration::ZERO, None),
+            (Some(_), Some(RegistryImage { distroless: true, .. })) => (Duration::ZERO, Some((now, End::NOT_STARTED))),
+            (Some(ContainerCommand { goes_on: false, .. }), _) => (Duration::ZERO, Some((now, End::COMPLETED))),
+            (Some(ContainerCommand { goes_on: true, .. }), _) | (None, None) => (Duration::ZERO, None),
         };
         Run::Running { since: now, dated, ready_at: now + ready_in, ends }
     }

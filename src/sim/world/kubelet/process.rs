@@ -32,14 +32,14 @@ impl RestartPolicy {
 
 /// `command` of a container, as far as it matters here.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Command {
+pub(super) struct ContainerCommand {
     /// Its program.
     pub(super) program: Str,
     /// Whether it goes on until it is told to end; `true`, at its end, does not.
     pub(super) goes_on: bool,
 }
 
-impl Command {
+impl ContainerCommand {
     pub(super) fn of(container: &Value) -> Option<Self> {
         let words: Vec<&str> = container["command"].as_array()?.iter().filter_map(Value::as_str).collect();
         let (program, last) = (words.first()?, words.last()?);

@@ -13,7 +13,7 @@ use super::super::object::{Body, Condition, Node, Object, conditions};
 use super::super::scenario::SITE_LABEL;
 use super::env::Env;
 use super::machine::Kubelet;
-use super::{Action, HOSTNAME_LABEL, STATUS_AT_LEAST};
+use super::{HOSTNAME_LABEL, KubeletAction, STATUS_AT_LEAST};
 
 /// The `DiskPressure` condition.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ impl Kubelet {
         let mut object = Object::new("", &self.name, Body::Node(node));
         object.meta.labels = labels;
         self.posted = Posted { at: env.now, images: self.images.changes, disk: self.disk.full };
-        env.actions.push(Action::Register(Box::new(object)));
+        env.actions.push(KubeletAction::Register(Box::new(object)));
     }
 
     fn describe(&self) -> Value {
@@ -88,7 +88,7 @@ impl Kubelet {
 
     pub(super) fn post_status(&mut self, env: &mut Env) {
         self.posted = Posted { at: env.now, images: self.images.changes, disk: self.disk.full };
-        env.actions.push(Action::NodeStatus {
+        env.actions.push(KubeletAction::NodeStatus {
             node: self.name.clone(),
             conditions: self.conditions(self.dated(env.now)),
             images: self.images.reported().into(),

@@ -14,17 +14,17 @@ const MB: u64 = 1_000_000;
 
 /// A fleet, and all actions that it has asked for, with when.
 struct Bench {
-    fleet: Fleet,
+    fleet: Kubelets,
     now: Timestamp,
-    actions: Vec<(Duration, Action)>,
+    actions: Vec<(Duration, KubeletAction)>,
 }
 
 impl Bench {
     /// Nodes `n01`, `n02`, … behind one link, and these images in the registry.
-    fn new(nodes: usize, bytes_per_sec: u64, images: Vec<Image>) -> Self {
+    fn new(nodes: usize, bytes_per_sec: u64, images: Vec<RegistryImage>) -> Self {
         let mut scenario = Scenario::new("bench").with_site("hall", bytes_per_sec, "n", nodes);
         scenario.images = images;
-        Self { fleet: Fleet::of(&scenario, 3, START), now: START, actions: Vec::new() }
+        Self { fleet: Kubelets::of(&scenario, 3, START), now: START, actions: Vec::new() }
     }
 
     fn run(&mut self, secs: u64) {
@@ -53,7 +53,9 @@ impl Bench {
     /// When each event with this reason was recorded, and its words.
     fn events(&self, reason: &str) -> Vec<(u64, String)> {
         let found = self.actions.iter().filter_map(|(at, action)| match action {
-            Action::Event { body, .. } if *body.reason == *reason => Some((at.as_secs(), body.message.to_string())),
+            KubeletAction::Event { body, .. } if *body.reason == *reason => {
+                Some((at.as_secs(), body.message.to_string()))
+            }
             _ => None,
         });
         found.collect()
@@ -61,7 +63,7 @@ impl Bench {
 
     fn statuses(&self, pod: &PodSeen) -> Vec<(Duration, PodStatus)> {
         let found = self.actions.iter().filter_map(|(at, action)| match action {
-            Action::PodStatus { uid, status, .. } if *uid == pod.uid => Some((*at, (**status).clone())),
+            KubeletAction::PodStatus { uid, status, .. } if *uid == pod.uid => Some((*at, (**status).clone())),
             _ => None,
         });
         found.collect()
@@ -74,7 +76,7 @@ impl Bench {
     }
 
     fn removals(&self) -> Vec<u64> {
-        let found = self.actions.iter().filter(|(_, action)| matches!(action, Action::RemovePod { .. }));
+        let found = self.actions.iter().filter(|(_, action)| matches!(action, KubeletAction::RemovePod { .. }));
         found.map(|(at, _)| at.as_secs()).collect()
     }
 
@@ -82,7 +84,7 @@ impl Bench {
         let found = self
             .actions
             .iter()
-            .filter(|(_, action)| matches!(action, Action::RenewLease { node: of, .. } if **of == *node));
+            .filter(|(_, action)| matches!(action, KubeletAction::RenewLease { node: of, .. } if **of == *node));
         found.count()
     }
 }
@@ -102,17 +104,17 @@ fn pod(name: &str, node: &str, images: &[&str]) -> PodSeen {
 }
 
 fn deleted(pod: &PodSeen, at: Timestamp, grace_secs: u32) -> PodSeen {
-    let deletion = Deletion { at: at + Duration::from_secs(grace_secs.into()), grace_secs };
+    let deletion = DeletionMark { at: at + Duration::from_secs(grace_secs.into()), grace_secs };
     PodSeen { deletion: Some(deletion), ..pod.clone() }
 }
 
-fn broken(error: PullError) -> Image {
-    Image { error: Some(error), ..Image::new("r.example/agent:v2", MB) }
+fn broken(error: PullError) -> RegistryImage {
+    RegistryImage { error: Some(error), ..RegistryImage::new("r.example/agent:v2", MB) }
 }
 
 #[test]
 fn a_pull_takes_as_long_as_the_link_needs_and_says_so() {
-    let mut bench = Bench::new(1, MB, vec![Image::new("r.example/agent:v2", 20 * MB)]);
+    let mut bench = Bench::new(1, MB, vec![RegistryImage::new("r.example/agent:v2", 20 * MB)]);
     let agent = pod("a", "n01", &["r.example/agent:v2"]);
     bench.see(&agent);
     bench.run(60);
@@ -126,7 +128,8 @@ fn a_pull_takes_as_long_as_the_link_needs_and_says_so() {
 
 #[test]
 fn nodes_share_their_link_and_a_node_pulls_one_image_at_a_time() {
-    let images = || vec![Image::new("r.example/agent:v2", 20 * MB), Image::new("r.example/side:v2", 20 * MB)];
+    let images =
+        || vec![RegistryImage::new("r.example/agent:v2", 20 * MB), RegistryImage::new("r.example/side:v2", 20 * MB)];
     let pulled_at = |bench: &Bench| bench.events("Pulled").into_iter().map(|(at, _)| at).collect::<Vec<_>>();
 
     let mut two_nodes = Bench::new(2, MB, images());
@@ -196,7 +199,7 @@ fn the_same_words_again_are_one_event_counted() {
         .actions
         .iter()
         .filter_map(|(_, action)| match action {
-            Action::Event { name, body, .. } if &*body.reason == "Pulling" => Some((name.clone(), body.count)),
+            KubeletAction::Event { name, body, .. } if &*body.reason == "Pulling" => Some((name.clone(), body.count)),
             _ => None,
         })
         .collect();
@@ -232,7 +235,8 @@ fn a_name_that_is_none_is_never_pulled() {
 #[test]
 fn a_pod_is_given_its_grace_and_no_more() {
     for (stops_in, grace, want) in [(1, 30, 1), (60, 10, 10), (60, 0, 0)] {
-        let image = Image { stops_in: Duration::from_secs(stops_in), ..Image::new("r.example/agent:v1", 0) };
+        let image =
+            RegistryImage { stops_in: Duration::from_secs(stops_in), ..RegistryImage::new("r.example/agent:v1", 0) };
         let mut bench = Bench::new(1, MB, vec![image]);
         let agent = pod("a", "n01", &["r.example/agent:v1"]);
         bench.see(&agent);
@@ -248,7 +252,7 @@ fn a_pod_is_given_its_grace_and_no_more() {
 
 #[test]
 fn a_second_delete_shortens_the_grace() {
-    let image = Image { stops_in: Duration::from_secs(300), ..Image::new("r.example/agent:v1", 0) };
+    let image = RegistryImage { stops_in: Duration::from_secs(300), ..RegistryImage::new("r.example/agent:v1", 0) };
     let mut bench = Bench::new(1, MB, vec![image]);
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
     bench.see(&agent);
@@ -262,7 +266,7 @@ fn a_second_delete_shortens_the_grace() {
 
 #[test]
 fn what_is_not_confirmed_is_sent_again() {
-    let mut bench = Bench::new(1, MB, vec![Image::new("r.example/agent:v1", 0)]);
+    let mut bench = Bench::new(1, MB, vec![RegistryImage::new("r.example/agent:v1", 0)]);
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
     bench.see(&agent);
     bench.run(30);
@@ -277,7 +281,7 @@ fn what_is_not_confirmed_is_sent_again() {
 
 #[test]
 fn a_status_that_somebody_overwrote_is_set_right() {
-    let mut bench = Bench::new(1, MB, vec![Image::new("r.example/agent:v1", 0)]);
+    let mut bench = Bench::new(1, MB, vec![RegistryImage::new("r.example/agent:v1", 0)]);
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
     bench.see(&agent);
     bench.run(30);
@@ -297,7 +301,7 @@ fn a_status_that_somebody_overwrote_is_set_right() {
 
 #[test]
 fn a_node_without_network_says_nothing_and_catches_up() {
-    let mut bench = Bench::new(1, MB, vec![Image::new("r.example/agent:v1", 0)]);
+    let mut bench = Bench::new(1, MB, vec![RegistryImage::new("r.example/agent:v1", 0)]);
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
     bench.see(&agent);
     bench.run(30);
@@ -314,7 +318,7 @@ fn a_node_without_network_says_nothing_and_catches_up() {
 
 #[test]
 fn a_cut_in_the_middle_of_a_pull_is_a_network_error_and_a_new_try() {
-    let mut bench = Bench::new(1, MB, vec![Image::new("r.example/agent:v2", 60 * MB)]);
+    let mut bench = Bench::new(1, MB, vec![RegistryImage::new("r.example/agent:v2", 60 * MB)]);
     let agent = pod("a", "n01", &["r.example/agent:v2"]);
     bench.see(&agent);
     bench.run(30);
@@ -329,7 +333,7 @@ fn a_cut_in_the_middle_of_a_pull_is_a_network_error_and_a_new_try() {
 
 #[test]
 fn a_pod_that_goes_takes_its_pull_with_it() {
-    let mut bench = Bench::new(2, MB, vec![Image::new("r.example/agent:v2", 60 * MB)]);
+    let mut bench = Bench::new(2, MB, vec![RegistryImage::new("r.example/agent:v2", 60 * MB)]);
     let agent = pod("a", "n01", &["r.example/agent:v2"]);
     bench.see(&agent);
     bench.run(10);
@@ -341,7 +345,7 @@ fn a_pod_that_goes_takes_its_pull_with_it() {
 
 #[test]
 fn init_containers_come_first_and_one_by_one() {
-    let images = ["prepare:1", "check:1", "agent:v1"].map(|image| Image::new(image, 0));
+    let images = ["prepare:1", "check:1", "agent:v1"].map(|image| RegistryImage::new(image, 0));
     let mut bench = Bench::new(1, MB, images.into());
     let template = json!({"spec": {
         "initContainers": [{"name": "prepare", "image": "prepare:1"}, {"name": "check", "image": "check:1"}],
@@ -354,7 +358,7 @@ fn init_containers_come_first_and_one_by_one() {
         .actions
         .iter()
         .filter_map(|(_, action)| match action {
-            Action::Event { body, .. } if &*body.reason == "Started" => {
+            KubeletAction::Event { body, .. } if &*body.reason == "Started" => {
                 body.involved.field_path.as_ref().map(ToString::to_string)
             }
             _ => None,
@@ -366,7 +370,7 @@ fn init_containers_come_first_and_one_by_one() {
 
 #[test]
 fn a_changed_image_restarts_its_container_in_place() {
-    let images = ["r.example/agent:v1", "r.example/agent:v2"].map(|image| Image::new(image, MB));
+    let images = ["r.example/agent:v1", "r.example/agent:v2"].map(|image| RegistryImage::new(image, MB));
     let mut bench = Bench::new(1, MB, images.into());
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
     bench.see(&agent);
@@ -381,8 +385,11 @@ fn a_changed_image_restarts_its_container_in_place() {
 
 #[test]
 fn what_gets_lost_is_retried_without_end_but_not_in_ever_greater_numbers() {
-    let mut bench =
-        Bench::new(2, 1_000, vec![Image::new("r.example/big:1", 500 * MB), Image::new("r.example/agent:v1", 0)]);
+    let mut bench = Bench::new(
+        2,
+        1_000,
+        vec![RegistryImage::new("r.example/big:1", 500 * MB), RegistryImage::new("r.example/agent:v1", 0)],
+    );
     bench.see(&pod("big-1", "n01", &["r.example/big:1"]));
     bench.see(&pod("big-2", "n02", &["r.example/big:1"]));
     bench.run(10);
@@ -397,7 +404,7 @@ fn what_gets_lost_is_retried_without_end_but_not_in_ever_greater_numbers() {
 
 #[test]
 fn a_starved_link_loses_renewals() {
-    let mut bench = Bench::new(20, MB, vec![Image::new("r.example/agent:v2", 500 * MB)]);
+    let mut bench = Bench::new(20, MB, vec![RegistryImage::new("r.example/agent:v2", 500 * MB)]);
     bench.run(600);
     let calm: usize = (1..=20).map(|node| bench.renewals(&format!("n{node:02}"))).sum();
     assert!(calm >= 20 * 60, "one in ten seconds each: {calm}");
@@ -412,7 +419,11 @@ fn a_starved_link_loses_renewals() {
 
 #[test]
 fn a_kubelet_dates_by_its_own_clock_and_waits_by_the_true_one() {
-    let mut bench = Bench::new(2, 100 * MB, vec![Image { ready_in: Duration::from_secs(5), ..Image::new("a:1", MB) }]);
+    let mut bench = Bench::new(
+        2,
+        100 * MB,
+        vec![RegistryImage { ready_in: Duration::from_secs(5), ..RegistryImage::new("a:1", MB) }],
+    );
     bench.run(20);
     bench.inject(&FleetFault::Clock { node: "n01".into(), offset_millis: -300_000 });
     let (wrong, right) = (pod("p1", "n01", &["a:1"]), pod("p2", "n02", &["a:1"]));
@@ -431,7 +442,7 @@ fn a_kubelet_dates_by_its_own_clock_and_waits_by_the_true_one() {
     let said_early = exact.since.since(late.since);
     assert!((290..310).contains(&said_early.as_secs()), "{said_early:?}");
     let pulled = bench.actions.iter().find_map(|(_, action)| match action {
-        Action::Event { body, .. } if body.involved.name == wrong.name => Some(body.first_at),
+        KubeletAction::Event { body, .. } if body.involved.name == wrong.name => Some(body.first_at),
         _ => None,
     });
     assert!(pulled.unwrap() < seen_at - Duration::from_secs(290), "its events too");
@@ -445,7 +456,8 @@ fn pulling_pod(name: &str, image: &str, command: &[&str], policy: &str) -> PodSe
 
 #[test]
 fn a_command_runs_in_the_place_of_the_images_own_process() {
-    let crashes = Image { crashes_after: Some(Duration::from_secs(3)), ..Image::new("r.example/agent:v2", MB) };
+    let crashes =
+        RegistryImage { crashes_after: Some(Duration::from_secs(3)), ..RegistryImage::new("r.example/agent:v2", MB) };
     let mut bench = Bench::new(1, MB, vec![crashes]);
     let [sleeps, ends, again] =
         [(vec!["sleep", "infinity"], "Never"), (vec!["sh", "-c", "true"], "Never"), (vec!["true"], "Always")]
@@ -467,7 +479,7 @@ fn a_command_runs_in_the_place_of_the_images_own_process() {
 
 #[test]
 fn an_image_without_a_shell_is_pulled_all_the_same() {
-    let image = Image { distroless: true, ..Image::new("r.example/agent:v2", MB) };
+    let image = RegistryImage { distroless: true, ..RegistryImage::new("r.example/agent:v2", MB) };
     let mut bench = Bench::new(1, MB, vec![image]);
     let once = pulling_pod("once", "r.example/agent:v2", &["sleep", "infinity"], "Never");
     let again = pulling_pod("again", "r.example/agent:v2", &["sleep", "infinity"], "Always");
@@ -496,7 +508,7 @@ fn an_image_without_a_shell_is_pulled_all_the_same() {
 fn a_full_disk_loses_the_images_that_no_container_uses() {
     let names = ["unused", "runs", "ended", "crashes", "young"].map(|name| format!("r.example/{name}:v1"));
     let [unused, runs, ended, crashes, young] = &names;
-    let mut images: Vec<Image> = names.iter().map(|name| Image::new(name, MB)).collect();
+    let mut images: Vec<RegistryImage> = names.iter().map(|name| RegistryImage::new(name, MB)).collect();
     images[3].crashes_after = Some(Duration::from_secs(1));
     let mut bench = Bench::new(1, MB, images);
     let gone = pod("unused", "n01", &[unused]);
@@ -516,7 +528,7 @@ fn a_full_disk_loses_the_images_that_no_container_uses() {
     bench.run(120);
     assert_eq!(left(&bench), [false, true, false, true, false]);
     let mut reported = bench.actions.iter().rev().find_map(|(_, action)| match action {
-        Action::NodeStatus { images, .. } => {
+        KubeletAction::NodeStatus { images, .. } => {
             Some(images.iter().map(|image| image.names[1].to_string()).collect::<Vec<_>>())
         }
         _ => None,
@@ -530,8 +542,8 @@ fn a_node_pulls_as_many_images_at_once_as_it_is_configured_for() {
     let names = ["one", "two", "three"].map(|name| format!("r.example/{name}:v1"));
     let mut scenario = Scenario::new("bench").with_site("hall", MB, "n", 1);
     scenario.nodes[0].parallel_pulls = NonZeroU8::new(2);
-    scenario.images = names.iter().map(|name| Image::new(name, 20 * MB)).collect();
-    let mut bench = Bench { fleet: Fleet::of(&scenario, 3, START), now: START, actions: Vec::new() };
+    scenario.images = names.iter().map(|name| RegistryImage::new(name, 20 * MB)).collect();
+    let mut bench = Bench { fleet: Kubelets::of(&scenario, 3, START), now: START, actions: Vec::new() };
     let pods = ["a", "b", "c", "d"].map(|name| pod(name, "n01", &[if name < "c" { &names[0] } else { &names[1] }]));
     for seen in pods.iter().chain([&pod("e", "n01", &[&names[2]])]) {
         bench.see(seen);
