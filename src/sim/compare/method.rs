@@ -16,7 +16,7 @@ pub enum Method {
     StatefulSet(IntOrPercent),
     /// rolldeck with its default settings; all nodes are allowed at once.
     Rolldeck,
-    /// rolldeck pre-warms all nodes, so many of each site at once; then it does the same.
+    /// The same, but rolldeck pre-warms all nodes, so many of each site at once, and updates a node only once it has its image.
     Prewarmed(u32),
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Method {
             Self::OnDelete(batch) => write!(f, "OnDelete, {batch} pods at a time by hand"),
             Self::StatefulSet(limit) => write!(f, "StatefulSet pulls, then RollingUpdate {limit}"),
             Self::Rolldeck => write!(f, "rolldeck, default settings"),
-            Self::Prewarmed(at_once) => write!(f, "rolldeck pre-warms, {at_once} per site at once"),
+            Self::Prewarmed(at_once) => write!(f, "rolldeck pre-warms {at_once} per site, with gate"),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! A rolldeck with its default settings, and an operator who pre-warms all nodes where that is the method, sets the image,
-//! allows all nodes, and resumes after a halt.
+//! A rolldeck, and an operator who sets the image, allows all nodes, and resumes after a halt. Where that is the method, all
+//! nodes are pre-warmed meanwhile, and each is updated once it has its image; all other settings are the default ones.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use crate::engine::model::config::{RateLimit, Role};
 use crate::engine::model::image::ImageRef;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::settings::Tuning;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::sim::attack::api_client::Deletion;
@@ -26,6 +27,7 @@ const LOOK: Duration = Duration::from_secs(2);
 pub(in crate::sim::compare) struct Rolldeck {
     console: SimulatedConsole,
     images: BTreeMap<String, ImageRef>,
+    tuning: Tuning,
     stage: Stage,
     looks_at: Timestamp,
     deletions: Vec<Deletion>,
@@ -36,15 +38,13 @@ pub(in crate::sim::compare) struct Rolldeck {
 #[derive(Clone, Copy, Debug)]
 enum Stage {
     Prewarms(PrewarmLimits),
-    /// Until every node has the image.
-    WaitsForImages,
     SetsImage,
     AllowsAll,
     LooksOn,
 }
 
 impl Rolldeck {
-    /// With these limits it pre-warms first.
+    /// Where there are limits it pre-warms with them.
     pub(in crate::sim::compare) fn new(
         rollout: &RolloutPlan,
         prewarms: Option<PrewarmLimits>,
@@ -56,6 +56,13 @@ impl Rolldeck {
         Self {
             console: SimulatedConsole::open(world, (namespace, name), "ops", Role::Driver, network),
             images: images.collect(),
+            // The limits hold for pre-warming and updates together.
+            tuning: Tuning {
+                require_image: prewarms.map(|_| true),
+                max_pulling: prewarms.map(|limits| limits.max_pulling),
+                max_pulling_per_site: prewarms.map(|limits| limits.max_pulling_per_site),
+                ..Tuning::default()
+            },
             stage: prewarms.map_or(Stage::SetsImage, Stage::Prewarms),
             looks_at: world.now(),
             deletions: Vec::new(),
@@ -69,13 +76,10 @@ impl Rolldeck {
             Stage::Prewarms(limits) if shown.phase != Phase::Loading => {
                 let source = PrewarmSource::Images(self.images.clone());
                 let start = PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits };
-                Some((Command::Prewarm(start), Stage::WaitsForImages))
-            }
-            Stage::WaitsForImages if has_all_images(shown) => {
-                Some((Command::SetImage(self.images.clone()), Stage::AllowsAll))
+                Some((Command::Prewarm(start), Stage::SetsImage))
             }
             Stage::SetsImage if shown.phase != Phase::Loading => {
-                Some((Command::SetImage(self.images.clone()), Stage::AllowsAll))
+                Some((Command::SetImage(self.images.clone()).under(self.tuning), Stage::AllowsAll))
             }
             Stage::AllowsAll if shown.phase == Phase::Held => {
                 Some((Command::Step(Step::Updated(IntOrPercent::Percent(100))), Stage::LooksOn))
@@ -84,12 +88,6 @@ impl Rolldeck {
             _ => None,
         }
     }
-}
-
-fn has_all_images(shown: &Snapshot) -> bool {
-    shown.prewarm.as_ref().is_some_and(|prewarm| {
-        prewarm.error.is_none() && prewarm.counts.nodes > 0 && prewarm.counts.present == prewarm.counts.nodes
-    })
 }
 
 impl RolloutOperator for Rolldeck {
