@@ -390,7 +390,7 @@ fn judge(node: Option<&NodeFact>, daemonset: &DaemonSetFact) -> Eligibility {
 
 fn confirms(node: Option<&NodeFact>, wanted: &[String]) -> bool {
     let Some(node) = node else { return false };
-    !wanted.is_empty() && wanted.iter().all(|wanted| node.images.iter().any(|image| normalized(image) == *wanted))
+    !wanted.is_empty() && wanted.iter().all(|wanted| node.images.iter().any(|image| normalized(&image.name) == *wanted))
 }
 
 #[cfg(test)]

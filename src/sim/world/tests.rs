@@ -75,7 +75,7 @@ fn a_scenario_begins_with_everything_running() {
     for node in world.store().list(Kind::Node) {
         let fact = node.node_fact().unwrap();
         assert!(fact.ready == ConditionStatus::True && fact.taints.is_empty(), "{fact:?}");
-        assert!(fact.images.iter().any(|image| &**image == "registry.example/agent:v1"), "{fact:?}");
+        assert!(fact.images.iter().any(|image| &*image.name == "registry.example/agent:v1"), "{fact:?}");
     }
     let fact = world.pods_of("edge", "agent").into_values().next().unwrap()[0].pod_fact().unwrap();
     assert!(fact.ready && fact.containers[0].image_present, "{fact:?}");
