@@ -5,6 +5,7 @@
 //!   change   v1.8.2 → v1.9.0, rev 14 → 15
 //!   driver   ops@bastion-2/4711 drives
 //!   budget   down 2 of 2: 1 ours, 1 suspect + 3 not ours, pulling 2 of 2
+//!   images   present on 38 of 120, 2 pulling, 1 failed, 79 unknown
 //!   plan     step 2 of 4: 60 may be updated, partition 60
 //!   view     live
 //!   failed   1 image not found: ipc-017
@@ -27,9 +28,12 @@ use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
+use crate::engine::model::image::version_of;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::presence::Presence;
+use crate::engine::model::pull::PullState;
 use crate::engine::model::suspect::SuspectView;
+use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Phase, RevisionView, Snapshot};
@@ -64,14 +68,16 @@ pub(crate) async fn rollout(
         };
     }
     let snapshot = with_all_watches(&rollout, snapshot).await;
-    let nodes = if args.nodes { Nodes::Listed } else { Nodes::Counted };
+    let nodes = if args.nodes || args.images { Nodes::Listed } else { Nodes::Counted };
     match output.format() {
         OutputFormat::Json => output.json(&json::Status::new(session.context(), &snapshot, nodes))?,
         OutputFormat::Text => {
             summary(session.context(), &snapshot).iter().try_for_each(|line| output.line(line))?;
-            if nodes == Nodes::Listed {
-                output.line("")?;
-                output.table(&table(&NODE_COLUMNS, snapshot.nodes.iter(), snapshot.at))?;
+            for columns in [(args.nodes, &NODE_COLUMNS[..]), (args.images, &IMAGE_COLUMNS[..])] {
+                if let (true, columns) = columns {
+                    output.line("")?;
+                    output.table(&table(columns, snapshot.nodes.iter(), snapshot.at))?;
+                }
             }
         }
     }
@@ -159,6 +165,9 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     say("change", format!("{}, {}", snapshot.change(), snapshot.numbers()));
     say("driver", driver_line(context, snapshot));
     say("budget", format!("{budget}, pulling {} of {}", budget.pulling, budget.max_pulling));
+    for (nth, line) in snapshot.pulls.lines().into_iter().enumerate() {
+        say(if nth == 0 { "images" } else { "" }, line);
+    }
     for compared in &snapshot.comparisons {
         say("suspects", compared.to_string());
     }
@@ -278,6 +287,24 @@ const NODE_COLUMNS: [Column<NodeView>; 8] = [
     ("RESTARTS", |node, _| node.restarts.to_string()),
     ("AGE", |node, at| age(node.pod_created_at, at)),
     ("WHY", |node, at| Why { node, at }.to_string()),
+];
+
+const IMAGE_COLUMNS: [Column<NodeView>; 6] = [
+    ("NODE", |node, _| node.name.to_string()),
+    ("IMAGE", |node, _| node.image.to_string()),
+    ("IMAGES", |node, _| {
+        let each = node.images.iter().map(|pull| {
+            let init = if pull.role == ContainerRole::Init { " (init)" } else { "" };
+            format!("{}={} {}{init}", pull.container, version_of(&pull.image), pull.state)
+        });
+        each.collect::<Vec<_>>().join(", ")
+    }),
+    ("FOR", |node, at| node.pulling_for(at).map_or_else(|| "-".to_owned(), |span| ShortDuration(span).to_string())),
+    ("EXPECTED", |node, _| node.usual_pull.map_or_else(|| "-".to_owned(), |usual| usual.to_string())),
+    ("WHY", |node, at| match node.telling_image() {
+        Some(pull) if pull.state != PullState::Unknown => pull.words(at, node.usual_pull),
+        _ => String::new(),
+    }),
 ];
 
 fn table<'a, T: 'a>(columns: &[Column<T>], rows: impl IntoIterator<Item = &'a T>, at: Timestamp) -> Vec<Vec<String>> {

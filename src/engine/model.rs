@@ -26,6 +26,7 @@ pub mod node;
 pub mod notice;
 pub mod pod_wait;
 pub mod presence;
+pub mod pull;
 pub mod quantity;
 pub mod record;
 pub mod rollout_event;

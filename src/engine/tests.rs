@@ -2,6 +2,7 @@
 
 mod halts;
 mod moved_tag;
+mod pulls;
 mod quarantine;
 mod record;
 mod recreated;

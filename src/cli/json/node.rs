@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::kinds;
+use super::pulls::{Image, Usual};
 use crate::engine::model::node::{Blame, RestartsView};
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
@@ -29,6 +30,11 @@ pub(crate) struct Node<'a> {
     revision_number: Option<i64>,
     at_target: bool,
     image: String,
+    /// Each of the target's images, in the order of its containers.
+    images: Vec<Image<'a>>,
+    /// How long its running pull usually takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usual_pull: Option<Usual>,
     pod: Option<&'a str>,
     pod_created_at: Option<Timestamp>,
     restarts: u32,
@@ -65,6 +71,8 @@ impl<'a> Node<'a> {
             revision_number,
             at_target,
             image,
+            images,
+            usual_pull,
             pod,
             pod_created_at,
             restarts,
@@ -97,6 +105,8 @@ impl<'a> Node<'a> {
             revision_number: *revision_number,
             at_target: *at_target,
             image: image.to_string(),
+            images: images.iter().map(Image::new).collect(),
+            usual_pull: usual_pull.map(Usual::new),
             pod: pod.as_deref(),
             pod_created_at: *pod_created_at,
             restarts: *restarts,

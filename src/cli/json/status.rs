@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::alarm::AlarmLine;
 use super::driver::{Driver, ManagedBy};
 use super::node::Node;
+use super::pulls::Pulls;
 use super::revision::Revision;
 use super::watch::Watch;
 use super::{TypeMeta, kinds};
@@ -60,6 +61,7 @@ pub(crate) struct Status<'a> {
     to: Option<Revision<'a>>,
     image_changes: Vec<ImageChange<'a>>,
     counts: Counts,
+    pulls: Pulls<'a>,
     budget: BudgetView,
     #[serde(flatten)]
     settings: Settings,
@@ -132,6 +134,7 @@ impl<'a> Status<'a> {
             to: snapshot.to.as_ref().map(Revision::new),
             image_changes: snapshot.image_changes.iter().map(ImageChange::new).collect(),
             counts: snapshot.counts,
+            pulls: Pulls::new(&snapshot.pulls),
             budget: snapshot.budget,
             settings: snapshot.settings,
             plan: Plan::new(snapshot),

@@ -4,19 +4,24 @@
 //! not decided here: a row says how a node is, [`super::plan`] says what may happen to it next.
 
 mod absence;
+mod images;
 pub(super) mod restarts;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use self::images::SharedImages;
 use self::restarts::watched_state;
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::{ConditionStatus, ContainerState, NodeFact, PodPhase};
 use crate::engine::model::node::{Blame, ImageState, NodeIx, NodeState, RestartsView};
+use crate::engine::model::pull::ImagePull;
 use crate::engine::model::record::size::bytes_of_name;
 use crate::engine::model::record::{Direction, Intent, Progress};
+use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::{NOTABLE_MILLIS, UNMEASURED, by_server};
 use crate::engine::view::{NodeEntry, ObservedAt, PodEntry, PodIx, Touched, View};
@@ -78,6 +83,8 @@ pub(crate) struct Row {
     /// Its pod restarted lately, after it had been ready.
     pub(crate) restarted: Option<RestartsView>,
     pub(crate) image: ImageState,
+    /// Of each of the target's images; nodes that have the same to say share it.
+    pub(crate) images: Arc<[ImagePull]>,
     /// Bytes that it takes to name it in the record as in progress; none where it is named already.
     pub(crate) bytes_to_name: usize,
     /// How many seconds its ready pod has to be ready in all, and when it will have been, by our clock; `None` once it is
@@ -135,8 +142,10 @@ impl Assessment {
             question,
             nodes_visible: matches!(view.health(Watched::Nodes), WatchHealth::Live | WatchHealth::Down { .. }),
             server_now: view.server_time(question.now),
-            same_images: HashMap::new(),
-            pulls_again: None,
+            template: question.target.and_then(|hash| view.revision(hash)).map(|revision| &revision.template),
+            shared_images: HashMap::new(),
+            pulls: Vec::new(),
+            last_pulls: Arc::default(),
             available_at: None,
             changes_at: None,
         };
@@ -166,10 +175,14 @@ pub(crate) struct Assessor<'a> {
     pub(super) question: &'a Question<'a>,
     nodes_visible: bool,
     pub(super) server_now: Timestamp,
-    /// By revision hash: whether it has all the target's images.
-    same_images: HashMap<Str, bool>,
-    /// Whether the target's are pulled again wherever they are, once that was looked up.
-    pulls_again: Option<bool>,
+    /// The target's.
+    template: Option<&'a Template>,
+    /// By revision hash: which of the target's images it has.
+    shared_images: HashMap<Str, Option<SharedImages>>,
+    /// Of the row being assessed.
+    pulls: Vec<ImagePull>,
+    /// Of the row that was assessed last.
+    last_pulls: Arc<[ImagePull]>,
     /// Of the row being assessed.
     available_at: Option<(u32, Timestamp)>,
     /// Of the row being assessed.
@@ -230,6 +243,7 @@ impl<'a> Assessor<'a> {
         let restarted = if at_target && !down { self.restarted(pods.live, put_there, clock) } else { None };
         let state = watched_state(state, restarted);
         let image = self.image(entry, shown.live, shown_at_target, replaced);
+        let images = self.pulls_of(entry, shown.live, shown_at_target, replaced);
         let unreplaced = absence.as_ref().is_some_and(|absence| absence.trouble);
         let cause = failed.or(absence.and_then(|absence| absence.cause)).or_else(|| self.cause(fact, down, &shown));
         let acknowledged_failures = self.question.progress.acknowledged_failures.contains(&entry.name);
@@ -278,6 +292,7 @@ impl<'a> Assessor<'a> {
             back_at: entry.back_at(),
             restarted,
             image,
+            images,
             bytes_to_name: match self.question.progress.in_progress.contains(&entry.name) {
                 true => 0,
                 false => bytes_of_name(&entry.name),
@@ -467,7 +482,7 @@ impl<'a> Assessor<'a> {
 
     fn starting_state(&self, pod: &PodEntry) -> NodeState {
         let image_trouble = pod.trouble.as_ref().is_some_and(|trouble| trouble.cause.kind.is_about_the_image());
-        let pulling = self.view.pull(&pod.fact.uid).pulling_since.is_some() && !images_present(pod);
+        let pulling = self.view.pulling_since(&pod.fact).is_some() && !images_present(pod);
         if pulling || image_trouble {
             return NodeState::Pulling;
         }
@@ -535,53 +550,6 @@ impl<'a> Assessor<'a> {
         let is_ready = node.is_some_and(|fact| fact.ready == ConditionStatus::True);
         let old = pod.is_some_and(|pod| !at_target && pod.fact.created_at < began_at);
         !going && (not_ready_since.is_some_and(|since| since < began_at) || (is_ready && old))
-    }
-
-    fn image(&mut self, entry: &NodeEntry, live: Option<&PodEntry>, at_target: bool, replaced: bool) -> ImageState {
-        if self.question.target.is_none() {
-            return ImageState::Unknown;
-        }
-        if let Some(pod) = live.filter(|_| at_target) {
-            if images_present(pod) {
-                return ImageState::Present;
-            }
-            let note = self.view.pull(&pod.fact.uid);
-            if pod.trouble.as_ref().is_some_and(|trouble| trouble.cause.kind.is_about_the_image()) || note.failed {
-                return ImageState::Failed;
-            }
-            if let Some(since) = note.pulling_since {
-                return ImageState::Pulling { since };
-            }
-        }
-        // Under policy Always a tag is pulled again: the image on the node may be the one that the tag named earlier.
-        if self.pulls_again() {
-            return ImageState::Unknown;
-        }
-        let known = entry.images_confirmed
-            || (!replaced && live.is_some_and(|pod| images_present(pod) && self.has_target_images(pod)));
-        if known { ImageState::Present } else { ImageState::Unknown }
-    }
-
-    /// Whether the target's images are pulled again wherever they are.
-    fn pulls_again(&mut self) -> bool {
-        let (view, target) = (self.view, self.question.target);
-        let pulls_again = || target.and_then(|hash| view.revision(hash)).is_some_and(|it| it.template.pulls_again());
-        *self.pulls_again.get_or_insert_with(pulls_again)
-    }
-
-    /// Whether the pod's own revision needs all the images that the target needs.
-    fn has_target_images(&mut self, pod: &PodEntry) -> bool {
-        let (Some(hash), Some(target)) = (&pod.fact.revision, self.question.target) else { return false };
-        if let Some(known) = self.same_images.get(hash) {
-            return *known;
-        }
-        let images = |hash: &str| self.view.revision(hash).map(|revision| revision.template.images());
-        let same = match (images(hash), images(target)) {
-            (Some(have), Some(need)) => need.iter().all(|image| have.contains(image)),
-            _ => false,
-        };
-        self.same_images.insert(hash.clone(), same);
-        same
     }
 
     fn pulls(
@@ -653,7 +621,7 @@ impl<'a> Assessor<'a> {
                 live.map(|pod| pod.trouble.as_ref().map_or(pod.fact.created_at, |trouble| trouble.since))
             }
             NodeState::Pulling => {
-                let since = |pod: &PodEntry| Some(by_server(self.view.pull(&pod.fact.uid).pulling_since?, clock));
+                let since = |pod: &PodEntry| Some(by_server(self.view.pulling_since(&pod.fact)?, clock));
                 live.map(|pod| since(pod).unwrap_or(pod.fact.created_at))
             }
             NodeState::Creating | NodeState::Starting => live.map(|pod| pod.fact.created_at),

@@ -6,7 +6,9 @@ use std::time::Duration;
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase};
+use crate::engine::model::pull::PullFailure;
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::pulls::waits_for_image;
 
 /// How long after `deletionTimestamp` (which includes the grace) a pod is still thought to be on its way out.
 const TERMINATION_SLACK: Duration = Duration::from_secs(45);
@@ -32,16 +34,12 @@ pub(crate) fn diagnose(pod: &PodFact, now: Timestamp) -> Option<Cause> {
 }
 
 fn diagnose_container(container: &ContainerFact) -> Option<Cause> {
+    if let Some((failure, message)) = waits_for_image(container) {
+        return Some(cause(kind_of(failure), Some(message)));
+    }
     match &container.state {
         ContainerState::Waiting { reason, message } => {
-            let message = || message.clone().or_else(|| Some(reason.clone()));
             let kind = match &**reason {
-                "ErrImagePull" | "ImagePullBackOff" | "RegistryUnavailable" | "ImageInspectError" => {
-                    pull_failure(message().as_deref().unwrap_or_default())
-                }
-                "InvalidImageName" => CauseKind::ImageName,
-                "ErrImageNeverPull" => CauseKind::ImageNeverPull,
-                "SignatureValidationFailed" => CauseKind::ImageDenied,
                 "CreateContainerConfigError" => CauseKind::Config,
                 "CreateContainerError"
                 | "RunContainerError"
@@ -51,7 +49,7 @@ fn diagnose_container(container: &ContainerFact) -> Option<Cause> {
                 "CrashLoopBackOff" => crash(container),
                 _ => return None,
             };
-            Some(cause(kind, message()))
+            Some(cause(kind, message.clone().or_else(|| Some(reason.clone()))))
         }
         ContainerState::Terminated { reason, exit_code, message } if *exit_code != 0 => {
             let kind = match &**reason {
@@ -84,28 +82,16 @@ fn not_ready(pod: &PodFact) -> Option<Cause> {
     })
 }
 
-/// Sorts a pull error by the words that runtimes and registries use.
-fn pull_failure(message: &str) -> CauseKind {
-    let lower = message.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    if says(&["429", "toomanyrequests", "too many requests", "pull qps exceeded"]) {
-        CauseKind::ImageRateLimited
-    } else if says(&["no match for platform", "exec format error"]) {
-        CauseKind::ImagePlatform
-    } else if says(&[
-        "unauthorized",
-        "forbidden",
-        "denied",
-        "failed to authorize",
-        "insufficient_scope",
-        "no basic auth credentials",
-        "may require authorization",
-    ]) {
-        CauseKind::ImageDenied
-    } else if says(&["not found", "manifest unknown", "notfound", "does not exist"]) {
-        CauseKind::ImageNotFound
-    } else {
-        CauseKind::ImagePull
+/// The kind of trouble that a pod is in whose image cannot be pulled for this reason.
+fn kind_of(failure: PullFailure) -> CauseKind {
+    match failure {
+        PullFailure::NotFound => CauseKind::ImageNotFound,
+        PullFailure::Unauthorized => CauseKind::ImageDenied,
+        PullFailure::RateLimited => CauseKind::ImageRateLimited,
+        PullFailure::Platform => CauseKind::ImagePlatform,
+        PullFailure::InvalidName => CauseKind::ImageName,
+        PullFailure::NeverPulled => CauseKind::ImageNeverPull,
+        PullFailure::Network | PullFailure::Disk | PullFailure::Other => CauseKind::ImagePull,
     }
 }
 

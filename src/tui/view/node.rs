@@ -8,7 +8,7 @@
 //! │            manifest for agent:v1.9.0 not found
 //! │ Unavail.   ours
 //! │ Revision   15 (new), 7d9f
-//! │ Image      failed
+//! │ Image      ✗ failed: not found: manifest unknown
 //! │ Pod        ipc-agent-7x2kq, 0 restarts, 3m old
 //! │ Order      next, place 3
 //! │ Labels     zone=munich …
@@ -20,6 +20,7 @@ use ratatui::text::{Line, Span};
 
 use crate::engine::model::budget::Replacer;
 use crate::engine::model::node::Blame;
+use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::rules::clocks::ClockOff;
@@ -90,6 +91,8 @@ fn lines(
         revision_number,
         at_target,
         image,
+        images,
+        usual_pull,
         pod,
         pod_created_at,
         restarts,
@@ -149,7 +152,18 @@ fn lines(
     let words = if revision.is_some() { words + target } else { words };
     say("Revision", &words, if *at_target { Role::NewRev } else { Role::OldRev });
     let (glyph, role) = image_sign(*image);
-    say("Image", &format!("{} {}", ctx.glyph(glyph), image), role);
+    let words = |pull: &ImagePull| match pull.state {
+        PullState::Pulling { since } => pull.words(ctx.instant(seen, since), *usual_pull),
+        _ => pull.words(seen.snapshot.at, *usual_pull),
+    };
+    match &images[..] {
+        [] => say("Image", &format!("{} {image}", ctx.glyph(glyph)), role),
+        [only] => say("Image", &format!("{} {}", ctx.glyph(glyph), words(only)), role),
+        several => {
+            say("Images", &format!("{} {image}", ctx.glyph(glyph)), role);
+            several.iter().for_each(|pull| say("", &format!("{}: {}", pull.container, words(pull)), Role::Text));
+        }
+    }
     if let Some(pod) = pod {
         let age = pod_created_at.map(|at| format!(", {} old", ctx.age(seen, at))).unwrap_or_default();
         let plural = if *restarts == 1 { "" } else { "s" };
