@@ -171,7 +171,7 @@ fn crashes_on_a_lost_node_count_for_who_opened_meanwhile() {
     let console = canary(&mut fake);
     fake.set_node_ready("n1", false);
     drop(console);
-    let mut console = FakeConsole::open(&mut fake, "other");
+    let mut console = FakeConsole::open(&fake, "other");
     console.run_for(&mut fake, 20);
     // The kubelet tells everything that happened meanwhile at once.
     let now = fake.now;
