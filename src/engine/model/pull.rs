@@ -185,6 +185,11 @@ impl PullSummary {
     pub fn usual(&self, image: &str, site: &str) -> Option<UsualPull> {
         self.images.iter().find(|known| &*known.image == image)?.usual(site)
     }
+
+    /// The slow pull of `image` on `node`, if it is one of those that are named.
+    pub fn slow_on(&self, node: &str, image: &str) -> Option<&SlowPull> {
+        self.slow.iter().find(|slow| &*slow.node == node && &*slow.image == image)
+    }
 }
 
 impl ImageSummary {

@@ -19,7 +19,7 @@ use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::pod_wait::{Blocked, Blocker, PodWait};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::pull::{
-    Evidence, FinishedPull, ImagePull, PeerScope, PullFailure, PullState, PullSummary, UsualPull,
+    Evidence, FinishedPull, ImagePull, PeerScope, PullFailure, PullState, PullSummary, SlowPull, UsualPull,
 };
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Direction, Halt, Paused};
@@ -270,8 +270,23 @@ pub(super) fn pulling() -> Snapshot {
             images: agent(PullState::Present { by: Evidence::ImageId, pull: Some(pull) }),
             ..updated("ipc-001", 9 * MINUTE)
         },
+        NodeView {
+            images: agent(PullState::Present {
+                by: Evidence::ImageId,
+                pull: Some(FinishedPull { took: Duration::from_secs(370), ..pull }),
+            }),
+            ..updated("ipc-002", 9 * MINUTE)
+        },
     ];
-    Snapshot { nodes: nodes.into(), alarms: Vec::new(), ..running() }
+    let slow = SlowPull {
+        node: "ipc-002".into(),
+        image: "registry.example/agent:v1.9.0".into(),
+        took: Duration::from_secs(370),
+        times: 6,
+        scope: PeerScope::Site,
+    };
+    let pulls = PullSummary { slow: [slow].into(), ..PullSummary::default() };
+    Snapshot { nodes: nodes.into(), pulls, alarms: Vec::new(), ..running() }
 }
 
 /// The rollout of the screens' sketch: adopted, driven from here, two steps in, with trouble.

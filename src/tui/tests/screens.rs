@@ -78,8 +78,13 @@ fn what_is_waited_for() {
 #[test]
 fn pulls() {
     at_all_sizes("pulling", |width, height| Bench::on(fixtures::pulling(), width, height));
-    for (name, keys) in [("slow", "jj<enter>"), ("full", "j<enter>"), ("behind", "jjjjj<enter>"), ("there", "G<enter>")]
-    {
+    for (name, keys) in [
+        ("slow", "jj<enter>"),
+        ("full", "j<enter>"),
+        ("behind", "jjjjj<enter>"),
+        ("was_slow", "G<enter>"),
+        ("there", "Gk<enter>"),
+    ] {
         let name = format!("pulling_node_{name}");
         assert_snapshot!(name, Bench::on(fixtures::pulling(), 80, 24).typed(keys).screen());
     }

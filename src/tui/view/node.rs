@@ -154,7 +154,10 @@ fn lines(
     let (glyph, role) = image_sign(*image);
     let words = |pull: &ImagePull| match pull.state {
         PullState::Pulling { since } => pull.words(ctx.instant(seen, since), *usual_pull),
-        _ => pull.words(seen.snapshot.at, *usual_pull),
+        _ => {
+            let slow = seen.snapshot.pulls.slow_on(name, &pull.image).map(|slow| format!(", {}", slow.compared()));
+            pull.words(seen.snapshot.at, *usual_pull) + &slow.unwrap_or_default()
+        }
     };
     match &images[..] {
         [] => say("Image", &format!("{} {image}", ctx.glyph(glyph)), role),
