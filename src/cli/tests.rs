@@ -111,20 +111,20 @@ async fn status_says_which_images_are_where() {
       driver   ops@bastion-2/4711 drives
       budget   down 2 of 2: 1 ours, 1 suspect + 3 not ours, pulling 2 of 2
       images   present on 38 of 120, 2 pulling, 1 failed, 79 unknown
-               registry.example/agent:v1.9.0, 412 MB, took ~1m on 9 nodes: hall-a ~1m
-               slow: ipc-037: 6× the median of its site (6m for v1.9.0)
+               registry.example/agent:v1.9.0, 412 MB, took ~60s on 9 nodes: hall-a ~60s
+               slow: ipc-037: 6× the median of its site (370s for v1.9.0)
       plan     step 2 of 3: 60 may be updated, partition 60
       gates    halts at 1 failed: not available in 10m, more than 2 restarts or its node down for 5m; strategy drift is reported
       strategy OnDelete (ours), was RollingUpdate 10%
       view     live
       failed   1 cause not known: ipc-017
 
-    NODE     IMAGE    IMAGES                                        FOR  EXPECTED           WHY
-    ipc-017  failed   agent=v1.9.0 failed                           -    -                  failed: disk full: write /var/lib/containerd/7: no space left on device
-    ipc-018  pulling  agent=v1.9.0 pulling                          40s  ~1m, from 7 peers  pulling, ~40s of 1m, from 7 peers
-    ipc-019  pulling  setup=v3 pulling (init), agent=v1.9.0 queued  12s  -                  pulling for 12s
+    NODE     IMAGE    IMAGES                                        FOR  EXPECTED            WHY
+    ipc-017  failed   agent=v1.9.0 failed                           -    -                   failed: disk full: write /var/lib/containerd/7: no space left on device
+    ipc-018  pulling  agent=v1.9.0 pulling                          40s  ~60s, from 7 peers  pulling, ~40s of 60s, from 7 peers
+    ipc-019  pulling  setup=v3 pulling (init), agent=v1.9.0 queued  12s  -                   pulling for 12s
     ipc-020  unknown  agent=v1.9.0 unknown                          -    -
-    ipc-001  present  agent=v1.9.0 present                          -    -                  present, pulled in 58s (51s without waiting), 412 MB
+    ipc-001  present  agent=v1.9.0 present                          -    -                   present, pulled in 58s (51s without waiting), 412 MB
     "#);
     let json: serde_json::Value = serde_json::from_str(&script.json("status ds/agent --images -o json").await).unwrap();
     assert_snapshot!(serde_json::to_string_pretty(&json["pulls"]).unwrap(), @r#"

@@ -153,7 +153,8 @@ fn lines(
     say("Revision", &words, if *at_target { Role::NewRev } else { Role::OldRev });
     let (glyph, role) = image_sign(*image);
     let words = |pull: &ImagePull| match pull.state {
-        PullState::Pulling { since } => pull.words(ctx.instant(seen, since), *usual_pull),
+        PullState::Pulling { .. } if usual_pull.is_some() => pull.words(ctx.present(seen), *usual_pull),
+        PullState::Pulling { since } => pull.words(ctx.instant(seen, since), None),
         _ => {
             let slow = seen.snapshot.pulls.slow_on(name, &pull.image).map(|slow| format!(", {}", slow.compared()));
             pull.words(seen.snapshot.at, *usual_pull) + &slow.unwrap_or_default()

@@ -112,7 +112,7 @@ fn text(ctx: &RenderContext<'_>, seen: &ShownSnapshot, node: &NodeView, cell: No
         NodeCell::Sign(glyph, words) if words.is_empty() => ctx.glyph(glyph).to_owned(),
         NodeCell::Sign(glyph, words) => format!("{} {words}", ctx.glyph(glyph)),
         NodeCell::Estimate(glyph, since, usual) => {
-            let elapsed = ctx.instant(seen, since).since(since);
+            let elapsed = ctx.present(seen).since(since);
             format!("{} {}", ctx.glyph(glyph), PullEstimate { elapsed, usual }.short())
         }
         NodeCell::Age(since) => ctx.age(seen, since),

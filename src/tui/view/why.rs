@@ -11,6 +11,7 @@ use crate::tui::model::ShownSnapshot;
 pub(super) fn instant(ctx: &RenderContext<'_>, seen: &ShownSnapshot, node: &NodeView) -> Timestamp {
     match (node.state, node.since, node.pod_wait.as_ref().and_then(PodWait::instant)) {
         (NodeState::NodeDown, Some(since), _) => ctx.instant(seen, since),
+        (NodeState::Pulling, ..) if node.usual_pull.is_some() => ctx.present(seen),
         (_, _, Some(until)) if until > seen.snapshot.at => ctx.present(seen),
         (_, _, Some(since)) => ctx.instant(seen, since),
         _ => seen.snapshot.at,

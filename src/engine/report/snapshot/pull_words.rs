@@ -68,12 +68,24 @@ impl fmt::Display for Size {
     }
 }
 
+/// How long a pull takes: in seconds up to ten minutes, because pulls are compared.
+struct Span(Duration);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_secs() {
+            secs @ 0..600 => write!(f, "{secs}s"),
+            _ => write!(f, "{}", ShortDuration(self.0)),
+        }
+    }
+}
+
 impl fmt::Display for FinishedPull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "pulled in {}", ShortDuration(self.took))?;
+        write!(f, "pulled in {}", Span(self.took))?;
         // The difference is the time that it waited for other pulls of its node.
         if self.took.saturating_sub(self.transfer) >= Duration::from_secs(1) {
-            write!(f, " ({} without waiting)", ShortDuration(self.transfer))?;
+            write!(f, " ({} without waiting)", Span(self.transfer))?;
         }
         self.bytes.map_or(Ok(()), |bytes| write!(f, ", {}", Size(bytes)))
     }
@@ -88,10 +100,10 @@ impl PeerScope {
     }
 }
 
-/// How long a pull is expected to take: `~1m, from 7 peers`.
+/// How long a pull is expected to take: `~60s, from 7 peers`.
 impl fmt::Display for UsualPull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "~{}, from {}", ShortDuration(self.median), Peers(*self))
+        write!(f, "~{}, from {}", Span(self.median), Peers(*self))
     }
 }
 
@@ -108,7 +120,7 @@ impl fmt::Display for Peers {
     }
 }
 
-/// How far a running pull may be: `~40s of 1m, from 7 peers`; of a slow one: `~6m of 1m, 6× the median of its site`.
+/// How far a running pull may be: `~40s of 60s, from 7 peers`; of a slow one: `~360s of 60s, 6× the median of its site`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PullEstimate {
     /// For how long it runs.
@@ -131,7 +143,7 @@ impl PullEstimate {
 impl fmt::Display for PullEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { elapsed, usual } = *self;
-        write!(f, "~{} of {}, ", ShortDuration(elapsed), ShortDuration(usual.median))?;
+        write!(f, "~{} of {}, ", Span(elapsed), Span(usual.median))?;
         match times_slower(elapsed, usual) {
             Some(times) => write!(f, "{times}× {}", usual.scope.median()),
             None => write!(f, "from {}", Peers(usual)),
@@ -142,7 +154,7 @@ impl fmt::Display for PullEstimate {
 impl fmt::Display for SlowPull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { node, image, took, .. } = self;
-        write!(f, "{node}: {} ({} for {})", self.compared(), ShortDuration(*took), version_of(image))
+        write!(f, "{node}: {} ({} for {})", self.compared(), Span(*took), version_of(image))
     }
 }
 
@@ -174,10 +186,10 @@ impl fmt::Display for ImageSummary {
         self.bytes.map_or(Ok(()), |bytes| write!(f, ", {}", Size(bytes)))?;
         let Some(fleet) = self.fleet else { return Ok(()) };
         let plural = if fleet.peers == 1 { "" } else { "s" };
-        write!(f, ", took ~{} on {} node{plural}", ShortDuration(fleet.median), fleet.peers)?;
+        write!(f, ", took ~{} on {} node{plural}", Span(fleet.median), fleet.peers)?;
         let named: Vec<_> = self.sites.iter().filter(|(site, _)| !site.is_empty()).collect();
         for (nth, (site, usual)) in named.iter().take(SITES).enumerate() {
-            write!(f, "{} {site} ~{}", if nth == 0 { ":" } else { "," }, ShortDuration(usual.median))?;
+            write!(f, "{} {site} ~{}", if nth == 0 { ":" } else { "," }, Span(usual.median))?;
         }
         if named.len() > SITES { f.write_str(" …") } else { Ok(()) }
     }
@@ -274,7 +286,7 @@ mod tests {
             (pulling(40), Some(usual(7, PeerScope::Site)), "pulling, ~40s of 58s, from 7 peers"),
             (pulling(40), Some(usual(1, PeerScope::Fleet)), "pulling, ~40s of 58s, from 1 node"),
             (pulling(40), Some(usual(9, PeerScope::Fleet)), "pulling, ~40s of 58s, from 9 nodes of all sites"),
-            (pulling(360), Some(usual(7, PeerScope::Site)), "pulling, ~6m of 58s, 6× the median of its site"),
+            (pulling(360), Some(usual(7, PeerScope::Site)), "pulling, ~360s of 58s, 6× the median of its site"),
             (present(Evidence::ImageId, None), None, "present: imageID"),
             (present(Evidence::ImageId, pull(14, 14, Some(412_345_678))), None, "present, pulled in 14s, 412 MB"),
             (present(Evidence::PulledEvent, pull(14, 4, None)), None, "present, pulled in 14s (4s without waiting)"),
@@ -318,7 +330,7 @@ mod tests {
             [
                 "present on 7 of 20, 2 pulling, 1 failed, 10 unknown",
                 "r.example/agent:v2, 412 MB, took ~58s on 9 nodes: hall-a ~58s, hall-b ~58s",
-                "slow: ipc-037: 6× the median of its site (5m for v2)",
+                "slow: ipc-037: 6× the median of its site (350s for v2)",
             ]
         );
     }
