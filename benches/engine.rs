@@ -145,6 +145,7 @@ fn fleet(nodes: u32) -> Engine {
                 renewed_at: lease.renewed_at,
                 transitions: lease.transitions,
                 record: Ok(lease.record),
+                prewarm: Ok(None),
             };
             engine.outcome(id, Ok(Done::Lease(Box::new(lease))), START);
         }

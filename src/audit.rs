@@ -18,10 +18,10 @@ pub(crate) mod scrub;
 
 use std::path::{Path, PathBuf};
 
-pub(crate) use self::entry::{EventText, Subject};
+pub(crate) use self::entry::{EntrySubject, EventText};
 pub(crate) use self::log::Log;
 pub(crate) use self::origin::{AuditedCluster, Origin, Place};
-pub use self::read::{Filter, Line, LogError, read};
+pub use self::read::{LogError, LogFilter, LogLine, read};
 pub(crate) use self::scrub::Secrets;
 
 /// Where the audit log is kept.

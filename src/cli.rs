@@ -39,7 +39,7 @@ use crate::audit::AuditLog;
 use crate::driver::practice::Practice;
 use crate::driver::{Access, AccessError, ClusterSession, Session};
 use crate::process::signals;
-use args::{Cli, Command, DaemonSetName, Global, LogTo, Look, OnCluster, OutputFormat, StatusArgs};
+use args::{Cli, CliCommand, DaemonSetName, Global, LogTo, Look, OnCluster, OutputFormat, StatusArgs};
 use output::{Charset, Output, Streams};
 
 pub use error::{CliError, Exit};
@@ -172,11 +172,11 @@ where
 {
     let Cli { name, look, global, command } = cli;
     match command {
-        Some(Command::Completions { shell }) => complete(shell, &mut output).map(Next::Exit),
-        Some(Command::Log(args)) => audit::run(&args, &global, &mut output).map(Next::Exit),
-        Some(Command::Demo(args)) => demo::run(args, &global, &mut output).await,
-        Some(Command::Simulate(args)) => simulate::run(args, &mut output).await.map(Next::Exit),
-        Some(Command::OnCluster(command)) => {
+        Some(CliCommand::Completions { shell }) => complete(shell, &mut output).map(Next::Exit),
+        Some(CliCommand::Log(args)) => audit::run(&args, &global, &mut output).map(Next::Exit),
+        Some(CliCommand::Demo(args)) => demo::run(args, &global, &mut output).await,
+        Some(CliCommand::Simulate(args)) => simulate::run(args, &mut output).await.map(Next::Exit),
+        Some(CliCommand::OnCluster(command)) => {
             let session = connect(access(&global)).await?;
             carry_out(&*session, &global, command, &mut output).await.map(Next::Exit)
         }

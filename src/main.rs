@@ -35,7 +35,7 @@ async fn open(console: cli::ConsoleRequest) -> Result<cli::Exit, cli::CliError> 
         None => tui::Start::Fleet { namespace },
     };
     let glyphs = style.ascii.then_some(tui::Glyphs::Ascii);
-    let options = tui::Options { theme: style.theme, glyphs, ..tui::Options::default() };
+    let options = tui::ConsoleOptions { theme: style.theme, glyphs, ..tui::ConsoleOptions::default() };
     let end = tui::run(session, start, options).await;
     drop(practice);
     match end {

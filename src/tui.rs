@@ -36,5 +36,5 @@ mod update;
 mod view;
 mod words;
 
-pub use run::{Colour, Error, Options, Start, run};
+pub use run::{Colour, ConsoleOptions, Error, Start, run};
 pub use theme::{Depth, Glyphs};

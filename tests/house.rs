@@ -1,4 +1,5 @@
-//! The house holds: every arrow between rooms is in the drawing, and every crate stays in its room.
+//! The house holds: every arrow between rooms is in the drawing, every crate stays in its room, and every public type has a name
+//! of its own.
 //!
 //! ```text
 //!             main ── parse, run, map error to exit code
@@ -259,6 +260,28 @@ fn circles(files: &[File], room: &str) -> Vec<Vec<String>> {
     circles
 }
 
+/// Public types of the attack's observer that are called like another public type.
+const SHARED_NAMES: &[&str] = &["Down", "Pod"];
+
+#[test]
+fn a_public_type_has_a_name_of_its_own() {
+    let mut declared: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for file in House::of_this_crate().files() {
+        for name in file.public_types() {
+            declared.entry(name).or_default().push(file.path.clone());
+        }
+    }
+    declared.retain(|name, files| files.len() > 1 && !SHARED_NAMES.contains(&name.as_str()));
+    assert_eq!(declared, BTreeMap::new());
+}
+
+#[test]
+fn public_types_are_found_however_visible() {
+    let source =
+        "pub struct A; pub(crate) enum B {} pub(in crate::engine) trait C {} struct D; pub fn e() {} pub type F = A;";
+    assert_eq!(File::new("src/cli.rs", source).public_types(), ["A", "B", "C", "F"]);
+}
+
 /// The rules, with the crates that this package depends on.
 struct House {
     dependencies: BTreeSet<String>,
@@ -428,6 +451,26 @@ impl File {
             [] => return None,
         };
         is_room(&room).then_some(room)
+    }
+
+    /// The names of the types and traits that the file declares for others.
+    fn public_types(&self) -> Vec<String> {
+        let word = |at: usize| match self.tokens.get(at).map(|token| &token.kind) {
+            Some(Kind::Word(word)) => Some(word.as_str()),
+            _ => None,
+        };
+        let mark = |at: usize| self.tokens.get(at).map(|token| &token.kind);
+        let mut names = Vec::new();
+        for at in (0..self.tokens.len()).filter(|at| word(*at) == Some("pub")) {
+            let mut next = at + 1;
+            if mark(next) == Some(&Kind::Mark('(')) {
+                next += (next..self.tokens.len()).position(|at| mark(at) == Some(&Kind::Mark(')'))).unwrap_or(0) + 1;
+            }
+            if matches!(word(next), Some("struct" | "enum" | "trait" | "type" | "union")) {
+                names.extend(word(next + 1).map(str::to_owned));
+            }
+        }
+        names
     }
 
     /// All paths of the file, made absolute.

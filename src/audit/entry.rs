@@ -45,7 +45,7 @@ struct Entry<'a> {
 
 /// The rollout and the process that log entries are about.
 #[derive(Clone, Debug)]
-pub(crate) struct Subject {
+pub(crate) struct EntrySubject {
     pub(crate) origin: Arc<Origin>,
     pub(crate) secrets: Secrets,
     pub(crate) namespace: Str,
@@ -58,11 +58,11 @@ pub(crate) struct Subject {
 pub(crate) struct EventText {
     /// Who did what.
     pub(crate) message: String,
-    /// From where, or in whose process; may be empty.
+    /// The machine and user that it came from, or the process of somebody else that did it; empty if neither is known.
     pub(crate) from: String,
 }
 
-impl Subject {
+impl EntrySubject {
     /// The line of the log, with its line feed.
     pub(crate) fn line(&self, rollout_event: &RolloutEvent) -> Vec<u8> {
         let (event, mut args) = event_and_args(&rollout_event.kind);
@@ -147,6 +147,7 @@ fn argument_name(command: &Command) -> Option<&'static str> {
         Command::Select(_) => Some("selector"),
         Command::Release(_) => Some("early"),
         Command::Drive(_) => Some("takeover"),
+        Command::Prewarm(_) => Some("prewarm"),
         Command::Adopt
         | Command::Pause { .. }
         | Command::Resume

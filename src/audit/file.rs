@@ -18,7 +18,7 @@ pub(super) const LIMIT: u64 = 16 * 1024 * 1024;
 
 /// The file, opened when the first line is written.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct LogFile {
     path: PathBuf,
     limit: u64,
     file: Option<File>,
@@ -26,7 +26,7 @@ pub(super) struct Lines {
     torn: bool,
 }
 
-impl Lines {
+impl LogFile {
     pub(super) fn new(path: PathBuf, limit: u64) -> Self {
         Self { path, limit, file: None, torn: false }
     }
@@ -123,7 +123,7 @@ mod tests {
     fn only_its_owner_can_read_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state").join("rolldeck").join("audit.jsonl");
-        Lines::new(path.clone(), LIMIT).append(b"a\n").unwrap();
+        LogFile::new(path.clone(), LIMIT).append(b"a\n").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
     }
@@ -132,7 +132,7 @@ mod tests {
     fn two_processes_share_it_and_neither_loses_a_line_when_it_is_full() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("audit.jsonl");
-        let (mut one, mut other) = (Lines::new(path.clone(), 30), Lines::new(path.clone(), 30));
+        let (mut one, mut other) = (LogFile::new(path.clone(), 30), LogFile::new(path.clone(), 30));
         for nth in 0..5 {
             one.append(format!("one {nth}\n").as_bytes()).unwrap();
             other.append(format!("two {nth}\n").as_bytes()).unwrap();
@@ -151,7 +151,7 @@ mod tests {
             for writer in 0..8 {
                 let path = path.clone();
                 scope.spawn(move || {
-                    let mut lines = Lines::new(path, 20_000);
+                    let mut lines = LogFile::new(path, 20_000);
                     for nth in 0..200 {
                         lines.append(format!("{writer} {nth} {}\n", "x".repeat(100)).as_bytes()).unwrap();
                     }
@@ -169,7 +169,7 @@ mod tests {
     fn a_file_that_was_taken_away_is_made_again() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("audit.jsonl");
-        let mut lines = Lines::new(path.clone(), LIMIT);
+        let mut lines = LogFile::new(path.clone(), LIMIT);
         lines.append(b"a\n").unwrap();
         fs::rename(&path, dir.path().join("kept")).unwrap();
         lines.append(b"b\n").unwrap();

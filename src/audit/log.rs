@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::{oneshot, watch};
 
-use super::file::{self, Lines};
+use super::file::{self, LogFile};
 use crate::engine::model::Str;
 
 /// How many lines may wait for a slow disk; further ones are counted and dropped.
@@ -40,8 +40,12 @@ impl Log {
         let counted = Arc::downgrade(&lost);
         let name = path.display().to_string();
         let thread = std::thread::Builder::new().name("audit log".to_owned());
-        let writer_task =
-            WriterTask { lines: Lines::new(path, file::LIMIT), name: name.clone(), said: said.clone(), lost: counted };
+        let writer_task = WriterTask {
+            lines: LogFile::new(path, file::LIMIT),
+            name: name.clone(),
+            said: said.clone(),
+            lost: counted,
+        };
         if let Err(error) = thread.spawn(move || writer_task.work(&jobs)) {
             said.send_replace(Some(complaint_of(&name, &error)));
         }
@@ -71,7 +75,7 @@ impl Log {
 
 /// The thread that writes.
 struct WriterTask {
-    lines: Lines,
+    lines: LogFile,
     name: String,
     said: watch::Sender<Option<Str>>,
     lost: Weak<AtomicU64>,

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Secrets, Subject};
+use super::{EntrySubject, Secrets};
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::model::command::{Command, Early, Step, Takeover};
+use crate::engine::model::command::{Command, Early, PrewarmCommand, Step, Takeover};
 use crate::engine::model::effect::{EffectError, EffectErrorKind};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::notice::Notice;
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Tuning};
 use crate::engine::model::template::Template;
@@ -123,7 +124,13 @@ fn following(command: &Command, hidden: &Hidden) -> Option<Command> {
         Command::Step(Step::Back | Step::Updated(_) | Step::Partition(_)) => Command::Undo { to: None },
         Command::Undo { .. } => Command::Release(Early::Accept),
         Command::Release(_) => Command::Drive(Takeover::Ask),
-        Command::Drive(_) => Command::StopDriving,
+        Command::Drive(_) => Command::Prewarm(PrewarmCommand::Start {
+            source: PrewarmSource::Template,
+            nodes: PrewarmNodes::All,
+            limits: PrewarmLimits::default(),
+        }),
+        Command::Prewarm(PrewarmCommand::Start { .. }) => Command::Prewarm(PrewarmCommand::Cancel),
+        Command::Prewarm(_) => Command::StopDriving,
         Command::StopDriving => Command::GiveUpDriving { why: "nobody took its output".into() },
         Command::GiveUpDriving { .. } => return None,
     })
@@ -153,7 +160,7 @@ proptest! {
         }
         let token = hidden.token.clone();
         let secrets = Secrets::new(move || vec![token.clone()]);
-        let subject = Subject {
+        let subject = EntrySubject {
             origin: Arc::default(),
             secrets,
             namespace: "edge".into(),

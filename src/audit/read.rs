@@ -11,7 +11,7 @@ use crate::engine::model::time::Timestamp;
 
 /// Which lines to read; a field that is `None` excludes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Filter {
+pub struct LogFilter {
     /// The DaemonSet.
     pub name: Option<String>,
     /// Its namespace.
@@ -26,7 +26,7 @@ pub struct Filter {
 
 /// One line of the log.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Line {
+pub struct LogLine {
     fields: Value,
     written: String,
 }
@@ -41,7 +41,7 @@ pub struct LogError {
     pub source: io::Error,
 }
 
-impl Line {
+impl LogLine {
     /// The whole line, as it was written.
     pub fn written(&self) -> &str {
         &self.written
@@ -62,7 +62,7 @@ impl Line {
         self.text("by").or_else(|| self.text("identity")).unwrap_or("?")
     }
 
-    fn passes(&self, filter: &Filter) -> bool {
+    fn passes(&self, filter: &LogFilter) -> bool {
         let is =
             |wanted: &Option<String>, value: Option<&str>| wanted.as_deref().is_none_or(|wanted| value == Some(wanted));
         let detail = self.fields["detail"] == true;
@@ -78,17 +78,17 @@ impl Line {
 ///
 /// # Errors
 /// See [`LogError`].
-pub fn read(path: &Path, filter: &Filter) -> Result<Vec<Line>, LogError> {
+pub fn read(path: &Path, filter: &LogFilter) -> Result<Vec<LogLine>, LogError> {
     let mut lines = Vec::new();
     for file in [file::before(path), path.to_owned()] {
         read_one(&file, filter, &mut lines).map_err(|source| LogError { path: file, source })?;
     }
     // Several processes write to the file, so the lines are not quite in order.
-    lines.sort_by_key(Line::at);
+    lines.sort_by_key(LogLine::at);
     Ok(lines)
 }
 
-fn read_one(path: &Path, filter: &Filter, lines: &mut Vec<Line>) -> io::Result<()> {
+fn read_one(path: &Path, filter: &LogFilter, lines: &mut Vec<LogLine>) -> io::Result<()> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -98,7 +98,7 @@ fn read_one(path: &Path, filter: &Filter, lines: &mut Vec<Line>) -> io::Result<(
         let Ok(written) = String::from_utf8(line?) else { continue };
         // A line that a full disk cut short is not JSON.
         let Ok(fields) = serde_json::from_str(&written) else { continue };
-        let line = Line { fields, written };
+        let line = LogLine { fields, written };
         if line.passes(filter) {
             lines.push(line);
         }

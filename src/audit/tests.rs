@@ -11,7 +11,7 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::model::time::Timestamp;
 
-fn subject() -> Subject {
+fn subject() -> EntrySubject {
     let origin = Origin {
         from: Place { host: "bastion-3".into(), ssh: Some("10.1.2.3".into()), ..Place::default() },
         cluster: AuditedCluster {
@@ -21,7 +21,7 @@ fn subject() -> Subject {
             ..AuditedCluster::default()
         },
     };
-    Subject {
+    EntrySubject {
         origin: origin.into(),
         secrets: Secrets::new(|| vec!["opaque-token".to_owned()]),
         namespace: "edge".into(),
@@ -118,22 +118,22 @@ async fn lines_are_on_disk_when_it_is_flushed_and_read_back_by_name() {
         let adopted = rollout_event(RolloutEventKind::Command(Command::Adopt), outcome, Some("adopted"));
         log.write(subject.line(&RolloutEvent { visibility, ..adopted }));
     }
-    let other = Subject { name: "other".into(), ..subject };
+    let other = EntrySubject { name: "other".into(), ..subject };
     log.write(other.line(&rollout_event(RolloutEventKind::Released, EventOutcome::Done, None)));
     log.flushed(Duration::from_secs(5)).await;
     assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 3);
     assert_eq!(*log.complaint().borrow(), None);
 
-    let asked = |filter: &Filter| {
+    let asked = |filter: &LogFilter| {
         read(&path, filter).unwrap().iter().map(|line| line.text("message").unwrap().to_owned()).collect::<Vec<_>>()
     };
-    let named = Filter { name: Some("agent".into()), ..Filter::default() };
+    let named = LogFilter { name: Some("agent".into()), ..LogFilter::default() };
     assert_eq!(asked(&named), ["adopted"]);
-    assert_eq!(asked(&Filter { all: true, ..named.clone() }), ["asked: adopt", "adopted"]);
-    assert_eq!(asked(&Filter { context: Some("elsewhere".into()), ..named.clone() }), Vec::<String>::new());
+    assert_eq!(asked(&LogFilter { all: true, ..named.clone() }), ["asked: adopt", "adopted"]);
+    assert_eq!(asked(&LogFilter { context: Some("elsewhere".into()), ..named.clone() }), Vec::<String>::new());
     let later = Some(Timestamp::from_millis(1_800_000_000_124));
-    assert_eq!(asked(&Filter { since: later, ..named }), Vec::<String>::new());
-    assert!(read(&dir.path().join("none"), &Filter::default()).unwrap().is_empty());
+    assert_eq!(asked(&LogFilter { since: later, ..named }), Vec::<String>::new());
+    assert!(read(&dir.path().join("none"), &LogFilter::default()).unwrap().is_empty());
 }
 
 #[tokio::test]

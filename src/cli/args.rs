@@ -1,5 +1,6 @@
 //! The command line as it is typed: flags, arguments and their help. Parsing only; nothing here acts.
 
+mod one_shot;
 mod tuning;
 mod values;
 
@@ -8,15 +9,14 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::one_shot::{How, OneShot};
 pub(crate) use self::tuning::TuningFlags;
 pub(crate) use self::values::{ContainerImage, DaemonSetName, LogTo, by_container};
 use self::values::{duration, speed};
 use crate::driver::practice;
-use crate::engine::model::command::{Command as Ask, Early, Step};
 use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::Finish;
-use crate::engine::model::settings::Tuning;
+use crate::engine::model::settings::{Finish, Tuning};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -55,7 +55,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<CliCommand>,
 }
 
 /// Which cluster, and how to answer.
@@ -108,7 +108,7 @@ pub(crate) enum OutputFormat {
 }
 
 #[derive(Subcommand, Clone, Debug)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     #[command(flatten)]
     OnCluster(OnCluster),
     /// Print the audit log of this account: who did what; needs no cluster
@@ -148,135 +148,18 @@ pub(crate) enum OnCluster {
     Drive(DriveArgs),
 }
 
-/// One-shot writes.
-#[derive(Subcommand, Clone, Debug)]
-pub(crate) enum OneShot {
-    /// Take over pod replacement from the DaemonSet's controller; moves no pod
-    ///
-    /// Sets `OnDelete` and saves the original update strategy, which `release` restores.
-    Adopt(AdoptArgs),
-    /// Give the DaemonSet a new image; moves no pod until the first step
-    SetImage(SetImageArgs),
-    /// Change how many nodes may be updated
-    ///
-    /// The next step is refused where it would move nothing: the selector's nodes are all updated, or what is left is down.
-    Step(StepArgs),
-    /// Restrict the rollout to nodes that match a label selector
-    ///
-    /// Says how many nodes it frees at once, and asks where it frees any.
-    Select(SelectArgs),
-    /// Change budgets and gates of a rollout, also while it runs
-    #[command(visible_alias = "set", after_help = TUNE_EXAMPLES)]
-    Tune(TuneArgs),
-    /// Start no more updates; on a DaemonSet that its own controller rolls: the emergency brake
-    Pause(PauseArgs),
-    /// Go on after a pause or a halt
-    ///
-    /// Past a halt it says which failures that accepts, and asks; where nobody can be asked, it needs `--yes`.
-    Resume(OneShotArgs),
-    /// Roll back to the revision before, or to a given one
-    Undo(UndoArgs),
-    /// Hand the DaemonSet back to its controller, its update strategy as it was
-    Release(ReleaseArgs),
-}
-
-impl OneShot {
-    /// On which DaemonSet, how, and what is asked of the engine.
-    pub(crate) fn into_parts(self) -> (DaemonSetName, How, Ask) {
-        match self {
-            Self::Adopt(args) => (args.name, args.how, Ask::Adopt.under(args.tuning.tuning())),
-            Self::SetImage(args) => {
-                let image = Ask::SetImage(by_container(&args.images));
-                (args.name, args.how, image.under(args.tuning.tuning()))
-            }
-            Self::Tune(args) => (args.name, args.how, Ask::Tune(args.tuning.tuning())),
-            Self::Step(args) => {
-                let step = match (args.to, args.partition, args.back) {
-                    (Some(updated), ..) => Step::Updated(updated),
-                    (_, Some(partition), _) => Step::Partition(partition),
-                    (_, _, true) => Step::Back,
-                    _ => Step::Next,
-                };
-                (args.name, args.how, Ask::Step(step))
-            }
-            Self::Select(args) => {
-                (args.name, args.how, Ask::Select(args.selector.filter(|selector| !selector.is_empty())))
-            }
-            Self::Pause(args) => (args.name, args.how, Ask::Pause { why: args.reason }),
-            Self::Resume(args) => (args.name, args.how, Ask::Resume),
-            Self::Undo(args) => (args.name, args.how, Ask::Undo { to: args.to_revision }),
-            Self::Release(args) => {
-                let early = if args.early { Early::Accept } else { Early::Refuse };
-                (args.name, args.how, Ask::Release(early))
-            }
-        }
-    }
-}
-
-const TUNE_EXAMPLES: &str = "\
-Examples:
-  rolldeck tune ds/agent --max-unavailable 10%   let more nodes be down at once
-  rolldeck tune ds/agent --on-drift enforce      when Argo CD sets the strategy back: OnDelete again
-  rolldeck tune ds/agent --soak 1m               a new pod counts after a minute";
-
 const DRIVE_EXIT_CODES: &str = "\
 Exit codes: 0 complete (or held, with `--until held`), 3 out of time or handed back early,
 4 halted, 5 not found, 6 refused, 7 somebody else drives, 130 or 143 interrupted";
 
-/// What every one-shot write takes.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct OneShotArgs {
-    /// The DaemonSet: `ds/NAME`, or just NAME
-    #[arg(value_name = "ds/NAME")]
-    pub(crate) name: DaemonSetName,
-    #[command(flatten)]
-    pub(crate) how: How,
-}
-
-#[derive(Args, Clone, Debug)]
-pub(crate) struct AdoptArgs {
-    /// The DaemonSet: `ds/NAME`, or just NAME
-    #[arg(value_name = "ds/NAME")]
-    pub(crate) name: DaemonSetName,
-    #[command(flatten)]
-    pub(crate) how: How,
-    #[command(flatten)]
-    pub(crate) tuning: TuningFlags,
-}
-
-#[derive(Args, Clone, Debug)]
-pub(crate) struct TuneArgs {
-    /// The DaemonSet: `ds/NAME`, or just NAME
-    #[arg(value_name = "ds/NAME")]
-    pub(crate) name: DaemonSetName,
-    #[command(flatten)]
-    pub(crate) how: How,
-    #[command(flatten)]
-    pub(crate) tuning: TuningFlags,
-}
-
 impl Cli {
     /// Whether it is a `tune` that names nothing to change.
     pub(crate) fn tunes_nothing(&self) -> bool {
-        let Some(Command::OnCluster(OnCluster::OneShot(OneShot::Tune(args)))) = &self.command else {
+        let Some(CliCommand::OnCluster(OnCluster::OneShot(OneShot::Tune(args)))) = &self.command else {
             return false;
         };
         args.tuning.tuning().is_empty()
     }
-}
-
-/// How a write is confirmed, and how long it may take.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct How {
-    /// Say what it would do, and do nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Do not ask for confirmation
-    #[arg(short, long)]
-    pub(crate) yes: bool,
-    /// How long to wait for the cluster
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
-    pub(crate) timeout: Duration,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -325,91 +208,6 @@ pub(crate) struct LogArgs {
 }
 
 #[derive(Args, Clone, Debug)]
-pub(crate) struct SetImageArgs {
-    /// The DaemonSet: `ds/NAME`, or just NAME
-    #[arg(value_name = "ds/NAME")]
-    pub(crate) name: DaemonSetName,
-    /// The new image, by container; `*=IMAGE` means all main containers
-    #[arg(value_name = "CONTAINER=IMAGE", required = true)]
-    pub(crate) images: Vec<ContainerImage>,
-    #[command(flatten)]
-    pub(crate) how: How,
-    #[command(flatten)]
-    pub(crate) tuning: TuningFlags,
-}
-
-#[derive(Args, Clone, Debug)]
-#[command(group = clap::ArgGroup::new("where").multiple(false))]
-pub(crate) struct StepArgs {
-    /// The DaemonSet: `ds/NAME`, or just NAME
-    #[arg(value_name = "ds/NAME")]
-    pub(crate) name: DaemonSetName,
-    /// How many nodes to update in total: a count or a percentage [default: the next step of the plan]
-    #[arg(long, value_name = "N|N%", group = "where")]
-    pub(crate) to: Option<IntOrPercent>,
-    /// How many pods to keep at the old revision, instead of --to
-    #[arg(long, value_name = "N|N%", group = "where")]
-    pub(crate) partition: Option<IntOrPercent>,
-    /// One step of the plan back; reverts no node
-    #[arg(long, group = "where")]
-    pub(crate) back: bool,
-    #[command(flatten)]
-    pub(crate) how: How,
-}
-
-#[derive(Args, Clone, Debug)]
-pub(crate) struct SelectArgs {
-    /// The DaemonSet: `ds/NAME`, or just NAME
-    #[arg(value_name = "ds/NAME")]
-    pub(crate) name: DaemonSetName,
-    /// Which nodes may be updated, as `kubectl get nodes -l` has it
-    #[arg(value_name = "SELECTOR", required_unless_present = "clear", conflicts_with = "clear")]
-    pub(crate) selector: Option<Selector>,
-    /// Remove the restriction
-    #[arg(long)]
-    pub(crate) clear: bool,
-    #[command(flatten)]
-    pub(crate) how: How,
-}
-
-#[derive(Args, Clone, Debug)]
-pub(crate) struct PauseArgs {
-    /// The DaemonSet: `ds/NAME`, or just NAME
-    #[arg(value_name = "ds/NAME")]
-    pub(crate) name: DaemonSetName,
-    /// Why, for those who find it paused
-    #[arg(long, value_name = "WHY")]
-    pub(crate) reason: Option<String>,
-    #[command(flatten)]
-    pub(crate) how: How,
-}
-
-#[derive(Args, Clone, Debug)]
-pub(crate) struct UndoArgs {
-    /// The DaemonSet: `ds/NAME`, or just NAME
-    #[arg(value_name = "ds/NAME")]
-    pub(crate) name: DaemonSetName,
-    /// The revision to go back to, by its number in `history` [default: the one before]
-    #[arg(long, value_name = "N")]
-    pub(crate) to_revision: Option<i64>,
-    #[command(flatten)]
-    pub(crate) how: How,
-}
-
-#[derive(Args, Clone, Debug)]
-pub(crate) struct ReleaseArgs {
-    /// The DaemonSet: `ds/NAME`, or just NAME
-    #[arg(value_name = "ds/NAME")]
-    pub(crate) name: DaemonSetName,
-    /// Release although the controller then replaces or removes pods by itself: those that are not at the target, and
-    /// serving ones on nodes that should not run them any more
-    #[arg(long)]
-    pub(crate) early: bool,
-    #[command(flatten)]
-    pub(crate) how: How,
-}
-
-#[derive(Args, Clone, Debug)]
 pub(crate) struct DriveArgs {
     /// The DaemonSet: `ds/NAME`, or just NAME
     #[arg(value_name = "ds/NAME")]
@@ -434,7 +232,7 @@ pub(crate) struct DriveArgs {
     pub(crate) keep: bool,
     /// When to end
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) until: Until,
+    pub(crate) until: DriveUntil,
     /// Do not ask for confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
@@ -455,7 +253,7 @@ impl DriveArgs {
 
 /// When a headless driver leaves.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Until {
+pub(crate) enum DriveUntil {
     /// When every node is at the target
     #[default]
     Complete,
@@ -527,6 +325,7 @@ fn scenarios() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::model::command::{Command, Early, Step};
 
     #[test]
     fn the_command_line_is_sound() {
@@ -535,24 +334,25 @@ mod tests {
     }
 
     /// What is typed to give a command; `None` where `drive` or a signal gives it.
-    fn line_for(command: &Ask) -> Option<&'static str> {
+    fn line_for(command: &Command) -> Option<&'static str> {
         match command {
-            Ask::Adopt => Some("adopt agent"),
-            Ask::SetImage(_) => Some("set-image agent *=a.example/agent:v2"),
-            Ask::Step(Step::Next) => Some("step agent"),
-            Ask::Step(Step::Back) => Some("step agent --back"),
-            Ask::Step(Step::Updated(_)) => Some("step agent --to 10%"),
-            Ask::Step(Step::Partition(_)) => Some("step agent --partition 3"),
-            Ask::Select(Some(_)) => Some("select agent canary=true"),
-            Ask::Select(None) => Some("select agent --clear"),
-            Ask::Pause { .. } => Some("pause agent --reason slow"),
-            Ask::Resume => Some("resume agent"),
-            Ask::Undo { .. } => Some("undo agent --to-revision 3"),
-            Ask::Release(Early::Refuse) => Some("release agent"),
-            Ask::Release(Early::Accept) => Some("release agent --early"),
-            Ask::Tune(_) => Some("tune agent --soak 90s"),
-            Ask::Tuned { .. } => Some("adopt agent --soak 90s"),
-            Ask::Drive(_) | Ask::StopDriving | Ask::GiveUpDriving { .. } => None,
+            Command::Adopt => Some("adopt agent"),
+            Command::SetImage(_) => Some("set-image agent *=a.example/agent:v2"),
+            Command::Step(Step::Next) => Some("step agent"),
+            Command::Step(Step::Back) => Some("step agent --back"),
+            Command::Step(Step::Updated(_)) => Some("step agent --to 10%"),
+            Command::Step(Step::Partition(_)) => Some("step agent --partition 3"),
+            Command::Select(Some(_)) => Some("select agent canary=true"),
+            Command::Select(None) => Some("select agent --clear"),
+            Command::Pause { .. } => Some("pause agent --reason slow"),
+            Command::Resume => Some("resume agent"),
+            Command::Undo { .. } => Some("undo agent --to-revision 3"),
+            Command::Release(Early::Refuse) => Some("release agent"),
+            Command::Release(Early::Accept) => Some("release agent --early"),
+            Command::Tune(_) => Some("tune agent --soak 90s"),
+            Command::Tuned { .. } => Some("adopt agent --soak 90s"),
+            // `prewarm` drives until it is done.
+            Command::Prewarm(_) | Command::Drive(_) | Command::StopDriving | Command::GiveUpDriving { .. } => None,
         }
     }
 
@@ -576,7 +376,9 @@ mod tests {
             "adopt agent --soak 90s",
         ] {
             let cli = Cli::try_parse_from(format!("rolldeck {line}").split_whitespace()).unwrap();
-            let Some(Command::OnCluster(OnCluster::OneShot(one_shot))) = cli.command else { panic!("{line}: {cli:?}") };
+            let Some(CliCommand::OnCluster(OnCluster::OneShot(one_shot))) = cli.command else {
+                panic!("{line}: {cli:?}")
+            };
             assert_eq!(line_for(&one_shot.into_parts().2), Some(line));
         }
     }
@@ -586,8 +388,8 @@ mod tests {
         let line = "rolldeck tune agent --max-unavailable 25% --max-pulling default --strict=false --failure-threshold 3 \
                     --progress-deadline 15m --max-restarts 0 --soak 90s --on-failure rollback --on-drift enforce --finish keep";
         let cli = Cli::try_parse_from(line.split_whitespace()).unwrap();
-        let Some(Command::OnCluster(OnCluster::OneShot(one_shot))) = cli.command else { panic!("{cli:?}") };
-        let Ask::Tune(tuning) = one_shot.into_parts().2 else { panic!("not a tune") };
+        let Some(CliCommand::OnCluster(OnCluster::OneShot(one_shot))) = cli.command else { panic!("{cli:?}") };
+        let Command::Tune(tuning) = one_shot.into_parts().2 else { panic!("not a tune") };
         assert_eq!(
             tuning.to_string(),
             "max-unavailable=25% max-pulling=default strict=false failure-threshold=3 progress-deadline=15m \
@@ -601,7 +403,7 @@ mod tests {
         {
             let cli = Cli::try_parse_from(line).unwrap();
             assert_eq!(cli.global.namespace.as_deref(), Some("edge"));
-            assert!(matches!(cli.command, Some(Command::OnCluster(OnCluster::Status(_)))));
+            assert!(matches!(cli.command, Some(CliCommand::OnCluster(OnCluster::Status(_)))));
             assert_eq!(cli.name, None);
         }
     }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::args::{DaemonSetName, Global, LogArgs, LogTo, OutputFormat};
 use super::error::{CliError, Exit};
 use super::output::{Output, Streams};
-use crate::audit::{self, AuditLog, Filter, Line};
+use crate::audit::{self, AuditLog, LogFilter, LogLine};
 use crate::driver::{Clock, Rollout};
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::{Str, person_of};
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Resul
     let Some(path) = log.path() else {
         return Err(CliError::failed("there is no audit log").hinted("`--audit-log FILE` names one"));
     };
-    let filter = Filter {
+    let filter = LogFilter {
         name: args.name.as_ref().map(|DaemonSetName(name)| name.clone()),
         namespace: global.namespace.clone(),
         context: global.context.clone(),
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Resul
     Ok(Exit::Done)
 }
 
-fn in_words(line: &Line) -> String {
+fn in_words(line: &LogLine) -> String {
     let time = line.at().map(|at| at.to_rfc3339().replace('T', " ")).unwrap_or_default();
     let text = |field| line.text(field).unwrap_or("?");
     // An entry without a person is shown under the process in which the rollout did it.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::json::{Node, TypeMeta};
+use super::json::{NodeJson, TypeMeta};
 use super::one_shot::halt_advice;
 use crate::engine::model::Str;
 use crate::engine::model::driver::DriverView;
@@ -100,7 +100,7 @@ struct ChangeLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     was: Option<NodeState>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    node: Option<Node<'a>>,
+    node: Option<NodeJson<'a>>,
 }
 
 impl FeedEntry {
@@ -112,7 +112,7 @@ impl FeedEntry {
     /// The change as JSON.
     pub(crate) fn json(&self) -> impl Serialize + '_ {
         let (was, node) = match &self.topic {
-            Topic::Node { was, now } => (*was, Some(Node::new(now, self.at))),
+            Topic::Node { was, now } => (*was, Some(NodeJson::new(now, self.at))),
             _ => (None, None),
         };
         ChangeLine { meta: TypeMeta::new("Change"), at: self.at, topic: self.topic.word(), text: &self.text, was, node }
@@ -160,7 +160,13 @@ impl Telling<'_> {
         let troubled = |node: &&NodeView| match node.state {
             NodeState::Failed | NodeState::NodeDown => true,
             NodeState::Creating => node.cause.is_some(),
-            _ => false,
+            NodeState::Terminating
+            | NodeState::Pulling
+            | NodeState::Starting
+            | NodeState::Soaking
+            | NodeState::Outdated
+            | NodeState::Updated
+            | NodeState::Ineligible => false,
         };
         let nodes = self.snapshot.nodes.clone();
         self.nodes(nodes.iter().filter(troubled).map(|node| (None, node)).collect());
@@ -304,12 +310,54 @@ impl Telling<'_> {
     }
 }
 
-/// What makes a node's change worth a sentence. Holds do not: they change for the whole fleet with every step. Nor does
-/// it that a pod which only starts is not ready yet.
+/// What makes a node's change worth a sentence. That a pod which only starts is not ready yet does not.
 fn summary(node: &NodeView) -> impl PartialEq + use<> {
-    let begins = matches!(node.state, NodeState::Creating | NodeState::Starting | NodeState::Soaking);
-    let cause = node.cause.as_ref().map(|cause| cause.kind);
-    (node.state, cause.filter(|kind| !(begins && kind.is_ordinary_at_start())))
+    // All fields are named here, so that the compiler asks of a new one whether its change is told.
+    let NodeView {
+        state,
+        cause,
+        // They change for the whole fleet with every step.
+        hold: _,
+        rank: _,
+        selected: _,
+        // They change with the state or the cause, or are details of them.
+        name: _,
+        pod_wait: _,
+        blame: _,
+        since: _,
+        revision: _,
+        revision_number: _,
+        at_target: _,
+        image: _,
+        images: _,
+        usual_pull: _,
+        // Its failures are told with the line on the whole.
+        prewarm: _,
+        pod: _,
+        pod_created_at: _,
+        restarts: _,
+        restarted: _,
+        suspect: _,
+        serves: _,
+        // They are the cluster's, and no part of the rollout.
+        eligible: _,
+        ineligible: _,
+        labels: _,
+        clock_skew_millis: _,
+        uncounted_until: _,
+    } = node;
+    let begins = match state {
+        NodeState::Creating | NodeState::Starting | NodeState::Soaking => true,
+        NodeState::Failed
+        | NodeState::NodeDown
+        | NodeState::Terminating
+        | NodeState::Pulling
+        | NodeState::Outdated
+        | NodeState::Updated
+        | NodeState::Ineligible => false,
+    };
+    let cause = cause.as_ref().map(|cause| cause.kind);
+    (*state, cause.filter(|kind| !(begins && kind.is_ordinary_at_start())))
 }
 
 /// Who drives, without when they were seen.

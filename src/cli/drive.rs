@@ -17,12 +17,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::args::{ContainerImage, DriveArgs, OutputFormat, Until, by_container};
+use super::args::{ContainerImage, DriveArgs, DriveUntil, OutputFormat, by_container};
 use super::audit::CLOSE_WITHIN;
 use super::audit::Warnings;
 use super::change_feed::{ChangeFeed, FeedEntry, Topic};
-use super::error::{CliError, Exit, Kind};
-use super::load::{self, Place};
+use super::error::{CliError, CliErrorKind, Exit};
+use super::load::{self, LoadPlace};
 use super::one_shot::{self, Consent};
 use super::output::{Output, Streams};
 use super::status::{deleted, out_of_time, standing, tell};
@@ -32,8 +32,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::presence::Presence;
-use crate::engine::model::record::Finish;
-use crate::engine::model::settings::Tuning;
+use crate::engine::model::settings::{Finish, Tuning};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::model::unsent::UnsentKind;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
@@ -120,7 +119,7 @@ async fn patience(timeout: Option<Duration>) -> CliError {
     match timeout {
         Some(timeout) => {
             tokio::time::sleep(timeout).await;
-            CliError::new(Kind::TimedOut, format!("not over after {} s", timeout.as_secs()))
+            CliError::new(CliErrorKind::TimedOut, format!("not over after {} s", timeout.as_secs()))
         }
         None => std::future::pending().await,
     }
@@ -195,7 +194,7 @@ impl Drive<'_> {
     async fn open(&mut self, role: Role) -> Result<(Rollout, Arc<Snapshot>), CliError> {
         let rollout = self.session.open(self.namespace, &self.args.name.0, role);
         self.open = Some(rollout.clone());
-        let place = Place { context: self.session.context(), namespace: Some(self.namespace) };
+        let place = LoadPlace { context: self.session.context(), namespace: Some(self.namespace) };
         let snapshot = load::rollout(&rollout, place, self.args.timeout.unwrap_or(LOAD_WITHIN)).await?;
         Ok((rollout, snapshot))
     }
@@ -362,19 +361,19 @@ fn has_images(snapshot: &Snapshot, images: &[ContainerImage]) -> bool {
 }
 
 fn driven_by(holder: &str) -> CliError {
-    CliError::new(Kind::DrivenByOther, format!("{holder} drives this rollout"))
+    CliError::new(CliErrorKind::DrivenByOther, format!("{holder} drives this rollout"))
         .hinted("`--take-over` asks them to hand over, and succeeds a console that is gone")
 }
 
 /// Judges snapshot by snapshot whether the drive is over.
 struct Course {
-    until: Until,
+    until: DriveUntil,
     /// Whether we have held the lease: from then on, somebody else's lease means that ours was taken over.
     drove: bool,
 }
 
 impl Course {
-    fn new(until: Until) -> Self {
+    fn new(until: DriveUntil) -> Self {
         Self { until, drove: false }
     }
 
@@ -398,7 +397,7 @@ impl Course {
             Phase::Native if snapshot.counts.updated == snapshot.counts.nodes => Some(Ok(Exit::Done)),
             // Somebody released it before the end: its controller goes on.
             Phase::Native => Some(Ok(Exit::Incomplete)),
-            Phase::Held if self.until == Until::Held && self.drove && at_rest(snapshot) => Some(Ok(Exit::Done)),
+            Phase::Held if self.until == DriveUntil::Held && self.drove && at_rest(snapshot) => Some(Ok(Exit::Done)),
             _ => None,
         }
     }
@@ -424,7 +423,7 @@ fn at_rest(snapshot: &Snapshot) -> bool {
 }
 
 fn taken_over(holder: &str) -> CliError {
-    CliError::new(Kind::DrivenByOther, format!("{holder} took over; nothing more is started from here"))
+    CliError::new(CliErrorKind::DrivenByOther, format!("{holder} took over; nothing more is started from here"))
 }
 
 /// The signals that end what goes on by itself.

@@ -12,12 +12,12 @@ use std::process::ExitCode;
 use super::output::Streams;
 use crate::driver::{AccessError, CommandError};
 use crate::engine::model::command::Refusal;
-use crate::process::signals::Ending;
+use crate::process::signals::EndSignal;
 
 /// Why a command did not come to its end.
 #[derive(Debug)]
 pub struct CliError {
-    kind: Kind,
+    kind: CliErrorKind,
     message: String,
     hints: Vec<String>,
     /// It was said on standard error already.
@@ -26,7 +26,7 @@ pub struct CliError {
 
 /// Kinds of failure, by what a script would do about them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum CliErrorKind {
     /// Configuration, network, permission, the cluster's refusal.
     Failed,
     /// The command line makes no sense.
@@ -74,11 +74,11 @@ impl Exit {
     }
 }
 
-impl From<Ending> for Exit {
-    fn from(ending: Ending) -> Self {
+impl From<EndSignal> for Exit {
+    fn from(ending: EndSignal) -> Self {
         match ending {
-            Ending::Terminate => Self::Terminated,
-            Ending::Hangup | Ending::Interrupt => Self::Interrupted,
+            EndSignal::Terminate => Self::Terminated,
+            EndSignal::Hangup | EndSignal::Interrupt => Self::Interrupted,
         }
     }
 }
@@ -90,18 +90,18 @@ impl From<Exit> for ExitCode {
 }
 
 impl CliError {
-    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: CliErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hints: Vec::new(), reported: false }
     }
 
     /// It went wrong: what was attempted, on what, and what was said.
     pub fn failed(message: impl Into<String>) -> Self {
-        Self::new(Kind::Failed, message)
+        Self::new(CliErrorKind::Failed, message)
     }
 
     /// The command line makes no sense.
     pub fn usage(message: impl Into<String>) -> Self {
-        Self::new(Kind::Usage, message)
+        Self::new(CliErrorKind::Usage, message)
     }
 
     /// Adds what to try next.
@@ -113,14 +113,14 @@ impl CliError {
     /// The exit code, as documented in `--help`.
     pub fn code(&self) -> u8 {
         match self.kind {
-            Kind::Failed => 1,
-            Kind::Usage => 2,
-            Kind::TimedOut => Exit::Incomplete.code(),
-            Kind::NotFound => 5,
-            Kind::Refused => 6,
-            Kind::DrivenByOther => Exit::DrivenByOther.code(),
+            CliErrorKind::Failed => 1,
+            CliErrorKind::Usage => 2,
+            CliErrorKind::TimedOut => Exit::Incomplete.code(),
+            CliErrorKind::NotFound => 5,
+            CliErrorKind::Refused => 6,
+            CliErrorKind::DrivenByOther => Exit::DrivenByOther.code(),
             // 128 + SIGPIPE, as a shell reports it.
-            Kind::BrokenPipe => 141,
+            CliErrorKind::BrokenPipe => 141,
         }
     }
 
@@ -132,7 +132,7 @@ impl CliError {
 
     /// Says it on standard error, once, unless there is nobody to be told.
     pub(crate) fn report(&mut self, streams: &Streams) {
-        if self.kind != Kind::BrokenPipe && !std::mem::replace(&mut self.reported, true) {
+        if self.kind != CliErrorKind::BrokenPipe && !std::mem::replace(&mut self.reported, true) {
             streams.complain(&self.to_string());
         }
     }
@@ -150,7 +150,7 @@ impl std::error::Error for CliError {}
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Self::new(Kind::BrokenPipe, "nobody reads the output any more"),
+            io::ErrorKind::BrokenPipe => Self::new(CliErrorKind::BrokenPipe, "nobody reads the output any more"),
             _ => Self::failed(format!("writing the answer: {error}")),
         }
     }
@@ -158,7 +158,7 @@ impl From<io::Error> for CliError {
 
 impl From<AccessError> for CliError {
     fn from(AccessError { message, hints }: AccessError) -> Self {
-        Self { kind: Kind::Failed, message, hints, reported: false }
+        Self { kind: CliErrorKind::Failed, message, hints, reported: false }
     }
 }
 
@@ -166,11 +166,11 @@ impl From<Refusal> for CliError {
     fn from(refusal: Refusal) -> Self {
         let message = refusal.to_string();
         match refusal {
-            Refusal::NotLoaded(_) | Refusal::Stale(_) => Self::new(Kind::Refused, message),
-            Refusal::NotPermitted(_) => Self::new(Kind::Failed, message),
-            Refusal::DrivenBy { .. } => Self::new(Kind::DrivenByOther, message)
+            Refusal::NotLoaded(_) | Refusal::Stale(_) => Self::new(CliErrorKind::Refused, message),
+            Refusal::NotPermitted(_) => Self::new(CliErrorKind::Failed, message),
+            Refusal::DrivenBy { .. } => Self::new(CliErrorKind::DrivenByOther, message)
                 .hinted("`rolldeck drive --take-over` asks them to hand over, and succeeds a console that is gone"),
-            Refusal::NotNow(_) | Refusal::Invalid(_) => Self::new(Kind::Refused, message),
+            Refusal::NotNow(_) | Refusal::Invalid(_) => Self::new(CliErrorKind::Refused, message),
         }
     }
 }
@@ -179,7 +179,7 @@ impl From<CommandError> for CliError {
     fn from(error: CommandError) -> Self {
         match error {
             CommandError::Refused(refusal) => refusal.into(),
-            CommandError::NotAdmitted(why) => Self::new(Kind::Refused, why),
+            CommandError::NotAdmitted(why) => Self::new(CliErrorKind::Refused, why),
             CommandError::Failed(why) => Self::failed(why),
             CommandError::Stopped => Self::failed(error.to_string()),
         }
@@ -200,8 +200,8 @@ mod tests {
             (Refusal::DrivenBy { holder: "ops@bastion".into() }.into(), 7),
             (CommandError::Failed("patching: 500".to_owned()).into(), 1),
             (CommandError::NotAdmitted("denied by policy".to_owned()).into(), 6),
-            (CliError::new(Kind::NotFound, "gone"), 5),
-            (CliError::new(Kind::TimedOut, "late"), 3),
+            (CliError::new(CliErrorKind::NotFound, "gone"), 5),
+            (CliError::new(CliErrorKind::TimedOut, "late"), 3),
             (io::Error::from(io::ErrorKind::BrokenPipe).into(), 141),
         ] {
             assert_eq!(error.code(), code, "{error}");

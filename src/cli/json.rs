@@ -23,9 +23,9 @@ use serde::Serialize;
 
 pub(crate) use self::command::{CommandResult, PreviewLines};
 pub(crate) use self::fleet::FleetList;
-pub(crate) use self::node::Node;
-pub(crate) use self::revision::History;
-pub(crate) use self::status::{Nodes, Status};
+pub(crate) use self::node::NodeJson;
+pub(crate) use self::revision::RevisionHistory;
+pub(crate) use self::status::{NodeListing, StatusJson};
 
 /// The version of these shapes.
 pub(crate) const API_VERSION: &str = "rolldeck.io/v1";

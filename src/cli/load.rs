@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::error::{CliError, Kind};
+use super::error::{CliError, CliErrorKind};
 use crate::driver::{Fleet, Rollout};
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::presence::Presence;
@@ -17,7 +17,7 @@ const UNREACHABLE_AFTER: Duration = Duration::from_secs(3);
 
 /// Where the view is asked from, for the words of an error.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct LoadPlace<'a> {
     /// The kubeconfig context.
     pub(crate) context: &'a str,
     /// The namespace, if one is meant.
@@ -29,7 +29,7 @@ pub(crate) struct Place<'a> {
 /// What we are not allowed to see is not waited for: the engine says what it cannot judge without it.
 pub(crate) async fn rollout(
     rollout: &Rollout,
-    place: Place<'_>,
+    place: LoadPlace<'_>,
     patience: Duration,
 ) -> Result<Arc<Snapshot>, CliError> {
     let mut snapshots = rollout.snapshots.clone();
@@ -60,7 +60,7 @@ pub(crate) async fn rollout(
 /// Waits at most `patience` until all DaemonSets are listed, and the leases that say who drives, as far as they can be.
 pub(crate) async fn fleet(
     fleet: &mut watch::Receiver<Arc<Fleet>>,
-    place: Place<'_>,
+    place: LoadPlace<'_>,
     patience: Duration,
 ) -> Result<Arc<Fleet>, CliError> {
     let until = Instant::now() + patience;
@@ -143,7 +143,7 @@ fn state_of(snapshot: &Snapshot) -> View {
 
 fn absent(snapshot: &Snapshot) -> CliError {
     let Snapshot { namespace, name, .. } = snapshot;
-    CliError::new(Kind::NotFound, format!("there is no DaemonSet `{name}` in namespace `{namespace}`"))
+    CliError::new(CliErrorKind::NotFound, format!("there is no DaemonSet `{name}` in namespace `{namespace}`"))
         .hinted(format!("`rolldeck status -n {namespace}` lists those that are; `-n` names another namespace"))
 }
 
@@ -153,7 +153,7 @@ fn forbidden(snapshot: &Snapshot, why: &str) -> CliError {
         .hinted("the README has the Role that rolldeck needs")
 }
 
-fn unreachable(place: Place<'_>, why: &str) -> CliError {
+fn unreachable(place: LoadPlace<'_>, why: &str) -> CliError {
     let error = CliError::failed(format!("cannot read from the cluster of context `{}`: {why}", place.context));
     if why.contains("401") || why.to_ascii_lowercase().contains("unauthorized") {
         error.hinted("the credentials are not accepted, or have expired: log in again")
@@ -164,7 +164,7 @@ fn unreachable(place: Place<'_>, why: &str) -> CliError {
 
 fn late(snapshot: &Snapshot, patience: Duration) -> CliError {
     CliError::new(
-        Kind::TimedOut,
+        CliErrorKind::TimedOut,
         format!("the view is not complete after {} s: {}", patience.as_secs(), snapshot.freshness()),
     )
     .hinted("`--timeout` waits longer")

@@ -9,14 +9,15 @@ use std::time::Duration;
 
 use super::args::{How, OutputFormat};
 use super::audit::Warnings;
-use super::error::{CliError, Exit, Kind};
+use super::error::{CliError, CliErrorKind, Exit};
 use super::json::{self, PreviewLines, TypeMeta};
-use super::load::{self, Place};
+use super::load::{self, LoadPlace};
 use super::output::Output;
 use super::suggested_commands::command_of;
 use crate::driver::{Rollout, Session};
-use crate::engine::model::command::{Command, Danger, Preview};
+use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::config::Role;
+use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::report::guidance::{Guidance, Remedy};
 use crate::engine::report::snapshot::{Phase, Snapshot};
@@ -62,7 +63,7 @@ async fn carry_out(
     how: &How,
     output: &mut Output,
 ) -> Result<Exit, CliError> {
-    let place = Place { context: session.context(), namespace: Some(namespace) };
+    let place = LoadPlace { context: session.context(), namespace: Some(namespace) };
     let before = load::rollout(rollout, place, how.timeout).await?;
     let preview = rollout.preview(command.clone()).await?;
     if output.format() == OutputFormat::Text {
@@ -96,7 +97,7 @@ fn out_of_time(snapshot: &Snapshot, preview: &Preview, timeout: Duration) -> Cli
             format!("`{}` was not settled after {secs} s{}", preview.title, unsent.unwrap_or_default())
         }
     };
-    CliError::new(Kind::TimedOut, message)
+    CliError::new(CliErrorKind::TimedOut, message)
         .hinted("`rolldeck status` says whether it was done; `--timeout` waits longer")
 }
 
@@ -199,7 +200,7 @@ fn accept_failures(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<
     let why = snapshot.halt.as_ref().map(|halt| halt.why.to_string()).unwrap_or_default();
     let refused =
         format!("this accepts the failures that halted it ({why}), and there is nobody to ask; nothing was changed");
-    Err(CliError::new(Kind::Refused, refused).hinted("`--yes` says that it is meant"))
+    Err(CliError::new(CliErrorKind::Refused, refused).hinted("`--yes` says that it is meant"))
 }
 
 fn somebody_to_ask() -> bool {
@@ -219,7 +220,7 @@ pub(crate) async fn confirm(preview: &Preview, snapshot: &Snapshot, consent: Con
     if consent == Consent::Given || preview.danger < Danger::Serious {
         return Ok(());
     }
-    let refused = |why: &str| CliError::new(Kind::Refused, format!("{why}; nothing was changed"));
+    let refused = |why: &str| CliError::new(CliErrorKind::Refused, format!("{why}; nothing was changed"));
     if !asks(preview, consent) {
         return match preview.danger {
             Danger::Beyond => Err(refused("this can take down more nodes than the budget, and there is nobody to ask")

@@ -11,7 +11,7 @@ use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
 use super::args::OutputFormat;
-use crate::process::output::Writer;
+use crate::process::output::StreamWriter;
 
 /// Where answers go.
 pub(crate) struct Output {
@@ -24,8 +24,8 @@ pub(crate) struct Output {
 /// The streams of this process, written to without waiting; none where answers go elsewhere, as in tests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Streams {
-    answers: Option<Writer>,
-    complaints: Option<Writer>,
+    answers: Option<StreamWriter>,
+    complaints: Option<StreamWriter>,
 }
 
 impl Streams {
@@ -64,7 +64,7 @@ impl Streams {
 
     /// Why nobody reads the answers any more.
     pub(crate) fn failure(&self) -> Option<io::Error> {
-        self.answers.as_ref().and_then(Writer::failure)
+        self.answers.as_ref().and_then(StreamWriter::failure)
     }
 
     /// Says `line` on standard error.
@@ -77,14 +77,14 @@ impl Streams {
     }
 }
 
-async fn stuck(writer: Option<&Writer>) -> Instant {
+async fn stuck(writer: Option<&StreamWriter>) -> Instant {
     match writer {
         Some(writer) => writer.stuck().await,
         None => std::future::pending().await,
     }
 }
 
-impl Write for Writer {
+impl Write for StreamWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.send(bytes.to_vec())?;
         Ok(bytes.len())
@@ -110,8 +110,8 @@ impl Output {
     /// # Errors
     /// When there is no thread or no file descriptor to be had.
     pub(crate) fn stdout(format: OutputFormat, charset: Charset) -> io::Result<Self> {
-        let answers = Writer::start(io::stdout().as_fd().try_clone_to_owned()?)?;
-        let complaints = Writer::start(io::stderr().as_fd().try_clone_to_owned()?)?;
+        let answers = StreamWriter::start(io::stdout().as_fd().try_clone_to_owned()?)?;
+        let complaints = StreamWriter::start(io::stderr().as_fd().try_clone_to_owned()?)?;
         let streams = Streams { answers: Some(answers.clone()), complaints: Some(complaints) };
         Ok(Self { streams, ..Self::to(Box::new(answers), format, charset) })
     }

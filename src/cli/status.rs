@@ -19,12 +19,13 @@ use std::time::Duration;
 use super::args::{HistoryArgs, OutputFormat, StatusArgs};
 use super::audit::unwritten;
 use super::change_feed::ChangeFeed;
-use super::error::{CliError, Exit, Kind};
-use super::json::{self, Nodes};
-use super::load::{self, Place};
+use super::error::{CliError, CliErrorKind, Exit};
+use super::json::{self, NodeListing};
+use super::load::{self, LoadPlace};
 use super::output::Output;
 use super::suggested_commands::{suggested_commands, whole};
-use crate::driver::{Fleet, Rollout, Session};
+use crate::driver::{Fleet, FleetRow, Rollout, Session};
+use crate::engine::model::Str;
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
@@ -56,7 +57,7 @@ pub(crate) async fn rollout(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let rollout = session.open(namespace, name, Role::OneShot);
-    let place = Place { context: session.context(), namespace: Some(namespace) };
+    let place = LoadPlace { context: session.context(), namespace: Some(namespace) };
     let snapshot = load::rollout(&rollout, place, args.timeout.unwrap_or(PATIENCE)).await?;
     if args.watch {
         return match args.timeout {
@@ -68,15 +69,15 @@ pub(crate) async fn rollout(
         };
     }
     let snapshot = with_all_watches(&rollout, snapshot).await;
-    let nodes = if args.nodes || args.images { Nodes::Listed } else { Nodes::Counted };
+    let nodes = if args.nodes || args.images { NodeListing::Listed } else { NodeListing::Counted };
     match output.format() {
-        OutputFormat::Json => output.json(&json::Status::new(session.context(), &snapshot, nodes))?,
+        OutputFormat::Json => output.json(&json::StatusJson::new(session.context(), &snapshot, nodes))?,
         OutputFormat::Text => {
             summary(session.context(), &snapshot).iter().try_for_each(|line| output.line(line))?;
-            for columns in [(args.nodes, &NODE_COLUMNS[..]), (args.images, &IMAGE_COLUMNS[..])] {
-                if let (true, columns) = columns {
+            for (asked, table) in [(args.nodes, node_table as fn(&Snapshot) -> _), (args.images, image_table)] {
+                if asked {
                     output.line("")?;
-                    output.table(&table(columns, snapshot.nodes.iter(), snapshot.at))?;
+                    output.table(&table(&snapshot))?;
                 }
             }
         }
@@ -97,7 +98,7 @@ async fn with_all_watches(rollout: &Rollout, snapshot: Arc<Snapshot>) -> Arc<Sna
 /// Says that a rollout was not over in time.
 pub(crate) fn out_of_time(snapshot: &Snapshot, patience: Duration) -> CliError {
     let (doing, progress) = (snapshot.doing(), snapshot.progress());
-    CliError::new(Kind::TimedOut, format!("not over after {} s: {doing}, {progress}", patience.as_secs()))
+    CliError::new(CliErrorKind::TimedOut, format!("not over after {} s: {doing}, {progress}", patience.as_secs()))
 }
 
 /// Follows a rollout until it is over: complete, halted, or the DaemonSet gone.
@@ -139,7 +140,7 @@ pub(crate) fn tell(
 /// Says that the DaemonSet went away while we looked on.
 pub(crate) fn deleted(snapshot: &Snapshot) -> CliError {
     let Snapshot { namespace, name, .. } = snapshot;
-    CliError::new(Kind::NotFound, format!("DaemonSet `{name}` in namespace `{namespace}` was deleted"))
+    CliError::new(CliErrorKind::NotFound, format!("DaemonSet `{name}` in namespace `{namespace}` was deleted"))
 }
 
 /// What a script is told of how things stand.
@@ -151,7 +152,14 @@ pub(crate) fn standing(snapshot: &Snapshot) -> Exit {
         Phase::Complete => Exit::Done,
         Phase::Idle if counts.available == counts.nodes => Exit::Done,
         Phase::Native if counts.updated == counts.nodes => Exit::Done,
-        _ => Exit::Incomplete,
+        Phase::Loading
+        | Phase::Idle
+        | Phase::Native
+        | Phase::Preparing
+        | Phase::Held
+        | Phase::Running
+        | Phase::Paused(_)
+        | Phase::Releasing => Exit::Incomplete,
     }
 }
 
@@ -246,7 +254,14 @@ fn trouble(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
             let label = match state {
                 NodeState::Failed => "failed",
                 NodeState::NodeDown => "down",
-                _ => "trouble",
+                NodeState::Terminating
+                | NodeState::Creating
+                | NodeState::Pulling
+                | NodeState::Starting
+                | NodeState::Soaking
+                | NodeState::Outdated
+                | NodeState::Updated
+                | NodeState::Ineligible => "trouble",
             };
             (label, format!("{} {why}: {}", nodes.len(), some_of(&nodes)))
         })
@@ -271,46 +286,84 @@ fn some_of(nodes: &[&NodeView]) -> String {
     if nodes.len() > NAMED { format!("{named} …") } else { named }
 }
 
-/// A column of a table: its head, and the cell of a row at an instant.
-type Column<T> = (&'static str, fn(&T, Timestamp) -> String);
+const NODE_HEAD: [&str; 8] = ["NODE", "STATE", "REV", "IMAGE", "POD", "RESTARTS", "AGE", "WHY"];
 
-const NODE_COLUMNS: [Column<NodeView>; 8] = [
-    ("NODE", |node, _| node.name.to_string()),
-    ("STATE", |node, _| node.state.to_string()),
-    ("REV", |node, _| match (node.revision_number, &node.revision) {
-        (Some(number), _) => number.to_string(),
-        (None, Some(hash)) => hash.to_string(),
-        (None, None) => "?".to_owned(),
-    }),
-    ("IMAGE", |node, _| node.image.to_string()),
-    ("POD", |node, _| node.pod.as_deref().unwrap_or("-").to_owned()),
-    ("RESTARTS", |node, _| node.restarts.to_string()),
-    ("AGE", |node, at| age(node.pod_created_at, at)),
-    ("WHY", |node, at| Why { node, at }.to_string()),
-];
+fn node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
+    let cells = snapshot.nodes.iter().map(|node| node_cells(node, snapshot.at).to_vec());
+    std::iter::once(NODE_HEAD.map(str::to_owned).to_vec()).chain(cells).collect()
+}
 
-const IMAGE_COLUMNS: [Column<NodeView>; 6] = [
-    ("NODE", |node, _| node.name.to_string()),
-    ("IMAGE", |node, _| node.image.to_string()),
-    ("IMAGES", |node, _| {
-        let each = node.images.iter().map(|pull| {
-            let init = if pull.role == ContainerRole::Init { " (init)" } else { "" };
-            format!("{}={} {}{init}", pull.container, version_of(&pull.image), pull.state)
-        });
-        each.collect::<Vec<_>>().join(", ")
-    }),
-    ("FOR", |node, at| node.pulling_for(at).map_or_else(|| "-".to_owned(), |span| ShortDuration(span).to_string())),
-    ("EXPECTED", |node, _| node.usual_pull.map_or_else(|| "-".to_owned(), |usual| usual.to_string())),
-    ("WHY", |node, at| match node.telling_image() {
-        Some(pull) if pull.state != PullState::Unknown => pull.words(at, node.usual_pull),
-        _ => String::new(),
-    }),
-];
+/// A node's cells, in the order of [`NODE_HEAD`].
+fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
+    // All fields are named here, so that the compiler asks of a new one whether it is a column.
+    let NodeView {
+        name,
+        state,
+        revision,
+        revision_number,
+        image,
+        pod,
+        pod_created_at,
+        restarts,
+        // Parts of `WHY`.
+        hold: _,
+        pod_wait: _,
+        cause: _,
+        blame: _,
+        restarted: _,
+        suspect: _,
+        ineligible: _,
+        uncounted_until: _,
+        // They are in the table of images.
+        images: _,
+        usual_pull: _,
+        // They are printed as JSON only.
+        since: _,
+        at_target: _,
+        prewarm: _,
+        serves: _,
+        selected: _,
+        clock_skew_millis: _,
+        // They are not printed: `STATE` says it, the cluster tells them, it changes whenever another node goes.
+        eligible: _,
+        labels: _,
+        rank: _,
+    } = node;
+    let number = revision_number.map(|number| number.to_string());
+    [
+        name.to_string(),
+        state.to_string(),
+        number.or_else(|| revision.as_ref().map(ToString::to_string)).unwrap_or_else(|| "?".to_owned()),
+        image.to_string(),
+        pod.as_deref().unwrap_or("-").to_owned(),
+        restarts.to_string(),
+        age(*pod_created_at, at),
+        Why { node, at }.to_string(),
+    ]
+}
 
-fn table<'a, T: 'a>(columns: &[Column<T>], rows: impl IntoIterator<Item = &'a T>, at: Timestamp) -> Vec<Vec<String>> {
-    let head = columns.iter().map(|(head, _)| (*head).to_owned()).collect();
-    let cells = rows.into_iter().map(|row| columns.iter().map(|(_, cell)| cell(row, at)).collect());
-    std::iter::once(head).chain(cells).collect()
+const IMAGE_HEAD: [&str; 6] = ["NODE", "IMAGE", "IMAGES", "FOR", "EXPECTED", "WHY"];
+
+fn image_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
+    let cells = snapshot.nodes.iter().map(|node| image_cells(node, snapshot.at).to_vec());
+    std::iter::once(IMAGE_HEAD.map(str::to_owned).to_vec()).chain(cells).collect()
+}
+
+/// The cells of a node's images, in the order of [`IMAGE_HEAD`].
+fn image_cells(node: &NodeView, at: Timestamp) -> [String; IMAGE_HEAD.len()] {
+    let each = node.images.iter().map(|pull| {
+        let init = if pull.role == ContainerRole::Init { " (init)" } else { "" };
+        format!("{}={} {}{init}", pull.container, version_of(&pull.image), pull.state)
+    });
+    let why = node.telling_image().filter(|pull| pull.state != PullState::Unknown);
+    [
+        node.name.to_string(),
+        node.image.to_string(),
+        each.collect::<Vec<_>>().join(", "),
+        node.pulling_for(at).map_or_else(|| "-".to_owned(), |span| ShortDuration(span).to_string()),
+        node.usual_pull.map_or_else(|| "-".to_owned(), |usual| usual.to_string()),
+        why.map_or_else(String::new, |pull| pull.words(at, node.usual_pull)),
+    ]
 }
 
 fn age(since: Option<Timestamp>, at: Timestamp) -> String {
@@ -325,7 +378,7 @@ pub(crate) async fn fleet(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let mut watched = session.fleet(namespace);
-    let place = Place { context: session.context(), namespace };
+    let place = LoadPlace { context: session.context(), namespace };
     let fleet = load::fleet(&mut watched, place, patience.unwrap_or(PATIENCE)).await?;
     match output.format() {
         OutputFormat::Json => output.json(&json::FleetList::new(session.context(), &fleet))?,
@@ -342,15 +395,16 @@ fn fleet_table(fleet: &Fleet) -> Vec<Vec<String>> {
     let head = ["NAMESPACE", "DAEMONSET", "DESIRED", "UPDATED", "AVAILABLE", "STRATEGY", "STATE", "DRIVEN BY"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(fleet.rows.iter().map(|row| {
+        let FleetRow { namespace, name, counters, strategy, state, driven_by } = row;
         vec![
-            row.namespace.to_string(),
-            row.name.to_string(),
-            row.counters.desired.to_string(),
-            row.counters.updated.to_string(),
-            row.counters.available.to_string(),
-            row.strategy.clone(),
-            row.state.to_string(),
-            row.driven_by.to_string(),
+            namespace.to_string(),
+            name.to_string(),
+            counters.desired.to_string(),
+            counters.updated.to_string(),
+            counters.available.to_string(),
+            strategy.clone(),
+            state.to_string(),
+            driven_by.to_string(),
         ]
     }));
     rows
@@ -364,10 +418,10 @@ pub(crate) async fn history(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let rollout = session.open(namespace, &args.name.0, Role::OneShot);
-    let place = Place { context: session.context(), namespace: Some(namespace) };
+    let place = LoadPlace { context: session.context(), namespace: Some(namespace) };
     let snapshot = load::rollout(&rollout, place, args.timeout).await?;
     match output.format() {
-        OutputFormat::Json => output.json(&json::History::new(&snapshot))?,
+        OutputFormat::Json => output.json(&json::RevisionHistory::new(&snapshot))?,
         OutputFormat::Text => output.table(&history_table(&snapshot))?,
     }
     Ok(Exit::Done)
@@ -376,19 +430,20 @@ pub(crate) async fn history(
 fn history_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
     let mut rows = vec![["REVISION", "PODS", "AGE", "IMAGES", "CHANGE-CAUSE"].map(str::to_owned).to_vec()];
     let target = snapshot.to.as_ref().map(|revision| &revision.hash);
-    rows.extend(snapshot.revisions.iter().map(|revision: &RevisionView| {
-        let current = if Some(&revision.hash) == target { " (current)" } else { "" };
+    rows.extend(snapshot.revisions.iter().map(|revision| {
+        let RevisionView { hash, number, images, created_at, change_cause, pods } = revision;
+        let current = if Some(hash) == target { " (current)" } else { "" };
         vec![
-            revision.number.map_or_else(|| format!("? {}", revision.hash), |number| format!("{number}{current}")),
-            revision.pods.to_string(),
-            age(revision.created_at, snapshot.at),
-            images(revision),
-            revision.change_cause.as_deref().unwrap_or("").to_owned(),
+            number.map_or_else(|| format!("? {hash}"), |number| format!("{number}{current}")),
+            pods.to_string(),
+            age(*created_at, snapshot.at),
+            images_in_words(images),
+            change_cause.as_deref().unwrap_or("").to_owned(),
         ]
     }));
     rows
 }
 
-fn images(revision: &RevisionView) -> String {
-    revision.images.iter().map(|(container, image)| format!("{container}={image}")).collect::<Vec<_>>().join(" ")
+fn images_in_words(images: &[(Str, Str)]) -> String {
+    images.iter().map(|(container, image)| format!("{container}={image}")).collect::<Vec<_>>().join(" ")
 }

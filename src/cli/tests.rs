@@ -8,7 +8,8 @@ use insta::assert_snapshot;
 
 use super::error::Exit;
 use crate::engine::model::Str;
-use crate::engine::model::command::{Command, Danger, Refusal, Step, Takeover};
+use crate::engine::model::command::{Command, Refusal, Step, Takeover};
+use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::labels::Selector;
@@ -322,7 +323,7 @@ async fn a_slow_server_is_given_the_time_it_was_given() {
     let told = Script::of(script::loading()).run("status ds/agent --timeout 2m").await;
     assert_eq!(told.code, 3);
     assert_snapshot!(told.error, @r#"
-    Error: the view is not complete after 120 s: daemonset loading; revisions loading; pods loading; nodes loading; events loading; lease loading
+    Error: the view is not complete after 120 s: daemonset loading; revisions loading; pods loading; nodes loading; events loading; lease loading; prewarm loading
     Hint: `--timeout` waits longer
     "#);
 }

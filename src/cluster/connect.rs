@@ -78,7 +78,7 @@ impl Credentials {
         for secret in ["token", "password", "client-key-data"].iter().filter_map(|name| fields[*name].as_str()) {
             hidden.add(secret);
         }
-        let proxies = proxy.map(str::to_owned).into_iter().chain(proxy::Environment::of_process().urls());
+        let proxies = proxy.map(str::to_owned).into_iter().chain(proxy::ProxyEnvironment::of_process().urls());
         proxies.flat_map(|url| proxy::secrets_of(&url)).for_each(|secret| hidden.add(secret));
         Self { user, impersonates: auth.impersonate.clone(), hidden }
     }
@@ -131,7 +131,7 @@ impl Cluster {
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         // Whether a write is repeated is the engine's decision.
         config.default_retry = false;
-        let environment = proxy::Environment::of_process();
+        let environment = proxy::ProxyEnvironment::of_process();
         let through = proxy::proxy_for(&config.cluster_url, in_kubeconfig.as_deref(), &environment)
             .map_err(|why| ConnectError::Proxy { context: context.clone(), why })?;
         config.proxy_url = None;
@@ -211,7 +211,7 @@ impl Cluster {
     }
 
     /// Watches all DaemonSets of `namespace`, or of all namespaces, and our Leases there.
-    pub fn fleet(&self, namespace: Option<&str>, events: mpsc::Sender<fleet::FleetEvent>) -> fleet::Fleet {
+    pub fn fleet(&self, namespace: Option<&str>, events: mpsc::Sender<fleet::FleetEvent>) -> fleet::FleetWatches {
         fleet::watch(self.http.clone(), &Native, namespace, &self.namespace, events)
     }
 }

@@ -18,12 +18,13 @@ use super::http::Http;
 use super::last_seen::LastSeen;
 use super::partial::SOURCE;
 use super::rights;
-use super::subjects::{ClusterEvents, Leases, Nodes, Pods, Revisions, TheDaemonSet};
+use super::subjects::{ClusterEvents, Leases, Nodes, Pods, Revisions, TheDaemonSet, WatchedWarmPods};
 use super::watch::{Source, Subject, watch};
 use super::workload::SharedWorkload;
 use super::write::Writer;
 use crate::engine::model::Str;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
+use crate::engine::model::prewarm::PREWARM;
 use crate::engine::model::record::lease_name;
 use crate::engine::model::time::Timestamp;
 
@@ -93,6 +94,7 @@ impl WatchContext {
                 Watched::Nodes => tasks.spawn(context.kept(watched, Self::nodes)),
                 Watched::Events => tasks.spawn(context.kept(watched, Self::events)),
                 Watched::Lease => tasks.spawn(context.kept(watched, Self::lease)),
+                Watched::WarmPods => tasks.spawn(context.kept(watched, Self::warm_pods)),
             };
         }
         tasks.spawn(rights::watch(
@@ -137,6 +139,15 @@ impl WatchContext {
             fields: Some(format!("metadata.name={}", lease_name(&self.name))),
         };
         watch(self.http, source, Leases::new(self.shared), self.out).await;
+    }
+
+    async fn warm_pods(self) {
+        let source = Source {
+            path: format!("/api/v1/namespaces/{}/pods", self.namespace),
+            labels: Some(PREWARM.to_owned()),
+            fields: None,
+        };
+        watch(self.http, source, WatchedWarmPods::default(), self.out).await;
     }
 
     async fn pods(self) {

@@ -43,9 +43,9 @@ pub enum FleetEvent {
 
 /// The watches of a fleet; they end when this is dropped.
 #[derive(Debug)]
-pub struct Fleet(JoinHandle<()>);
+pub struct FleetWatches(JoinHandle<()>);
 
-impl Drop for Fleet {
+impl Drop for FleetWatches {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -57,7 +57,7 @@ pub(super) fn watch(
     namespace: Option<&str>,
     fallback: &Arc<str>,
     out: mpsc::Sender<FleetEvent>,
-) -> Fleet {
+) -> FleetWatches {
     let scope = |namespace: Option<&str>| FleetContext {
         daemonsets: Source { path: workload.collection(namespace), labels: None, fields: None },
         leases: Source {
@@ -70,7 +70,7 @@ pub(super) fn watch(
         },
     };
     let narrow = namespace.is_none().then(|| (fallback.clone(), scope(Some(fallback))));
-    Fleet(tokio::spawn(run(http, scope(namespace), narrow, out)))
+    FleetWatches(tokio::spawn(run(http, scope(namespace), narrow, out)))
 }
 
 /// Where the watches of a fleet look.

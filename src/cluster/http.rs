@@ -236,7 +236,7 @@ impl Http {
             Err(error) if error.is::<LengthLimitError>() => Bytes::new(),
             Err(error) => Bytes::from(format!("(the rest of the answer is missing: {error})")),
         };
-        Err(Refusal::read(&body).into_failure(status.as_u16(), asked))
+        Err(StatusBody::read(&body).into_failure(status.as_u16(), asked))
     }
 
     /// Measures the server's clock to the second, from the `Date` of answers that come quickly. The first answer counts however
@@ -330,7 +330,7 @@ impl Distance {
 /// What is read of a `Status`.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(super) struct Refusal {
+pub(super) struct StatusBody {
     message: String,
     reason: String,
     code: u16,
@@ -343,7 +343,7 @@ struct RefusalDetails {
     retry_after_seconds: Option<u64>,
 }
 
-impl Refusal {
+impl StatusBody {
     /// Reads a `Status`, or what a proxy in between said instead.
     fn read(body: &[u8]) -> Self {
         serde_json::from_slice(body).unwrap_or_else(|_| {
@@ -438,16 +438,16 @@ mod tests {
     #[test]
     fn a_refusal_is_read_whoever_gave_it() {
         let status = br#"{"kind":"Status","message":"pods is forbidden","reason":"Forbidden","code":403}"#;
-        let failure = Refusal::read(status).into_failure(403, None);
+        let failure = StatusBody::read(status).into_failure(403, None);
         assert!(failure.is_forbidden());
         assert_eq!(failure.to_string(), "pods is forbidden");
 
-        let proxy = Refusal::read(b"<html>\nBad gateway").into_failure(502, None);
+        let proxy = StatusBody::read(b"<html>\nBad gateway").into_failure(502, None);
         assert_eq!(proxy.to_string(), "<html>");
-        assert_eq!(Refusal::read(b"").into_failure(503, None).to_string(), "503 Service Unavailable");
+        assert_eq!(StatusBody::read(b"").into_failure(503, None).to_string(), "503 Service Unavailable");
 
         let busy = br#"{"message":"too many requests","details":{"retryAfterSeconds":3},"code":429}"#;
-        let failure = Refusal::read(busy).into_failure(429, None);
+        let failure = StatusBody::read(busy).into_failure(429, None);
         assert_eq!(failure.retry_after(), Some(Duration::from_secs(3)));
     }
 }

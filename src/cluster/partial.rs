@@ -71,7 +71,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
 /// The metadata of an object that comes in numbers.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Meta<'a> {
+pub(super) struct MetaWire<'a> {
     #[serde(borrow)]
     pub(super) name: Option<Text<'a>>,
     #[serde(borrow)]
@@ -84,7 +84,7 @@ pub(super) struct Meta<'a> {
     pub(super) creation_timestamp: Option<Text<'a>>,
 }
 
-impl Meta<'_> {
+impl MetaWire<'_> {
     pub(super) fn version(&self) -> &str {
         text(&self.resource_version)
     }
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn borrows_what_has_no_escapes() {
-        let meta: Meta<'_> = serde_json::from_str(r#"{"name":"a","uid":"b\n","namespace":null,"x":{}}"#).unwrap();
+        let meta: MetaWire<'_> = serde_json::from_str(r#"{"name":"a","uid":"b\n","namespace":null,"x":{}}"#).unwrap();
         assert!(matches!(meta.name, Some(Text(Cow::Borrowed("a")))));
         assert_eq!(text(&meta.uid), "b\n");
         assert_eq!(meta.namespace, None);

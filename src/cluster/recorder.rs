@@ -49,7 +49,7 @@ const INSTANCE: usize = 128;
 
 /// What an Event is to say.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Note {
+pub struct EventNote {
     /// When it happened, by the clock of this process.
     pub at: Timestamp,
     /// Whether it is bad news.
@@ -72,13 +72,13 @@ pub struct Recorder {
 
 #[derive(Debug)]
 enum Job {
-    Note(Note),
+    Note(EventNote),
     Done(oneshot::Sender<()>),
 }
 
 impl Recorder {
     /// Hands over a note; returns at once.
-    pub fn record(&self, note: Note) {
+    pub fn record(&self, note: EventNote) {
         if self.queue.try_send(Job::Note(note)).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -173,7 +173,7 @@ impl RecorderTask {
         }
     }
 
-    async fn write(&mut self, note: &Note) {
+    async fn write(&mut self, note: &EventNote) {
         if self.forbidden_until.is_some_and(|until| Instant::now() < until) {
             return;
         }
@@ -239,7 +239,7 @@ impl RecorderTask {
         }
     }
 
-    fn event(&mut self, note: &Note) -> Option<Value> {
+    fn event(&mut self, note: &EventNote) -> Option<Value> {
         let RecorderContext { workload, shared, namespace, name, identity, http, .. } = &self.scope;
         let uid = shared.daemonset.borrow().as_ref().map(|daemonset| daemonset.uid.clone())?;
         let (api_version, kind) = workload.api_kind();
@@ -298,8 +298,8 @@ mod tests {
     use super::*;
     use crate::engine::model::facts::DaemonSetFact;
 
-    fn note(message: &str) -> Note {
-        Note {
+    fn note(message: &str) -> EventNote {
+        EventNote {
             at: Timestamp::from_millis(1_800_000_000_123),
             severity: Severity::Warning,
             reason: "RolloutHalted".to_owned(),

@@ -66,6 +66,7 @@ fn attributes(right: Right, workload: &dyn Workload, namespace: &str, name: &str
         Right::DeletePods => ("delete", "", "pods", None),
         Right::CreateLease => ("create", LEASES, "leases", None),
         Right::UpdateLease => ("update", LEASES, "leases", Some(lease_name(name))),
+        Right::CreatePods => ("create", "", "pods", None),
         Right::CreateEvent => ("create", "", "events", None),
     };
     let mut attributes = json!({"namespace": namespace, "verb": verb, "group": group, "resource": resource});

@@ -3,5 +3,5 @@
 mod many;
 mod one;
 
-pub(super) use many::{ClusterEvents, Nodes, Pods};
+pub(super) use many::{ClusterEvents, Nodes, Pods, WatchedWarmPods};
 pub(super) use one::{Leases, Revisions, TheDaemonSet};

@@ -23,7 +23,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
-use parse::Line;
+use parse::WatchLine;
 
 use super::backoff::{Backoff, LONGEST};
 use super::failure::Failure;
@@ -342,12 +342,12 @@ impl<S: Subject> Watch<S> {
             let now = self.http.clock().now();
             self.heard_at = Some(now);
             let (version, news) = match parse::line::<S::Wire<'_>>(line)? {
-                Line::Applied(wire) => {
+                WatchLine::Applied(wire) => {
                     let version = S::version(&wire).to_owned();
                     (version, self.subject.applied(wire).map_err(Failure::Malformed)?)
                 }
-                Line::Deleted(wire) => (S::version(&wire).to_owned(), self.subject.deleted(wire)),
-                Line::Bookmark { version, ends_listing } => {
+                WatchLine::Deleted(wire) => (S::version(&wire).to_owned(), self.subject.deleted(wire)),
+                WatchLine::Bookmark { version, ends_listing } => {
                     if ends_listing && self.version.is_none() {
                         silence = SILENCE;
                         self.complete(version).await?;
@@ -355,8 +355,8 @@ impl<S: Subject> Watch<S> {
                     }
                     (version, None)
                 }
-                Line::Refused(failure) => return Err(failure.into()),
-                Line::Unknown => continue,
+                WatchLine::Refused(failure) => return Err(failure.into()),
+                WatchLine::Unknown => continue,
             };
             if let Some(known) = &mut self.version {
                 known.clone_from(&version);

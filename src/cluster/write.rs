@@ -26,6 +26,7 @@ use crate::engine::model::effect::{
 };
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{DaemonSetFact, LeaseFact};
+use crate::engine::model::prewarm::PREWARM;
 use crate::engine::model::record::{CHANGE, lease_name};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
@@ -57,12 +58,12 @@ pub struct Executed {
     /// What came of it.
     pub outcome: Outcome,
     /// Objects as the server answered with.
-    pub seen: Vec<Event>,
+    pub events: Vec<Event>,
 }
 
 impl Executed {
     fn only(outcome: Outcome) -> Self {
-        Self { outcome, seen: Vec::new() }
+        Self { outcome, events: Vec::new() }
     }
 }
 
@@ -81,6 +82,10 @@ impl Writer {
     pub async fn execute(&self, effect: &Effect) -> Executed {
         match effect {
             Effect::DeletePod { name, uid, node, not_after } => self.delete_pod(name, uid, node, *not_after).await,
+            Effect::CreateWarmPod { name, node, pod, not_after } => {
+                self.create_warm_pod((name, node), pod, *not_after).await
+            }
+            Effect::DeleteWarmPod { name, uid, node } => self.delete_warm_pod(name, uid, node).await,
             Effect::PatchDaemonSet { resource_version, patch } => self.patch_daemonset(resource_version, patch).await,
             Effect::WriteLease { resource_version: None, lease } => self.create_lease(lease).await,
             Effect::WriteLease { resource_version: Some(version), lease } => self.replace_lease(version, lease).await,
@@ -104,14 +109,47 @@ impl Writer {
                 // The answer is the pod, terminating by now; or a Status, when it is gone already.
                 let pod = serde_json::from_slice::<PodWire<'_>>(&body).ok();
                 let pod = pod.map(|pod| pod.fact(&mut Interner::default()));
-                let seen = pod.filter(|pod| &*pod.uid == uid && pod.deletion_at.is_some());
+                let terminating = pod.filter(|pod| &*pod.uid == uid && pod.deletion_at.is_some());
                 Executed {
                     outcome: Ok(Done::PodDeleted),
-                    seen: seen.map(|pod| Event::Pod(Box::new(pod))).into_iter().collect(),
+                    events: terminating.map(|pod| Event::Pod(Box::new(pod))).into_iter().collect(),
                 }
             }
             Err(failure) => Executed::only(Err(error(&what, &failure))),
         }
+    }
+
+    async fn create_warm_pod(&self, (name, node): (&str, &str), pod: &Value, not_after: Timestamp) -> Executed {
+        let what = format!("create pre-warm pod {name} on {node}");
+        if self.http.clock().now() > not_after {
+            return Executed::only(Err(error(&what, &Failure::TooLate)));
+        }
+        let mut object = pod.clone();
+        let owner = pod["metadata"]["labels"][PREWARM].as_str().unwrap_or_default();
+        set_owner(&mut object, self.workload.api_kind(), &self.name, owner);
+        let path = format!("/api/v1/namespaces/{}/pods", self.namespace);
+        let made = self.send(Method::POST, (&path, "application/json"), &object, Some(not_after)).await;
+        let made = made.and_then(|body| {
+            let wire: PodWire<'_> =
+                serde_json::from_slice(&body).map_err(|error| Failure::Malformed(error.to_string()))?;
+            let fact = wire.warm_fact(&mut Interner::default());
+            // A policy that takes our labels away leaves a pod that nobody finds again.
+            fact.ok_or_else(|| {
+                Failure::Malformed(format!("the pod was made without label {PREWARM}: is there a policy?"))
+            })
+        });
+        Executed::only(match made {
+            Ok(fact) => Ok(Done::WarmPodCreated(Box::new(fact))),
+            Err(failure) => Err(error(&what, &failure)),
+        })
+    }
+
+    async fn delete_warm_pod(&self, pod: &str, uid: &str, node: &str) -> Executed {
+        let what = format!("delete pre-warm pod {pod} on {node}");
+        let path = format!("/api/v1/namespaces/{}/pods/{pod}", self.namespace);
+        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}});
+        let answer = self.send(Method::DELETE, (&path, "application/json"), &options, None).await;
+        Executed::only(answer.map(|_| Done::WarmPodDeleted).map_err(|failure| error(&what, &failure)))
     }
 
     async fn patch_daemonset(&self, resource_version: &str, patch: &DaemonSetPatch) -> Executed {
@@ -164,7 +202,7 @@ impl Writer {
         if changed {
             error.kind = EffectErrorKind::Conflict;
         }
-        Executed { outcome: Err(error), seen: vec![Event::DaemonSet(Box::new(fresh))] }
+        Executed { outcome: Err(error), events: vec![Event::DaemonSet(Box::new(fresh))] }
     }
 
     /// Sends a patch as a dry run (`dryRun=All`), and fails if admission would change the template. It passes if a
@@ -216,10 +254,10 @@ impl Writer {
             None => match self.get(&path).await.and_then(|body| read(&body)) {
                 Ok(fresh) if fresh["metadata"]["resourceVersion"] == resource_version => fresh,
                 Ok(fresh) => {
-                    let fact = self.lease_seen(fresh);
+                    let fact = self.lease_fact(fresh);
                     let message = format!("{what}: it changed meanwhile").into();
                     let outcome = Err(EffectError { kind: EffectErrorKind::Conflict, message });
-                    return Executed { outcome, seen: vec![Event::Lease(Box::new(fact))] };
+                    return Executed { outcome, events: vec![Event::Lease(Box::new(fact))] };
                 }
                 Err(failure) => return Executed::only(Err(unsent(&what, &failure))),
             },
@@ -238,7 +276,7 @@ impl Writer {
 
     async fn lease_written(&self, what: &str, answer: Result<Bytes, Failure>) -> Executed {
         let failure = match answer.and_then(|body| read(&body)) {
-            Ok(lease) => return Executed::only(Ok(Done::Lease(Box::new(self.lease_seen(lease))))),
+            Ok(lease) => return Executed::only(Ok(Done::Lease(Box::new(self.lease_fact(lease))))),
             Err(failure) => failure,
         };
         let error = error(what, &failure);
@@ -246,14 +284,14 @@ impl Writer {
             return Executed::only(Err(error));
         }
         let path = format!("{}/{}", self.leases_path(), lease_name(&self.name));
-        let seen = match self.get(&path).await.and_then(|body| read(&body)) {
-            Ok(fresh) => vec![Event::Lease(Box::new(self.lease_seen(fresh)))],
+        let events = match self.get(&path).await.and_then(|body| read(&body)) {
+            Ok(fresh) => vec![Event::Lease(Box::new(self.lease_fact(fresh)))],
             Err(_) => Vec::new(),
         };
-        Executed { outcome: Err(error), seen }
+        Executed { outcome: Err(error), events }
     }
 
-    fn lease_seen(&self, lease: Value) -> LeaseFact {
+    fn lease_fact(&self, lease: Value) -> LeaseFact {
         let fact = lease_fact(&lease);
         self.shared.lease_is(Some(lease));
         fact

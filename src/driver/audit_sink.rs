@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::audit::{EventText, Log, Subject};
-use crate::cluster::{Note, Recorder};
+use crate::audit::{EntrySubject, EventText, Log};
+use crate::cluster::{EventNote, Recorder};
 use crate::engine::model::Str;
 use crate::engine::model::rollout_event::{RolloutEvent, Visibility};
 
@@ -17,14 +17,14 @@ const FINISH_WITHIN: Duration = Duration::from_secs(2);
 /// The audit sink of one rollout.
 #[derive(Debug, Default)]
 pub(super) struct AuditSink {
-    subject: Option<Subject>,
+    subject: Option<EntrySubject>,
     log: Option<Log>,
     events: Option<Recorder>,
     complaints: Vec<watch::Receiver<Option<Str>>>,
 }
 
 impl AuditSink {
-    pub(super) fn new(subject: Subject, log: Option<Log>, events: Recorder) -> Self {
+    pub(super) fn new(subject: EntrySubject, log: Option<Log>, events: Recorder) -> Self {
         let complaints = log.iter().map(Log::complaint).chain([events.complaint()]).collect();
         Self { subject: Some(subject), log, events: Some(events), complaints }
     }
@@ -75,9 +75,9 @@ impl AuditSink {
     }
 }
 
-fn note(subject: &Subject, rollout_event: &RolloutEvent) -> Note {
+fn note(subject: &EntrySubject, rollout_event: &RolloutEvent) -> EventNote {
     let EventText { message, from } = subject.event_text(rollout_event);
-    Note {
+    EventNote {
         at: rollout_event.at,
         severity: rollout_event.severity(),
         reason: rollout_event.reason().to_owned(),

@@ -27,15 +27,15 @@ const GAP: Duration = Duration::from_millis(100);
 
 /// Watches all DaemonSets until no front end holds the receiver any more.
 pub(super) fn spawn(cluster: &Cluster, namespace: Option<&str>, us: Identity) -> watch::Receiver<Arc<Fleet>> {
-    let (told, events) = mpsc::channel(EVENTS);
-    let feed = cluster.fleet(namespace, told);
-    let (views, seen) = watch::channel(Arc::new(Fleet::default()));
+    let (sender, events) = mpsc::channel(EVENTS);
+    let feed = cluster.fleet(namespace, sender);
+    let (views, receiver) = watch::channel(Arc::new(Fleet::default()));
     let clock = cluster.clock();
     tokio::spawn(async move {
         run(events, &views, clock, us).await;
         drop(feed);
     });
-    seen
+    receiver
 }
 
 async fn run(mut events: mpsc::Receiver<FleetEvent>, views: &watch::Sender<Arc<Fleet>>, clock: Clock, us: Identity) {
@@ -282,6 +282,7 @@ mod tests {
             renewed_at: Some(Timestamp::from_millis(renewed)),
             transitions: 0,
             record: Ok(Some(record(|_| {}))),
+            prewarm: Ok(None),
         }
     }
 

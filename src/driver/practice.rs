@@ -12,7 +12,7 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::time::Timestamp;
 use crate::sim::api::{self, Server};
 use crate::sim::world::World;
-use crate::sim::world::scenario::{self, DaemonSetPlan, Image, Scenario, ScenarioError};
+use crate::sim::world::scenario::{self, DaemonSetPlan, RegistryImage, Scenario, ScenarioError};
 
 /// What is practised on.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,7 +55,7 @@ impl Practice {
         scenario.start = now();
         let daemonset = scenario.daemon_sets.first().map(|plan| (plan.namespace.clone(), plan.name.clone()));
         let world = World::new(&scenario, play.seed);
-        let options = api::Options { speed: play.speed, ..api::Options::default() };
+        let options = api::ApiOptions { speed: play.speed, ..api::ApiOptions::default() };
         let server =
             api::serve(world, options).await.map_err(|error| failed("serving the practice cluster", &error))?;
         Ok(Self { server, daemonset })
@@ -127,7 +127,7 @@ fn fleet(nodes: u32) -> Scenario {
     plan.max_unavailable = IntOrPercent::Percent(1);
     let mut scenario = Scenario::new("fleet").with_daemon_set(plan);
     for version in ["v1", "v2"] {
-        scenario = scenario.with_image(Image::new(&format!("registry.example/agent:{version}"), IMAGE));
+        scenario = scenario.with_image(RegistryImage::new(&format!("registry.example/agent:{version}"), IMAGE));
     }
     for site in 0..nodes.div_ceil(SITE) {
         let count = SITE.min(nodes - site * SITE) as usize;

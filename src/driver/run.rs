@@ -244,7 +244,7 @@ impl<H: EffectExecutor> Driver<H> {
         // A task catches its panics, so that every effect has an outcome.
         let Ok((id, executed)) = done else { return };
         let now = self.clock.now();
-        for event in executed.seen {
+        for event in executed.events {
             self.engine.learn(event, now);
         }
         self.engine.outcome(id, executed.outcome, now);
@@ -287,7 +287,7 @@ impl<H: EffectExecutor> Driver<H> {
             let done = AssertUnwindSafe(executor.execute(effect)).catch_unwind().await;
             let executed = done.unwrap_or_else(|_fault| {
                 let message = "a write stopped by a fault in rolldeck; please report it".into();
-                Executed { outcome: Err(EffectError { kind: EffectErrorKind::Unknown, message }), seen: Vec::new() }
+                Executed { outcome: Err(EffectError { kind: EffectErrorKind::Unknown, message }), events: Vec::new() }
             });
             (id, executed)
         });

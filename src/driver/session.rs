@@ -9,7 +9,7 @@ use super::audit_sink::AuditSink;
 use super::handle::{Fleet, Rollout, Session};
 use super::identity::Identity;
 use super::{fleet, run};
-use crate::audit::{AuditedCluster, Log, Origin, Place, Secrets, Subject};
+use crate::audit::{AuditedCluster, EntrySubject, Log, Origin, Place, Secrets};
 use crate::cluster::{Attachment, Cluster, ClusterTarget, ConnectError, TrafficCount};
 use crate::engine::model::config::RateLimit;
 use crate::engine::model::config::{Config, Role, Timing};
@@ -83,8 +83,8 @@ impl Session for ClusterSession {
 
     fn open(&self, namespace: &str, name: &str, role: Role) -> Rollout {
         let _on = self.runtime.enter();
-        let (seen, events) = mpsc::channel(run::EVENTS);
-        let Attachment { feed, writer } = self.cluster.attach(namespace, name, seen);
+        let (sender, events) = mpsc::channel(run::EVENTS);
+        let Attachment { feed, writer } = self.cluster.attach(namespace, name, sender);
         let config = Config {
             namespace: namespace.into(),
             name: name.into(),
@@ -93,7 +93,7 @@ impl Session for ClusterSession {
             timing: self.timing,
             rate: RateLimit::default(),
         };
-        let subject = Subject {
+        let subject = EntrySubject {
             origin: self.origin.clone(),
             secrets: self.secrets.clone(),
             namespace: config.namespace.clone(),

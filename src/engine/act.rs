@@ -11,6 +11,7 @@ mod idle;
 mod lease;
 pub(super) mod outcome;
 mod pods;
+mod prewarm;
 pub(super) mod recreated;
 pub(super) mod refused;
 pub(super) mod release;

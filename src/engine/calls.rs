@@ -70,6 +70,8 @@ impl Engine {
             | Event::RevisionGone(_)
             | Event::Node(_)
             | Event::NodeGone(_)
+            | Event::WarmPod(_)
+            | Event::WarmPodGone(_)
             | Event::Cluster(_)
             | Event::Listing(_)
             | Event::Listed(..)
@@ -95,6 +97,8 @@ impl Engine {
             | Event::NodeGone(_)
             | Event::Pod(_)
             | Event::PodGone(..)
+            | Event::WarmPod(_)
+            | Event::WarmPodGone(_)
             | Event::Cluster(_)
             | Event::Listing(_)
             | Event::Listed(..)
@@ -152,6 +156,7 @@ impl Engine {
             | Command::Release(_)
             | Command::Tune(_)
             | Command::Tuned { .. }
+            | Command::Prewarm(_)
             | Command::Drive(Takeover::IfFree) => {
                 // A one-shot command takes the lease when the driver goes away before it carried the change out.
                 let free = self.lock.living_other(now).is_none() || self.config.role == Role::OneShot;
@@ -228,6 +233,7 @@ impl Engine {
             sending,
             assessment,
             suspects,
+            warming,
             now,
             config: _,
             effects: _,
@@ -255,6 +261,7 @@ impl Engine {
             .chain(daemonset.changes_at())
             .chain(refusals.changes_at(*now))
             .chain(sending.changes_at())
+            .chain(warming.writes.changes_at())
             .filter(|at| at > now)
             .min()
     }

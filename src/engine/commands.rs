@@ -5,6 +5,7 @@ pub(super) mod allowance;
 mod check;
 pub(super) mod placement;
 mod preview;
+mod prewarm;
 mod release;
 pub(super) mod resolved;
 mod restarts;
@@ -15,8 +16,9 @@ use super::assess::plan::Limits;
 use super::lease::edit::Edit;
 use super::machine::Engine;
 use super::model::Str;
-use super::model::command::{Command, Danger, Refusal, Takeover};
+use super::model::command::{Command, Refusal, Takeover};
 use super::model::config::Role;
+use super::model::danger::Danger;
 use super::model::event::{Permission, Right};
 use super::model::facts::StrategyKind;
 use super::model::record::{By, Change, Paused};
@@ -52,6 +54,7 @@ impl Engine {
                 resolved.edits.push(Edit::Tune(*tuning));
                 Ok(resolved)
             }
+            Command::Prewarm(asked) => self.resolve_prewarm(asked, by),
             Command::Drive(takeover) => self.resolve_drive(*takeover, by, now),
             Command::GiveUpDriving { why } => {
                 let says = format!("stopped driving: {why}; whoever drives next carries on");
@@ -171,7 +174,7 @@ impl Engine {
     }
 
     fn resolve_drive(&self, takeover: Takeover, by: By, now: Timestamp) -> Result<Resolved, Refusal> {
-        if !self.is_recorded() {
+        if !self.has_work() {
             return Err(Refusal::NotNow(
                 "no rollout is recorded, so there is nothing to drive; set an image or step first".into(),
             ));

@@ -1,6 +1,7 @@
 //! A fake cluster for unit tests: nodes, one DaemonSet, its revisions and one Lease. It applies the effects of any number of
 //! engines. What takes time in a real cluster happens when a test says so.
 
+mod console;
 pub(crate) mod far;
 
 use std::collections::{BTreeMap, HashSet};
@@ -8,22 +9,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::Engine;
+pub(crate) use self::console::FakeConsole;
 use super::model::Str;
-use super::model::command::{Command, CommandId, Refusal, Step};
-use super::model::config::{Config, RateLimit, Role, Timing};
 use super::model::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
-use super::model::event::{Event, WatchHealth, Watched};
+use super::model::event::Event;
 use super::model::facts::*;
-use super::model::node::NodeState;
-use super::model::notice::Notice;
-use super::model::quantity::IntOrPercent;
-use super::model::record::{CHANGE, Finish, ORIGINAL_STRATEGY, RECORD_LIMIT};
-use super::model::rollout_event::RolloutEvent;
-use super::model::settings::Tuning;
+use super::model::prewarm::{PREWARM, PREWARM_IMAGES};
+use super::model::record::{CHANGE, ORIGINAL_STRATEGY, RECORD_LIMIT};
 use super::model::template::{ContainerRole, TaintEffect, Template};
 use super::model::time::Timestamp;
-use super::report::snapshot::Snapshot;
 
 /// The cluster.
 pub(crate) struct FakeCluster {
@@ -52,6 +46,12 @@ pub(crate) struct FakeCluster {
     /// Deletions that were refused, in order: node names, with when.
     pub(crate) denied: Vec<(Str, Timestamp)>,
     events: Vec<ClusterEvent>,
+    /// Pods made for pre-warming, by uid.
+    pub(crate) warm: BTreeMap<Str, WarmPodFact>,
+    /// Pods for pre-warming are refused with these words.
+    pub(crate) refuses_warm: Option<Str>,
+    /// How many pods for pre-warming were made in all.
+    pub(crate) warm_made: usize,
     /// New pods find their image on their node; else they are still to pull it.
     pub(crate) holds_images: bool,
     /// The controller does not follow changes of the DaemonSet.
@@ -96,6 +96,9 @@ impl FakeCluster {
             undeletable: BTreeMap::new(),
             denied: Vec::new(),
             events: Vec::new(),
+            warm: BTreeMap::new(),
+            refuses_warm: None,
+            warm_made: 0,
             holds_images: true,
             lazy: false,
             deleted: Vec::new(),
@@ -415,6 +418,23 @@ impl FakeCluster {
                 self.measure();
                 Ok(Done::PodDeleted)
             }
+            Effect::CreateWarmPod { name, node, pod, not_after } => {
+                assert!(self.now <= not_after, "a pod was sent too late");
+                if let Some(said) = &self.refuses_warm {
+                    return Err(EffectError { kind: EffectErrorKind::Forbidden, message: said.clone() });
+                }
+                if self.warm.values().any(|warm| warm.pod.name == name) {
+                    return refuse(EffectErrorKind::Conflict);
+                }
+                Ok(Done::WarmPodCreated(Box::new(self.make_warm_pod(name, node, &pod))))
+            }
+            Effect::DeleteWarmPod { uid, .. } => {
+                if self.warm.remove(&uid).is_none() {
+                    return refuse(EffectErrorKind::NotFound);
+                }
+                self.log.push(Event::WarmPodGone(uid));
+                Ok(Done::WarmPodDeleted)
+            }
             Effect::PatchDaemonSet { resource_version, patch } => {
                 if resource_version != self.daemonset.resource_version {
                     return refuse(EffectErrorKind::Conflict);
@@ -467,6 +487,77 @@ impl FakeCluster {
         }
     }
 
+    fn make_warm_pod(&mut self, name: Str, node: Str, pod: &Value) -> WarmPodFact {
+        (self.version, self.serial) = (self.version + 1, self.serial + 1);
+        self.warm_made += 1;
+        let label = |key: &str| Str::from(pod["metadata"]["labels"][key].as_str().unwrap());
+        let uid: Str = format!("warm{}", self.serial).into();
+        let waiting = ContainerState::Waiting { reason: "ContainerCreating".into(), message: None };
+        let containers = pod["spec"]["containers"].as_array().unwrap().iter().map(|container| ContainerFact {
+            name: container["name"].as_str().unwrap().into(),
+            role: ContainerRole::Main,
+            image_present: false,
+            state: waiting.clone(),
+            last_end: None,
+            last_exit: None,
+            restarts: 0,
+            ready: false,
+        });
+        let pod = PodFact {
+            uid: uid.clone(),
+            name,
+            resource_version: self.version.to_string().into(),
+            node: Some(node),
+            bound: true,
+            created_at: self.now,
+            containers: containers.collect(),
+            ..PodFact::default()
+        };
+        let fact = WarmPodFact { pod, daemonset: label(PREWARM), images: label(PREWARM_IMAGES) };
+        self.warm.insert(uid, fact.clone());
+        self.log.push(Event::WarmPod(Box::new(fact.clone())));
+        fact
+    }
+
+    /// On which nodes pods for pre-warming are, in natural order.
+    pub(crate) fn warm_nodes(&self) -> Vec<String> {
+        let mut nodes: Vec<String> =
+            self.warm.values().map(|warm| warm.pod.node.as_ref().unwrap().to_string()).collect();
+        nodes.sort_by(|a, b| natord::compare(a, b));
+        nodes
+    }
+
+    /// Changes what the kubelet says of a node's pod for pre-warming.
+    pub(crate) fn change_warm_pod(&mut self, node: &str, change: impl FnOnce(&mut PodFact)) {
+        self.version += 1;
+        let version = self.version.to_string().into();
+        let warm = self.warm.values_mut().find(|warm| warm.pod.node.as_deref() == Some(node)).unwrap();
+        change(&mut warm.pod);
+        warm.pod.resource_version = version;
+        let fact = warm.clone();
+        self.log.push(Event::WarmPod(Box::new(fact)));
+    }
+
+    /// The images have arrived, and cannot sleep: the container ended at once.
+    pub(crate) fn warm_arrives(&mut self, node: &str) {
+        self.change_warm_pod(node, |pod| {
+            for container in &mut pod.containers {
+                container.image_present = true;
+                container.state =
+                    ContainerState::Terminated { reason: "StartError".into(), exit_code: 128, message: None };
+            }
+            pod.phase = PodPhase::Failed;
+        });
+    }
+
+    /// The pull failed, in these words.
+    pub(crate) fn warm_fails(&mut self, node: &str, said: &str) {
+        self.change_warm_pod(node, |pod| {
+            pod.containers[0].state =
+                ContainerState::Waiting { reason: "ErrImagePull".into(), message: Some(said.into()) };
+        });
+    }
+
     fn write_lease(&mut self, write: LeaseWrite) -> LeaseFact {
         let size = write.record.as_ref().map_or(0, |record| serde_json::to_string(record).unwrap().len());
         assert!(size <= RECORD_LIMIT, "a record of {size} bytes");
@@ -481,6 +572,7 @@ impl FakeCluster {
             renewed_at: write.renewed_at,
             transitions: write.transitions,
             record: Ok(write.record),
+            prewarm: Ok(write.prewarm),
         };
         self.lease = Some(fact.clone());
         self.log.push(Event::Lease(Box::new(fact.clone())));
@@ -524,175 +616,5 @@ impl FakeCluster {
 
     pub(crate) fn wait(&mut self, secs: u64) {
         self.now = self.now + Duration::from_secs(secs);
-    }
-}
-
-/// A console on the fake cluster: an engine, and how much of the log it has seen.
-pub(crate) struct FakeConsole {
-    pub(crate) engine: Engine,
-    seen: usize,
-    /// It does not hear from the cluster.
-    pub(crate) deaf: bool,
-    /// Watches that stand still, and what they have not told.
-    muted: Vec<Watched>,
-    kept_back: Vec<Event>,
-    /// What it deletes is deleted, and it hears nothing of that.
-    pub(crate) lose_answers: bool,
-    pub(crate) settled: Vec<(CommandId, Result<String, String>)>,
-    /// What it told of what happened.
-    pub(crate) happened: Vec<RolloutEvent>,
-}
-
-impl FakeConsole {
-    pub(crate) fn open(fake: &FakeCluster, who: &str) -> Self {
-        Self::open_as(fake, who, Role::Driver)
-    }
-
-    pub(crate) fn open_as(fake: &FakeCluster, who: &str, role: Role) -> Self {
-        // Where time stands still, nothing may wait for it.
-        Self::open_at(fake, who, role, RateLimit { per_sec: 1_000_000, burst: 1_000_000 })
-    }
-
-    pub(crate) fn open_at(fake: &FakeCluster, who: &str, role: Role, rate: RateLimit) -> Self {
-        let config = Config {
-            namespace: "edge".into(),
-            name: "agent".into(),
-            identity: format!("{who}@bastion/{}", fake.log.len()).into(),
-            role,
-            timing: Timing::default(),
-            rate,
-        };
-        let mut engine = Engine::new(config);
-        let now = fake.now;
-        let mut tell = |event| engine.observe(event, now);
-        tell(Event::DaemonSet(Box::new(fake.daemonset.clone())));
-        fake.revisions.iter().for_each(|revision| tell(Event::Revision(Box::new(revision.clone()))));
-        fake.nodes.values().for_each(|node| tell(Event::Node(Box::new(node.clone()))));
-        fake.pods.values().for_each(|pod| tell(Event::Pod(Box::new(pod.clone()))));
-        fake.events.iter().for_each(|event| tell(Event::Cluster(Box::new(event.clone()))));
-        match &fake.lease {
-            Some(lease) => tell(Event::Lease(Box::new(lease.clone()))),
-            None => tell(Event::LeaseGone),
-        }
-        for watched in Watched::ALL {
-            engine.observe(Event::Watch(watched, WatchHealth::Live), now);
-        }
-        Self {
-            engine,
-            seen: fake.log.len(),
-            deaf: false,
-            muted: Vec::new(),
-            kept_back: Vec::new(),
-            lose_answers: false,
-            settled: Vec::new(),
-            happened: Vec::new(),
-        }
-    }
-
-    /// Lets it hear, decide and act until it has nothing more to do at this instant; returns how many effects it had.
-    pub(crate) fn run(&mut self, fake: &mut FakeCluster) -> usize {
-        let mut done = 0;
-        loop {
-            self.hear(fake);
-            let effects = self.engine.decide(fake.now);
-            self.listen();
-            if effects.is_empty() {
-                return done;
-            }
-            for (id, effect) in effects {
-                done += 1;
-                let lost = self.lose_answers && matches!(effect, Effect::DeletePod { .. });
-                let mut outcome = fake.apply(effect);
-                if lost {
-                    outcome = Err(EffectError { kind: EffectErrorKind::Unknown, message: "no answer".into() });
-                }
-                self.engine.outcome(id, outcome, fake.now);
-            }
-            fake.reconcile();
-            assert!(done < 10_000, "it never comes to rest");
-        }
-    }
-
-    pub(crate) fn hear(&mut self, fake: &FakeCluster) {
-        if !self.deaf {
-            for event in &fake.log[self.seen..] {
-                if event.watched().is_some_and(|watched| self.muted.contains(&watched)) {
-                    self.kept_back.push(event.clone());
-                } else {
-                    self.engine.observe(event.clone(), fake.now);
-                }
-            }
-            self.seen = fake.log.len();
-        }
-    }
-
-    /// A watch stands still from now on.
-    pub(crate) fn mute(&mut self, watched: Watched) {
-        self.muted.push(watched);
-    }
-
-    /// It goes on, and tells at once what it has not told.
-    pub(crate) fn unmute(&mut self, fake: &FakeCluster, watched: Watched) {
-        self.hear(fake);
-        self.muted.retain(|muted| *muted != watched);
-        for event in std::mem::take(&mut self.kept_back) {
-            if event.watched() == Some(watched) {
-                self.engine.observe(event, fake.now);
-            } else {
-                self.kept_back.push(event);
-            }
-        }
-    }
-
-    fn listen(&mut self) {
-        for notice in self.engine.take_notices() {
-            match notice {
-                Notice::Settled { id, result } => self.settled.push((id, result.map_err(|why| why.to_string()))),
-                Notice::Happened(rollout_event) => self.happened.push(*rollout_event),
-            }
-        }
-    }
-
-    /// Lets time pass: a second at a time, with kubelets at work.
-    pub(crate) fn run_for(&mut self, fake: &mut FakeCluster, secs: u64) {
-        for _ in 0..secs {
-            self.run(fake);
-            fake.wait(1);
-            fake.kubelets();
-        }
-        self.run(fake);
-    }
-
-    /// Asks for a command and carries it out.
-    pub(crate) fn ask(&mut self, fake: &mut FakeCluster, command: Command) -> Result<String, String> {
-        self.hear(fake);
-        let id = self.engine.command(command, fake.now).map_err(|refusal: Refusal| refusal.to_string())?;
-        self.run(fake);
-        let at = self.settled.iter().position(|(settled, _)| *settled == id);
-        at.map(|at| self.settled.remove(at).1).unwrap_or_else(|| Err("not settled".into()))
-    }
-
-    pub(crate) fn set_image(&mut self, fake: &mut FakeCluster, image: &str) {
-        let images = [("agent".to_owned(), image.parse().unwrap())].into();
-        self.ask(fake, Command::SetImage(images)).unwrap();
-    }
-
-    pub(crate) fn partition(&mut self, fake: &mut FakeCluster, keep: u32) {
-        self.ask(fake, Command::Step(Step::Partition(IntOrPercent::Int(keep)))).unwrap();
-    }
-
-    pub(crate) fn keep(&mut self, fake: &mut FakeCluster) {
-        self.ask(fake, Command::Tune(Tuning { finish: Some(Finish::Keep), ..Tuning::default() })).unwrap();
-    }
-
-    pub(crate) fn snapshot(&mut self, fake: &FakeCluster) -> Snapshot {
-        self.hear(fake);
-        self.engine.snapshot(fake.now)
-    }
-
-    pub(crate) fn state(&mut self, fake: &FakeCluster, node: &str) -> (NodeState, String) {
-        let snapshot = self.snapshot(fake);
-        let view = snapshot.nodes.iter().find(|view| &*view.name == node).unwrap();
-        (view.state, super::report::snapshot::words::Why { node: view, at: snapshot.at }.to_string())
     }
 }

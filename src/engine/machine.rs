@@ -1,6 +1,7 @@
 //! The struct [`Engine`]: its fields, and how facts and commands change it. What to write next is decided in
 //! [`super::act::decide`], what became of writes is taken in by [`super::act::outcome`], what to show is made in [`super::report`].
 
+mod blocker;
 mod change;
 mod health;
 mod holds;
@@ -8,6 +9,7 @@ pub(super) mod idle;
 mod intent;
 mod next_step;
 pub(super) mod old_pods;
+pub(super) mod prewarm;
 pub(super) mod release;
 mod sending;
 mod strategy_drift;
@@ -16,6 +18,7 @@ pub(super) mod suspects;
 pub(crate) mod tell;
 pub(super) mod unsent;
 
+use self::prewarm::Prewarming;
 use self::suspects::Suspects;
 use self::tell::DriverTold;
 use super::assess::freshness::Freshness;
@@ -65,6 +68,8 @@ pub struct Engine {
     pub(crate) budget: BudgetView,
     pub(crate) plan: Plan,
     pub(crate) suspects: Suspects,
+    /// Pre-warming: what is on its way, and how far it is.
+    pub(crate) warming: Prewarming,
     /// What the rollout waits for while it is prepared or released, and since when.
     pub(crate) blocked_since: Option<(Blocker, Timestamp)>,
     pub(crate) freshness: Freshness,
@@ -93,6 +98,7 @@ impl Engine {
             budget: BudgetView::default(),
             plan: Plan::default(),
             suspects: Suspects::default(),
+            warming: Prewarming::default(),
             blocked_since: None,
             freshness: Freshness::default(),
             now: Timestamp::default(),

@@ -26,6 +26,7 @@ pub mod node;
 pub mod notice;
 pub mod pod_wait;
 pub mod presence;
+pub mod prewarm;
 pub mod pull;
 pub mod quantity;
 pub mod record;
@@ -38,6 +39,7 @@ pub mod time;
 pub mod unsent;
 pub(crate) mod version;
 pub mod wait;
+mod with_all;
 
 /// A string that is shared rather than copied.
 pub type Str = std::sync::Arc<str>;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::assess::plan::{Limits, NodeLookup, Obstacles, Plan, budget};
-use super::assess::rows::{Question, Row};
+use super::assess::rows::{AssessmentInput, Row};
 use super::machine::Engine;
 use super::model::budget::Replacer;
 use super::model::facts::StrategyKind;
@@ -45,7 +45,7 @@ impl Engine {
             let deletions = &self.deletions;
             let deleting = |uid: &str| deletions.contains(uid);
             let (target, progress) = (target.as_ref(), &self.progress);
-            let question = Question { target, intent: &intent, progress, under_way, deleting: &deleting, now };
+            let question = AssessmentInput { target, intent: &intent, progress, under_way, deleting: &deleting, now };
             self.assessment.refresh(&self.view, &touched, &question);
             // `under_way` follows from the rows, and blame follows from `under_way`: assess again if it has changed.
             if self.is_under_way() == under_way {
@@ -66,6 +66,7 @@ impl Engine {
         let nodes = NodeLookup { name: &|row| self.name(row), outage: &|row| self.outage_of(row) };
         self.plan =
             Plan::of(&self.assessment, &limits, &self.budget, &intent, &obstacles, self.natural_ranks(), &nodes);
+        self.assess_prewarming(&limits);
         self.note_blocker(&intent, now);
         self.freshness.assessed(self.wake_at());
     }

@@ -3,6 +3,7 @@
 mod alarms;
 pub mod clocks;
 pub mod guidance;
+pub mod prewarm_words;
 mod sending;
 pub mod snapshot;
 pub(super) mod waits;
@@ -82,6 +83,7 @@ impl Engine {
             timeline: Arc::default(),
             unaudited: Vec::new(),
             waits: self.waits_for(now).filter(|_| self.view.presence == Presence::Present),
+            prewarm: self.prewarm_view(),
             distance: self.distance_view(now),
             skew_millis: self.view.skew_millis,
             node_clocks: NodeClocks::of(&nodes),
@@ -155,7 +157,7 @@ impl Engine {
         use super::model::event::WatchHealth::Loading;
         let rows_need = |watched: &Watched| match watched {
             Watched::Pods | Watched::Nodes | Watched::Revisions => true,
-            Watched::DaemonSet | Watched::Events | Watched::Lease => false,
+            Watched::DaemonSet | Watched::Events | Watched::Lease | Watched::WarmPods => false,
         };
         Watched::ALL.iter().filter(|watched| rows_need(watched)).any(|watched| *self.view.health(*watched) == Loading)
     }
@@ -319,6 +321,7 @@ impl Engine {
             },
             usual_pull: self.usual_pull(row),
             images: row.images.clone(),
+            prewarm: self.prewarm_state(row.node),
             pod: pod.map(|pod| pod.name.clone()),
             pod_created_at: pod.map(|pod| self.view.our_time(pod.created_at)),
             restarts: row.restarts,

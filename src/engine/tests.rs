@@ -2,6 +2,7 @@
 
 mod halts;
 mod moved_tag;
+mod prewarm;
 mod pulls;
 mod quarantine;
 mod record;
@@ -13,8 +14,9 @@ mod waits;
 use serde_json::json;
 
 use super::fake_cluster::{FakeCluster, FakeConsole, template};
-use super::model::command::{Command, Danger, Early, Step, Takeover};
+use super::model::command::{Command, Early, Step, Takeover};
 use super::model::config::Role;
+use super::model::danger::Danger;
 use super::model::driver::DriverView;
 use super::model::event::{Event, Permission, Right, WatchHealth, Watched};
 use super::model::facts::ContainerState;

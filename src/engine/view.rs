@@ -29,11 +29,13 @@ mod pods;
 mod pulls;
 mod readiness;
 pub(super) mod restarts;
+mod warm;
 pub(super) mod watch_states;
 
 pub(crate) use creation::{Creation, IDLE_AFTER};
 pub(crate) use pods::{ObservedAt, PodEntry};
 pub(crate) use pulls::Told;
+pub(crate) use warm::{WarmPod, WarmPods, WarmState};
 
 /// How many uids of gone pods are remembered.
 const TOMBSTONES: usize = 4096;
@@ -101,6 +103,8 @@ pub(crate) struct View {
     /// Pods that are gone, by uid, each with the resource version as of which it is gone, where that is known and a number.
     gone: HashMap<Str, Option<u64>>,
     pulls: Pulls,
+    /// The pods that were made for pre-warming.
+    pub(crate) warm: WarmPods,
     pub(crate) watches: WatchStates,
     listed_revisions: HashSet<Str>,
     /// What the target needs, as its template has it, and as runtimes report it.
@@ -147,6 +151,7 @@ impl Default for View {
             tombstones: VecDeque::new(),
             gone: HashMap::new(),
             pulls: Pulls::default(),
+            warm: WarmPods::default(),
             watches: WatchStates::default(),
             listed_revisions: HashSet::new(),
             wanted_images: Vec::new(),
@@ -190,6 +195,8 @@ impl View {
             }
             Event::Pod(fact) => self.pod_is(*fact, now),
             Event::PodGone(uid, version) => self.pod_gone(&uid, version),
+            Event::WarmPod(fact) => self.warm_pod_is(*fact, now),
+            Event::WarmPodGone(uid) => self.warm_pod_gone(&uid),
             Event::Cluster(event) => self.cluster_event(&event, now),
             Event::Listing(watched) => self.begin_listing(watched),
             Event::Listed(watched, version) => self.end_listing(watched, version, now),
@@ -294,6 +301,11 @@ impl View {
         }
     }
 
+    /// Whether the node's kubelet reports all these images, which are named as runtimes report them.
+    pub(crate) fn confirms(&self, node: NodeIx, images: &[String]) -> bool {
+        self.nodes.get(node).is_some_and(|entry| confirms(entry.fact.as_ref(), images))
+    }
+
     fn daemonset_is(&mut self, fact: DaemonSetFact, now: Timestamp) {
         let known = self.daemonset.as_ref().filter(|known| known.uid == fact.uid);
         if known.is_some_and(|known| is_older(&fact.resource_version, &known.resource_version)) {
@@ -321,6 +333,7 @@ impl View {
         }
         self.gitops_owners = find_gitops_owners(&fact).into();
         let uid = fact.uid.clone();
+        self.warm_pods_are_of(&uid);
         let before = self.daemonset.replace(fact).filter(|before| before.uid == uid);
         if before.is_none() {
             self.controller_begins(now);
@@ -366,7 +379,7 @@ impl View {
         let eligibility = self.daemonset.as_ref().map(|daemonset| judge(Some(&fact), daemonset)).unwrap_or_default();
         let images_confirmed = confirms(Some(&fact), &self.confirmed_for);
         self.pulls.note_sizes(&fact.images);
-        let seen = self.seen_now(Watched::Nodes, now);
+        let observed = self.observed_now(Watched::Nodes, now);
         let entry = &mut self.nodes[ix];
         entry.version = fact.version;
         let site = site_of(&fact.labels);
@@ -374,7 +387,7 @@ impl View {
             self.pulls.compare_again();
         }
         entry.site = site;
-        entry.readiness.node_is(&fact, seen, now);
+        entry.readiness.node_is(&fact, observed, now);
         entry.fact = Some(fact);
         entry.eligibility = eligibility;
         entry.images_confirmed = images_confirmed;
@@ -383,9 +396,9 @@ impl View {
 
     fn forget_node(&mut self, ix: NodeIx, now: Timestamp) {
         self.touch(Some(ix));
-        let seen = self.seen_now(Watched::Nodes, now);
+        let observed = self.observed_now(Watched::Nodes, now);
         let entry = &mut self.nodes[ix];
-        entry.readiness.node_is_gone(seen);
+        entry.readiness.node_is_gone(observed);
         self.pulls.forget_node(&entry.name);
         entry.fact = None;
         entry.eligibility = Eligibility::default();

@@ -8,3 +8,4 @@ pub(super) mod pending;
 pub(super) mod refusals;
 pub(super) mod retry;
 pub(super) mod sending;
+pub(super) mod warm;

@@ -1,7 +1,7 @@
 //! One writer thread for each stream. It writes what it is sent, in order; senders do not wait for it unless they ask to.
 //!
 //! The sender bounds the queue: the console sends a frame only when the one before it is written in full, the command line waits
-//! for [`Writer::room`] before it prints more. A stream that took not a byte for [`STUCK_AFTER`] is stuck.
+//! for [`StreamWriter::room`] before it prints more. A stream that took not a byte for [`STUCK_AFTER`] is stuck.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -19,13 +19,13 @@ use tokio::time::sleep_until;
 pub(crate) const STUCK_AFTER: Duration = Duration::from_secs(10);
 /// The most bytes per `write`: each piece that is taken shows that the stream is not stuck.
 const PIECE: usize = 4096;
-/// [`Writer::room`] waits while more bytes than this are not written yet.
+/// [`StreamWriter::room`] waits while more bytes than this are not written yet.
 const ROOM: usize = 64 * 1024;
 
 /// Writes to one stream on a thread of its own. Cheap to clone; the thread ends when the last clone is dropped and all is
 /// written.
 #[derive(Clone, Debug)]
-pub(crate) struct Writer {
+pub(crate) struct StreamWriter {
     shared: Arc<Shared>,
     _alive: Arc<Alive>,
 }
@@ -73,7 +73,7 @@ impl Shared {
     }
 }
 
-impl Writer {
+impl StreamWriter {
     /// Starts writing to `stream`.
     ///
     /// # Errors
@@ -276,11 +276,11 @@ mod tests {
     use super::*;
 
     /// A pipe that takes 4 KiB before somebody reads.
-    fn pipe() -> (File, Writer) {
+    fn pipe() -> (File, StreamWriter) {
         let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
         #[cfg(target_os = "linux")]
         rustix::pipe::fcntl_setpipe_size(&writer, 4096).unwrap();
-        (File::from(reader), Writer::start(writer).unwrap())
+        (File::from(reader), StreamWriter::start(writer).unwrap())
     }
 
     #[tokio::test]

@@ -19,12 +19,12 @@ use tokio::sync::watch;
 /// How long an orderly end may take: of the 5 s that are promised, the rest is for the end itself.
 pub(crate) const LEAVE_WITHIN: Duration = Duration::from_millis(4_500);
 
-static ENDING: OnceLock<watch::Receiver<Option<Ending>>> = OnceLock::new();
+static ENDING: OnceLock<watch::Receiver<Option<EndSignal>>> = OnceLock::new();
 static LAST: OnceLock<fn()> = OnceLock::new();
 
 /// A signal that ends the process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ending {
+pub(crate) enum EndSignal {
     /// SIGHUP: the terminal is gone.
     Hangup,
     /// SIGINT: ctrl-c, where the terminal does not make it a key.
@@ -33,7 +33,7 @@ pub(crate) enum Ending {
     Terminate,
 }
 
-impl Ending {
+impl EndSignal {
     fn of(signal: i32) -> Option<Self> {
         match signal {
             SIGHUP => Some(Self::Hangup),
@@ -54,11 +54,11 @@ impl Ending {
 
 /// Waits for the signals. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Listener(watch::Receiver<Option<Ending>>);
+pub(crate) struct Listener(watch::Receiver<Option<EndSignal>>);
 
 impl Listener {
     /// Waits for the first signal; returns at once if it has come. The second ends the process.
-    pub(crate) async fn ended(&mut self) -> Ending {
+    pub(crate) async fn ended(&mut self) -> EndSignal {
         match self.0.wait_for(Option::is_some).await.map(|ending| *ending) {
             Ok(Some(ending)) => ending,
             // The thread never ends.
@@ -79,7 +79,7 @@ pub(crate) fn listen() -> io::Result<Listener> {
     if ENDING.set(ending).is_ok() {
         let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
         std::thread::Builder::new().name("signals".into()).spawn(move || {
-            for ending in signals.forever().filter_map(Ending::of) {
+            for ending in signals.forever().filter_map(EndSignal::of) {
                 if told.borrow().is_some() {
                     end(ending);
                 }
@@ -109,7 +109,7 @@ pub(crate) fn at_the_end(last: fn()) {
 }
 
 /// Ends the process without running destructors or flushing buffers, which could block.
-fn end(ending: Ending) -> ! {
+fn end(ending: EndSignal) -> ! {
     if let Some(last) = LAST.get() {
         last();
     }

@@ -3,8 +3,8 @@
 //! ```text
 //!   kubectl, kube-rs ─▶ http ── access (who may) ── faults (what goes wrong)
 //!                        ├─ discovery, openapi, review          what is served, who am I
-//!                        ├─ read, watch ── select ── view ── render, table      typed objects → bytes
-//!                        └─ write ── patch (strategic, …) ── parse              JSON → typed objects
+//!                        ├─ read, watch ── select ── view ── codec, table       typed objects → bytes
+//!                        └─ write ── patch (strategic, …) ── codec              JSON → typed objects
 //!                                 └─ managed, managed_fields                           whose fields are whose
 //!   shared: the world under one lock, its clock in real time (or faster)
 //! ```
@@ -13,6 +13,7 @@
 //! made from typed objects straight into bytes, piece by piece, so that 15,000 nodes cost no second copy of the world.
 
 mod access;
+mod codec;
 mod defaults;
 mod discovery;
 mod faults;
@@ -22,11 +23,9 @@ mod json;
 mod managed;
 mod managed_fields;
 mod openapi;
-mod parse;
 mod patch;
 mod protobuf;
 mod read;
-mod render;
 mod request;
 mod review;
 mod schema;
@@ -49,12 +48,12 @@ use tokio_util::sync::CancellationToken;
 use super::world::World;
 
 pub use access::{Rule, User, Users};
-pub use faults::{Failure, Fault};
+pub use faults::{ApiFailure, ApiFault};
 use shared::{Cut, Shared};
 
 /// How a world is served.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ApiOptions {
     /// Where to listen; port 0 takes any that is free.
     pub address: SocketAddr,
     /// How many seconds of the world's time pass in one of ours; more than 0.
@@ -63,7 +62,7 @@ pub struct Options {
     pub users: Users,
 }
 
-impl Default for Options {
+impl Default for ApiOptions {
     fn default() -> Self {
         Self { address: SocketAddr::from(([127, 0, 0, 1], 0)), speed: 1.0, users: Users::default() }
     }
@@ -81,7 +80,7 @@ pub struct Server {
 ///
 /// # Errors
 /// When the address cannot be listened on.
-pub async fn serve(world: World, options: Options) -> io::Result<Server> {
+pub async fn serve(world: World, options: ApiOptions) -> io::Result<Server> {
     let listener = TcpListener::bind(options.address).await?;
     let address = listener.local_addr()?;
     let shared = Arc::new(Shared::new(world, options.speed.max(f64::MIN_POSITIVE), options.users));
@@ -149,7 +148,7 @@ impl Server {
     }
 
     /// Lets requests fail from now on.
-    pub fn inject(&self, fault: Fault) {
+    pub fn inject(&self, fault: ApiFault) {
         self.shared.faults.inject(fault);
     }
 

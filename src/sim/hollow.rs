@@ -38,7 +38,7 @@ use crate::engine::model::Str;
 use crate::sim::world::scenario::{Fault, FleetFault, Scenario};
 
 use client::Client;
-use clock::Clock;
+use clock::FastClock;
 use stage::HollowWorld;
 
 /// The API server that hollow nodes belong to.
@@ -60,7 +60,7 @@ impl fmt::Debug for ApiEndpoint {
 
 /// How hollow nodes play.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Options {
+pub struct HollowOptions {
     /// The same seed gives the same random numbers.
     pub seed: u64,
     /// How much faster than real time the kubelets run.
@@ -68,20 +68,20 @@ pub struct Options {
     /// Whether the scenario's DaemonSets are created first.
     pub workloads: Workloads,
     /// Whether nodes renew their Leases.
-    pub leases: Leases,
+    pub leases: LeaseRenewal,
     /// At most so many requests at once.
     pub in_flight: usize,
     /// At most so many requests a second.
     pub per_second: u32,
 }
 
-impl Default for Options {
+impl Default for HollowOptions {
     fn default() -> Self {
         Self {
             seed: 1,
             speed: 1.0,
             workloads: Workloads::Leave,
-            leases: Leases::Renewed,
+            leases: LeaseRenewal::Renewed,
             in_flight: 64,
             per_second: 1_000,
         }
@@ -91,7 +91,7 @@ impl Default for Options {
 /// What becomes of a scenario's DaemonSets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Workloads {
-    /// They are there already, or somebody else creates them.
+    /// The DaemonSets exist already, or somebody else creates them.
     #[default]
     Leave,
     /// They are created with their history, in their namespaces, before the nodes register.
@@ -100,7 +100,7 @@ pub enum Workloads {
 
 /// What becomes of the nodes' Leases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Leases {
+pub enum LeaseRenewal {
     /// Each node renews its own, every ten seconds of the kubelets' clock.
     #[default]
     Renewed,
@@ -169,11 +169,11 @@ impl Hollow {
     ///
     /// # Errors
     /// When there is no client or no thread to be had.
-    pub fn start(target: &ApiEndpoint, scenario: &Scenario, options: Options) -> Result<Self, HollowError> {
+    pub fn start(target: &ApiEndpoint, scenario: &Scenario, options: HollowOptions) -> Result<Self, HollowError> {
         let client = Arc::new(Client::new(target)?);
         let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("hollow").enable_all().build()?;
         let shared = Arc::new(Shared::default());
-        let clock = Clock::new(options.speed);
+        let clock = FastClock::new(options.speed);
         runtime.spawn(HollowWorld::run(client, scenario.clone(), options, clock, Arc::clone(&shared)));
         Ok(Self { runtime: Some(runtime), shared })
     }

@@ -44,11 +44,11 @@ use controllers::lifecycle::NodeLifecycle;
 use controllers::scheduler::Scheduler;
 use error::ApiError;
 use kind::Kind;
-use kubelet::{Fleet, PodSeen};
+use kubelet::{Kubelets, PodSeen};
 use object::{Condition, Object, conditions};
 use scenario::{Fault, FleetFault, NodeSetup, Scenario};
 use store::{ChangeKind, DeleteOptions, Deleted, Store, StoreChange};
-use write::{Part, Writer};
+use write::{Part, WriteOptions};
 
 /// A simulated cluster.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub struct World {
     now: Timestamp,
     began_at: Timestamp,
     store: Store,
-    fleet: Fleet,
+    fleet: Kubelets,
     daemon_sets: DaemonSets,
     scheduler: Scheduler,
     lifecycle: NodeLifecycle,
@@ -136,7 +136,7 @@ impl World {
     }
 
     /// The kubelets, for asking what is true on the machines, whatever the API server believes.
-    pub fn fleet(&self) -> &Fleet {
+    pub fn fleet(&self) -> &Kubelets {
         &self.fleet
     }
 
@@ -144,7 +144,7 @@ impl World {
     ///
     /// # Errors
     /// As [`Store::create`].
-    pub fn create(&mut self, object: Object, by: Writer<'_>) -> Result<Arc<Object>, ApiError> {
+    pub fn create(&mut self, object: Object, by: WriteOptions<'_>) -> Result<Arc<Object>, ApiError> {
         let created = self.store.create(object, self.now, by)?;
         self.settle();
         Ok(created)
@@ -154,7 +154,7 @@ impl World {
     ///
     /// # Errors
     /// As [`Store::update`].
-    pub fn update(&mut self, object: Object, part: Part, by: Writer<'_>) -> Result<Arc<Object>, ApiError> {
+    pub fn update(&mut self, object: Object, part: Part, by: WriteOptions<'_>) -> Result<Arc<Object>, ApiError> {
         let updated = self.store.update(object, part, self.now, by)?;
         self.settle();
         Ok(updated)
@@ -168,7 +168,7 @@ impl World {
         &mut self,
         at: (Kind, &str, &str),
         part: Part,
-        by: Writer<'_>,
+        by: WriteOptions<'_>,
         edit: impl FnOnce(&mut Object),
     ) -> Result<Arc<Object>, ApiError> {
         let updated = self.store.modify(at, part, self.now, by, edit)?;
@@ -184,7 +184,7 @@ impl World {
         &mut self,
         (kind, namespace, name): (Kind, &str, &str),
         options: &DeleteOptions,
-        by: Writer<'_>,
+        by: WriteOptions<'_>,
     ) -> Result<Deleted, ApiError> {
         let deleted = self.store.delete(kind, namespace, name, options, self.now, by)?;
         self.settle();

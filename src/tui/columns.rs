@@ -8,7 +8,7 @@ pub(crate) mod nodes;
 
 use std::cmp::Ordering;
 
-use super::theme::Role;
+use super::theme::ThemeRole;
 
 /// Cells left of the first column: the cursor, the row's sign, a blank.
 pub(crate) const MARGIN: usize = 3;
@@ -23,19 +23,19 @@ pub(crate) struct Column<R, P: 'static, C> {
     pub(crate) headers: &'static [&'static str],
     /// One line for the help.
     pub(crate) help: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ColumnKind,
     pub(crate) width: Width<P>,
     /// How rows are sorted by it; nothing where the table cannot be sorted by it.
     pub(crate) order: Option<fn(&R, &R) -> Ordering>,
     /// What the filter finds in it; nothing where it does not look.
     pub(crate) words: Option<fn(&R, &P) -> String>,
     /// What is in its cell of this row, when it is so many cells wide.
-    pub(crate) cell: fn(&R, &P, usize) -> (C, Role),
+    pub(crate) cell: fn(&R, &P, usize) -> (C, ThemeRole),
 }
 
 /// How a column's text stands in its cells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ColumnKind {
     /// To the left, cut at its end.
     Text,
     /// To the left, cut in its middle: names differ at their ends.

@@ -25,7 +25,8 @@ use super::daemonset_ref::DaemonSetRef;
 use super::key::Key;
 use super::prompt::edit;
 use crate::engine::model::Str;
-use crate::engine::model::command::{Command, Danger, Preview};
+use crate::engine::model::command::{Command, Preview};
+use crate::engine::model::danger::Danger;
 use crate::engine::report::snapshot::Snapshot;
 
 /// A dialog.

@@ -21,7 +21,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
-use self::decode::{Decoder, Input};
+use self::decode::{Decoder, TerminalInput};
 use super::key::Key;
 use super::terminal;
 
@@ -40,7 +40,7 @@ const EXIT_INTERRUPT: i32 = 128 + 2;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum TerminalEvent {
     /// The terminal sent something.
-    Input(Input),
+    Input(TerminalInput),
     /// The terminal is gone.
     Gone,
 }
@@ -83,7 +83,7 @@ impl Reader {
 
     /// The loop is alive: it takes an interrupt into account itself.
     fn note(&self, event: &TerminalEvent) {
-        if *event == TerminalEvent::Input(Input::Key(Key::ctrl('c'))) {
+        if *event == TerminalEvent::Input(TerminalInput::Key(Key::ctrl('c'))) {
             self.interrupted.store(false, Ordering::Relaxed);
         }
     }
@@ -147,8 +147,8 @@ impl Thread {
         }
     }
 
-    fn pass_on(&self, input: Input) {
-        if input == Input::Key(Key::ctrl('c')) && self.interrupted.swap(true, Ordering::Relaxed) {
+    fn pass_on(&self, input: TerminalInput) {
+        if input == TerminalInput::Key(Key::ctrl('c')) && self.interrupted.swap(true, Ordering::Relaxed) {
             terminal::restore();
             std::process::exit(EXIT_INTERRUPT);
         }

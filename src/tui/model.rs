@@ -198,7 +198,7 @@ impl RolloutPage {
 
     /// The latest snapshot.
     pub(crate) fn snapshot(&self) -> Option<&Arc<Snapshot>> {
-        self.live.as_ref().map(|seen| &seen.snapshot)
+        self.live.as_ref().map(|shown| &shown.snapshot)
     }
 
     /// Whether this console drives it.
@@ -207,12 +207,12 @@ impl RolloutPage {
     }
 
     /// Takes in a new snapshot.
-    pub(crate) fn see(&mut self, seen: ShownSnapshot) {
-        self.summary = SnapshotSummary::of(&seen.snapshot);
+    pub(crate) fn see(&mut self, shown: ShownSnapshot) {
+        self.summary = SnapshotSummary::of(&shown.snapshot);
         if let Some(timeline) = &mut self.timeline {
-            timeline.see(&seen.snapshot.timeline);
+            timeline.see(&shown.snapshot.timeline);
         }
-        self.live = Some(seen);
+        self.live = Some(shown);
         if self.frozen.is_none() {
             self.arrange();
         }

@@ -25,7 +25,7 @@ use self::environment::{Environment, model};
 use self::signals::{Caught, Crashes, Signals};
 use self::throttle::FrameThrottle;
 use super::daemonset_ref::DaemonSetRef;
-use super::input::decode::Input;
+use super::input::decode::TerminalInput;
 use super::input::{Reader, TerminalEvent};
 use super::key::Key;
 use super::message::{ConsoleEffect, Msg};
@@ -38,7 +38,7 @@ use super::{commands, view};
 use crate::driver::{Fleet, Rollout, Session};
 use crate::engine::model::command::Command;
 use crate::engine::model::config::Role;
-use crate::process::output::Writer;
+use crate::process::output::StreamWriter;
 
 /// Sizes that follow each other this closely are one resize.
 const RESIZE_WAIT: Duration = Duration::from_millis(30);
@@ -53,7 +53,7 @@ const ANSWERS: usize = 64;
 pub enum Start {
     /// The list of all DaemonSets, of one namespace or of all.
     Fleet {
-        /// The one namespace.
+        /// The namespace, if only one is listed.
         namespace: Option<String>,
     },
     /// One DaemonSet's rollout.
@@ -77,7 +77,7 @@ pub enum Colour {
 
 /// How the console looks; what is left out is found out.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Options {
+pub struct ConsoleOptions {
     /// The theme's name.
     pub theme: Option<String>,
     /// Where to look for themes beside the built-in ones; otherwise `$XDG_CONFIG_HOME/rolldeck/themes`.
@@ -117,7 +117,7 @@ impl From<TerminalError> for Error {
 ///
 /// # Errors
 /// See [`Error`].
-pub async fn run(session: Arc<dyn Session>, start: Start, options: Options) -> Result<(), Error> {
+pub async fn run(session: Arc<dyn Session>, start: Start, options: ConsoleOptions) -> Result<(), Error> {
     let environment = Environment::of_process();
     if environment.term.as_deref() == Some("dumb") {
         let text = "TERM=dumb: this terminal cannot show the console; `rolldeck status` prints the same in plain text";
@@ -166,8 +166,8 @@ enum Next {
 struct ConsoleLoop {
     session: Arc<dyn Session>,
     model: Model,
-    screen: Screen<Writer>,
-    output: Writer,
+    screen: Screen<StreamWriter>,
+    output: StreamWriter,
     /// A frame is on its way.
     writing: bool,
     /// Set while the terminal takes nothing.
@@ -185,7 +185,7 @@ struct ConsoleLoop {
 }
 
 impl ConsoleLoop {
-    fn new(session: Arc<dyn Session>, model: Model, output: Writer, crashes: Crashes, over_ssh: bool) -> Self {
+    fn new(session: Arc<dyn Session>, model: Model, output: StreamWriter, crashes: Crashes, over_ssh: bool) -> Self {
         Self {
             session,
             model,
@@ -297,20 +297,20 @@ impl ConsoleLoop {
     fn on_event(&mut self, event: TerminalEvent) -> Next {
         match event {
             TerminalEvent::Gone => Next::End(Error::Gone),
-            TerminalEvent::Input(Input::Mode { mode: SYNCHRONIZED, setting }) => {
+            TerminalEvent::Input(TerminalInput::Mode { mode: SYNCHRONIZED, setting }) => {
                 self.screen.set_synchronized(setting);
                 Next::Wait
             }
-            TerminalEvent::Input(Input::Mode { .. }) => Next::Wait,
+            TerminalEvent::Input(TerminalInput::Mode { .. }) => Next::Wait,
             // The question whether to quit could not be read: the terminal shows nothing new.
-            TerminalEvent::Input(Input::Key(key)) if key == Key::ctrl('c') && self.is_blind() => {
+            TerminalEvent::Input(TerminalInput::Key(key)) if key == Key::ctrl('c') && self.is_blind() => {
                 Next::Quit(self.model.driven().map(|page| page.target.clone()).collect())
             }
-            TerminalEvent::Input(Input::Key(key)) => {
+            TerminalEvent::Input(TerminalInput::Key(key)) => {
                 self.touched();
                 self.take_in(Msg::Key(key))
             }
-            TerminalEvent::Input(Input::Paste(text)) => {
+            TerminalEvent::Input(TerminalInput::Paste(text)) => {
                 self.touched();
                 self.take_in(Msg::Paste(text))
             }
@@ -518,7 +518,7 @@ impl ConsoleLoop {
         let impatient = async {
             loop {
                 match reader.next().await {
-                    TerminalEvent::Input(Input::Key(key)) if key == Key::ctrl('c') => return,
+                    TerminalEvent::Input(TerminalInput::Key(key)) if key == Key::ctrl('c') => return,
                     // Without a terminal the leases are given back all the same, within the time limit.
                     TerminalEvent::Gone => sleep(at_most).await,
                     TerminalEvent::Input(_) => {}

@@ -20,7 +20,7 @@ use crossterm::{cursor, event, queue, terminal as control};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect, Size};
 
-use crate::process::output::Writer;
+use crate::process::output::StreamWriter;
 
 /// The private mode of synchronized updates.
 pub(crate) const SYNCHRONIZED: u16 = 2026;
@@ -31,7 +31,7 @@ const LAST_BYTES: Duration = Duration::from_millis(400);
 /// Whether there is something to restore.
 static ENTERED: AtomicBool = AtomicBool::new(false);
 /// What the terminal is written to. Nobody holds the lock for longer than it takes to clone it.
-static OUTPUT: Mutex<Option<Writer>> = Mutex::new(None);
+static OUTPUT: Mutex<Option<StreamWriter>> = Mutex::new(None);
 
 /// Restores the terminal, if it was entered. Safe to call at any time and from any thread, a panicking one included; takes
 /// no longer than [`LAST_BYTES`], whatever the terminal does.
@@ -67,7 +67,7 @@ pub(crate) trait Sink {
     fn is_ready(&self) -> bool;
 }
 
-impl Sink for Writer {
+impl Sink for StreamWriter {
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         Self::send(self, bytes.to_vec())
     }
@@ -199,7 +199,7 @@ pub(crate) struct Tty {
     /// The terminal itself, for its size.
     output: OwnedFd,
     /// Who writes to it.
-    writer: Writer,
+    writer: StreamWriter,
 }
 
 impl Tty {
@@ -217,7 +217,7 @@ impl Tty {
             attempt("open /dev/tty", File::open("/dev/tty"))?.into()
         };
         let output = attempt("write to standard output", io::stdout().as_fd().try_clone_to_owned())?;
-        let writer = attempt("write to standard output", output.try_clone().and_then(Writer::start))?;
+        let writer = attempt("write to standard output", output.try_clone().and_then(StreamWriter::start))?;
         Ok(Self { input, output, writer })
     }
 
@@ -230,7 +230,7 @@ impl Tty {
     }
 
     /// Who writes to it.
-    pub(crate) fn writer(&self) -> Writer {
+    pub(crate) fn writer(&self) -> StreamWriter {
         self.writer.clone()
     }
 

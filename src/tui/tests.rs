@@ -4,6 +4,7 @@ mod bytes;
 mod chaos;
 mod distance;
 mod fixtures;
+mod help;
 mod keys;
 mod release;
 mod screens;

@@ -47,7 +47,7 @@ macro_rules! named {
 
 named! {
     /// What a piece of the screen means.
-    Role {
+    ThemeRole {
         Text = "text",
         Muted = "muted",
         Title = "title",
@@ -139,14 +139,14 @@ pub enum Depth {
 #[derive(Clone, Debug)]
 pub(crate) struct Theme {
     pub(crate) name: String,
-    styles: BTreeMap<Role, Style>,
+    styles: BTreeMap<ThemeRole, Style>,
     unicode: BTreeMap<Glyph, String>,
     ascii: BTreeMap<Glyph, String>,
 }
 
 impl Theme {
     /// How `role` looks.
-    pub(crate) fn style(&self, role: Role) -> Style {
+    pub(crate) fn style(&self, role: ThemeRole) -> Style {
         self.styles.get(&role).copied().unwrap_or_default()
     }
 
@@ -271,7 +271,8 @@ fn parse(text: &str, base: Option<&Theme>) -> Result<Theme, String> {
         recolour(&mut theme, &full)?;
     }
     for (key, value) in &section("roles")? {
-        let role = Role::parse(key).ok_or_else(|| unknown(key, "a role", Role::ALL.iter().map(|role| role.text())))?;
+        let role = ThemeRole::parse(key)
+            .ok_or_else(|| unknown(key, "a role", ThemeRole::ALL.iter().map(|role| role.text())))?;
         theme.styles.insert(role, style(key, value, &full)?);
     }
     let glyphs = section("glyphs")?;
@@ -299,7 +300,7 @@ fn default_table(key: &str) -> Table {
 /// Writes the default's roles again in another palette.
 fn recolour(theme: &mut Theme, full: &Palette) -> Result<(), String> {
     for (key, value) in &default_table("roles") {
-        if let Some(role) = Role::parse(key) {
+        if let Some(role) = ThemeRole::parse(key) {
             theme.styles.insert(role, style(key, value, full)?);
         }
     }
@@ -469,7 +470,7 @@ mod tests {
         assert_eq!(names, ["default", "mono", "high-contrast", "deuteranopia", "tritanopia", "light"]);
         for _ in 0..BUILT_IN.len() {
             let theme = themes.current();
-            assert!(Role::ALL.iter().all(|role| theme.styles.contains_key(role)), "{}", theme.name);
+            assert!(ThemeRole::ALL.iter().all(|role| theme.styles.contains_key(role)), "{}", theme.name);
             assert!(
                 Glyph::ALL.iter().all(|glyph| theme.unicode.contains_key(glyph) && theme.ascii.contains_key(glyph))
             );
@@ -497,8 +498,8 @@ mod tests {
     #[test]
     fn a_palette_alone_recolours_the_default() {
         let theme = parse("name = \"mine\"\n[palette]\ngood = \"#0000ff\"", Some(&base())).unwrap();
-        assert_eq!(theme.style(Role::Ok).fg, Some(Color::Rgb(0, 0, 255)));
-        assert_eq!(theme.style(Role::Bad), base().style(Role::Bad));
+        assert_eq!(theme.style(ThemeRole::Ok).fg, Some(Color::Rgb(0, 0, 255)));
+        assert_eq!(theme.style(ThemeRole::Bad), base().style(ThemeRole::Bad));
     }
 
     #[test]

@@ -38,7 +38,7 @@ use ratatui::widgets::Widget as _;
 
 use super::model::{GRID_MILLIS, Model, Overlay, Page, ShownSnapshot, Uptime};
 use super::terminal;
-use super::theme::{Glyph, Glyphs, Role};
+use super::theme::{Glyph, Glyphs, ThemeRole};
 use super::words::{fit, width};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 
@@ -180,7 +180,7 @@ impl<'a> RenderContext<'a> {
         Self { model, wake: Cell::new(None) }
     }
 
-    fn style(&self, role: Role) -> Style {
+    fn style(&self, role: ThemeRole) -> Style {
         self.model.theme().style(role)
     }
 
@@ -188,7 +188,7 @@ impl<'a> RenderContext<'a> {
         self.model.theme().glyph(glyph, self.model.glyphs)
     }
 
-    fn span(&self, text: impl Into<String>, role: Role) -> Span<'static> {
+    fn span(&self, text: impl Into<String>, role: ThemeRole) -> Span<'static> {
         Span::styled(text.into(), self.style(role))
     }
 
@@ -202,10 +202,10 @@ impl<'a> RenderContext<'a> {
 
     /// How long ago `since` was: in steps of five seconds below a minute, then in whole minutes. All ages on the screen change
     /// at the same instants.
-    fn elapsed(&self, seen: &ShownSnapshot, since: Timestamp) -> Duration {
+    fn elapsed(&self, shown: &ShownSnapshot, since: Timestamp) -> Duration {
         const MINUTE: i64 = 60_000;
-        let clock = seen.clock(self.model.now);
-        let next = seen.next_tick(self.model.now);
+        let clock = shown.clock(self.model.now);
+        let next = shown.next_tick(self.model.now);
         let age = clock.since(since);
         if age < Duration::from_secs(60) {
             self.wake_at(next);
@@ -218,19 +218,19 @@ impl<'a> RenderContext<'a> {
     }
 
     /// [`Self::elapsed`] as text.
-    fn age(&self, seen: &ShownSnapshot, since: Timestamp) -> String {
-        ShortDuration(self.elapsed(seen, since)).to_string()
+    fn age(&self, shown: &ShownSnapshot, since: Timestamp) -> String {
+        ShortDuration(self.elapsed(shown, since)).to_string()
     }
 
     /// The present instant, in steps of five seconds: for texts that tell how much time is left.
-    fn present(&self, seen: &ShownSnapshot) -> Timestamp {
-        self.wake_at(seen.next_tick(self.model.now));
-        seen.clock(self.model.now)
+    fn present(&self, shown: &ShownSnapshot) -> Timestamp {
+        self.wake_at(shown.next_tick(self.model.now));
+        shown.clock(self.model.now)
     }
 
     /// `since` plus the age that is shown for it: for texts that compute the age themselves.
-    fn instant(&self, seen: &ShownSnapshot, since: Timestamp) -> Timestamp {
-        since + self.elapsed(seen, since)
+    fn instant(&self, shown: &ShownSnapshot, since: Timestamp) -> Timestamp {
+        since + self.elapsed(shown, since)
     }
 }
 
@@ -254,11 +254,11 @@ fn put_rule(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect, words: &st
         return;
     }
     let rule = ctx.glyph(Glyph::Rule).repeat(usize::from(area.width));
-    put(buffer, area.x, area.y, &rule, usize::from(area.width), ctx.style(Role::Frame));
+    put(buffer, area.x, area.y, &rule, usize::from(area.width), ctx.style(ThemeRole::Frame));
     if !words.is_empty() {
         let room = usize::from(area.width.saturating_sub(4));
         let words = format!(" {} ", fit(words, room.saturating_sub(2)));
-        put(buffer, area.x + 2, area.y, &words, room, ctx.style(Role::Muted));
+        put(buffer, area.x + 2, area.y, &words, room, ctx.style(ThemeRole::Muted));
     }
 }
 
@@ -269,7 +269,7 @@ fn put_box(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect, title: &str
     if area.width < 4 || area.height < 3 {
         return Rect::default();
     }
-    let frame = ctx.style(Role::Frame);
+    let frame = ctx.style(ThemeRole::Frame);
     let across = ctx.glyph(Glyph::Rule).repeat(usize::from(area.width) - 2);
     let (right, bottom) = (area.right() - 1, area.bottom() - 1);
     for y in [area.y, bottom] {
@@ -288,7 +288,14 @@ fn put_box(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect, title: &str
         put(buffer, x, y, ctx.glyph(corner), 1, frame);
     }
     let room = usize::from(area.width).saturating_sub(4);
-    put(buffer, area.x + 1, area.y, &format!(" {} ", fit(title, room.saturating_sub(2))), room, ctx.style(Role::Title));
+    put(
+        buffer,
+        area.x + 1,
+        area.y,
+        &format!(" {} ", fit(title, room.saturating_sub(2))),
+        room,
+        ctx.style(ThemeRole::Title),
+    );
     Rect { x: area.x + 2, y: area.y + 1, width: area.width - 4, height: area.height - 2 }
 }
 

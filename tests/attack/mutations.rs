@@ -66,6 +66,18 @@ fn every_rule_is_in_the_source() {
     }
 }
 
+/// The table of `README.md` has a row for each rule, and no other.
+#[test]
+fn every_rule_is_in_the_table() {
+    let text = std::fs::read_to_string(root().join("tests/attack/README.md")).unwrap();
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
+    let mut listed: Vec<String> = rows.skip(1).map(|name| name.replace('`', "")).collect();
+    let mut named: Vec<String> = rules().into_iter().map(|rule| rule.name).collect();
+    listed.sort();
+    named.sort();
+    assert_eq!(listed, named);
+}
+
 #[test]
 #[ignore = "compiles the pure half once for each rule"]
 fn every_broken_rule_is_found() {

@@ -17,7 +17,7 @@ use rolldeck::engine::model::command::Command;
 use rolldeck::engine::model::hold::Hold;
 use rolldeck::engine::model::node::NodeState;
 use rolldeck::engine::model::quantity::IntOrPercent;
-use rolldeck::engine::model::record::Gates;
+use rolldeck::engine::model::settings::Gates;
 use rolldeck::engine::model::time::Timestamp;
 use rolldeck::engine::report::snapshot::{Alarm, Phase};
 use rolldeck::sim::world::scenario::{ControllerVariant, built_in};

@@ -21,7 +21,7 @@ pub(crate) struct CommandResult<'a> {
     pub(crate) next: Vec<String>,
 }
 
-/// What a write would do.
+/// The preview of a command.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PreviewLines<'a> {

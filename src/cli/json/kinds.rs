@@ -2,7 +2,7 @@
 //! match names all variants, so that the compiler asks for the name of a new one. `phase`, `state`, `hold`, `cause` and the
 //! watched kinds are the console's words, from `Display`; the kinds of remedies are in `suggested_commands`.
 
-use crate::engine::model::command::Danger;
+use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::StrategyKind;

@@ -7,13 +7,14 @@ use super::pulls::{Image, Usual};
 use crate::engine::model::node::{Blame, RestartsView};
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
+use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::words::Why;
 
 /// One node. `why` is the line that the console shows.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Node<'a> {
+pub(crate) struct NodeJson<'a> {
     name: &'a str,
     state: String,
     why: String,
@@ -35,6 +36,9 @@ pub(crate) struct Node<'a> {
     /// How long its running pull usually takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     usual_pull: Option<Usual>,
+    /// How far it is pre-warmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prewarm: Option<String>,
     pod: Option<&'a str>,
     pod_created_at: Option<Timestamp>,
     restarts: u32,
@@ -56,10 +60,9 @@ pub(crate) struct Node<'a> {
     uncounted_until: Option<Timestamp>,
 }
 
-impl<'a> Node<'a> {
+impl<'a> NodeJson<'a> {
     pub(crate) fn new(node: &'a NodeView, at: Timestamp) -> Self {
-        // All fields are named here, so that the compiler asks whether a new one belongs in the JSON, and in `summary` of the
-        // change feed.
+        // All fields are named here, so that the compiler asks whether a new one belongs in the JSON.
         let NodeView {
             name,
             state,
@@ -73,6 +76,7 @@ impl<'a> Node<'a> {
             image,
             images,
             usual_pull,
+            prewarm,
             pod,
             pod_created_at,
             restarts,
@@ -107,6 +111,7 @@ impl<'a> Node<'a> {
             image: image.to_string(),
             images: images.iter().map(Image::new).collect(),
             usual_pull: usual_pull.map(Usual::new),
+            prewarm: prewarm.as_ref().map(|state| PrewarmWords { state, at }.to_string()),
             pod: pod.as_deref(),
             pod_created_at: *pod_created_at,
             restarts: *restarts,

@@ -40,7 +40,7 @@ struct Image<'a> {
 /// A DaemonSet's revisions, newest first.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct History<'a> {
+pub(crate) struct RevisionHistory<'a> {
     #[serde(flatten)]
     meta: TypeMeta,
     at: Timestamp,
@@ -49,7 +49,7 @@ pub(crate) struct History<'a> {
     revisions: Vec<Revision<'a>>,
 }
 
-impl<'a> History<'a> {
+impl<'a> RevisionHistory<'a> {
     pub(crate) fn new(snapshot: &'a Snapshot) -> Self {
         Self {
             meta: TypeMeta::new("RevisionHistory"),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::alarm::AlarmLine;
 use super::driver::{Driver, ManagedBy};
-use super::node::Node;
+use super::node::NodeJson;
 use super::pulls::Pulls;
 use super::revision::Revision;
 use super::watch::Watch;
@@ -29,7 +29,7 @@ use crate::engine::rules::comparison::Comparison;
 /// Where one rollout stands.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Status<'a> {
+pub(crate) struct StatusJson<'a> {
     #[serde(flatten)]
     meta: TypeMeta,
     at: Timestamp,
@@ -93,22 +93,22 @@ pub(crate) struct Status<'a> {
     /// What an operator can do about what stands in the way.
     next: Vec<SuggestedCommand>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    nodes: Option<Vec<Node<'a>>>,
+    nodes: Option<Vec<NodeJson<'a>>>,
 }
 
 /// Whether to list the nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Nodes {
+pub(crate) enum NodeListing {
     /// One entry a node.
     Listed,
     /// Counts only.
     Counted,
 }
 
-impl<'a> Status<'a> {
-    pub(crate) fn new(context: &'a str, snapshot: &'a Snapshot, nodes: Nodes) -> Self {
-        let nodes =
-            (nodes == Nodes::Listed).then(|| snapshot.nodes.iter().map(|node| Node::new(node, snapshot.at)).collect());
+impl<'a> StatusJson<'a> {
+    pub(crate) fn new(context: &'a str, snapshot: &'a Snapshot, nodes: NodeListing) -> Self {
+        let nodes = (nodes == NodeListing::Listed)
+            .then(|| snapshot.nodes.iter().map(|node| NodeJson::new(node, snapshot.at)).collect());
         Self {
             meta: TypeMeta::new("RolloutStatus"),
             at: snapshot.at,

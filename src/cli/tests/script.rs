@@ -14,8 +14,9 @@ use crate::driver::{DrivenBy, Fleet, FleetRow, Request, Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
 use crate::engine::model::cause::{Cause, CauseKind};
-use crate::engine::model::command::{Command, Danger, Preview, Refusal};
+use crate::engine::model::command::{Command, Preview, Refusal};
 use crate::engine::model::config::Role;
+use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
@@ -184,6 +185,7 @@ fn title(command: &Command) -> &'static str {
         Command::Undo { .. } => "Roll back",
         Command::Release(_) => "Release",
         Command::Tune(_) | Command::Tuned { .. } => "Tune",
+        Command::Prewarm(_) => "Pre-warm",
         Command::Drive(_) => "Drive",
         Command::StopDriving | Command::GiveUpDriving { .. } => "Stop driving",
     }
@@ -257,6 +259,7 @@ pub(super) fn node(name: &str, state: NodeState) -> NodeView {
         image: if at_target { ImageState::Present } else { ImageState::Unknown },
         images: Arc::default(),
         usual_pull: None,
+        prewarm: None,
         pod: Some(format!("agent-{name}").into()),
         pod_created_at: Some(at(300)),
         restarts: 0,
@@ -349,6 +352,7 @@ pub(super) fn rollout() -> Snapshot {
         driver_stopped: None,
         unaudited: Vec::new(),
         waits: None,
+        prewarm: None,
         distance: DistanceView::default(),
         skew_millis: Some(0),
         node_clocks: NodeClocks::default(),

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Interner, Meta, Text, instant, text};
+use super::{Interner, MetaWire, Text, instant, text};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::facts::{ClusterEvent, ReportedBy};
 use crate::engine::model::time::Timestamp;
@@ -17,7 +17,7 @@ const KUBELET: &str = "kubelet";
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct EventWire<'a> {
     #[serde(borrow)]
-    pub(crate) metadata: Meta<'a>,
+    pub(crate) metadata: MetaWire<'a>,
     #[serde(borrow)]
     pub(crate) involved_object: Involved<'a>,
     #[serde(borrow)]

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{count_of, instant_of, str_of};
 use crate::engine::model::effect::LeaseWrite;
 use crate::engine::model::facts::LeaseFact;
+use crate::engine::model::prewarm::{PREWARM, Prewarm};
 use crate::engine::model::record::{MANAGED_BY, RECORD, Record};
 use crate::engine::model::time::Timestamp;
 
@@ -12,6 +13,7 @@ use crate::engine::model::time::Timestamp;
 pub(crate) fn lease_fact(object: &Value) -> LeaseFact {
     let (metadata, spec) = (&object["metadata"], &object["spec"]);
     let record = metadata["annotations"][RECORD].as_str().filter(|text| !text.is_empty());
+    let prewarm = metadata["annotations"][PREWARM].as_str().filter(|text| !text.is_empty());
     LeaseFact {
         uid: str_of(&metadata["uid"]).unwrap_or_default(),
         resource_version: str_of(&metadata["resourceVersion"]).unwrap_or_default(),
@@ -21,6 +23,7 @@ pub(crate) fn lease_fact(object: &Value) -> LeaseFact {
         renewed_at: instant_of(&spec["renewTime"]),
         transitions: count_of(&spec["leaseTransitions"]),
         record: record.map(Record::parse).transpose().map_err(Into::into),
+        prewarm: prewarm.map(Prewarm::parse).transpose().map_err(Into::into),
     }
 }
 
@@ -38,11 +41,15 @@ pub(crate) fn lease_object(mut object: Value, write: &LeaseWrite) -> Result<Valu
         metadata.remove("managedFields");
     }
     object["metadata"]["labels"][MANAGED_BY.0] = MANAGED_BY.1.into();
-    match &write.record {
-        Some(record) => object["metadata"]["annotations"][RECORD] = serde_json::to_string(record)?.into(),
-        None => {
-            if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
-                annotations.remove(RECORD);
+    let record = write.record.as_ref().map(serde_json::to_string).transpose()?;
+    let prewarm = write.prewarm.as_ref().map(serde_json::to_string).transpose()?;
+    for (key, text) in [(RECORD, record), (PREWARM, prewarm)] {
+        match text {
+            Some(text) => object["metadata"]["annotations"][key] = text.into(),
+            None => {
+                if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+                    annotations.remove(key);
+                }
             }
         }
     }
@@ -94,6 +101,7 @@ mod tests {
             renewed_at: Timestamp::parse("2026-11-21T14:00:03.5Z").ok(),
             transitions: 2,
             record: Some(Record { version: 1, ..Record::default() }),
+            prewarm: None,
         }
     }
 

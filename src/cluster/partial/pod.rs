@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{Interner, Text, instant, own, text};
 use crate::engine::model::Str;
-use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase};
+use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase, WarmPodFact};
 use crate::engine::model::template::ContainerRole;
 
 /// A pod of the wire.
@@ -51,6 +51,12 @@ struct PodLabels<'a> {
     revision: Option<Text<'a>>,
     #[serde(borrow, rename = "pod-template-generation")]
     template_generation: Option<Text<'a>>,
+    /// [`crate::engine::model::prewarm::PREWARM`].
+    #[serde(borrow, rename = "rolldeck.io/prewarm")]
+    prewarm: Option<Text<'a>>,
+    /// [`crate::engine::model::prewarm::PREWARM_IMAGES`].
+    #[serde(borrow, rename = "rolldeck.io/prewarm-images")]
+    prewarm_images: Option<Text<'a>>,
 }
 
 #[derive(Deserialize, Default, Debug)]
@@ -194,6 +200,13 @@ struct Terminated<'a> {
 }
 
 impl PodWire<'_> {
+    /// The fact in a pod that was made for pre-warming; `None`: it was not.
+    pub(crate) fn warm_fact(&self, interner: &mut Interner) -> Option<WarmPodFact> {
+        let labels = self.metadata.labels.as_ref()?;
+        let (daemonset, images) = (interner.option(&labels.prewarm)?, interner.option(&labels.prewarm_images)?);
+        Some(WarmPodFact { pod: self.fact(interner), daemonset, images })
+    }
+
     pub(crate) fn fact(&self, interner: &mut Interner) -> PodFact {
         let meta = &self.metadata;
         let none = Status::default();

@@ -55,6 +55,45 @@ impl Subject for Pods {
     }
 }
 
+/// The pods that were made for pre-warming, for whatever DaemonSet of the namespace.
+#[derive(Default)]
+pub(crate) struct WatchedWarmPods {
+    interner: Interner,
+}
+
+impl Subject for WatchedWarmPods {
+    type Wire<'a> = PodWire<'a>;
+    type Out = Event;
+
+    fn version<'a>(wire: &'a PodWire<'_>) -> &'a str {
+        text(&wire.metadata.resource_version)
+    }
+
+    fn applied(&mut self, wire: PodWire<'_>) -> Result<Option<Event>, String> {
+        Ok(wire.warm_fact(&mut self.interner).map(|fact| Event::WarmPod(Box::new(fact))))
+    }
+
+    fn deleted(&mut self, wire: PodWire<'_>) -> Option<Event> {
+        Some(Event::WarmPodGone(text(&wire.metadata.uid).into()))
+    }
+
+    fn listing(&mut self) -> Option<Event> {
+        Some(Event::Listing(Watched::WarmPods))
+    }
+
+    fn listed(&mut self, version: Option<u64>) -> Vec<Event> {
+        vec![Event::Listed(Watched::WarmPods, version)]
+    }
+
+    fn health(&mut self, health: WatchHealth) -> Option<Event> {
+        Some(Event::Watch(Watched::WarmPods, health))
+    }
+
+    fn heard(&mut self, version: Option<u64>) -> Option<Event> {
+        Some(Event::Heard(Watched::WarmPods, version))
+    }
+}
+
 /// All nodes, without their heartbeats.
 pub(crate) struct Nodes {
     wanted: watch::Receiver<Arc<Wanted>>,
@@ -160,13 +199,13 @@ impl Subject for Nodes {
 
 /// Events about the pods of the DaemonSet, or about the DaemonSet itself.
 pub(crate) struct ClusterEvents {
-    about: About,
+    about: EventsAbout,
     interner: Interner,
 }
 
 /// What events are about.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum About {
+pub(crate) enum EventsAbout {
     /// Pods whose name begins like this. The server cannot select by prefix, so it is done here, before anything is kept.
     PodsOf {
         /// `<daemonset>-`.
@@ -178,15 +217,15 @@ pub(crate) enum About {
 
 impl ClusterEvents {
     pub(crate) fn of_pods(daemonset: &str) -> Self {
-        Self { about: About::PodsOf { prefix: format!("{daemonset}-") }, interner: Interner::default() }
+        Self { about: EventsAbout::PodsOf { prefix: format!("{daemonset}-") }, interner: Interner::default() }
     }
 
     pub(crate) fn of_daemonset() -> Self {
-        Self { about: About::TheDaemonSet, interner: Interner::default() }
+        Self { about: EventsAbout::TheDaemonSet, interner: Interner::default() }
     }
 
     fn unless_of_daemonset(&self, event: Event) -> Option<Event> {
-        (self.about != About::TheDaemonSet).then_some(event)
+        (self.about != EventsAbout::TheDaemonSet).then_some(event)
     }
 }
 
@@ -200,8 +239,8 @@ impl Subject for ClusterEvents {
 
     fn applied(&mut self, wire: EventWire<'_>) -> Result<Option<Event>, String> {
         let ours = match &self.about {
-            About::PodsOf { prefix } => text(&wire.involved_object.name).starts_with(prefix),
-            About::TheDaemonSet => true,
+            EventsAbout::PodsOf { prefix } => text(&wire.involved_object.name).starts_with(prefix),
+            EventsAbout::TheDaemonSet => true,
         };
         Ok(ours.then(|| Event::Cluster(Box::new(wire.fact(&mut self.interner)))))
     }

@@ -28,7 +28,7 @@ pub(in crate::cluster) enum Proxy {
 
 /// The proxy settings of a process's environment.
 #[derive(Clone, Debug, Default)]
-pub(in crate::cluster) struct Environment {
+pub(in crate::cluster) struct ProxyEnvironment {
     /// `HTTP_PROXY`.
     pub(in crate::cluster) http: Option<String>,
     /// `HTTPS_PROXY`.
@@ -37,7 +37,7 @@ pub(in crate::cluster) struct Environment {
     pub(in crate::cluster) none: Option<String>,
 }
 
-impl Environment {
+impl ProxyEnvironment {
     /// Of this process.
     pub(in crate::cluster) fn of_process() -> Self {
         let read = |name: &str| {
@@ -67,7 +67,7 @@ impl Environment {
 pub(in crate::cluster) fn proxy_for(
     server: &Uri,
     in_kubeconfig: Option<&str>,
-    environment: &Environment,
+    environment: &ProxyEnvironment,
 ) -> Result<Option<Proxy>, String> {
     if let Some(url) = in_kubeconfig.map(str::trim).filter(|url| !url.is_empty()) {
         return read("proxy-url", url).map(Some);
@@ -121,8 +121,8 @@ pub(in crate::cluster) fn secrets_of(url: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn environment() -> Environment {
-        Environment {
+    fn environment() -> ProxyEnvironment {
+        ProxyEnvironment {
             http: Some("http://plain.example:3128".into()),
             https: Some("proxy.example:3128".into()),
             none: Some("10.0.0.0/8,.internal.example,api.exact.example".into()),
@@ -152,7 +152,7 @@ mod tests {
         }
         // The kubeconfig's proxy counts for every server, also for one on this machine.
         assert_eq!(through("http://127.0.0.1:8080", Some("socks5://jump.example:1080")), some("jump.example"));
-        let none = proxy_for(&"https://api.example".parse().unwrap(), None, &Environment::default());
+        let none = proxy_for(&"https://api.example".parse().unwrap(), None, &ProxyEnvironment::default());
         assert!(matches!(none, Ok(None)));
     }
 

@@ -4,11 +4,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::failure::Failure;
-use super::super::http::Refusal;
+use super::super::http::StatusBody;
 
 /// What a line of a watch says.
 #[derive(Debug)]
-pub(super) enum Line<T> {
+pub(super) enum WatchLine<T> {
     /// The object is as it is now.
     Applied(T),
     /// The object is gone; this is how it last was.
@@ -65,34 +65,34 @@ struct MarkAnnotations {
 ///
 /// # Errors
 /// When it is not one; the words name what could not be read.
-pub(super) fn line<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<Line<T>, Failure> {
+pub(super) fn line<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<WatchLine<T>, Failure> {
     let whole = || serde_json::from_slice::<Whole<T>>(line).map(|whole| whole.object);
     if line.starts_with(br#"{"type":"MODIFIED","#) || line.starts_with(br#"{"type":"ADDED","#) {
-        return whole().map(Line::Applied).map_err(|error| unreadable("an object of a watch", &error));
+        return whole().map(WatchLine::Applied).map_err(|error| unreadable("an object of a watch", &error));
     }
     if line.iter().all(u8::is_ascii_whitespace) {
-        return Ok(Line::Unknown);
+        return Ok(WatchLine::Unknown);
     }
     let envelope: Envelope<'a> =
         serde_json::from_slice(line).map_err(|error| unreadable("a line of a watch", &error))?;
     let object = || serde_json::from_str::<T>(envelope.object.get());
     let read = match &*envelope.kind {
-        "ADDED" | "MODIFIED" => object().map(Line::Applied),
-        "DELETED" => object().map(Line::Deleted),
-        "BOOKMARK" => serde_json::from_str::<Mark>(envelope.object.get()).map(|mark| Line::Bookmark {
+        "ADDED" | "MODIFIED" => object().map(WatchLine::Applied),
+        "DELETED" => object().map(WatchLine::Deleted),
+        "BOOKMARK" => serde_json::from_str::<Mark>(envelope.object.get()).map(|mark| WatchLine::Bookmark {
             version: mark.metadata.resource_version,
             ends_listing: mark.metadata.annotations.and_then(|marks| marks.ends_listing).is_some(),
         }),
-        "ERROR" => serde_json::from_str::<Refusal>(envelope.object.get())
-            .map(|refusal| Line::Refused(refusal.into_failure(0, None))),
-        _ => Ok(Line::Unknown),
+        "ERROR" => serde_json::from_str::<StatusBody>(envelope.object.get())
+            .map(|refusal| WatchLine::Refused(refusal.into_failure(0, None))),
+        _ => Ok(WatchLine::Unknown),
     };
     read.map_err(|error| unreadable("an object of a watch", &error))
 }
 
 /// A page of a list.
 #[derive(Debug)]
-pub(super) struct Page<T> {
+pub(super) struct ListPage<T> {
     pub(super) items: Vec<T>,
     pub(super) end: PageEnd,
 }
@@ -124,10 +124,10 @@ struct ListMeta {
 ///
 /// # Errors
 /// When it is not one.
-pub(super) fn page<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<Page<T>, Failure> {
+pub(super) fn page<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<ListPage<T>, Failure> {
     let list: List<T> = serde_json::from_slice(body).map_err(|error| unreadable("a list", &error))?;
     let end = PageEnd { version: list.metadata.resource_version, next: list.metadata.r#continue };
-    Ok(Page { items: list.items.unwrap_or_default(), end })
+    Ok(ListPage { items: list.items.unwrap_or_default(), end })
 }
 
 fn unreadable(what: &str, error: &serde_json::Error) -> Failure {
@@ -140,19 +140,19 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str) -> Result<Line<Value>, Failure> {
+    fn read(text: &str) -> Result<WatchLine<Value>, Failure> {
         line(text.as_bytes())
     }
 
     #[test]
     fn reads_every_kind_of_line() {
-        let Ok(Line::Applied(object)) = read(r#"{"type":"ADDED","object":{"a":1}}"#) else { panic!() };
+        let Ok(WatchLine::Applied(object)) = read(r#"{"type":"ADDED","object":{"a":1}}"#) else { panic!() };
         assert_eq!(object["a"], 1);
-        assert!(matches!(read(r#"{"type":"MODIFIED","object":{}}"#), Ok(Line::Applied(_))));
-        assert!(matches!(read(r#"{"object":{},"type":"ADDED"}"#), Ok(Line::Applied(_))), "in any order");
-        assert!(matches!(read(r#"{"type":"DELETED","object":{}}"#), Ok(Line::Deleted(_))));
-        assert!(matches!(read(r#"{"type":"TELEPORTED","object":{}}"#), Ok(Line::Unknown)));
-        assert!(matches!(read(" "), Ok(Line::Unknown)));
+        assert!(matches!(read(r#"{"type":"MODIFIED","object":{}}"#), Ok(WatchLine::Applied(_))));
+        assert!(matches!(read(r#"{"object":{},"type":"ADDED"}"#), Ok(WatchLine::Applied(_))), "in any order");
+        assert!(matches!(read(r#"{"type":"DELETED","object":{}}"#), Ok(WatchLine::Deleted(_))));
+        assert!(matches!(read(r#"{"type":"TELEPORTED","object":{}}"#), Ok(WatchLine::Unknown)));
+        assert!(matches!(read(" "), Ok(WatchLine::Unknown)));
         assert!(read(r#"{"type":"ADDED""#).is_err());
     }
 
@@ -160,17 +160,17 @@ mod tests {
     fn tells_the_bookmark_that_ends_a_listing_from_the_others() {
         let end = r#"{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"123",
             "creationTimestamp":null,"annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
-        let Ok(Line::Bookmark { version, ends_listing: true }) = read(end) else { panic!("{:?}", read(end)) };
+        let Ok(WatchLine::Bookmark { version, ends_listing: true }) = read(end) else { panic!("{:?}", read(end)) };
         assert_eq!(version, "123");
         let plain = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"124"}}}"#;
-        assert!(matches!(read(plain), Ok(Line::Bookmark { ends_listing: false, .. })));
+        assert!(matches!(read(plain), Ok(WatchLine::Bookmark { ends_listing: false, .. })));
     }
 
     #[test]
     fn a_410_inside_the_stream_is_an_expiry() {
         let gone = r#"{"type":"ERROR","object":{"kind":"Status","status":"Failure",
             "message":"too old resource version: 5 (900)","reason":"Expired","code":410}}"#;
-        let Ok(Line::Refused(failure)) = read(gone) else { panic!() };
+        let Ok(WatchLine::Refused(failure)) = read(gone) else { panic!() };
         assert!(failure.is_expired());
     }
 

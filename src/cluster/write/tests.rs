@@ -43,6 +43,7 @@ fn lease_write() -> LeaseWrite {
         renewed_at: None,
         transitions: 0,
         record: Some(Record { version: 1, ..Record::default() }),
+        prewarm: None,
     }
 }
 
@@ -53,7 +54,7 @@ async fn a_delete_names_the_pod_it_means() {
     let (writer, server) = writer(vec![Says::Json(200, terminating)]).await;
     let executed = writer.execute(&delete(&writer)).await;
     assert_eq!(executed.outcome, Ok(Done::PodDeleted));
-    assert!(matches!(&executed.seen[..], [Event::Pod(pod)] if pod.deletion_at.is_some()), "{:?}", executed.seen);
+    assert!(matches!(&executed.events[..], [Event::Pod(pod)] if pod.deletion_at.is_some()), "{:?}", executed.events);
     let asked = &server.asked()[0];
     assert_eq!(asked.line, "DELETE /api/v1/namespaces/edge/pods/agent-1");
     assert_eq!(asked.body["preconditions"], json!({"uid": "u1"}));
@@ -109,7 +110,7 @@ async fn a_patch_whose_test_fails_is_a_conflict_and_brings_the_object_as_it_is()
     };
     let outdated = writer.execute(&patch("7")).await;
     assert_eq!(kind(&outdated), EffectErrorKind::Conflict);
-    assert!(matches!(&outdated.seen[..], [Event::DaemonSet(fresh)] if &*fresh.resource_version == "8"));
+    assert!(matches!(&outdated.events[..], [Event::DaemonSet(fresh)] if &*fresh.resource_version == "8"));
     let nonsense = writer.execute(&patch("8")).await;
     assert_eq!(kind(&nonsense), EffectErrorKind::Invalid, "it did not change: the patch itself is refused");
     let asked = &server.asked()[0];
@@ -141,7 +142,7 @@ async fn a_lease_that_somebody_else_created_first_is_a_conflict() {
     let (writer, _server) = writer(script).await;
     let executed = writer.execute(&Effect::WriteLease { resource_version: None, lease: Box::new(lease_write()) }).await;
     assert_eq!(kind(&executed), EffectErrorKind::Conflict);
-    assert!(matches!(&executed.seen[..], [Event::Lease(lease)] if lease.holder.as_deref() == Some("eve")));
+    assert!(matches!(&executed.events[..], [Event::Lease(lease)] if lease.holder.as_deref() == Some("eve")));
 }
 
 #[tokio::test]

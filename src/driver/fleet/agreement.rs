@@ -13,7 +13,7 @@ use crate::engine::rules::eligibility::eligibility;
 use crate::engine::rules::fleet_state::FleetState;
 
 /// The DaemonSet as a fleet view sees it, with the counters that its controller would write (docs/kubernetes.md, *Status*).
-fn seen(fake: &FakeCluster) -> PartialDaemonSet {
+fn daemonset_of(fake: &FakeCluster) -> PartialDaemonSet {
     let current = fake.revisions.iter().find(|revision| revision.template == fake.daemonset.template);
     let mut counters = DaemonSetCounters::default();
     for node in fake.nodes.values() {
@@ -46,7 +46,7 @@ fn seen(fake: &FakeCluster) -> PartialDaemonSet {
 
 /// What the fleet says, as an operator who watches it for a while sees it.
 fn listed(fake: &FakeCluster) -> FleetState {
-    let daemonset = seen(fake);
+    let daemonset = daemonset_of(fake);
     let lease = fake.lease.as_ref();
     let record = lease.and_then(|lease| lease.record.as_ref().ok()?.as_ref());
     let driven = lease.is_some_and(|lease| lease.holder.is_some());
@@ -55,7 +55,7 @@ fn listed(fake: &FakeCluster) -> FleetState {
 
 fn agree(what: &str, fake: &FakeCluster, console: &mut FakeConsole) -> Snapshot {
     let snapshot = console.snapshot(fake);
-    let (counts, counters, listed) = (snapshot.counts, seen(fake).counters, listed(fake));
+    let (counts, counters, listed) = (snapshot.counts, daemonset_of(fake).counters, listed(fake));
     let same = match (&snapshot.phase, &listed) {
         (Phase::Idle | Phase::Complete, FleetState::UpToDate | FleetState::Adopted) => {
             counts.available == counts.nodes && counts.misscheduled == 0

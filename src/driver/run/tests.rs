@@ -59,10 +59,11 @@ fn run(say: fn(&Effect) -> Executed) -> Run {
         timing: Timing::default(),
         rate: RateLimit::default(),
     };
-    let (events, seen) = mpsc::channel(EVENTS);
+    let (events, receiver) = mpsc::channel(EVENTS);
     let executor = Scripted::new(say);
     let feed_ended = Arc::new(Mutex::new(false));
-    let rollout = spawn(config, Clock::start(), seen, executor.clone(), AuditSink::default(), Feed(feed_ended.clone()));
+    let rollout =
+        spawn(config, Clock::start(), receiver, executor.clone(), AuditSink::default(), Feed(feed_ended.clone()));
     Run { rollout, events, executor, feed_ended }
 }
 
@@ -136,13 +137,14 @@ fn node(nth: usize, site: &str) -> NodeFact {
 }
 
 fn only(outcome: crate::engine::model::effect::Outcome) -> Executed {
-    Executed { outcome, seen: Vec::new() }
+    Executed { outcome, events: Vec::new() }
 }
 
 /// Answers as a server that carries out every write.
 fn obedient(effect: &Effect) -> Executed {
     only(Ok(match effect {
         Effect::DeletePod { .. } => Done::PodDeleted,
+        Effect::CreateWarmPod { .. } | Effect::DeleteWarmPod { .. } => Done::WarmPodDeleted,
         Effect::PatchDaemonSet { patch, .. } => {
             let mut fact = DaemonSetFact { resource_version: "2".into(), ..daemonset() };
             if let DaemonSetPatch::Adopt { original } = patch {
@@ -163,6 +165,7 @@ fn obedient(effect: &Effect) -> Executed {
                 renewed_at: lease.renewed_at,
                 transitions: lease.transitions,
                 record: Ok(lease.record.clone()),
+                prewarm: Ok(None),
             }))
         }
     }))

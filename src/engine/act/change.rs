@@ -22,7 +22,7 @@ use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::change::{InForce, annotated};
-use crate::engine::writes::daemonset::PatchKind;
+use crate::engine::writes::daemonset::PatchPurpose;
 use crate::engine::writes::pending::Pending;
 
 /// The most of a server's refusal that is kept in a record, in characters.
@@ -86,10 +86,10 @@ impl Engine {
     }
 
     /// The patch that removes the annotation of a change that is over, unless the API server has refused that.
-    pub(super) fn tidying(&self) -> Option<(PatchKind, DaemonSetPatch)> {
+    pub(super) fn tidying(&self) -> Option<(PatchPurpose, DaemonSetPatch)> {
         let change = self.view.daemonset.as_ref()?.annotations.get(CHANGE)?;
         (self.daemonset.untidy.as_ref() != Some(change))
-            .then_some((PatchKind::ForgetChange, DaemonSetPatch::ForgetChange))
+            .then_some((PatchPurpose::ForgetChange, DaemonSetPatch::ForgetChange))
     }
 
     fn template_changed_words(&self) -> String {

@@ -7,7 +7,7 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::{ORIGINAL_STRATEGY, Progress};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::change::change_annotation;
-use crate::engine::writes::daemonset::PatchKind;
+use crate::engine::writes::daemonset::PatchPurpose;
 
 impl Engine {
     /// One patch of the DaemonSet at a time.
@@ -21,7 +21,7 @@ impl Engine {
             self.daemonset.is_on_delete();
         }
         let (kind, patch) = if self.daemonset.brakes() {
-            (PatchKind::Adopt, self.adoption())
+            (PatchPurpose::Adopt, self.adoption())
         } else if self.lock.may_act(now) {
             self.holders_patch()?
         } else {
@@ -32,7 +32,7 @@ impl Engine {
         Some((id, Effect::PatchDaemonSet { resource_version, patch }))
     }
 
-    fn holders_patch(&self) -> Option<(PatchKind, DaemonSetPatch)> {
+    fn holders_patch(&self) -> Option<(PatchPurpose, DaemonSetPatch)> {
         let daemonset = self.view.daemonset.as_ref()?;
         let intent = self.lock.record()?.intent.clone();
         if intent.handover.is_some() || self.lock.want == Want::No {
@@ -50,13 +50,13 @@ impl Engine {
             let original = if rolling { daemonset.strategy.raw.clone() } else { saved };
             let rolls = original["type"].as_str() != Some("OnDelete");
             let expected_template = rolls.then(|| daemonset.template.clone());
-            return Some((PatchKind::Release, DaemonSetPatch::Release { original, expected_template }));
+            return Some((PatchPurpose::Release, DaemonSetPatch::Release { original, expected_template }));
         }
         if !self.is_adopted() {
             // A strategy that somebody set back after the adoption is handled as a drift (`strategy_drift.rs`), not here. Where
             // somebody set `OnDelete` by hand, only the annotation with the original strategy is missing: that is written.
             let fought = self.progress.adopted && daemonset.strategy.kind == StrategyKind::RollingUpdate;
-            return (!fought).then(|| (PatchKind::Adopt, self.adoption()));
+            return (!fought).then(|| (PatchPurpose::Adopt, self.adoption()));
         }
         let Some(request) = intent.request() else { return self.tidying() };
         // A change that was made or refused is about to be removed from the record: it is not sent again.
@@ -68,7 +68,7 @@ impl Engine {
         let differs = wanted != daemonset.template;
         let change = request.id.as_ref().map(|id| change_annotation(id, daemonset.generation + 1).into());
         let patch = || DaemonSetPatch::Template { template: wanted.json().clone(), change };
-        differs.then(|| (PatchKind::Template, patch()))
+        differs.then(|| (PatchPurpose::Template, patch()))
     }
 
     /// The patch that adopts. It saves the present strategy as the original one, unless this rollout has saved one already: then

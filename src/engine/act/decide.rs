@@ -22,11 +22,13 @@ impl Engine {
         self.brake_for_pauses();
         self.drop_stale_answers();
         self.steer(now);
+        self.steer_prewarming(now);
         self.fit_progress(now);
         effects.extend(self.write_lease(now));
         effects.extend(self.write_daemonset(now));
         self.note_waits(now);
         effects.extend(self.replace_pods(now));
+        effects.extend(self.prewarm(now));
         self.settle(now);
         effects
     }
@@ -47,8 +49,10 @@ impl Engine {
     /// Drops the edits that we decided on as the driver, once somebody else drives or the record is gone.
     fn drop_stale_answers(&mut self) {
         let elsewhere = self.lock.holder().is_some() && !self.lock.holds();
-        if elsewhere || self.lock.record().is_none() {
-            self.edits.drop_our_own(|edit| matches!(edit, Edit::Handover(_)));
+        if elsewhere {
+            self.edits.drop_the_drivers_own();
+        } else if self.lock.record().is_none() {
+            self.edits.drop_the_drivers_own_of_the_record();
         }
     }
 
@@ -76,7 +80,10 @@ impl Engine {
             self.edit(None, Edit::End);
             // A rollout that is begun before this is written starts with empty progress.
             self.progress = Progress::default();
-            self.lock.want = Want::No;
+            // What was pre-warmed is cleaned up first.
+            if self.recorded_prewarm().is_none() {
+                self.lock.want = Want::No;
+            }
             return;
         }
         self.call_off_release(&intent);

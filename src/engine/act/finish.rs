@@ -2,7 +2,8 @@
 
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
-use crate::engine::model::record::{By, Finish, Intent, ORIGINAL_STRATEGY, OURSELVES};
+use crate::engine::model::record::{By, Intent, ORIGINAL_STRATEGY, OURSELVES};
+use crate::engine::model::settings::Finish;
 use crate::engine::model::time::Timestamp;
 
 impl Engine {

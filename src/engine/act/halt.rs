@@ -8,8 +8,9 @@ use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::size::clipped;
-use crate::engine::model::record::{Direction, EXCEPTIONS_LIMIT, Gates, Halt, Intent, OnFailure};
+use crate::engine::model::record::{Direction, EXCEPTIONS_LIMIT, Halt, Intent};
 use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
+use crate::engine::model::settings::{Gates, OnFailure};
 use crate::engine::model::time::Timestamp;
 
 impl Engine {

@@ -13,16 +13,16 @@ impl Engine {
         }
         let write = if self.lock.holds() {
             self.holders_write(now)?
-        } else if self.lock.want != Want::No && self.lock.is_free(now) && self.is_recorded() {
-            let cleared = self.record().map(|mut record| {
+        } else if self.lock.want != Want::No && self.lock.is_free(now) && self.has_work() {
+            let mut kept = self.kept();
+            if let Some(record) = &mut kept.record {
                 record.intent.handover = None;
-                record
-            });
-            self.lock.hold(cleared, now)
+            }
+            self.lock.hold(kept, now)
         } else if self.edits.is_empty() {
             return None;
         } else {
-            self.lock.keep_holder(self.record())
+            self.lock.keep_holder(self.kept())
         };
         self.sending.proof_is_on_its_way();
         let mark = self.write_id();
@@ -38,14 +38,16 @@ impl Engine {
 
     fn holders_write(&self, now: Timestamp) -> Option<crate::engine::model::effect::LeaseWrite> {
         let intent = self.recorded_intent();
-        let over = intent.is_none();
+        let prewarm = self.recorded_prewarm();
+        let over = intent.is_none() && prewarm.is_none();
         if (self.lock.want == Want::No || over) && !self.effects.has_deletion() && !self.daemonset.is_patching() {
-            return Some(self.lock.give_back(self.record_to_write()));
+            return Some(self.lock.give_back(self.kept_with_foreign()));
         }
         let news = match (self.lock.record(), intent) {
             (Some(saved), Some(intent)) => saved.intent != *intent || saved.progress != self.progress,
             (saved, intent) => saved.is_some() != intent.is_some(),
         };
-        (news || self.sending.needs_proof() || self.lock.renewal_due(now)).then(|| self.lock.hold(self.record(), now))
+        let news = news || self.lock.prewarm() != prewarm.as_deref();
+        (news || self.sending.needs_proof() || self.lock.renewal_due(now)).then(|| self.lock.hold(self.kept(), now))
     }
 }

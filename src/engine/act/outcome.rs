@@ -16,10 +16,10 @@ use crate::engine::model::record::CHANGE;
 use crate::engine::model::rollout_event::EventOutcome;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::change::WrittenChange;
-use crate::engine::writes::daemonset::{PatchKind, Patching};
+use crate::engine::writes::daemonset::{PatchPurpose, Patching};
 use crate::engine::writes::effects::Sent;
 use crate::engine::writes::pending::{Needs, Pending};
-use crate::engine::writes::refusals::Answer;
+use crate::engine::writes::refusals::FailedDeletion;
 
 /// What became of a write, for the audit log.
 fn told(outcome: &Outcome) -> (EventOutcome, Option<Str>) {
@@ -40,6 +40,8 @@ impl Engine {
                 self.tell_delete(&node, &pod, &uid, result, said);
                 self.delete_outcome(&uid, &node, outcome, now);
             }
+            Some(Sent::CreateWarm { node, pod }) => self.warm_pod_outcome(&node, &pod, outcome, now),
+            Some(Sent::DeleteWarm { uid, .. }) => self.warm_deletion_outcome(&uid, &outcome, now),
             Some(Sent::DaemonSet) => self.patch_outcome(id, outcome, now),
             Some(Sent::Lease) => self.lease_outcome(id, outcome, now),
             None => {}
@@ -58,36 +60,36 @@ impl Engine {
             let error = self.deletions.give_up(&uid);
             self.view.touch_pod(&uid);
             if let Some((node, error)) = error.filter(|_| self.view.has_pod(&uid)) {
-                self.deletion_refused(&node, &uid, &error, Answer::Lost, now);
+                self.deletion_refused(&node, &uid, &error, FailedDeletion::Lost, now);
             }
         }
         self.deletions.forget_errors();
     }
 
     fn delete_outcome(&mut self, uid: &Str, node: &Str, outcome: Outcome, now: Timestamp) {
-        let still_seen = self.deletions.contains(uid);
+        let counts = self.deletions.contains(uid);
         match outcome {
             Ok(_) => {
                 self.deletions.retry.succeeded();
                 self.failures.set_write(None);
                 self.refusals.succeeded(self.view.node(node));
-                if still_seen {
-                    // No watch will show the end of a pod that we do not see: its deletion counts for a while all the same.
-                    let seen = self.view.has_pod(uid);
-                    match seen {
-                        true => self.deletions.confirmed(uid, now),
-                        false => self.deletions.unknown(uid, now),
+                if counts {
+                    if self.view.has_pod(uid) {
+                        self.deletions.confirmed(uid, now);
+                    } else {
+                        // No watch will show the end of this pod: its deletion counts against the budget for a while.
+                        self.deletions.unknown(uid, now);
                     }
                 }
             }
             Err(error) if error.kind.may_have_happened() => {
-                if still_seen {
+                if counts {
                     self.deletions.answer_lost(uid, node, error, now);
                 }
             }
             // The pod is gone, whoever deleted it. The deletion counts until the watch has shown that.
             Err(error) if error.kind == EffectErrorKind::NotFound => {
-                if still_seen && self.view.has_pod(uid) {
+                if counts && self.view.has_pod(uid) {
                     self.deletions.confirmed(uid, now);
                 } else {
                     self.deletions.forget(uid);
@@ -103,7 +105,7 @@ impl Engine {
                 self.view.touch_pod(uid);
                 let refused = matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid);
                 if refused {
-                    self.deletion_refused(node, uid, &error, Answer::Refused, now);
+                    self.deletion_refused(node, uid, &error, FailedDeletion::Refused, now);
                     return;
                 }
                 let wait = Duration::from_secs(2);
@@ -135,8 +137,8 @@ impl Engine {
                 self.daemonset.retry.succeeded();
                 self.failures.set_write(None);
                 match patching.kind {
-                    PatchKind::Adopt => self.daemonset.release_brake(),
-                    PatchKind::Template => {
+                    PatchPurpose::Adopt => self.daemonset.release_brake(),
+                    PatchPurpose::Template => {
                         // The template may have been seen, and the next change be asked for, before this answer came.
                         let asked = self.recorded_intent().and_then(|intent| intent.request());
                         let request = patching.request.filter(|request| asked.as_ref() == Some(request));
@@ -148,7 +150,7 @@ impl Engine {
                             _ => None,
                         };
                     }
-                    PatchKind::ForgetChange | PatchKind::Release => {}
+                    PatchPurpose::ForgetChange | PatchPurpose::Release => {}
                 }
                 if let Done::DaemonSet(fact) = done {
                     self.view.watches.expect(Watched::DaemonSet, &fact.resource_version, now);
@@ -170,7 +172,7 @@ impl Engine {
 
     /// Handles a patch that the API server refused: commands that wait for it fail. Returns whether it is given up for good.
     fn give_up_patch(&mut self, patching: Patching, error: &EffectError, now: Timestamp) -> bool {
-        if patching.kind == PatchKind::ForgetChange {
+        if patching.kind == PatchPurpose::ForgetChange {
             // The annotation that stays does no harm: the release removes it.
             let daemonset = self.view.daemonset.as_ref();
             self.daemonset.untidy = daemonset.and_then(|daemonset| daemonset.annotations.get(CHANGE)).cloned();
@@ -178,17 +180,17 @@ impl Engine {
             return true;
         }
         let waits = match patching.kind {
-            PatchKind::Adopt => {
+            PatchPurpose::Adopt => {
                 self.daemonset.release_brake();
                 Some(Needs::Adopted)
             }
-            PatchKind::Release => Some(Needs::Released),
-            PatchKind::Template | PatchKind::ForgetChange => None,
+            PatchPurpose::Release => Some(Needs::Released),
+            PatchPurpose::Template | PatchPurpose::ForgetChange => None,
         };
         self.fail_pending(|pending| Some(pending.needs) == waits, &error.message);
-        let change = patching.request.filter(|_| self.lock.holds() && patching.kind != PatchKind::Release);
+        let change = patching.request.filter(|_| self.lock.holds() && patching.kind != PatchPurpose::Release);
         let Some(request) = change else { return false };
-        if patching.kind == PatchKind::Template {
+        if patching.kind == PatchPurpose::Template {
             // Nothing is left to be tried again, and the next change is not to wait for it.
             self.daemonset.retry.succeeded();
         }

@@ -8,9 +8,8 @@
 //! No process drives by such a record. None deletes it by itself either, because it may simply not have seen the new
 //! DaemonSet yet. A new rollout replaces the record, and a release drops it.
 
-use crate::engine::lease::lock::Want;
+use crate::engine::lease::lock::{LeaseContents, Want};
 use crate::engine::machine::Engine;
-use crate::engine::model::record::Record;
 use crate::engine::writes::pending::Needs;
 
 impl Engine {
@@ -28,12 +27,13 @@ impl Engine {
             |pending| !pending.command.outlives_daemonset(),
             "the DaemonSet was deleted and made anew meanwhile: nothing was asked of this one",
         );
-        self.edits.drop_our_own(|_| false);
+        self.edits.drop_our_own();
         self.daemonset.begin_anew(self.pending.iter().any(|pending| pending.needs == Needs::Adopted));
     }
 
-    /// The record as it is to be written: where it is of another DaemonSet and nothing is asked for, it stays as it is.
-    pub(super) fn record_to_write(&self) -> Option<Record> {
-        self.record().or_else(|| self.lock.foreign_record().cloned())
+    /// What the Lease is to keep as it is given back: a record of another DaemonSet, where nothing is asked for, stays as it is.
+    pub(super) fn kept_with_foreign(&self) -> LeaseContents {
+        let kept = self.kept();
+        LeaseContents { record: kept.record.or_else(|| self.lock.foreign_record().cloned()), ..kept }
     }
 }

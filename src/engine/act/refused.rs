@@ -12,7 +12,7 @@ use crate::engine::model::effect::EffectError;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
-use crate::engine::writes::refusals::{Answer, words};
+use crate::engine::writes::refusals::{FailedDeletion, words};
 
 /// The most nodes of these that the record names.
 const RECORDED: usize = 32;
@@ -24,7 +24,7 @@ impl Engine {
         node: &str,
         uid: &Str,
         error: &EffectError,
-        answer: Answer,
+        answer: FailedDeletion,
         now: Timestamp,
     ) {
         let Some(ix) = self.view.node(node) else { return };

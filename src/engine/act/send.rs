@@ -4,7 +4,7 @@ use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::effect::EffectId;
 use crate::engine::model::rollout_event::EventOutcome;
-use crate::engine::writes::daemonset::{PatchKind, Patching};
+use crate::engine::writes::daemonset::{PatchPurpose, Patching};
 use crate::engine::writes::effects::Sent;
 
 impl Engine {
@@ -16,7 +16,7 @@ impl Engine {
         self.effects.send(Sent::Delete { uid: uid.clone(), node: node.clone(), pod: pod.clone() })
     }
 
-    pub(super) fn send_patch(&mut self, kind: PatchKind, resource_version: Str) -> EffectId {
+    pub(super) fn send_patch(&mut self, kind: PatchPurpose, resource_version: Str) -> EffectId {
         self.tell_patch(kind, EventOutcome::Sent, None);
         let id = self.effects.send(Sent::DaemonSet);
         let request = self.lock.record().and_then(|record| record.intent.request());

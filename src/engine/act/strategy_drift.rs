@@ -10,8 +10,9 @@
 //! because every round costs pods.
 
 use crate::engine::machine::Engine;
-use crate::engine::model::record::{Intent, OnDrift};
+use crate::engine::model::record::Intent;
 use crate::engine::model::rollout_event::DriftResponse;
+use crate::engine::model::settings::OnDrift;
 use crate::engine::model::time::Timestamp;
 
 impl Engine {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::model::Str;
 use crate::engine::model::labels::Selector;
-use crate::engine::model::record::{Direction, Gates, Intent, Progress};
+use crate::engine::model::record::{Direction, Intent, Progress};
+use crate::engine::model::settings::Gates;
 use crate::engine::model::time::Timestamp;
 
 /// What an assessment of all nodes depends on, beside what was observed of each.

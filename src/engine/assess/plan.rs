@@ -10,7 +10,8 @@ use crate::engine::model::budget::BudgetView;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeIx, NodeState, RestartsView};
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
-use crate::engine::model::record::{Budgets, Direction, Intent};
+use crate::engine::model::record::{Direction, Intent};
+use crate::engine::model::settings::Budgets;
 use crate::engine::model::suspect::SiteOutage;
 use crate::engine::rules::holds::HoldKind;
 use crate::engine::rules::surge::lacks_budget;
@@ -82,7 +83,7 @@ pub(crate) fn budget(assessment: &Assessment, limits: &Limits, strict: bool) -> 
             None => {}
         }
         budget.charged += u32::from(is_charged(row, strict));
-        budget.pulling += u32::from(row.pulls);
+        budget.pulling += u32::from(row.pulls || row.warm_pulls);
     }
     budget
 }
@@ -126,12 +127,11 @@ pub(crate) enum RolloutHold {
 }
 
 impl RolloutHold {
-    /// What holds a node that has no pod: its controller makes one, whatever stands in the way of the rollout, unless the
-    /// DaemonSet is being deleted.
+    /// What holds a node that has no pod. Most holds do not: the DaemonSet's controller creates the pod all the same.
     fn hold_without_pod(&self) -> Option<Hold> {
         match self {
-            Self::Held(held @ Hold::BeingDeleted) => Some(held.clone()),
-            _ => None,
+            Self::Held(held) => (held.kind() == HoldKind::WithoutPods).then(|| held.clone()),
+            Self::None => None,
         }
     }
 }
@@ -236,7 +236,7 @@ impl Plan {
             };
             plan.holds[row.node] = Some(match (hold, obstacles.rollout_hold) {
                 // In these cases the partition has no effect, so it is not given as the reason.
-                (_, RolloutHold::Held(held)) if held.kind() == HoldKind::WithoutPlan => held.clone(),
+                (_, RolloutHold::Held(held)) if held.kind().is_without_plan() => held.clone(),
                 (hold @ Hold::Partition { .. }, _) => hold,
                 (_, RolloutHold::Held(held)) => held.clone(),
                 (hold, RolloutHold::None) => {
@@ -302,7 +302,7 @@ impl Line {
             return Hold::NotProven;
         }
         // A node that already pulls in vain keeps its slot for the new image.
-        let pulls = row.image != ImageState::Present && !row.pulls;
+        let pulls = row.image != ImageState::Present && !row.pulls && !row.warm_pulls;
         if pulls && self.pulling >= self.max_pulling {
             return Hold::PullLimit { used: self.pulling, limit: self.max_pulling };
         }

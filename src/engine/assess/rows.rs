@@ -4,14 +4,15 @@
 //! not decided here: a row says how a node is, [`super::plan`] says what may happen to it next.
 
 mod absence;
-mod images;
+mod availability;
+mod image;
 pub(super) mod restarts;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::images::SharedImages;
+use self::image::{SharedImages, images_present};
 use self::restarts::watched_state;
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
@@ -23,11 +24,12 @@ use crate::engine::model::record::size::bytes_of_name;
 use crate::engine::model::record::{Direction, Intent, Progress};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::clocks::{NOTABLE_MILLIS, UNMEASURED, by_server};
-use crate::engine::view::{NodeEntry, ObservedAt, PodEntry, PodIx, Touched, View};
+use crate::engine::rules::clocks::by_server;
+use crate::engine::rules::warm_pod::images_key;
+use crate::engine::view::{NodeEntry, PodEntry, PodIx, Touched, View};
 
 /// What an assessment is made of, beside the view.
-pub(crate) struct Question<'a> {
+pub(crate) struct AssessmentInput<'a> {
     pub(crate) target: Option<&'a Str>,
     pub(crate) intent: &'a Intent,
     pub(crate) progress: &'a Progress,
@@ -69,6 +71,8 @@ pub(crate) struct Row {
     pub(crate) committed: bool,
     /// Its image pull counts against `maxPulling`.
     pub(crate) pulls: bool,
+    /// A pod that was made for pre-warming may be pulling there.
+    pub(crate) warm_pulls: bool,
     /// It failed at the target revision, and no operator resumed past that. Suspects are judged in [`crate::engine::machine::suspects`].
     pub(crate) failure: bool,
     /// Its pod is refused, or missing for too long, and nobody resumed past it.
@@ -96,7 +100,7 @@ pub(crate) struct Row {
     changes_at: Option<Timestamp>,
 }
 
-/// All nodes, assessed. Kept from one decision to the next: only nodes that something happened to, or whose time has come,
+/// All nodes, assessed. LeaseContents from one decision to the next: only nodes that something happened to, or whose time has come,
 /// are assessed again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Assessment {
@@ -136,16 +140,18 @@ impl Assessment {
     }
 
     /// Assesses what was touched or whose time has come.
-    pub(crate) fn refresh(&mut self, view: &View, touched: &Touched, question: &Question<'_>) {
+    pub(crate) fn refresh(&mut self, view: &View, touched: &Touched, question: &AssessmentInput<'_>) {
+        let template = question.target.and_then(|hash| view.revision(hash)).map(|revision| &revision.template);
         let mut assessor = Assessor {
             view,
             question,
             nodes_visible: matches!(view.health(Watched::Nodes), WatchHealth::Live | WatchHealth::Down { .. }),
             server_now: view.server_time(question.now),
-            template: question.target.and_then(|hash| view.revision(hash)).map(|revision| &revision.template),
+            template,
             shared_images: HashMap::new(),
             pulls: Vec::new(),
             last_pulls: Arc::default(),
+            target_images: template.map_or_else(Str::default, |template| images_key(&template.images())),
             available_at: None,
             changes_at: None,
         };
@@ -172,7 +178,7 @@ impl Assessment {
 
 pub(crate) struct Assessor<'a> {
     view: &'a View,
-    pub(super) question: &'a Question<'a>,
+    pub(super) question: &'a AssessmentInput<'a>,
     nodes_visible: bool,
     pub(super) server_now: Timestamp,
     /// The target's.
@@ -183,6 +189,8 @@ pub(crate) struct Assessor<'a> {
     pulls: Vec<ImagePull>,
     /// Of the row that was assessed last.
     last_pulls: Arc<[ImagePull]>,
+    /// What tells its images from others.
+    target_images: Str,
     /// Of the row being assessed.
     available_at: Option<(u32, Timestamp)>,
     /// Of the row being assessed.
@@ -210,9 +218,9 @@ impl<'a> Assessor<'a> {
         let pods = self.sort_out(ix, clock);
         // `sort_out` sets it too, where it compares several pods; only the pod that counts is to set it.
         self.available_at = None;
-        let seen = pods.live.or(pods.going);
-        let in_fleet = if self.nodes_visible { entry.eligibility.in_fleet } else { seen.is_some() };
-        if !in_fleet && seen.is_none() {
+        let any_pod = pods.live.or(pods.going);
+        let in_fleet = if self.nodes_visible { entry.eligibility.in_fleet } else { any_pod.is_some() };
+        if !in_fleet && any_pod.is_none() {
             return None;
         }
         let fact = entry.fact.as_ref();
@@ -229,7 +237,7 @@ impl<'a> Assessor<'a> {
             None => None,
         };
         let uncounted_until = pods.live.filter(|_| available).and_then(|pod| self.uncounted_until(pod, clock));
-        let absence = if in_fleet && !down && seen.is_none() { self.absence(entry) } else { None };
+        let absence = if in_fleet && !down && any_pod.is_none() { self.absence(entry) } else { None };
         let state = match &absence {
             Some(absence) if absence.failed => NodeState::Failed,
             _ => self.state(in_fleet, down, shown_at_target, shown_available, failed.is_some(), &shown),
@@ -263,11 +271,11 @@ impl<'a> Assessor<'a> {
             changes_at: self.changes_at,
             since: self.since(state, entry, &shown),
             pod: pods.counts,
-            restarts: seen.map_or(0, restarts),
+            restarts: any_pod.map_or(0, restarts),
             in_fleet,
             should_run: if self.nodes_visible { entry.eligibility.should_run } else { in_fleet },
             at_target,
-            old: seen.is_some_and(|pod| self.question.target.is_some() && !self.is_at_target(pod)),
+            old: any_pod.is_some_and(|pod| self.question.target.is_some() && !self.is_at_target(pod)),
             available,
             ready: !down && !replaced && pods.live.is_some_and(|pod| pod.fact.ready),
             selected,
@@ -284,6 +292,7 @@ impl<'a> Assessor<'a> {
                 && pods.going.is_none(),
             committed: in_fleet && (shown_at_target || replaced || pods.going.is_some()),
             pulls: self.pulls(in_fleet, blame, shown_at_target, replaced, image, shown.live),
+            warm_pulls: self.view.warm.on(&entry.name).any(|warm| self.view.warm_state(warm).takes_a_slot()),
             failure: !acknowledged_failures && state == NodeState::Failed,
             unreplaced: !acknowledged_failures && unreplaced,
             updated: put_there || blame == Some(Blame::Suspect),
@@ -342,62 +351,8 @@ impl<'a> Assessor<'a> {
         self.view.our_time(at)
     }
 
-    fn oldest_available(&mut self, ix: NodeIx, clock: Option<i64>) -> Option<(PodIx, &'a PodEntry)> {
-        let view = self.view;
-        let mut oldest: Option<(PodIx, &PodEntry)> = None;
-        for (at, pod) in view.pods_on(ix).filter(|(_, pod)| pod.fact.deletion_at.is_none()) {
-            let age = |pod: &PodEntry| (pod.fact.created_at, pod.fact.name.clone());
-            let at_target = self.is_at_target(pod);
-            if oldest.is_none_or(|(_, known)| age(pod) < age(known)) && self.is_available(pod, at_target, clock) {
-                oldest = Some((at, pod));
-            }
-        }
-        oldest
-    }
-
     fn is_at_target(&self, pod: &PodEntry) -> bool {
         self.question.target.is_some() && pod.fact.revision.as_ref() == self.question.target
-    }
-
-    /// Ready for `minReadySeconds` (at the target: and for the soak time), by a clock that a wrong node clock cannot turn.
-    fn is_available(&mut self, pod: &PodEntry, at_target: bool, clock: Option<i64>) -> bool {
-        let Some(seen) = pod.ready_seen else { return false };
-        let soak = self.soak_secs(at_target);
-        let needed = Duration::from_secs(soak.into());
-        let elapsed = self.ready_for(pod, seen, at_target, clock);
-        self.wake_after(needed, elapsed);
-        self.available_at = (elapsed < needed).then(|| (soak, self.question.now + (needed - elapsed)));
-        elapsed >= needed
-    }
-
-    /// For how many seconds a pod has to be ready before it counts as available.
-    fn soak_secs(&self, at_target: bool) -> u32 {
-        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
-        if at_target { min_ready.max(self.question.intent.gates.soak_secs.0) } else { min_ready }
-    }
-
-    /// For how long it has been ready. If the node's clock has not been measured and the pod is at the target, the time that
-    /// its kubelet wrote is shortened by [`UNMEASURED`]: a wrong clock must not make a node count as updated too early.
-    fn ready_for(&self, pod: &PodEntry, seen: ObservedAt, at_target: bool, clock: Option<i64>) -> Duration {
-        let said = pod.fact.ready_since.map(|at| by_server(at, clock).max(pod.fact.created_at));
-        match seen {
-            ObservedAt::Already(at, _) if at_target && clock.is_none() => {
-                let said = seen.elapsed(said, self.question.now, self.server_now);
-                said.saturating_sub(UNMEASURED).max(self.question.now.since(at))
-            }
-            seen => seen.elapsed(said, self.question.now, self.server_now),
-        }
-    }
-
-    /// Until when the controller counts an available pod as unavailable, because a clock that is ahead has dated its
-    /// readiness.
-    fn uncounted_until(&mut self, pod: &PodEntry, clock: Option<i64>) -> Option<Timestamp> {
-        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
-        let ahead = min_ready > 0 && clock.is_some_and(|millis| millis >= NOTABLE_MILLIS);
-        let until = pod.fact.ready_since.filter(|_| ahead)? + Duration::from_secs(min_ready.into());
-        let left = until.since(self.server_now);
-        self.wake_after(left, Duration::ZERO);
-        (!left.is_zero()).then_some(until)
     }
 
     pub(super) fn wake_after(&mut self, needed: Duration, elapsed: Duration) {
@@ -420,7 +375,7 @@ impl<'a> Assessor<'a> {
             }
         }
         let deadline = Duration::from(gates.progress_deadline_secs);
-        let ready_for = pod.ready_seen.map(|seen| self.ready_for(pod, seen, true, clock));
+        let ready_for = pod.ready_observed.map(|observed| self.ready_for(pod, observed, true, clock));
         if restarts(pod) > gates.max_restarts && ready_for.is_none_or(|ready_for| ready_for < deadline) {
             let words = format!("{} restarts, more than {}", restarts(pod), gates.max_restarts);
             let kind =
@@ -447,7 +402,7 @@ impl<'a> Assessor<'a> {
     /// otherwise every short unreadiness of an older pod would be a failure.
     fn expected_for(&self, pod: &PodEntry, back_at: Option<Timestamp>, clock: Option<i64>) -> Duration {
         let (now, server_now) = (self.question.now, self.server_now);
-        let made = pod.first_seen.elapsed(Some(pod.fact.created_at), now, server_now);
+        let made = pod.first_observed.elapsed(Some(pod.fact.created_at), now, server_now);
         let needed = Duration::from_secs(self.soak_secs(true).into());
         let served = pod.served.filter(|served| served.lasted >= needed).map(|served| {
             let said = served.said.map(|at| by_server(at, clock));
@@ -552,48 +507,24 @@ impl<'a> Assessor<'a> {
         !going && (not_ready_since.is_some_and(|since| since < began_at) || (is_ready && old))
     }
 
-    fn pulls(
-        &self,
-        in_fleet: bool,
-        blame: Option<Blame>,
-        at_target: bool,
-        replaced: bool,
-        image: ImageState,
-        live: Option<&PodEntry>,
-    ) -> bool {
-        // A node that is down for a reason of its own takes no pull slot. One that is not eligible any more and still pulls does.
-        let cannot = matches!(blame, Some(Blame::Node | Blame::PreExisting));
-        // Of an image that the registry refuses nothing travels. Where nobody may replace the pod, because its node is not
-        // eligible, it would hold the slot for ever.
-        let refused = |pod: &PodEntry| pod.trouble.as_ref().is_some_and(|it| it.cause.kind.is_the_registrys_verdict());
-        let cannot = cannot || (!in_fleet && live.is_some_and(refused));
-        // A pod at another revision that lacks its images keeps trying to pull them, too.
-        let lacks_images = live.is_some_and(|pod| !images_present(pod));
-        let under_way = if replaced {
-            in_fleet && image != ImageState::Present
-        } else {
-            lacks_images && (!at_target || image != ImageState::Present)
-        };
-        !cannot && under_way
-    }
-
     fn cause(&mut self, fact: Option<&NodeFact>, down: bool, pods: &OnNode<'_>) -> Option<Cause> {
         if down {
             let words = fact.and_then(|fact| fact.ready_reason.clone());
             return Some(Cause { kind: CauseKind::NodeDown, message: words });
         }
-        let seen = pods.live.or(pods.going);
-        if let Some(ends_at) = seen.and_then(|pod| pod.fact.deletion_at).filter(|at| *at >= self.server_now) {
+        let any_pod = pods.live.or(pods.going);
+        if let Some(ends_at) = any_pod.and_then(|pod| pod.fact.deletion_at).filter(|at| *at >= self.server_now) {
             let left = ends_at.since(self.server_now) + Duration::from_millis(1);
             self.wake_after(left, Duration::ZERO);
         }
-        if let Some(stuck_at) = seen.and_then(|pod| crate::engine::rules::diagnose::stuck_at(&pod.fact))
+        if let Some(stuck_at) = any_pod.and_then(|pod| crate::engine::rules::diagnose::stuck_at(&pod.fact))
             && stuck_at >= self.server_now
         {
             let left = stuck_at.since(self.server_now) + Duration::from_millis(1);
             self.wake_after(left, Duration::ZERO);
         }
-        if let Some(trouble) = seen.and_then(|pod| crate::engine::rules::diagnose::diagnose(&pod.fact, self.server_now))
+        if let Some(trouble) =
+            any_pod.and_then(|pod| crate::engine::rules::diagnose::diagnose(&pod.fact, self.server_now))
         {
             return Some(trouble);
         }
@@ -634,9 +565,4 @@ impl<'a> Assessor<'a> {
 
 fn restarts(pod: &PodEntry) -> u32 {
     crate::engine::view::restarts::total(&pod.fact)
-}
-
-/// Whether every container's image is known to be on the node; false while the kubelet has not reported.
-fn images_present(pod: &PodEntry) -> bool {
-    !pod.fact.containers.is_empty() && pod.fact.containers.iter().all(|container| container.image_present)
 }

@@ -6,7 +6,8 @@ use super::resolved::Resolved;
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::command::{Danger, Refusal};
+use crate::engine::model::command::Refusal;
+use crate::engine::model::danger::Danger;
 use crate::engine::model::node::Blame;
 use crate::engine::writes::pending::Needs;
 

@@ -51,6 +51,7 @@ impl Engine {
             _ if brakes => &[Right::PatchDaemonSet],
             Writes::Nothing => &[],
             Writes::Record => &[lease],
+            Writes::Prewarm => &[lease, Right::CreatePods, Right::DeletePods],
             Writes::OnDelete | Writes::Template | Writes::OriginalStrategy => &[lease, Right::PatchDaemonSet],
             Writes::WholeRollout => &[Right::UpdateLease, Right::PatchDaemonSet, Right::DeletePods],
         };

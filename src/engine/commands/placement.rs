@@ -7,7 +7,7 @@
 use crate::engine::assess::rows::Assessment;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::command::Danger;
+use crate::engine::model::danger::Danger;
 use crate::engine::model::record::{Change, Intent};
 use crate::engine::model::template::Template;
 use crate::engine::rules::eligibility::{Ineligible, eligibility, ineligible_because};
@@ -135,7 +135,8 @@ mod tests {
     use serde_json::json;
 
     use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-    use crate::engine::model::command::{Command, Danger};
+    use crate::engine::model::command::Command;
+    use crate::engine::model::danger::Danger;
     use crate::engine::model::template::TaintEffect;
     use crate::engine::model::template::Template;
 

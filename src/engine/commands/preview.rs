@@ -8,11 +8,11 @@ use crate::engine::assess::plan::{Limits, NodeLookup, Obstacles, Plan, RolloutHo
 use crate::engine::assess::rows::Assessment;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::command::{Command, Early, Preview, Refusal};
+use crate::engine::model::command::{Command, Early, Preview, PrewarmCommand, Refusal};
 use crate::engine::model::config::Role;
 use crate::engine::model::node::NodeIx;
-use crate::engine::model::record::{Change, Intent, OnDrift, lease_name};
-use crate::engine::model::settings::Tuning;
+use crate::engine::model::record::{Change, Intent, lease_name};
+use crate::engine::model::settings::{OnDrift, Tuning};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::rules::commands::{LetsGo, Writes};
 use crate::engine::rules::holds::HoldKind;
@@ -98,6 +98,7 @@ impl Engine {
             | Command::Pause { .. }
             | Command::Resume
             | Command::Release(_)
+            | Command::Prewarm(_)
             | Command::Tune(_)
             | Command::Tuned { .. }
             | Command::Drive(_)
@@ -120,6 +121,7 @@ impl Engine {
                 "Sets OnDelete and saves the original update strategy. No pod is replaced.".into(),
                 "Undone by release.".into(),
             ],
+            Command::Prewarm(asked) => self.prewarming_in_words(asked),
             Command::SetImage(images) => {
                 let mut lines: Vec<String> = images.iter().map(|(name, image)| format!("{name} → {image}")).collect();
                 lines.push(
@@ -212,7 +214,7 @@ impl Engine {
                     )
                 })
                 .collect(),
-            Writes::Nothing | Writes::Record | Writes::WholeRollout => Vec::new(),
+            Writes::Nothing | Writes::Record | Writes::Prewarm | Writes::WholeRollout => Vec::new(),
         }
     }
 
@@ -225,13 +227,14 @@ impl Engine {
             calls.push(format!("{verb} leases/{lease} (record)"));
         }
         let writes = command.writes();
-        let adopts = resolved.brake || (resolved.drive && !self.is_adopted() && writes != Writes::OriginalStrategy);
+        let adopts = resolved.brake || (resolved.drive && !self.is_adopted() && writes.may_adopt());
         if adopts {
             calls.push(format!("PATCH daemonsets/{name} (updateStrategy OnDelete, original saved)"));
         }
         match writes {
             Writes::Template => calls.push(format!("PATCH daemonsets/{name} (template)")),
             Writes::OriginalStrategy => calls.push(format!("PATCH daemonsets/{name} (updateStrategy restored)")),
+            Writes::Prewarm => calls.push("POST pods, one per node; DELETE each once its node is updated".into()),
             Writes::Nothing | Writes::Record | Writes::OnDelete | Writes::WholeRollout => {}
         }
         if !nodes.is_empty() {
@@ -256,6 +259,11 @@ fn title_of(command: &Command, limits: &Limits) -> String {
         Command::Release(Early::Refuse) => "Release".into(),
         Command::Release(Early::Accept) => "Release early".into(),
         Command::Tune(_) | Command::Tuned { .. } => "Change budgets and gates".into(),
+        Command::Prewarm(PrewarmCommand::Start { .. }) => "Pre-warm".into(),
+        Command::Prewarm(PrewarmCommand::Pause) => "Pause pre-warming".into(),
+        Command::Prewarm(PrewarmCommand::Resume) => "Go on pre-warming".into(),
+        Command::Prewarm(PrewarmCommand::Retry) => "Pre-warm again what failed".into(),
+        Command::Prewarm(PrewarmCommand::Cancel) => "Cancel pre-warming".into(),
         Command::Drive(_) => "Drive".into(),
         Command::StopDriving | Command::GiveUpDriving { .. } => "Stop driving".into(),
     }

@@ -5,7 +5,8 @@ use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::machine::old_pods::{counted, pods_are, where_and_why};
 use crate::engine::machine::release::{OldPod, Service, Then};
-use crate::engine::model::command::{Danger, Early, Refusal};
+use crate::engine::model::command::{Early, Refusal};
+use crate::engine::model::danger::Danger;
 use crate::engine::model::record::By;
 use crate::engine::writes::pending::Needs;
 

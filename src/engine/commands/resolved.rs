@@ -2,7 +2,7 @@
 
 use crate::engine::lease::edit::Edit;
 use crate::engine::model::Str;
-use crate::engine::model::command::Danger;
+use crate::engine::model::danger::Danger;
 use crate::engine::writes::pending::Needs;
 
 /// A command, understood: what it changes and when it is done.

@@ -17,6 +17,7 @@ impl Engine {
             Command::Select(_)
             | Command::Pause { .. }
             | Command::Release(_)
+            | Command::Prewarm(_)
             | Command::Tune(_)
             | Command::Tuned { .. }
             | Command::StopDriving
@@ -56,6 +57,7 @@ impl Engine {
             Command::Select(_)
             | Command::Pause { .. }
             | Command::Release(_)
+            | Command::Prewarm(_)
             | Command::Tune(_)
             | Command::Tuned { .. }
             | Command::Drive(_)

@@ -62,12 +62,12 @@ impl<D: FnMut(Timestamp) -> Duration> Far<D> {
 
     fn tick(&mut self, fake: &mut FakeCluster) {
         let now = fake.now;
-        let news: Vec<_> = fake.log.iter().skip(self.console.seen).cloned().collect();
+        let news: Vec<_> = fake.log.iter().skip(self.console.log_read).cloned().collect();
         for event in news {
             self.told_at = self.told_at.max(now + (self.one_way)(now));
             self.post(self.told_at, Mail::Fact(event));
         }
-        self.console.seen = fake.log.len();
+        self.console.log_read = fake.log.len();
         while let Some(entry) = self.mail.first_entry().filter(|entry| entry.key().0 <= now) {
             match entry.remove() {
                 Mail::Fact(event) => self.console.engine.observe(event, now),

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use crate::engine::model::Str;
 use crate::engine::model::change_request::ChangeRequest;
 use crate::engine::model::labels::Selector;
+use crate::engine::model::prewarm::Prewarm;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::size::clipped;
 use crate::engine::model::record::{By, Change, ChangeOutcome, Direction, Intent, Paused, RequestedChange};
@@ -50,21 +51,85 @@ pub(crate) enum Edit {
     Tune(Tuning),
     /// By itself: the release is done, so the record is removed.
     End,
+    /// Of what is to be pre-warmed, which stands beside the record.
+    Prewarm(PrewarmEdit),
+}
+
+/// One edit of what is to be pre-warmed.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum PrewarmEdit {
+    /// This, instead of what there is.
+    Start(Box<Prewarm>),
+    /// Make no more pods.
+    Pause(By),
+    /// Go on.
+    Resume,
+    /// Try again what failed.
+    Retry(By),
+    /// Delete its pods, and end.
+    Cancel(By),
+    /// By itself: what was cancelled is cleaned up.
+    End,
 }
 
 impl Edit {
+    /// Whether it is decided by the holder of the lease only, as a reaction to the record that it read, where no command
+    /// asked for it.
+    pub(super) fn is_the_drivers_own(&self) -> bool {
+        match self {
+            Self::Begin
+            | Self::Change { .. }
+            | Self::Target { .. }
+            | Self::Refuse { .. }
+            | Self::GoBack { .. }
+            | Self::Hold(_)
+            | Self::Complete { .. }
+            | Self::CallOffRelease(_)
+            | Self::Partition(_)
+            | Self::Select(_)
+            | Self::Pause(_)
+            | Self::Resume { .. }
+            | Self::Release(_)
+            | Self::Tune(_)
+            | Self::Prewarm(_)
+            | Self::End => true,
+            // Who asks for the lease does not hold it.
+            Self::Handover(_) => false,
+        }
+    }
+
     /// Applies the edit to a record's intent; `None`: there is no record.
     pub(crate) fn apply(&self, intent: &mut Option<Cow<'_, Intent>>) {
         match self {
             Self::End => drop(intent.take_if(|intent| intent.releasing.is_some())),
             Self::Begin => drop(intent.get_or_insert_default()),
+            Self::Prewarm(_) => {}
             edit => edit.apply_to(intent.get_or_insert_default().to_mut()),
+        }
+    }
+
+    /// Applies the edit to what is to be pre-warmed; `None`: nothing is.
+    pub(crate) fn apply_to_prewarm(&self, prewarm: &mut Option<Cow<'_, Prewarm>>) {
+        let Self::Prewarm(edit) = self else { return };
+        match (edit, prewarm.as_mut()) {
+            (PrewarmEdit::Start(asked), _) => {
+                let write_ids = prewarm.as_ref().map(|known| known.write_ids.clone()).unwrap_or_default();
+                *prewarm = Some(Cow::Owned(Prewarm { write_ids, ..(**asked).clone() }));
+            }
+            (PrewarmEdit::End, _) => drop(prewarm.take_if(|known| known.cancelled.is_some())),
+            (_, None) => {}
+            (PrewarmEdit::Pause(by), Some(known)) => known.to_mut().paused = Some(by.clone()),
+            (PrewarmEdit::Resume, Some(known)) => known.to_mut().paused = None,
+            (PrewarmEdit::Retry(by), Some(known)) => known.to_mut().retried = Some(by.clone()),
+            (PrewarmEdit::Cancel(by), Some(known)) => {
+                known.to_mut().cancelled.get_or_insert_with(|| by.clone());
+            }
         }
     }
 
     fn apply_to(&self, intent: &mut Intent) {
         match self {
-            Self::Begin | Self::End => {}
+            Self::Begin | Self::End | Self::Prewarm(_) => {}
             Self::Change { change, id } => {
                 // If the record has this edit already, the partition in it is the one that the edit set: the one before stays.
                 let replaced = intent.asked.take().and_then(|asked| asked.partition_before);

@@ -63,8 +63,19 @@ impl Edits {
         self.unsaved.retain(|unsaved| unsaved.command != Some(command));
     }
 
-    /// Drops what the driver decided on by itself, except requests for the lease where those are `kept`.
-    pub(crate) fn drop_our_own(&mut self, kept: fn(&Edit) -> bool) {
+    /// Drops what was decided here without a command.
+    pub(crate) fn drop_our_own(&mut self) {
+        self.unsaved.retain(|unsaved| unsaved.command.is_some());
+    }
+
+    /// Drops what was decided here without a command and may be decided by the holder of the lease only.
+    pub(crate) fn drop_the_drivers_own(&mut self) {
+        self.unsaved.retain(|unsaved| unsaved.command.is_some() || !unsaved.edit.is_the_drivers_own());
+    }
+
+    /// The same of what changes the record; what is pre-warmed stands beside that.
+    pub(crate) fn drop_the_drivers_own_of_the_record(&mut self) {
+        let kept = |edit: &Edit| matches!(edit, Edit::Prewarm(_)) || !edit.is_the_drivers_own();
         self.unsaved.retain(|unsaved| unsaved.command.is_some() || kept(&unsaved.edit));
     }
 

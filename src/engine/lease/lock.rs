@@ -12,6 +12,7 @@ use crate::engine::model::config::Timing;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::effect::{EffectId, LeaseWrite};
 use crate::engine::model::facts::LeaseFact;
+use crate::engine::model::prewarm::Prewarm;
 use crate::engine::model::record::Record;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::version::is_older;
@@ -43,6 +44,13 @@ pub(crate) enum KnownLease {
     Present(Box<LeaseFact>),
 }
 
+/// What the Lease keeps beside the lock.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LeaseContents {
+    pub(crate) record: Option<Record>,
+    pub(crate) prewarm: Option<Prewarm>,
+}
+
 /// A write of the lease that was sent.
 #[derive(Clone, Debug)]
 pub(crate) struct InFlight {
@@ -60,9 +68,12 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    /// Whether this record came of it.
-    fn is_in(&self, record: &Record) -> bool {
-        self.write_id.as_ref().is_some_and(|mark| record.write_ids.contains(mark))
+    /// Whether this Lease came of it, as one of the lists of write ids says.
+    fn is_in(&self, fact: &LeaseFact) -> bool {
+        let record = fact.record.as_ref().ok().and_then(Option::as_ref).map(|record| &record.write_ids);
+        let prewarm = fact.prewarm.as_ref().ok().and_then(Option::as_ref).map(|prewarm| &prewarm.write_ids);
+        let among = |ids: &Vec<Str>| self.write_id.as_ref().is_some_and(|mark| ids.contains(mark));
+        record.is_some_and(among) || prewarm.is_some_and(among)
     }
 }
 
@@ -153,11 +164,10 @@ impl Lock {
     /// The newest of our unanswered writes (also those whose answer was lost) that the record contains. Its edits must not be
     /// written again, because that could undo what others have written since.
     pub(crate) fn recognize(&mut self, fact: &LeaseFact) -> Option<InFlight> {
-        let record = fact.record.as_ref().ok()?.as_ref()?;
-        if self.in_flight.as_ref().is_some_and(|write| write.is_in(record)) {
+        if self.in_flight.as_ref().is_some_and(|write| write.is_in(fact)) {
             return self.in_flight.take();
         }
-        let arrived = self.lost.iter().rposition(|write| write.is_in(record))?;
+        let arrived = self.lost.iter().rposition(|write| write.is_in(fact))?;
         Some(self.lost.remove(arrived))
     }
 
@@ -205,10 +215,20 @@ impl Lock {
         self.daemonset.as_ref().zip(record.daemonset_uid.as_ref()).is_some_and(|(seen, named)| seen != named)
     }
 
-    /// Why the record cannot be read.
+    /// What is to be pre-warmed, as far as it can be read and is not of another DaemonSet.
+    pub(crate) fn prewarm(&self) -> Option<&Prewarm> {
+        let prewarm = match &self.known {
+            KnownLease::Present(fact) => fact.prewarm.as_ref().ok()?.as_ref()?,
+            KnownLease::Nothing | KnownLease::Absent => return None,
+        };
+        let foreign = self.daemonset.as_ref().is_some_and(|seen| *seen != prewarm.daemonset_uid);
+        (!foreign).then_some(prewarm)
+    }
+
+    /// Why the record, or what is to be pre-warmed, cannot be read.
     pub(crate) fn record_error(&self) -> Option<&Str> {
         match &self.known {
-            KnownLease::Present(fact) => fact.record.as_ref().err(),
+            KnownLease::Present(fact) => fact.record.as_ref().err().or(fact.prewarm.as_ref().err()),
             KnownLease::Nothing | KnownLease::Absent => None,
         }
     }
@@ -278,7 +298,8 @@ impl Lock {
     }
 
     /// The lease as it would be written to keep its holder and change only the record.
-    pub(crate) fn keep_holder(&self, record: Option<Record>) -> LeaseWrite {
+    pub(crate) fn keep_holder(&self, kept: LeaseContents) -> LeaseWrite {
+        let LeaseContents { record, prewarm } = kept;
         match &self.known {
             KnownLease::Present(fact) => LeaseWrite {
                 holder: fact.holder.clone(),
@@ -287,6 +308,7 @@ impl Lock {
                 renewed_at: fact.renewed_at,
                 transitions: fact.transitions,
                 record,
+                prewarm,
             },
             KnownLease::Nothing | KnownLease::Absent => LeaseWrite {
                 holder: None,
@@ -295,13 +317,14 @@ impl Lock {
                 renewed_at: None,
                 transitions: 0,
                 record,
+                prewarm,
             },
         }
     }
 
     /// The lease as it would be written to make us its holder, or keep us.
-    pub(crate) fn hold(&self, record: Option<Record>, now: Timestamp) -> LeaseWrite {
-        let mut write = self.keep_holder(record);
+    pub(crate) fn hold(&self, kept: LeaseContents, now: Timestamp) -> LeaseWrite {
+        let mut write = self.keep_holder(kept);
         if write.holder.as_ref() != Some(&self.identity) {
             write.transitions += u32::from(!matches!(self.known, KnownLease::Absent));
             write.acquired_at = Some(now);
@@ -313,8 +336,8 @@ impl Lock {
     }
 
     /// The lease as it would be written to give it back.
-    pub(crate) fn give_back(&self, record: Option<Record>) -> LeaseWrite {
-        LeaseWrite { holder: None, duration_secs: 1, ..self.keep_holder(record) }
+    pub(crate) fn give_back(&self, kept: LeaseContents) -> LeaseWrite {
+        LeaseWrite { holder: None, duration_secs: 1, ..self.keep_holder(kept) }
     }
 
     /// The resource version to write against; `None` creates.
@@ -402,6 +425,7 @@ mod tests {
             renewed_at: Some(Timestamp::from_millis(renewed)),
             transitions: 0,
             record: Ok(None),
+            prewarm: Ok(None),
         }
     }
 

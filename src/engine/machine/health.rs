@@ -42,7 +42,7 @@ impl Engine {
             Watched::DaemonSet => self.view.daemonset.as_ref().map(|daemonset| daemonset.resource_version.clone()),
             Watched::Lease => self.lock.resource_version(),
             // They are about many objects.
-            Watched::Revisions | Watched::Pods | Watched::Nodes | Watched::Events => return false,
+            Watched::Revisions | Watched::Pods | Watched::Nodes | Watched::Events | Watched::WarmPods => return false,
         };
         !self.view.watches.seen_since_list(watched) && !is_behind(version, known.and_then(|known| known.parse().ok()))
     }
@@ -61,7 +61,7 @@ impl Engine {
         match watched {
             Watched::Pods => self.deletions.unseen_since().map(|since| (since, MISSES_DELETION)),
             Watched::Revisions => self.view.revision_due_since().map(|since| (since, MISSES_REVISION)),
-            Watched::DaemonSet | Watched::Nodes | Watched::Events | Watched::Lease => None,
+            Watched::DaemonSet | Watched::Nodes | Watched::Events | Watched::Lease | Watched::WarmPods => None,
         }
     }
 
@@ -97,14 +97,12 @@ impl Engine {
         })
     }
 
-    /// Why a command cannot be judged: which watch is too old or missing, how old, and what to try. Nodes that may
-    /// not be seen are no reason: then nothing is replaced, but what is asked for can be written down.
+    /// Why a command cannot be judged: which watch is out of date or missing, since when, and what to try.
     pub(crate) fn too_stale_to_judge(&self, now: Timestamp) -> Option<Str> {
         Watched::NEEDED.into_iter().find_map(|watched| {
             let ago = |since: Timestamp| ShortDuration(now.since(since));
             let words = match self.health(watched) {
                 WatchHealth::Live => return None,
-                WatchHealth::Forbidden { .. } if watched == Watched::Nodes => return None,
                 WatchHealth::Loading => format!("{watched} still loading; try again in a moment"),
                 WatchHealth::Down { since, why } => format!(
                     "{watched} not seen for {} ({why}); it is tried again by itself: check the way to the API server",
@@ -114,10 +112,20 @@ impl Engine {
                     "{watched} as of {} ago ({why}); wait until it has caught up, or check the way to the API server",
                     ago(since)
                 ),
+                WatchHealth::Forbidden { .. } if !is_needed_to_judge(watched) => return None,
                 WatchHealth::Forbidden { why } => format!("{watched} forbidden: {why}; ask for `list` and `watch`"),
             };
             Some(format!("{words}. Pausing works all the same").into())
         })
+    }
+}
+
+/// Whether a command cannot be judged where this may not be read. Without the right to read nodes nothing is replaced, but a
+/// command can be recorded.
+fn is_needed_to_judge(watched: Watched) -> bool {
+    match watched {
+        Watched::DaemonSet | Watched::Revisions | Watched::Pods | Watched::Lease => true,
+        Watched::Nodes | Watched::Events | Watched::WarmPods => false,
     }
 }
 

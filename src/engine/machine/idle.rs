@@ -14,9 +14,10 @@ impl Engine {
     pub(crate) fn idle_since(&self, now: Timestamp) -> Option<Timestamp> {
         let creation = &self.view.creation;
         // What cannot be seen may have happened: an idle controller is only assumed while both watches are live.
-        let seen = [Watched::DaemonSet, Watched::Pods].iter().all(|watched| self.health(*watched) == WatchHealth::Live);
+        let visible =
+            [Watched::DaemonSet, Watched::Pods].iter().all(|watched| self.health(*watched) == WatchHealth::Live);
         let deleting = self.view.daemonset.as_ref().is_none_or(|daemonset| daemonset.deleting);
-        if !seen || deleting || !creation.owes() {
+        if !visible || deleting || !creation.owes() {
             return None;
         }
         let unobserved = creation.unobserved_since().filter(|since| now.since(*since) >= IDLE_AFTER);

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::Engine;
+use crate::engine::lease::lock::LeaseContents;
 use crate::engine::model::Str;
 use crate::engine::model::record::{By, Intent, Record};
 
@@ -17,6 +18,21 @@ impl Engine {
         let daemonset_uid = self.lock.daemonset.clone().or_else(|| saved.daemonset_uid.clone());
         let progress = self.progress.clone();
         Some(Record { version: Record::VERSION, daemonset_uid, intent, progress, write_ids: marks, ..saved })
+    }
+
+    /// What the Lease is to keep beside the lock, once all edits are saved.
+    pub(crate) fn kept(&self) -> LeaseContents {
+        let prewarm = self.recorded_prewarm().map(Cow::into_owned).map(|mut prewarm| {
+            prewarm.write_ids.extend(self.write_id());
+            prewarm.write_ids.drain(..prewarm.write_ids.len().saturating_sub(Record::WRITE_IDS));
+            prewarm
+        });
+        LeaseContents { record: self.record(), prewarm }
+    }
+
+    /// Whether there is anything to drive: a rollout, or pre-warming.
+    pub(crate) fn has_work(&self) -> bool {
+        self.is_recorded() || self.recorded_prewarm().is_some()
     }
 
     /// An identifier for the next write of the Lease, if that carries any edit.

@@ -15,7 +15,7 @@ use crate::engine::model::node::{Blame, NodeIx};
 use crate::engine::model::record::{Direction, Fell, Intent, SITES_LIMIT, SUSPECTS_LIMIT, WentDown};
 use crate::engine::model::suspect::{SiteOutage, SuspectView};
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::suspects::{Judgement, NodeHealth, Question, TOGETHER, WINDOW, judge};
+use crate::engine::rules::suspects::{Judgement, JudgementInput, NodeHealth, TOGETHER, WINDOW, judge};
 
 /// Others of a site that went down within so long of each other are counted together in the record.
 const GROUPED: Duration = Duration::from_secs(120);
@@ -62,7 +62,7 @@ impl Engine {
             let fell = fell.map(|fell| (self.view.our_time(fell.at), fell.nodes));
             fell.filter(|(at, _)| *at >= since && *at < looked_since).map(|(_, nodes)| nodes).sum()
         };
-        let question = Question {
+        let question = JudgementInput {
             now,
             grace: intent.gates.suspect_grace_secs.into(),
             compared_since: self.progress.compared_since.map_or(Timestamp::default(), |at| self.view.our_time(at)),
@@ -253,7 +253,7 @@ impl Engine {
         match self.suspects.judgement.verdicts.get(&row.node) {
             Some(SuspectView::Waits { .. }) => true,
             Some(SuspectView::Outage) => self.outage_of(row).is_some(),
-            _ => false,
+            Some(SuspectView::Stays | SuspectView::Again | SuspectView::Compared) | None => false,
         }
     }
 
@@ -265,14 +265,14 @@ impl Engine {
 
     /// What the failures of suspects are called: why, and how updated nodes and others of their sites compare.
     pub(crate) fn suspect_words(&self, row: &Row) -> Option<String> {
-        let verdict = self.suspects.judgement.verdicts.get(&row.node).filter(|verdict| verdict.has_failed())?;
-        let site = &self.view.nodes[row.node].site;
-        let compared = self.suspects.judgement.comparisons.iter().find(|compared| compared.site == *site);
-        let why = match verdict {
+        let why = match self.suspects.judgement.verdicts.get(&row.node)? {
+            SuspectView::Stays => "node stays down after its update",
             SuspectView::Again => "node went down again after its update",
             SuspectView::Compared => "updated nodes go down",
-            _ => "node stays down after its update",
+            SuspectView::Waits { .. } | SuspectView::Outage => return None,
         };
+        let site = &self.view.nodes[row.node].site;
+        let compared = self.suspects.judgement.comparisons.iter().find(|compared| compared.site == *site);
         Some(match compared {
             Some(compared) => format!("{why} ({compared})"),
             None => why.to_owned(),

@@ -24,31 +24,31 @@ use crate::engine::model::rollout_event::{
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::{Str, person_of};
 use crate::engine::rules::commands::Told;
-use crate::engine::writes::daemonset::PatchKind;
+use crate::engine::writes::daemonset::PatchPurpose;
 use crate::engine::writes::pending::{Needs, Pending};
 
 /// Who was last said to drive.
 #[derive(Debug, Default)]
 pub(crate) struct DriverTold {
-    /// We were last seen to drive.
+    /// We drove when this was last looked at.
     driving: bool,
-    /// Who else was last seen to hold the lease.
+    /// Who held the lease when it was last held by somebody else.
     other: Option<Str>,
-    /// They still held it when we last looked.
+    /// `other` held the lease when this was last looked at.
     held_by_other: bool,
     /// We hold the lease, but could not renew it in time.
     lapsed: bool,
 }
 
 impl Engine {
-    /// Something happened without an operator. The same event is told again only after [`REPEAT`].
+    /// Tells what the rollout did by itself. The same event is told again only after [`REPEAT`].
     pub(crate) fn happened(&mut self, what: RolloutEventKind, reach: Visibility) {
         if !self.event_log.told_lately(&what, self.now) {
             self.tell(None, what, EventOutcome::Done, reach, None, None);
         }
     }
 
-    /// An operator of this process did something.
+    /// Tells what an operator of this process did.
     fn did(&mut self, what: RolloutEventKind, reach: Visibility) {
         let by = Some(self.actor());
         self.tell(by, what, EventOutcome::Done, reach, None, None);
@@ -243,15 +243,31 @@ impl Engine {
         self.tell(None, what, result, Visibility::Log, None, said);
     }
 
-    pub(crate) fn tell_patch(&mut self, kind: PatchKind, result: EventOutcome, said: Option<Str>) {
+    /// A pod for pre-warming is made, or deleted where it is named by its `uid`.
+    pub(crate) fn tell_warm_pod(
+        &mut self,
+        (node, pod): (&Str, &Str),
+        uid: Option<&Str>,
+        result: EventOutcome,
+        said: Option<Str>,
+    ) {
+        let (node, pod) = (node.clone(), pod.clone());
+        let what = match uid {
+            None => RolloutEventKind::CreateWarmPod { node, pod },
+            Some(uid) => RolloutEventKind::DeleteWarmPod { node, pod, uid: uid.clone() },
+        };
+        self.tell(None, what, result, Visibility::Log, None, said);
+    }
+
+    pub(crate) fn tell_patch(&mut self, kind: PatchPurpose, result: EventOutcome, said: Option<Str>) {
         let change = match kind {
-            PatchKind::Adopt => PatchChange::Adopt,
-            PatchKind::Template => PatchChange::Template,
-            PatchKind::ForgetChange => PatchChange::ForgetChange,
-            PatchKind::Release => PatchChange::Release,
+            PatchPurpose::Adopt => PatchChange::Adopt,
+            PatchPurpose::Template => PatchChange::Template,
+            PatchPurpose::ForgetChange => PatchChange::ForgetChange,
+            PatchPurpose::Release => PatchChange::Release,
         };
         self.tell(None, RolloutEventKind::PatchDaemonSet { change }, result, Visibility::Log, None, said);
-        if kind == PatchKind::Adopt && result == EventOutcome::Done {
+        if kind == PatchPurpose::Adopt && result == EventOutcome::Done {
             let reach = self.unless_waited_for(Needs::Adopted);
             self.happened(RolloutEventKind::Adopted, reach);
         }

@@ -20,6 +20,7 @@ impl UnsentKind {
             Command::Step(_) => Some(Self::Step),
             Command::Select(_) => Some(Self::Selector),
             Command::Tune(_) | Command::Tuned { .. } => Some(Self::Settings),
+            Command::Prewarm(_) => Some(Self::Prewarm),
             Command::Adopt => Some(Self::Adoption),
             Command::Release(_) => Some(Self::Release),
             Command::Drive(command::Takeover::Ask) => Some(Self::Takeover),
@@ -45,6 +46,7 @@ impl UnsentKind {
             | Edit::Resume { .. }
             | Edit::Release(_)
             | Edit::Tune(_)
+            | Edit::Prewarm(_)
             | Edit::End => None,
         }
     }

@@ -1,6 +1,7 @@
 //! Why a pod is not healthy.
 
 use super::Str;
+use super::with_all::with_all;
 
 /// Why a pod is not healthy (docs/kubernetes.md, *Why a pod is not healthy*).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -11,6 +12,7 @@ pub struct Cause {
     pub message: Option<Str>,
 }
 
+with_all! {
 /// Kinds of trouble.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub enum CauseKind {
@@ -60,4 +62,5 @@ pub enum CauseKind {
     Deadline,
     /// Its node went down.
     NodeDown,
+}
 }

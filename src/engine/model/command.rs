@@ -1,6 +1,7 @@
 //! What an operator can ask of a rollout, what it would do, and why it may be refused.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -9,10 +10,11 @@ use super::Str;
 use super::event::Right;
 use super::image::ImageRef;
 use super::labels::Selector;
+use super::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
 use super::quantity::IntOrPercent;
 use super::settings::Tuning;
 
-pub use super::danger::Danger;
+use super::danger::Danger;
 
 /// Tells one command from another; never used twice by one engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize)]
@@ -53,6 +55,8 @@ pub enum Command {
         /// What is done; not another one of these.
         command: Box<Command>,
     },
+    /// Bring images onto nodes before their pods are replaced. Replaces no pod.
+    Prewarm(PrewarmCommand),
     /// Become the driver of this rollout.
     Drive(Takeover),
     /// Stop driving: finish what is in flight, give the lease back. Others carry on where it stood.
@@ -65,7 +69,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// This command under these budgets and gates; the command itself where nothing is changed with it.
+    /// This command together with a change of settings; the command alone if `tuning` changes none.
     #[must_use]
     pub fn under(self, tuning: Tuning) -> Self {
         if tuning.is_empty() { self } else { Self::Tuned { tuning, command: Box::new(self) } }
@@ -84,6 +88,7 @@ impl Command {
             | Self::Resume
             | Self::Undo { .. }
             | Self::Release(_)
+            | Self::Prewarm(_)
             | Self::Drive(_)
             | Self::StopDriving
             | Self::GiveUpDriving { .. } => Tuning::default(),
@@ -95,6 +100,57 @@ impl Command {
         match self {
             Self::Tuned { command, .. } => command.inner(),
             command => command,
+        }
+    }
+}
+
+/// What is done about pre-warming.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PrewarmCommand {
+    /// Pre-warm this, instead of what is being pre-warmed.
+    Start {
+        /// Which images.
+        source: PrewarmSource,
+        /// On which nodes.
+        nodes: PrewarmNodes,
+        /// How many nodes may pull at once.
+        limits: PrewarmLimits,
+    },
+    /// Make no more pods; what is being pulled goes on.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Try again where it failed.
+    Retry,
+    /// Delete its pods. Images that were pulled stay until they are collected as garbage.
+    Cancel,
+}
+
+/// As one would say it: `pre-warm agent=agent:v2 on nodes with zone=a`.
+impl fmt::Display for PrewarmCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Start { source, nodes, limits: _ } => {
+                f.write_str("pre-warm")?;
+                match source {
+                    PrewarmSource::Template => f.write_str(" the template's images")?,
+                    PrewarmSource::Images(images) => {
+                        images.iter().try_for_each(|(container, image)| write!(f, " {container}={image}"))?;
+                    }
+                    PrewarmSource::Revision(hash) => write!(f, " the images of revision {hash}")?,
+                }
+                match nodes {
+                    PrewarmNodes::All => Ok(()),
+                    PrewarmNodes::Selector(selector) => write!(f, " on nodes with {selector}"),
+                    PrewarmNodes::NextStep => f.write_str(" on the nodes of the step"),
+                    PrewarmNodes::Node(name) => write!(f, " on {name}"),
+                }
+            }
+            Self::Pause => f.write_str("pause pre-warming"),
+            Self::Resume => f.write_str("go on pre-warming"),
+            Self::Retry => f.write_str("pre-warm again what failed"),
+            Self::Cancel => f.write_str("cancel pre-warming"),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! What the engine asks for: the few writes that a rollout consists of, and what came of them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::Str;
-use super::facts::{DaemonSetFact, LeaseFact};
+use super::facts::{DaemonSetFact, LeaseFact, WarmPodFact};
+use super::prewarm::Prewarm;
 use super::record::Record;
 use super::template::Template;
 use super::time::Timestamp;
@@ -34,6 +36,26 @@ pub enum Effect {
         /// The instant after which this must not be sent any more, by the clock that the engine is handed.
         not_after: Timestamp,
     },
+    /// Create a pod for pre-warming. Must not be sent after `not_after`: by then somebody else may drive.
+    CreateWarmPod {
+        /// The pod's name. If there is one of that name, the outcome is [`EffectErrorKind::Conflict`].
+        name: Str,
+        /// The node it is pinned to, for the log.
+        node: Str,
+        /// The pod, without the owner reference to the DaemonSet: whoever sends it adds that.
+        pod: Arc<Value>,
+        /// The instant after which this must not be sent any more, by the clock that the engine is handed.
+        not_after: Timestamp,
+    },
+    /// Delete a pod that was made for pre-warming. The uid is sent as precondition.
+    DeleteWarmPod {
+        /// The pod's name.
+        name: Str,
+        /// The pod's uid.
+        uid: Str,
+        /// Its node, for the log.
+        node: Str,
+    },
     /// Change the DaemonSet, if it is still at this resource version.
     PatchDaemonSet {
         /// `metadata.resourceVersion` as last seen; a mismatch is a conflict.
@@ -53,7 +75,7 @@ pub enum Effect {
 impl Effect {
     /// Whether it must not be sent any more: by then somebody else may drive.
     pub fn is_too_late(&self, now: Timestamp) -> bool {
-        matches!(self, Self::DeletePod { not_after, .. } if now > *not_after)
+        matches!(self, Self::DeletePod { not_after, .. } | Self::CreateWarmPod { not_after, .. } if now > *not_after)
     }
 }
 
@@ -102,6 +124,8 @@ pub struct LeaseWrite {
     pub transitions: u32,
     /// The record; `None` removes the annotation.
     pub record: Option<Record>,
+    /// What is to be pre-warmed; `None` removes the annotation.
+    pub prewarm: Option<Prewarm>,
 }
 
 /// What came of an effect.
@@ -112,6 +136,10 @@ pub type Outcome = Result<Done, EffectError>;
 pub enum Done {
     /// The pod is terminating or gone.
     PodDeleted,
+    /// The pod for pre-warming is there, as the server answered.
+    WarmPodCreated(Box<WarmPodFact>),
+    /// The pod for pre-warming is terminating or gone.
+    WarmPodDeleted,
     /// The DaemonSet after the patch, as the server answered.
     DaemonSet(Box<DaemonSetFact>),
     /// The Lease after the write, as the server answered.

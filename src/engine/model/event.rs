@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Str;
-use super::facts::{ClusterEvent, DaemonSetFact, LeaseFact, NodeFact, PodFact, RevisionFact};
+use super::facts::{ClusterEvent, DaemonSetFact, LeaseFact, NodeFact, PodFact, RevisionFact, WarmPodFact};
 use super::time::Timestamp;
+use super::with_all::with_all;
 
 /// One fact from the cluster.
 ///
@@ -32,6 +33,10 @@ pub enum Event {
     /// The pod with this uid is gone from what is watched, as of this resource version where that is a number: it was
     /// deleted, or a label was taken away from it by which it was selected.
     PodGone(Str, Option<u64>),
+    /// A pod made for pre-warming as it is now.
+    WarmPod(Box<WarmPodFact>),
+    /// The pod made for pre-warming with this uid is gone.
+    WarmPodGone(Str),
     /// An event about a pod or the DaemonSet.
     Cluster(Box<ClusterEvent>),
     /// The Lease with lock and record as it is now.
@@ -63,6 +68,7 @@ impl Event {
             Self::Revision(_) | Self::RevisionGone(_) => Some(Watched::Revisions),
             Self::Node(_) | Self::NodeGone(_) => Some(Watched::Nodes),
             Self::Pod(_) | Self::PodGone(..) => Some(Watched::Pods),
+            Self::WarmPod(_) | Self::WarmPodGone(_) => Some(Watched::WarmPods),
             Self::Cluster(_) => Some(Watched::Events),
             Self::Lease(_) | Self::LeaseGone => Some(Watched::Lease),
             Self::Listing(watched) | Self::Listed(watched, _) | Self::Heard(watched, _) => Some(*watched),
@@ -71,19 +77,6 @@ impl Event {
             Self::Watch(..) | Self::Rights(_) | Self::Skew(_) | Self::RoundTrip(_) => None,
         }
     }
-}
-
-/// Declares an enum with `ALL`, so that no variant is missing there.
-macro_rules! with_all {
-    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident,)* }) => {
-        $(#[$meta])*
-        pub enum $name { $($(#[$doc])* $variant,)* }
-
-        impl $name {
-            /// All of them, in the order in which they are shown.
-            pub const ALL: [Self; [$(stringify!($variant)),*].len()] = [$(Self::$variant),*];
-        }
-    };
 }
 
 with_all! {
@@ -103,6 +96,8 @@ pub enum Watched {
     Events,
     /// The Lease with lock and record.
     Lease,
+    /// The pods made for pre-warming.
+    WarmPods,
 }
 }
 
@@ -114,7 +109,7 @@ impl Watched {
     pub const fn is_needed(self) -> bool {
         match self {
             Self::DaemonSet | Self::Revisions | Self::Pods | Self::Nodes | Self::Lease => true,
-            Self::Events => false,
+            Self::Events | Self::WarmPods => false,
         }
     }
 
@@ -150,6 +145,7 @@ impl fmt::Display for Watched {
             Self::Nodes => "nodes",
             Self::Events => "events",
             Self::Lease => "lease",
+            Self::WarmPods => "prewarm",
         })
     }
 }
@@ -196,6 +192,8 @@ pub enum Right {
     CreateLease,
     /// `update leases`: drive, or edit the intent of a rollout.
     UpdateLease,
+    /// `create pods`: pre-warm. Nothing else is refused for want of it.
+    CreatePods,
     /// `create events`: tell on the DaemonSet who did what. Nothing is refused for want of it.
     CreateEvent,
 }
@@ -208,6 +206,7 @@ impl fmt::Display for Right {
             Self::DeletePods => "`delete` on pods in this namespace",
             Self::CreateLease => "`create` on leases.coordination.k8s.io in this namespace",
             Self::UpdateLease => "`update` on leases.coordination.k8s.io in this namespace",
+            Self::CreatePods => "`create` on pods in this namespace",
             Self::CreateEvent => "`create` on events in this namespace",
         })
     }

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::Str;
 use super::labels::{Labels, Selector};
+use super::prewarm::Prewarm;
 use super::quantity::IntOrPercent;
 use super::record::Record;
 use super::template::{ContainerRole, TaintEffect, Template};
@@ -346,7 +347,7 @@ pub struct RevisionFact {
     pub name: Str,
     /// Label `controller-revision-hash`, by which pods refer to it.
     pub hash: Str,
-    /// `revision`: the highest is the newest; a roll back raises an old one's number.
+    /// `revision`. The newest revision has the highest number; a roll back gives an old revision a new highest number.
     pub number: i64,
     /// The uid of the owner that controls it.
     pub owner: Option<Str>,
@@ -423,4 +424,17 @@ pub struct LeaseFact {
     pub transitions: u32,
     /// The record in annotation `rolldeck.io/rollout`; `Err` says why it could not be read.
     pub record: Result<Option<Record>, Str>,
+    /// What is to be pre-warmed, in annotation `rolldeck.io/prewarm`; `Err` says why it could not be read.
+    pub prewarm: Result<Option<Prewarm>, Str>,
+}
+
+/// A pod that was made for pre-warming.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WarmPodFact {
+    /// The pod. It has no controller.
+    pub pod: PodFact,
+    /// The uid of the DaemonSet that it was made for: its label [`super::prewarm::PREWARM`].
+    pub daemonset: Str,
+    /// Which images it brings: its label [`super::prewarm::PREWARM_IMAGES`].
+    pub images: Str,
 }

@@ -15,30 +15,30 @@ use super::time::{ShortDuration, Timestamp};
 pub enum PodWait {
     /// The deletion of its pod was sent, and the API server has not answered.
     DeletionAnswer,
-    /// The API server confirmed the deletion then, and the watch has not shown it.
+    /// The API server confirmed the deletion, and the watch has not shown it.
     DeletionShown {
-        /// When.
+        /// When it was confirmed.
         since: Timestamp,
     },
-    /// The answer to the deletion was lost then: whether it was done shows in the watch, or it is asked again.
+    /// The answer to the deletion was lost: the watch shows whether it was carried out, or it is sent again.
     DeletionLost {
-        /// When.
+        /// When the answer was lost.
         since: Timestamp,
     },
-    /// Its pod ends: its processes have until then.
+    /// Its pod is terminating, and the grace of its processes is not over.
     Grace {
-        /// How long they were given.
+        /// The grace.
         secs: u32,
-        /// Until when.
+        /// When it is over.
         ends_at: Timestamp,
         /// What keeps the object after that, if anything.
         finalizers: Arc<[Str]>,
     },
     /// Its pod has ended, and finalizers keep the object.
     Finalizers(Arc<[Str]>),
-    /// Its pod's grace was over then, and its kubelet has not reported the end.
+    /// Its pod's grace is over, and its kubelet has not reported the end.
     Kubelet {
-        /// When.
+        /// When the grace was over.
         since: Timestamp,
     },
     /// It has no pod: its controller has not created one.

@@ -65,6 +65,8 @@ pub enum Evidence {
     AlreadyPresent,
     /// The node lists it in `status.images`.
     NodeStatus,
+    /// A pod that was made for pre-warming has it.
+    WarmPod,
 }
 
 /// A pull that ended well, as its kubelet told.

@@ -17,10 +17,10 @@ use super::Str;
 use super::image::ImageRef;
 use super::labels::Selector;
 use super::quantity::IntOrPercent;
-use super::settings::{Policies, Settings, Tuning};
+use super::settings::{Finish, Policies, Settings, Tuning};
 use super::time::Timestamp;
 
-pub use super::settings::{Budgets, Finish, Gates, OnDrift, OnFailure};
+pub use super::settings::{Budgets, Gates, OnDrift};
 
 pub use self::size::EXCEPTIONS_LIMIT;
 pub use self::unknown::UnknownFields;

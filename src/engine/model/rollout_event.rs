@@ -137,6 +137,22 @@ pub enum RolloutEventKind {
         /// Its uid, which the deletion carries as precondition.
         uid: Str,
     },
+    /// A pod for pre-warming was made: its creation was sent, or answered.
+    CreateWarmPod {
+        /// The node it is pinned to.
+        node: Str,
+        /// Its name.
+        pod: Str,
+    },
+    /// A pod for pre-warming was deleted: its deletion was sent, or answered.
+    DeleteWarmPod {
+        /// Its node.
+        node: Str,
+        /// Its name.
+        pod: Str,
+        /// Its uid, which the deletion carries as precondition.
+        uid: Str,
+    },
     /// The DaemonSet was patched: the patch was sent, or answered.
     PatchDaemonSet {
         /// What it changes.
@@ -239,6 +255,24 @@ pub enum EventOutcome {
     LostAnswer,
 }
 
+impl EventOutcome {
+    /// Whether it is bad news, whatever was done.
+    fn severity(self) -> Severity {
+        match self {
+            Self::Failed | Self::Forbidden | Self::Invalid => Severity::Warning,
+            Self::Asked
+            | Self::Refused
+            | Self::Sent
+            | Self::Done
+            | Self::Conflict
+            | Self::NotFound
+            | Self::Throttled
+            | Self::NotSent
+            | Self::LostAnswer => Severity::Normal,
+        }
+    }
+}
+
 impl From<EffectErrorKind> for EventOutcome {
     fn from(kind: EffectErrorKind) -> Self {
         match kind {
@@ -256,20 +290,41 @@ impl From<EffectErrorKind> for EventOutcome {
 impl RolloutEvent {
     /// Whether it is bad news.
     pub fn severity(&self) -> Severity {
-        match (&self.kind, self.outcome) {
-            (RolloutEventKind::Reported { severity: tone, .. }, _) => *tone,
-            (
-                RolloutEventKind::Halted { .. }
-                | RolloutEventKind::RollingBack { .. }
-                | RolloutEventKind::TemplateChangedByOthers { .. }
-                | RolloutEventKind::ChangeRefused { .. }
-                | RolloutEventKind::StrategyDrifted { .. }
-                | RolloutEventKind::LeaseLost { .. }
-                | RolloutEventKind::Command(Command::GiveUpDriving { .. }),
-                _,
-            )
-            | (_, EventOutcome::Failed | EventOutcome::Forbidden | EventOutcome::Invalid) => Severity::Warning,
-            _ => Severity::Normal,
+        match &self.kind {
+            RolloutEventKind::Reported { severity, .. } => *severity,
+            RolloutEventKind::Halted { .. }
+            | RolloutEventKind::RollingBack { .. }
+            | RolloutEventKind::TemplateChangedByOthers { .. }
+            | RolloutEventKind::ChangeRefused { .. }
+            | RolloutEventKind::StrategyDrifted { .. }
+            | RolloutEventKind::LeaseLost { .. } => Severity::Warning,
+            RolloutEventKind::Adopted
+            | RolloutEventKind::TemplateChanged { .. }
+            | RolloutEventKind::Complete { .. }
+            | RolloutEventKind::Released
+            | RolloutEventKind::LeaseAcquired
+            | RolloutEventKind::LeaseTakenOver { .. }
+            | RolloutEventKind::LeaseGivenBack { .. }
+            | RolloutEventKind::DeletePod { .. }
+            | RolloutEventKind::CreateWarmPod { .. }
+            | RolloutEventKind::DeleteWarmPod { .. }
+            | RolloutEventKind::PatchDaemonSet { .. } => self.outcome.severity(),
+            RolloutEventKind::Command(command) => match command {
+                Command::GiveUpDriving { .. } => Severity::Warning,
+                Command::Adopt
+                | Command::SetImage(_)
+                | Command::Step(_)
+                | Command::Select(_)
+                | Command::Pause { .. }
+                | Command::Resume
+                | Command::Undo { .. }
+                | Command::Release(_)
+                | Command::Prewarm(_)
+                | Command::Tune(_)
+                | Command::Tuned { .. }
+                | Command::Drive(_)
+                | Command::StopDriving => self.outcome.severity(),
+            },
         }
     }
 
@@ -293,6 +348,8 @@ impl RolloutEvent {
             RolloutEventKind::LeaseLost { .. } => "RolloutDriverLost",
             RolloutEventKind::LeaseGivenBack { .. } => "RolloutDriverLeft",
             RolloutEventKind::DeletePod { .. } => "RolloutPodDeleted",
+            RolloutEventKind::CreateWarmPod { .. } => "RolloutPrewarmPodCreated",
+            RolloutEventKind::DeleteWarmPod { .. } => "RolloutPrewarmPodDeleted",
             RolloutEventKind::PatchDaemonSet { .. } => "RolloutDaemonSetPatched",
             RolloutEventKind::Reported { reason, .. } => reason,
             RolloutEventKind::Command(command) => match command.inner() {
@@ -305,6 +362,7 @@ impl RolloutEvent {
                 Command::Undo { .. } => "RolloutUndone",
                 Command::Release(_) => "RolloutReleased",
                 Command::Tune(_) | Command::Tuned { .. } => "RolloutTuned",
+                Command::Prewarm(_) => "RolloutPrewarmed",
                 Command::Drive(_) => "RolloutDriven",
                 Command::StopDriving | Command::GiveUpDriving { .. } => "RolloutDriverLeft",
             },
@@ -329,6 +387,14 @@ impl fmt::Display for RolloutEvent {
             (RolloutEventKind::Command(_) | RolloutEventKind::Reported { .. }, _) => f.write_str(said),
             (RolloutEventKind::DeletePod { node, pod, .. }, result) => {
                 write!(f, "delete pod {pod} on {node}: {}", result.words())?;
+                if said.is_empty() { Ok(()) } else { write!(f, ": {said}") }
+            }
+            (RolloutEventKind::CreateWarmPod { node, pod }, result) => {
+                write!(f, "create pre-warm pod {pod} on {node}: {}", result.words())?;
+                if said.is_empty() { Ok(()) } else { write!(f, ": {said}") }
+            }
+            (RolloutEventKind::DeleteWarmPod { node, pod, .. }, result) => {
+                write!(f, "delete pre-warm pod {pod} on {node}: {}", result.words())?;
                 if said.is_empty() { Ok(()) } else { write!(f, ": {said}") }
             }
             (RolloutEventKind::PatchDaemonSet { change }, result) => {
@@ -389,6 +455,8 @@ impl fmt::Display for RolloutEventKind {
             Self::LeaseGivenBack { to: Some(to) } => write!(f, "drives no more, gave the lease back for {to}"),
             Self::LeaseGivenBack { to: None } => f.write_str("drives no more, gave the lease back"),
             Self::DeletePod { node, pod, .. } => write!(f, "delete pod {pod} on {node}"),
+            Self::CreateWarmPod { node, pod } => write!(f, "create pre-warm pod {pod} on {node}"),
+            Self::DeleteWarmPod { node, pod, .. } => write!(f, "delete pre-warm pod {pod} on {node}"),
             Self::PatchDaemonSet { change } => f.write_str(change.words()),
             Self::Reported { reason, .. } => f.write_str(reason),
             Self::Command(command) => write!(f, "{}", CommandWords(command)),
@@ -462,6 +530,7 @@ impl fmt::Display for CommandWords<'_> {
             Command::Release(Early::Refuse) => f.write_str("release"),
             Command::Tune(tuning) => write!(f, "tune {tuning}"),
             Command::Tuned { tuning, command } => write!(f, "{}, {tuning}", CommandWords(command)),
+            Command::Prewarm(asked) => write!(f, "{asked}"),
             Command::Drive(Takeover::IfFree) => f.write_str("drive"),
             Command::Drive(Takeover::Ask) => f.write_str("drive, taking over"),
             Command::StopDriving => f.write_str("stop driving"),

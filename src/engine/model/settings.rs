@@ -20,7 +20,7 @@ pub mod value;
 
 use serde::{Deserialize, Serialize};
 
-use self::value::{Kind, Value};
+use self::value::{SettingKind, Value};
 use super::danger::Danger;
 use super::quantity::{IntOrPercent, Rounding};
 
@@ -173,7 +173,7 @@ pub struct About {
 pub enum Meaning {
     /// The same for every value.
     Always(&'static str),
-    /// One for each of the words that it can be, in the order of [`Kind::choices`].
+    /// One for each of the words that it can be, in the order of [`SettingKind::choices`].
     Choices(&'static [&'static str]),
     /// It limits a number of nodes.
     Nodes {
@@ -218,7 +218,7 @@ mod tests {
     fn a_setting_is_called_the_same_wherever_it_is_written() {
         for setting in Setting::ALL {
             let mut words = setting.name().split('-').map(str::to_owned).collect::<Vec<_>>();
-            if setting.kind() == Kind::of::<Secs>() {
+            if setting.kind() == SettingKind::of::<Secs>() {
                 words.push("secs".to_owned());
             }
             let field = words.join("_");

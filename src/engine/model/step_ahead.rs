@@ -33,7 +33,7 @@ pub enum NoStep {
     Last,
     /// Every node is at the target, or on its way there.
     AllUpdated,
-    /// Every node that the selector matches and that can be updated is, or is on its way.
+    /// Every node that the selector matches and that can be updated is at the target, or on its way there.
     SelectionDone(SelectionDone),
     /// The nodes that are left cannot be updated now: they are down or cordoned.
     NoneReady {

@@ -10,9 +10,9 @@ use super::time::{ShortDuration, Timestamp};
 /// How a node stands that went down after its update.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SuspectView {
-    /// It may come back by itself: until then, by our clock.
+    /// It is down, and does not count as failed before its grace is over.
     Waits {
-        /// When it counts as failed.
+        /// When its grace is over, by our clock.
         until: Timestamp,
     },
     /// Others of its site, not updated, went down with it and still are.
@@ -28,7 +28,10 @@ pub enum SuspectView {
 impl SuspectView {
     /// Whether it counts as failed.
     pub fn has_failed(self) -> bool {
-        matches!(self, Self::Stays | Self::Again | Self::Compared)
+        match self {
+            Self::Stays | Self::Again | Self::Compared => true,
+            Self::Waits { .. } | Self::Outage => false,
+        }
     }
 
     /// How it stands, as of `now`: `failed in 4m`, `site outage`, `failed: it went down again`.

@@ -48,6 +48,8 @@ pub enum UnsentKind {
     Adoption,
     /// Hand back to it.
     Release,
+    /// What is to be pre-warmed.
+    Prewarm,
     /// The present driver is asked to hand over.
     Takeover,
 }
@@ -64,6 +66,7 @@ impl fmt::Display for UnsentKind {
             Self::Settings => "settings",
             Self::Adoption => "adoption",
             Self::Release => "release",
+            Self::Prewarm => "pre-warming",
             Self::Takeover => "takeover",
         })
     }

@@ -74,9 +74,9 @@ pub enum Wait {
     },
     /// The API server's answer.
     Answer {
-        /// To what.
+        /// The request that it answers.
         to: Str,
-        /// When that was sent.
+        /// When the request was sent.
         since: Timestamp,
     },
     /// A deletion that was confirmed, and that the watch has not shown.
@@ -84,9 +84,9 @@ pub enum Wait {
         /// When it was confirmed.
         since: Timestamp,
     },
-    /// A deletion whose answer was lost: its pod goes, or it is tried again.
+    /// A deletion whose answer was lost: either the watch shows that the pod goes, or the deletion is sent again.
     Lost {
-        /// When it is.
+        /// When it is sent again.
         until: Timestamp,
     },
     /// The rate at which pods are deleted.
@@ -95,12 +95,12 @@ pub enum Wait {
         per_sec: u32,
         /// How many nodes wait for it.
         waiting: u32,
-        /// When the last of them goes.
+        /// When the rate allows the deletion for the last of these nodes.
         until: Timestamp,
     },
-    /// A write that failed is tried again.
+    /// A write that failed is sent again.
     Retry {
-        /// When.
+        /// When it is sent again.
         until: Timestamp,
     },
     /// A watch was down, and what was missed may still be on its way.

@@ -11,8 +11,7 @@ use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind};
 use crate::engine::model::event::{Event, Watched};
 use crate::engine::model::facts::LeaseFact;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::OnFailure;
-use crate::engine::model::settings::Tuning;
+use crate::engine::model::settings::{OnFailure, Tuning};
 
 /// Somebody deletes the lease, and the answer to a renewal comes later than the news of that.
 #[test]

@@ -7,7 +7,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::{DistanceView, Wait};
 use crate::engine::rules::distance::rounded;
-use crate::engine::writes::deletions::Deletion;
+use crate::engine::writes::deletions::SentDeletion;
 use crate::engine::writes::retry::LOST_ANSWER;
 use crate::engine::writes::sending::WORTH_A_WORD;
 
@@ -61,9 +61,9 @@ impl Engine {
     pub(super) fn waits_for_deletion(&self, uid: &Str, now: Timestamp) -> Option<Wait> {
         let sent_at = self.sending.sent_at(uid).filter(|sent_at| now >= *sent_at + WORTH_A_WORD)?;
         match self.deletions.get(uid)? {
-            Deletion::Sent => Some(Wait::Answer { to: "its deletion".into(), since: sent_at }),
-            Deletion::Confirmed(at) => Some(Wait::Seen { since: at }),
-            Deletion::Unknown(at) => Some(Wait::Lost { until: at + LOST_ANSWER }),
+            SentDeletion::Sent => Some(Wait::Answer { to: "its deletion".into(), since: sent_at }),
+            SentDeletion::Confirmed(at) => Some(Wait::Seen { since: at }),
+            SentDeletion::Unknown(at) => Some(Wait::Lost { until: at + LOST_ANSWER }),
         }
     }
 }

@@ -21,6 +21,7 @@ use crate::engine::model::labels::{Labels, Selector};
 use crate::engine::model::node::{Blame, ImageState, NodeState, RestartsView};
 use crate::engine::model::pod_wait::{Blocked, PodWait};
 use crate::engine::model::presence::Presence;
+use crate::engine::model::prewarm::{PrewarmState, PrewarmView};
 use crate::engine::model::pull::{ImagePull, PullSummary, UsualPull};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Direction, DriverStopped, Halt, Paused};
@@ -110,6 +111,8 @@ pub struct Snapshot {
     pub unaudited: Vec<Str>,
     /// What the next node in line waits for, or a command that was asked for; `None` if nothing waits, or not for long.
     pub waits: Option<Wait>,
+    /// How far pre-warming is; `None`: nothing is pre-warmed.
+    pub prewarm: Option<PrewarmView>,
     /// How far away the API server is.
     pub distance: DistanceView,
     /// The API server's clock minus ours, in milliseconds, once measured.
@@ -371,6 +374,8 @@ pub struct NodeView {
     pub images: Arc<[ImagePull]>,
     /// How long its running pull usually takes, where others have finished it.
     pub usual_pull: Option<UsualPull>,
+    /// How far the node is pre-warmed; `None`: it is not meant by what is pre-warmed, or nothing is.
+    pub prewarm: Option<PrewarmState>,
     /// Its pod's name.
     pub pod: Option<Str>,
     /// When its pod was created.
@@ -432,7 +437,20 @@ impl Alarm {
             Self::StrategyDrifted { holding, .. }
             | Self::OnDeleteEnforced { holding, .. }
             | Self::TemplateChanged { holding, .. } => holding.as_deref(),
-            _ => None,
+            Self::Cascade { .. }
+            | Self::TargetUncertain { .. }
+            | Self::BudgetUsedUp { .. }
+            | Self::DeletionRefused { .. }
+            | Self::ControllerIdle { .. }
+            | Self::SiteOutage(_)
+            | Self::ReleaseWaits { .. }
+            | Self::Halted { .. }
+            | Self::Blind { .. }
+            | Self::WriteFailing { .. }
+            | Self::TooFar { .. }
+            | Self::RecordUnreadable { .. }
+            | Self::ForeignRecord
+            | Self::BeingDeleted => None,
         }
     }
 

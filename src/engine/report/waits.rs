@@ -7,12 +7,11 @@ use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact};
 use crate::engine::model::node::NodeState;
-use crate::engine::model::pod_wait::{Blocked, Blocker, PodWait};
-use crate::engine::model::presence::Presence;
-use crate::engine::model::record::{Intent, ORIGINAL_STRATEGY};
+use crate::engine::model::pod_wait::{Blocked, PodWait};
+use crate::engine::model::record::Intent;
 use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
-use crate::engine::writes::deletions::Deletion;
+use crate::engine::writes::deletions::SentDeletion;
 
 impl Engine {
     /// What a node that moves waits for; `None` for one that does not.
@@ -22,9 +21,9 @@ impl Engine {
         match (row.state, pod) {
             (NodeState::Terminating, Some(pod)) => Some(match self.deletions.get(&pod.fact.uid) {
                 Some(_) if pod.fact.deletion_at.is_some() => self.ends(&pod.fact),
-                Some(Deletion::Sent) => PodWait::DeletionAnswer,
-                Some(Deletion::Confirmed(since)) => PodWait::DeletionShown { since },
-                Some(Deletion::Unknown(since)) => PodWait::DeletionLost { since },
+                Some(SentDeletion::Sent) => PodWait::DeletionAnswer,
+                Some(SentDeletion::Confirmed(since)) => PodWait::DeletionShown { since },
+                Some(SentDeletion::Unknown(since)) => PodWait::DeletionLost { since },
                 None => self.ends(&pod.fact),
             }),
             // No pod will be created: the node's hold says why.
@@ -76,45 +75,6 @@ impl Engine {
         let by = self.blocker(intent, now)?;
         let since = self.blocked_since.as_ref().filter(|(known, _)| *known == by).map_or(now, |(_, since)| *since);
         Some(Blocked { by, since })
-    }
-
-    /// Takes note of since when the same is waited for.
-    pub(crate) fn note_blocker(&mut self, intent: &Intent, now: Timestamp) {
-        let by = self.blocker(intent, now);
-        if self.blocked_since.as_ref().map(|(known, _)| known) != by.as_ref() {
-            self.blocked_since = by.map(|by| (by, now));
-        }
-    }
-
-    fn blocker(&self, intent: &Intent, now: Timestamp) -> Option<Blocker> {
-        if !self.is_recorded() && self.lock.record().is_none() {
-            return None;
-        }
-        let Some(daemonset) = &self.view.daemonset else {
-            return (self.view.presence == Presence::Absent).then_some(Blocker::DaemonSet);
-        };
-        let driven = self.lock.holds() || self.lock.living_other(now).is_some();
-        let saved = daemonset.annotations.get(ORIGINAL_STRATEGY).is_some();
-        if intent.releasing.is_some() {
-            return Some(match saved {
-                _ if !driven => Blocker::Driver,
-                true => Blocker::Strategy,
-                false => Blocker::RecordDropped,
-            });
-        }
-        if self.is_ready_to_update(intent) {
-            return (!self.view.current_is_certain()).then_some(Blocker::Revision);
-        }
-        Some(match () {
-            () if !driven => Blocker::Driver,
-            () if !self.is_adopted() => Blocker::Adoption,
-            () if !self.is_observed() => {
-                Blocker::Observed { generation: daemonset.generation, observed: daemonset.observed_generation }
-            }
-            () if intent.change.is_some() => Blocker::Template,
-            () if self.view.current.is_none() => Blocker::Revision,
-            () => Blocker::Target,
-        })
     }
 }
 

@@ -20,8 +20,8 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::image::version_of;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::person_of;
-use crate::engine::model::record::{Direction, Finish, OnDrift, OnFailure};
-use crate::engine::model::settings::{Gates, Policies, Secs, Settings};
+use crate::engine::model::record::Direction;
+use crate::engine::model::settings::{Finish, Gates, OnDrift, OnFailure, Policies, Secs, Settings};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::model::wait::Wait;
 
@@ -32,8 +32,8 @@ impl Snapshot {
     }
 
     /// Who replaces pods: `you drive`, `its controller drives`, …
-    pub fn driving(&self) -> Driving<'_> {
-        Driving(self)
+    pub fn driving(&self) -> DrivingWords<'_> {
+        DrivingWords(self)
     }
 
     /// What is being changed, as briefly as it can be told apart: `v1.8.2 → v1.9.0`.
@@ -52,8 +52,8 @@ impl Snapshot {
     }
 
     /// How fresh the view is, worst watch first: `live`, `pods not seen for 12s: …`.
-    pub fn freshness(&self) -> Freshness<'_> {
-        Freshness(self)
+    pub fn freshness(&self) -> FreshnessWords<'_> {
+        FreshnessWords(self)
     }
 
     /// How far it is: `31 of 120 updated`; where nothing is rolled out `117 of 120 available`.
@@ -150,9 +150,9 @@ impl fmt::Display for Waiting<'_> {
 
 /// See [`Snapshot::driving`].
 #[derive(Clone, Copy, Debug)]
-pub struct Driving<'a>(&'a Snapshot);
+pub struct DrivingWords<'a>(&'a Snapshot);
 
-impl fmt::Display for Driving<'_> {
+impl fmt::Display for DrivingWords<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(snapshot) = self;
         let ago = |at: &Timestamp| ShortDuration(snapshot.at.since(*at));
@@ -197,7 +197,7 @@ impl fmt::Display for ChangeWords<'_> {
         match changes.as_slice() {
             [] if snapshot.has_change() => f.write_str("template changed, same images"),
             [] => match &snapshot.to {
-                Some(revision) => write!(f, "{}", Versions(revision)),
+                Some(revision) => write!(f, "{}", VersionWords(revision)),
                 None => f.write_str("?"),
             },
             [change] => write_versions(f, change),
@@ -228,9 +228,9 @@ fn write_versions(f: &mut fmt::Formatter<'_>, change: &ImageChange) -> fmt::Resu
 
 /// A revision's images as versions: `v1.9.0`, or `agent v2, proxy v1` where there are several.
 #[derive(Clone, Copy, Debug)]
-pub struct Versions<'a>(pub &'a RevisionView);
+pub struct VersionWords<'a>(pub &'a RevisionView);
 
-impl fmt::Display for Versions<'_> {
+impl fmt::Display for VersionWords<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.images.as_slice() {
             [] => f.write_str("?"),
@@ -303,9 +303,9 @@ impl fmt::Display for Gating<'_> {
 
 /// See [`Snapshot::freshness`].
 #[derive(Clone, Copy, Debug)]
-pub struct Freshness<'a>(&'a Snapshot);
+pub struct FreshnessWords<'a>(&'a Snapshot);
 
-impl fmt::Display for Freshness<'_> {
+impl fmt::Display for FreshnessWords<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(snapshot) = self;
         let mut said = false;

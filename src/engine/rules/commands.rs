@@ -21,6 +21,8 @@ pub(crate) enum Writes {
     Nothing,
     /// The record only.
     Record,
+    /// The Lease, and pods for pre-warming.
+    Prewarm,
     /// The record, and `OnDelete` to the DaemonSet.
     OnDelete,
     /// The record, and another template to the DaemonSet.
@@ -29,6 +31,16 @@ pub(crate) enum Writes {
     OriginalStrategy,
     /// Whatever the record asks for: lease, DaemonSet, deletions.
     WholeRollout,
+}
+
+impl Writes {
+    /// Whether whoever carries it out sets `OnDelete`, where that is not set.
+    pub(crate) fn may_adopt(self) -> bool {
+        match self {
+            Self::Prewarm | Self::OriginalStrategy => false,
+            Self::Nothing | Self::Record | Self::OnDelete | Self::Template | Self::WholeRollout => true,
+        }
+    }
 }
 
 /// Which nodes a command lets be updated.
@@ -72,6 +84,7 @@ impl Command {
             Self::Undo { .. } => of(Writes::Template, LetsGo::Back),
             Self::Release(_) => of(Writes::OriginalStrategy, LetsGo::None),
             Self::Tune(_) => of(Writes::Record, LetsGo::None),
+            Self::Prewarm(_) => of(Writes::Prewarm, LetsGo::None),
             // What is changed with it is recorded in any case.
             Self::Tuned { command, .. } => Consequences { told: Told::Whole, ..command.consequences() },
             Self::Drive(_) => Consequences { told: Told::ByTheLease, ..of(Writes::WholeRollout, LetsGo::None) },

@@ -3,12 +3,11 @@
 
 use std::time::Duration;
 
+use super::recognise::{TextSource, recognise};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase};
-use crate::engine::model::pull::PullFailure;
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::pulls::waits_for_image;
 
 /// How long after `deletionTimestamp` (which includes the grace) a pod is still thought to be on its way out.
 const TERMINATION_SLACK: Duration = Duration::from_secs(45);
@@ -27,49 +26,41 @@ pub(crate) fn diagnose(pod: &PodFact, now: Timestamp) -> Option<Cause> {
     if pod.phase == PodPhase::Failed {
         return Some(cause(CauseKind::Rejected, pod.message.clone().or_else(|| pod.reason.clone())));
     }
-    if pod.node.is_some() && pod.reason.as_deref() == Some("Unschedulable") {
-        return Some(cause(CauseKind::Unschedulable, pod.message.as_deref().map(drop_affinity_clause)));
+    if let (Some(_), Some(reason)) = (&pod.node, &pod.reason)
+        && let Some(kind) = recognise(TextSource::PodReason, reason)
+    {
+        return Some(cause(kind, pod.message.as_deref().map(drop_affinity_clause)));
     }
     pod.containers.iter().find_map(diagnose_container).or_else(|| not_ready(pod))
 }
 
 fn diagnose_container(container: &ContainerFact) -> Option<Cause> {
-    if let Some((failure, message)) = waits_for_image(container) {
-        return Some(cause(kind_of(failure), Some(message)));
-    }
     match &container.state {
         ContainerState::Waiting { reason, message } => {
-            let kind = match &**reason {
-                "CreateContainerConfigError" => CauseKind::Config,
-                "CreateContainerError"
-                | "RunContainerError"
-                | "PreStartHookError"
-                | "PostStartHookError"
-                | "PreCreateHookError" => CauseKind::ContainerStart,
-                "CrashLoopBackOff" => crash(container),
-                _ => return None,
+            let message = || message.clone().or_else(|| Some(reason.clone()));
+            let kind = match recognise(TextSource::WaitingReason, reason)? {
+                CauseKind::ImagePull => pull_failure(message().as_deref().unwrap_or_default()),
+                CauseKind::CrashLoop => end(container.last_end.as_deref().unwrap_or_default()),
+                kind => kind,
             };
-            Some(cause(kind, message.clone().or_else(|| Some(reason.clone()))))
+            Some(cause(kind, message()))
         }
         ContainerState::Terminated { reason, exit_code, message } if *exit_code != 0 => {
-            let kind = match &**reason {
-                "OOMKilled" => CauseKind::OutOfMemory,
-                "StartError" | "ContainerCannotRun" => CauseKind::ContainerStart,
-                _ => CauseKind::CrashLoop,
-            };
             let words = || Some(format!("{reason}, exit code {exit_code}").into());
-            Some(cause(kind, message.clone().or_else(words)))
+            Some(cause(end(reason), message.clone().or_else(words)))
         }
         ContainerState::Terminated { .. } | ContainerState::Running { .. } => None,
     }
 }
 
-fn crash(container: &ContainerFact) -> CauseKind {
-    match container.last_end.as_deref() {
-        Some("OOMKilled") => CauseKind::OutOfMemory,
-        Some("StartError" | "ContainerCannotRun") => CauseKind::ContainerStart,
-        _ => CauseKind::CrashLoop,
-    }
+/// What ended a container, by the reason that its runtime gives.
+fn end(reason: &str) -> CauseKind {
+    recognise(TextSource::EndReason, reason).unwrap_or(CauseKind::CrashLoop)
+}
+
+/// Why a pull failed, by the words of runtimes and registries.
+fn pull_failure(message: &str) -> CauseKind {
+    recognise(TextSource::PullMessage, message).unwrap_or(CauseKind::ImagePull)
 }
 
 fn not_ready(pod: &PodFact) -> Option<Cause> {
@@ -80,19 +71,6 @@ fn not_ready(pod: &PodFact) -> Option<Cause> {
             pod.containers.iter().filter(|container| !container.ready).map(|container| &*container.name).collect();
         cause(CauseKind::NotReady, Some(format!("containers with unready status: {}", names.join(", ")).into()))
     })
-}
-
-/// The kind of trouble that a pod is in whose image cannot be pulled for this reason.
-fn kind_of(failure: PullFailure) -> CauseKind {
-    match failure {
-        PullFailure::NotFound => CauseKind::ImageNotFound,
-        PullFailure::Unauthorized => CauseKind::ImageDenied,
-        PullFailure::RateLimited => CauseKind::ImageRateLimited,
-        PullFailure::Platform => CauseKind::ImagePlatform,
-        PullFailure::InvalidName => CauseKind::ImageName,
-        PullFailure::NeverPulled => CauseKind::ImageNeverPull,
-        PullFailure::Network | PullFailure::Disk | PullFailure::Other => CauseKind::ImagePull,
-    }
 }
 
 /// The scheduler's message without the clause that every DaemonSet pod gets for all the nodes it is not meant for.

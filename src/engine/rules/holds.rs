@@ -11,8 +11,20 @@ pub(crate) enum HoldKind {
     Partition,
     /// No plan is carried out, so the partition has no effect and is not given as the reason.
     WithoutPlan,
+    /// The same, and the controller creates no pods either, so a node without a pod is held, too.
+    WithoutPods,
     /// Something in its way, in a rollout that goes by its plan.
     InTheWay,
+}
+
+impl HoldKind {
+    /// Whether no plan is carried out under it.
+    pub(crate) fn is_without_plan(self) -> bool {
+        match self {
+            Self::WithoutPlan | Self::WithoutPods => true,
+            Self::Next | Self::Partition | Self::InTheWay => false,
+        }
+    }
 }
 
 impl Hold {
@@ -21,7 +33,8 @@ impl Hold {
         match self {
             Self::Next | Self::Waits(_) => HoldKind::Next,
             Self::Partition { .. } => HoldKind::Partition,
-            Self::NoRollout | Self::Native | Self::BeingDeleted => HoldKind::WithoutPlan,
+            Self::NoRollout | Self::Native => HoldKind::WithoutPlan,
+            Self::BeingDeleted => HoldKind::WithoutPods,
             Self::Preparing
             | Self::NobodyDrives
             | Self::NotSent

@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
+use super::recognise::{TextSource, recognise};
 use crate::engine::model::Str;
+use crate::engine::model::cause::CauseKind;
 use crate::engine::model::facts::{ContainerFact, ContainerState};
 use crate::engine::model::pull::{FinishedPull, PeerScope, PullFailure, UsualPull};
 
@@ -17,6 +19,27 @@ const SLOW_PEERS: u32 = 4;
 const SLOW_TIMES: u32 = 3;
 /// and so much longer: of pulls that take a moment nothing is said.
 const SLOW_BY: Duration = Duration::from_secs(5);
+
+/// What a pull error says when the node's disk is full.
+const DISK: [&str; 2] = ["no space left on device", "disk quota exceeded"];
+/// What it says when the registry could not be reached, or broke off.
+const NETWORK: [&str; 15] = [
+    "i/o timeout",
+    "no such host",
+    "connection refused",
+    "connection reset",
+    "deadline exceeded",
+    "handshake timeout",
+    "x509:",
+    "network is unreachable",
+    "no route to host",
+    "server gave http response",
+    "unexpected eof",
+    "500 internal server error",
+    "502 bad gateway",
+    "503 service unavailable",
+    "504 gateway time",
+];
 
 /// What an event with the reason `Pulled` says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,48 +101,17 @@ fn go_duration(text: &str) -> Option<Duration> {
     (!text.is_empty()).then(|| Duration::try_from_secs_f64(secs).ok())?
 }
 
-/// Sorts a pull error by the words that runtimes and registries use.
+/// Why a pull failed, by the words of runtimes and registries.
 pub(crate) fn failure_of(message: &str) -> PullFailure {
+    if let Some(failure) = recognise(TextSource::PullMessage, message).and_then(of_cause) {
+        return failure;
+    }
     let lower = message.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    if says(&["429", "toomanyrequests", "too many requests", "pull qps exceeded"]) {
-        PullFailure::RateLimited
-    } else if says(&["no match for platform", "exec format error"]) {
-        PullFailure::Platform
-    } else if says(&[
-        "unauthorized",
-        "forbidden",
-        "denied",
-        "failed to authorize",
-        "insufficient_scope",
-        "no basic auth credentials",
-        "may require authorization",
-    ]) {
-        PullFailure::Unauthorized
-    } else if says(&["not found", "manifest unknown", "notfound", "does not exist"]) {
-        PullFailure::NotFound
-    } else if says(&["no space left on device", "disk quota exceeded"]) {
-        PullFailure::Disk
-    } else if says(&[
-        "i/o timeout",
-        "no such host",
-        "connection refused",
-        "connection reset",
-        "deadline exceeded",
-        "handshake timeout",
-        "x509:",
-        "network is unreachable",
-        "no route to host",
-        "server gave http response",
-        "unexpected eof",
-        "500 internal server error",
-        "502 bad gateway",
-        "503 service unavailable",
-        "504 gateway time",
-    ]) {
-        PullFailure::Network
-    } else {
-        PullFailure::Other
+    match () {
+        () if says(&DISK) => PullFailure::Disk,
+        () if says(&NETWORK) => PullFailure::Network,
+        () => PullFailure::Other,
     }
 }
 
@@ -127,14 +119,24 @@ pub(crate) fn failure_of(message: &str) -> PullFailure {
 pub(crate) fn waits_for_image(container: &ContainerFact) -> Option<(PullFailure, Str)> {
     let ContainerState::Waiting { reason, message } = &container.state else { return None };
     let message = message.as_ref().unwrap_or(reason);
-    let failure = match &**reason {
-        "ErrImagePull" | "ImagePullBackOff" | "RegistryUnavailable" | "ImageInspectError" => failure_of(message),
-        "InvalidImageName" => PullFailure::InvalidName,
-        "ErrImageNeverPull" => PullFailure::NeverPulled,
-        "SignatureValidationFailed" => PullFailure::Unauthorized,
-        _ => return None,
+    let failure = match recognise(TextSource::WaitingReason, reason)? {
+        CauseKind::ImagePull => failure_of(message),
+        cause => of_cause(cause)?,
     };
     Some((failure, message.clone()))
+}
+
+/// What a cause says of a pull, where it is about the image.
+fn of_cause(cause: CauseKind) -> Option<PullFailure> {
+    match cause {
+        CauseKind::ImageNotFound => Some(PullFailure::NotFound),
+        CauseKind::ImageDenied => Some(PullFailure::Unauthorized),
+        CauseKind::ImageRateLimited => Some(PullFailure::RateLimited),
+        CauseKind::ImagePlatform => Some(PullFailure::Platform),
+        CauseKind::ImageName => Some(PullFailure::InvalidName),
+        CauseKind::ImageNeverPull => Some(PullFailure::NeverPulled),
+        _ => None,
+    }
 }
 
 /// How long pulls took that ended well; `None` of none. The order of `took` is changed.

@@ -71,7 +71,7 @@ impl NodeHealth {
 }
 
 /// The input of a judgement, beside the nodes.
-pub(crate) struct Question<'a> {
+pub(crate) struct JudgementInput<'a> {
     pub(crate) now: Timestamp,
     /// How long a suspect may stay down.
     pub(crate) grace: Duration,
@@ -83,7 +83,7 @@ pub(crate) struct Question<'a> {
     pub(crate) others_before: &'a dyn Fn(&str) -> u32,
 }
 
-impl Question<'_> {
+impl JudgementInput<'_> {
     fn compares_since(&self) -> Timestamp {
         self.compared_since.max(self.now - WINDOW)
     }
@@ -121,7 +121,7 @@ impl Judgement {
 }
 
 /// Judges the nodes of a fleet.
-pub(crate) fn judge(nodes: &[NodeHealth], question: &Question<'_>) -> Judgement {
+pub(crate) fn judge(nodes: &[NodeHealth], question: &JudgementInput<'_>) -> Judgement {
     let mut sites: HashMap<&str, Vec<&NodeHealth>> = HashMap::new();
     for node in nodes {
         sites.entry(&node.site).or_default().push(node);
@@ -137,8 +137,8 @@ pub(crate) fn judge(nodes: &[NodeHealth], question: &Question<'_>) -> Judgement 
     judgement
 }
 
-fn judge_site(site: &str, nodes: &[&NodeHealth], question: &Question<'_>, judgement: &mut Judgement) {
-    let Question { now, grace, .. } = *question;
+fn judge_site(site: &str, nodes: &[&NodeHealth], question: &JudgementInput<'_>, judgement: &mut Judgement) {
+    let JudgementInput { now, grace, .. } = *question;
     let since = question.compares_since();
     let compared = compare(site, nodes, question, now);
     // A node that went down just now may be the first of many.
@@ -190,7 +190,7 @@ fn judge_site(site: &str, nodes: &[&NodeHealth], question: &Question<'_>, judgem
 }
 
 /// How many updated nodes went down until then, and how many others until now, out of those that could.
-fn compare(site: &str, nodes: &[&NodeHealth], question: &Question<'_>, until: Timestamp) -> Comparison {
+fn compare(site: &str, nodes: &[&NodeHealth], question: &JudgementInput<'_>, until: Timestamp) -> Comparison {
     let since = question.compares_since();
     let window_secs = u32::try_from(WINDOW.as_secs()).unwrap_or(u32::MAX);
     let mut compared = Comparison { site: site.into(), window_secs, ..Comparison::default() };

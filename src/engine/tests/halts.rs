@@ -1,8 +1,8 @@
 //! Going on past a halt, and what is refused until somebody did.
 
 use super::*;
-use crate::engine::model::record::{Direction, Gates, OnFailure};
-use crate::engine::model::settings::Limit;
+use crate::engine::model::record::Direction;
+use crate::engine::model::settings::{Gates, Limit, OnFailure};
 use crate::engine::model::template::TaintEffect;
 
 /// Twenty nodes on their way to an image that is not there.
@@ -77,11 +77,11 @@ fn a_node_that_halted_the_rollout_is_failed_for_whoever_looks_later() {
     for role in [Role::OneShot, Role::Driver] {
         assert_eq!(failed(&fake, role), expected);
     }
-    // Resumed past, it is failed all the same.
+    // A failure that was acknowledged is still a failure.
     console.ask(&mut fake, Command::Resume).unwrap();
     console.run_for(&mut fake, 2);
     assert_eq!(failed(&fake, Role::OneShot), expected);
-    // Once its image is there it is not.
+    // Once the image is there, the node is not failed any more.
     for node in &named {
         fake.change_pod(node, |pod| {
             pod.containers[0].state = ContainerState::Running { since: None };

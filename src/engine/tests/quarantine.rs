@@ -10,7 +10,7 @@ fn pod_at(fake: &FakeCluster, node: &str, version: u64) -> PodFact {
     PodFact { resource_version: version.to_string().into(), ..pod.clone() }
 }
 
-fn is_seen(console: &mut FakeConsole, fake: &FakeCluster, node: &str) -> bool {
+fn is_listed(console: &mut FakeConsole, fake: &FakeCluster, node: &str) -> bool {
     console.snapshot(fake).nodes.iter().any(|view| &*view.name == node && view.pod.is_some())
 }
 
@@ -21,20 +21,20 @@ fn a_pod_that_comes_back_newer_than_it_went_is_seen_again() {
     let uid = pod_at(&fake, "n1", 0).uid;
     let tell = |console: &mut FakeConsole, event| console.engine.observe(event, fake.now);
     tell(&mut console, Event::PodGone(uid.clone(), Some(100)));
-    assert!(!is_seen(&mut console, &fake, "n1"));
+    assert!(!is_listed(&mut console, &fake, "n1"));
     for late in [90, 100] {
         tell(&mut console, Event::Pod(Box::new(pod_at(&fake, "n1", late))));
-        assert!(!is_seen(&mut console, &fake, "n1"), "what was told before it went brings nothing back");
+        assert!(!is_listed(&mut console, &fake, "n1"), "what was told before it went brings nothing back");
     }
     tell(&mut console, Event::Pod(Box::new(pod_at(&fake, "n1", 104))));
-    assert!(is_seen(&mut console, &fake, "n1"), "its label was put back");
+    assert!(is_listed(&mut console, &fake, "n1"), "its label was put back");
     // A watch that is taken up from an older version tells again how it went.
     tell(&mut console, Event::PodGone(uid.clone(), Some(100)));
-    assert!(is_seen(&mut console, &fake, "n1"), "that was before it came back");
+    assert!(is_listed(&mut console, &fake, "n1"), "that was before it came back");
     tell(&mut console, Event::PodGone(uid, Some(110)));
-    assert!(!is_seen(&mut console, &fake, "n1"), "and now it is gone");
+    assert!(!is_listed(&mut console, &fake, "n1"), "and now it is gone");
     tell(&mut console, Event::Pod(Box::new(pod_at(&fake, "n1", 104))));
-    assert!(!is_seen(&mut console, &fake, "n1"));
+    assert!(!is_listed(&mut console, &fake, "n1"));
     fake.wait(1);
 }
 
@@ -45,7 +45,7 @@ fn what_says_nothing_of_its_version_stays_gone() {
     let pod = pod_at(&fake, "n1", 104);
     console.engine.observe(Event::PodGone(pod.uid.clone(), None), fake.now);
     console.engine.observe(Event::Pod(Box::new(pod)), fake.now);
-    assert!(!is_seen(&mut console, &fake, "n1"));
+    assert!(!is_listed(&mut console, &fake, "n1"));
 }
 
 /// While a deletion of ours is on its way, a watch that tells an old disappearance again does not settle it.

@@ -20,6 +20,7 @@ use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::{ClusterEvent, ConditionStatus, DaemonSetFact};
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::recognise::{TextSource, recognise};
 
 /// A controller that has something to do and has not done anything for this long counts as idle. A sync of 5,000 nodes takes a
 /// quarter of a second.
@@ -36,7 +37,7 @@ const AROUND: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub(crate) struct Creation {
     /// What it said when it could not create pods, until pods are created again.
-    refusal: Option<Refusal>,
+    refusal: Option<CreationRefusal>,
     /// When the newest pod of the DaemonSet was created, by the API server's clock.
     newest_pod_at: Option<Timestamp>,
     /// When the controller last did anything for this DaemonSet, by our clock, as far as known.
@@ -53,7 +54,7 @@ pub(crate) struct Creation {
 
 /// The controller could not create pods.
 #[derive(Clone, Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct CreationRefusal {
     /// What kind of refusal.
     pub(crate) kind: CauseKind,
     /// What it said, word by word.
@@ -68,7 +69,7 @@ pub(crate) struct Refusal {
 
 impl Creation {
     /// The refusal that is in force.
-    pub(crate) fn refusal(&self) -> Option<&Refusal> {
+    pub(crate) fn refusal(&self) -> Option<&CreationRefusal> {
         self.refusal.as_ref()
     }
 
@@ -103,7 +104,7 @@ impl Creation {
         }
         let since = self.refusal.as_ref().map_or(now, |known| known.since);
         let (kind, message) = (refusal_kind(&event.message), event.message.clone());
-        self.refusal = Some(Refusal { kind, message, at: event.at, said_at, since });
+        self.refusal = Some(CreationRefusal { kind, message, at: event.at, said_at, since });
     }
 
     fn acts(&mut self, at: Timestamp) {
@@ -227,19 +228,7 @@ impl View {
 /// What kind of refusal it is, by the words that the controller quotes from the API server: `Error creating: ` and the message
 /// of a `Status`. A message in other words is `NotCreated`.
 fn refusal_kind(message: &str) -> CauseKind {
-    let lower = message.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    if says(&["validatingadmissionpolicy", "mutatingadmissionpolicy", "admission webhook", "denied the request"]) {
-        CauseKind::AdmissionRefused
-    } else if says(&["exceeded quota", "failed quota", "insufficient quota", "for quota"]) {
-        CauseKind::QuotaExceeded
-    } else if says(&["forbidden", "violates podsecurity", "cannot create resource", "unauthorized"]) {
-        CauseKind::CreationForbidden
-    } else if says(&[" is invalid"]) {
-        CauseKind::PodInvalid
-    } else {
-        CauseKind::NotCreated
-    }
+    recognise(TextSource::CreationMessage, message).unwrap_or(CauseKind::NotCreated)
 }
 
 #[cfg(test)]

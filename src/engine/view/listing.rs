@@ -12,6 +12,7 @@ impl View {
             Watched::Nodes => self.nodes.iter_mut().for_each(|entry| entry.listed = false),
             Watched::Pods => self.pods.iter_mut().flatten().for_each(|entry| entry.listed = false),
             Watched::Revisions => self.listed_revisions.clear(),
+            Watched::WarmPods => self.begin_warm_listing(),
             Watched::DaemonSet | Watched::Events | Watched::Lease => {}
         }
     }
@@ -37,6 +38,7 @@ impl View {
                 self.touched.all = true;
                 self.settle_current(now);
             }
+            Watched::WarmPods => self.end_warm_listing(),
             // There is one object of each of these: `Engine::observe` handles them.
             Watched::DaemonSet | Watched::Lease => {}
             Watched::Nodes | Watched::Pods | Watched::Events => {}

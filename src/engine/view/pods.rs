@@ -19,11 +19,11 @@ use crate::engine::rules::diagnose::diagnose;
 pub(crate) struct PodEntry {
     pub(crate) fact: PodFact,
     /// When it was first seen, and whether that was its creation or a listing.
-    pub(crate) first_seen: ObservedAt,
+    pub(crate) first_observed: ObservedAt,
     /// When it was seen to become ready; cleared when it is not.
-    pub(crate) ready_seen: Option<ObservedAt>,
+    pub(crate) ready_observed: Option<ObservedAt>,
     /// What is wrong with it, and since when.
-    pub(crate) trouble: Option<Trouble>,
+    pub(crate) trouble: Option<PodTrouble>,
     /// When it last ceased to be ready, having been so for a while.
     pub(crate) served: Option<Served>,
     /// How often it restarted after it had been ready.
@@ -34,7 +34,7 @@ pub(crate) struct PodEntry {
 
 /// The trouble of a pod, and since when it is in any that speaks against its revision.
 #[derive(Clone, Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct PodTrouble {
     pub(crate) cause: Cause,
     pub(crate) since: Timestamp,
 }
@@ -57,20 +57,20 @@ impl Served {
     fn next(
         before: Option<&PodEntry>,
         fact: &PodFact,
-        seen: ObservedAt,
+        observed: ObservedAt,
         (now, server_now): (Timestamp, Timestamp),
     ) -> Option<Self> {
         let said = fact.ready_since;
         let Some(before) = before else {
             // It was first seen unready, and became so long after it was created: until then it was ready.
             let lasted = said.filter(|_| !fact.ready)?.since(fact.created_at);
-            return (lasted >= Self::LONG).then_some(Self { ended: seen, said, lasted });
+            return (lasted >= Self::LONG).then_some(Self { ended: observed, said, lasted });
         };
         let known = before.served;
-        let Some(since) = before.ready_seen.filter(|_| !fact.ready) else { return known };
+        let Some(since) = before.ready_observed.filter(|_| !fact.ready) else { return known };
         let lasted = since.elapsed(before.fact.ready_since, now, server_now);
         let kept = known.filter(|known| lasted < known.lasted && lasted < Self::LONG);
-        kept.or(Some(Self { ended: seen, said, lasted }))
+        kept.or(Some(Self { ended: observed, said, lasted }))
     }
 }
 
@@ -133,7 +133,7 @@ impl View {
             return;
         }
         self.newest_pod = self.newest_pod.max(fact.resource_version.parse().ok());
-        let seen = self.seen_now(Watched::Pods, now);
+        let observed = self.observed_now(Watched::Pods, now);
         let node = fact.node.as_ref().map(|name| self.node_slot(&name.clone()));
         let ix = known.unwrap_or_else(|| {
             let ix = self.free.pop().unwrap_or_else(|| {
@@ -159,7 +159,7 @@ impl View {
             }
         }
         let server_now = self.server_time(now);
-        self.pods[ix] = Some(PodEntry::next(before.as_ref(), fact, node, seen, (now, server_now)));
+        self.pods[ix] = Some(PodEntry::next(before.as_ref(), fact, node, observed, (now, server_now)));
     }
 
     /// Counts an old pod that was deleted while it was unready under RollingUpdate: what the cascade consists of.
@@ -222,9 +222,11 @@ impl View {
         if of_daemonset && self.daemonset.is_some() {
             return;
         }
-        let is_there = |uid: &str| self.pod_index.contains_key(uid);
+        let is_there = |uid: &str| self.pod_index.contains_key(uid) || self.warm.get(uid).is_some();
         if !self.gone.contains_key(&event.object) && self.pulls.take_in(event, is_there) {
             self.touch_pod(&event.object);
+            let warm = self.warm.get(&event.object).and_then(|warm| warm.fact.pod.node.clone());
+            self.touch_named(warm.as_ref());
         }
     }
 }
@@ -234,21 +236,21 @@ impl PodEntry {
         before: Option<&Self>,
         fact: PodFact,
         node: Option<NodeIx>,
-        seen: ObservedAt,
+        observed: ObservedAt,
         (now, server_now): (Timestamp, Timestamp),
     ) -> Self {
-        let first_seen = before.map_or(seen, |before| before.first_seen);
-        let ready_seen = fact.ready.then(|| {
+        let first_observed = before.map_or(observed, |before| before.first_observed);
+        let ready_observed = fact.ready.then(|| {
             let still = before.filter(|before| before.fact.ready_since == fact.ready_since);
-            match (before, still.and_then(|before| before.ready_seen)) {
-                (_, Some(seen)) => seen,
+            match (before, still.and_then(|before| before.ready_observed)) {
+                (_, Some(observed)) => observed,
                 (Some(_), None) => ObservedAt::Happen(now),
-                (None, None) => seen,
+                (None, None) => observed,
             }
         });
         let known = before.and_then(|before| before.trouble.as_ref());
         let diagnosed = diagnose(&fact, server_now)
-            .map(|cause| Trouble { cause, since: known.map_or(now, |trouble| trouble.since) });
+            .map(|cause| PodTrouble { cause, since: known.map_or(now, |trouble| trouble.since) });
         // While a pull is tried again the status does not name the last failure. It counts until the images are present.
         let tries_again =
             fact.deletion_at.is_none() && fact.containers.iter().any(|container| !container.image_present);
@@ -256,9 +258,9 @@ impl PodEntry {
         let verdict = known.filter(|known| tries_again && known.cause.kind.is_the_registrys_verdict());
         let diagnosed = diagnosed.filter(|now| !(verdict.is_some() && now.cause.kind.leaves_the_image_open()));
         let trouble = diagnosed.or_else(|| known.filter(|_| tries_again).cloned());
-        let restarts = Restarts::next(before, &fact, seen);
-        let served = Served::next(before, &fact, seen, (now, server_now));
-        Self { fact, first_seen, ready_seen, trouble, served, restarts, node, listed: true }
+        let restarts = Restarts::next(before, &fact, observed);
+        let served = Served::next(before, &fact, observed, (now, server_now));
+        Self { fact, first_observed, ready_observed, trouble, served, restarts, node, listed: true }
     }
 }
 

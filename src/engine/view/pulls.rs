@@ -321,6 +321,12 @@ impl View {
         self.pulls.pods.get(uid)?.iter().find(|told| &*told.container == container)?.last()
     }
 
+    /// What events told of this image for a pod that was made for pre-warming on a node.
+    pub(crate) fn told_of_warming(&self, node: &str, image: &str) -> Option<Told<'_>> {
+        let told = self.warm.on(node).filter_map(|warm| self.pulls.pods.get(&warm.fact.pod.uid)).flatten();
+        told.filter(|told| told.image.as_deref() == Some(image)).find_map(ToldOfContainer::last)
+    }
+
     /// Since when events told that a pod pulls an image that is not there yet, by the clock of its node.
     pub(crate) fn pulling_since(&self, pod: &PodFact) -> Option<Timestamp> {
         let since = |told| match told {

@@ -19,25 +19,25 @@ pub(super) struct Readiness {
 }
 
 impl Readiness {
-    pub(super) fn node_is(&mut self, fact: &NodeFact, seen: ObservedAt, now: Timestamp) {
+    pub(super) fn node_is(&mut self, fact: &NodeFact, observed: ObservedAt, now: Timestamp) {
         let down = fact.ready != ConditionStatus::True;
         match self.down.replace(down) {
             Some(was) if was == down => {}
             Some(true) => self.back_at = Some(now),
             // A node that joins starts without being Ready: that is not going down.
-            None if !down || matches!(seen, ObservedAt::Happen(_)) => {}
+            None if !down || matches!(observed, ObservedAt::Happen(_)) => {}
             _ => {
                 // What the kubelet says is dated by its clock, what the controller says by the server's.
                 let clock = fact.clock_skew_millis.filter(|_| fact.ready == ConditionStatus::False);
                 let said = fact.ready_since.map(|at| by_server(at, clock));
-                (self.fell, self.back_at) = (Some((seen, said)), None);
+                (self.fell, self.back_at) = (Some((observed, said)), None);
             }
         }
     }
 
-    pub(super) fn node_is_gone(&mut self, seen: ObservedAt) {
+    pub(super) fn node_is_gone(&mut self, observed: ObservedAt) {
         if self.down.replace(true) == Some(false) {
-            (self.fell, self.back_at) = (Some((seen, None)), None);
+            (self.fell, self.back_at) = (Some((observed, None)), None);
         }
     }
 }
@@ -45,7 +45,7 @@ impl Readiness {
 impl NodeEntry {
     /// When it went down last, as far as known, by our clock.
     pub(crate) fn fell_at(&self, now: Timestamp, server_now: Timestamp) -> Option<Timestamp> {
-        self.readiness.fell.map(|(seen, said)| now - seen.elapsed(said, now, server_now))
+        self.readiness.fell.map(|(observed, said)| now - observed.elapsed(said, now, server_now))
     }
 
     /// When it was seen to come back after that.
@@ -56,7 +56,7 @@ impl NodeEntry {
 
 impl View {
     /// How facts of this kind are known now: while the watch is live we see them happen, otherwise a list shows how they are.
-    pub(super) fn seen_now(&self, watched: Watched, now: Timestamp) -> ObservedAt {
+    pub(super) fn observed_now(&self, watched: Watched, now: Timestamp) -> ObservedAt {
         let live = matches!(self.health(watched), WatchHealth::Live);
         if live { ObservedAt::Happen(now) } else { ObservedAt::Already(now, self.skew_millis) }
     }

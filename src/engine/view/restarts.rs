@@ -34,10 +34,10 @@ pub(crate) struct Restarts {
 
 impl Restarts {
     /// The restarts of a pod as it is now, given what was known `before`.
-    pub(crate) fn next(before: Option<&PodEntry>, fact: &PodFact, seen: ObservedAt) -> Self {
+    pub(crate) fn next(before: Option<&PodEntry>, fact: &PodFact, observed: ObservedAt) -> Self {
         let total = total(fact);
         let Some(before) = before else {
-            let last = (total > 0).then(|| (seen, started_at(fact)));
+            let last = (total > 0).then(|| (observed, started_at(fact)));
             return Self { was_ready: kubelet_says_ready(fact), since_ready: total, last };
         };
         let known = before.restarts;
@@ -46,7 +46,7 @@ impl Restarts {
         Self {
             was_ready: known.was_ready || kubelet_says_ready(fact),
             since_ready: known.since_ready + if counts { more } else { 0 },
-            last: if counts { Some((seen, started_at(fact))) } else { known.last },
+            last: if counts { Some((observed, started_at(fact))) } else { known.last },
         }
     }
 }

@@ -121,6 +121,8 @@ impl WatchStates {
             | Event::NodeGone(_)
             | Event::Pod(_)
             | Event::PodGone(..)
+            | Event::WarmPod(_)
+            | Event::WarmPodGone(_)
             | Event::Cluster(_)
             | Event::Watch(..)
             | Event::Rights(_)

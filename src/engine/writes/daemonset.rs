@@ -12,7 +12,7 @@ use crate::engine::rules::change::WrittenChange;
 #[derive(Clone, Debug)]
 pub(crate) struct Patching {
     pub(crate) id: EffectId,
-    pub(crate) kind: PatchKind,
+    pub(crate) kind: PatchPurpose,
     pub(crate) resource_version: Str,
     /// The change that the record asked for when it was sent.
     pub(crate) request: Option<ChangeRequest>,
@@ -21,7 +21,7 @@ pub(crate) struct Patching {
 
 /// What a patch does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum PatchKind {
+pub(crate) enum PatchPurpose {
     /// Sets `OnDelete` and saves the original strategy.
     Adopt,
     /// Changes the template.
@@ -54,8 +54,8 @@ enum Brake {
     Off,
     /// Until the view shows `OnDelete`.
     On,
-    /// It was asked for while the DaemonSet could not be seen. `OnDelete` is then set even if the view shows it as set already,
-    /// and only the answer to the patch ends it.
+    /// Asked for while the view of the DaemonSet was not believed. The patch is sent even if the view shows `OnDelete`, and the brake
+    /// ends with the answer to the patch.
     Unseen,
 }
 
@@ -97,10 +97,10 @@ impl DaemonSetWrites {
         [self.retry.at].into_iter().chain(shown)
     }
 
-    /// Asks for `OnDelete`; `seen`: the DaemonSet can be seen.
-    pub(crate) fn set_brake(&mut self, seen: bool) {
+    /// Asks for `OnDelete`; `visible`: its watch is believed to show the DaemonSet as it is.
+    pub(crate) fn set_brake(&mut self, visible: bool) {
         self.brake = match self.brake {
-            Brake::Off | Brake::On if seen => Brake::On,
+            Brake::Off | Brake::On if visible => Brake::On,
             Brake::Off | Brake::On | Brake::Unseen => Brake::Unseen,
         };
     }

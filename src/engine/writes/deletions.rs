@@ -10,7 +10,7 @@ use crate::engine::model::time::Timestamp;
 
 /// A deletion that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Deletion {
+pub(crate) enum SentDeletion {
     /// No answer yet.
     Sent,
     /// The server confirmed it, then; the watch has not shown it yet.
@@ -19,7 +19,7 @@ pub(crate) enum Deletion {
     Unknown(Timestamp),
 }
 
-impl Deletion {
+impl SentDeletion {
     /// Whether its outcome is not known yet.
     fn is_unanswered(self) -> bool {
         matches!(self, Self::Sent | Self::Unknown(_))
@@ -29,7 +29,7 @@ impl Deletion {
 /// The deletions that no watch has shown yet, and when the next may be tried.
 #[derive(Debug, Default)]
 pub(crate) struct Deletions {
-    by_pod: BTreeMap<Str, Deletion>,
+    by_pod: BTreeMap<Str, SentDeletion>,
     /// For each whose answer was lost, by pod uid: its node, and what went wrong.
     lost: BTreeMap<Str, (Str, EffectError)>,
     /// When any may be tried again.
@@ -40,16 +40,16 @@ pub(crate) struct Deletions {
 
 impl Deletions {
     pub(crate) fn sent(&mut self, uid: &Str) {
-        self.by_pod.insert(uid.clone(), Deletion::Sent);
+        self.by_pod.insert(uid.clone(), SentDeletion::Sent);
     }
 
     pub(crate) fn confirmed(&mut self, uid: &Str, now: Timestamp) {
-        self.by_pod.insert(uid.clone(), Deletion::Confirmed(now));
+        self.by_pod.insert(uid.clone(), SentDeletion::Confirmed(now));
     }
 
     /// What became of it is not known, and no error is to be told if the pod stays.
     pub(crate) fn unknown(&mut self, uid: &Str, now: Timestamp) {
-        self.by_pod.insert(uid.clone(), Deletion::Unknown(now));
+        self.by_pod.insert(uid.clone(), SentDeletion::Unknown(now));
     }
 
     /// Its answer was lost. If the pod stays, `error` is why.
@@ -72,7 +72,7 @@ impl Deletions {
         self.by_pod.is_empty()
     }
 
-    pub(crate) fn get(&self, uid: &str) -> Option<Deletion> {
+    pub(crate) fn get(&self, uid: &str) -> Option<SentDeletion> {
         self.by_pod.get(uid).copied()
     }
 
@@ -82,14 +82,14 @@ impl Deletions {
 
     /// Whether one was sent for this pod and its outcome is not known.
     pub(crate) fn is_unanswered(&self, uid: &str) -> bool {
-        self.get(uid).is_some_and(Deletion::is_unanswered)
+        self.get(uid).is_some_and(SentDeletion::is_unanswered)
     }
 
     /// Since when one that was confirmed is not seen.
     pub(crate) fn unseen_since(&self) -> Option<Timestamp> {
         let confirmed = self.by_pod.values().filter_map(|deletion| match deletion {
-            Deletion::Confirmed(at) => Some(*at),
-            Deletion::Sent | Deletion::Unknown(_) => None,
+            SentDeletion::Confirmed(at) => Some(*at),
+            SentDeletion::Sent | SentDeletion::Unknown(_) => None,
         });
         confirmed.min()
     }
@@ -97,8 +97,8 @@ impl Deletions {
     /// Those whose answer was lost, and when each is given up if its pod is still there.
     pub(crate) fn given_up_at(&self) -> impl Iterator<Item = (&Str, Timestamp)> {
         self.by_pod.iter().filter_map(|(uid, deletion)| match deletion {
-            Deletion::Unknown(at) => Some((uid, *at + LOST_ANSWER)),
-            Deletion::Sent | Deletion::Confirmed(_) => None,
+            SentDeletion::Unknown(at) => Some((uid, *at + LOST_ANSWER)),
+            SentDeletion::Sent | SentDeletion::Confirmed(_) => None,
         })
     }
 

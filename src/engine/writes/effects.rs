@@ -10,6 +10,10 @@ use crate::engine::model::effect::EffectId;
 pub(crate) enum Sent {
     /// The deletion of a pod.
     Delete { uid: Str, node: Str, pod: Str },
+    /// The creation of a pod for pre-warming.
+    CreateWarm { node: Str, pod: Str },
+    /// The deletion of one.
+    DeleteWarm { uid: Str },
     /// A patch of the DaemonSet.
     DaemonSet,
     /// A write of the Lease.
@@ -44,6 +48,11 @@ impl EffectsInFlight {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.sent.is_empty()
+    }
+
+    /// Whether a pod for pre-warming is being made or deleted.
+    pub(crate) fn has_warm(&self) -> bool {
+        self.sent.values().any(|sent| matches!(sent, Sent::CreateWarm { .. } | Sent::DeleteWarm { .. }))
     }
 
     /// Whether the deletion of a pod is out.

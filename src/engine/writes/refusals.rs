@@ -44,7 +44,7 @@ struct Refusal {
 
 /// How a deletion ended that did not delete the pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Answer {
+pub(crate) enum FailedDeletion {
     /// The API server said no: nothing was done.
     Refused,
     /// No answer came, or an error of the server's own, and the pod is still there.
@@ -58,22 +58,22 @@ impl Refusals {
         node: NodeIx,
         (uid, version): (Str, Str),
         why: Str,
-        answer: Answer,
+        answer: FailedDeletion,
         now: Timestamp,
     ) {
         let known = self.by_node.remove(&node).filter(|known| known.uid == uid);
         let failures = known.as_ref().map_or(0, |known| known.failures).saturating_add(1);
         // A lost answer has been waited for already.
         let doubled = match answer {
-            Answer::Refused => failures - 1,
-            Answer::Lost => failures.saturating_sub(2),
+            FailedDeletion::Refused => failures - 1,
+            FailedDeletion::Lost => failures.saturating_sub(2),
         };
-        let wait = if answer == Answer::Lost && failures == 1 {
+        let wait = if answer == FailedDeletion::Lost && failures == 1 {
             Duration::ZERO
         } else {
             RETRY.0.saturating_mul(1 << doubled.min(8)).min(RETRY.1)
         };
-        if answer == Answer::Refused {
+        if answer == FailedDeletion::Refused {
             self.in_a_row.insert(node);
         }
         let since = known.map_or(now, |known| known.since);

@@ -7,7 +7,7 @@ use http::{HeaderMap, header};
 use serde_json::{Value, json};
 
 use super::request::Review;
-use super::status::{Answer, Refusal};
+use super::status::{Answer, ApiRefusal};
 
 /// The users that the server knows.
 #[derive(Clone, Debug, Default)]
@@ -103,7 +103,7 @@ impl Users {
             Some(token) => self.known.iter().find(|user| user.token == token),
             None => self.anonymous.as_ref().and_then(|name| self.known.iter().find(|user| user.name == *name)),
         };
-        let user = user.ok_or_else(Refusal::unauthorized)?;
+        let user = user.ok_or_else(ApiRefusal::unauthorized)?;
         let caller = Caller { name: user.name.clone(), rules: Some(user.clone()) };
         let Some(name) = impersonated else { return Ok(caller) };
         let asked =
@@ -150,7 +150,7 @@ impl Caller {
             self.name, asked.verb, asked.resource, asked.group
         );
         let resource = asked.resource.split('/').next().unwrap_or_default();
-        Err(Refusal::forbidden(asked.group, resource, asked.name, &what))
+        Err(ApiRefusal::forbidden(asked.group, resource, asked.name, &what))
     }
 
     /// What the caller may do, as a rules review lists it; denials cannot be said in it.

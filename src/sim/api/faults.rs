@@ -7,7 +7,7 @@ use super::access::ResourceAttributes;
 
 /// What goes wrong with a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Failure {
+pub enum ApiFailure {
     /// 429 with `Retry-After`.
     TooManyRequests {
         /// Seconds to wait.
@@ -27,7 +27,7 @@ pub enum Failure {
 
 /// A failure, and which requests meet it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault {
+pub struct ApiFault {
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`; `None`: any.
     pub verb: Option<&'static str>,
     /// `pods`, `pods/eviction`, …; `None`: any.
@@ -35,16 +35,16 @@ pub struct Fault {
     /// How many requests meet it before it is over.
     pub times: u32,
     /// What goes wrong.
-    pub failure: Failure,
+    pub failure: ApiFailure,
 }
 
 /// The faults that are still to come.
 #[derive(Debug, Default)]
-pub(super) struct Faults(Mutex<Vec<Fault>>);
+pub(super) struct ApiFaults(Mutex<Vec<ApiFault>>);
 
-impl Faults {
+impl ApiFaults {
     /// Adds one.
-    pub(super) fn inject(&self, fault: Fault) {
+    pub(super) fn inject(&self, fault: ApiFault) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(fault);
     }
 
@@ -54,9 +54,9 @@ impl Faults {
     }
 
     /// What this request meets.
-    pub(super) fn meet(&self, asked: &ResourceAttributes<'_>) -> Option<Failure> {
+    pub(super) fn meet(&self, asked: &ResourceAttributes<'_>) -> Option<ApiFailure> {
         let mut faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let hit = |fault: &Fault| {
+        let hit = |fault: &ApiFault| {
             fault.verb.is_none_or(|verb| verb == asked.verb)
                 && fault.resource.is_none_or(|resource| resource == asked.resource)
         };

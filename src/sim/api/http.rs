@@ -10,10 +10,10 @@ use http::{HeaderMap, Method, StatusCode, header};
 
 use super::access::{Caller, ResourceAttributes};
 use super::discovery;
-use super::faults::Failure;
-use super::request::{ObjectPath, Query, Request, RequestTarget, target};
+use super::faults::ApiFailure;
+use super::request::{ApiRequest, ObjectPath, Query, RequestTarget, target};
 use super::shared::Shared;
-use super::status::{Answer, Refusal};
+use super::status::{Answer, ApiRefusal};
 use super::{openapi, read, review, write};
 
 /// The largest body that is read, as in Kubernetes.
@@ -33,8 +33,8 @@ async fn answer(shared: &Arc<Shared>, request: http::Request<Body>) -> Answer {
     let text = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let agent = text(header::USER_AGENT).split(['/', ' ']).next().unwrap_or_default().to_owned();
     let target = target(head.uri.path())?;
-    let body = axum::body::to_bytes(body, LARGEST_BODY).await.map_err(|error| Refusal::too_large_body(&error))?;
-    let request = Request {
+    let body = axum::body::to_bytes(body, LARGEST_BODY).await.map_err(|error| ApiRefusal::too_large_body(&error))?;
+    let request = ApiRequest {
         query: Query::of(&head.uri)?,
         accept: accepted(&head.headers),
         content_type: text(header::CONTENT_TYPE).to_owned(),
@@ -47,7 +47,7 @@ async fn answer(shared: &Arc<Shared>, request: http::Request<Body>) -> Answer {
         RequestTarget::Review(review) if request.method == Method::POST => {
             review::answer(review, &caller, &request.json()?)
         }
-        RequestTarget::Review(_) => Err(Refusal::method_not_allowed()),
+        RequestTarget::Review(_) => Err(ApiRefusal::method_not_allowed()),
         RequestTarget::Objects(path) => objects(shared, &caller, &path, &request).await,
     }
 }
@@ -57,9 +57,9 @@ fn accepted(headers: &HeaderMap) -> String {
     all.join(",")
 }
 
-fn other(parts: &[String], request: &Request) -> Answer {
+fn other(parts: &[String], request: &ApiRequest) -> Answer {
     if request.method != Method::GET {
-        return Err(Refusal::method_not_allowed());
+        return Err(ApiRefusal::method_not_allowed());
     }
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     let found = match parts.as_slice() {
@@ -68,11 +68,11 @@ fn other(parts: &[String], request: &Request) -> Answer {
         ["openapi", rest @ ..] => openapi::document(rest),
         parts => discovery::document(parts, &request.accept),
     };
-    found.ok_or_else(Refusal::no_such_path)
+    found.ok_or_else(ApiRefusal::no_such_path)
 }
 
 /// The verb by which Kubernetes knows a request.
-fn verb(path: &ObjectPath, request: &Request) -> Answer<&'static str> {
+fn verb(path: &ObjectPath, request: &ApiRequest) -> Answer<&'static str> {
     let collection = path.name.is_empty();
     Ok(match (request.method.as_str(), collection) {
         ("GET", true) if request.query.is_set("watch") => "watch",
@@ -86,11 +86,11 @@ fn verb(path: &ObjectPath, request: &Request) -> Answer<&'static str> {
         ("PATCH", false) => "patch",
         ("DELETE", true) => "deletecollection",
         ("DELETE", false) => "delete",
-        _ => return Err(Refusal::method_not_allowed()),
+        _ => return Err(ApiRefusal::method_not_allowed()),
     })
 }
 
-async fn objects(shared: &Arc<Shared>, caller: &Caller, path: &ObjectPath, request: &Request) -> Answer {
+async fn objects(shared: &Arc<Shared>, caller: &Caller, path: &ObjectPath, request: &ApiRequest) -> Answer {
     let words = path.kind.words();
     let resource = match path.subresource.as_str() {
         "" => words.plural.to_owned(),
@@ -101,26 +101,26 @@ async fn objects(shared: &Arc<Shared>, caller: &Caller, path: &ObjectPath, reque
     caller.check(&asked)?;
     let failure = shared.faults.meet(&asked);
     match failure {
-        Some(Failure::TooManyRequests { retry_after_secs }) => {
-            return Err(Refusal::too_many_requests(retry_after_secs.into()));
+        Some(ApiFailure::TooManyRequests { retry_after_secs }) => {
+            return Err(ApiRefusal::too_many_requests(retry_after_secs.into()));
         }
-        Some(Failure::InternalError) => return Err(Refusal::internal("a fault was injected")),
-        Some(Failure::Unavailable) => return Err(Refusal::unavailable()),
-        Some(Failure::LostRequest) => return Ok(broken_connection()),
-        Some(Failure::Delay(span)) => tokio::time::sleep(span).await,
-        Some(Failure::LostAnswer) | None => {}
+        Some(ApiFailure::InternalError) => return Err(ApiRefusal::internal("a fault was injected")),
+        Some(ApiFailure::Unavailable) => return Err(ApiRefusal::unavailable()),
+        Some(ApiFailure::LostRequest) => return Ok(broken_connection()),
+        Some(ApiFailure::Delay(span)) => tokio::time::sleep(span).await,
+        Some(ApiFailure::LostAnswer) | None => {}
     }
     let answer = dispatch(shared, verb, path, request);
-    if failure == Some(Failure::LostAnswer) { Ok(broken_connection()) } else { answer }
+    if failure == Some(ApiFailure::LostAnswer) { Ok(broken_connection()) } else { answer }
 }
 
-fn dispatch(shared: &Arc<Shared>, verb: &str, path: &ObjectPath, request: &Request) -> Answer {
+fn dispatch(shared: &Arc<Shared>, verb: &str, path: &ObjectPath, request: &ApiRequest) -> Answer {
     let known = discovery::subresources(path.kind).iter().find(|(name, ..)| *name == path.subresource);
     match (known, path.subresource.as_str()) {
         (_, "") => {}
         (Some((_, _, verbs)), _) if verbs.contains(&verb) => {}
-        (Some(_), _) => return Err(Refusal::method_not_allowed()),
-        (None, _) => return Err(Refusal::no_such_path()),
+        (Some(_), _) => return Err(ApiRefusal::method_not_allowed()),
+        (None, _) => return Err(ApiRefusal::no_such_path()),
     }
     match (verb, path.subresource.as_str()) {
         ("list" | "watch", _) => read::collection(shared, path, request),
@@ -133,7 +133,7 @@ fn dispatch(shared: &Arc<Shared>, verb: &str, path: &ObjectPath, request: &Reque
         ("patch", _) => write::patch(shared, path, request),
         ("delete", "") => write::delete(shared, path, request),
         ("deletecollection", "") => write::delete_collection(shared, path, request),
-        _ => Err(Refusal::method_not_allowed()),
+        _ => Err(ApiRefusal::method_not_allowed()),
     }
 }
 

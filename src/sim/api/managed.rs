@@ -14,7 +14,7 @@ use crate::engine::model::time::Timestamp;
 
 use super::fieldset::{FieldSet, Path, in_words, is_item, item_step, remove_at, value_at};
 use super::schema::{ListKind, OBJECT, Schema};
-use super::status::Refusal;
+use super::status::ApiRefusal;
 
 /// How a manager wrote.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -171,7 +171,7 @@ impl Managed {
         config: &Value,
         force: Force,
         write: Write<'_>,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<Value, ApiRefusal> {
         let wanted = tracked(config, write.subresource);
         let fields = FieldSet::of(&wanted, &OBJECT);
         let differs = |path: &Path| !is_item(path) && value_at(live, path) != value_at(&wanted, path);
@@ -201,7 +201,7 @@ impl Managed {
         Ok(merged)
     }
 
-    fn check_conflicts(&self, disputed: &[Path], mine: impl Fn(&Entry) -> bool) -> Result<(), Refusal> {
+    fn check_conflicts(&self, disputed: &[Path], mine: impl Fn(&Entry) -> bool) -> Result<(), ApiRefusal> {
         let mut causes = Vec::new();
         let mut words = Vec::new();
         for entry in self.0.iter().filter(|entry| !mine(entry)) {
@@ -227,10 +227,10 @@ impl Managed {
         }
         match causes.len() {
             0 => Ok(()),
-            1 => Err(Refusal::apply_conflict(format!("Apply failed with 1 conflict: {}", words.concat()), &causes)),
+            1 => Err(ApiRefusal::apply_conflict(format!("Apply failed with 1 conflict: {}", words.concat()), &causes)),
             many => {
                 let message = format!("Apply failed with {many} conflicts: {}", words.join("\n"));
-                Err(Refusal::apply_conflict(message, &causes))
+                Err(ApiRefusal::apply_conflict(message, &causes))
             }
         }
     }

@@ -12,8 +12,8 @@ use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
 use crate::sim::world::store::Store;
 
+use super::codec::to_value;
 use super::managed::Managed;
-use super::render::to_value;
 
 /// Below this many entries those of objects that are gone are kept.
 const FEW: usize = 1024;

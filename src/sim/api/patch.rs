@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::schema::OBJECT;
-use super::status::{Answer, Refusal};
+use super::status::{Answer, ApiRefusal};
 use super::strategic::{self, PatchError};
 
 /// The kinds of patch, by content type.
@@ -26,7 +26,7 @@ impl PatchKind {
             "application/merge-patch+json" => Ok(Self::Merge),
             "application/strategic-merge-patch+json" => Ok(Self::Strategic),
             "application/apply-patch+yaml" => Ok(Self::Apply),
-            other => Err(Refusal::unsupported_media_type(format!(
+            other => Err(ApiRefusal::unsupported_media_type(format!(
                 "the body of the request was in an unknown format - accepted media types include: \
                  application/json-patch+json, application/merge-patch+json, \
                  application/strategic-merge-patch+json, application/apply-patch+yaml; got `{other}`"
@@ -46,11 +46,11 @@ pub(super) fn read(kind: PatchKind, body: &[u8]) -> Answer<Value> {
         (Err(_), PatchKind::Apply) => {
             let text = String::from_utf8_lossy(body);
             return serde_saphyr::from_str(&text)
-                .map_err(|error| Refusal::bad_request(format!("error decoding YAML: {error}")));
+                .map_err(|error| ApiRefusal::bad_request(format!("error decoding YAML: {error}")));
         }
         (Err(error), _) => error,
     };
-    Err(Refusal::bad_request(format!("error decoding patch: {error}")))
+    Err(ApiRefusal::bad_request(format!("error decoding patch: {error}")))
 }
 
 /// What `patch` makes of `object`. Apply is not one of these: it depends on who owns which field.
@@ -62,29 +62,29 @@ pub(super) fn patched(kind: PatchKind, mut object: Value, patch: Value) -> Answe
         PatchKind::Json => {
             const MOST: usize = 10_000;
             let patch: json_patch::Patch = serde_json::from_value(patch)
-                .map_err(|error| Refusal::bad_request(format!("error decoding patch: {error}")))?;
+                .map_err(|error| ApiRefusal::bad_request(format!("error decoding patch: {error}")))?;
             if patch.0.len() > MOST {
                 let message =
                     format!("The allowed maximum operations in a JSON patch is {MOST}, got {}", patch.0.len());
-                return Err(Refusal::unprocessable(message));
+                return Err(ApiRefusal::unprocessable(message));
             }
-            json_patch::patch(&mut object, &patch).map_err(|error| Refusal::unprocessable(error.to_string()))?;
+            json_patch::patch(&mut object, &patch).map_err(|error| ApiRefusal::unprocessable(error.to_string()))?;
             Ok(object)
         }
         PatchKind::Merge => {
             if !patch.is_object() {
-                return Err(Refusal::bad_request("a merge patch must be an object"));
+                return Err(ApiRefusal::bad_request("a merge patch must be an object"));
             }
             json_patch::merge(&mut object, &patch);
             Ok(object)
         }
         PatchKind::Strategic | PatchKind::Apply => {
             let (Value::Object(object), Value::Object(patch)) = (object, patch) else {
-                return Err(Refusal::bad_request("a strategic merge patch must be an object"));
+                return Err(ApiRefusal::bad_request("a strategic merge patch must be an object"));
             };
             let merged = strategic::apply(object, patch, &OBJECT).map_err(|error| match error {
-                PatchError::Format(words) => Refusal::bad_request(words),
-                PatchError::Content(words) => Refusal::unexplained(words),
+                PatchError::Format(words) => ApiRefusal::bad_request(words),
+                PatchError::Content(words) => ApiRefusal::unexplained(words),
             })?;
             Ok(Value::Object(merged))
         }

@@ -14,18 +14,18 @@ use crate::sim::world::error::{ApiError, Reason};
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
 
-use super::request::{ObjectPath, Request};
+use super::request::{ApiRequest, ObjectPath};
 use super::select::Selection;
 use super::shared::{Shared, WorldAccess};
-use super::status::{Answer, Refusal};
-use super::view::{self, Format, ListMeta, View};
+use super::status::{Answer, ApiRefusal};
+use super::view::{self, Format, ListMeta, ObjectView};
 
 /// Answers a get.
-pub(super) fn get(shared: &Shared, path: &ObjectPath, request: &Request) -> Answer {
+pub(super) fn get(shared: &Shared, path: &ObjectPath, request: &ApiRequest) -> Answer {
     let view = shared.with_world(|access| {
         check_version(&access, request.query.number("resourceVersion")?)?;
         let object = access.store().find(path.kind, &path.namespace, &path.name)?;
-        Ok::<_, Refusal>(access.view(object))
+        Ok::<_, ApiRefusal>(access.view(object))
     })?;
     Ok(view::one(StatusCode::OK, &view, Format::of(&request.accept, &request.query), shared.now()))
 }
@@ -34,7 +34,7 @@ pub(super) fn get(shared: &Shared, path: &ObjectPath, request: &Request) -> Answ
 fn check_version(access: &WorldAccess<'_>, asked: Option<u64>) -> Answer<()> {
     let current = access.store().revision();
     match asked {
-        Some(asked) if asked > current => Err(Refusal::too_large_version(asked, current)),
+        Some(asked) if asked > current => Err(ApiRefusal::too_large_version(asked, current)),
         _ => Ok(()),
     }
 }
@@ -50,7 +50,7 @@ struct Token {
 impl Token {
     fn read(text: &str) -> Answer<Self> {
         let refuse =
-            |error: &dyn std::fmt::Display| Refusal::bad_request(format!("continue key is not valid: {error}"));
+            |error: &dyn std::fmt::Display| ApiRefusal::bad_request(format!("continue key is not valid: {error}"));
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|error| refuse(&error))?;
         serde_json::from_slice(&bytes).map_err(|error| refuse(&error))
     }
@@ -61,14 +61,14 @@ impl Token {
 }
 
 /// Answers a list.
-pub(super) fn list(shared: &Shared, path: &ObjectPath, request: &Request) -> Answer {
+pub(super) fn list(shared: &Shared, path: &ObjectPath, request: &ApiRequest) -> Answer {
     let query = &request.query;
     let selection = Selection::of(path.kind, &path.namespace, &path.name, query)?;
     let version = query.number("resourceVersion")?;
     let token = query.get("continue").map(Token::read).transpose()?;
     check_match(query.get("resourceVersionMatch"), version, token.is_some())?;
     if token.is_some() && version.is_some_and(|version| version != 0) {
-        return Err(Refusal::bad_request("specifying resource version is not allowed when using continue"));
+        return Err(ApiRefusal::bad_request("specifying resource version is not allowed when using continue"));
     }
     // Like the API server's cache: what may be of any version comes in one piece.
     let limit = if version == Some(0) { None } else { query.number("limit")?.filter(|limit| *limit > 0) };
@@ -84,7 +84,7 @@ pub(super) fn list(shared: &Shared, path: &ObjectPath, request: &Request) -> Ans
 fn check_match(asked: Option<&str>, version: Option<u64>, continues: bool) -> Answer<()> {
     let refuse = |why: &str| {
         let message = format!("ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: {why}");
-        Err(Refusal::unprocessable(message))
+        Err(ApiRefusal::unprocessable(message))
     };
     match (asked, version) {
         (None, _) => Ok(()),
@@ -110,7 +110,7 @@ fn page(
     limit: usize,
     token: Option<&Token>,
     exact: Option<u64>,
-) -> Answer<(Vec<View>, ListMeta)> {
+) -> Answer<(Vec<ObjectView>, ListMeta)> {
     let store = access.store();
     let version = token.map(|token| token.rv).or(exact).unwrap_or(store.revision());
     // What was different then: an object that is there now but was not, or was another, or the other way round.
@@ -163,6 +163,6 @@ fn page(
 }
 
 /// Answers a read of a collection: a list, unless a watch is asked for.
-pub(super) fn collection(shared: &Arc<Shared>, path: &ObjectPath, request: &Request) -> Answer<Response> {
+pub(super) fn collection(shared: &Arc<Shared>, path: &ObjectPath, request: &ApiRequest) -> Answer<Response> {
     if request.query.is_set("watch") { super::watch::watch(shared, path, request) } else { list(shared, path, request) }
 }

@@ -14,11 +14,11 @@ use serde_json::Value;
 use crate::sim::world::kind::{Kind, ResourceScope};
 
 use super::protobuf;
-use super::status::{Answer, Refusal};
+use super::status::{Answer, ApiRefusal};
 
 /// A request, read.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct ApiRequest {
     pub(super) method: Method,
     pub(super) query: Query,
     pub(super) accept: String,
@@ -28,7 +28,7 @@ pub(super) struct Request {
     pub(super) body: Bytes,
 }
 
-impl Request {
+impl ApiRequest {
     /// The body as JSON, whatever it came as; an empty one is null.
     ///
     /// # Errors
@@ -38,15 +38,15 @@ impl Request {
             return Ok(Value::Null);
         }
         if protobuf::is_protobuf(&self.body) {
-            return protobuf::to_json(&self.body).map_err(Refusal::bad_request);
+            return protobuf::to_json(&self.body).map_err(ApiRefusal::bad_request);
         }
         if self.content_type.contains("yaml") {
             let text = String::from_utf8_lossy(&self.body);
             return serde_saphyr::from_str(&text)
-                .map_err(|error| Refusal::bad_request(format!("error decoding YAML: {error}")));
+                .map_err(|error| ApiRefusal::bad_request(format!("error decoding YAML: {error}")));
         }
         serde_json::from_slice(&self.body)
-            .map_err(|error| Refusal::bad_request(format!("the object provided is unrecognized: {error}")))
+            .map_err(|error| ApiRefusal::bad_request(format!("the object provided is unrecognized: {error}")))
     }
 
     /// The field manager.
@@ -129,19 +129,19 @@ pub(super) fn target(path: &str) -> Answer<RequestTarget> {
     let found = |plural: &&str| {
         Kind::ALL.into_iter().find(|kind| kind.words().group == group && kind.words().plural == *plural)
     };
-    let [plural, rest @ ..] = rest else { return Err(Refusal::no_such_path()) };
-    let Some(kind) = found(plural) else { return Err(Refusal::no_such_path()) };
+    let [plural, rest @ ..] = rest else { return Err(ApiRefusal::no_such_path()) };
+    let Some(kind) = found(plural) else { return Err(ApiRefusal::no_such_path()) };
     let (name, subresource) = match rest {
         [] => ("", ""),
         [name] => (*name, ""),
         [name, subresource] => (*name, *subresource),
-        _ => return Err(Refusal::no_such_path()),
+        _ => return Err(ApiRefusal::no_such_path()),
     };
     let scope = kind.words().scope;
     if (scope == ResourceScope::Cluster) != namespace.is_empty()
         && (scope == ResourceScope::Cluster || !name.is_empty())
     {
-        return Err(Refusal::no_such_path());
+        return Err(ApiRefusal::no_such_path());
     }
     Ok(RequestTarget::Objects(ObjectPath {
         kind,
@@ -162,7 +162,7 @@ impl Query {
     /// 400 when it is not a query.
     pub(super) fn of(uri: &Uri) -> Answer<Self> {
         let pairs = axum::extract::Query::try_from_uri(uri);
-        pairs.map(|pairs| Self(pairs.0)).map_err(|error| Refusal::bad_request(error.to_string()))
+        pairs.map(|pairs| Self(pairs.0)).map_err(|error| ApiRefusal::bad_request(error.to_string()))
     }
 
     /// The value of `key`, unless it is empty.
@@ -186,7 +186,7 @@ impl Query {
     /// 400 when it is none.
     pub(super) fn number(&self, key: &str) -> Answer<Option<u64>> {
         let parsed = self.get(key).map(|text| {
-            text.parse().map_err(|error| Refusal::bad_request(format!("{key}: Invalid value: \"{text}\": {error}")))
+            text.parse().map_err(|error| ApiRefusal::bad_request(format!("{key}: Invalid value: \"{text}\": {error}")))
         });
         parsed.transpose()
     }

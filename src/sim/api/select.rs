@@ -6,9 +6,9 @@ use crate::engine::model::labels::Selector;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::{Body, Object};
 
-use super::render;
+use super::codec;
 use super::request::Query;
-use super::status::{Answer, Refusal};
+use super::status::{Answer, ApiRefusal};
 
 /// What a list or watch selects within its kind.
 #[derive(Clone, Debug, Default)]
@@ -34,9 +34,9 @@ impl Selection {
     pub(super) fn of(kind: Kind, namespace: &str, name: &str, query: &Query) -> Answer<Self> {
         let labels = match query.get("labelSelector") {
             None => Selector::default(),
-            Some(text) => {
-                text.parse().map_err(|error| Refusal::bad_request(format!("unable to parse requirement: {error}")))?
-            }
+            Some(text) => text
+                .parse()
+                .map_err(|error| ApiRefusal::bad_request(format!("unable to parse requirement: {error}")))?,
         };
         let mut fields = Vec::new();
         if !name.is_empty() {
@@ -51,10 +51,10 @@ impl Selection {
                 (field, value, true)
             } else {
                 let message = format!("invalid selector: '{term}'; can't understand '{term}'");
-                return Err(Refusal::bad_request(message));
+                return Err(ApiRefusal::bad_request(message));
             };
             if !is_selectable(kind, field) {
-                return Err(Refusal::bad_request(format!("field label not supported: {field}")));
+                return Err(ApiRefusal::bad_request(format!("field label not supported: {field}")));
             }
             fields.push(FieldTerm { field: field.into(), value: value.into(), equal });
         }
@@ -121,7 +121,7 @@ fn field<'o>(object: &'o Object, path: &str) -> Cow<'o, str> {
     }
     match (&object.body, path) {
         (Body::Pod(pod), "spec.nodeName") => Cow::Borrowed(pod.node.as_deref().unwrap_or_default()),
-        (Body::Pod(pod), "status.phase") => Cow::Borrowed(render::phase(pod.status.phase)),
+        (Body::Pod(pod), "status.phase") => Cow::Borrowed(codec::phase(pod.status.phase)),
         (Body::Pod(pod), "status.podIP" | "status.podIPs") => {
             Cow::Borrowed(pod.status.pod_ip.as_deref().unwrap_or_default())
         }
@@ -147,7 +147,7 @@ fn field<'o>(object: &'o Object, path: &str) -> Cow<'o, str> {
             "reason" => &event.reason,
             "source" => &event.component,
             "reportingComponent" => event.reporter.as_ref().map_or(&event.component, |(reporter, _)| reporter),
-            "type" => render::severity(event.severity),
+            "type" => codec::severity(event.severity),
             _ => "",
         }),
         (Body::Other(_, rest), path) => {

@@ -20,9 +20,9 @@ use crate::sim::world::object::Object;
 use crate::sim::world::store::Store;
 
 use super::access::Users;
-use super::faults::Faults;
+use super::faults::ApiFaults;
 use super::managed_fields::ManagedFieldsStore;
-use super::view::View;
+use super::view::ObjectView;
 
 /// How the world's time follows real time.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,7 @@ pub(super) enum Cut {
     /// Their connection breaks.
     #[default]
     Broken,
-    /// They are told that their version expired.
+    /// Their clients are told that their version expired.
     Expired,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct Shared {
     /// Kinds whose watches stand still.
     stalled: watch::Sender<Vec<Kind>>,
     pub(super) users: Users,
-    pub(super) faults: Faults,
+    pub(super) faults: ApiFaults,
 }
 
 /// The world as one request sees it.
@@ -89,8 +89,8 @@ impl WorldAccess<'_> {
     }
 
     /// An object as it is shown.
-    pub(super) fn view(&self, object: &Arc<Object>) -> View {
-        View { object: Arc::clone(object), managed: self.managed_fields.json_of(object) }
+    pub(super) fn view(&self, object: &Arc<Object>) -> ObjectView {
+        ObjectView { object: Arc::clone(object), managed: self.managed_fields.json_of(object) }
     }
 }
 
@@ -106,7 +106,7 @@ impl Shared {
             cut: watch::Sender::new(Cut::default()),
             stalled: watch::Sender::default(),
             users,
-            faults: Faults::default(),
+            faults: ApiFaults::default(),
         }
     }
 

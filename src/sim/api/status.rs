@@ -10,7 +10,7 @@ use crate::sim::world::kind::Kind;
 
 /// Why a request is refused.
 #[derive(Clone, Debug)]
-pub(super) struct Refusal {
+pub(super) struct ApiRefusal {
     code: StatusCode,
     reason: String,
     message: String,
@@ -18,9 +18,9 @@ pub(super) struct Refusal {
 }
 
 /// The answer to a request, or why there is none.
-pub(super) type Answer<T = Response> = Result<T, Refusal>;
+pub(super) type Answer<T = Response> = Result<T, ApiRefusal>;
 
-impl Refusal {
+impl ApiRefusal {
     fn new(code: StatusCode, reason: &str, message: impl Into<String>) -> Self {
         Self { code, reason: reason.to_owned(), message: message.into(), details: Value::Null }
     }
@@ -149,7 +149,7 @@ impl Refusal {
     }
 }
 
-impl From<ApiError> for Refusal {
+impl From<ApiError> for ApiRefusal {
     fn from(error: ApiError) -> Self {
         let code = StatusCode::from_u16(error.reason.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut refusal = Self::new(code, &error.reason.to_string(), error.message);
@@ -172,7 +172,7 @@ impl From<ApiError> for Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ApiRefusal {
     fn into_response(self) -> Response {
         let mut response = json_response(self.code, &self.status());
         if let Some(secs) = self.details.get("retryAfterSeconds").and_then(Value::as_u64) {

@@ -12,8 +12,8 @@ use crate::engine::model::time::Timestamp;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::{Body, Condition, DaemonSet, EventBody, Node, Object, Pod, conditions};
 
+use super::codec;
 use super::json::ObjectWriter;
-use super::render;
 
 /// `(name, type, priority)`
 type Column = (&'static str, &'static str, u8);
@@ -185,7 +185,7 @@ pub(super) fn pod_status(object: &Object, pod: &Pod) -> String {
     if let Some(initialising) = init_status(pod).filter(|_| !initialised) {
         return initialising;
     }
-    let mut shown = status.reason.as_deref().unwrap_or(render::phase(status.phase)).to_owned();
+    let mut shown = status.reason.as_deref().unwrap_or(codec::phase(status.phase)).to_owned();
     let mut running = false;
     for container in status.containers.iter().rev().filter(|container| container.fact.role == ContainerRole::Main) {
         match &container.fact.state {
@@ -272,7 +272,7 @@ fn event_cells(name: Value, event: &EventBody, now: Timestamp) -> Vec<Value> {
     let source = if host.is_empty() { event.component.to_string() } else { format!("{}, {host}", event.component) };
     vec![
         age(Some(event.last_at), now).into(),
-        render::severity(event.severity).into(),
+        codec::severity(event.severity).into(),
         json!(&*event.reason),
         format!("{}/{}", event.involved.kind.to_lowercase(), event.involved.name).into(),
         json!(event.involved.field_path.as_deref().unwrap_or_default()),
@@ -318,7 +318,7 @@ mod tests {
     use super::*;
     use crate::engine::model::Str;
     use crate::engine::model::template::Template;
-    use crate::sim::world::object::{ContainerStatus, Deletion, LastExit, PodStatus};
+    use crate::sim::world::object::{ContainerStatus, DeletionMark, LastExit, PodStatus};
 
     #[test]
     fn ages_are_printed_as_kubectl_prints_them() {
@@ -416,7 +416,7 @@ mod tests {
             assert_eq!(got, want);
         }
         let mut leaving = pod(PodPhase::Running, None, vec![a(RUNNING, true)]);
-        leaving.meta.deletion = Some(Deletion { at: Timestamp::default(), grace_secs: 30 });
+        leaving.meta.deletion = Some(DeletionMark { at: Timestamp::default(), grace_secs: 30 });
         assert_eq!(pod_status(&leaving, leaving.pod().unwrap()), "Terminating");
     }
 

@@ -12,8 +12,8 @@ use crate::engine::model::time::Timestamp;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
 
+use super::codec::{Extent, TypeMetaFields, render};
 use super::json::{ObjectWriter, object};
-use super::render::{Extent, TypeMeta, render};
 use super::request::Query;
 use super::status::bytes_response;
 use super::table;
@@ -23,7 +23,7 @@ const PIECE: usize = 128 * 1024;
 
 /// An object and who owns its fields.
 #[derive(Clone, Debug)]
-pub(super) struct View {
+pub(super) struct ObjectView {
     pub(super) object: Arc<Object>,
     /// `managedFields`, as JSON text.
     pub(super) managed: Option<Arc<[u8]>>,
@@ -72,10 +72,12 @@ impl Format {
 }
 
 /// Writes one object by itself.
-pub(super) fn write_one(out: &mut Vec<u8>, view: &View, format: Format, now: Timestamp, columns: Columns) {
+pub(super) fn write_one(out: &mut Vec<u8>, view: &ObjectView, format: Format, now: Timestamp, columns: Columns) {
     match format {
-        Format::Objects => render(out, &view.object, view.managed.as_deref(), TypeMeta::Written, Extent::Full),
-        Format::Metadata => render(out, &view.object, view.managed.as_deref(), TypeMeta::Written, Extent::Metadata),
+        Format::Objects => render(out, &view.object, view.managed.as_deref(), TypeMetaFields::Written, Extent::Full),
+        Format::Metadata => {
+            render(out, &view.object, view.managed.as_deref(), TypeMetaFields::Written, Extent::Metadata);
+        }
         Format::Table(include) => object(out, |o| {
             o.put("kind", "Table");
             o.put("apiVersion", "meta.k8s.io/v1");
@@ -96,7 +98,7 @@ pub(super) enum Columns {
     LeftOut,
 }
 
-fn row(o: &mut ObjectWriter<'_>, view: &View, include: Include, now: Timestamp) {
+fn row(o: &mut ObjectWriter<'_>, view: &ObjectView, include: Include, now: Timestamp) {
     o.put("cells", &table::cells(&view.object, now));
     let extent = match include {
         Include::None => return,
@@ -104,12 +106,12 @@ fn row(o: &mut ObjectWriter<'_>, view: &View, include: Include, now: Timestamp) 
         Include::Object => Extent::Full,
     };
     let mut shown = Vec::with_capacity(1024);
-    render(&mut shown, &view.object, view.managed.as_deref(), TypeMeta::Written, extent);
+    render(&mut shown, &view.object, view.managed.as_deref(), TypeMetaFields::Written, extent);
     o.put_raw("object", &shown);
 }
 
 /// One object as an answer.
-pub(super) fn one(code: StatusCode, view: &View, format: Format, now: Timestamp) -> Response {
+pub(super) fn one(code: StatusCode, view: &ObjectView, format: Format, now: Timestamp) -> Response {
     let mut out = Vec::with_capacity(4096);
     write_one(&mut out, view, format, now, Columns::Written);
     bytes_response(code, out)
@@ -125,7 +127,7 @@ pub(super) struct ListMeta {
 }
 
 /// A list as an answer: sent piece by piece, each made when the one before is on its way.
-pub(super) fn list(kind: Kind, meta: &ListMeta, views: Vec<View>, format: Format, now: Timestamp) -> Response {
+pub(super) fn list(kind: Kind, meta: &ListMeta, views: Vec<ObjectView>, format: Format, now: Timestamp) -> Response {
     let mut head = Vec::with_capacity(PIECE + PIECE / 8);
     let key = match format {
         Format::Objects | Format::Metadata => "items",
@@ -174,7 +176,7 @@ enum State {
 
 struct Pieces {
     head: Vec<u8>,
-    views: std::vec::IntoIter<View>,
+    views: std::vec::IntoIter<ObjectView>,
     format: Format,
     now: Timestamp,
     state: State,
@@ -199,10 +201,10 @@ impl Iterator for Pieces {
             self.state = State::Open;
             match self.format {
                 Format::Objects => {
-                    render(&mut out, &view.object, view.managed.as_deref(), TypeMeta::LeftOut, Extent::Full);
+                    render(&mut out, &view.object, view.managed.as_deref(), TypeMetaFields::LeftOut, Extent::Full);
                 }
                 Format::Metadata => {
-                    render(&mut out, &view.object, view.managed.as_deref(), TypeMeta::LeftOut, Extent::Metadata);
+                    render(&mut out, &view.object, view.managed.as_deref(), TypeMetaFields::LeftOut, Extent::Metadata);
                 }
                 Format::Table(include) => object(&mut out, |o| row(o, &view, include, self.now)),
             }

@@ -25,11 +25,11 @@ use crate::sim::world::object::Object;
 use crate::sim::world::store::{ChangeKind, StoreChange};
 
 use super::json::{ObjectWriter, object};
-use super::request::{ObjectPath, Request};
+use super::request::{ApiRequest, ObjectPath};
 use super::select::Selection;
 use super::shared::{Cut, Shared};
-use super::status::{Answer, Refusal};
-use super::view::{Columns, Format, View, write_one};
+use super::status::{Answer, ApiRefusal};
+use super::view::{Columns, Format, ObjectView, write_one};
 
 /// How often a quiet watch is told how far it has come.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
@@ -48,7 +48,7 @@ enum Bookmarks {
 enum Phase {
     /// The initial state is being sent.
     Initial,
-    /// Then comes the bookmark that ends it.
+    /// The bookmark that ends the initial state is sent next.
     InitialEnd,
     Live,
     Over,
@@ -62,7 +62,7 @@ struct Watch {
     columns: Columns,
     bookmarks: Bookmarks,
     phase: Phase,
-    initial: std::vec::IntoIter<View>,
+    initial: std::vec::IntoIter<ObjectView>,
     /// The version up to which everything was sent.
     cursor: u64,
     until: Instant,
@@ -73,7 +73,7 @@ struct Watch {
 }
 
 /// Answers a watch.
-pub(super) fn watch(shared: &Arc<Shared>, path: &ObjectPath, request: &Request) -> Answer {
+pub(super) fn watch(shared: &Arc<Shared>, path: &ObjectPath, request: &ApiRequest) -> Answer {
     let query = &request.query;
     let selection = Selection::of(path.kind, &path.namespace, &path.name, query)?;
     let version = query.number("resourceVersion")?.unwrap_or_default();
@@ -93,7 +93,7 @@ pub(super) fn watch(shared: &Arc<Shared>, path: &ObjectPath, request: &Request) 
         let from = if version == 0 { now } else { version };
         // A version that was never given out is of an earlier run of this server.
         if from > now {
-            return Err(Refusal::from(ApiError::expired(from, now)));
+            return Err(ApiRefusal::from(ApiError::expired(from, now)));
         }
         store.changes_since(path.kind, from)?;
         Ok((Vec::new(), from))
@@ -126,7 +126,7 @@ pub(super) fn watch(shared: &Arc<Shared>, path: &ObjectPath, request: &Request) 
 }
 
 fn check_options(initial_events: Option<bool>, version_match: Option<&str>, bookmarks: Bookmarks) -> Answer<()> {
-    let refuse = |why: &str| Err(Refusal::unprocessable(format!("ListOptions.meta.k8s.io \"\" is invalid: {why}")));
+    let refuse = |why: &str| Err(ApiRefusal::unprocessable(format!("ListOptions.meta.k8s.io \"\" is invalid: {why}")));
     match (initial_events, version_match) {
         (None, None) => Ok(()),
         (None, Some(_)) => refuse(
@@ -164,7 +164,7 @@ impl Watch {
             match self.phase {
                 Phase::Over => return None,
                 Phase::Initial | Phase::InitialEnd if self.initial.len() > 0 => {
-                    let views: Vec<View> = self.initial.by_ref().take(MOST_AT_ONCE).collect();
+                    let views: Vec<ObjectView> = self.initial.by_ref().take(MOST_AT_ONCE).collect();
                     views.iter().for_each(|view| self.write(&mut out, "ADDED", view));
                 }
                 Phase::Initial => self.phase = Phase::Live,
@@ -256,7 +256,7 @@ impl Watch {
         }
     }
 
-    fn write(&mut self, out: &mut Vec<u8>, event: &str, view: &View) {
+    fn write(&mut self, out: &mut Vec<u8>, event: &str, view: &ObjectView) {
         let mut shown = Vec::with_capacity(4096);
         write_one(&mut shown, view, self.format, self.shared.now(), self.columns);
         self.columns = Columns::LeftOut;
@@ -299,11 +299,11 @@ fn line(out: &mut Vec<u8>, event: &str, write: impl FnOnce(&mut ObjectWriter<'_>
 }
 
 fn write_error(out: &mut Vec<u8>, error: ApiError) {
-    line(out, "ERROR", |o| o.put("object", &Refusal::from(error).status()));
+    line(out, "ERROR", |o| o.put("object", &ApiRefusal::from(error).status()));
 }
 
 /// What a change looks like to who sees only a selection.
-fn seen_through(selection: &Selection, change: &StoreChange, view: &View) -> Option<(&'static str, View)> {
+fn seen_through(selection: &Selection, change: &StoreChange, view: &ObjectView) -> Option<(&'static str, ObjectView)> {
     let was = change.before.as_ref().filter(|before| selection.matches(before));
     let is = change.kind != ChangeKind::Deleted && selection.matches(&change.object);
     match (was, is) {
@@ -314,7 +314,7 @@ fn seen_through(selection: &Selection, change: &StoreChange, view: &View) -> Opt
         (Some(before), false) => {
             let mut last = Object::clone(before);
             last.meta.resource_version = change.version();
-            Some(("DELETED", View { object: Arc::new(last), managed: view.managed.clone() }))
+            Some(("DELETED", ObjectView { object: Arc::new(last), managed: view.managed.clone() }))
         }
         (None, false) => None,
     }

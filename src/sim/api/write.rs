@@ -14,25 +14,24 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::engine::model::facts::ConditionStatus;
-use crate::sim::world::error::{ApiError, Cause};
+use crate::sim::world::error::{ApiError, FieldError};
 use crate::sim::world::kind::{Kind, ResourceScope};
 use crate::sim::world::object::{Body, Condition, Object, conditions};
 use crate::sim::world::store::{DeleteOptions, Deleted, Propagation};
-use crate::sim::world::write::{Mode, Part, Writer};
+use crate::sim::world::write::{Mode, Part, WriteOptions};
 
+use super::codec::{parse, to_value};
 use super::defaults;
 use super::managed::{Force, Managed, Write};
-use super::parse::parse;
 use super::patch::{self, PatchKind};
-use super::render::to_value;
-use super::request::{ObjectPath, Request};
+use super::request::{ApiRequest, ObjectPath};
 use super::select::Selection;
 use super::shared::{Shared, WorldAccess};
-use super::status::{Answer, Refusal, json_response, success};
-use super::view::{self, Format, ListMeta, View};
+use super::status::{Answer, ApiRefusal, json_response, success};
+use super::view::{self, Format, ListMeta, ObjectView};
 
 /// Answers a create.
-pub(super) fn create(shared: &Shared, path: &ObjectPath, request: &Request) -> Answer {
+pub(super) fn create(shared: &Shared, path: &ObjectPath, request: &ApiRequest) -> Answer {
     let mode = mode(request)?;
     let mut value = request.json()?;
     place(path, &mut value)?;
@@ -42,8 +41,8 @@ pub(super) fn create(shared: &Shared, path: &ObjectPath, request: &Request) -> A
     answer_with(StatusCode::CREATED, shared, &view, request)
 }
 
-fn commit_new(access: &mut WorldAccess<'_>, object: Object, mode: Mode, request: &Request) -> Answer<View> {
-    let by = Writer { manager: request.manager(), mode };
+fn commit_new(access: &mut WorldAccess<'_>, object: Object, mode: Mode, request: &ApiRequest) -> Answer<ObjectView> {
+    let by = WriteOptions { manager: request.manager(), mode };
     let created = access.world.create(object, by)?;
     let mut managed = Managed::default();
     managed.note_update(&Value::Null, &to_value(&created, None), write_by(access, &created, "", request));
@@ -51,28 +50,28 @@ fn commit_new(access: &mut WorldAccess<'_>, object: Object, mode: Mode, request:
 }
 
 /// What was written, as it is shown; its managed fields are kept unless it was a dry run.
-fn settle(access: &mut WorldAccess<'_>, object: Arc<Object>, managed: Managed, mode: Mode) -> View {
+fn settle(access: &mut WorldAccess<'_>, object: Arc<Object>, managed: Managed, mode: Mode) -> ObjectView {
     // There are thousands of events, and no client reads their managed fields.
     if mode == Mode::Commit && object.kind() != Kind::Event {
         access.managed_fields.note(access.world.store(), &object, managed);
         return access.view(&object);
     }
     let managed = managed.to_json().to_string().into_bytes();
-    View { object, managed: Some(managed.into()) }
+    ObjectView { object, managed: Some(managed.into()) }
 }
 
 fn write_by<'r>(
     access: &WorldAccess<'_>,
     object: &Object,
     subresource: &'static str,
-    request: &'r Request,
+    request: &'r ApiRequest,
 ) -> Write<'r> {
     let api_version = object.kind().api_version();
     Write { manager: request.manager(), api_version, subresource, now: access.world.now() }
 }
 
 /// Answers a replacement, of the object or of its status.
-pub(super) fn update(shared: &Shared, path: &ObjectPath, request: &Request) -> Answer {
+pub(super) fn update(shared: &Shared, path: &ObjectPath, request: &ApiRequest) -> Answer {
     let mode = mode(request)?;
     let mut value = request.json()?;
     place(path, &mut value)?;
@@ -89,8 +88,8 @@ fn replace(
     before: &Arc<Object>,
     mut value: Value,
     mode: Mode,
-    request: &Request,
-) -> Answer<View> {
+    request: &ApiRequest,
+) -> Answer<ObjectView> {
     let known = access.managed_fields.managed(before);
     let asked = value["metadata"].as_object_mut().and_then(|metadata| metadata.remove("managedFields"));
     // A client may replace the managed fields, as kubectl does when an object moves from client-side to server-side apply.
@@ -103,7 +102,7 @@ fn replace(
     defaults::on_update(path.kind, &shown, &mut value);
     let object = parse(path.kind, value, Some(before))?;
     let (part, subresource) = part(path);
-    let by = Writer { manager: request.manager(), mode };
+    let by = WriteOptions { manager: request.manager(), mode };
     let after = access.world.update(object, part, by)?;
     if Arc::ptr_eq(before, &after) && rewritten.is_none() {
         return Ok(access.view(&after));
@@ -118,7 +117,7 @@ fn part(path: &ObjectPath) -> (Part, &'static str) {
 }
 
 /// Answers a patch, of the object or of its status.
-pub(super) fn patch(shared: &Shared, path: &ObjectPath, request: &Request) -> Answer {
+pub(super) fn patch(shared: &Shared, path: &ObjectPath, request: &ApiRequest) -> Answer {
     let mode = mode(request)?;
     let kind = PatchKind::of(&request.content_type)?;
     let patch = patch::read(kind, &request.body)?;
@@ -130,20 +129,20 @@ pub(super) fn patch(shared: &Shared, path: &ObjectPath, request: &Request) -> An
         let managed = access.managed_fields.json_of(&before);
         let value = patch::patched(kind, to_value(&before, managed.as_deref()), patch)?;
         check_place(path, &value)?;
-        replace(&mut access, path, &before, value, mode, request).map_err(Refusal::of_patch)
+        replace(&mut access, path, &before, value, mode, request).map_err(ApiRefusal::of_patch)
     })?;
     answer_with(StatusCode::OK, shared, &view, request)
 }
 
 /// Answers a server-side apply.
-fn apply(shared: &Shared, path: &ObjectPath, request: &Request, mut config: Value, mode: Mode) -> Answer {
+fn apply(shared: &Shared, path: &ObjectPath, request: &ApiRequest, mut config: Value, mode: Mode) -> Answer {
     if request.query.get("fieldManager").is_none() {
         let message =
             "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch";
-        return Err(Refusal::unprocessable(message));
+        return Err(ApiRefusal::unprocessable(message));
     }
     if !config["metadata"]["managedFields"].is_null() {
-        return Err(Refusal::bad_request("metadata.managedFields must be nil"));
+        return Err(ApiRefusal::bad_request("metadata.managedFields must be nil"));
     }
     place(path, &mut config)?;
     let force = if request.query.is_set("force") { Force::Yes } else { Force::No };
@@ -165,7 +164,7 @@ fn apply(shared: &Shared, path: &ObjectPath, request: &Request, mut config: Valu
         }
         defaults::on_update(path.kind, &shown, &mut merged);
         let object = parse(path.kind, merged, Some(&before))?;
-        let by = Writer { manager: request.manager(), mode };
+        let by = WriteOptions { manager: request.manager(), mode };
         let after = access.world.update(object, part, by)?;
         Ok((StatusCode::OK, settle(&mut access, after, managed, mode)))
     })?;
@@ -176,13 +175,13 @@ fn apply_new(
     access: &mut WorldAccess<'_>,
     path: &ObjectPath,
     config: &Value,
-    request: &Request,
+    request: &ApiRequest,
     mode: Mode,
-) -> Answer<View> {
+) -> Answer<ObjectView> {
     let mut value = config.clone();
     defaults::on_create(path.kind, &mut value);
     let object = parse(path.kind, value, None)?;
-    let by = Writer { manager: request.manager(), mode };
+    let by = WriteOptions { manager: request.manager(), mode };
     let created = access.world.create(object, by)?;
     let mut managed = Managed::default();
     let by = write_by(access, &created, "", request);
@@ -191,12 +190,12 @@ fn apply_new(
 }
 
 /// Answers a delete.
-pub(super) fn delete(shared: &Shared, path: &ObjectPath, request: &Request) -> Answer {
+pub(super) fn delete(shared: &Shared, path: &ObjectPath, request: &ApiRequest) -> Answer {
     let (options, mode) = delete_options(&request.json()?, request)?;
     let (view, gone) = shared.with_world(|mut access| {
         let deleted = delete_one(&mut access, path.kind, &path.namespace, &path.name, &options, mode, request)?;
         let gone = matches!(deleted, Deleted::Gone(_));
-        Ok::<_, Refusal>((access.view(deleted.object()), gone))
+        Ok::<_, ApiRefusal>((access.view(deleted.object()), gone))
     })?;
     // Pods answer what they were; other kinds only that they are gone.
     if gone && path.kind != Kind::Pod {
@@ -213,18 +212,18 @@ fn delete_one(
     name: &str,
     options: &DeleteOptions,
     mode: Mode,
-    request: &Request,
+    request: &ApiRequest,
 ) -> Answer<Deleted> {
-    let by = Writer { manager: request.manager(), mode };
+    let by = WriteOptions { manager: request.manager(), mode };
     Ok(access.world.delete((kind, namespace, name), options, by)?)
 }
 
 /// Answers the delete of all objects that are selected.
-pub(super) fn delete_collection(shared: &Shared, path: &ObjectPath, request: &Request) -> Answer {
+pub(super) fn delete_collection(shared: &Shared, path: &ObjectPath, request: &ApiRequest) -> Answer {
     let (options, mode) = delete_options(&request.json()?, request)?;
     let selection = Selection::of(path.kind, &path.namespace, "", &request.query)?;
     if path.kind.words().scope == ResourceScope::Namespaced && path.namespace.is_empty() {
-        return Err(Refusal::method_not_allowed());
+        return Err(ApiRefusal::method_not_allowed());
     }
     let (views, version) = shared.with_world(|mut access| {
         let selected = access.store().list(path.kind).filter(|object| selection.matches(object));
@@ -234,17 +233,17 @@ pub(super) fn delete_collection(shared: &Shared, path: &ObjectPath, request: &Re
             let deleted = delete_one(&mut access, path.kind, &path.namespace, &name, &options, mode, request)?;
             views.push(access.view(deleted.object()));
         }
-        Ok::<_, Refusal>((views, access.store().revision()))
+        Ok::<_, ApiRefusal>((views, access.store().revision()))
     })?;
     let meta = ListMeta { version, ..ListMeta::default() };
     Ok(view::list(path.kind, &meta, views, Format::of(&request.accept, &request.query), shared.now()))
 }
 
 /// Answers an eviction. There are no disruption budgets here, so it is a delete.
-pub(super) fn evict(shared: &Shared, path: &ObjectPath, request: &Request) -> Answer {
+pub(super) fn evict(shared: &Shared, path: &ObjectPath, request: &ApiRequest) -> Answer {
     let body = request.json()?;
     if body["metadata"]["name"].as_str().is_some_and(|name| name != path.name) {
-        return Err(Refusal::bad_request("name in URL does not match name in Eviction object"));
+        return Err(ApiRefusal::bad_request("name in URL does not match name in Eviction object"));
     }
     let (options, mode) = delete_options(&body["deleteOptions"], request)?;
     shared.with_world(|mut access| {
@@ -255,11 +254,11 @@ pub(super) fn evict(shared: &Shared, path: &ObjectPath, request: &Request) -> An
 }
 
 /// Answers a binding: a scheduler other than the world's own puts a pod on a node.
-pub(super) fn bind(shared: &Shared, path: &ObjectPath, request: &Request) -> Answer {
+pub(super) fn bind(shared: &Shared, path: &ObjectPath, request: &ApiRequest) -> Answer {
     let mode = mode(request)?;
     let body = request.json()?;
     let Some(node) = body["target"]["name"].as_str().filter(|node| !node.is_empty()) else {
-        let cause = Cause::required("target.name", "Required value");
+        let cause = FieldError::required("target.name", "Required value");
         return Err(ApiError::invalid(Kind::Pod, &path.name, vec![cause]).into());
     };
     shared.with_world(|access| {
@@ -277,14 +276,14 @@ pub(super) fn bind(shared: &Shared, path: &ObjectPath, request: &Request) -> Ans
             };
             pod.status.conditions = scheduled.replaced_in(&pod.status.conditions);
         }
-        access.world.update(object, Part::Binding, Writer { manager: request.manager(), mode })
+        access.world.update(object, Part::Binding, WriteOptions { manager: request.manager(), mode })
     })?;
     let done = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
     Ok(json_response(StatusCode::CREATED, &done))
 }
 
 /// Answers the finalisation of a namespace: nothing holds namespaces here, so it only answers.
-pub(super) fn finalize(shared: &Shared, path: &ObjectPath, request: &Request) -> Answer {
+pub(super) fn finalize(shared: &Shared, path: &ObjectPath, request: &ApiRequest) -> Answer {
     let view = shared.with_world(|access| {
         let object = access.store().find(path.kind, &path.namespace, &path.name)?;
         Ok::<_, ApiError>(access.view(object))
@@ -292,12 +291,12 @@ pub(super) fn finalize(shared: &Shared, path: &ObjectPath, request: &Request) ->
     answer_with(StatusCode::OK, shared, &view, request)
 }
 
-fn answer_with(code: StatusCode, shared: &Shared, view: &View, request: &Request) -> Answer<Response> {
+fn answer_with(code: StatusCode, shared: &Shared, view: &ObjectView, request: &ApiRequest) -> Answer<Response> {
     Ok(view::one(code, view, Format::of(&request.accept, &request.query), shared.now()))
 }
 
 /// Whether a write is only tried.
-fn mode(request: &Request) -> Answer<Mode> {
+fn mode(request: &ApiRequest) -> Answer<Mode> {
     dry_run(request.query.all("dryRun"))
 }
 
@@ -309,7 +308,7 @@ fn dry_run<'a>(values: impl Iterator<Item = &'a str>) -> Answer<Mode> {
             "" => {}
             other => {
                 let message = format!("dryRun: Unsupported value: \"{other}\": supported values: \"All\"");
-                return Err(Refusal::unprocessable(message));
+                return Err(ApiRefusal::unprocessable(message));
             }
         }
     }
@@ -319,7 +318,7 @@ fn dry_run<'a>(values: impl Iterator<Item = &'a str>) -> Answer<Mode> {
 /// Puts an object where the path says it is; what contradicts the path is refused.
 fn place(path: &ObjectPath, value: &mut Value) -> Answer<()> {
     if !value.is_object() {
-        return Err(Refusal::bad_request("the object provided is unrecognized: an object is needed in the body"));
+        return Err(ApiRefusal::bad_request("the object provided is unrecognized: an object is needed in the body"));
     }
     if !value["metadata"].is_object() {
         value["metadata"] = json!({});
@@ -340,14 +339,14 @@ fn check_place(path: &ObjectPath, value: &Value) -> Answer<()> {
     let metadata = &value["metadata"];
     let name = metadata["name"].as_str().unwrap_or_default();
     if !path.name.is_empty() && name != path.name {
-        return Err(Refusal::bad_request(format!(
+        return Err(ApiRefusal::bad_request(format!(
             "the name of the object ({name}) does not match the name on the URL ({})",
             path.name
         )));
     }
     let namespace = metadata["namespace"].as_str().unwrap_or_default();
     if namespace != path.namespace {
-        return Err(Refusal::bad_request(
+        return Err(ApiRefusal::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
     }
@@ -355,7 +354,7 @@ fn check_place(path: &ObjectPath, value: &Value) -> Answer<()> {
 }
 
 /// `DeleteOptions`, from the body and the query; the query wins.
-fn delete_options(body: &Value, request: &Request) -> Answer<(DeleteOptions, Mode)> {
+fn delete_options(body: &Value, request: &ApiRequest) -> Answer<(DeleteOptions, Mode)> {
     let query = &request.query;
     let grace = match query.get("gracePeriodSeconds") {
         Some(_) => query.number("gracePeriodSeconds")?,
@@ -372,13 +371,13 @@ fn delete_options(body: &Value, request: &Request) -> Answer<(DeleteOptions, Mod
             let message = format!(
                 "propagationPolicy: Unsupported value: \"{other}\": supported values: \"Background\", \"Foreground\", \"Orphan\""
             );
-            return Err(Refusal::unprocessable(message));
+            return Err(ApiRefusal::unprocessable(message));
         }
     };
     let preconditions = &body["preconditions"];
     let version = preconditions["resourceVersion"].as_str().filter(|version| !version.is_empty());
     let version = version.map(|version| {
-        version.parse().map_err(|error| Refusal::bad_request(format!("resourceVersion `{version}`: {error}")))
+        version.parse().map_err(|error| ApiRefusal::bad_request(format!("resourceVersion `{version}`: {error}")))
     });
     let options = DeleteOptions {
         grace_secs: grace.map(|secs| u32::try_from(secs).unwrap_or(u32::MAX)),

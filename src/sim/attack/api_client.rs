@@ -1,20 +1,23 @@
 //! What a process writes, carried out on the world as an API server would, and the record read and written as the cluster
 //! adapter does.
 
+use serde_json::{Value, json};
+
 use crate::engine::model::Str;
 use crate::engine::model::effect::{DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, Outcome};
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{LeaseFact, UpdateStrategy};
-use crate::engine::model::labels::Selector;
+use crate::engine::model::labels::{Labels, Selector};
+use crate::engine::model::prewarm::PREWARM;
 use crate::engine::model::record::{CHANGE, MANAGED_BY, ORIGINAL_STRATEGY, RECORD, Record, lease_name};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::error::{ApiError, Reason};
 use crate::sim::world::kind::Kind;
-use crate::sim::world::object::{Body, Lease, Object, Owner};
+use crate::sim::world::object::{Body, Lease, Object, Owner, Pod};
 use crate::sim::world::store::DeleteOptions;
-use crate::sim::world::write::{Mode, Part, Writer};
+use crate::sim::world::write::{Mode, Part, WriteOptions};
 
 /// By this name its writes are known in the world.
 pub const MANAGER: &str = "rolldeck";
@@ -96,22 +99,43 @@ impl ApiClient {
         match effect {
             Effect::DeletePod { name, uid, node, .. } => {
                 let options = DeleteOptions { uid: Some(uid.clone()), ..DeleteOptions::default() };
-                let done = world.delete((Kind::Pod, &self.namespace, name), &options, Writer::named(MANAGER));
+                let done = world.delete((Kind::Pod, &self.namespace, name), &options, WriteOptions::named(MANAGER));
                 if done.is_ok() {
                     let (at, by) = (world.now(), self.identity.clone());
                     deletions.push(Deletion { at, by, uid: uid.clone(), node: node.clone() });
                 }
                 (done.map(|_| Done::PodDeleted).map_err(|error| failure(&error)), None)
             }
+            Effect::CreateWarmPod { name, node, pod, .. } => (self.create_warm_pod((name, node), pod, world), None),
+            Effect::DeleteWarmPod { name, uid, .. } => {
+                let options = DeleteOptions { uid: Some(uid.clone()), ..DeleteOptions::default() };
+                let done = world.delete((Kind::Pod, &self.namespace, name), &options, WriteOptions::named(MANAGER));
+                (done.map(|_| Done::WarmPodDeleted).map_err(|error| failure(&error)), None)
+            }
             Effect::PatchDaemonSet { resource_version, patch } => self.patch(resource_version, patch, world),
             Effect::WriteLease { resource_version, lease } => self.write_lease(resource_version.as_ref(), lease, world),
         }
     }
 
+    fn create_warm_pod(&self, (name, node): (&Str, &Str), pod: &Value, world: &mut World) -> Outcome {
+        let mut spec = pod["spec"].clone();
+        if let Some(spec) = spec.as_object_mut() {
+            spec.remove("nodeName");
+        }
+        let template = Template::from_json(json!({"spec": spec}));
+        let body = Pod { template, node: Some(node.clone()), ..Pod::default() };
+        let mut object = Object::new(&self.namespace, name, Body::Pod(body));
+        object.meta.labels = Labels::from_json(&pod["metadata"]["labels"]);
+        object.meta.owners = self.owner(world).into_iter().collect();
+        let unseen = || EffectError { kind: EffectErrorKind::Unknown, message: "no pod".into() };
+        let made = world.create(object, WriteOptions::named(MANAGER)).map_err(|error| failure(&error))?;
+        Ok(Done::WarmPodCreated(Box::new(made.warm_pod_fact().ok_or_else(unseen)?)))
+    }
+
     fn patch(&self, version: &str, patch: &DaemonSetPatch, world: &mut World) -> (Outcome, Option<Event>) {
         let key = (Kind::DaemonSet, &*self.namespace, &*self.name);
         let mut write = |mode| {
-            world.modify(key, Part::Main, Writer { mode, ..Writer::named(MANAGER) }, |object| {
+            world.modify(key, Part::Main, WriteOptions { mode, ..WriteOptions::named(MANAGER) }, |object| {
                 object.meta.resource_version = version.parse().unwrap_or(u64::MAX);
                 change_daemon_set(object, patch);
             })
@@ -146,7 +170,7 @@ impl ApiClient {
         let owner = self.owner(world);
         let of_record = write.record.as_ref().and_then(|record| record.daemonset_uid.clone());
         let name = &self.lease_name;
-        let by = Writer::named(MANAGER);
+        let by = WriteOptions::named(MANAGER);
         let written = match version {
             None => {
                 let mut object = Object::new(&self.namespace, name, Body::Lease(Lease::default()));
@@ -214,6 +238,10 @@ fn change_daemon_set(object: &mut Object, patch: &DaemonSetPatch) {
 fn fill_lease(object: &mut Object, write: &LeaseWrite, record: Option<&str>) {
     if object.meta.annotations.get(RECORD).map(|text| &**text) != record {
         object.meta.set_annotation(RECORD, record);
+    }
+    let prewarm = write.prewarm.as_ref().and_then(|prewarm| serde_json::to_string(prewarm).ok());
+    if object.meta.annotations.get(PREWARM).map(|text| &**text) != prewarm.as_deref() {
+        object.meta.set_annotation(PREWARM, prewarm.as_deref());
     }
     if let Body::Lease(lease) = &mut object.body {
         lease.holder = Some(write.holder.clone().unwrap_or_default());

@@ -103,7 +103,7 @@ pub enum Act {
         who: usize,
         /// Which.
         watched: Watched,
-        /// How many batches of events back.
+        /// How many batches of events it sends again.
         back: usize,
     },
     /// A watch of a console is lost, and listed anew from a cache that is behind.

@@ -466,12 +466,12 @@ pub struct RequestsInFlight {
 }
 
 impl RequestsInFlight {
-    /// When the next of them arrives.
+    /// When the next request arrives at the API server.
     pub fn next_at(&self) -> Option<Timestamp> {
         self.requests.first().map(|(at, _)| *at)
     }
 
-    /// Carries out those that have arrived.
+    /// Carries out the requests that have arrived.
     pub fn step(&mut self, world: &mut World, deletions: &mut Vec<Deletion>) {
         while self.requests.first().is_some_and(|(at, _)| *at <= world.now()) {
             let (_, effect) = self.requests.remove(0);

@@ -17,7 +17,7 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     let current_is_bad = snapshot.to.as_ref().is_some_and(|revision| is_bad(&revision.images));
     let good = snapshot.revisions.iter().find(|revision| revision.number.is_some() && !is_bad(&revision.images));
     let goes_to_bad = current_is_bad && !matches!(snapshot.phase, Phase::Loading | Phase::Releasing);
-    // Of one that surges nothing is taken down before somebody has said how many nodes may be.
+    // A DaemonSet that surges has no budget of its own: nothing is taken down before an operator has set one.
     let lacks_budget = snapshot.surge.is_some() && snapshot.settings.budgets.max_unavailable.is_default();
     let budget = Tuning { max_unavailable: Some(Limit::At(IntOrPercent::Int(2))), ..Tuning::default() };
     if let Some(revision) = good.filter(|_| goes_to_bad) {

@@ -95,6 +95,17 @@ impl Generator {
         choices[self.rng.usize(0..choices.len())].clone()
     }
 
+    /// One of the choices, each as often as its weight says.
+    fn weighted<T: Copy>(&mut self, choices: &[(u32, T)]) -> T {
+        let mut rest = self.rng.u32(0..choices.iter().map(|(weight, _)| weight).sum());
+        let drawn = choices.iter().find(|(weight, _)| {
+            let here = rest < *weight;
+            rest = rest.saturating_sub(*weight);
+            here
+        });
+        drawn.unwrap_or(&choices[0]).1
+    }
+
     fn secs(&mut self, range: Range<u64>) -> Duration {
         Duration::from_millis(self.rng.u64(range.start * 1000..range.end * 1000))
     }

@@ -9,9 +9,9 @@ use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::store::DeleteOptions;
-use crate::sim::world::write::{Part, Writer};
+use crate::sim::world::write::{Part, WriteOptions};
 
-const BY: Writer<'static> = Writer::named("kubectl-edit");
+const BY: WriteOptions<'static> = WriteOptions::named("kubectl-edit");
 
 /// Does it; says what kind of fault it was, if it could be done at all.
 pub(super) fn edit_lease(how: LeaseEdit, world: &mut World) -> Option<FaultKind> {

@@ -1,11 +1,11 @@
-//! What happens in the world, in lines of text.
+//! Changes of the simulated cluster as lines of text.
 
 use serde_json::Value;
 
 use crate::engine::model::facts::{ContainerState, DaemonSetFact, LeaseFact, PodFact};
 use crate::sim::world::store::{ChangeKind, StoreChange};
 
-/// A change of the world in a line; `None` for what says nothing.
+/// A change as a line; `None` for one that changes nothing which the line would show.
 pub(super) fn story_of(change: &StoreChange) -> Option<String> {
     let (object, before) = (&change.object, change.before.as_deref());
     let name = &object.meta.name;

@@ -80,6 +80,7 @@ impl Watches {
             (Watched::Nodes, Kind::Node),
             (Watched::Events, Kind::Event),
             (Watched::Lease, Kind::Lease),
+            (Watched::WarmPods, Kind::Pod),
         ];
         let watch = |(watched, kind)| Watch {
             watched,
@@ -310,6 +311,9 @@ fn fact_of(
         Watched::Pods => Some(Event::Pod(Box::new(object.pod_fact()?))),
         Watched::Nodes if gone => Some(Event::NodeGone(object.meta.name.clone())),
         Watched::Nodes => Some(Event::Node(Box::new(object.node_fact()?))),
+        Watched::WarmPods if !here => None,
+        Watched::WarmPods if gone => object.warm_pod_fact().map(|_| Event::WarmPodGone(uid())),
+        Watched::WarmPods => Some(Event::WarmPod(Box::new(object.warm_pod_fact()?))),
         Watched::Events if gone || !here => None,
         Watched::Events => Some(Event::Cluster(Box::new(object.event_fact()?))),
         Watched::Lease if !named(&api_client.lease_name) => None,

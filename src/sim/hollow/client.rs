@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Trouble {
+pub(super) enum ClientError {
     /// No answer, 429 or 5xx: it may do later, not before so long.
     #[error("{why}")]
     Later { after: Option<Duration>, why: String },
@@ -39,7 +39,7 @@ pub(super) enum Trouble {
 
 /// What is written.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Write {
+pub(super) enum BodyKind {
     /// An object to be created.
     Create,
     /// A JSON merge patch.
@@ -74,31 +74,31 @@ impl Client {
     }
 
     /// Reads `path`, which may have a query.
-    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
         let answer = self.request(Method::GET, path, None).await?;
         serde_json::from_slice(&answer).map_err(|error| unreadable(path, &error))
     }
 
     /// Writes `body` to `path` and returns the answer.
-    pub(super) async fn write(&self, write: Write, path: &str, body: &Value) -> Result<Bytes, Trouble> {
+    pub(super) async fn write(&self, write: BodyKind, path: &str, body: &Value) -> Result<Bytes, ClientError> {
         let (method, content) = match write {
-            Write::Create => (Method::POST, "application/json"),
-            Write::Merge => (Method::PATCH, "application/merge-patch+json"),
-            Write::Strategic => (Method::PATCH, "application/strategic-merge-patch+json"),
-            Write::Delete => (Method::DELETE, "application/json"),
+            BodyKind::Create => (Method::POST, "application/json"),
+            BodyKind::Merge => (Method::PATCH, "application/merge-patch+json"),
+            BodyKind::Strategic => (Method::PATCH, "application/strategic-merge-patch+json"),
+            BodyKind::Delete => (Method::DELETE, "application/json"),
         };
         self.request(method, path, Some((content, body))).await
     }
 
     /// Opens a stream of lines, such as a watch.
-    pub(super) async fn lines(&self, path: &str) -> Result<Lines, Trouble> {
+    pub(super) async fn lines(&self, path: &str) -> Result<ResponseLines, ClientError> {
         let opening = self.builder(Method::GET, path).send();
         let response = tokio::time::timeout(TIMEOUT, opening).await.map_err(|_late| later(path, "no answer"))?;
         let response = judged(path, response.map_err(|error| later(path, &error))?).await?;
-        Ok(Lines { response, buffer: BytesMut::new() })
+        Ok(ResponseLines { response, buffer: BytesMut::new() })
     }
 
-    async fn request(&self, method: Method, path: &str, body: Option<(&str, &Value)>) -> Result<Bytes, Trouble> {
+    async fn request(&self, method: Method, path: &str, body: Option<(&str, &Value)>) -> Result<Bytes, ClientError> {
         let mut request = self.builder(method, path).timeout(TIMEOUT);
         if let Some((content, body)) = body {
             request = request.header(CONTENT_TYPE, content).body(body.to_string());
@@ -115,14 +115,14 @@ impl Client {
 
 /// Lines as they come.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct ResponseLines {
     response: Response,
     buffer: BytesMut,
 }
 
-impl Lines {
+impl ResponseLines {
     /// The next line, without its end; `None` when the server has closed the stream.
-    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Trouble> {
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
         let mut searched = 0;
         loop {
             if let Some(found) = memchr::memchr(b'\n', &self.buffer[searched..]) {
@@ -139,15 +139,15 @@ impl Lines {
     }
 }
 
-fn later(path: &str, why: &(impl std::fmt::Display + ?Sized)) -> Trouble {
-    Trouble::Later { after: None, why: format!("{path}: {why}") }
+fn later(path: &str, why: &(impl std::fmt::Display + ?Sized)) -> ClientError {
+    ClientError::Later { after: None, why: format!("{path}: {why}") }
 }
 
-pub(super) fn unreadable(path: &str, error: &serde_json::Error) -> Trouble {
-    Trouble::Later { after: None, why: format!("{path}: the answer cannot be read: {error}") }
+pub(super) fn unreadable(path: &str, error: &serde_json::Error) -> ClientError {
+    ClientError::Later { after: None, why: format!("{path}: the answer cannot be read: {error}") }
 }
 
-async fn judged(path: &str, response: Response) -> Result<Response, Trouble> {
+async fn judged(path: &str, response: Response) -> Result<Response, ClientError> {
     let code = response.status();
     if code.is_success() {
         return Ok(response);
@@ -161,13 +161,13 @@ async fn judged(path: &str, response: Response) -> Result<Response, Trouble> {
         Err(_not_json) => text,
     };
     Err(match code {
-        StatusCode::NOT_FOUND => Trouble::NotFound,
-        StatusCode::CONFLICT => Trouble::Conflict,
-        StatusCode::GONE => Trouble::Expired,
+        StatusCode::NOT_FOUND => ClientError::NotFound,
+        StatusCode::CONFLICT => ClientError::Conflict,
+        StatusCode::GONE => ClientError::Expired,
         StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => {
-            Trouble::Later { after, why: format!("{path}: {code}") }
+            ClientError::Later { after, why: format!("{path}: {code}") }
         }
-        _ if code.is_server_error() => Trouble::Later { after, why: format!("{path}: {code}: {message}") },
-        _ => Trouble::Refused { code, message },
+        _ if code.is_server_error() => ClientError::Later { after, why: format!("{path}: {code}: {message}") },
+        _ => ClientError::Refused { code, message },
     })
 }

@@ -8,13 +8,13 @@ use crate::engine::model::time::Timestamp;
 
 /// Both clocks show the same at the beginning; from then on one runs `speed` times as fast.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock {
+pub(super) struct FastClock {
     began_at: Timestamp,
     began: Instant,
     speed: f64,
 }
 
-impl Clock {
+impl FastClock {
     /// Begins now, by this machine's clock.
     pub(super) fn new(speed: f64) -> Self {
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn ten_seconds_of_theirs_are_one_of_ours() {
-        let clock = Clock::new(10.0);
+        let clock = FastClock::new(10.0);
         let later = clock.began_at + Duration::from_secs(10);
         assert_eq!(clock.written(later), clock.began_at + Duration::from_secs(1));
         assert_eq!(clock.seen(clock.written(later)), later);

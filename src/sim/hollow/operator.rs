@@ -11,8 +11,8 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::sim::world::scenario::{ClusterFault, DaemonSetPlan, Scenario};
 
-use super::client::{Client, Trouble, Write};
-use super::partial::{List, Meta};
+use super::client::{BodyKind, Client, ClientError};
+use super::partial::{PartialList, PartialMeta};
 use super::wire;
 
 /// How often we look whether the controller has seen a template.
@@ -22,12 +22,12 @@ const LOOK: Duration = Duration::from_millis(50);
 const NO_MORE_PODS: &str = "no-more-pods";
 
 /// Makes the writes of one fault. What is to be changed and is not there is left alone.
-pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(), Trouble> {
+pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(), ClientError> {
     let done = match fault {
         ClusterFault::Label { node, labels } => {
             let value = |value: &String| if value.is_empty() { Value::Null } else { Value::from(value.as_str()) };
             let labels: Map<_, _> = labels.iter().map(|(key, text)| (key.clone(), value(text))).collect();
-            patch(client, Write::Merge, &node_path(node), &json!({"metadata": {"labels": labels}})).await
+            patch(client, BodyKind::Merge, &node_path(node), &json!({"metadata": {"labels": labels}})).await
         }
         ClusterFault::Cordon(node) => cordon(client, node, Some(true)).await,
         ClusterFault::Uncordon(node) => cordon(client, node, None).await,
@@ -42,27 +42,27 @@ pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(
         ClusterFault::Untaint { node, key } => {
             change_taints(client, node, |taints| taints.retain(|taint| taint["key"] != **key)).await
         }
-        ClusterFault::DeleteNode(node) => patch(client, Write::Delete, &node_path(node), &json!({})).await,
+        ClusterFault::DeleteNode(node) => patch(client, BodyKind::Delete, &node_path(node), &json!({})).await,
         ClusterFault::DeletePods { daemon_set, node } => {
-            patch_pods(client, Write::Delete, (daemon_set, node), &json!({})).await
+            patch_pods(client, BodyKind::Delete, (daemon_set, node), &json!({})).await
         }
         ClusterFault::AddFinalizer { daemon_set, node, finalizer } => {
             let change = json!({"metadata": {"finalizers": [&**finalizer]}});
-            patch_pods(client, Write::Strategic, (daemon_set, node), &change).await
+            patch_pods(client, BodyKind::Strategic, (daemon_set, node), &change).await
         }
         ClusterFault::RemoveFinalizer { daemon_set, node, finalizer } => {
             let change = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": [&**finalizer]}});
-            patch_pods(client, Write::Strategic, (daemon_set, node), &change).await
+            patch_pods(client, BodyKind::Strategic, (daemon_set, node), &change).await
         }
         ClusterFault::SetImages { daemon_set, images } => {
             let containers: Vec<_> = images.iter().map(|(name, image)| json!({"name": name, "image": image})).collect();
             let change = json!({"spec": {"template": {"spec": {"containers": containers}}}});
-            patch(client, Write::Strategic, &daemon_set_path(daemon_set), &change).await
+            patch(client, BodyKind::Strategic, &daemon_set_path(daemon_set), &change).await
         }
         ClusterFault::SetStrategy { daemon_set, kind, max_unavailable } => {
             let strategy = strategy(*kind, *max_unavailable, None);
             let change = json!({"spec": {"updateStrategy": strategy}});
-            patch(client, Write::Merge, &daemon_set_path(daemon_set), &change).await
+            patch(client, BodyKind::Merge, &daemon_set_path(daemon_set), &change).await
         }
         ClusterFault::RefusePods { namespace, .. } => {
             let quota = json!({
@@ -71,11 +71,11 @@ pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(
                 "metadata": {"name": NO_MORE_PODS, "namespace": &**namespace},
                 "spec": {"hard": {"pods": "0"}},
             });
-            patch(client, Write::Create, &quotas_path(namespace), &quota).await
+            patch(client, BodyKind::Create, &quotas_path(namespace), &quota).await
         }
         ClusterFault::AdmitPods { namespace } => {
             let path = format!("{}/{NO_MORE_PODS}", quotas_path(namespace));
-            patch(client, Write::Delete, &path, &json!({})).await
+            patch(client, BodyKind::Delete, &path, &json!({})).await
         }
         // Policies on templates are the cluster's own: whoever plays a scenario on a real one installs them first.
         ClusterFault::RefuseTemplates { .. }
@@ -85,35 +85,35 @@ pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(
         ClusterFault::RefuseDeletion { namespace, node, why } => refuse_deletion(client, namespace, node, why).await,
         ClusterFault::AdmitDeletion { namespace, node } => {
             let name = deletion_policy(namespace, node);
-            patch(client, Write::Delete, &format!("{BINDINGS}/{name}"), &json!({})).await?;
-            patch(client, Write::Delete, &format!("{POLICIES}/{name}"), &json!({})).await
+            patch(client, BodyKind::Delete, &format!("{BINDINGS}/{name}"), &json!({})).await?;
+            patch(client, BodyKind::Delete, &format!("{POLICIES}/{name}"), &json!({})).await
         }
         ClusterFault::LabelPods { daemon_set, node, labels } => label_pods(client, daemon_set, node, labels).await,
         ClusterFault::HoldDaemonSet { daemon_set, held } => {
             let finalizers = if *held { json!(["example.com/backup"]) } else { Value::Null };
             let change = json!({"metadata": {"finalizers": finalizers}});
-            patch(client, Write::Merge, &daemon_set_path(daemon_set), &change).await
+            patch(client, BodyKind::Merge, &daemon_set_path(daemon_set), &change).await
         }
         ClusterFault::DeleteDaemonSet { daemon_set, orphan } => {
             let policy = if *orphan { "Orphan" } else { "Background" };
             let options = json!({"propagationPolicy": policy});
-            patch(client, Write::Delete, &daemon_set_path(daemon_set), &options).await
+            patch(client, BodyKind::Delete, &daemon_set_path(daemon_set), &options).await
         }
         ClusterFault::CreateDaemonSet(plan) => {
             let collection = format!("/apis/apps/v1/namespaces/{}/daemonsets", plan.namespace);
-            existing(client.write(Write::Create, &collection, &manifest(plan, &plan.images)).await)
+            existing(client.write(BodyKind::Create, &collection, &manifest(plan, &plan.images)).await)
         }
         // No API server cuts its log, and no controller stands still, because a client asks.
         ClusterFault::Compact | ClusterFault::StopController | ClusterFault::StartController => Ok(()),
     };
     match done {
-        Err(Trouble::NotFound) => Ok(()),
-        Err(Trouble::Conflict) => Err(Trouble::Later { after: None, why: "it changed meanwhile".to_owned() }),
+        Err(ClientError::NotFound) => Ok(()),
+        Err(ClientError::Conflict) => Err(ClientError::Later { after: None, why: "it changed meanwhile".to_owned() }),
         done => done,
     }
 }
 
-async fn patch(client: &Client, write: Write, path: &str, body: &Value) -> Result<(), Trouble> {
+async fn patch(client: &Client, write: BodyKind, path: &str, body: &Value) -> Result<(), ClientError> {
     client.write(write, path, body).await.map(drop)
 }
 
@@ -125,7 +125,7 @@ fn deletion_policy(namespace: &str, node: &str) -> String {
 }
 
 /// A policy by which nobody but the cluster's own components deletes the pods of a namespace on a node.
-async fn refuse_deletion(client: &Client, namespace: &str, node: &str, why: &str) -> Result<(), Trouble> {
+async fn refuse_deletion(client: &Client, namespace: &str, node: &str, why: &str) -> Result<(), ClientError> {
     let name = deletion_policy(namespace, node);
     let expression = format!("oldObject.spec.nodeName != '{node}' || request.userInfo.username.startsWith('system:')");
     let policy = json!({
@@ -144,8 +144,8 @@ async fn refuse_deletion(client: &Client, namespace: &str, node: &str, why: &str
         "metadata": {"name": name},
         "spec": {"policyName": name, "validationActions": ["Deny"]},
     });
-    patch(client, Write::Create, POLICIES, &policy).await?;
-    patch(client, Write::Create, BINDINGS, &binding).await
+    patch(client, BodyKind::Create, POLICIES, &policy).await?;
+    patch(client, BodyKind::Create, BINDINGS, &binding).await
 }
 
 fn node_path(node: &str) -> String {
@@ -162,12 +162,12 @@ fn daemon_set_path(named: &str) -> String {
     format!("/apis/apps/v1/namespaces/{namespace}/daemonsets/{name}")
 }
 
-async fn cordon(client: &Client, node: &str, unschedulable: Option<bool>) -> Result<(), Trouble> {
-    patch(client, Write::Merge, &node_path(node), &json!({"spec": {"unschedulable": unschedulable}})).await
+async fn cordon(client: &Client, node: &str, unschedulable: Option<bool>) -> Result<(), ClientError> {
+    patch(client, BodyKind::Merge, &node_path(node), &json!({"spec": {"unschedulable": unschedulable}})).await
 }
 
 /// Taints are one list, and the node lifecycle controller changes it too: so the version is said.
-async fn change_taints(client: &Client, node: &str, change: impl FnOnce(&mut Vec<Value>)) -> Result<(), Trouble> {
+async fn change_taints(client: &Client, node: &str, change: impl FnOnce(&mut Vec<Value>)) -> Result<(), ClientError> {
     let path = node_path(node);
     let mut present: Value = client.get(&path).await?;
     let mut taints = match present["spec"]["taints"].take() {
@@ -177,7 +177,7 @@ async fn change_taints(client: &Client, node: &str, change: impl FnOnce(&mut Vec
     change(&mut taints);
     let version = &present["metadata"]["resourceVersion"];
     let change = json!({"metadata": {"resourceVersion": version}, "spec": {"taints": taints}});
-    patch(client, Write::Merge, &path, &change).await
+    patch(client, BodyKind::Merge, &path, &change).await
 }
 
 #[derive(Deserialize)]
@@ -201,7 +201,7 @@ struct Owner {
 
 #[derive(Deserialize)]
 struct Named {
-    metadata: Meta,
+    metadata: PartialMeta,
 }
 
 /// Sets labels of the pods on a node that are the DaemonSet's, or have no controller any more.
@@ -210,18 +210,18 @@ async fn label_pods(
     daemon_set: &str,
     node: &str,
     labels: &BTreeMap<String, String>,
-) -> Result<(), Trouble> {
+) -> Result<(), ClientError> {
     let owner: Named = client.get(&daemon_set_path(daemon_set)).await?;
     let pods = format!("/api/v1/namespaces/{}/pods", owner.metadata.namespace);
-    let list: List<Owned> = client.get(&format!("{pods}?fieldSelector=spec.nodeName%3D{node}")).await?;
+    let list: PartialList<Owned> = client.get(&format!("{pods}?fieldSelector=spec.nodeName%3D{node}")).await?;
     let of = |value: &String| if value.is_empty() { Value::Null } else { value.as_str().into() };
     let labels: serde_json::Map<String, Value> = labels.iter().map(|(key, value)| (key.clone(), of(value))).collect();
     let change = json!({"metadata": {"labels": labels}});
     for pod in list.items.unwrap_or_default() {
         let owners = &pod.metadata.owner_references;
         if owners.is_empty() || owners.iter().any(|of| *of.uid == *owner.metadata.uid) {
-            match patch(client, Write::Merge, &format!("{pods}/{}", pod.metadata.name), &change).await {
-                Ok(()) | Err(Trouble::NotFound) => {}
+            match patch(client, BodyKind::Merge, &format!("{pods}/{}", pod.metadata.name), &change).await {
+                Ok(()) | Err(ClientError::NotFound) => {}
                 Err(trouble) => return Err(trouble),
             }
         }
@@ -232,18 +232,18 @@ async fn label_pods(
 /// Writes to the pods of a DaemonSet on a node.
 async fn patch_pods(
     client: &Client,
-    write: Write,
+    write: BodyKind,
     (daemon_set, node): (&str, &str),
     body: &Value,
-) -> Result<(), Trouble> {
+) -> Result<(), ClientError> {
     let owner: Named = client.get(&daemon_set_path(daemon_set)).await?;
     let pods = format!("/api/v1/namespaces/{}/pods", owner.metadata.namespace);
-    let list: List<Owned> = client.get(&format!("{pods}?fieldSelector=spec.nodeName%3D{node}")).await?;
+    let list: PartialList<Owned> = client.get(&format!("{pods}?fieldSelector=spec.nodeName%3D{node}")).await?;
     for pod in list.items.unwrap_or_default() {
         let is_ours = pod.metadata.owner_references.iter().any(|of| *of.uid == *owner.metadata.uid);
         if is_ours {
             match patch(client, write, &format!("{pods}/{}", pod.metadata.name), body).await {
-                Ok(()) | Err(Trouble::NotFound) => {}
+                Ok(()) | Err(ClientError::NotFound) => {}
                 Err(trouble) => return Err(trouble),
             }
         }
@@ -254,15 +254,15 @@ async fn patch_pods(
 /// Creates a scenario's DaemonSets, oldest template first, so that each is a revision to roll back to.
 ///
 /// To be done before there are nodes: then all pods begin at the newest.
-pub(super) async fn deploy(client: &Client, scenario: &Scenario) -> Result<(), Trouble> {
+pub(super) async fn deploy(client: &Client, scenario: &Scenario) -> Result<(), ClientError> {
     for plan in &scenario.daemon_sets {
         let namespace = json!({"metadata": {"name": &*plan.namespace}});
-        existing(client.write(Write::Create, "/api/v1/namespaces", &namespace).await)?;
+        existing(client.write(BodyKind::Create, "/api/v1/namespaces", &namespace).await)?;
         let collection = format!("/apis/apps/v1/namespaces/{}/daemonsets", plan.namespace);
         let path = format!("{collection}/{}", plan.name);
         let mut templates = plan.history.iter().chain([&plan.images]);
         let Some(first) = templates.next() else { continue };
-        existing(client.write(Write::Create, &collection, &manifest(plan, first)).await)?;
+        existing(client.write(BodyKind::Create, &collection, &manifest(plan, first)).await)?;
         until_observed(client, &path).await?;
         for images in templates {
             let change = ClusterFault::SetImages {
@@ -276,14 +276,14 @@ pub(super) async fn deploy(client: &Client, scenario: &Scenario) -> Result<(), T
     Ok(())
 }
 
-fn existing<T>(created: Result<T, Trouble>) -> Result<(), Trouble> {
+fn existing<T>(created: Result<T, ClientError>) -> Result<(), ClientError> {
     match created {
-        Ok(_) | Err(Trouble::Conflict) => Ok(()),
+        Ok(_) | Err(ClientError::Conflict) => Ok(()),
         Err(trouble) => Err(trouble),
     }
 }
 
-async fn until_observed(client: &Client, path: &str) -> Result<(), Trouble> {
+async fn until_observed(client: &Client, path: &str) -> Result<(), ClientError> {
     loop {
         let present: Value = client.get(path).await?;
         if present["status"]["observedGeneration"] == present["metadata"]["generation"] {

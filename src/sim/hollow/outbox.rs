@@ -19,13 +19,13 @@ use tokio::time::Instant;
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::rate::TokenBucket;
-use crate::sim::world::kubelet::Action;
+use crate::sim::world::kubelet::KubeletAction;
 use crate::sim::world::scenario::ClusterFault;
 
-use super::client::{Client, Trouble};
-use super::clock::Clock;
+use super::client::{Client, ClientError};
+use super::clock::FastClock;
 use super::deliver::{NodeFacts, deliver};
-use super::{Leases, Options, Shared, operator};
+use super::{HollowOptions, LeaseRenewal, Shared, operator};
 
 /// How long a lane backs off after a failure.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
@@ -55,7 +55,7 @@ impl Lane {
 /// Something to be written.
 #[derive(Clone, Debug)]
 enum Work {
-    Kubelet(Action),
+    Kubelet(KubeletAction),
     Operator(ClusterFault),
 }
 
@@ -65,10 +65,10 @@ impl Work {
         let (Self::Kubelet(newer), Self::Kubelet(older)) = (self, older) else { return false };
         matches!(
             (newer, older),
-            (Action::NodeStatus { .. }, Action::NodeStatus { .. })
-                | (Action::RenewLease { .. }, Action::RenewLease { .. })
-                | (Action::PodStatus { .. }, Action::PodStatus { .. })
-                | (Action::Event { .. }, Action::Event { .. })
+            (KubeletAction::NodeStatus { .. }, KubeletAction::NodeStatus { .. })
+                | (KubeletAction::RenewLease { .. }, KubeletAction::RenewLease { .. })
+                | (KubeletAction::PodStatus { .. }, KubeletAction::PodStatus { .. })
+                | (KubeletAction::Event { .. }, KubeletAction::Event { .. })
         )
     }
 }
@@ -82,24 +82,24 @@ struct Queue {
 
 /// What came of one piece of work.
 #[derive(Debug)]
-pub(super) struct Sent {
+pub(super) struct WorkOutcome {
     lane: Lane,
     work: Work,
     facts: NodeFacts,
-    result: Result<(), Trouble>,
+    result: Result<(), ClientError>,
 }
 
 #[derive(Debug)]
 pub(super) struct Outbox {
     client: Arc<Client>,
-    clock: Clock,
+    clock: FastClock,
     shared: Arc<Shared>,
     lanes: HashMap<Lane, Queue>,
     ready: [VecDeque<Lane>; CLASSES],
     backing_off: BinaryHeap<Reverse<(Instant, Lane)>>,
-    under_way: JoinSet<Sent>,
+    under_way: JoinSet<WorkOutcome>,
     nodes: BTreeMap<Str, NodeFacts>,
-    leases: Leases,
+    leases: LeaseRenewal,
     in_flight: usize,
     /// How many requests may be sent now, by the time since `began_at`.
     tokens: TokenBucket,
@@ -107,7 +107,7 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    pub(super) fn new(client: Arc<Client>, clock: Clock, shared: Arc<Shared>, options: &Options) -> Self {
+    pub(super) fn new(client: Arc<Client>, clock: FastClock, shared: Arc<Shared>, options: &HollowOptions) -> Self {
         Self {
             client,
             clock,
@@ -126,15 +126,15 @@ impl Outbox {
     }
 
     /// Takes on what a kubelet asks for.
-    pub(super) fn push(&mut self, action: Action) {
-        if self.leases == Leases::NotWritten && matches!(action, Action::RenewLease { .. }) {
+    pub(super) fn push(&mut self, action: KubeletAction) {
+        if self.leases == LeaseRenewal::NotWritten && matches!(action, KubeletAction::RenewLease { .. }) {
             return;
         }
         let lane = match &action {
-            Action::Register(object) => Lane::Node(object.meta.name.clone()),
-            Action::NodeStatus { node, .. } | Action::RenewLease { node, .. } => Lane::Node(node.clone()),
-            Action::PodStatus { uid, .. } | Action::RemovePod { uid, .. } => Lane::Pod(uid.clone()),
-            Action::Event { namespace, name, .. } => Lane::Event(namespace.clone(), name.clone()),
+            KubeletAction::Register(object) => Lane::Node(object.meta.name.clone()),
+            KubeletAction::NodeStatus { node, .. } | KubeletAction::RenewLease { node, .. } => Lane::Node(node.clone()),
+            KubeletAction::PodStatus { uid, .. } | KubeletAction::RemovePod { uid, .. } => Lane::Pod(uid.clone()),
+            KubeletAction::Event { namespace, name, .. } => Lane::Event(namespace.clone(), name.clone()),
         };
         self.queue(lane, Work::Kubelet(action));
     }
@@ -193,7 +193,7 @@ impl Outbox {
                 Work::Kubelet(action) => deliver(&client, action, &mut facts, clock).await,
                 Work::Operator(fault) => operator::carry_out(&client, fault).await,
             };
-            Sent { lane, work, facts, result }
+            WorkOutcome { lane, work, facts, result }
         });
     }
 
@@ -206,7 +206,7 @@ impl Outbox {
     }
 
     /// Waits for the next result; for ever when nothing is under way.
-    pub(super) async fn next(&mut self) -> Result<Sent, JoinError> {
+    pub(super) async fn next(&mut self) -> Result<WorkOutcome, JoinError> {
         match self.under_way.join_next().await {
             Some(sent) => sent,
             None => std::future::pending().await,
@@ -214,14 +214,14 @@ impl Outbox {
     }
 
     /// Takes in the result of a piece of work.
-    pub(super) fn settle(&mut self, sent: Sent) {
-        let Sent { lane, work, facts, result } = sent;
+    pub(super) fn settle(&mut self, sent: WorkOutcome) {
+        let WorkOutcome { lane, work, facts, result } = sent;
         if let Lane::Node(node) = &lane {
             self.nodes.insert(node.clone(), facts);
         }
         let Some(queue) = self.lanes.get_mut(&lane) else { return };
         match result {
-            Err(Trouble::Later { after, .. }) => {
+            Err(ClientError::Later { after, .. }) => {
                 if !queue.waiting.iter().any(|newer| newer.supersedes(&work)) {
                     queue.waiting.push_front(work);
                 }

@@ -10,14 +10,14 @@ use crate::engine::model::facts::ConditionStatus;
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::kubelet::PodSeen;
-use crate::sim::world::object::{Deletion, conditions};
+use crate::sim::world::object::{DeletionMark, conditions};
 
-use super::clock::Clock;
+use super::clock::FastClock;
 
 /// What every object has.
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Meta {
+pub(super) struct PartialMeta {
     pub(super) namespace: Str,
     pub(super) name: Str,
     pub(super) uid: Str,
@@ -28,15 +28,15 @@ pub(super) struct Meta {
 
 /// A list, or a page of one.
 #[derive(Deserialize, Debug)]
-pub(super) struct List<T> {
-    pub(super) metadata: ListMeta,
+pub(super) struct PartialList<T> {
+    pub(super) metadata: PartialListMeta,
     /// Go writes `null` for an empty list.
     pub(super) items: Option<Vec<T>>,
 }
 
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct ListMeta {
+pub(super) struct PartialListMeta {
     pub(super) resource_version: String,
     pub(super) r#continue: String,
 }
@@ -65,13 +65,13 @@ impl Status {
 
 /// A node.
 #[derive(Deserialize, Debug)]
-pub(super) struct Node {
-    pub(super) metadata: Meta,
+pub(super) struct PartialNode {
+    pub(super) metadata: PartialMeta,
     #[serde(default)]
     status: Status,
 }
 
-impl Node {
+impl PartialNode {
     /// How the API server has its `Ready` condition.
     pub(super) fn ready(&self) -> ConditionStatus {
         self.status.ready()
@@ -80,8 +80,8 @@ impl Node {
 
 /// A pod.
 #[derive(Deserialize, Debug)]
-pub(super) struct Pod {
-    pub(super) metadata: Meta,
+pub(super) struct PartialPod {
+    pub(super) metadata: PartialMeta,
     spec: PodSpec,
     #[serde(default)]
     status: Status,
@@ -110,9 +110,9 @@ pub(super) struct Templates(HashMap<(Vec<Container>, Vec<Container>), Template>)
 
 impl Templates {
     /// The pod as its kubelet sees it; `None` when it is bound to no node.
-    pub(super) fn seen(&mut self, pod: Pod, clock: Clock) -> Option<PodSeen> {
+    pub(super) fn seen(&mut self, pod: PartialPod, clock: FastClock) -> Option<PodSeen> {
         let ready = pod.status.ready() == ConditionStatus::True;
-        let Pod { metadata, spec, .. } = pod;
+        let PartialPod { metadata, spec, .. } = pod;
         if spec.node_name.is_empty() {
             return None;
         }
@@ -123,7 +123,7 @@ impl Templates {
             };
             Template::from_json(json!({"spec": {"initContainers": listed(init), "containers": listed(main)}}))
         });
-        let deletion = metadata.deletion_timestamp.and_then(|at| Timestamp::parse(&at).ok()).map(|at| Deletion {
+        let deletion = metadata.deletion_timestamp.and_then(|at| Timestamp::parse(&at).ok()).map(|at| DeletionMark {
             at: clock.seen(at),
             grace_secs: clock.secs_seen(metadata.deletion_grace_period_seconds.unwrap_or_default()),
         });
@@ -143,7 +143,7 @@ impl Templates {
 mod tests {
     use super::*;
 
-    fn pod(uid: &str, image: &str) -> Pod {
+    fn pod(uid: &str, image: &str) -> PartialPod {
         serde_json::from_value(json!({
             "metadata": {"namespace": "edge", "name": "agent-x", "uid": uid, "labels": {"app": "agent"}},
             "spec": {"nodeName": "n1", "containers": [{"name": "agent", "image": image, "command": ["run"]}]},
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn pods_that_run_the_same_share_a_template() {
-        let (mut templates, clock) = (Templates::default(), Clock::new(1.0));
+        let (mut templates, clock) = (Templates::default(), FastClock::new(1.0));
         let seen = ["v1", "v1", "v2"].map(|image| templates.seen(pod(image, image), clock).unwrap());
         assert_eq!(templates.0.len(), 2);
         assert_eq!(seen[0].template, seen[1].template);
@@ -167,13 +167,14 @@ mod tests {
         let mut pod = pod("u", "v1");
         pod.metadata.deletion_timestamp = Some("2030-01-01T00:00:05Z".into());
         pod.metadata.deletion_grace_period_seconds = Some(5);
-        let deletion = Templates::default().seen(pod, Clock::new(1.0)).unwrap().deletion.unwrap();
+        let deletion = Templates::default().seen(pod, FastClock::new(1.0)).unwrap().deletion.unwrap();
         assert_eq!((deletion.at.to_rfc3339().as_str(), deletion.grace_secs), ("2030-01-01T00:00:05Z", 5));
     }
 
     #[test]
     fn an_empty_list_is_null_in_go() {
-        let list: List<Node> = serde_json::from_str(r#"{"metadata":{"resourceVersion":"7"},"items":null}"#).unwrap();
+        let list: PartialList<PartialNode> =
+            serde_json::from_str(r#"{"metadata":{"resourceVersion":"7"},"items":null}"#).unwrap();
         assert!(list.items.is_none() && list.metadata.resource_version == "7");
     }
 }

@@ -11,15 +11,15 @@ use tokio::time::Instant;
 
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
-use crate::sim::world::kubelet::Fleet;
+use crate::sim::world::kubelet::Kubelets;
 use crate::sim::world::scenario::{Fault, FleetFault, Scenario};
 
-use super::client::{Client, Trouble};
-use super::clock::Clock;
+use super::client::{Client, ClientError};
+use super::clock::FastClock;
 use super::outbox::Outbox;
-use super::partial::{Node, Pod, Templates};
+use super::partial::{PartialNode, PartialPod, Templates};
 use super::watch::{WatchNews, follow};
-use super::{HollowRequest, Options, Shared, Workloads, operator};
+use super::{HollowOptions, HollowRequest, Shared, Workloads, operator};
 
 /// Pods that are bound to a node: no others concern a kubelet.
 const PODS: &str = "/api/v1/pods?fieldSelector=spec.nodeName%21%3D";
@@ -28,8 +28,8 @@ const NODES: &str = "/api/v1/nodes";
 const BACKLOG: usize = 256;
 
 pub(super) struct HollowWorld {
-    fleet: Fleet,
-    clock: Clock,
+    fleet: Kubelets,
+    clock: FastClock,
     outbox: Outbox,
     shared: Arc<Shared>,
     templates: Templates,
@@ -46,8 +46,8 @@ impl HollowWorld {
     pub(super) async fn run(
         client: Arc<Client>,
         scenario: Scenario,
-        options: Options,
-        clock: Clock,
+        options: HollowOptions,
+        clock: FastClock,
         shared: Arc<Shared>,
     ) {
         if options.workloads == Workloads::Create {
@@ -55,10 +55,10 @@ impl HollowWorld {
         }
         let (tell_pods, pods) = channel(BACKLOG);
         let (tell_nodes, nodes) = channel(BACKLOG);
-        tokio::spawn(follow::<Pod>(Arc::clone(&client), PODS, tell_pods));
-        tokio::spawn(follow::<Node>(Arc::clone(&client), NODES, tell_nodes));
+        tokio::spawn(follow::<PartialPod>(Arc::clone(&client), PODS, tell_pods));
+        tokio::spawn(follow::<PartialNode>(Arc::clone(&client), NODES, tell_nodes));
         let stage = Self {
-            fleet: Fleet::of(&scenario, options.seed, clock.now()),
+            fleet: Kubelets::of(&scenario, options.seed, clock.now()),
             clock,
             outbox: Outbox::new(client, clock, Arc::clone(&shared), &options),
             shared,
@@ -71,7 +71,7 @@ impl HollowWorld {
         stage.play(pods, nodes).await;
     }
 
-    async fn play(mut self, mut pods: Receiver<WatchNews<Pod>>, mut nodes: Receiver<WatchNews<Node>>) {
+    async fn play(mut self, mut pods: Receiver<WatchNews<PartialPod>>, mut nodes: Receiver<WatchNews<PartialNode>>) {
         let shared = Arc::clone(&self.shared);
         loop {
             self.let_time_pass();
@@ -152,7 +152,7 @@ impl HollowWorld {
         self.faults.push(Some(fault));
     }
 
-    fn pod(&mut self, told: WatchNews<Pod>) {
+    fn pod(&mut self, told: WatchNews<PartialPod>) {
         match told {
             WatchNews::Listed(pods) => {
                 let mut gone: HashSet<Str> = self.pods.keys().cloned().collect();
@@ -167,7 +167,7 @@ impl HollowWorld {
         }
     }
 
-    fn pod_is(&mut self, pod: Pod) {
+    fn pod_is(&mut self, pod: PartialPod) {
         if let Some(seen) = self.templates.seen(pod, self.clock) {
             self.pods.insert(seen.uid.clone(), seen.node.clone());
             self.fleet.pod_seen(seen, self.clock.now());
@@ -180,8 +180,8 @@ impl HollowWorld {
         }
     }
 
-    fn node(&mut self, told: WatchNews<Node>) {
-        let mut is = |node: &Node| self.fleet.node_seen(&node.metadata.name, node.ready());
+    fn node(&mut self, told: WatchNews<PartialNode>) {
+        let mut is = |node: &PartialNode| self.fleet.node_seen(&node.metadata.name, node.ready());
         match told {
             WatchNews::Listed(nodes) => nodes.iter().for_each(is),
             WatchNews::Is(node) => is(&node),
@@ -200,7 +200,7 @@ async fn sleep_until(wake: Option<Instant>) {
 /// Tries until the DaemonSets are there, or are refused.
 async fn deploy(client: &Client, scenario: &Scenario, shared: &Shared) {
     while let Err(trouble) = operator::deploy(client, scenario).await {
-        let Trouble::Later { after, .. } = trouble else {
+        let ClientError::Later { after, .. } = trouble else {
             return shared.refused(format!("creating the DaemonSets of {}: {trouble}", scenario.name));
         };
         tokio::time::sleep(after.unwrap_or(Duration::from_millis(200))).await;

@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc::Sender;
 
-use super::client::{Client, Trouble, unreadable};
-use super::partial::{List, Meta};
+use super::client::{Client, ClientError, unreadable};
+use super::partial::{PartialList, PartialMeta};
 
 /// Objects a page.
 const PAGE: u32 = 500;
@@ -38,7 +38,7 @@ struct Line<'a> {
 
 #[derive(Deserialize)]
 struct Bookmark {
-    metadata: Meta,
+    metadata: PartialMeta,
 }
 
 #[derive(Deserialize)]
@@ -66,7 +66,7 @@ pub(super) async fn follow<T: DeserializeOwned>(client: Arc<Client>, path: &'sta
                 back_off = BACK_OFF.0;
             }
             Ok(Err((version, trouble))) => {
-                from = version.filter(|_| !matches!(trouble, Trouble::Expired));
+                from = version.filter(|_| !matches!(trouble, ClientError::Expired));
                 tokio::time::sleep(back_off).await;
                 back_off = (back_off * 2).min(BACK_OFF.1);
             }
@@ -75,13 +75,13 @@ pub(super) async fn follow<T: DeserializeOwned>(client: Arc<Client>, path: &'sta
 }
 
 /// The version to go on from, or why it broke and from which version to try again.
-type Leg = Result<Result<String, (Option<String>, Trouble)>, Deaf>;
+type Leg = Result<Result<String, (Option<String>, ClientError)>, Deaf>;
 
 async fn list<T: DeserializeOwned>(client: &Client, path: &str, tell: &Sender<WatchNews<T>>) -> Leg {
     let (mut items, mut next) = (Vec::new(), String::new());
     loop {
         let page = format!("{path}{}limit={PAGE}&continue={next}", separator(path));
-        let page: List<T> = match client.get(&page).await {
+        let page: PartialList<T> = match client.get(&page).await {
             Ok(page) => page,
             Err(trouble) => return Ok(Err((None, trouble))),
         };
@@ -124,15 +124,15 @@ async fn watch<T: DeserializeOwned>(
 }
 
 /// One line of a watch: the version it brings us to, and what it tells.
-fn read<T: DeserializeOwned>(path: &str, line: &[u8]) -> Result<(String, Option<WatchNews<T>>), Trouble> {
+fn read<T: DeserializeOwned>(path: &str, line: &[u8]) -> Result<(String, Option<WatchNews<T>>), ClientError> {
     let cannot = |error: serde_json::Error| unreadable(path, &error);
     let line: Line<'_> = serde_json::from_slice(line).map_err(cannot)?;
     let text = line.object.get();
     if line.r#type == "ERROR" {
         let failure: Failure = serde_json::from_str(text).map_err(cannot)?;
         return Err(match failure.code {
-            Some(410) => Trouble::Expired,
-            _ => Trouble::Later { after: None, why: failure.message.unwrap_or_default() },
+            Some(410) => ClientError::Expired,
+            _ => ClientError::Later { after: None, why: failure.message.unwrap_or_default() },
         });
     }
     let version = serde_json::from_str::<Bookmark>(text).map_err(cannot)?.metadata.resource_version;
@@ -151,7 +151,7 @@ fn separator(path: &str) -> char {
 
 #[cfg(test)]
 mod tests {
-    use super::super::partial::Node;
+    use super::super::partial::PartialNode;
     use super::*;
 
     #[test]
@@ -159,13 +159,13 @@ mod tests {
         let line = |kind: &str| {
             format!(r#"{{"type":"{kind}","object":{{"metadata":{{"name":"n1","resourceVersion":"42"}},"code":410}}}}"#)
         };
-        let read = |kind: &str| read::<Node>("/api/v1/nodes", line(kind).as_bytes());
+        let read = |kind: &str| read::<PartialNode>("/api/v1/nodes", line(kind).as_bytes());
         assert!(
             matches!(read("ADDED"), Ok((at, Some(WatchNews::Is(node)))) if at == "42" && &*node.metadata.name == "n1")
         );
         assert!(matches!(read("DELETED"), Ok((_, Some(WatchNews::Gone(_))))));
         assert!(matches!(read("BOOKMARK"), Ok((at, None)) if at == "42"));
-        assert!(matches!(read("ERROR"), Err(Trouble::Expired)));
-        assert!(matches!(super::read::<Node>("/api/v1/nodes", b"<html>"), Err(Trouble::Later { .. })));
+        assert!(matches!(read("ERROR"), Err(ClientError::Expired)));
+        assert!(matches!(super::read::<PartialNode>("/api/v1/nodes", b"<html>"), Err(ClientError::Later { .. })));
     }
 }

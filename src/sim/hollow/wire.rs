@@ -9,15 +9,15 @@ use crate::engine::model::time::Timestamp;
 use crate::sim::world::kubelet::LEASE_SECS;
 use crate::sim::world::object::{Condition, ContainerStatus, EventBody, EventType, Node, NodeImage, Object, PodStatus};
 
-use super::clock::Clock;
+use super::clock::FastClock;
 
 /// A `metav1.Time`.
-fn time(clock: Clock, at: Timestamp) -> String {
+fn time(clock: FastClock, at: Timestamp) -> String {
     clock.written(at).to_rfc3339()
 }
 
 /// A node as its kubelet registers it.
-pub(super) fn node(object: &Object, node: &Node, clock: Clock) -> Value {
+pub(super) fn node(object: &Object, node: &Node, clock: FastClock) -> Value {
     let mut status = rest(&node.status_rest);
     status.insert("conditions".into(), conditions(&node.conditions, clock));
     status.insert("images".into(), images(&node.images));
@@ -46,7 +46,7 @@ pub(super) fn taint(taint: &Taint) -> Value {
 }
 
 /// A strategic merge patch of a node's status: conditions of other types stay.
-pub(super) fn node_status(all: &[Condition], reported: &[NodeImage], clock: Clock) -> Value {
+pub(super) fn node_status(all: &[Condition], reported: &[NodeImage], clock: FastClock) -> Value {
     json!({"status": {"conditions": conditions(all, clock), "images": images(reported)}})
 }
 
@@ -54,7 +54,7 @@ fn images(images: &[NodeImage]) -> Value {
     images.iter().map(|image| json!({"names": image.names, "sizeBytes": image.bytes})).collect()
 }
 
-fn conditions(all: &[Condition], clock: Clock) -> Value {
+fn conditions(all: &[Condition], clock: FastClock) -> Value {
     let one = |condition: &Condition| {
         let status = match condition.status {
             ConditionStatus::True => "True",
@@ -78,7 +78,7 @@ fn conditions(all: &[Condition], clock: Clock) -> Value {
 }
 
 /// A Lease that a node holds.
-pub(super) fn lease(node: &str, uid: Option<&str>, at: Timestamp, clock: Clock) -> Value {
+pub(super) fn lease(node: &str, uid: Option<&str>, at: Timestamp, clock: FastClock) -> Value {
     let owner = uid.map(|uid| json!({"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid}));
     json!({
         "metadata": {"name": node, "ownerReferences": owner.into_iter().collect::<Vec<_>>()},
@@ -91,7 +91,7 @@ pub(super) fn lease(node: &str, uid: Option<&str>, at: Timestamp, clock: Clock) 
 }
 
 /// A strategic merge patch of a pod's status, for the pod of this uid alone: conditions of other types stay.
-pub(super) fn pod_status(uid: &str, status: &PodStatus, clock: Clock) -> Value {
+pub(super) fn pod_status(uid: &str, status: &PodStatus, clock: FastClock) -> Value {
     let phase = match status.phase {
         PodPhase::Pending => "Pending",
         PodPhase::Running => "Running",
@@ -122,7 +122,7 @@ pub(super) fn pod_status(uid: &str, status: &PodStatus, clock: Clock) -> Value {
     json!({"metadata": {"uid": uid}, "status": all})
 }
 
-fn container_status(container: &ContainerStatus, clock: Clock) -> Value {
+fn container_status(container: &ContainerStatus, clock: FastClock) -> Value {
     let fact = &container.fact;
     let state = match &fact.state {
         ContainerState::Waiting { reason, message } => {
@@ -154,7 +154,7 @@ fn container_status(container: &ContainerStatus, clock: Clock) -> Value {
 }
 
 /// An event.
-pub(super) fn event(name: &str, body: &EventBody, clock: Clock) -> Value {
+pub(super) fn event(name: &str, body: &EventBody, clock: FastClock) -> Value {
     let involved = &body.involved;
     let severity = match body.severity {
         EventType::Normal => "Normal",
@@ -183,7 +183,7 @@ pub(super) fn event(name: &str, body: &EventBody, clock: Clock) -> Value {
 }
 
 /// A merge patch that brings an event up to date.
-pub(super) fn event_again(body: &EventBody, clock: Clock) -> Value {
+pub(super) fn event_again(body: &EventBody, clock: FastClock) -> Value {
     json!({"lastTimestamp": time(clock, body.last_at), "count": body.count})
 }
 

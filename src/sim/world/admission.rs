@@ -11,7 +11,7 @@ use crate::engine::model::facts::{StrategyKind, UpdateStrategy};
 use crate::engine::model::labels::Labels;
 use crate::engine::model::quantity::IntOrPercent;
 
-use super::error::{ApiError, Cause};
+use super::error::{ApiError, FieldError};
 use super::kind::Kind;
 use super::object::{
     Body, DAEMONSET_TEMPLATE_GENERATION, DaemonSet, DaemonSetSpec, DaemonSetStatus, EventBody, Object, Pod, PodStatus,
@@ -114,7 +114,7 @@ fn bind(name: &str, old: &Pod, new: &mut Pod) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn refuse(kind: Kind, name: &str, causes: Vec<Cause>) -> Result<(), ApiError> {
+fn refuse(kind: Kind, name: &str, causes: Vec<FieldError>) -> Result<(), ApiError> {
     if causes.is_empty() { Ok(()) } else { Err(ApiError::invalid(kind, name, causes)) }
 }
 
@@ -170,7 +170,7 @@ fn note_owners(old: &DaemonSet, new: &mut DaemonSet, manager: &str) {
 }
 
 /// The rules of `legacyValidateEvent`: an event lies where its object does, and a dated one says who reports what.
-fn event_causes(namespace: &str, event: &EventBody) -> Vec<Cause> {
+fn event_causes(namespace: &str, event: &EventBody) -> Vec<FieldError> {
     let mut causes = Vec::new();
     let dated = event.rest["eventTime"].is_string();
     let involved = &*event.involved.namespace;
@@ -182,7 +182,7 @@ fn event_causes(namespace: &str, event: &EventBody) -> Vec<Cause> {
     };
     if !fits {
         let message = format!("Invalid value: \"{involved}\": does not match event.namespace");
-        causes.push(Cause::invalid("involvedObject.namespace", message));
+        causes.push(FieldError::invalid("involvedObject.namespace", message));
     }
     if dated {
         let (reporter, instance) = match &event.reporter {
@@ -198,57 +198,63 @@ fn event_causes(namespace: &str, event: &EventBody) -> Vec<Cause> {
         ];
         for (field, value, limit) in needed {
             if value.is_empty() {
-                causes.push(Cause::required(field, "Required value"));
+                causes.push(FieldError::required(field, "Required value"));
             } else if value.len() > limit {
-                causes.push(Cause::invalid(field, format!("Invalid value: \"\": can have at most {limit} characters")));
+                causes.push(FieldError::invalid(
+                    field,
+                    format!("Invalid value: \"\": can have at most {limit} characters"),
+                ));
             }
         }
         if event.message.len() > 1_024 {
-            causes.push(Cause::invalid("message", "Invalid value: \"\": can have at most 1024 characters".to_owned()));
+            causes.push(FieldError::invalid(
+                "message",
+                "Invalid value: \"\": can have at most 1024 characters".to_owned(),
+            ));
         }
     }
     causes
 }
 
-fn daemon_set_causes(spec: &DaemonSetSpec) -> Vec<Cause> {
+fn daemon_set_causes(spec: &DaemonSetSpec) -> Vec<FieldError> {
     let mut causes = Vec::new();
     let template = spec.template.json();
     if spec.selector.is_empty() {
-        causes.push(Cause::invalid("spec.selector", "Invalid value: {}: empty selector is invalid for daemonset"));
+        causes.push(FieldError::invalid("spec.selector", "Invalid value: {}: empty selector is invalid for daemonset"));
     } else if !spec.selector.matches(&Labels::from_json(&template["metadata"]["labels"])) {
-        causes.push(Cause::invalid(
+        causes.push(FieldError::invalid(
             "spec.template.metadata.labels",
             "Invalid value: `selector` does not match template `labels`",
         ));
     }
     if spec.template.containers().is_empty() {
-        causes.push(Cause::required("spec.template.spec.containers", "Required value"));
+        causes.push(FieldError::required("spec.template.spec.containers", "Required value"));
     }
     for (nth, container) in spec.template.containers().iter().enumerate() {
         if container.image.is_empty() {
-            causes.push(Cause::required(&format!("spec.template.spec.containers[{nth}].image"), "Required value"));
+            causes.push(FieldError::required(&format!("spec.template.spec.containers[{nth}].image"), "Required value"));
         }
         if container.name.is_empty() {
-            causes.push(Cause::required(&format!("spec.template.spec.containers[{nth}].name"), "Required value"));
+            causes.push(FieldError::required(&format!("spec.template.spec.containers[{nth}].name"), "Required value"));
         }
     }
     if let Some(policy) = template["spec"]["restartPolicy"].as_str().filter(|policy| *policy != "Always") {
         let message = format!("Unsupported value: \"{policy}\": supported values: \"Always\"");
-        causes.push(Cause {
+        causes.push(FieldError {
             reason: "FieldValueNotSupported",
-            ..Cause::invalid("spec.template.spec.restartPolicy", message)
+            ..FieldError::invalid("spec.template.spec.restartPolicy", message)
         });
     }
     if !template["spec"]["activeDeadlineSeconds"].is_null() {
         let field = "spec.template.spec.activeDeadlineSeconds";
-        causes.push(Cause::forbidden(field, "Forbidden: activeDeadlineSeconds in DaemonSet is not Supported"));
+        causes.push(FieldError::forbidden(field, "Forbidden: activeDeadlineSeconds in DaemonSet is not Supported"));
     }
     strategy_causes(spec, &mut causes);
     causes
 }
 
 /// Exactly one of `maxUnavailable` and `maxSurge` is to be non-zero.
-fn strategy_causes(spec: &DaemonSetSpec, causes: &mut Vec<Cause>) {
+fn strategy_causes(spec: &DaemonSetSpec, causes: &mut Vec<FieldError>) {
     if spec.strategy.kind == StrategyKind::OnDelete {
         return;
     }
@@ -256,24 +262,24 @@ fn strategy_causes(spec: &DaemonSetSpec, causes: &mut Vec<Cause>) {
     let surges = spec.strategy.max_surge.is_some_and(|surge| !none(Some(surge)));
     if surges && !none(spec.strategy.max_unavailable) {
         let message = "Invalid value: may not be set when maxUnavailable is non-zero";
-        causes.push(Cause::invalid("spec.updateStrategy.rollingUpdate.maxSurge", message));
+        causes.push(FieldError::invalid("spec.updateStrategy.rollingUpdate.maxSurge", message));
     } else if !surges && none(spec.strategy.max_unavailable) {
         let field = "spec.updateStrategy.rollingUpdate.maxUnavailable";
-        causes.push(Cause::required(field, "Required value: cannot be 0 when maxSurge is 0"));
+        causes.push(FieldError::required(field, "Required value: cannot be 0 when maxSurge is 0"));
     }
 }
 
-fn daemon_set_update_causes(old: &DaemonSetSpec, new: &DaemonSetSpec) -> Vec<Cause> {
+fn daemon_set_update_causes(old: &DaemonSetSpec, new: &DaemonSetSpec) -> Vec<FieldError> {
     let mut causes = if old == new { Vec::new() } else { daemon_set_causes(new) };
     if old.selector_json != new.selector_json {
         let message = format!("Invalid value: {}: field is immutable", new.selector_json);
-        causes.push(Cause::invalid("spec.selector", message));
+        causes.push(FieldError::invalid("spec.selector", message));
     }
     causes
 }
 
 /// A pod's spec is fixed, but for its images, its deadline and a few more that nobody here reads.
-fn pod_update_causes(old: &Pod, new: &Pod) -> Vec<Cause> {
+fn pod_update_causes(old: &Pod, new: &Pod) -> Vec<FieldError> {
     const WORDS: &str = "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,\
         `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
         tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
@@ -287,7 +293,7 @@ fn pod_update_causes(old: &Pod, new: &Pod) -> Vec<Cause> {
     if only_images && old.node == new.node && old.pinned == new.pinned {
         Vec::new()
     } else {
-        vec![Cause::forbidden("spec", WORDS)]
+        vec![FieldError::forbidden("spec", WORDS)]
     }
 }
 

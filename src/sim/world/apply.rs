@@ -12,28 +12,28 @@ use super::World;
 use super::admission::strategy_json;
 use super::error::{ApiError, Reason};
 use super::kind::Kind;
-use super::kubelet::{Action, LEASE_NAMESPACE, LEASE_SECS, PodSeen};
+use super::kubelet::{KubeletAction, LEASE_NAMESPACE, LEASE_SECS, PodSeen};
 use super::object::{Body, Condition, DaemonSetSpec, EventBody, Lease, Node, Object, Owner, PodStatus};
 use super::scenario::{ClusterFault, Fault, FleetFault};
 use super::store::{DEFAULT_LOG, DeleteOptions, Propagation};
-use super::write::{Part, Writer};
+use super::write::{Part, WriteOptions};
 
 /// A finalizer that somebody gives a DaemonSet.
 const HOLD: &str = "example.com/backup";
 /// When they try again to take it off.
 const HOLD_RETRY: Duration = Duration::from_secs(10);
-const KUBELET: Writer<'static> = Writer::named("kubelet");
-const SOMEBODY: Writer<'static> = Writer::named("kubectl");
-const DEPLOY: Writer<'static> = Writer::named("argocd-controller");
+const KUBELET: WriteOptions<'static> = WriteOptions::named("kubelet");
+const SOMEBODY: WriteOptions<'static> = WriteOptions::named("kubectl");
+const DEPLOY: WriteOptions<'static> = WriteOptions::named("argocd-controller");
 
 impl World {
     /// Carries out what a kubelet asked for. What the store refuses is lost, as it is for a real kubelet, which tries
     /// again by itself.
-    pub(super) fn apply(&mut self, action: Action) {
+    pub(super) fn apply(&mut self, action: KubeletAction) {
         let now = self.now;
         let _ = match action {
-            Action::Register(object) => self.register(*object),
-            Action::NodeStatus { node, conditions, images } => {
+            KubeletAction::Register(object) => self.register(*object),
+            KubeletAction::NodeStatus { node, conditions, images } => {
                 let at = (Kind::Node, "", &*node);
                 let written = self.store.modify(at, Part::Status, now, KUBELET, |object| {
                     if let Body::Node(node) = &mut object.body {
@@ -44,11 +44,11 @@ impl World {
                 });
                 written.map(drop)
             }
-            Action::RenewLease { node, at } => {
+            KubeletAction::RenewLease { node, at } => {
                 self.renew(&node, at);
                 Ok(())
             }
-            Action::PodStatus { namespace, name, uid, status } => {
+            KubeletAction::PodStatus { namespace, name, uid, status } => {
                 let at = (Kind::Pod, &*namespace, &*name);
                 let written = self.store.modify(at, Part::Status, now, KUBELET, |object| {
                     if let Body::Pod(pod) = &mut object.body
@@ -59,11 +59,11 @@ impl World {
                 });
                 written.map(drop)
             }
-            Action::RemovePod { namespace, name, uid } => {
+            KubeletAction::RemovePod { namespace, name, uid } => {
                 let options = DeleteOptions { grace_secs: Some(0), uid: Some(uid), ..DeleteOptions::default() };
                 self.store.delete(Kind::Pod, &namespace, &name, &options, now, KUBELET).map(drop)
             }
-            Action::Event { namespace, name, body } => self.record(&namespace, &name, *body),
+            KubeletAction::Event { namespace, name, body } => self.record(&namespace, &name, *body),
         };
     }
 

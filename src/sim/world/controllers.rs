@@ -21,7 +21,7 @@ use crate::engine::model::time::Timestamp;
 
 use super::object::{Body, EventBody, EventType, Object, ObjectRef};
 use super::store::{Store, StoreChange};
-use super::write::Writer;
+use super::write::WriteOptions;
 
 /// A controller, as the world drives it.
 pub(super) trait Controller {
@@ -66,5 +66,5 @@ pub(super) fn record(
     let name = format!("{}.{:x}", meta.name, store.revision());
     let event = Object::new(&namespace, &name, Body::Event(body));
     // An event that cannot be recorded is lost, as everywhere in Kubernetes.
-    let _ = store.create(event, now, Writer::named(component));
+    let _ = store.create(event, now, WriteOptions::named(component));
 }

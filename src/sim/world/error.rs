@@ -17,14 +17,14 @@ pub struct ApiError {
     /// Which object it was about; its name is empty for requests about a whole kind.
     pub about: Option<(Kind, Str)>,
     /// For [`Reason::Invalid`]: which fields, and what is wrong with each.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<FieldError>,
     /// For [`Reason::TooManyRequests`] and its like: seconds to wait.
     pub retry_after_secs: Option<u32>,
 }
 
 /// One field that is wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Cause {
+pub struct FieldError {
     /// The field's path: `spec.selector`.
     pub field: String,
     /// `FieldValueInvalid`, `FieldValueForbidden`, `FieldValueRequired`.
@@ -131,7 +131,7 @@ impl ApiError {
     }
 
     /// Fields that do not make sense.
-    pub fn invalid(kind: Kind, name: &str, causes: Vec<Cause>) -> Self {
+    pub fn invalid(kind: Kind, name: &str, causes: Vec<FieldError>) -> Self {
         let words = kind.words();
         let listed: Vec<String> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
         let listed = if listed.len() == 1 { listed.concat() } else { format!("[{}]", listed.join(", ")) };
@@ -152,7 +152,7 @@ impl ApiError {
     }
 }
 
-impl Cause {
+impl FieldError {
     /// The field's value makes no sense.
     pub fn invalid(field: &str, message: impl Into<String>) -> Self {
         Self { field: field.into(), reason: "FieldValueInvalid", message: message.into() }

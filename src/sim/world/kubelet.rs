@@ -35,8 +35,8 @@ use crate::engine::model::facts::ConditionStatus;
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 
-use super::object::{Condition, Deletion, EventBody, NodeImage, Object, PodStatus};
-use super::scenario::{FleetFault, Image, NodeSetup, Scenario, Site};
+use super::object::{Condition, DeletionMark, EventBody, NodeImage, Object, PodStatus};
+use super::scenario::{FleetFault, NodeSetup, RegistryImage, Scenario, Site};
 
 use env::Env;
 use machine::Kubelet;
@@ -62,7 +62,7 @@ pub struct PodSeen {
     /// Its template: what to run.
     pub template: Template,
     /// Set once it is to end.
-    pub deletion: Option<Deletion>,
+    pub deletion: Option<DeletionMark>,
     /// Whether the API server has it as ready, which somebody else may have changed.
     pub ready: bool,
 }
@@ -85,7 +85,7 @@ impl PodSeen {
 
 /// Something that a kubelet asks of the API server.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Action {
+pub enum KubeletAction {
     /// Create a node, with all it says of itself.
     Register(Box<Object>),
     /// Write a node's own conditions and images; conditions of other types are left as they are.
@@ -137,15 +137,15 @@ pub enum Action {
 
 /// All kubelets of a world, their links, and the registry.
 #[derive(Debug)]
-pub struct Fleet {
+pub struct Kubelets {
     nodes: Vec<Kubelet>,
     by_name: BTreeMap<Str, usize>,
     env: Env,
 }
 
-impl Fleet {
+impl Kubelets {
     /// A fleet without nodes. The same seed and the same inputs give the same actions.
-    pub fn new(sites: &[Site], images: &[Image], seed: u64, now: Timestamp) -> Self {
+    pub fn new(sites: &[Site], images: &[RegistryImage], seed: u64, now: Timestamp) -> Self {
         Self { nodes: Vec::new(), by_name: BTreeMap::new(), env: Env::new(sites, images, seed, now) }
     }
 
@@ -235,7 +235,7 @@ impl Fleet {
     }
 
     /// Takes what the kubelets asked for since the last call, in order.
-    pub fn take_actions(&mut self) -> Vec<Action> {
+    pub fn take_actions(&mut self) -> Vec<KubeletAction> {
         std::mem::take(&mut self.env.actions)
     }
 

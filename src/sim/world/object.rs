@@ -65,7 +65,7 @@ pub struct Meta {
     /// `creationTimestamp`.
     pub created_at: Timestamp,
     /// Set once it is being deleted.
-    pub deletion: Option<Deletion>,
+    pub deletion: Option<DeletionMark>,
     /// Its labels.
     pub labels: Labels,
     /// Its annotations.
@@ -78,7 +78,7 @@ pub struct Meta {
 
 /// An object that is being deleted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Deletion {
+pub struct DeletionMark {
     /// `deletionTimestamp`: when its grace ends.
     pub at: Timestamp,
     /// `deletionGracePeriodSeconds`.

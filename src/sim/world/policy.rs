@@ -12,13 +12,13 @@ use super::object::{Body, Object};
 
 /// The policies that are in force, by namespace.
 #[derive(Debug, Default)]
-pub(super) struct Policies {
+pub(super) struct AdmissionPolicies {
     /// Which image no template may have (`None`: no template may change), and what is said of it.
     refused: BTreeMap<Str, (Option<Str>, Str)>,
     pinned: BTreeSet<Str>,
 }
 
-impl Policies {
+impl AdmissionPolicies {
     pub(super) fn refuse(&mut self, namespace: &Str, image: Option<Str>, why: &Str) {
         self.refused.insert(namespace.clone(), (image, why.clone()));
     }

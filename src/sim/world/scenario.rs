@@ -70,7 +70,7 @@ pub struct Scenario {
     /// All nodes.
     pub nodes: Vec<NodeSpec>,
     /// What the registry has.
-    pub images: Vec<Image>,
+    pub images: Vec<RegistryImage>,
     /// The DaemonSets that run at the beginning.
     pub daemon_sets: Vec<DaemonSetPlan>,
     /// What happens, with how long after the beginning, in order.
@@ -144,7 +144,7 @@ pub struct NodeSetup {
 /// An image in the registry, and how a container of it behaves.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Image {
+pub struct RegistryImage {
     /// Its reference.
     pub name: Str,
     /// What a node has to pull, in bytes.
@@ -166,7 +166,7 @@ pub struct Image {
     pub error: Option<PullError>,
 }
 
-impl Image {
+impl RegistryImage {
     /// An image that behaves: starts in half a second, is ready after two more, stops in one.
     pub fn new(name: &str, bytes: u64) -> Self {
         Self {
@@ -315,7 +315,7 @@ impl Scenario {
 
     /// With this image in the registry.
     #[must_use]
-    pub fn with_image(mut self, image: Image) -> Self {
+    pub fn with_image(mut self, image: RegistryImage) -> Self {
         self.images.push(image);
         self
     }

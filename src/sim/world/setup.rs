@@ -21,13 +21,13 @@ use super::controllers::eviction::TaintEviction;
 use super::controllers::lifecycle::NodeLifecycle;
 use super::controllers::scheduler::Scheduler;
 use super::kind::Kind;
-use super::kubelet::{Fleet, LEASE_NAMESPACE, setups};
+use super::kubelet::{Kubelets, LEASE_NAMESPACE, setups};
 use super::object::{Body, DaemonSet, DaemonSetSpec, Object};
 use super::scenario::{DaemonSetPlan, Scenario, Tolerates};
 use super::store::Store;
-use super::write::{Part, Writer};
+use super::write::{Part, WriteOptions};
 
-const DEPLOY: Writer<'static> = Writer::named("kubectl-client-side-apply");
+const DEPLOY: WriteOptions<'static> = WriteOptions::named("kubectl-client-side-apply");
 /// How long before its beginning a scenario's cluster is set up.
 const BEFORE: Duration = Duration::from_secs(180);
 /// How long each template of a history is the current one.
@@ -42,7 +42,7 @@ pub(super) fn build(scenario: &Scenario, seed: u64) -> World {
         now,
         began_at: scenario.start,
         store,
-        fleet: Fleet::new(&scenario.sites, &scenario.images, seeds.u64(..), now),
+        fleet: Kubelets::new(&scenario.sites, &scenario.images, seeds.u64(..), now),
         daemon_sets: DaemonSets::new(scenario.controller, seeds.u64(..)),
         scheduler: Scheduler::new(seeds.u64(..)),
         lifecycle: NodeLifecycle::new(scenario.node_grace, seeds.u64(..), now),

@@ -26,13 +26,13 @@ use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 
 use super::admission;
-use super::error::{ApiError, Cause};
+use super::error::{ApiError, FieldError};
 use super::kind::{Kind, ResourceScope};
 use super::object::{Body, Object};
-use super::policy::Policies;
-use super::write::{Mode, Part, Writer};
+use super::policy::AdmissionPolicies;
+use super::write::{Mode, Part, WriteOptions};
 
-use log::Log;
+use log::ChangeLog;
 
 /// How many changes of each kind are kept unless [`Store::keep`] says otherwise.
 pub const DEFAULT_LOG: usize = 4096;
@@ -44,12 +44,12 @@ type Table = BTreeMap<Str, BTreeMap<Str, Arc<Object>>>;
 pub struct Store {
     revision: u64,
     tables: [Table; Kind::ALL.len()],
-    logs: [Log; Kind::ALL.len()],
+    logs: [ChangeLog; Kind::ALL.len()],
     rng: fastrand::Rng,
     /// Namespaces in which no pod is admitted, and what is said of it.
     refused: BTreeMap<Str, Str>,
     /// What is admitted of DaemonSets.
-    pub(super) policies: Policies,
+    pub(super) policies: AdmissionPolicies,
     /// Why pods may not be deleted, by namespace and node.
     undeletable: BTreeMap<(Str, Str), Str>,
     /// Changes that the world has still to pass on to its controllers; `None` for a store on its own.
@@ -62,10 +62,10 @@ impl Store {
         Self {
             revision: 0,
             tables: std::array::from_fn(|_| Table::new()),
-            logs: std::array::from_fn(|_| Log::new(DEFAULT_LOG)),
+            logs: std::array::from_fn(|_| ChangeLog::new(DEFAULT_LOG)),
             rng: fastrand::Rng::with_seed(seed),
             refused: BTreeMap::new(),
-            policies: Policies::default(),
+            policies: AdmissionPolicies::default(),
             undeletable: BTreeMap::new(),
             fresh: None,
         }
@@ -160,7 +160,12 @@ impl Store {
     ///
     /// # Errors
     /// `AlreadyExists`, `Invalid`, `Forbidden` for a pod that is not admitted, or `NotFound` for its namespace.
-    pub fn create(&mut self, mut object: Object, now: Timestamp, by: Writer<'_>) -> Result<Arc<Object>, ApiError> {
+    pub fn create(
+        &mut self,
+        mut object: Object,
+        now: Timestamp,
+        by: WriteOptions<'_>,
+    ) -> Result<Arc<Object>, ApiError> {
         let kind = object.kind();
         self.check_namespace(&object)?;
         if object.meta.resource_version != 0 {
@@ -205,7 +210,7 @@ impl Store {
         mut object: Object,
         part: Part,
         now: Timestamp,
-        by: Writer<'_>,
+        by: WriteOptions<'_>,
     ) -> Result<Arc<Object>, ApiError> {
         let kind = object.kind();
         let before = Arc::clone(self.find(kind, &object.meta.namespace, &object.meta.name)?);
@@ -253,7 +258,7 @@ impl Store {
         (kind, namespace, name): (Kind, &str, &str),
         part: Part,
         now: Timestamp,
-        by: Writer<'_>,
+        by: WriteOptions<'_>,
         edit: impl FnOnce(&mut Object),
     ) -> Result<Arc<Object>, ApiError> {
         let mut object = Object::clone(self.find(kind, namespace, name)?);
@@ -271,7 +276,7 @@ impl Store {
                 "namespace may not be set on an object of a cluster-scoped kind",
             )),
             ResourceScope::Namespaced if namespace.is_empty() => {
-                let cause = Cause::required("metadata.namespace", "Required value");
+                let cause = FieldError::required("metadata.namespace", "Required value");
                 Err(ApiError::invalid(kind, &object.meta.name, vec![cause]))
             }
             ResourceScope::Namespaced if self.get(Kind::Namespace, "", namespace).is_none() => {
@@ -284,7 +289,7 @@ impl Store {
     fn generate_name(&mut self, object: &mut Object) -> Result<(), ApiError> {
         let kind = object.kind();
         let Some(base) = object.meta.generate_name.clone().filter(|base| !base.is_empty()) else {
-            let cause = Cause::required("metadata.name", "Required value: name or generateName is required");
+            let cause = FieldError::required("metadata.name", "Required value: name or generateName is required");
             return Err(ApiError::invalid(kind, "", vec![cause]));
         };
         // Like the API server, try again a few times before giving up: clashes are one in 14 million.

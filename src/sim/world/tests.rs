@@ -6,7 +6,7 @@ use super::scenario::{ClusterFault, ControllerVariant, FleetFault, built_in};
 use super::*;
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 
-pub(super) const BY: Writer<'static> = Writer::named("test");
+pub(super) const BY: WriteOptions<'static> = WriteOptions::named("test");
 pub(super) const MINUTE: Duration = Duration::from_secs(60);
 pub(super) const AGENT: (Kind, &str, &str) = (Kind::DaemonSet, "edge", "agent");
 

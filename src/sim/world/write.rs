@@ -23,14 +23,14 @@ pub enum Part {
 
 /// How a write is made, and by whom.
 #[derive(Clone, Copy, Debug)]
-pub struct Writer<'a> {
+pub struct WriteOptions<'a> {
     /// The field manager: who is named as having written which field.
     pub manager: &'a str,
     /// Whether it is carried out.
     pub mode: Mode,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> WriteOptions<'a> {
     /// A write by `manager` that is carried out.
     pub const fn named(manager: &'a str) -> Self {
         Self { manager, mode: Mode::Commit }

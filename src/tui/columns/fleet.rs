@@ -1,9 +1,9 @@
 //! The columns of the table of DaemonSets. They are sorted by how bad their state is; no column sorts them otherwise.
 
-use super::{Column, Kind, MARGIN, Share, Width};
+use super::{Column, ColumnKind, MARGIN, Share, Width};
 use crate::driver::{DrivenBy, Fleet, FleetRow};
 use crate::engine::rules::fleet_state::FleetState;
-use crate::tui::theme::{Glyph, Role};
+use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::width;
 
 pub(crate) type FleetColumn = Column<FleetRow, Fleet, String>;
@@ -14,7 +14,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         name: "namespace",
         headers: &["NAMESPACE"],
         help: "its namespace",
-        kind: Kind::Text,
+        kind: ColumnKind::Text,
         width: Width::Optional(&[Share {
             priority: 3,
             cells: |fleet, cells| longest(fleet, |row| &row.namespace).clamp(9, (inside(cells) / 7).max(9)),
@@ -22,48 +22,48 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         }]),
         order: None,
         words: None,
-        cell: |row, _, _| (row.namespace.to_string(), Role::Text),
+        cell: |row, _, _| (row.namespace.to_string(), ThemeRole::Text),
     },
     FleetColumn {
         name: "name",
         headers: &["DAEMONSET"],
         help: "its name",
-        kind: Kind::Name,
+        kind: ColumnKind::Name,
         width: Width::Always(|fleet, cells| longest(fleet, |row| &row.name).clamp(9, (inside(cells) / 4).max(9))),
         order: None,
         words: Some(|row, _| format!("{}/{}", row.namespace, row.name)),
-        cell: |row, _, _| (row.name.to_string(), Role::Title),
+        cell: |row, _, _| (row.name.to_string(), ThemeRole::Title),
     },
     FleetColumn {
         name: "desired",
         headers: &["DES"],
         help: "how many nodes should run its pods",
-        kind: Kind::Number,
+        kind: ColumnKind::Number,
         width: Width::Optional(&[Share { priority: 0, cells: digits, keep: 12 }]),
         order: None,
         words: None,
-        cell: |row, _, _| (row.counters.desired.to_string(), Role::Text),
+        cell: |row, _, _| (row.counters.desired.to_string(), ThemeRole::Text),
     },
     FleetColumn {
         name: "updated",
         headers: &["UPD"],
         help: "how many run the present template",
-        kind: Kind::Number,
+        kind: ColumnKind::Number,
         width: Width::Optional(&[Share { priority: 1, cells: digits, keep: 12 }]),
         order: None,
         words: None,
-        cell: |row, _, _| (row.counters.updated.to_string(), Role::Text),
+        cell: |row, _, _| (row.counters.updated.to_string(), ThemeRole::Text),
     },
     FleetColumn {
         name: "available",
         headers: &["AVL"],
         help: "how many are available",
-        kind: Kind::Number,
+        kind: ColumnKind::Number,
         width: Width::Optional(&[Share { priority: 2, cells: digits, keep: 12 }]),
         order: None,
         words: None,
         cell: |row, _, _| {
-            let role = if row.counters.available < row.counters.desired { Role::Warn } else { Role::Text };
+            let role = if row.counters.available < row.counters.desired { ThemeRole::Warn } else { ThemeRole::Text };
             (row.counters.available.to_string(), role)
         },
     },
@@ -71,7 +71,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         name: "strategy",
         headers: &["STRATEGY"],
         help: "its update strategy",
-        kind: Kind::Text,
+        kind: ColumnKind::Text,
         width: Width::Optional(&[Share {
             priority: 5,
             cells: |_, cells| if inside(cells) > 100 { 20 } else { 15 },
@@ -79,13 +79,13 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         }]),
         order: None,
         words: Some(|row, _| row.strategy.clone()),
-        cell: |row, _, _| (row.strategy.clone(), Role::Text),
+        cell: |row, _, _| (row.strategy.clone(), ThemeRole::Text),
     },
     FleetColumn {
         name: "state",
         headers: &["STATE"],
         help: "what its rollout does",
-        kind: Kind::Text,
+        kind: ColumnKind::Text,
         width: Width::Rest(0),
         order: None,
         words: Some(|row, _| row.state.to_string()),
@@ -95,7 +95,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         name: "driver",
         headers: &["DRIVEN BY"],
         help: "who replaces its pods",
-        kind: Kind::Text,
+        kind: ColumnKind::Text,
         width: Width::Optional(&[Share {
             priority: 4,
             cells: |_, cells| if inside(cells) > 100 { 24 } else { 10 },
@@ -104,21 +104,21 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         order: None,
         words: Some(|row, _| row.driven_by.to_string()),
         cell: |row, _, _| {
-            let role = if row.driven_by == DrivenBy::You { Role::Live } else { Role::Text };
+            let role = if row.driven_by == DrivenBy::You { ThemeRole::Live } else { ThemeRole::Text };
             (row.driven_by.to_string(), role)
         },
     },
 ];
 
 /// The sign and the look of a DaemonSet.
-pub(crate) fn sign(row: &FleetRow) -> (Glyph, Role) {
+pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
     match &row.state {
-        FleetState::Halted(_) => (Glyph::Failed, Role::Bad),
-        FleetState::Degraded(_) | FleetState::Misscheduled(_) => (Glyph::Down, Role::Warn),
-        FleetState::Paused(_) => (Glyph::Paused, Role::Warn),
-        FleetState::Rolling => (Glyph::Moving, Role::Busy),
-        FleetState::Held | FleetState::Adopted => (Glyph::Outdated, Role::Text),
-        FleetState::UpToDate => (Glyph::Updated, Role::Ok),
+        FleetState::Halted(_) => (Glyph::Failed, ThemeRole::Bad),
+        FleetState::Degraded(_) | FleetState::Misscheduled(_) => (Glyph::Down, ThemeRole::Warn),
+        FleetState::Paused(_) => (Glyph::Paused, ThemeRole::Warn),
+        FleetState::Rolling => (Glyph::Moving, ThemeRole::Busy),
+        FleetState::Held | FleetState::Adopted => (Glyph::Outdated, ThemeRole::Text),
+        FleetState::UpToDate => (Glyph::Updated, ThemeRole::Ok),
     }
 }
 

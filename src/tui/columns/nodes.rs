@@ -2,13 +2,13 @@
 
 use std::cmp::Reverse;
 
-use super::{Column, Kind, Share, Width};
+use super::{Column, ColumnKind, Share, Width};
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::pull::UsualPull;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
-use crate::tui::theme::{Glyph, Role};
+use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{common_domain, width};
 
 pub(crate) type NodeColumn = Column<NodeView, NodeTable, NodeCell>;
@@ -64,7 +64,7 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         name: "name",
         headers: &["NODE"],
         help: "the node, without the domain that all nodes share",
-        kind: Kind::Name,
+        kind: ColumnKind::Name,
         width: Width::Always(|table, cells| {
             let most = if cells < 80 { cells.saturating_sub(3 + 12 + 1) } else { cells * 3 / 10 };
             table.name_width.clamp(4, most.max(4))
@@ -77,7 +77,7 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         name: "state",
         headers: &["STATE"],
         help: "how far its update is",
-        kind: Kind::Text,
+        kind: ColumnKind::Text,
         width: Width::Always(|_, _| 11),
         order: Some(|a, b| a.state.cmp(&b.state)),
         words: Some(|node, _| {
@@ -90,7 +90,7 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         name: "why",
         headers: &["WHY"],
         help: "what is wrong with its pod, or what its update waits for",
-        kind: Kind::Text,
+        kind: ColumnKind::Text,
         width: Width::Rest(6),
         order: None,
         words: Some(|node, table| Why { node, at: table.at }.to_string()),
@@ -100,30 +100,32 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         name: "zone",
         headers: &["ZONE"],
         help: "its label topology.kubernetes.io/zone",
-        kind: Kind::Text,
+        kind: ColumnKind::Text,
         width: Width::Optional(&[Share { priority: 6, cells: |_, _| 14, keep: 44 }]),
         order: None,
         words: None,
         cell: |node, _, _| {
             let zone = node.labels.get("topology.kubernetes.io/zone").map(|zone| zone.to_string());
-            (NodeCell::Text(zone.unwrap_or_default()), Role::Text)
+            (NodeCell::Text(zone.unwrap_or_default()), ThemeRole::Text)
         },
     },
     NodeColumn {
         name: "revision",
         headers: &["REV"],
         help: "the revision that its pod runs",
-        kind: Kind::Number,
+        kind: ColumnKind::Number,
         width: Width::Optional(&[Share { priority: 1, cells: |_, _| 3, keep: 16 }]),
         order: Some(|a, b| a.revision_number.cmp(&b.revision_number)),
         words: None,
-        cell: |node, _, _| (NodeCell::Text(revision(node)), if node.at_target { Role::NewRev } else { Role::OldRev }),
+        cell: |node, _, _| {
+            (NodeCell::Text(revision(node)), if node.at_target { ThemeRole::NewRev } else { ThemeRole::OldRev })
+        },
     },
     NodeColumn {
         name: "image",
         headers: &["IMAGE", "IMG"],
         help: "whether the new image is on the node",
-        kind: Kind::Text,
+        kind: ColumnKind::Text,
         width: Width::Optional(&[
             Share { priority: 2, cells: |_, _| 3, keep: 20 },
             Share { priority: 5, cells: |_, _| 7, keep: 34 },
@@ -144,43 +146,43 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         name: "pod",
         headers: &["POD"],
         help: "the end of its pod's name",
-        kind: Kind::Text,
+        kind: ColumnKind::Text,
         width: Width::Optional(&[Share { priority: 3, cells: |_, _| 5, keep: 22 }]),
         order: None,
         words: Some(|node, _| node.pod.as_deref().unwrap_or_default().to_owned()),
         cell: |node, _, _| {
             // What tells a DaemonSet's pods apart is the last part of the name.
             let end = node.pod.as_deref().and_then(|pod| pod.rsplit('-').next());
-            (NodeCell::Text(end.unwrap_or_default().to_owned()), Role::Text)
+            (NodeCell::Text(end.unwrap_or_default().to_owned()), ThemeRole::Text)
         },
     },
     NodeColumn {
         name: "restarts",
         headers: &["RST"],
         help: "how often its pod's containers were restarted",
-        kind: Kind::Number,
+        kind: ColumnKind::Number,
         width: Width::Optional(&[Share { priority: 4, cells: |_, _| 3, keep: 22 }]),
         order: Some(|a, b| Reverse(a.restarts).cmp(&Reverse(b.restarts))),
         words: None,
         cell: |node, _, _| match node.pod {
             Some(_) => {
-                let role = if node.restarts > 0 { Role::Warn } else { Role::Muted };
+                let role = if node.restarts > 0 { ThemeRole::Warn } else { ThemeRole::Muted };
                 (NodeCell::Text(node.restarts.to_string()), role)
             }
-            None => (NodeCell::Text(String::new()), Role::Muted),
+            None => (NodeCell::Text(String::new()), ThemeRole::Muted),
         },
     },
     NodeColumn {
         name: "age",
         headers: &["AGE"],
         help: "for how long the node has been in its state",
-        kind: Kind::Number,
+        kind: ColumnKind::Number,
         width: Width::Optional(&[Share { priority: 0, cells: |_, _| 4, keep: 0 }]),
         order: Some(|a, b| Reverse(a.since).cmp(&Reverse(b.since))),
         words: None,
         cell: |node, _, _| {
             let since = node.since.or(node.pod_created_at);
-            (since.map_or_else(|| NodeCell::Text(String::new()), NodeCell::Age), Role::Text)
+            (since.map_or_else(|| NodeCell::Text(String::new()), NodeCell::Age), ThemeRole::Text)
         },
     },
 ];
@@ -223,19 +225,21 @@ impl Sort {
 }
 
 /// The sign and the look of a node.
-pub(crate) fn sign(node: &NodeView) -> (Glyph, Role) {
+pub(crate) fn sign(node: &NodeView) -> (Glyph, ThemeRole) {
     match (node.state, node.blame) {
-        (NodeState::Failed, _) => (Glyph::Failed, Role::Bad),
-        (_, Some(Blame::Suspect)) => (Glyph::Suspect, Role::Bad),
-        (NodeState::NodeDown, _) => (Glyph::Down, Role::Warn),
-        (NodeState::Outdated, _) if node.is_next() => (Glyph::Outdated, Role::Text),
-        (NodeState::Outdated, _) if node.cause.is_some() => (Glyph::Outdated, Role::Warn),
-        (NodeState::Outdated, _) => (Glyph::Outdated, Role::Held),
-        (NodeState::Updated, _) => (Glyph::Updated, Role::Ok),
-        (NodeState::Ineligible, _) => (Glyph::Ineligible, Role::Muted),
-        _ if node.restarted.is_some() => (Glyph::Moving, Role::Warn),
-        _ if node.cause.as_ref().is_some_and(|cause| !cause.kind.is_ordinary_at_start()) => (Glyph::Moving, Role::Warn),
-        _ => (Glyph::Moving, Role::Busy),
+        (NodeState::Failed, _) => (Glyph::Failed, ThemeRole::Bad),
+        (_, Some(Blame::Suspect)) => (Glyph::Suspect, ThemeRole::Bad),
+        (NodeState::NodeDown, _) => (Glyph::Down, ThemeRole::Warn),
+        (NodeState::Outdated, _) if node.is_next() => (Glyph::Outdated, ThemeRole::Text),
+        (NodeState::Outdated, _) if node.cause.is_some() => (Glyph::Outdated, ThemeRole::Warn),
+        (NodeState::Outdated, _) => (Glyph::Outdated, ThemeRole::Held),
+        (NodeState::Updated, _) => (Glyph::Updated, ThemeRole::Ok),
+        (NodeState::Ineligible, _) => (Glyph::Ineligible, ThemeRole::Muted),
+        _ if node.restarted.is_some() => (Glyph::Moving, ThemeRole::Warn),
+        _ if node.cause.as_ref().is_some_and(|cause| !cause.kind.is_ordinary_at_start()) => {
+            (Glyph::Moving, ThemeRole::Warn)
+        }
+        _ => (Glyph::Moving, ThemeRole::Busy),
     }
 }
 
@@ -247,13 +251,13 @@ pub(crate) fn state(node: &NodeView) -> String {
     }
 }
 
-pub(crate) fn image_sign(image: ImageState) -> (Glyph, Role) {
+pub(crate) fn image_sign(image: ImageState) -> (Glyph, ThemeRole) {
     match image {
-        ImageState::Unknown => (Glyph::ImageUnknown, Role::Muted),
-        ImageState::Present => (Glyph::ImagePresent, Role::Text),
-        ImageState::Pulling { .. } => (Glyph::ImagePulling, Role::Busy),
-        ImageState::Failed => (Glyph::ImageFailed, Role::Bad),
-        ImageState::Absent => (Glyph::ImageAbsent, Role::Warn),
+        ImageState::Unknown => (Glyph::ImageUnknown, ThemeRole::Muted),
+        ImageState::Present => (Glyph::ImagePresent, ThemeRole::Text),
+        ImageState::Pulling { .. } => (Glyph::ImagePulling, ThemeRole::Busy),
+        ImageState::Failed => (Glyph::ImageFailed, ThemeRole::Bad),
+        ImageState::Absent => (Glyph::ImageAbsent, ThemeRole::Warn),
     }
 }
 

@@ -10,12 +10,11 @@ use super::field::{Handled, field, turns};
 use super::tune::TuneForm;
 
 use crate::engine::model::Str;
-use crate::engine::model::command::{Command, Step};
+use crate::engine::model::command::{Command, PrewarmCommand, Step};
 use crate::engine::model::image::ImageRef;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::OnDrift;
-use crate::engine::model::settings::Tuning;
+use crate::engine::model::settings::{OnDrift, Tuning};
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::RevisionView;
 use crate::engine::report::snapshot::Snapshot;
@@ -544,6 +543,8 @@ impl Undo {
 pub(crate) fn is_safety(command: &Command) -> bool {
     match command {
         Command::Pause { .. } | Command::StopDriving | Command::GiveUpDriving { .. } => true,
+        // It goes on making pods, or deletes them: nothing of the application is touched, but the link may be.
+        Command::Prewarm(asked) => matches!(asked, PrewarmCommand::Pause),
         Command::Adopt
         | Command::SetImage(_)
         | Command::Step(_)

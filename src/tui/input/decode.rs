@@ -18,7 +18,7 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 
 /// What the terminal sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Input {
+pub(crate) enum TerminalInput {
     /// A key was pressed.
     Key(Key),
     /// Text was pasted, in one go.
@@ -27,7 +27,7 @@ pub(crate) enum Input {
     Mode { mode: u16, setting: u16 },
 }
 
-/// Splits a stream of bytes into [`Input`]s, whatever pieces it arrives in.
+/// Splits a stream of bytes into [`TerminalInput`]s, whatever pieces it arrives in.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     buffer: Vec<u8>,
@@ -37,7 +37,7 @@ pub(crate) struct Decoder {
 /// What the front of the buffer is.
 enum Parsed {
     /// This many bytes are done, and may have meant something.
-    Take(usize, Option<Input>),
+    Take(usize, Option<TerminalInput>),
     /// A paste begins after this many bytes.
     Paste(usize),
     /// More bytes are needed.
@@ -46,7 +46,7 @@ enum Parsed {
 
 impl Decoder {
     /// Takes in `bytes` and appends what they mean.
-    pub(crate) fn feed(&mut self, bytes: &[u8], out: &mut Vec<Input>) {
+    pub(crate) fn feed(&mut self, bytes: &[u8], out: &mut Vec<TerminalInput>) {
         self.buffer.extend_from_slice(bytes);
         self.drain(out);
     }
@@ -57,18 +57,18 @@ impl Decoder {
     }
 
     /// Nothing followed for a while: an `ESC` that began a sequence was the key itself.
-    pub(crate) fn settle(&mut self, out: &mut Vec<Input>) {
+    pub(crate) fn settle(&mut self, out: &mut Vec<TerminalInput>) {
         if self.paste.is_some() || self.buffer.is_empty() {
             return;
         }
         if self.buffer[0] == 0x1b {
-            out.push(Input::Key(Key::plain(KeyCode::Esc)));
+            out.push(TerminalInput::Key(Key::plain(KeyCode::Esc)));
         }
         self.buffer.remove(0);
         self.drain(out);
     }
 
-    fn drain(&mut self, out: &mut Vec<Input>) {
+    fn drain(&mut self, out: &mut Vec<TerminalInput>) {
         loop {
             if self.paste.is_some() {
                 if !self.drain_paste(out) {
@@ -92,7 +92,7 @@ impl Decoder {
     }
 
     /// Moves what was pasted out of the buffer; false when its end is still to come.
-    fn drain_paste(&mut self, out: &mut Vec<Input>) -> bool {
+    fn drain_paste(&mut self, out: &mut Vec<TerminalInput>) -> bool {
         let end = self.buffer.windows(PASTE_END.len()).position(|window| window == PASTE_END);
         let keep = if end.is_some() { 0 } else { PASTE_END.len() - 1 };
         let count = end.unwrap_or(self.buffer.len().saturating_sub(keep));
@@ -105,7 +105,7 @@ impl Decoder {
         }
         self.buffer.drain(..PASTE_END.len());
         let text = self.paste.take().unwrap_or_default();
-        out.push(Input::Paste(String::from_utf8_lossy(&text).into_owned()));
+        out.push(TerminalInput::Paste(String::from_utf8_lossy(&text).into_owned()));
         true
     }
 }
@@ -119,11 +119,11 @@ fn parse(bytes: &[u8]) -> Parsed {
             [] => Parsed::Wait,
             [last, ..] => Parsed::Take(3, letter_key(*last, KeyModifiers::NONE)),
         },
-        [0x1b, 0x1b, ..] => Parsed::Take(1, Some(Input::Key(Key::plain(KeyCode::Esc)))),
+        [0x1b, 0x1b, ..] => Parsed::Take(1, Some(TerminalInput::Key(Key::plain(KeyCode::Esc)))),
         [0x1b, rest @ ..] => match parse_plain(rest) {
-            Parsed::Take(count, Some(Input::Key(key))) => {
+            Parsed::Take(count, Some(TerminalInput::Key(key))) => {
                 let key = Key { modifiers: key.modifiers | KeyModifiers::ALT, ..key };
-                Parsed::Take(count + 1, Some(Input::Key(key)))
+                Parsed::Take(count + 1, Some(TerminalInput::Key(key)))
             }
             Parsed::Take(count, other) => Parsed::Take(count + 1, other),
             step => step,
@@ -145,7 +145,7 @@ fn parse_plain(bytes: &[u8]) -> Parsed {
         c @ 0x20..=0x7e => Key::char(char::from(c)),
         _ => return parse_utf8(bytes),
     };
-    Parsed::Take(1, Some(Input::Key(key)))
+    Parsed::Take(1, Some(TerminalInput::Key(key)))
 }
 
 fn parse_utf8(bytes: &[u8]) -> Parsed {
@@ -157,7 +157,7 @@ fn parse_utf8(bytes: &[u8]) -> Parsed {
     };
     let available = &bytes[..length.min(bytes.len())];
     match std::str::from_utf8(available) {
-        Ok(text) => Parsed::Take(length, text.chars().next().map(|c| Input::Key(Key::char(c)))),
+        Ok(text) => Parsed::Take(length, text.chars().next().map(|c| TerminalInput::Key(Key::char(c)))),
         Err(error) if error.error_len().is_none() => Parsed::Wait,
         Err(_) => Parsed::Take(1, None),
     }
@@ -169,7 +169,7 @@ fn parse_csi(rest: &[u8]) -> Parsed {
     if let [b'[', tail @ ..] = rest {
         return match tail {
             [] => Parsed::Wait,
-            [c @ b'A'..=b'E', ..] => Parsed::Take(4, Some(Input::Key(Key::plain(KeyCode::F(1 + c - b'A'))))),
+            [c @ b'A'..=b'E', ..] => Parsed::Take(4, Some(TerminalInput::Key(Key::plain(KeyCode::F(1 + c - b'A'))))),
             _ => Parsed::Take(4, None),
         };
     }
@@ -185,10 +185,10 @@ fn parse_csi(rest: &[u8]) -> Parsed {
     Parsed::Take(3 + length, csi(parameters, last))
 }
 
-fn csi(parameters: &str, last: u8) -> Option<Input> {
+fn csi(parameters: &str, last: u8) -> Option<TerminalInput> {
     if let Some(report) = parameters.strip_prefix('?') {
         let (mode, setting) = report.strip_suffix('$')?.split_once(';')?;
-        let report = Input::Mode { mode: mode.parse().ok()?, setting: setting.parse().ok()? };
+        let report = TerminalInput::Mode { mode: mode.parse().ok()?, setting: setting.parse().ok()? };
         return (last == b'y').then_some(report);
     }
     let mut numbers = parameters.split(';').map(|number| number.split(':').next().unwrap_or_default().parse::<u32>());
@@ -200,7 +200,7 @@ fn csi(parameters: &str, last: u8) -> Option<Input> {
         b'Z' => KeyCode::BackTab,
         _ => return letter_key(last, modifiers),
     };
-    Some(Input::Key(Key { code, modifiers }))
+    Some(TerminalInput::Key(Key { code, modifiers }))
 }
 
 /// xterm's modifier parameter: one more than a set of bits.
@@ -213,7 +213,7 @@ fn modifiers(parameter: u32) -> KeyModifiers {
     modifiers
 }
 
-fn letter_key(last: u8, modifiers: KeyModifiers) -> Option<Input> {
+fn letter_key(last: u8, modifiers: KeyModifiers) -> Option<TerminalInput> {
     let code = match last {
         b'A' => KeyCode::Up,
         b'B' => KeyCode::Down,
@@ -225,7 +225,7 @@ fn letter_key(last: u8, modifiers: KeyModifiers) -> Option<Input> {
         c @ b'P'..=b'S' => KeyCode::F(1 + c - b'P'),
         _ => return None,
     };
-    Some(Input::Key(Key { code, modifiers }))
+    Some(TerminalInput::Key(Key { code, modifiers }))
 }
 
 fn tilde_key(number: u32) -> Option<KeyCode> {
@@ -244,7 +244,7 @@ fn tilde_key(number: u32) -> Option<KeyCode> {
 }
 
 /// `CSI u`: a key by its character's number, as terminals with the kitty protocol may send it.
-fn unicode_key(number: u32, modifiers: KeyModifiers) -> Option<Input> {
+fn unicode_key(number: u32, modifiers: KeyModifiers) -> Option<TerminalInput> {
     let key = match char::from_u32(number)? {
         '\r' => Key { code: KeyCode::Enter, modifiers },
         '\t' => Key { code: KeyCode::Tab, modifiers },
@@ -253,7 +253,7 @@ fn unicode_key(number: u32, modifiers: KeyModifiers) -> Option<Input> {
         c if modifiers == KeyModifiers::SHIFT => Key::char(c.to_ascii_uppercase()),
         c => Key { code: KeyCode::Char(c), modifiers },
     };
-    Some(Input::Key(key))
+    Some(TerminalInput::Key(key))
 }
 
 #[cfg(test)]
@@ -262,7 +262,7 @@ mod tests {
 
     use super::*;
 
-    fn decode(pieces: &[&[u8]]) -> Vec<Input> {
+    fn decode(pieces: &[&[u8]]) -> Vec<TerminalInput> {
         let (mut decoder, mut out) = (Decoder::default(), Vec::new());
         for piece in pieces {
             decoder.feed(piece, &mut out);
@@ -272,9 +272,9 @@ mod tests {
 
     fn names(bytes: &[u8]) -> String {
         let names = decode(&[bytes]).into_iter().map(|input| match input {
-            Input::Key(key) => key.to_string(),
-            Input::Paste(text) => format!("paste {text:?}"),
-            Input::Mode { mode, setting } => format!("mode {mode}={setting}"),
+            TerminalInput::Key(key) => key.to_string(),
+            TerminalInput::Paste(text) => format!("paste {text:?}"),
+            TerminalInput::Mode { mode, setting } => format!("mode {mode}={setting}"),
         });
         names.collect::<Vec<_>>().join(" ")
     }
@@ -306,7 +306,7 @@ mod tests {
         decoder.feed(b"\x1b", &mut out);
         assert!(out.is_empty() && decoder.pending());
         decoder.settle(&mut out);
-        assert_eq!(out, [Input::Key(Key::plain(KeyCode::Esc))]);
+        assert_eq!(out, [TerminalInput::Key(Key::plain(KeyCode::Esc))]);
         assert!(!decoder.pending());
     }
 
@@ -320,7 +320,7 @@ mod tests {
         #[test]
         fn what_was_typed_as_text_comes_out_as_text(text in "[ -~äöü€]{0,40}") {
             let typed: String = decode(&[text.as_bytes()]).into_iter().filter_map(|input| match input {
-                Input::Key(key) => key.text(),
+                TerminalInput::Key(key) => key.text(),
                 _ => None,
             }).collect();
             prop_assert_eq!(typed, text);

@@ -12,14 +12,14 @@ use crate::tui::columns::nodes::NodeTable;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct SnapshotSummary {
     /// Nodes with trouble, grouped by its kind, worst first.
-    pub(crate) trouble: Vec<Trouble>,
+    pub(crate) trouble: Vec<TroubleGroup>,
     /// What the columns of the table depend on beside the nodes.
     pub(crate) table: NodeTable,
 }
 
 /// Nodes with the same kind of trouble.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct TroubleGroup {
     pub(crate) kind: TroubleKind,
     pub(crate) nodes: u32,
     /// The node that has had it the longest.
@@ -42,7 +42,7 @@ pub(crate) enum TroubleKind {
 
 impl SnapshotSummary {
     pub(super) fn of(snapshot: &Snapshot) -> Self {
-        let mut trouble: Vec<Trouble> = Vec::new();
+        let mut trouble: Vec<TroubleGroup> = Vec::new();
         for node in snapshot.nodes.iter() {
             let Some(kind) = TroubleKind::of(node) else { continue };
             let older = |since: Option<Timestamp>| match (node.since, since) {
@@ -56,7 +56,7 @@ impl SnapshotSummary {
                         (group.since, group.example) = (node.since, node.name.clone());
                     }
                 }
-                None => trouble.push(Trouble { kind, nodes: 1, example: node.name.clone(), since: node.since }),
+                None => trouble.push(TroubleGroup { kind, nodes: 1, example: node.name.clone(), since: node.since }),
             }
         }
         trouble.sort_by_key(|trouble| (trouble.kind.rank(), std::cmp::Reverse(trouble.nodes)));

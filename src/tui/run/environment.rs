@@ -2,7 +2,7 @@
 
 use ratatui::layout::Size;
 
-use super::{Colour, Error, Options};
+use super::{Colour, ConsoleOptions, Error};
 use crate::driver::Session;
 use crate::tui::model::{Model, Overlay, Page, Uptime, WriteAccess};
 use crate::tui::status::StatusTone;
@@ -49,7 +49,11 @@ impl Environment {
 }
 
 /// The model to begin with.
-pub(super) fn model(session: &dyn Session, options: &Options, environment: &Environment) -> Result<Model, Error> {
+pub(super) fn model(
+    session: &dyn Session,
+    options: &ConsoleOptions,
+    environment: &Environment,
+) -> Result<Model, Error> {
     let depth = match options.colour {
         Colour::Auto => environment.depth(),
         Colour::Depth(depth) => depth,

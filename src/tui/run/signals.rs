@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use tokio::signal::unix::{Signal as Listener, SignalKind, signal};
 use tokio::sync::Notify;
 
-use crate::process::signals::{self, Ending, Listener as Endings};
+use crate::process::signals::{self, EndSignal, Listener as Endings};
 use crate::tui::terminal;
 
 /// The messages of panics on other threads: they must not be written across the screen.
@@ -88,9 +88,9 @@ impl Signals {
     pub(super) async fn next(&mut self) -> Caught {
         tokio::select! {
             ending = self.endings.ended() => Caught::End(match ending {
-                Ending::Hangup => "SIGHUP",
-                Ending::Interrupt => "SIGINT",
-                Ending::Terminate => "SIGTERM",
+                EndSignal::Hangup => "SIGHUP",
+                EndSignal::Interrupt => "SIGINT",
+                EndSignal::Terminate => "SIGTERM",
             }),
             _ = self.resize.recv() => Caught::Resize,
             _ = self.stop.recv() => Caught::Stop,

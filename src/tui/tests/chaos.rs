@@ -7,7 +7,8 @@ use ratatui::layout::Size;
 
 use super::fixtures::{self, Bench, fleet, preview, the_target};
 use crate::driver::CommandError;
-use crate::engine::model::command::{Danger, Refusal};
+use crate::engine::model::command::Refusal;
+use crate::engine::model::danger::Danger;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::key::Key;
 use crate::tui::message::Msg;

@@ -10,7 +10,8 @@ use crate::driver::{DrivenBy, Fleet, FleetRow};
 use crate::engine::model::Str;
 use crate::engine::model::budget::{BudgetView, Replacer};
 use crate::engine::model::cause::{Cause, CauseKind};
-use crate::engine::model::command::{Danger, Preview};
+use crate::engine::model::command::Preview;
+use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
@@ -80,6 +81,7 @@ pub(super) fn node(name: &str) -> NodeView {
         image: ImageState::Unknown,
         images: Arc::default(),
         usual_pull: None,
+        prewarm: None,
         pod: Some(format!("ipc-agent-{}", &name[name.len().saturating_sub(3)..]).into()),
         pod_created_at: Some(ago(9 * DAY)),
         restarts: 0,
@@ -182,6 +184,7 @@ pub(super) fn loading() -> Snapshot {
         driver_stopped: None,
         unaudited: Vec::new(),
         waits: None,
+        prewarm: None,
         distance: DistanceView::default(),
         skew_millis: None,
         node_clocks: NodeClocks::default(),

@@ -3,14 +3,13 @@
 use super::fixtures::{self, Bench, fleet, preview, running, the_target};
 use super::story::{rollout_event, storied};
 use crate::driver::CommandError;
-use crate::engine::model::command::{Command, Danger, Early, Refusal, Step, Takeover};
+use crate::engine::model::command::{Command, Early, Refusal, Step, Takeover};
+use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::OnDrift;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
-use crate::engine::model::settings::Secs;
-use crate::engine::model::settings::Tuning;
+use crate::engine::model::settings::{OnDrift, Secs, Tuning};
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::message::ConsoleEffect;
 use crate::tui::message::Msg;

@@ -24,13 +24,14 @@ use tui_input::Input;
 
 use super::footer::skip_cells;
 use super::{RenderContext, put, put_box, put_lines};
-use crate::engine::model::command::{Danger, Preview};
+use crate::engine::model::command::Preview;
+use crate::engine::model::danger::Danger;
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::settings::Setting;
 use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::RevisionView;
 use crate::engine::report::snapshot::Snapshot;
-use crate::engine::report::words::Versions;
+use crate::engine::report::words::VersionWords;
 use crate::tui::dialog::BudgetField;
 use crate::tui::dialog::Canary;
 use crate::tui::dialog::Dialog;
@@ -43,7 +44,7 @@ use crate::tui::dialog::StepForm;
 use crate::tui::dialog::Undo;
 use crate::tui::dialog::form::StepChoice;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
-use crate::tui::theme::{Glyph, Role};
+use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, width, wrap};
 
 /// The most nodes that are named; the count is shown beside.
@@ -67,7 +68,7 @@ struct Body<'a> {
 }
 
 impl Body<'_> {
-    fn say(&mut self, text: &str, role: Role) {
+    fn say(&mut self, text: &str, role: ThemeRole) {
         let lines = wrap(text, self.cells);
         self.lines.extend(lines.into_iter().map(|line| Line::from(self.ctx.span(line, role))));
     }
@@ -88,13 +89,13 @@ impl Body<'_> {
             let column = name.width() + input.visual_cursor().saturating_sub(scroll);
             self.cursor = Some((self.lines.len(), column));
         }
-        self.lines.push(Line::from(vec![name, self.ctx.span(text, Role::Input)]));
+        self.lines.push(Line::from(vec![name, self.ctx.span(text, ThemeRole::Input)]));
     }
 
     /// A line that can be chosen.
     fn choice(&mut self, chosen: bool, text: &str) {
         let sign = if chosen { self.ctx.glyph(Glyph::Cursor) } else { " " };
-        let role = if chosen { Role::Title } else { Role::Text };
+        let role = if chosen { ThemeRole::Title } else { ThemeRole::Text };
         let text = fit(text, self.cells.saturating_sub(2)).into_owned();
         self.lines.push(Line::from(self.ctx.span(format!("{sign} {text}"), role)));
     }
@@ -147,13 +148,13 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     let ctx = body.ctx;
     if let Form::Quit(driven) = &dialog.form {
         let names: Vec<String> = driven.iter().map(|target| format!("{}/{}", target.namespace, target.name)).collect();
-        body.say(&format!("You drive {}.", names.join(", ")), Role::Title);
-        body.say("When nobody drives, nothing more is updated: what is in flight finishes, the rest waits until a console drives again.", Role::Text);
-        body.say("`rolldeck drive` goes on without a console.", Role::Text);
+        body.say(&format!("You drive {}.", names.join(", ")), ThemeRole::Title);
+        body.say("When nobody drives, nothing more is updated: what is in flight finishes, the rest waits until a console drives again.", ThemeRole::Text);
+        body.say("`rolldeck drive` goes on without a console.", ThemeRole::Text);
         return;
     }
-    let Some(seen) = page.and_then(|page| page.live.as_ref()) else { return };
-    let snapshot = &*seen.snapshot;
+    let Some(shown) = page.and_then(|page| page.live.as_ref()) else { return };
+    let snapshot = &*shown.snapshot;
     let dot = ctx.glyph(Glyph::Dot);
     let (context, target) = (&ctx.model.context, &dialog.target);
     let subject = format!("{context} {dot} {} {dot} ds/{} {dot} {}", target.namespace, target.name, snapshot.change());
@@ -162,16 +163,16 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     } else {
         format!("{context} {dot} {}/{}", target.namespace, target.name)
     };
-    body.say(&subject, Role::Muted);
+    body.say(&subject, ThemeRole::Muted);
     body.gap();
     let focused = dialog.focus == Focus::Form;
     match &dialog.form {
         Form::Plain { .. } | Form::Quit(_) => {}
-        Form::Pause { why } => body.field(ctx.span("Why (may be left out): ", Role::Text), why, focused),
+        Form::Pause { why } => body.field(ctx.span("Why (may be left out): ", ThemeRole::Text), why, focused),
         Form::Step(form) => fill_step(body, form, snapshot, focused),
         Form::Image(form) => fill_image(body, form, focused),
         Form::Canary(form) => fill_canary(body, form, snapshot, focused),
-        Form::Undo(form) => fill_undo(body, form, seen),
+        Form::Undo(form) => fill_undo(body, form, shown),
         Form::Adopt(form) => {
             fill_budget(body, &form.budget, focused);
             fill_drift(body, form.drift, focused);
@@ -180,18 +181,18 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     }
     body.gap();
     match &dialog.answer {
-        PreviewState::Incomplete(why) => body.say(why, Role::Warn),
+        PreviewState::Incomplete(why) => body.say(why, ThemeRole::Warn),
         PreviewState::Asking(_) if dialog.form.never_waits() => {
-            body.say("No update is started from the moment it is written.", Role::Text);
+            body.say("No update is started from the moment it is written.", ThemeRole::Text);
         }
-        PreviewState::Asking(_) => body.say("asking what it would do …", Role::Busy),
-        PreviewState::Refused(why) => body.say(&format!("It would be refused: {why}"), Role::Bad),
+        PreviewState::Asking(_) => body.say("asking what it would do …", ThemeRole::Busy),
+        PreviewState::Refused(why) => body.say(&format!("It would be refused: {why}"), ThemeRole::Bad),
         PreviewState::Preview(preview) => fill_preview(body, preview, dialog),
     }
     if dialog.danger() == Some(Danger::Beyond) {
         body.gap();
-        body.say("This can take down more nodes than the budget allows.", Role::Bad);
-        let name = ctx.span(format!("Type {} to confirm: ", target.name), Role::Title);
+        body.say("This can take down more nodes than the budget allows.", ThemeRole::Bad);
+        let name = ctx.span(format!("Type {} to confirm: ", target.name), ThemeRole::Title);
         body.field(name, &dialog.typed, dialog.focus == Focus::Name);
     }
 }
@@ -199,7 +200,10 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
 fn fill_step(body: &mut Body<'_>, form: &StepForm, snapshot: &Snapshot, focused: bool) {
     let plan = &snapshot.plan;
     let (nodes, allowed) = (snapshot.counts.nodes, plan.allowed);
-    body.say(&format!("Now {allowed} of {nodes} nodes may be updated; {} are.", snapshot.counts.updated), Role::Text);
+    body.say(
+        &format!("Now {allowed} of {nodes} nodes may be updated; {} are.", snapshot.counts.updated),
+        ThemeRole::Text,
+    );
     let next = match &plan.next {
         Some(Ok(ahead)) => format!("{}: {}", ahead.step, Remedy::Step(*ahead)),
         Some(Err(_)) | None => "none that moves anything".to_owned(),
@@ -225,10 +229,10 @@ fn fill_step(body: &mut Body<'_>, form: &StepForm, snapshot: &Snapshot, focused:
 fn number_field(body: &mut Body<'_>, chosen: bool, name: &str, input: &Input, focused: bool) {
     let ctx = body.ctx;
     if chosen {
-        let name = ctx.span(format!("{} {name}", ctx.glyph(Glyph::Cursor)), Role::Title);
+        let name = ctx.span(format!("{} {name}", ctx.glyph(Glyph::Cursor)), ThemeRole::Title);
         body.field(name, input, focused);
         if let Some(line) = body.lines.last_mut() {
-            line.spans.push(ctx.span("  nodes, or %", Role::Muted));
+            line.spans.push(ctx.span("  nodes, or %", ThemeRole::Muted));
         }
     } else {
         let value = if input.value().is_empty() { "a number of nodes, or %" } else { input.value() };
@@ -242,7 +246,7 @@ fn fill_image(body: &mut Body<'_>, form: &Image, focused: bool) {
         body.choice(index == form.chosen, &format!("{container}   now {image}"));
     }
     body.gap();
-    body.field(ctx.span("New image: ", Role::Title), &form.input, focused && !form.at_drift && !form.at_budget);
+    body.field(ctx.span("New image: ", ThemeRole::Title), &form.input, focused && !form.at_drift && !form.at_budget);
     fill_budget(body, &form.budget, focused && form.at_budget);
     fill_drift(body, form.drift, focused && form.at_drift);
 }
@@ -250,7 +254,7 @@ fn fill_image(body: &mut Body<'_>, form: &Image, focused: bool) {
 /// How many nodes may be down, where that has to be said.
 fn fill_budget(body: &mut Body<'_>, budget: &BudgetField, focused: bool) {
     if budget.asked {
-        body.field(body.ctx.span("Nodes that may be down at once: ", Role::Title), &budget.input, focused);
+        body.field(body.ctx.span("Nodes that may be down at once: ", ThemeRole::Title), &budget.input, focused);
     }
 }
 
@@ -264,13 +268,13 @@ fn fill_drift(body: &mut Body<'_>, drift: DriftChoice, focused: bool) {
 
 fn fill_canary(body: &mut Body<'_>, form: &Canary, snapshot: &Snapshot, focused: bool) {
     let ctx = body.ctx;
-    body.field(ctx.span("Only nodes with: ", Role::Title), &form.input, focused);
+    body.field(ctx.span("Only nodes with: ", ThemeRole::Title), &form.input, focused);
     let completions: Vec<String> =
         form.completions(snapshot).into_iter().take(24).map(|(text, nodes)| format!("{text} ({nodes})")).collect();
     if !completions.is_empty() {
         let text = format!("tab: {}", completions.join("  "));
         let lines = wrap(&text, body.cells);
-        body.lines.extend(lines.into_iter().take(3).map(|line| Line::from(ctx.span(line, Role::Muted))));
+        body.lines.extend(lines.into_iter().take(3).map(|line| Line::from(ctx.span(line, ThemeRole::Muted))));
     }
     body.gap();
     match form.matching(snapshot) {
@@ -278,51 +282,52 @@ fn fill_canary(body: &mut Body<'_>, form: &Canary, snapshot: &Snapshot, focused:
         Err(_) => {}
         Ok((nodes, all)) if form.input.value().trim().is_empty() => {
             debug_assert_eq!(nodes.len(), all);
-            body.say(&format!("No restriction: all {all} nodes."), Role::Text);
+            body.say(&format!("No restriction: all {all} nodes."), ThemeRole::Text);
         }
         Ok((nodes, all)) => {
-            let role = if nodes.is_empty() { Role::Warn } else { Role::Title };
+            let role = if nodes.is_empty() { ThemeRole::Warn } else { ThemeRole::Title };
             body.say(&format!("{} of {all} nodes match:", nodes.len()), role);
             name_nodes(body, nodes.iter().map(|node| &*node.name));
         }
     }
 }
 
-fn fill_undo(body: &mut Body<'_>, form: &Undo, seen: &ShownSnapshot) {
+fn fill_undo(body: &mut Body<'_>, form: &Undo, shown: &ShownSnapshot) {
     let ctx = body.ctx;
     let numbers = |revision: &RevisionView| revision.number.map(|number| number.to_string()).unwrap_or_default();
-    body.lines.push(Line::from(ctx.span("  REV   AGE  PODS  IMAGES", Role::Column)));
+    body.lines.push(Line::from(ctx.span("  REV   AGE  PODS  IMAGES", ThemeRole::Column)));
     // The chosen one is always in view.
     let first = form.chosen.saturating_sub(5);
     for (index, revision) in form.revisions.iter().enumerate().skip(first).take(8) {
-        let age = revision.created_at.map(|at| ctx.age(seen, at)).unwrap_or_else(|| "?".to_owned());
+        let age = revision.created_at.map(|at| ctx.age(shown, at)).unwrap_or_else(|| "?".to_owned());
         let cause = revision.change_cause.as_ref().map(|cause| format!("   {cause}")).unwrap_or_default();
-        let text = format!("{:>3}  {age:>4}  {:>4}  {}{cause}", numbers(revision), revision.pods, Versions(revision));
+        let text =
+            format!("{:>3}  {age:>4}  {:>4}  {}{cause}", numbers(revision), revision.pods, VersionWords(revision));
         body.choice(index == form.chosen, &text);
     }
     if form.revisions.len() > first + 8 {
-        body.say(&format!("  … {} older", form.revisions.len() - first - 8), Role::Muted);
+        body.say(&format!("  … {} older", form.revisions.len() - first - 8), ThemeRole::Muted);
     }
     if let Some(chosen) = form.revisions.get(form.chosen) {
         for (container, image) in &chosen.images {
-            body.say(&format!("  {container}: {image}"), Role::Muted);
+            body.say(&format!("  {container}: {image}"), ThemeRole::Muted);
         }
     }
 }
 
 fn fill_preview(body: &mut Body<'_>, preview: &Preview, dialog: &Dialog) {
     for effect in &preview.effects {
-        body.say(effect, Role::Text);
+        body.say(effect, ThemeRole::Text);
     }
     for warning in &preview.warnings {
-        body.say(&format!("{} {warning}", body.ctx.glyph(Glyph::Alarm)), Role::Warn);
+        body.say(&format!("{} {warning}", body.ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
     }
     if !preview.nodes.is_empty() && !matches!(dialog.form, Form::Canary(_)) {
-        body.say(&format!("{} in this order:", crate::tui::words::count(count_of(dialog), "node")), Role::Text);
+        body.say(&format!("{} in this order:", crate::tui::words::count(count_of(dialog), "node")), ThemeRole::Text);
         name_nodes(body, dialog.nodes().iter().map(|node| &**node));
     }
     for call in &preview.calls {
-        body.say(&format!("API: {call}"), Role::Muted);
+        body.say(&format!("API: {call}"), ThemeRole::Muted);
     }
 }
 
@@ -339,12 +344,12 @@ fn name_nodes<'n>(body: &mut Body<'_>, names: impl ExactSizeIterator<Item = &'n 
     let per_line = (body.cells.saturating_sub(2) / cells).max(1);
     for row in names.chunks(per_line).take(body.rows) {
         let text: String = row.iter().map(|name| format!("{:cells$}", fit_middle(name, cells - 2))).collect();
-        body.lines.push(Line::from(body.ctx.span(format!("  {}", text.trim_end()), Role::Text)));
+        body.lines.push(Line::from(body.ctx.span(format!("  {}", text.trim_end()), ThemeRole::Text)));
     }
     let shown = names.len().min(per_line.saturating_mul(body.rows));
     if all > shown {
         body.hidden |= names.len() > shown;
-        body.lines.push(Line::from(body.ctx.span(format!("  and {} more", all - shown), Role::Muted)));
+        body.lines.push(Line::from(body.ctx.span(format!("  and {} more", all - shown), ThemeRole::Muted)));
     }
 }
 
@@ -353,9 +358,9 @@ fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: bool
     let button = |focus: Focus, text: &str| {
         let focused = dialog.focus == focus;
         let role = match (focused, focus, ready) {
-            (_, Focus::Go, false) => Role::Unavailable,
-            (true, ..) => Role::ButtonFocus,
-            _ => Role::Button,
+            (_, Focus::Go, false) => ThemeRole::Unavailable,
+            (true, ..) => ThemeRole::ButtonFocus,
+            _ => ThemeRole::Button,
         };
         let text = if focused { format!("[>{text}<]") } else { format!("[ {text} ]") };
         ctx.span(text, role)
@@ -377,6 +382,6 @@ fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: bool
     let cells = width(&hint);
     if used + cells + 2 <= usize::from(area.width) {
         let x = area.right() - u16::try_from(cells).unwrap_or(0);
-        put(buffer, x, area.y, &hint, cells, ctx.style(Role::Muted));
+        put(buffer, x, area.y, &hint, cells, ctx.style(ThemeRole::Muted));
     }
 }

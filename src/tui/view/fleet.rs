@@ -18,7 +18,7 @@ use crate::engine::model::event::WatchHealth;
 use crate::tui::columns::fleet::FLEET_COLUMNS;
 use crate::tui::columns::fleet::sign;
 use crate::tui::columns::widths;
-use crate::tui::theme::{Glyph, Role};
+use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{count, fit, fit_middle, width};
 
 /// The lines above the list.
@@ -27,10 +27,10 @@ pub(super) fn header(ctx: &RenderContext<'_>, cells: u16) -> Vec<Line<'static>> 
     let cells = usize::from(cells);
     let dot = ctx.glyph(Glyph::Dot);
     let health = match &page.fleet.health {
-        WatchHealth::Loading => ("loading", Role::Warn),
-        WatchHealth::Live => ("live", Role::Live),
-        WatchHealth::Down { .. } | WatchHealth::Lagging { .. } => ("STALE", Role::Stale),
-        WatchHealth::Forbidden { .. } => ("n/a (forbidden)", Role::Bad),
+        WatchHealth::Loading => ("loading", ThemeRole::Warn),
+        WatchHealth::Live => ("live", ThemeRole::Live),
+        WatchHealth::Down { .. } | WatchHealth::Lagging { .. } => ("STALE", ThemeRole::Stale),
+        WatchHealth::Forbidden { .. } => ("n/a (forbidden)", ThemeRole::Bad),
     };
     let access = header::access(ctx);
     let brand = if cells >= 80 { "  rolldeck " } else { " " };
@@ -47,29 +47,29 @@ pub(super) fn header(ctx: &RenderContext<'_>, cells: u16) -> Vec<Line<'static>> 
     let gap = cells.saturating_sub(1 + width(&left) + width(&tail) + right_cells);
     let mut lines = vec![Line::from(vec![
         Span::raw(" "),
-        ctx.span(left, Role::Title),
-        ctx.span(format!(" {dot} "), Role::Muted),
+        ctx.span(left, ThemeRole::Title),
+        ctx.span(format!(" {dot} "), ThemeRole::Muted),
         ctx.span(health.0, health.1),
         Span::raw(" ".repeat(gap)),
         access,
-        ctx.span(brand, Role::Brand),
+        ctx.span(brand, ThemeRole::Brand),
     ])];
     match &page.fleet.health {
         WatchHealth::Forbidden { why } => {
             let text = format!(" DaemonSets: n/a (forbidden): {why}");
-            lines.push(Line::from(ctx.span(fit(&text, cells), Role::Bad)));
+            lines.push(Line::from(ctx.span(fit(&text, cells), ThemeRole::Bad)));
             let remedy = " one namespace: :fleet NAME   one DaemonSet: :ds NAMESPACE/NAME";
-            lines.push(Line::from(ctx.span(fit(remedy, cells), Role::Text)));
+            lines.push(Line::from(ctx.span(fit(remedy, cells), ThemeRole::Text)));
         }
         WatchHealth::Down { why, .. } | WatchHealth::Lagging { why, .. } => {
             let text = format!(" not seen, trying again: {why}");
-            lines.push(Line::from(ctx.span(fit(&text, cells), Role::Warn)));
+            lines.push(Line::from(ctx.span(fit(&text, cells), ThemeRole::Warn)));
         }
         WatchHealth::Loading | WatchHealth::Live => {}
     }
     if let WatchHealth::Forbidden { why } = &page.fleet.leases {
         let text = format!(" leases: n/a (forbidden), so who drives is not known: {why}");
-        lines.push(Line::from(ctx.span(fit(&text, cells), Role::Warn)));
+        lines.push(Line::from(ctx.span(fit(&text, cells), ThemeRole::Warn)));
     }
     lines
 }
@@ -111,6 +111,6 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &Parts, buffer: &mut Buffer) 
             (WatchHealth::Live, false) => "no DaemonSet passes the filter: esc clears it",
             _ => "",
         };
-        put(buffer, rows.x + 3, rows.y, text, usize::from(rows.width).saturating_sub(4), ctx.style(Role::Muted));
+        put(buffer, rows.x + 3, rows.y, text, usize::from(rows.width).saturating_sub(4), ctx.style(ThemeRole::Muted));
     }
 }

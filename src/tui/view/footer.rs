@@ -16,7 +16,7 @@ use crate::tui::model::{Model, Overlay};
 use crate::tui::palette::suggestions;
 use crate::tui::prompt::Prompt;
 use crate::tui::status::StatusTone;
-use crate::tui::theme::{Glyph, Role};
+use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, width, wrap};
 
 /// Draws both lines, or what is typed on them. Returns where text is being typed.
@@ -28,15 +28,15 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &Parts, buffer: &mut Buffer) 
             if words.is_empty() {
                 words = "enter runs it".to_owned();
             }
-            say(ctx, buffer, parts.status, &format!(" tab: {words}"), Role::Muted);
+            say(ctx, buffer, parts.status, &format!(" tab: {words}"), ThemeRole::Muted);
             Some(draw_prompt(buffer, parts.footer, ":", prompt))
         }
         Overlay::Filter(prompt) => {
             match &prompt.complaint {
-                Some(why) => say(ctx, buffer, parts.status, &format!(" {why}"), Role::Warn),
+                Some(why) => say(ctx, buffer, parts.status, &format!(" {why}"), ThemeRole::Warn),
                 None => {
                     let help = " words that must be there, !word that must not, -l selector; enter keeps, esc clears";
-                    say(ctx, buffer, parts.status, help, Role::Muted);
+                    say(ctx, buffer, parts.status, help, ThemeRole::Muted);
                 }
             }
             Some(draw_prompt(buffer, parts.footer, "/", prompt))
@@ -53,7 +53,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &Parts, buffer: &mut Buffer) 
     }
 }
 
-fn say(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect, text: &str, role: Role) {
+fn say(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect, text: &str, role: ThemeRole) {
     put(buffer, area.x, area.y, text, usize::from(area.width), ctx.style(role));
 }
 
@@ -90,10 +90,10 @@ fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
         return;
     };
     let (glyph, role) = match status.tone {
-        StatusTone::Good => (Glyph::Updated, Role::Ok),
-        StatusTone::Busy => (Glyph::Moving, Role::Busy),
-        StatusTone::Plain => (Glyph::Dot, Role::Text),
-        StatusTone::Refused => (Glyph::Failed, Role::Warn),
+        StatusTone::Good => (Glyph::Updated, ThemeRole::Ok),
+        StatusTone::Busy => (Glyph::Moving, ThemeRole::Busy),
+        StatusTone::Plain => (Glyph::Dot, ThemeRole::Text),
+        StatusTone::Refused => (Glyph::Failed, ThemeRole::Warn),
     };
     put(buffer, area.x, area.y, ctx.glyph(glyph), 1, ctx.style(role));
     let cells = usize::from(area.width.saturating_sub(2));
@@ -148,7 +148,11 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
         .collect();
     let (now, later): (Vec<_>, Vec<_>) = fitting.into_iter().partition(|(_, rank)| *rank == 0);
     for (action, rank) in now.into_iter().chain(help).chain(later) {
-        let (key, text) = if rank == 0 { (Role::Key, Role::Text) } else { (Role::Unavailable, Role::Unavailable) };
+        let (key, text) = if rank == 0 {
+            (ThemeRole::Key, ThemeRole::Text)
+        } else {
+            (ThemeRole::Unavailable, ThemeRole::Unavailable)
+        };
         spans.push(ctx.span(action.key(), key));
         spans.push(ctx.span(format!(" {}  ", label(ctx, action)), text));
     }

@@ -18,7 +18,7 @@ use crate::tui::columns::Column;
 use crate::tui::columns::fleet::FLEET_COLUMNS;
 use crate::tui::columns::nodes::{NODE_COLUMNS, Sort};
 use crate::tui::model::Page;
-use crate::tui::theme::{Glyph, Role};
+use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, wrap};
 
 /// How wide the names of the actions are.
@@ -37,8 +37,8 @@ pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut
 fn lines(ctx: &RenderContext<'_>, cells: usize, screen: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if let Some(status) = footer::status_in_full(ctx, screen) {
-        lines.push(Line::from(ctx.span("Last message", Role::Title)));
-        lines.extend(wrap(&status, cells).into_iter().map(|line| Line::from(ctx.span(line, Role::Text))));
+        lines.push(Line::from(ctx.span("Last message", ThemeRole::Title)));
+        lines.extend(wrap(&status, cells).into_iter().map(|line| Line::from(ctx.span(line, ThemeRole::Text))));
         lines.push(Line::default());
     }
     for (group, title) in Group::ALL {
@@ -51,13 +51,13 @@ fn lines(ctx: &RenderContext<'_>, cells: usize, screen: usize) -> Vec<Line<'stat
             (Group::Change, None) => format!("{title}: A arms; P works at once"),
             _ => title.to_owned(),
         };
-        lines.push(Line::from(ctx.span(title, Role::Title)));
+        lines.push(Line::from(ctx.span(title, ThemeRole::Title)));
         for action in actions {
             lines.extend(entry(ctx, action, cells));
         }
         lines.push(Line::default());
     }
-    lines.push(Line::from(ctx.span("Signs", Role::Title)));
+    lines.push(Line::from(ctx.span("Signs", ThemeRole::Title)));
     let signs = [
         (Glyph::Updated, "updated"),
         (Glyph::Moving, "moving: terminating, creating, pulling, starting, soaking"),
@@ -70,10 +70,10 @@ fn lines(ctx: &RenderContext<'_>, cells: usize, screen: usize) -> Vec<Line<'stat
         (Glyph::ImageUnknown, "not known whether the image is there"),
     ];
     for (glyph, meaning) in signs {
-        lines.push(Line::from(ctx.span(format!(" {}  {meaning}", ctx.glyph(glyph)), Role::Text)));
+        lines.push(Line::from(ctx.span(format!(" {}  {meaning}", ctx.glyph(glyph)), ThemeRole::Text)));
     }
     lines.push(Line::default());
-    lines.push(Line::from(ctx.span("Columns", Role::Title)));
+    lines.push(Line::from(ctx.span("Columns", ThemeRole::Title)));
     match &ctx.model.page {
         Page::Fleet => lines.extend(columns(ctx, FLEET_COLUMNS, cells)),
         Page::Rollout(_) => lines.extend(columns(ctx, NODE_COLUMNS, cells)),
@@ -87,7 +87,7 @@ fn columns<R, P: 'static, C>(ctx: &RenderContext<'_>, columns: &[Column<R, P, C>
         let header = column.headers.join(", ");
         let sort = if column.order.is_some() { format!(" (:sort {})", column.name) } else { String::new() };
         let text = format!(" {header:10} {}{sort}", column.help);
-        Line::from(ctx.span(fit(&text, cells).into_owned(), Role::Text))
+        Line::from(ctx.span(fit(&text, cells).into_owned(), ThemeRole::Text))
     });
     lines.collect()
 }
@@ -96,8 +96,8 @@ fn columns<R, P: 'static, C>(ctx: &RenderContext<'_>, columns: &[Column<R, P, C>
 fn entry(ctx: &RenderContext<'_>, action: &Action, cells: usize) -> Vec<Line<'static>> {
     let missing = action.available(ctx.model).err();
     let (key, role) = match missing {
-        Some(_) => (Role::Unavailable, Role::Unavailable),
-        None => (Role::Key, Role::Text),
+        Some(_) => (ThemeRole::Unavailable, ThemeRole::Unavailable),
+        None => (ThemeRole::Key, ThemeRole::Text),
     };
     let keys: Vec<String> = action.keys.iter().map(ToString::to_string).collect();
     let argument = action.argument.map(|argument| format!(" {}", argument.hint)).unwrap_or_default();
@@ -120,7 +120,7 @@ fn entry(ctx: &RenderContext<'_>, action: &Action, cells: usize) -> Vec<Line<'st
     // That the console is read-only is in the title of the group.
     if let Some(why) = missing.filter(|why| !why.starts_with("read-only")) {
         let why = wrap(&format!("not now: {why}"), cells.saturating_sub(16));
-        lines.extend(why.into_iter().map(|line| Line::from(ctx.span(format!("{:16}{line}", ""), Role::Warn))));
+        lines.extend(why.into_iter().map(|line| Line::from(ctx.span(format!("{:16}{line}", ""), ThemeRole::Warn))));
     }
     lines
 }

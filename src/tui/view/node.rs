@@ -22,13 +22,14 @@ use crate::engine::model::budget::Replacer;
 use crate::engine::model::node::Blame;
 use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::time::ShortDuration;
+use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::rules::clocks::ClockOff;
 use crate::tui::columns::nodes::image_sign;
 use crate::tui::columns::nodes::sign;
 use crate::tui::columns::nodes::state;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
-use crate::tui::theme::{Glyph, Role};
+use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::view::RenderContext;
 use crate::tui::view::put;
 use crate::tui::view::put_box;
@@ -42,16 +43,23 @@ const NAMES: usize = 10;
 /// Draws the selected node, or the first of the list, beside the list.
 pub(super) fn draw_side(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) {
     for y in area.y..area.bottom() {
-        put(buffer, area.x, y, ctx.glyph(Glyph::Side), 1, ctx.style(Role::Frame));
+        put(buffer, area.x, y, ctx.glyph(Glyph::Side), 1, ctx.style(ThemeRole::Frame));
     }
     let inside = Rect { x: area.x + 2, width: area.width.saturating_sub(3), ..area };
     let Some(page) = ctx.model.rollout() else { return };
     match (page.selected(), page.shown()) {
-        (Some(node), Some(seen)) => {
-            put_lines(buffer, inside, &lines(ctx, page, seen, node, usize::from(inside.width)));
+        (Some(node), Some(shown)) => {
+            put_lines(buffer, inside, &lines(ctx, page, shown, node, usize::from(inside.width)));
         }
         _ => {
-            put(buffer, inside.x, inside.y, "down selects a node", usize::from(inside.width), ctx.style(Role::Muted));
+            put(
+                buffer,
+                inside.x,
+                inside.y,
+                "down selects a node",
+                usize::from(inside.width),
+                ctx.style(ThemeRole::Muted),
+            );
         }
     }
 }
@@ -59,9 +67,9 @@ pub(super) fn draw_side(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer
 /// Draws the selected node over everything.
 pub(super) fn draw_over(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
     let Some(page) = ctx.model.rollout() else { return };
-    let (Some(node), Some(seen)) = (page.selected(), page.shown()) else { return };
+    let (Some(node), Some(shown)) = (page.selected(), page.shown()) else { return };
     let width = area.width.saturating_sub(if area.width >= 80 { 4 } else { 0 }).min(100);
-    let lines = lines(ctx, page, seen, node, usize::from(width.saturating_sub(4)));
+    let lines = lines(ctx, page, shown, node, usize::from(width.saturating_sub(4)));
     // As little of the header as possible is covered, its first line (who drives, how fresh, armed) never.
     let bottom = area.height.saturating_sub(if area.height >= 20 { 2 } else { 0 });
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(bottom.saturating_sub(1));
@@ -74,7 +82,7 @@ pub(super) fn draw_over(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer:
 fn lines(
     ctx: &RenderContext<'_>,
     page: &RolloutPage,
-    seen: &ShownSnapshot,
+    shown: &ShownSnapshot,
     node: &NodeView,
     cells: usize,
 ) -> Vec<Line<'static>> {
@@ -93,6 +101,7 @@ fn lines(
         image,
         images,
         usual_pull,
+        prewarm,
         pod,
         pod_created_at,
         restarts,
@@ -108,17 +117,17 @@ fn lines(
         uncounted_until,
     } = node;
     let (glyph, role) = sign(node);
-    let since = since.map(|since| format!(" for {}", ctx.age(seen, since))).unwrap_or_default();
+    let since = since.map(|since| format!(" for {}", ctx.age(shown, since))).unwrap_or_default();
     let mut lines = vec![
-        Line::from(ctx.span(fit(name, cells), Role::Title)),
+        Line::from(ctx.span(fit(name, cells), ThemeRole::Title)),
         Line::from(ctx.span(format!("{} {}{since}", ctx.glyph(glyph), state(node)), role)),
         Line::default(),
     ];
-    let mut say = |name: &str, text: &str, role: Role| {
+    let mut say = |name: &str, text: &str, role: ThemeRole| {
         for (nth, line) in wrap(text, cells.saturating_sub(NAMES + 1)).into_iter().enumerate() {
             let name = if nth == 0 { name } else { "" };
             lines.push(Line::from(vec![
-                ctx.span(format!("{:NAMES$} ", fit(name, NAMES)), Role::Muted),
+                ctx.span(format!("{:NAMES$} ", fit(name, NAMES)), ThemeRole::Muted),
                 Span::styled(line, ctx.style(role)),
             ]));
         }
@@ -126,22 +135,22 @@ fn lines(
     if let Some(cause) = cause {
         say("Cause", &cause.to_string(), role);
         if let Some(message) = &cause.message {
-            say("", message, Role::Text);
+            say("", message, ThemeRole::Text);
         }
     }
     if let Some(wait) = pod_wait {
-        say("Waits", &wait.as_of(why::instant(ctx, seen, node)).to_string(), Role::Text);
+        say("Waits", &wait.as_of(why::instant(ctx, shown, node)).to_string(), ThemeRole::Text);
     }
     if let Some(hold) = hold {
-        say("Held by", &hold.to_string(), Role::Text);
+        say("Held by", &hold.to_string(), ThemeRole::Text);
     }
     if let Some(blame) = *blame {
         let by = page.snapshot().map(|snapshot| snapshot.budget.replaced_by).unwrap_or_default();
-        say("Down", in_words(blame, by), Role::Text);
+        say("Down", in_words(blame, by), ThemeRole::Text);
     }
     if let Some(suspect) = *suspect {
-        let role = if suspect.has_failed() { Role::Bad } else { Role::Warn };
-        say("Suspect", &suspect.words(ctx.instant(seen, seen.snapshot.at)).to_string(), role);
+        let role = if suspect.has_failed() { ThemeRole::Bad } else { ThemeRole::Warn };
+        say("Suspect", &suspect.words(ctx.instant(shown, shown.snapshot.at)).to_string(), role);
     }
     let words = match (revision_number, revision) {
         (Some(number), Some(hash)) => format!("{number} ({hash})"),
@@ -150,14 +159,14 @@ fn lines(
     };
     let target = if *at_target { ", the target" } else { ", not the target" };
     let words = if revision.is_some() { words + target } else { words };
-    say("Revision", &words, if *at_target { Role::NewRev } else { Role::OldRev });
+    say("Revision", &words, if *at_target { ThemeRole::NewRev } else { ThemeRole::OldRev });
     let (glyph, role) = image_sign(*image);
     let words = |pull: &ImagePull| match pull.state {
-        PullState::Pulling { .. } if usual_pull.is_some() => pull.words(ctx.present(seen), *usual_pull),
-        PullState::Pulling { since } => pull.words(ctx.instant(seen, since), None),
+        PullState::Pulling { .. } if usual_pull.is_some() => pull.words(ctx.present(shown), *usual_pull),
+        PullState::Pulling { since } => pull.words(ctx.instant(shown, since), None),
         _ => {
-            let slow = seen.snapshot.pulls.slow_on(name, &pull.image).map(|slow| format!(", {}", slow.compared()));
-            pull.words(seen.snapshot.at, *usual_pull) + &slow.unwrap_or_default()
+            let slow = shown.snapshot.pulls.slow_on(name, &pull.image).map(|slow| format!(", {}", slow.compared()));
+            pull.words(shown.snapshot.at, *usual_pull) + &slow.unwrap_or_default()
         }
     };
     match &images[..] {
@@ -165,41 +174,45 @@ fn lines(
         [only] => say("Image", &format!("{} {}", ctx.glyph(glyph), words(only)), role),
         several => {
             say("Images", &format!("{} {image}", ctx.glyph(glyph)), role);
-            several.iter().for_each(|pull| say("", &format!("{}: {}", pull.container, words(pull)), Role::Text));
+            several.iter().for_each(|pull| say("", &format!("{}: {}", pull.container, words(pull)), ThemeRole::Text));
         }
     }
+    if let Some(prewarm) = prewarm {
+        let words = PrewarmWords { state: prewarm, at: why::instant(ctx, shown, node) };
+        say("Pre-warm", &words.to_string(), ThemeRole::Text);
+    }
     if let Some(pod) = pod {
-        let age = pod_created_at.map(|at| format!(", {} old", ctx.age(seen, at))).unwrap_or_default();
+        let age = pod_created_at.map(|at| format!(", {} old", ctx.age(shown, at))).unwrap_or_default();
         let plural = if *restarts == 1 { "" } else { "s" };
-        say("Pod", &format!("{pod}{age}, {restarts} restart{plural}"), Role::Text);
+        say("Pod", &format!("{pod}{age}, {restarts} restart{plural}"), ThemeRole::Text);
     }
     if let Some(restarted) = *restarted {
         let exit = restarted.exit.map(|exit| format!(", last exit {exit}")).unwrap_or_default();
         let then = if restarted.speaks_against_revision() { "; nothing that serves is taken meanwhile" } else { "" };
         let times = restarted.times;
-        say("Restarts", &format!("{times}× after it was ready{exit}: watched{then}"), Role::Warn);
+        say("Restarts", &format!("{times}× after it was ready{exit}: watched{then}"), ThemeRole::Warn);
     }
     if let Some(millis) = node.notable_clock() {
         let waits = uncounted_until.map(|until| {
-            let left = ShortDuration(until.since(ctx.instant(seen, seen.snapshot.at)));
+            let left = ShortDuration(until.since(ctx.instant(shown, shown.snapshot.at)));
             format!("; its controller counts it unavailable for {left} more")
         });
-        say("Clock", &format!("{}{}", ClockOff(millis), waits.unwrap_or_default()), Role::Warn);
+        say("Clock", &format!("{}{}", ClockOff(millis), waits.unwrap_or_default()), ThemeRole::Warn);
     }
     if let Some(rank) = *rank {
-        say("In line", &format!("place {}", rank + 1), Role::Text);
+        say("In line", &format!("place {}", rank + 1), ThemeRole::Text);
     }
     if !*eligible {
         let why = ineligible.as_ref().map_or_else(|| "its node is not there".to_owned(), ToString::to_string);
         let serves = if *serves { "serves" } else { "does not serve" };
-        say("Eligible", &format!("no: {why}; its pod {serves}"), Role::Warn);
+        say("Eligible", &format!("no: {why}; its pod {serves}"), ThemeRole::Warn);
     }
     if page.snapshot().is_some_and(|snapshot| snapshot.plan.selector.is_some()) {
-        say("Canary", if *selected { "matches the selector" } else { "does not match the selector" }, Role::Text);
+        say("Canary", if *selected { "matches the selector" } else { "does not match the selector" }, ThemeRole::Text);
     }
     if !labels.is_empty() {
         let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        say("Labels", &labels.join(" "), Role::Muted);
+        say("Labels", &labels.join(" "), ThemeRole::Muted);
     }
     lines
 }

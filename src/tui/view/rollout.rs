@@ -27,7 +27,7 @@ use crate::tui::columns::widths;
 use crate::tui::model::Page;
 use crate::tui::model::RolloutPage;
 use crate::tui::model::ShownSnapshot;
-use crate::tui::theme::{Glyph, Role};
+use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::wrap;
 
 /// Draws header and nodes.
@@ -37,7 +37,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &Parts, buffer: &mut Buffer) 
     if let Some(timeline) = &page.timeline {
         return timeline::draw(ctx, parts, page, timeline, buffer);
     }
-    let Some(seen) = page.shown() else {
+    let Some(shown) = page.shown() else {
         put_rule(ctx, buffer, parts.rule, "");
         return;
     };
@@ -51,7 +51,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &Parts, buffer: &mut Buffer) 
     for (row, y) in (top..page.rows.len()).zip(rows.y..rows.bottom()) {
         if let Some(node) = page.node(row) {
             let area = Rect { y, height: 1, ..rows };
-            table.draw_row(ctx, area, sign(node), (node, summary), |cell| text(ctx, seen, node, cell), buffer);
+            table.draw_row(ctx, area, sign(node), (node, summary), |cell| text(ctx, shown, node, cell), buffer);
             if page.list.cursor() == Some(row) {
                 select(ctx, area, buffer);
             }
@@ -64,7 +64,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &Parts, buffer: &mut Buffer) 
             rows.y,
             &empty_list(page),
             usize::from(rows.width).saturating_sub(4),
-            ctx.style(Role::Muted),
+            ctx.style(ThemeRole::Muted),
         );
     }
     if let Some(side) = parts.side {
@@ -76,7 +76,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &Parts, buffer: &mut Buffer) 
 fn about_list(ctx: &RenderContext<'_>, page: &RolloutPage, parts: &Parts) -> String {
     let (top, len) = (page.list.top(), page.rows.len());
     let shown = (len - top.min(len)).min(usize::from(parts.rows().height));
-    let all = page.shown().map_or(0, |seen| seen.snapshot.nodes.len());
+    let all = page.shown().map_or(0, |shown| shown.snapshot.nodes.len());
     let dot = ctx.glyph(Glyph::Dot);
     let mut words = match len {
         0 => format!("0 of {all}"),
@@ -96,7 +96,7 @@ fn about_list(ctx: &RenderContext<'_>, page: &RolloutPage, parts: &Parts) -> Str
 }
 
 fn empty_list(page: &RolloutPage) -> String {
-    let Some(snapshot) = page.shown().map(|seen| &seen.snapshot) else { return String::new() };
+    let Some(snapshot) = page.shown().map(|shown| &shown.snapshot) else { return String::new() };
     match (snapshot.daemonset, page.filter.is_all(), &snapshot.phase) {
         (Presence::Loading, ..) | (_, _, Phase::Loading) => "loading …".to_owned(),
         (Presence::Absent, ..) => String::new(),
@@ -106,17 +106,17 @@ fn empty_list(page: &RolloutPage) -> String {
 }
 
 /// What is in a cell, as text.
-fn text(ctx: &RenderContext<'_>, seen: &ShownSnapshot, node: &NodeView, cell: NodeCell) -> String {
+fn text(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView, cell: NodeCell) -> String {
     match cell {
         NodeCell::Text(text) => text,
         NodeCell::Sign(glyph, words) if words.is_empty() => ctx.glyph(glyph).to_owned(),
         NodeCell::Sign(glyph, words) => format!("{} {words}", ctx.glyph(glyph)),
         NodeCell::Estimate(glyph, since, usual) => {
-            let elapsed = ctx.present(seen).since(since);
+            let elapsed = ctx.present(shown).since(since);
             format!("{} {}", ctx.glyph(glyph), PullEstimate { elapsed, usual }.short())
         }
-        NodeCell::Age(since) => ctx.age(seen, since),
-        NodeCell::Why => Why { node, at: why::instant(ctx, seen, node) }.to_string(),
+        NodeCell::Age(since) => ctx.age(shown, since),
+        NodeCell::Why => Why { node, at: why::instant(ctx, shown, node) }.to_string(),
     }
 }
 

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{RenderContext, put};
-use crate::tui::columns::{Column, Kind, MARGIN};
-use crate::tui::theme::{Glyph, Role};
+use crate::tui::columns::{Column, ColumnKind, MARGIN};
+use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, width};
 
 /// A table's columns, and how wide each is; zero where there is no room for it.
@@ -33,8 +33,8 @@ impl<R, P, C> Table<R, P, C> {
             return;
         }
         for (column, x, cells) in self.shown(area.x) {
-            let style = ctx.style(Role::Column);
-            let style = if sorted == Some(column.name) { style.patch(ctx.style(Role::Title)) } else { style };
+            let style = ctx.style(ThemeRole::Column);
+            let style = if sorted == Some(column.name) { style.patch(ctx.style(ThemeRole::Title)) } else { style };
             put_cell(buffer, (x, area.y), column.header(cells), cells, column.kind, style);
         }
     }
@@ -44,7 +44,7 @@ impl<R, P, C> Table<R, P, C> {
         &self,
         ctx: &RenderContext<'_>,
         area: Rect,
-        (glyph, role): (Glyph, Role),
+        (glyph, role): (Glyph, ThemeRole),
         (row, page): (&R, &P),
         text: impl Fn(C) -> String,
         buffer: &mut Buffer,
@@ -60,11 +60,11 @@ impl<R, P, C> Table<R, P, C> {
 /// Marks the row in `area` as the selected one.
 pub(super) fn select(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) {
     put(buffer, area.x, area.y, ctx.glyph(Glyph::Cursor), 1, Style::default());
-    buffer.set_style(area, ctx.style(Role::Selection));
+    buffer.set_style(area, ctx.style(ThemeRole::Selection));
 }
 
-fn put_cell(buffer: &mut Buffer, (x, y): (u16, u16), text: &str, cells: usize, kind: Kind, style: Style) {
-    let text = if kind == Kind::Name { fit_middle(text, cells) } else { fit(text, cells) };
-    let indent = if kind == Kind::Number { cells - width(&text) } else { 0 };
+fn put_cell(buffer: &mut Buffer, (x, y): (u16, u16), text: &str, cells: usize, kind: ColumnKind, style: Style) {
+    let text = if kind == ColumnKind::Name { fit_middle(text, cells) } else { fit(text, cells) };
+    let indent = if kind == ColumnKind::Number { cells - width(&text) } else { 0 };
     put(buffer, x + u16::try_from(indent).unwrap_or(0), y, &text, cells - indent, style);
 }

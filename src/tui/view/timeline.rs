@@ -18,7 +18,7 @@ use super::{Parts, RenderContext, put, put_box, put_lines, put_rule};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind};
 use crate::tui::model::{RolloutPage, ShownSnapshot};
-use crate::tui::theme::{Glyph, Role};
+use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::timeline::{Timeline, who};
 use crate::tui::words::{fit, fit_middle, width, wrap};
 
@@ -38,19 +38,19 @@ pub(super) fn draw(
 ) {
     put_rule(ctx, buffer, parts.rule, &about(ctx, parts, page, timeline));
     let rows = parts.rows();
-    let Some(seen) = &page.live else { return };
+    let Some(shown) = &page.live else { return };
     let people = (0..timeline.len())
         .filter_map(|row| timeline.row(row))
         .map(|rollout_event| width(short(&who(rollout_event))))
         .max();
     let columns = Columns::of(people.unwrap_or(0), usize::from(rows.width));
     if parts.list.height > 1 {
-        draw_cells(buffer, parts.list, &columns, ["UTC", "AGE", "WHO", "WHAT"], [ctx.style(Role::Column); 4]);
+        draw_cells(buffer, parts.list, &columns, ["UTC", "AGE", "WHO", "WHAT"], [ctx.style(ThemeRole::Column); 4]);
     }
     for (row, y) in (timeline.list.top()..timeline.len()).zip(rows.y..rows.bottom()) {
         let Some(rollout_event) = timeline.row(row) else { continue };
         let area = Rect { y, height: 1, ..rows };
-        draw_row(ctx, seen, rollout_event, area, &columns, buffer);
+        draw_row(ctx, shown, rollout_event, area, &columns, buffer);
         if timeline.list.cursor() == Some(row) {
             select(ctx, area, buffer);
         }
@@ -61,14 +61,14 @@ pub(super) fn draw(
         } else {
             "nothing passes the filter: esc clears it"
         };
-        put(buffer, rows.x + 3, rows.y, text, usize::from(rows.width).saturating_sub(4), ctx.style(Role::Muted));
+        put(buffer, rows.x + 3, rows.y, text, usize::from(rows.width).saturating_sub(4), ctx.style(ThemeRole::Muted));
     }
     if let (Some(side), Some(rollout_event)) = (parts.side, timeline.selected()) {
         for y in side.y..side.bottom() {
-            put(buffer, side.x, y, ctx.glyph(Glyph::Side), 1, ctx.style(Role::Frame));
+            put(buffer, side.x, y, ctx.glyph(Glyph::Side), 1, ctx.style(ThemeRole::Frame));
         }
         let inside = Rect { x: side.x + 2, width: side.width.saturating_sub(3), ..side };
-        put_lines(buffer, inside, &lines(ctx, seen, rollout_event, usize::from(inside.width)));
+        put_lines(buffer, inside, &lines(ctx, shown, rollout_event, usize::from(inside.width)));
     }
 }
 
@@ -80,9 +80,9 @@ pub(super) fn draw_over(
     top: usize,
     buffer: &mut Buffer,
 ) {
-    let (Some(seen), Some(rollout_event)) = (&page.live, timeline.selected()) else { return };
+    let (Some(shown), Some(rollout_event)) = (&page.live, timeline.selected()) else { return };
     let width = area.width.saturating_sub(if area.width >= 80 { 4 } else { 0 }).min(100);
-    let lines = lines(ctx, seen, rollout_event, usize::from(width.saturating_sub(4)));
+    let lines = lines(ctx, shown, rollout_event, usize::from(width.saturating_sub(4)));
     let bottom = area.height.saturating_sub(if area.height >= 20 { 2 } else { 0 });
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(bottom.saturating_sub(1));
     let over = Rect { x: area.width.saturating_sub(width) / 2, y: bottom - height, width, height };
@@ -131,7 +131,7 @@ impl Columns {
 
 fn draw_row(
     ctx: &RenderContext<'_>,
-    seen: &ShownSnapshot,
+    shown: &ShownSnapshot,
     rollout_event: &RolloutEvent,
     area: Rect,
     columns: &Columns,
@@ -139,15 +139,15 @@ fn draw_row(
 ) {
     let (glyph, role) = sign(rollout_event);
     put(buffer, area.x + 1, area.y, ctx.glyph(glyph), 1, ctx.style(role));
-    let by = if rollout_event.by.is_some() { Role::Text } else { Role::Muted };
+    let by = if rollout_event.by.is_some() { ThemeRole::Text } else { ThemeRole::Muted };
     let cells = [
         time(rollout_event),
-        format!("{:>AGE$}", ctx.age(seen, rollout_event.at)),
+        format!("{:>AGE$}", ctx.age(shown, rollout_event.at)),
         short(&who(rollout_event)).to_owned(),
         rollout_event.to_string(),
     ];
     let cells = cells.each_ref().map(String::as_str);
-    let styles = [Role::Muted, Role::Text, by, role].map(|role| ctx.style(role));
+    let styles = [ThemeRole::Muted, ThemeRole::Text, by, role].map(|role| ctx.style(role));
     draw_cells(buffer, area, columns, cells, styles);
 }
 
@@ -165,11 +165,11 @@ fn draw_cells(buffer: &mut Buffer, area: Rect, columns: &Columns, texts: [&str; 
 }
 
 /// The sign and the look of a rollout event.
-fn sign(rollout_event: &RolloutEvent) -> (Glyph, Role) {
+fn sign(rollout_event: &RolloutEvent) -> (Glyph, ThemeRole) {
     match (rollout_event.severity(), rollout_event.outcome) {
-        (_, EventOutcome::Failed | EventOutcome::Refused) => (Glyph::Failed, Role::Warn),
-        (Severity::Warning, _) => (Glyph::Suspect, Role::Bad),
-        (Severity::Normal, _) => (Glyph::Dot, Role::Text),
+        (_, EventOutcome::Failed | EventOutcome::Refused) => (Glyph::Failed, ThemeRole::Warn),
+        (Severity::Warning, _) => (Glyph::Suspect, ThemeRole::Bad),
+        (Severity::Normal, _) => (Glyph::Dot, ThemeRole::Text),
     }
 }
 
@@ -186,7 +186,7 @@ fn time(rollout_event: &RolloutEvent) -> String {
 
 fn lines(
     ctx: &RenderContext<'_>,
-    seen: &ShownSnapshot,
+    shown: &ShownSnapshot,
     rollout_event: &RolloutEvent,
     cells: usize,
 ) -> Vec<Line<'static>> {
@@ -202,13 +202,13 @@ fn lines(
         for (nth, line) in wrap(text, cells.saturating_sub(NAMES + 1)).into_iter().enumerate() {
             let name = if nth == 0 { name } else { "" };
             lines.push(Line::from(vec![
-                ctx.span(format!("{name:NAMES$} "), Role::Muted),
-                Span::styled(line, ctx.style(Role::Text)),
+                ctx.span(format!("{name:NAMES$} "), ThemeRole::Muted),
+                Span::styled(line, ctx.style(ThemeRole::Text)),
             ]));
         }
     };
     say("Who", &who(rollout_event));
-    say("When", &format!("{}, {} ago", rollout_event.at, ctx.age(seen, rollout_event.at)));
+    say("When", &format!("{}, {} ago", rollout_event.at, ctx.age(shown, rollout_event.at)));
     if let RolloutEventKind::Reported { identity, .. } = &rollout_event.kind {
         say("From", identity);
     }

@@ -18,14 +18,14 @@ use super::{RenderContext, put_box, put_lines};
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::report::snapshot::{Snapshot, WatchView};
 use crate::tui::model::ShownSnapshot;
-use crate::tui::theme::Role;
+use crate::tui::theme::ThemeRole;
 use crate::tui::words::{fit, wrap};
 
 /// Draws all watches over everything but the first line.
 pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut Buffer) {
-    let Some(seen) = ctx.model.rollout().and_then(|page| page.live.as_ref()) else { return };
+    let Some(shown) = ctx.model.rollout().and_then(|page| page.live.as_ref()) else { return };
     let width = area.width.min(80);
-    let lines = lines(ctx, seen, usize::from(width.saturating_sub(4)));
+    let lines = lines(ctx, shown, usize::from(width.saturating_sub(4)));
     // The first line (who drives, how fresh, armed) is never covered.
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height.saturating_sub(1));
     let over = Rect { x: area.width.saturating_sub(width) / 2, y: area.bottom() - height, width, height };
@@ -34,19 +34,19 @@ pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut
     put_lines(buffer, inside, &lines[top..]);
 }
 
-fn lines(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
-    let snapshot = &*seen.snapshot;
-    let mut lines = vec![Line::from(ctx.span(row(" ", "WATCH", "STATE", "HEARD"), Role::Title))];
+fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
+    let snapshot = &*shown.snapshot;
+    let mut lines = vec![Line::from(ctx.span(row(" ", "WATCH", "STATE", "HEARD"), ThemeRole::Title))];
     for view in &snapshot.watches {
         let WatchView { watched, health, heard_at } = view;
         let ago = if cells < 40 { "" } else { " ago" };
-        let heard = heard_at.map_or_else(|| "never".to_owned(), |at| format!("{}{ago}", ctx.age(seen, at)));
+        let heard = heard_at.map_or_else(|| "never".to_owned(), |at| format!("{}{ago}", ctx.age(shown, at)));
         let (sign, state, role) = match health {
-            WatchHealth::Live => (" ", "live", Role::Live),
-            WatchHealth::Loading => ("~", "loading", Role::Warn),
-            WatchHealth::Down { .. } => ("!", "not seen", Role::Stale),
-            WatchHealth::Lagging { .. } => ("!", "lags", Role::Stale),
-            WatchHealth::Forbidden { .. } => ("-", "n/a (forbidden)", Role::Warn),
+            WatchHealth::Live => (" ", "live", ThemeRole::Live),
+            WatchHealth::Loading => ("~", "loading", ThemeRole::Warn),
+            WatchHealth::Down { .. } => ("!", "not seen", ThemeRole::Stale),
+            WatchHealth::Lagging { .. } => ("!", "lags", ThemeRole::Stale),
+            WatchHealth::Forbidden { .. } => ("-", "n/a (forbidden)", ThemeRole::Warn),
         };
         lines.push(Line::from(ctx.span(fit(&row(sign, &watched.to_string(), state, &heard), cells), role)));
         let why = match health {
@@ -54,11 +54,11 @@ fn lines(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> Vec<Lin
             WatchHealth::Live | WatchHealth::Loading => continue,
         };
         let why = wrap(why, cells.saturating_sub(4));
-        lines.extend(why.into_iter().map(|line| Line::from(ctx.span(format!("    {line}"), Role::Text))));
+        lines.extend(why.into_iter().map(|line| Line::from(ctx.span(format!("    {line}"), ThemeRole::Text))));
     }
     lines.push(Line::default());
     for sentence in remarks(snapshot) {
-        lines.extend(wrap(&sentence, cells).into_iter().map(|line| Line::from(ctx.span(line, Role::Text))));
+        lines.extend(wrap(&sentence, cells).into_iter().map(|line| Line::from(ctx.span(line, ThemeRole::Text))));
     }
     lines
 }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use rolldeck::engine::model::facts::StrategyKind;
 use rolldeck::engine::model::quantity::IntOrPercent;
-use rolldeck::sim::hollow::{Hollow, Leases, Options, Workloads};
-use rolldeck::sim::world::scenario::{DaemonSetPlan, Image, NodeSpec, PullError, Scenario};
+use rolldeck::sim::hollow::{Hollow, HollowOptions, LeaseRenewal, Workloads};
+use rolldeck::sim::world::scenario::{DaemonSetPlan, NodeSpec, PullError, RegistryImage, Scenario};
 use serde_json::{Value, json};
 
 use crate::support::control_plane::{ControlPlane, Grant, PodState, Sandbox, Witness, sandbox};
@@ -46,16 +46,16 @@ pub(crate) fn scenario(strategy: StrategyKind) -> Scenario {
     for image in GOOD {
         scenario = scenario.with_image(quick(image));
     }
-    scenario.with_image(Image { error: Some(PullError::NotFound), ..quick(MISSING) })
+    scenario.with_image(RegistryImage { error: Some(PullError::NotFound), ..quick(MISSING) })
 }
 
 /// An image whose pod is replaced in about three seconds of the kubelets' clock.
-pub(crate) fn quick(name: &str) -> Image {
-    Image {
+pub(crate) fn quick(name: &str) -> RegistryImage {
+    RegistryImage {
         starts_in: Duration::from_millis(300),
         ready_in: Duration::from_millis(500),
         stops_in: Duration::from_millis(500),
-        ..Image::new(name, 1_000_000)
+        ..RegistryImage::new(name, 1_000_000)
     }
 }
 
@@ -70,8 +70,8 @@ impl RolloutFixture {
         let sandbox = sandbox(name)?;
         let scenario = sandbox.own(scenario);
         // The control plane of a sandbox waits an hour for silent nodes.
-        let leases = Leases::NotWritten;
-        let options = Options { speed: SPEED, workloads: Workloads::Create, leases, ..Options::default() };
+        let leases = LeaseRenewal::NotWritten;
+        let options = HollowOptions { speed: SPEED, workloads: Workloads::Create, leases, ..HollowOptions::default() };
         let hollow = Hollow::start(&sandbox.target(), &scenario, options).expect("hollow nodes");
         let nodes: Vec<String> = scenario.nodes.iter().map(|NodeSpec { name, .. }| name.to_string()).collect();
         let witness = Witness::watch(&sandbox, sandbox.namespace(), "agent", &nodes);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use rolldeck::engine::model::facts::StrategyKind;
-use rolldeck::sim::hollow::{Hollow, Options as HollowOptions, Workloads};
-use rolldeck::sim::world::scenario::{DaemonSetPlan, FleetFault, Image, Scenario};
+use rolldeck::sim::hollow::{Hollow, HollowOptions, Workloads};
+use rolldeck::sim::world::scenario::{DaemonSetPlan, FleetFault, RegistryImage, Scenario};
 
 use super::fixture::{GOOD, MISSING, NODES, RolloutFixture, SOON, SPEED, scenario};
 use crate::support::control_plane::{ControlPlane, Options, PodState, Step, Witness, eventually};
@@ -107,8 +107,9 @@ fn ready(plane: &ControlPlane, node: &str) -> String {
 fn three_thousand_hollow_nodes_run_a_daemon_set_and_renew_their_leases() {
     let Ok(plane) = ControlPlane::start() else { return };
     let many = Scenario::new("many").with_site("hall", 1_250_000_000, "n", 3000);
-    let many =
-        many.with_image(Image::new(GOOD[0], 1_000_000)).with_daemon_set(DaemonSetPlan::new("edge", "agent", GOOD[0]));
+    let many = many
+        .with_image(RegistryImage::new(GOOD[0], 1_000_000))
+        .with_daemon_set(DaemonSetPlan::new("edge", "agent", GOOD[0]));
     let options = HollowOptions { workloads: Workloads::Create, ..HollowOptions::default() };
     let began = Instant::now();
     let hollow = Hollow::start(&plane.target(), &many, options).unwrap();

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use rolldeck::engine::model::facts::StrategyKind;
-use rolldeck::sim::hollow::{Hollow, Options as HollowOptions, Workloads};
+use rolldeck::sim::hollow::{Hollow, HollowOptions, Workloads};
 use serde_json::{Value, json};
 
 use super::fixture::{BUDGET, DS, GOOD, NODES, RolloutFixture, SOON, SPEED, operator, scenario};

@@ -2,7 +2,7 @@
 //! refusals from both.
 
 use reqwest::Method;
-use rolldeck::sim::api::{Options, Server, serve};
+use rolldeck::sim::api::{ApiOptions, Server, serve};
 use rolldeck::sim::world::World;
 use rolldeck::sim::world::scenario::Scenario;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ impl Pair {
     fn new(name: &str) -> Option<Self> {
         let real = sandbox(name)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let simulated = runtime.block_on(serve(World::new(&Scenario::new("empty"), 1), Options::default())).unwrap();
+        let simulated = runtime.block_on(serve(World::new(&Scenario::new("empty"), 1), ApiOptions::default())).unwrap();
         let pair = Self { real, simulated, _runtime: runtime };
         let namespace = json!({"metadata": {"name": pair.real.namespace()}});
         let url = format!("{}/api/v1/namespaces", pair.simulated.url());

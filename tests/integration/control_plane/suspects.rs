@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use rolldeck::engine::model::facts::StrategyKind;
-use rolldeck::sim::hollow::{Hollow, Options as HollowOptions, Workloads};
+use rolldeck::sim::hollow::{Hollow, HollowOptions, Workloads};
 use rolldeck::sim::world::scenario::Scenario;
 
 use super::fixture::{BUDGET, DS, GOOD, NODES, SOON, SPEED, operator, scenario};

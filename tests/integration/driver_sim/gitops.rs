@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use rolldeck::engine::model::command::Command;
 use rolldeck::engine::model::facts::StrategyKind;
-use rolldeck::engine::model::record::OnDrift;
-use rolldeck::engine::model::settings::Tuning;
+use rolldeck::engine::model::settings::{OnDrift, Tuning};
 use rolldeck::engine::report::snapshot::Alarm;
 use rolldeck::engine::report::snapshot::Phase;
 use rolldeck::sim::world::kind::Kind;

@@ -14,7 +14,7 @@ use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::engine::model::settings::{Budgets, Limit, Tuning};
 use rolldeck::engine::model::wait::Wait;
 use rolldeck::engine::report::snapshot::{Phase, Snapshot};
-use rolldeck::sim::api::{Options, serve};
+use rolldeck::sim::api::{ApiOptions, serve};
 use rolldeck::sim::world::World;
 use rolldeck::sim::world::scenario::Scenario;
 
@@ -71,7 +71,7 @@ async fn measure(round_trip: Duration) {
     let scenario = Scenario::parse("large.toml", FLEET).unwrap();
     let mut world = World::new(&scenario, 7);
     assert!(world.advance_until(Duration::from_secs(120), |world| world.serving("edge", "agent") == NODES));
-    let server = Arc::new(serve(world, Options::default()).await.unwrap());
+    let server = Arc::new(serve(world, ApiOptions::default()).await.unwrap());
     let kubeconfig = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(kubeconfig.path(), server.kubeconfig()).unwrap();
     let line = Line::to(&server_of(kubeconfig.path()), round_trip);

@@ -12,7 +12,7 @@ use rolldeck::engine::model::event::{Permission, WatchHealth, Watched};
 use rolldeck::engine::model::presence::Presence;
 use rolldeck::engine::model::quantity::IntOrPercent;
 use rolldeck::engine::report::snapshot::{Alarm, Phase, Snapshot};
-use rolldeck::sim::api::{Failure, Fault, Options, Server, serve};
+use rolldeck::sim::api::{ApiFailure, ApiFault, ApiOptions, Server, serve};
 use rolldeck::sim::world::World;
 use rolldeck::sim::world::kind::Kind;
 use rolldeck::sim::world::scenario::Scenario;
@@ -61,7 +61,7 @@ impl Cluster {
         let scenario = Scenario::parse("eight.toml", FLEET).unwrap();
         let mut world = World::new(&scenario, 7);
         assert!(world.advance_until(Duration::from_secs(60), |world| world.serving("edge", "agent") == NODES));
-        let server = Arc::new(serve(world, Options::default()).await.unwrap());
+        let server = Arc::new(serve(world, ApiOptions::default()).await.unwrap());
         let kubeconfig = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(kubeconfig.path(), server.kubeconfig()).unwrap();
         let least = Arc::new(AtomicUsize::new(NODES));
@@ -87,8 +87,8 @@ impl Cluster {
         NODES - self.least.load(Ordering::Relaxed)
     }
 
-    pub(super) fn inject(&self, verb: &'static str, resource: &'static str, times: u32, failure: Failure) {
-        self.server.inject(Fault { verb: Some(verb), resource: Some(resource), times, failure });
+    pub(super) fn inject(&self, verb: &'static str, resource: &'static str, times: u32, failure: ApiFailure) {
+        self.server.inject(ApiFault { verb: Some(verb), resource: Some(resource), times, failure });
     }
 }
 
@@ -155,11 +155,11 @@ async fn a_network_that_misbehaves_changes_nothing_but_the_time_it_takes() {
     let session = cluster.session().await;
     let rollout = open(&session).await;
     rollout.command(image("registry.example/agent:v2")).await.unwrap();
-    cluster.inject("delete", "pods", 2, Failure::LostAnswer);
-    cluster.inject("delete", "pods", 1, Failure::TooManyRequests { retry_after_secs: 1 });
-    cluster.inject("delete", "pods", 1, Failure::InternalError);
-    cluster.inject("update", "leases", 2, Failure::Unavailable);
-    cluster.inject("update", "leases", 1, Failure::LostAnswer);
+    cluster.inject("delete", "pods", 2, ApiFailure::LostAnswer);
+    cluster.inject("delete", "pods", 1, ApiFailure::TooManyRequests { retry_after_secs: 1 });
+    cluster.inject("delete", "pods", 1, ApiFailure::InternalError);
+    cluster.inject("update", "leases", 2, ApiFailure::Unavailable);
+    cluster.inject("update", "leases", 1, ApiFailure::LostAnswer);
     rollout.command(updated(8)).await.unwrap();
     let trouble = tokio::spawn({
         let server = cluster.server.clone();
@@ -183,7 +183,7 @@ async fn a_server_that_goes_away_is_said_to_be_down_and_nothing_is_started() {
     let session = cluster.session().await;
     let rollout = open(&session).await;
     rollout.command(image("registry.example/agent:v2")).await.unwrap();
-    cluster.server.inject(Fault { verb: None, resource: None, times: u32::MAX, failure: Failure::LostRequest });
+    cluster.server.inject(ApiFault { verb: None, resource: None, times: u32::MAX, failure: ApiFailure::LostRequest });
     cluster.server.cut_watches();
     let down = |is: &Arc<Snapshot>, watched| matches!(is.watch(watched), Some(WatchHealth::Down { .. }));
     until(&rollout, "every watch is down", |is| Watched::ALL.iter().all(|watched| down(is, *watched))).await;

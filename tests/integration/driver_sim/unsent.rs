@@ -8,7 +8,7 @@ use rolldeck::engine::model::config::Role;
 use rolldeck::engine::model::driver::DriverView;
 use rolldeck::engine::model::unsent::UnsentKind;
 use rolldeck::engine::report::snapshot::Phase;
-use rolldeck::sim::api::Failure;
+use rolldeck::sim::api::ApiFailure;
 
 use super::rollout::{Cluster, image, open, until, updated};
 
@@ -23,7 +23,7 @@ async fn a_pause_that_does_not_arrive_is_shown_as_not_sent_until_it_does() {
     until(&watcher, "it sees who drives", |is| matches!(is.driver, DriverView::Other { .. })).await;
     until(&watcher, "held", |is| is.phase == Phase::Held).await;
 
-    cluster.inject("update", "leases", u32::MAX, Failure::Unavailable);
+    cluster.inject("update", "leases", u32::MAX, ApiFailure::Unavailable);
     let pausing = tokio::spawn({
         let watcher = watcher.clone();
         async move { watcher.command(Command::Pause { why: None }).await }

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use rolldeck::engine::model::time::Timestamp;
-use rolldeck::sim::api::{Options, Rule, Server, User, Users, serve};
+use rolldeck::sim::api::{ApiOptions, Rule, Server, User, Users, serve};
 use rolldeck::sim::world::World;
 use rolldeck::sim::world::scenario::built_in;
 use tempfile::TempDir;
@@ -38,7 +38,7 @@ impl KubectlFixture {
         let kubectl = kubectl()?;
         let mut scenario = built_in("small").unwrap();
         scenario.start = Timestamp::from_millis(jiff::Timestamp::now().as_millisecond());
-        let options = Options { speed: 8.0, users, ..Options::default() };
+        let options = ApiOptions { speed: 8.0, users, ..ApiOptions::default() };
         let server = serve(World::new(&scenario, 7), options).await.unwrap();
         let home = TempDir::new().unwrap();
         std::fs::write(home.path().join("config"), server.kubeconfig()).unwrap();

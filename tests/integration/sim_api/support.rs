@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::{Client, Method, Response};
-use rolldeck::sim::api::{Options, Server, Users, serve};
+use rolldeck::sim::api::{ApiOptions, Server, Users, serve};
 use rolldeck::sim::world::World;
 use rolldeck::sim::world::kind::Kind;
 use rolldeck::sim::world::object::{Body, Object};
 use rolldeck::sim::world::scenario::Scenario;
-use rolldeck::sim::world::write::Writer;
+use rolldeck::sim::world::write::WriteOptions;
 use serde_json::{Value, json};
 
 pub(super) const JSON: &str = "application/json";
@@ -32,7 +32,7 @@ impl Api {
     pub(super) async fn with(world: World, users: Users) -> Self {
         // Nobody else installed one unless another test did, and then it is the same.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let server = serve(world, Options { users, ..Options::default() }).await.unwrap();
+        let server = serve(world, ApiOptions { users, ..ApiOptions::default() }).await.unwrap();
         let http = Client::builder().no_proxy().build().unwrap();
         Self { server, http }
     }
@@ -170,7 +170,7 @@ pub(super) fn event(kind: &str, name: &str) -> (String, String) {
 pub(super) fn empty_world() -> World {
     let mut world = World::new(&Scenario::new("empty"), 1);
     let edge = Object::new("", "edge", Body::Other(Kind::Namespace, Arc::new(json!({}))));
-    world.create(edge, Writer::named("test")).unwrap();
+    world.create(edge, WriteOptions::named("test")).unwrap();
     world
 }
 

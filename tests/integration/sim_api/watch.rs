@@ -1,6 +1,6 @@
 //! Watches.
 
-use rolldeck::sim::world::write::Writer;
+use rolldeck::sim::world::write::WriteOptions;
 use serde_json::{Value, json};
 
 use super::support::{Api, End, MAPS, MERGE_PATCH, config_map, event};
@@ -148,7 +148,7 @@ async fn a_watch_that_falls_behind_is_told_in_its_stream() {
     let mut behind = api.watch(&format!("{MAPS}?watch=1&resourceVersion={version}")).await;
     api.server.with_world(|world| {
         for name in ["a", "b", "c"] {
-            world.create(config_map(name), Writer::named("test")).unwrap();
+            world.create(config_map(name), WriteOptions::named("test")).unwrap();
         }
         world.keep_changes(1);
     });
@@ -185,7 +185,7 @@ async fn a_burst_arrives_whole() {
     let mut events = api.watch(&format!("{MAPS}?watch=1&resourceVersion={version}")).await;
     api.server.with_world(|world| {
         for nth in 0..2_000 {
-            world.create(config_map(&format!("m{nth:04}")), Writer::named("test")).unwrap();
+            world.create(config_map(&format!("m{nth:04}")), WriteOptions::named("test")).unwrap();
         }
     });
     for nth in 0..2_000 {

@@ -4,8 +4,8 @@ use crate::engine::model::command::{Command, Step};
 use crate::engine::model::config::Role;
 use crate::engine::model::effect::Effect;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::{Direction, OnFailure};
-use crate::engine::model::settings::Tuning;
+use crate::engine::model::record::Direction;
+use crate::engine::model::settings::{OnFailure, Tuning};
 use crate::engine::report::snapshot::Phase;
 
 const UNDO: Command = Command::Undo { to: None };

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::model::command::{Command, Danger, Early};
+use crate::engine::model::command::{Command, Early};
+use crate::engine::model::danger::Danger;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 use crate::engine::model::template::TaintEffect;

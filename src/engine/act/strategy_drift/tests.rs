@@ -3,11 +3,12 @@
 use serde_json::json;
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
-use crate::engine::model::command::{Command, Danger};
+use crate::engine::model::command::Command;
 use crate::engine::model::config::Role;
+use crate::engine::model::danger::Danger;
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::model::record::{ORIGINAL_STRATEGY, OnDrift};
-use crate::engine::model::settings::{Secs, Tuning};
+use crate::engine::model::record::ORIGINAL_STRATEGY;
+use crate::engine::model::settings::{OnDrift, Secs, Tuning};
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 
 const ARGO_CD: &str = "argocd-controller";

@@ -27,10 +27,10 @@ impl Assessor<'_> {
         if !put_there && self.our_time(pod.fact.created_at) <= began {
             return None;
         }
-        let (seen, said) = pod.restarts.last?;
+        let (observed, said) = pod.restarts.last?;
         let said = said.map(|at| by_server(at, clock));
         let needed = WATCHED.max(Duration::from(self.question.intent.gates.soak_secs));
-        let elapsed = seen.elapsed(said, self.question.now, self.server_now);
+        let elapsed = observed.elapsed(said, self.question.now, self.server_now);
         self.wake_after(needed, elapsed);
         let exit = pod.fact.containers.iter().filter(|container| container.restarts > 0);
         let exit = exit.filter_map(|container| container.last_exit).next_back();

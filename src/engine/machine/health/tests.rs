@@ -279,6 +279,7 @@ fn an_answer_that_comes_after_its_event_owes_nothing() {
             renewed_at: None,
             transitions: 0,
             record: Ok(None),
+            prewarm: Ok(None),
         }))
     };
     let owes = |watches: &WatchStates| watches.lag(Watched::Lease, None, now + SHOWN_WITHIN).is_some();

@@ -7,8 +7,8 @@ use crate::engine::model::command::{Command, Step, Takeover};
 use crate::engine::model::config::Role;
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ClusterEvent, ReportedBy, Severity};
-use crate::engine::model::record::{Gates, OnFailure};
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind, Visibility};
+use crate::engine::model::settings::{Gates, OnFailure};
 
 /// What everybody is told of it, a line each: `ops: …` or `-: …` for what happened by itself.
 fn told(console: &FakeConsole) -> Vec<String> {

@@ -71,8 +71,8 @@ macro_rules! settings {
             }
 
             /// How its values are typed and shown.
-            pub fn kind(self) -> Kind {
-                match self {$($(Self::$Setting => Kind::of::<$Type>(),)+)+}
+            pub fn kind(self) -> SettingKind {
+                match self {$($(Self::$Setting => SettingKind::of::<$Type>(),)+)+}
             }
 
             /// Its value, as it would be typed.

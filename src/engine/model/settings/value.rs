@@ -10,11 +10,11 @@ use crate::engine::model::quantity::{IntOrPercent, Rounding};
 
 /// A type of value. It is shown as it is typed.
 pub(crate) trait Value: Copy + fmt::Display {
-    /// See [`Kind::name`].
+    /// See [`SettingKind::name`].
     const NAME: &'static str;
-    /// See [`Kind::choices`].
+    /// See [`SettingKind::choices`].
     const CHOICES: &'static [&'static str] = &[];
-    /// See [`Kind::alone`].
+    /// See [`SettingKind::alone`].
     const ALONE: Option<&'static str> = None;
 
     /// Reads what is typed.
@@ -31,7 +31,7 @@ pub(crate) trait Value: Copy + fmt::Display {
 
 /// How the values of a setting are typed and shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Kind {
+pub struct SettingKind {
     /// What stands for a value in the help of a flag.
     pub name: &'static str,
     /// The words that it can be, where it is one of a handful; else empty.
@@ -40,7 +40,7 @@ pub struct Kind {
     pub alone: Option<&'static str>,
 }
 
-impl Kind {
+impl SettingKind {
     pub(crate) fn of<V: Value>() -> Self {
         Self { name: V::NAME, choices: V::CHOICES, alone: V::ALONE }
     }

@@ -34,6 +34,7 @@ impl fmt::Display for Evidence {
             Self::PulledEvent => "its kubelet pulled it",
             Self::AlreadyPresent => "it was there already",
             Self::NodeStatus => "its node lists it",
+            Self::WarmPod => "pre-warmed",
         })
     }
 }
@@ -224,9 +225,7 @@ impl ImagePull {
                     None => format!("{state} for {}", ShortDuration(elapsed)),
                 }
             }
-            PullState::Present { by: Evidence::ImageId | Evidence::PulledEvent, pull: Some(pull) } => {
-                format!("{state}, {pull}")
-            }
+            PullState::Present { pull: Some(pull), .. } => format!("{state}, {pull}"),
             PullState::Present { by, .. } => format!("{state}: {by}"),
             PullState::Failed { why, message: None } => format!("{state}: {why}"),
             PullState::Failed { why, message: Some(message) } => format!("{state}: {why}: {message}"),

@@ -37,7 +37,7 @@ fn comes_back(node: &mut NodeHealth, secs_ago: u64) {
 }
 
 fn judged(nodes: &[NodeHealth]) -> Judgement {
-    let question = Question {
+    let question = JudgementInput {
         now: NOW,
         grace: GRACE,
         compared_since: ago(86_400),

@@ -38,7 +38,8 @@ fn may_be_behind(watched: Watched) -> Option<Duration> {
     match watched {
         Watched::DaemonSet | Watched::Revisions | Watched::Pods | Watched::Lease => Some(BEHIND),
         Watched::Nodes => Some(NODES_BEHIND),
-        Watched::Events => None,
+        // Nothing is replaced by what they show.
+        Watched::Events | Watched::WarmPods => None,
     }
 }
 
@@ -68,6 +69,8 @@ impl Versions {
             | Event::Revision(_)
             | Event::RevisionGone(_)
             | Event::NodeGone(_)
+            | Event::WarmPod(_)
+            | Event::WarmPodGone(_)
             | Event::Cluster(_)
             | Event::LeaseGone
             | Event::Listing(_)

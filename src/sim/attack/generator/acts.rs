@@ -8,10 +8,92 @@ use crate::engine::model::command::{Command, Early, Step, Takeover};
 use crate::engine::model::event::Watched;
 use crate::engine::model::image::ImageRef;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::{Gates, OnDrift, OnFailure};
-use crate::engine::model::settings::{Limit, Secs, Tuning};
+use crate::engine::model::settings::{Gates, Limit, OnDrift, OnFailure, Secs, Tuning};
 use crate::sim::attack::case::{Act, CrashPoint, LeaseEdit, Upon};
 use crate::sim::world::scenario::Scenario;
+
+/// What an operator does on a console, or beside it.
+#[derive(Clone, Copy)]
+enum OperatorAct {
+    Step,
+    Select,
+    Pause,
+    Resume,
+    Undo,
+    Drive,
+    /// A console is opened, where none is.
+    Open,
+    SetImage,
+    ReleaseOrStop,
+    /// Settings, alone or together with a step.
+    Tune,
+    OneShot,
+}
+
+/// How often an operator does what. That every command is drawn is tested in `tests.rs`.
+const OPERATOR_ACTS: [(u32, OperatorAct); 11] = [
+    (6, OperatorAct::Step),
+    (1, OperatorAct::Select),
+    (1, OperatorAct::Pause),
+    (1, OperatorAct::Resume),
+    (1, OperatorAct::Undo),
+    (1, OperatorAct::Drive),
+    (1, OperatorAct::Open),
+    (1, OperatorAct::SetImage),
+    (1, OperatorAct::ReleaseOrStop),
+    (1, OperatorAct::Tune),
+    (3, OperatorAct::OneShot),
+];
+
+#[derive(Clone, Copy)]
+enum OneShotCommand {
+    Step,
+    Pause,
+    Resume,
+    Undo,
+    SetImage,
+    Release,
+}
+
+/// How often which command is given as a one-shot command.
+const ONE_SHOT_COMMANDS: [(u32, OneShotCommand); 6] = [
+    (3, OneShotCommand::Step),
+    (1, OneShotCommand::Pause),
+    (1, OneShotCommand::Resume),
+    (1, OneShotCommand::Undo),
+    (1, OneShotCommand::SetImage),
+    (1, OneShotCommand::Release),
+];
+
+#[derive(Clone, Copy)]
+enum Disruption {
+    Kill,
+    KillAtWrite,
+    SuspendAtWrite,
+    Compact,
+    BreakWatch,
+    DelayWatch,
+    ReplayWatch,
+    StaleList,
+    EditLease,
+}
+
+/// How often which fault of a console, a watch or the lease happens.
+const DISRUPTIONS: [(u32, Disruption); 9] = [
+    (1, Disruption::Kill),
+    (4, Disruption::KillAtWrite),
+    (2, Disruption::SuspendAtWrite),
+    (1, Disruption::Compact),
+    (2, Disruption::BreakWatch),
+    (1, Disruption::DelayWatch),
+    (1, Disruption::ReplayWatch),
+    (1, Disruption::StaleList),
+    (3, Disruption::EditLease),
+];
+
+/// How often which image is set. What is wrong with them is told in `Case::bad_images` and the scenario.
+const IMAGES: [(u32, &str); 5] =
+    [(1, "agent:missing"), (1, "agent:denied"), (1, "agent:crash"), (1, "agent:v3"), (4, "agent:v2")];
 
 impl Generator {
     /// What operators do: one begins a rollout, others come and interfere, some are killed.
@@ -99,27 +181,34 @@ impl Generator {
     /// What an operator may do.
     pub(super) fn operator_act(&mut self, nodes: usize) -> Act {
         let who = self.rng.usize(0..3);
-        match self.rng.u32(0..18) {
-            0..=5 => Act::Ask(who, self.step(nodes)),
-            6 => Act::Ask(who, self.selection()),
-            7 => Act::Ask(who, Command::Pause { why: None }),
-            8 => Act::Ask(who, Command::Resume),
-            9 => Act::Ask(who, Command::Undo { to: None }),
-            10 => Act::Ask(who, Command::Drive(Takeover::Ask)),
-            11 => Act::Open(who),
-            12 => Act::Ask(who, self.new_image()),
-            13 if self.one_in(3) => Act::Ask(who, Command::Release(Early::Accept)),
-            13 => Act::Ask(who, Command::StopDriving),
-            14 if self.one_in(2) => Act::Ask(who, Command::Tune(self.drift_tuning())),
-            14 => Act::Ask(who, self.step(nodes).under(self.tuning(nodes))),
-            _ => Act::OneShot(match self.rng.u32(0..8) {
-                0..=2 => self.step(nodes),
-                3 => Command::Pause { why: None },
-                4 => Command::Resume,
-                5 => Command::Undo { to: None },
-                6 => self.new_image(),
-                _ => Command::Release(if self.one_in(2) { Early::Accept } else { Early::Refuse }),
-            }),
+        Act::Ask(
+            who,
+            match self.weighted(&OPERATOR_ACTS) {
+                OperatorAct::Step => self.step(nodes),
+                OperatorAct::Select => self.selection(),
+                OperatorAct::Pause => Command::Pause { why: None },
+                OperatorAct::Resume => Command::Resume,
+                OperatorAct::Undo => Command::Undo { to: None },
+                OperatorAct::Drive => Command::Drive(Takeover::Ask),
+                OperatorAct::Open => return Act::Open(who),
+                OperatorAct::SetImage => self.new_image(),
+                OperatorAct::ReleaseOrStop if self.one_in(3) => Command::Release(Early::Accept),
+                OperatorAct::ReleaseOrStop => Command::StopDriving,
+                OperatorAct::Tune if self.one_in(2) => Command::Tune(self.drift_tuning()),
+                OperatorAct::Tune => self.step(nodes).under(self.tuning(nodes)),
+                OperatorAct::OneShot => return Act::OneShot(self.one_shot_command(nodes)),
+            },
+        )
+    }
+
+    fn one_shot_command(&mut self, nodes: usize) -> Command {
+        match self.weighted(&ONE_SHOT_COMMANDS) {
+            OneShotCommand::Step => self.step(nodes),
+            OneShotCommand::Pause => Command::Pause { why: None },
+            OneShotCommand::Resume => Command::Resume,
+            OneShotCommand::Undo => Command::Undo { to: None },
+            OneShotCommand::SetImage => self.new_image(),
+            OneShotCommand::Release => Command::Release(if self.one_in(2) { Early::Accept } else { Early::Refuse }),
         }
     }
 
@@ -127,23 +216,25 @@ impl Generator {
     pub(super) fn disruption(&mut self, nodes: usize) -> Act {
         let who = self.rng.usize(0..3);
         let watched = self.pick(&Watched::ALL);
-        match self.rng.u32(0..16) {
-            0 => Act::Kill(who),
-            1..=4 => {
+        match self.weighted(&DISRUPTIONS) {
+            Disruption::Kill => Act::Kill(who),
+            Disruption::KillAtWrite => {
                 let again = self.secs(1..30);
                 let crash_point = self.pick(&[CrashPoint::KillBefore { again }, CrashPoint::KillAfter { again }]);
                 Act::Crash(who, self.rng.u32(0..20), crash_point)
             }
-            5 | 6 => Act::Crash(who, self.rng.u32(0..20), CrashPoint::Suspend { lasts: self.secs(1..40) }),
-            7 => Act::Compact,
-            8 | 9 => Act::BreakWatch(who, watched, self.secs(1..40)),
-            10 => Act::DelayWatch { who, watched, by: self.secs(1..8), lasts: self.secs(5..60) },
-            11 => Act::ReplayWatch { who, watched, back: self.rng.usize(1..30) },
-            12 => {
+            Disruption::SuspendAtWrite => {
+                Act::Crash(who, self.rng.u32(0..20), CrashPoint::Suspend { lasts: self.secs(1..40) })
+            }
+            Disruption::Compact => Act::Compact,
+            Disruption::BreakWatch => Act::BreakWatch(who, watched, self.secs(1..40)),
+            Disruption::DelayWatch => Act::DelayWatch { who, watched, by: self.secs(1..8), lasts: self.secs(5..60) },
+            Disruption::ReplayWatch => Act::ReplayWatch { who, watched, back: self.rng.usize(1..30) },
+            Disruption::StaleList => {
                 let lasts = if self.one_in(2) { self.secs(0..8) } else { Duration::ZERO };
                 Act::StaleList { who, watched, back: self.rng.usize(1..30), lasts }
             }
-            _ => {
+            Disruption::EditLease => {
                 let count = self.rng.u32(0..=u32::try_from(nodes).unwrap_or(1));
                 Act::EditLease(match self.rng.u32(0..8) {
                     0 => LeaseEdit::Delete,
@@ -158,14 +249,7 @@ impl Generator {
     }
 
     pub(super) fn new_image(&mut self) -> Command {
-        let image = match self.rng.u32(0..8) {
-            0 => "agent:missing",
-            1 => "agent:denied",
-            2 => "agent:crash",
-            3 => "agent:v3",
-            _ => "agent:v2",
-        };
-        let image: Option<ImageRef> = image.parse().ok();
+        let image: Option<ImageRef> = self.weighted(&IMAGES).parse().ok();
         let images = image.into_iter().map(|image| ("agent".to_owned(), image)).collect();
         self.with_budget(Command::SetImage(images))
     }

@@ -7,7 +7,7 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::sim::attack::case::DAEMON_SET;
 use crate::sim::attack::network::NetworkProfile;
-use crate::sim::world::scenario::{ControllerVariant, DaemonSetPlan, Image, PullError, Scenario, Tolerates};
+use crate::sim::world::scenario::{ControllerVariant, DaemonSetPlan, PullError, RegistryImage, Scenario, Tolerates};
 
 const MB: u64 = 1_000_000;
 
@@ -48,20 +48,20 @@ impl Generator {
         scenario.with_daemon_set(plan)
     }
 
-    pub(super) fn images(&mut self) -> Vec<Image> {
+    pub(super) fn images(&mut self) -> Vec<RegistryImage> {
         let ready_in = self.secs(0..6);
         let stops_in = if self.one_in(3) { self.secs(1..20) } else { Duration::from_secs(1) };
         let good = ["agent:v1", "agent:v2", "agent:v3"].map(|name| {
-            let mut image = Image::new(name, self.rng.u64(1..60) * MB);
+            let mut image = RegistryImage::new(name, self.rng.u64(1..60) * MB);
             image.ready_in = ready_in;
             image.stops_in = stops_in;
             image
         });
-        let mut missing = Image::new("agent:missing", MB);
+        let mut missing = RegistryImage::new("agent:missing", MB);
         missing.error = Some(PullError::NotFound);
-        let mut denied = Image::new("agent:denied", MB);
+        let mut denied = RegistryImage::new("agent:denied", MB);
         denied.error = Some(PullError::Denied);
-        let mut crash = Image::new("agent:crash", MB);
+        let mut crash = RegistryImage::new("agent:crash", MB);
         crash.crashes_after = Some(self.secs(1..8));
         let unsteady = self.unsteady();
         good.into_iter().chain([missing, denied, crash, unsteady]).collect()

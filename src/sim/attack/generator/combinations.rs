@@ -8,8 +8,7 @@ use crate::engine::model::command::{Command, Step};
 use crate::engine::model::event::Watched;
 use crate::engine::model::image::ImageRef;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::OnFailure;
-use crate::engine::model::settings::Tuning;
+use crate::engine::model::settings::{OnFailure, Tuning};
 use crate::sim::attack::case::{Act, CrashPoint, LeaseEdit, Upon};
 use crate::sim::world::scenario::FleetFault;
 

@@ -12,7 +12,8 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::sim::attack::case::{Act, DAEMON_SET, Upon};
 use crate::sim::world::scenario::{ClusterFault, FleetFault, Scenario};
 
-/// A watch of nodes that stands still is found out after 11 minutes and what bookmarks take to say so.
+/// After how many seconds a watch of nodes that stands still is noticed for certain: 11 minutes, and the time until the next
+/// bookmark shows it.
 const FOUND_OUT: u64 = 13 * 60;
 
 impl Generator {

@@ -7,8 +7,7 @@ use super::Generator;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Step};
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::Budgets;
-use crate::engine::model::settings::{Limit, Tuning};
+use crate::engine::model::settings::{Budgets, Limit, Tuning};
 use crate::sim::attack::case::{Act, DAEMON_SET};
 use crate::sim::world::scenario::ClusterFault;
 

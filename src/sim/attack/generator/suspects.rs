@@ -10,7 +10,7 @@ use crate::engine::model::image::ImageRef;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Secs, Tuning};
 use crate::sim::attack::case::Act;
-use crate::sim::world::scenario::{FleetFault, Image};
+use crate::sim::world::scenario::{FleetFault, RegistryImage};
 
 /// It is pulled, ready, and crashes a while later, again and again.
 pub(super) const UNSTEADY: &str = "agent:unsteady";
@@ -20,8 +20,8 @@ const MANY: usize = 15;
 
 impl Generator {
     /// An image that crashes after it has been ready for a while.
-    pub(super) fn unsteady(&mut self) -> Image {
-        let mut unsteady = Image::new(UNSTEADY, 1_000_000);
+    pub(super) fn unsteady(&mut self) -> RegistryImage {
+        let mut unsteady = RegistryImage::new(UNSTEADY, 1_000_000);
         unsteady.ready_in = Duration::from_secs(1);
         unsteady.crashes_after = Some(self.secs(8..40));
         unsteady
@@ -39,7 +39,7 @@ impl Generator {
         let long = Duration::from_secs(300);
         let noticed_at = cut_at + node_grace + Duration::from_secs(5);
         let mut gate = Tuning::default();
-        // What is compared needs some to be compared with, and room in the budget for what it stops.
+        // A comparison needs nodes that are not updated, and a budget that several failed nodes do not use up.
         let mode = if nodes.len() >= MANY { self.rng.u32(0..6) } else { self.rng.u32(0..2) };
         let (grace, rest_at) = match mode {
             0 => self.stay_away(nodes, few, cut_at, node_grace),
@@ -54,7 +54,7 @@ impl Generator {
             }
             _ => {
                 gate.max_unavailable = Some(Limit::At(IntOrPercent::Int(8)));
-                // Some of those that are updated, and nobody else.
+                // Only updated nodes go down, so the comparison with the others blames the update.
                 nodes.into_iter().take(few).for_each(|node| self.goes_down(node, cut_at, node_grace + long));
                 (long, noticed_at + self.secs(35..70))
             }

@@ -1,4 +1,4 @@
-//! Every kind of fault is made by some case.
+//! Every kind of fault, and every command that an operator can give, is made by some case.
 
 use std::collections::BTreeSet;
 
@@ -80,4 +80,51 @@ fn every_kind_of_fault_is_made() {
     let made: BTreeSet<FaultKind> = (0..1_000).flat_map(|seed| of_case(&Case::random(seed))).chain(FOLLOWS).collect();
     let absent: Vec<&FaultKind> = FaultKind::ALL.iter().filter(|kind| !made.contains(kind)).collect();
     assert!(absent.is_empty(), "no seed makes these: {absent:?}");
+}
+
+/// Names every command, and lists the names.
+macro_rules! commands {
+    ($($name:literal => $pattern:pat,)+) => {
+        const COMMANDS: [&str; [$($name),+].len()] = [$($name),+];
+
+        fn name_of(command: &Command) -> &'static str {
+            match command { $($pattern => $name,)+ }
+        }
+    };
+}
+
+commands! {
+    "adopt" => Command::Adopt,
+    "set image" => Command::SetImage(_),
+    "step" => Command::Step(_),
+    "select" => Command::Select(_),
+    "pause" => Command::Pause { .. },
+    "resume" => Command::Resume,
+    "undo" => Command::Undo { .. },
+    "release" => Command::Release(_),
+    "tune" => Command::Tune(_),
+    "tuned" => Command::Tuned { .. },
+    "prewarm" => Command::Prewarm(_),
+    "drive" => Command::Drive(_),
+    "stop driving" => Command::StopDriving,
+    "give up driving" => Command::GiveUpDriving { .. },
+}
+
+/// Commands that no case gives: setting an image adopts as well, and a process gives up driving by itself.
+const NOT_GIVEN: [&str; 3] = ["adopt", "prewarm", "give up driving"];
+
+fn given(act: &Act) -> Vec<&'static str> {
+    match act {
+        Act::Ask(_, command) | Act::OneShot(command) => vec![name_of(command), name_of(command.inner())],
+        Act::Upon { act, .. } => given(act),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn every_command_is_given() {
+    let cases = (0..1_000).map(Case::random);
+    let given: BTreeSet<&str> = cases.flat_map(|case| case.acts.into_iter().flat_map(|(_, act)| given(&act))).collect();
+    let absent: Vec<&str> = COMMANDS.into_iter().filter(|name| !given.contains(name)).collect();
+    assert_eq!(absent, NOT_GIVEN, "no seed gives these: see `OPERATOR_ACTS`");
 }

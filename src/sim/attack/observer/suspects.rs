@@ -248,7 +248,8 @@ impl Observer {
             let Restarted { times, last, total, .. } = pod.restarted;
             // More of them, or a pod that is not available at its deadline, are a failure, which is judged by the threshold.
             let late = !pod.fact.ready && pod.fact.created_at + deadline <= context.at + self.slack + ROUNDED;
-            let watched = times >= 2 && total <= allowed && !late && context.at.since(last) + self.slack + ROUNDED < STEADY;
+            let watched =
+                times >= 2 && total <= allowed && !late && context.at.since(last) + self.slack + ROUNDED < STEADY;
             let known = last + self.slack < context.at && self.blind_until < pod.changed_at.min(last);
             let began = context.records.iter().all(|record| {
                 record

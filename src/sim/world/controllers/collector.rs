@@ -10,10 +10,10 @@ use crate::engine::model::time::Timestamp;
 use super::super::kind::Kind;
 use super::super::object::Object;
 use super::super::store::{ChangeKind, DeleteOptions, FOREGROUND, ORPHAN, Store, StoreChange};
-use super::super::write::{Part, Writer};
+use super::super::write::{Part, WriteOptions};
 use super::Controller;
 
-const BY: Writer<'static> = Writer::named("kube-controller-manager");
+const BY: WriteOptions<'static> = WriteOptions::named("kube-controller-manager");
 /// How often pods of vanished nodes are looked for.
 const PERIOD: Duration = Duration::from_secs(20);
 /// How long a node must have been gone before its pods go.

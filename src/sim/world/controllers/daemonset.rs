@@ -27,7 +27,7 @@ use crate::engine::rules::rate::TokenBucket;
 use super::super::object::{DaemonSet, EventType, Object, Pod};
 use super::super::scenario::ControllerVariant;
 use super::super::store::{Store, StoreChange};
-use super::super::write::Writer;
+use super::super::write::WriteOptions;
 use super::Controller;
 use super::eligibility::{Verdict, daemon_verdict};
 
@@ -35,7 +35,7 @@ use cache::Cache;
 use history::History;
 
 const COMPONENT: &str = "daemonset-controller";
-const BY: Writer<'static> = Writer::named("kube-controller-manager");
+const BY: WriteOptions<'static> = WriteOptions::named("kube-controller-manager");
 /// How far the cache lags behind the store, unless said otherwise.
 const LAG: Duration = Duration::from_millis(5);
 /// What a sync takes for each node of the cluster: negligible for a hundred, a quarter of a second for 5,000.

@@ -14,12 +14,12 @@ use crate::engine::model::time::Timestamp;
 use super::super::kind::Kind;
 use super::super::object::{EventType, Node, Object, Pod};
 use super::super::store::{ChangeKind, DeleteOptions, Store, StoreChange};
-use super::super::write::Writer;
+use super::super::write::WriteOptions;
 use super::eligibility::{DOWN, tolerated};
 use super::{Controller, record};
 
 const COMPONENT: &str = "taint-eviction-controller";
-const BY: Writer<'static> = Writer::named("kube-controller-manager");
+const BY: WriteOptions<'static> = WriteOptions::named("kube-controller-manager");
 /// How long a pod may stay on a node that is down, unless it says otherwise (`DefaultTolerationSeconds`).
 const PATIENCE: Duration = Duration::from_secs(300);
 /// How long after a change of taints it acts.

@@ -19,11 +19,11 @@ use super::super::kind::Kind;
 use super::super::kubelet::LEASE_NAMESPACE;
 use super::super::object::{Body, Condition, EventType, Node, Object, conditions};
 use super::super::store::{ChangeKind, Store, StoreChange};
-use super::super::write::{Part, Writer};
+use super::super::write::{Part, WriteOptions};
 use super::{Controller, record};
 
 const COMPONENT: &str = "node-controller";
-const BY: Writer<'static> = Writer::named("kube-controller-manager");
+const BY: WriteOptions<'static> = WriteOptions::named("kube-controller-manager");
 /// How often all nodes are looked at (`--node-monitor-period`).
 const PERIOD: Duration = Duration::from_secs(5);
 const NOT_READY: &str = "node.kubernetes.io/not-ready";

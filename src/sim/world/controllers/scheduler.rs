@@ -10,7 +10,7 @@ use crate::engine::model::time::Timestamp;
 use super::super::kind::Kind;
 use super::super::object::{Body, Condition, EventType, Object, Pod, conditions};
 use super::super::store::{ChangeKind, Store, StoreChange};
-use super::super::write::{Part, Writer};
+use super::super::write::{Part, WriteOptions};
 use super::eligibility::{Unfit, fits};
 use super::{Controller, record};
 
@@ -40,10 +40,15 @@ impl Scheduler {
         match self.place(pod, store) {
             Ok(node) => {
                 let message = format!("Successfully assigned {}/{} to {node}", key.0, key.1);
-                let bound =
-                    store.modify((Kind::Pod, &key.0, &key.1), Part::Binding, now, Writer::named(COMPONENT), |object| {
+                let bound = store.modify(
+                    (Kind::Pod, &key.0, &key.1),
+                    Part::Binding,
+                    now,
+                    WriteOptions::named(COMPONENT),
+                    |object| {
                         set_scheduled(object, Some(&node), ConditionStatus::True, None, now);
-                    });
+                    },
+                );
                 if bound.is_ok() {
                     record(store, COMPONENT, &object, (EventType::Normal, "Scheduled", message), now);
                 }
@@ -55,10 +60,15 @@ impl Scheduler {
                     return;
                 }
                 let failed = (EventType::Warning, "FailedScheduling", why.to_string());
-                let _ =
-                    store.modify((Kind::Pod, &key.0, &key.1), Part::Status, now, Writer::named(COMPONENT), |object| {
+                let _ = store.modify(
+                    (Kind::Pod, &key.0, &key.1),
+                    Part::Status,
+                    now,
+                    WriteOptions::named(COMPONENT),
+                    |object| {
                         set_scheduled(object, None, ConditionStatus::False, Some(why), now);
-                    });
+                    },
+                );
                 record(store, COMPONENT, &object, failed, now);
             }
         }

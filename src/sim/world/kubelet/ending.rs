@@ -6,7 +6,7 @@ use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 
 use super::super::object::{EventType, LastExit};
-use super::Action;
+use super::KubeletAction;
 use super::env::{Env, WakeReason};
 use super::machine::Kubelet;
 use super::pod::{Run, Worker};
@@ -19,14 +19,14 @@ const CLEAN_UP: (u64, u64) = (100, 400);
 pub(super) enum Ending {
     /// It is not to end.
     No,
-    /// Its processes have been asked to end; they will have by then.
+    /// Its processes have been asked to end.
     Asked {
-        /// When.
+        /// When they will have ended.
         ends_at: Timestamp,
     },
-    /// They have; what is left of it will be gone by then.
+    /// Its processes have ended; mounts and network are being removed.
     CleaningUp {
-        /// When.
+        /// When that is done.
         until: Timestamp,
     },
     /// Nothing is left of it but its object.
@@ -88,7 +88,7 @@ impl Kubelet {
             return;
         }
         worker.removal_sent_at = Some(env.now);
-        env.actions.push(Action::RemovePod {
+        env.actions.push(KubeletAction::RemovePod {
             namespace: worker.seen.namespace.clone(),
             name: worker.seen.name.clone(),
             uid: worker.seen.uid.clone(),

@@ -10,8 +10,8 @@ use crate::engine::model::image::repository_of;
 use crate::engine::model::time::Timestamp;
 
 use super::super::policy::tag_of;
-use super::super::scenario::{Image, PullError, Site};
-use super::Action;
+use super::super::scenario::{PullError, RegistryImage, Site};
+use super::KubeletAction;
 use super::link::Link;
 
 /// Why a kubelet wakes.
@@ -43,7 +43,7 @@ pub(super) enum WakeReason {
 /// An image that the registry knows.
 #[derive(Clone, Debug)]
 pub(super) struct KnownImage {
-    pub(super) image: Image,
+    pub(super) image: RegistryImage,
     /// What the runtime calls it.
     pub(super) id: Str,
 }
@@ -52,7 +52,7 @@ pub(super) struct KnownImage {
 pub(super) struct Env {
     pub(super) now: Timestamp,
     pub(super) rng: fastrand::Rng,
-    pub(super) actions: Vec<Action>,
+    pub(super) actions: Vec<KubeletAction>,
     pub(super) links: Vec<Link>,
     images: BTreeMap<Str, KnownImage>,
     agenda: BinaryHeap<Reverse<(Timestamp, u64, usize, WakeReason)>>,
@@ -60,7 +60,7 @@ pub(super) struct Env {
 }
 
 impl Env {
-    pub(super) fn new(sites: &[Site], images: &[Image], seed: u64, now: Timestamp) -> Self {
+    pub(super) fn new(sites: &[Site], images: &[RegistryImage], seed: u64, now: Timestamp) -> Self {
         let mut env = Self {
             now,
             rng: fastrand::Rng::with_seed(seed),
@@ -93,7 +93,7 @@ impl Env {
         }
     }
 
-    pub(super) fn publish(&mut self, image: &Image) {
+    pub(super) fn publish(&mut self, image: &RegistryImage) {
         let id = image_id(&image.name);
         self.images.insert(image.name.clone(), KnownImage { image: image.clone(), id });
     }

@@ -21,7 +21,7 @@ pub(super) struct Link {
     floor_per_pull: u64,
     served: u128,
     served_at: Timestamp,
-    /// What `served` is when a pull ends, which pull, and on which node.
+    /// The node of each pull, by the value of `served` at which the pull ends, and the number of the pull.
     pulls: BTreeMap<(u128, u64), usize>,
 }
 

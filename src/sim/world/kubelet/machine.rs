@@ -13,7 +13,7 @@ use super::notes::{Note, Notes};
 use super::pod::Worker;
 use super::pull::Pulls;
 use super::report::{Disk, Posted};
-use super::{Action, BOOT, HEARTBEAT, PodSeen};
+use super::{BOOT, HEARTBEAT, KubeletAction, PodSeen};
 
 /// A request that got lost is tried again after about so long.
 const RETRY: (u64, u64) = (2_000, 9_000);
@@ -33,10 +33,10 @@ pub(super) enum Power {
 
 /// Whether a machine reaches the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Network {
-    /// It does.
+pub(super) enum Connectivity {
+    /// The machine reaches the network.
     Up,
-    /// It does not.
+    /// It is cut off.
     Cut,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Kubelet {
     pub(super) ip: Str,
     pub(super) link: usize,
     pub(super) power: Power,
-    pub(super) network: Network,
+    pub(super) network: Connectivity,
     pub(super) probes: Probes,
     /// Counts runs of the kubelet.
     pub(super) epoch: u32,
@@ -100,7 +100,7 @@ impl Kubelet {
             ip: format!("10.{}.{high}.{low}", link % 250).into(),
             link,
             power: Power::On,
-            network: Network::Up,
+            network: Connectivity::Up,
             probes: Probes::Pass,
             epoch: 0,
             pods: BTreeMap::new(),
@@ -122,7 +122,7 @@ impl Kubelet {
     /// A machine joins: it makes itself known, and begins to renew its Lease at a moment of its own.
     pub(super) fn join(&mut self, env: &mut Env) {
         self.register(env);
-        env.actions.push(Action::RenewLease { node: self.name.clone(), at: self.dated(env.now) });
+        env.actions.push(KubeletAction::RenewLease { node: self.name.clone(), at: self.dated(env.now) });
         let phase = env.millis(0, 9_999);
         env.wake_in(phase, self.index, WakeReason::Heartbeat { epoch: self.epoch });
     }
@@ -146,7 +146,7 @@ impl Kubelet {
 
     /// Whether its kubelet runs and reaches the API server.
     pub(super) fn hears(&self) -> bool {
-        self.power == Power::On && self.network == Network::Up
+        self.power == Power::On && self.network == Connectivity::Up
     }
 
     /// Whether a request gets through at this moment.
@@ -161,7 +161,7 @@ impl Kubelet {
         if !self.gets_through(env) {
             return;
         }
-        env.actions.push(Action::RenewLease { node: self.name.clone(), at: self.dated(env.now) });
+        env.actions.push(KubeletAction::RenewLease { node: self.name.clone(), at: self.dated(env.now) });
         if self.seen_ready != ConditionStatus::True {
             self.ready_since = self.dated(env.now);
         }
@@ -268,12 +268,12 @@ impl Kubelet {
                 let after = env.about(BOOT);
                 env.wake_in(after, self.index, WakeReason::Boot { epoch: self.epoch });
             }
-            FleetFault::Cut(_) if self.network == Network::Up => {
-                self.network = Network::Cut;
+            FleetFault::Cut(_) if self.network == Connectivity::Up => {
+                self.network = Connectivity::Cut;
                 self.stall_pull(env);
             }
-            FleetFault::Restore(_) if self.network == Network::Cut => {
-                self.network = Network::Up;
+            FleetFault::Restore(_) if self.network == Connectivity::Cut => {
+                self.network = Connectivity::Up;
                 self.read_soon(env);
                 // A machine that is booting does so once it is up.
                 if self.power == Power::On {
@@ -292,7 +292,17 @@ impl Kubelet {
                     self.evict(&uid, env);
                 }
             }
-            _ => {}
+            // It is in that state already, or is off.
+            FleetFault::PowerOn(_)
+            | FleetFault::Leave(_)
+            | FleetFault::Cut(_)
+            | FleetFault::Restore(_)
+            | FleetFault::EvictAll(_)
+            // Not about a machine that is there.
+            | FleetFault::Join(_)
+            | FleetFault::Link { .. }
+            | FleetFault::Registry { .. }
+            | FleetFault::Publish(_) => {}
         }
     }
 

@@ -8,7 +8,7 @@ use crate::engine::model::time::Timestamp;
 
 use super::super::object::{EventBody, EventType, ObjectRef};
 use super::env::Env;
-use super::{Action, PodSeen};
+use super::{KubeletAction, PodSeen};
 
 /// What was recorded of each object, by its uid and the words.
 #[derive(Debug, Default)]
@@ -58,7 +58,7 @@ impl Notes {
         });
         noted.body.count += 1;
         noted.body.last_at = dated;
-        env.actions.push(Action::Event {
+        env.actions.push(KubeletAction::Event {
             namespace: pod.namespace.clone(),
             name: noted.name.clone(),
             body: Box::new(noted.body.clone()),

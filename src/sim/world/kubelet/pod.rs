@@ -15,7 +15,7 @@ use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
 
 use super::super::object::{EventType, LastExit, PodStatus};
-use super::super::scenario::Image;
+use super::super::scenario::RegistryImage;
 use super::ending::Ending;
 use super::env::{Env, WakeReason};
 use super::machine::{Kubelet, Probes};
@@ -180,7 +180,7 @@ impl Worker {
 }
 
 impl Container {
-    fn start(&mut self, (now, dated): (Timestamp, Timestamp), image: Option<&Image>) -> Run {
+    fn start(&mut self, (now, dated): (Timestamp, Timestamp), image: Option<&RegistryImage>) -> Run {
         if self.started_before {
             self.restarts += 1;
         }

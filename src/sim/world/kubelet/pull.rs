@@ -14,7 +14,7 @@ use crate::engine::model::time::Timestamp;
 use super::super::object::EventType;
 use super::super::scenario::PullError;
 use super::env::{Env, WakeReason};
-use super::machine::{Kubelet, Network};
+use super::machine::{Connectivity, Kubelet};
 use super::{BACK_OFF, words};
 
 /// How long a runtime waits for a registry that does not answer.
@@ -87,7 +87,7 @@ impl Kubelet {
         }
         let Some(wanted) = self.pulls.queue.pop_front() else { return };
         let answer = match env.image(&wanted.image) {
-            _ if self.network == Network::Cut => Err(PullError::Network),
+            _ if self.network == Connectivity::Cut => Err(PullError::Network),
             None => Err(PullError::NotFound),
             Some(known) => known.image.error.map_or(Ok(known.image.bytes), Err),
         };

@@ -13,7 +13,7 @@ use super::super::object::{Body, Condition, Node, NodeImage, Object, conditions}
 use super::super::scenario::SITE_LABEL;
 use super::env::{Env, image_id};
 use super::machine::Kubelet;
-use super::{Action, HOSTNAME_LABEL, STATUS_AT_LEAST};
+use super::{HOSTNAME_LABEL, KubeletAction, STATUS_AT_LEAST};
 
 /// Kubelets report no more images than this, the largest first.
 const IMAGES_REPORTED: usize = 50;
@@ -55,7 +55,7 @@ impl Kubelet {
         let mut object = Object::new("", &self.name, Body::Node(node));
         object.meta.labels = labels;
         self.posted = Posted { at: env.now, images: self.images.len(), disk: self.disk.full };
-        env.actions.push(Action::Register(Box::new(object)));
+        env.actions.push(KubeletAction::Register(Box::new(object)));
     }
 
     fn describe(&self) -> Value {
@@ -90,7 +90,7 @@ impl Kubelet {
 
     pub(super) fn post_status(&mut self, env: &mut Env) {
         self.posted = Posted { at: env.now, images: self.images.len(), disk: self.disk.full };
-        env.actions.push(Action::NodeStatus {
+        env.actions.push(KubeletAction::NodeStatus {
             node: self.name.clone(),
             conditions: self.conditions(self.dated(env.now)),
             images: self.reported_images(),

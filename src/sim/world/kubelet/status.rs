@@ -12,7 +12,7 @@ use super::super::object::{Condition, ContainerStatus, PodStatus, conditions};
 use super::env::{Env, image_id};
 use super::machine::Kubelet;
 use super::pod::{Container, Run, Worker};
-use super::{Action, words};
+use super::{KubeletAction, words};
 
 impl Kubelet {
     /// Sends a pod's status if it is another than the last one; what gets lost is sent later.
@@ -44,7 +44,7 @@ impl Kubelet {
         worker.unsent = false;
         worker.published_at = env.now;
         worker.published = Some(status.clone());
-        env.actions.push(Action::PodStatus {
+        env.actions.push(KubeletAction::PodStatus {
             namespace: worker.seen.namespace.clone(),
             name: worker.seen.name.clone(),
             uid: worker.seen.uid.clone(),

@@ -12,17 +12,17 @@ const MB: u64 = 1_000_000;
 
 /// A fleet, and all actions that it has asked for, with when.
 struct Bench {
-    fleet: Fleet,
+    fleet: Kubelets,
     now: Timestamp,
-    actions: Vec<(Duration, Action)>,
+    actions: Vec<(Duration, KubeletAction)>,
 }
 
 impl Bench {
     /// Nodes `n01`, `n02`, … behind one link, and these images in the registry.
-    fn new(nodes: usize, bytes_per_sec: u64, images: Vec<Image>) -> Self {
+    fn new(nodes: usize, bytes_per_sec: u64, images: Vec<RegistryImage>) -> Self {
         let mut scenario = Scenario::new("bench").with_site("hall", bytes_per_sec, "n", nodes);
         scenario.images = images;
-        Self { fleet: Fleet::of(&scenario, 3, START), now: START, actions: Vec::new() }
+        Self { fleet: Kubelets::of(&scenario, 3, START), now: START, actions: Vec::new() }
     }
 
     fn run(&mut self, secs: u64) {
@@ -51,7 +51,9 @@ impl Bench {
     /// When each event with this reason was recorded, and its words.
     fn events(&self, reason: &str) -> Vec<(u64, String)> {
         let found = self.actions.iter().filter_map(|(at, action)| match action {
-            Action::Event { body, .. } if *body.reason == *reason => Some((at.as_secs(), body.message.to_string())),
+            KubeletAction::Event { body, .. } if *body.reason == *reason => {
+                Some((at.as_secs(), body.message.to_string()))
+            }
             _ => None,
         });
         found.collect()
@@ -59,7 +61,7 @@ impl Bench {
 
     fn statuses(&self, pod: &PodSeen) -> Vec<(Duration, PodStatus)> {
         let found = self.actions.iter().filter_map(|(at, action)| match action {
-            Action::PodStatus { uid, status, .. } if *uid == pod.uid => Some((*at, (**status).clone())),
+            KubeletAction::PodStatus { uid, status, .. } if *uid == pod.uid => Some((*at, (**status).clone())),
             _ => None,
         });
         found.collect()
@@ -72,7 +74,7 @@ impl Bench {
     }
 
     fn removals(&self) -> Vec<u64> {
-        let found = self.actions.iter().filter(|(_, action)| matches!(action, Action::RemovePod { .. }));
+        let found = self.actions.iter().filter(|(_, action)| matches!(action, KubeletAction::RemovePod { .. }));
         found.map(|(at, _)| at.as_secs()).collect()
     }
 
@@ -80,7 +82,7 @@ impl Bench {
         let found = self
             .actions
             .iter()
-            .filter(|(_, action)| matches!(action, Action::RenewLease { node: of, .. } if **of == *node));
+            .filter(|(_, action)| matches!(action, KubeletAction::RenewLease { node: of, .. } if **of == *node));
         found.count()
     }
 }
@@ -100,17 +102,17 @@ fn pod(name: &str, node: &str, images: &[&str]) -> PodSeen {
 }
 
 fn deleted(pod: &PodSeen, at: Timestamp, grace_secs: u32) -> PodSeen {
-    let deletion = Deletion { at: at + Duration::from_secs(grace_secs.into()), grace_secs };
+    let deletion = DeletionMark { at: at + Duration::from_secs(grace_secs.into()), grace_secs };
     PodSeen { deletion: Some(deletion), ..pod.clone() }
 }
 
-fn broken(error: PullError) -> Image {
-    Image { error: Some(error), ..Image::new("r.example/agent:v2", MB) }
+fn broken(error: PullError) -> RegistryImage {
+    RegistryImage { error: Some(error), ..RegistryImage::new("r.example/agent:v2", MB) }
 }
 
 #[test]
 fn a_pull_takes_as_long_as_the_link_needs_and_says_so() {
-    let mut bench = Bench::new(1, MB, vec![Image::new("r.example/agent:v2", 20 * MB)]);
+    let mut bench = Bench::new(1, MB, vec![RegistryImage::new("r.example/agent:v2", 20 * MB)]);
     let agent = pod("a", "n01", &["r.example/agent:v2"]);
     bench.see(&agent);
     bench.run(60);
@@ -124,7 +126,8 @@ fn a_pull_takes_as_long_as_the_link_needs_and_says_so() {
 
 #[test]
 fn nodes_share_their_link_and_a_node_pulls_one_image_at_a_time() {
-    let images = || vec![Image::new("r.example/agent:v2", 20 * MB), Image::new("r.example/side:v2", 20 * MB)];
+    let images =
+        || vec![RegistryImage::new("r.example/agent:v2", 20 * MB), RegistryImage::new("r.example/side:v2", 20 * MB)];
     let pulled_at = |bench: &Bench| bench.events("Pulled").into_iter().map(|(at, _)| at).collect::<Vec<_>>();
 
     let mut two_nodes = Bench::new(2, MB, images());
@@ -194,7 +197,7 @@ fn the_same_words_again_are_one_event_counted() {
         .actions
         .iter()
         .filter_map(|(_, action)| match action {
-            Action::Event { name, body, .. } if &*body.reason == "Pulling" => Some((name.clone(), body.count)),
+            KubeletAction::Event { name, body, .. } if &*body.reason == "Pulling" => Some((name.clone(), body.count)),
             _ => None,
         })
         .collect();
@@ -230,7 +233,8 @@ fn a_name_that_is_none_is_never_pulled() {
 #[test]
 fn a_pod_is_given_its_grace_and_no_more() {
     for (stops_in, grace, want) in [(1, 30, 1), (60, 10, 10), (60, 0, 0)] {
-        let image = Image { stops_in: Duration::from_secs(stops_in), ..Image::new("r.example/agent:v1", 0) };
+        let image =
+            RegistryImage { stops_in: Duration::from_secs(stops_in), ..RegistryImage::new("r.example/agent:v1", 0) };
         let mut bench = Bench::new(1, MB, vec![image]);
         let agent = pod("a", "n01", &["r.example/agent:v1"]);
         bench.see(&agent);
@@ -246,7 +250,7 @@ fn a_pod_is_given_its_grace_and_no_more() {
 
 #[test]
 fn a_second_delete_shortens_the_grace() {
-    let image = Image { stops_in: Duration::from_secs(300), ..Image::new("r.example/agent:v1", 0) };
+    let image = RegistryImage { stops_in: Duration::from_secs(300), ..RegistryImage::new("r.example/agent:v1", 0) };
     let mut bench = Bench::new(1, MB, vec![image]);
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
     bench.see(&agent);
@@ -260,7 +264,7 @@ fn a_second_delete_shortens_the_grace() {
 
 #[test]
 fn what_is_not_confirmed_is_sent_again() {
-    let mut bench = Bench::new(1, MB, vec![Image::new("r.example/agent:v1", 0)]);
+    let mut bench = Bench::new(1, MB, vec![RegistryImage::new("r.example/agent:v1", 0)]);
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
     bench.see(&agent);
     bench.run(30);
@@ -275,7 +279,7 @@ fn what_is_not_confirmed_is_sent_again() {
 
 #[test]
 fn a_status_that_somebody_overwrote_is_set_right() {
-    let mut bench = Bench::new(1, MB, vec![Image::new("r.example/agent:v1", 0)]);
+    let mut bench = Bench::new(1, MB, vec![RegistryImage::new("r.example/agent:v1", 0)]);
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
     bench.see(&agent);
     bench.run(30);
@@ -295,7 +299,7 @@ fn a_status_that_somebody_overwrote_is_set_right() {
 
 #[test]
 fn a_node_without_network_says_nothing_and_catches_up() {
-    let mut bench = Bench::new(1, MB, vec![Image::new("r.example/agent:v1", 0)]);
+    let mut bench = Bench::new(1, MB, vec![RegistryImage::new("r.example/agent:v1", 0)]);
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
     bench.see(&agent);
     bench.run(30);
@@ -312,7 +316,7 @@ fn a_node_without_network_says_nothing_and_catches_up() {
 
 #[test]
 fn a_cut_in_the_middle_of_a_pull_is_a_network_error_and_a_new_try() {
-    let mut bench = Bench::new(1, MB, vec![Image::new("r.example/agent:v2", 60 * MB)]);
+    let mut bench = Bench::new(1, MB, vec![RegistryImage::new("r.example/agent:v2", 60 * MB)]);
     let agent = pod("a", "n01", &["r.example/agent:v2"]);
     bench.see(&agent);
     bench.run(30);
@@ -327,7 +331,7 @@ fn a_cut_in_the_middle_of_a_pull_is_a_network_error_and_a_new_try() {
 
 #[test]
 fn a_pod_that_goes_takes_its_pull_with_it() {
-    let mut bench = Bench::new(2, MB, vec![Image::new("r.example/agent:v2", 60 * MB)]);
+    let mut bench = Bench::new(2, MB, vec![RegistryImage::new("r.example/agent:v2", 60 * MB)]);
     let agent = pod("a", "n01", &["r.example/agent:v2"]);
     bench.see(&agent);
     bench.run(10);
@@ -339,7 +343,7 @@ fn a_pod_that_goes_takes_its_pull_with_it() {
 
 #[test]
 fn init_containers_come_first_and_one_by_one() {
-    let images = ["prepare:1", "check:1", "agent:v1"].map(|image| Image::new(image, 0));
+    let images = ["prepare:1", "check:1", "agent:v1"].map(|image| RegistryImage::new(image, 0));
     let mut bench = Bench::new(1, MB, images.into());
     let template = json!({"spec": {
         "initContainers": [{"name": "prepare", "image": "prepare:1"}, {"name": "check", "image": "check:1"}],
@@ -352,7 +356,7 @@ fn init_containers_come_first_and_one_by_one() {
         .actions
         .iter()
         .filter_map(|(_, action)| match action {
-            Action::Event { body, .. } if &*body.reason == "Started" => {
+            KubeletAction::Event { body, .. } if &*body.reason == "Started" => {
                 body.involved.field_path.as_ref().map(ToString::to_string)
             }
             _ => None,
@@ -364,7 +368,7 @@ fn init_containers_come_first_and_one_by_one() {
 
 #[test]
 fn a_changed_image_restarts_its_container_in_place() {
-    let images = ["r.example/agent:v1", "r.example/agent:v2"].map(|image| Image::new(image, MB));
+    let images = ["r.example/agent:v1", "r.example/agent:v2"].map(|image| RegistryImage::new(image, MB));
     let mut bench = Bench::new(1, MB, images.into());
     let agent = pod("a", "n01", &["r.example/agent:v1"]);
     bench.see(&agent);
@@ -379,8 +383,11 @@ fn a_changed_image_restarts_its_container_in_place() {
 
 #[test]
 fn what_gets_lost_is_retried_without_end_but_not_in_ever_greater_numbers() {
-    let mut bench =
-        Bench::new(2, 1_000, vec![Image::new("r.example/big:1", 500 * MB), Image::new("r.example/agent:v1", 0)]);
+    let mut bench = Bench::new(
+        2,
+        1_000,
+        vec![RegistryImage::new("r.example/big:1", 500 * MB), RegistryImage::new("r.example/agent:v1", 0)],
+    );
     bench.see(&pod("big-1", "n01", &["r.example/big:1"]));
     bench.see(&pod("big-2", "n02", &["r.example/big:1"]));
     bench.run(10);
@@ -395,7 +402,7 @@ fn what_gets_lost_is_retried_without_end_but_not_in_ever_greater_numbers() {
 
 #[test]
 fn a_starved_link_loses_renewals() {
-    let mut bench = Bench::new(20, MB, vec![Image::new("r.example/agent:v2", 500 * MB)]);
+    let mut bench = Bench::new(20, MB, vec![RegistryImage::new("r.example/agent:v2", 500 * MB)]);
     bench.run(600);
     let calm: usize = (1..=20).map(|node| bench.renewals(&format!("n{node:02}"))).sum();
     assert!(calm >= 20 * 60, "one in ten seconds each: {calm}");
@@ -410,7 +417,11 @@ fn a_starved_link_loses_renewals() {
 
 #[test]
 fn a_kubelet_dates_by_its_own_clock_and_waits_by_the_true_one() {
-    let mut bench = Bench::new(2, 100 * MB, vec![Image { ready_in: Duration::from_secs(5), ..Image::new("a:1", MB) }]);
+    let mut bench = Bench::new(
+        2,
+        100 * MB,
+        vec![RegistryImage { ready_in: Duration::from_secs(5), ..RegistryImage::new("a:1", MB) }],
+    );
     bench.run(20);
     bench.inject(&FleetFault::Clock { node: "n01".into(), offset_millis: -300_000 });
     let (wrong, right) = (pod("p1", "n01", &["a:1"]), pod("p2", "n02", &["a:1"]));
@@ -429,7 +440,7 @@ fn a_kubelet_dates_by_its_own_clock_and_waits_by_the_true_one() {
     let said_early = exact.since.since(late.since);
     assert!((290..310).contains(&said_early.as_secs()), "{said_early:?}");
     let pulled = bench.actions.iter().find_map(|(_, action)| match action {
-        Action::Event { body, .. } if body.involved.name == wrong.name => Some(body.first_at),
+        KubeletAction::Event { body, .. } if body.involved.name == wrong.name => Some(body.first_at),
         _ => None,
     });
     assert!(pulled.unwrap() < seen_at - Duration::from_secs(290), "its events too");

@@ -164,7 +164,7 @@ pub struct PodStatus {
 /// `status` of a container.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ContainerStatus {
-    /// What the engine reads of it.
+    /// The part of it that the engine reads.
     pub fact: ContainerFact,
     /// `image`.
     pub image: Str,

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use crate::engine::model::Str;
 use crate::engine::model::facts::{
     ClusterEvent, ConditionStatus, ControllerRef, DaemonSetFact, LeaseFact, ListedImage, NodeFact, PodFact,
-    RevisionFact,
+    RevisionFact, WarmPodFact,
 };
 use crate::engine::model::labels::Labels;
+use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, Prewarm};
 use crate::engine::model::record::{RECORD, Record};
 use crate::engine::rules::clocks::clock_skew;
 
@@ -79,6 +80,12 @@ impl Object {
         })
     }
 
+    /// What the engine is told of this pod, if it was made for pre-warming.
+    pub fn warm_pod_fact(&self) -> Option<WarmPodFact> {
+        let images = self.meta.labels.get(PREWARM_IMAGES)?.clone();
+        Some(WarmPodFact { pod: self.pod_fact()?, daemonset: self.meta.labels.get(PREWARM)?.clone(), images })
+    }
+
     /// What the engine is told of this DaemonSet; `None` when it is none.
     pub fn daemon_set_fact(&self) -> Option<DaemonSetFact> {
         let daemon_set = self.daemon_set()?;
@@ -145,6 +152,7 @@ impl Object {
             renewed_at: lease.renewed_at,
             transitions: lease.transitions.unwrap_or_default(),
             record: self.meta.annotations.get(RECORD).map(|text| read(text)).transpose(),
+            prewarm: self.meta.annotations.get(PREWARM).map(|text| Prewarm::parse(text)).transpose().map_err(Str::from),
         })
     }
 

@@ -11,7 +11,7 @@ use crate::engine::model::Str;
 use crate::engine::model::facts::{StrategyKind, Taint};
 use crate::engine::model::quantity::IntOrPercent;
 
-use super::{DaemonSetPlan, Image, NodeSetup, PullError};
+use super::{DaemonSetPlan, NodeSetup, PullError, RegistryImage};
 
 /// Something that happens.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -83,7 +83,7 @@ pub enum FleetFault {
         error: Option<PullError>,
     },
     /// The registry gets an image, or another of that name.
-    Publish(Box<Image>),
+    Publish(Box<RegistryImage>),
 }
 
 /// A write that somebody makes through the API.

@@ -16,7 +16,8 @@ use crate::engine::model::time::Timestamp;
 
 use super::units::{bytes, duration, rate};
 use super::{
-    ControllerVariant, DEFAULT_FLOOR, DaemonSetPlan, Image, NodeSpec, PullError, Scenario, Site, Tolerates, numbered,
+    ControllerVariant, DEFAULT_FLOOR, DaemonSetPlan, NodeSpec, PullError, RegistryImage, Scenario, Site, Tolerates,
+    numbered,
 };
 
 use faults::{FaultEntry, add_faults};
@@ -196,10 +197,10 @@ fn add_site(scenario: &mut Scenario, entry: SiteEntry) -> Result<(), String> {
     Ok(())
 }
 
-fn image(entry: &ImageEntry) -> Result<Image, String> {
-    let plain = Image::new(&entry.name, bytes(&entry.size)?);
+fn image(entry: &ImageEntry) -> Result<RegistryImage, String> {
+    let plain = RegistryImage::new(&entry.name, bytes(&entry.size)?);
     let or = |text: &Option<String>, default: Duration| text.as_deref().map_or(Ok(default), duration);
-    Ok(Image {
+    Ok(RegistryImage {
         starts_in: or(&entry.starts_in, plain.starts_in)?,
         ready_in: or(&entry.ready_in, plain.ready_in)?,
         stops_in: or(&entry.stops_in, plain.stops_in)?,

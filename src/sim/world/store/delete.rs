@@ -8,8 +8,8 @@ use crate::engine::model::time::Timestamp;
 
 use super::super::error::{ApiError, Reason};
 use super::super::kind::Kind;
-use super::super::object::{Deletion, Object};
-use super::super::write::{Mode, Writer};
+use super::super::object::{DeletionMark, Object};
+use super::super::write::{Mode, WriteOptions};
 use super::{ChangeKind, Store, ends_gracefully};
 
 /// Finalizer of an object that goes after its dependents.
@@ -75,7 +75,7 @@ impl Store {
         name: &str,
         options: &DeleteOptions,
         now: Timestamp,
-        by: Writer<'_>,
+        by: WriteOptions<'_>,
     ) -> Result<Deleted, ApiError> {
         let before = Arc::clone(self.find(kind, namespace, name)?);
         check_preconditions(&before, options)?;
@@ -109,7 +109,7 @@ impl Store {
 
 impl Store {
     /// Refuses with 422, as a `ValidatingAdmissionPolicy` does, for all but the cluster's own components.
-    fn check_deletable(&self, pod: &Object, by: Writer<'_>) -> Result<(), ApiError> {
+    fn check_deletable(&self, pod: &Object, by: WriteOptions<'_>) -> Result<(), ApiError> {
         let Some(node) = pod.pod().and_then(|pod| pod.node.clone()) else { return Ok(()) };
         let own = by.manager.starts_with("kube-") || by.manager == "kubelet";
         match self.undeletable.get(&(pod.meta.namespace.clone(), node)) {
@@ -153,23 +153,22 @@ fn hold_for_dependents(object: &mut Object, propagation: Propagation) {
     }
 }
 
-fn deletion(object: &Object, options: &DeleteOptions, now: Timestamp) -> Deletion {
+fn deletion(object: &Object, options: &DeleteOptions, now: Timestamp) -> DeletionMark {
     if !ends_gracefully(object) {
-        return object
-            .meta
-            .deletion
-            .map_or(Deletion { at: whole_secs(now), grace_secs: 0 }, |present| Deletion { grace_secs: 0, ..present });
+        return object.meta.deletion.map_or(DeletionMark { at: whole_secs(now), grace_secs: 0 }, |present| {
+            DeletionMark { grace_secs: 0, ..present }
+        });
     }
     match (object.meta.deletion, options.grace_secs) {
         (Some(present), Some(asked)) if asked < present.grace_secs => {
             let began = present.at - Duration::from_secs(present.grace_secs.into());
-            Deletion { at: began + Duration::from_secs(asked.into()), grace_secs: asked }
+            DeletionMark { at: began + Duration::from_secs(asked.into()), grace_secs: asked }
         }
         (Some(present), _) => present,
         (None, asked) => {
             let default = object.pod().map_or(0, super::super::object::Pod::grace_secs);
             let grace_secs = asked.unwrap_or(default);
-            Deletion { at: whole_secs(now) + Duration::from_secs(grace_secs.into()), grace_secs }
+            DeletionMark { at: whole_secs(now) + Duration::from_secs(grace_secs.into()), grace_secs }
         }
     }
 }

@@ -52,7 +52,7 @@ impl StoreChange {
 pub type Changes<'a> = vec_deque::Iter<'a, StoreChange>;
 
 #[derive(Debug)]
-pub(super) struct Log {
+pub(super) struct ChangeLog {
     changes: VecDeque<StoreChange>,
     limit: usize,
     /// The version of the newest change that was dropped.
@@ -60,7 +60,7 @@ pub(super) struct Log {
     digest: u64,
 }
 
-impl Log {
+impl ChangeLog {
     pub(super) fn new(limit: usize) -> Self {
         Self { changes: VecDeque::new(), limit, dropped: 0, digest: 0 }
     }

@@ -12,7 +12,7 @@ use crate::engine::model::labels::Selector;
 use crate::engine::model::template::Template;
 
 const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
-const BY: Writer<'static> = Writer::named("test");
+const BY: WriteOptions<'static> = WriteOptions::named("test");
 
 fn store() -> Store {
     let mut store = Store::new(7);
@@ -101,7 +101,7 @@ fn generations_count_what_kubernetes_counts() {
     assert_eq!(counts(&slower), (2, "1".into()));
     let mut newer = Object::clone(&slower);
     spec_mut(&mut newer).template = template("agent:v2");
-    let newer = store.update(newer, Part::Main, START, Writer::named("argocd")).unwrap();
+    let newer = store.update(newer, Part::Main, START, WriteOptions::named("argocd")).unwrap();
     assert_eq!(counts(&newer), (3, "2".into()));
     assert_eq!(newer.daemon_set().unwrap().owners.template.as_deref(), Some("argocd"));
     assert_eq!(newer.daemon_set().unwrap().owners.strategy.as_deref(), Some("test"));
@@ -179,7 +179,7 @@ fn a_log_that_was_cut_says_expired() {
 fn a_dry_run_answers_and_leaves_nothing() {
     let mut store = store();
     let before = store.revision();
-    let dry = Writer { manager: "test", mode: Mode::DryRun };
+    let dry = WriteOptions { manager: "test", mode: Mode::DryRun };
     let made = store.create(daemon_set("agent:v1"), START, dry).unwrap();
     assert_eq!(made.meta.generation, 1);
     assert_eq!((store.revision(), store.count(Kind::DaemonSet)), (before, 0));

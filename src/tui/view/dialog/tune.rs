@@ -14,7 +14,7 @@ use crate::engine::report::snapshot::Snapshot;
 use crate::tui::dialog::TuneForm;
 use crate::tui::dialog::tune::SettingLine;
 use crate::tui::dialog::tune::meaning;
-use crate::tui::theme::{Glyph, Role};
+use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, width};
 
 /// Cells of a value.
@@ -34,7 +34,7 @@ pub(super) fn fill(body: &mut Body<'_>, form: &TuneForm, snapshot: &Snapshot, fo
 fn line(body: &mut Body<'_>, row: &SettingLine, name: &str, snapshot: &Snapshot, chosen: bool, focused: bool) {
     let ctx = body.ctx;
     let sign = if chosen { ctx.glyph(Glyph::Cursor) } else { " " };
-    let role = if chosen { Role::Title } else { Role::Text };
+    let role = if chosen { ThemeRole::Title } else { ThemeRole::Text };
     let name = format!("{sign} {name}");
     let text = row.input.value();
     let is_field = row.is_typed();
@@ -44,9 +44,9 @@ fn line(body: &mut Body<'_>, row: &SettingLine, name: &str, snapshot: &Snapshot,
     }
     let value = format!("{:VALUE$}", fit(&skip_cells(text, scroll), VALUE));
     let value_role = match (chosen && is_field, row.is_changed()) {
-        (true, _) => Role::Input,
-        (false, true) => Role::Title,
-        (false, false) => Role::Text,
+        (true, _) => ThemeRole::Input,
+        (false, true) => ThemeRole::Title,
+        (false, false) => ThemeRole::Text,
     };
     let mark = if row.is_changed() { "*" } else { " " };
     let hint = if chosen && focused && !is_field { "  left, right: switch" } else { "" };
@@ -55,7 +55,7 @@ fn line(body: &mut Body<'_>, row: &SettingLine, name: &str, snapshot: &Snapshot,
     body.lines.push(Line::from(vec![
         ctx.span(name, role),
         ctx.span(value, value_role),
-        ctx.span(format!("{mark} "), Role::Title),
-        ctx.span(fit(&words, room).into_owned(), Role::Muted),
+        ctx.span(format!("{mark} "), ThemeRole::Title),
+        ctx.span(fit(&words, room).into_owned(), ThemeRole::Muted),
     ]));
 }

@@ -10,15 +10,15 @@ use crate::engine::model::unsent::UnsentKind;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::action::ActionId;
 use crate::tui::model::ShownSnapshot;
-use crate::tui::theme::{Glyph, Role};
+use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, width};
 
 /// `PAUSE NOT SENT 48s, retrying`, in the place of what the rollout does; the line below says what that means.
-pub(super) fn sign(ctx: &RenderContext<'_>, seen: &ShownSnapshot, and: &str) -> Option<Span<'static>> {
-    let unsent = seen.snapshot.not_sent()?;
+pub(super) fn sign(ctx: &RenderContext<'_>, shown: &ShownSnapshot, and: &str) -> Option<Span<'static>> {
+    let unsent = shown.snapshot.not_sent()?;
     let what = unsent.what.to_string().to_uppercase();
-    let age = ctx.age(seen, unsent.since);
-    Some(ctx.span(format!("{} {what} NOT SENT {age}{and}", ctx.glyph(Glyph::Alarm)), Role::Bad))
+    let age = ctx.age(shown, unsent.since);
+    Some(ctx.span(format!("{} {what} NOT SENT {age}{and}", ctx.glyph(Glyph::Alarm)), ThemeRole::Bad))
 }
 
 /// What does not happen because of that, and what does all the same.
@@ -37,11 +37,11 @@ pub(super) fn meaning(snapshot: &Snapshot) -> String {
 }
 
 /// Why the last driver stopped by itself, and the key to drive again.
-pub(super) fn stopped(ctx: &RenderContext<'_>, seen: &ShownSnapshot, cells: usize) -> String {
-    let Some(stopped) = &seen.snapshot.driver_stopped else { return String::new() };
+pub(super) fn stopped(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> String {
+    let Some(stopped) = &shown.snapshot.driver_stopped else { return String::new() };
     let key = ActionId::Drive.key();
     let keys = format!("   {key} drives");
     let room = cells.saturating_sub(2 + width(&keys));
-    let words = format!("{} stopped driving {} ago: {}", stopped.by, ctx.age(seen, stopped.at), stopped.why);
+    let words = format!("{} stopped driving {} ago: {}", stopped.by, ctx.age(shown, stopped.at), stopped.why);
     format!("{}{keys}", fit(&words, room))
 }

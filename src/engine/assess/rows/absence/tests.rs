@@ -6,8 +6,7 @@ use crate::engine::model::command::{Command, Takeover};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::{Gates, OnFailure};
-use crate::engine::model::settings::Tuning;
+use crate::engine::model::settings::{Gates, OnFailure, Tuning};
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 
 const QUOTA: &str = "Error creating: pods \"agent-8x2lq\" is forbidden: exceeded quota: edge, requested: pods=1";
@@ -159,7 +158,7 @@ fn a_controller_that_does_nothing_is_said_and_fails_at_the_deadline() {
         "no controller has acted for 40 s: is kube-controller-manager running? 1 node has no pod"
     );
     assert_eq!(console.state(&fake, "n1"), (NodeState::Creating, "controller idle".into()));
-    // Who has just come knows it from the driver.
+    // A console that was opened just now has it from the driver's record.
     let mut other = FakeConsole::open(&fake, "eve");
     assert!(matches!(&*other.snapshot(&fake).alarms, [Alarm::ControllerIdle { .. }]));
     console.partition(&mut fake, 0);

@@ -18,7 +18,7 @@ fn surging() -> World {
     World::new(&scenario, 1)
 }
 
-/// The nodes that have two pods that are not about to end.
+/// How many nodes have two pods that are not terminating.
 fn doubled(world: &World) -> usize {
     let live = |pods: &Vec<Arc<Object>>| pods.iter().filter(|pod| !pod.meta.is_deleting()).count();
     world.pods_of("edge", "agent").values().filter(|pods| live(pods) > 1).count()

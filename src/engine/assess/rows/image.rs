@@ -1,11 +1,11 @@
-//! What is known of the target's images on a node: of each, and all in all.
+//! What is known of the target's images on a node: all in all, of each, and whether its pod is pulling them.
 
 use std::sync::Arc;
 
-use super::{Assessor, images_present};
+use super::Assessor;
 use crate::engine::model::facts::{ContainerFact, ContainerState};
 use crate::engine::model::image::normalized;
-use crate::engine::model::node::ImageState;
+use crate::engine::model::node::{Blame, ImageState};
 use crate::engine::model::pull::{Evidence, FinishedPull, ImagePull, PullFailure, PullState};
 use crate::engine::model::template::{Template, TemplateContainer};
 use crate::engine::rules::clocks::by_server;
@@ -45,6 +45,7 @@ impl<'a> Assessor<'a> {
             return ImageState::Unknown;
         }
         let known = entry.images_confirmed
+            || self.view.is_warm(&entry.name, &self.target_images)
             || (!replaced && live.is_some_and(|pod| images_present(pod) && self.has_target_images(pod)));
         match known {
             true => ImageState::Present,
@@ -162,8 +163,44 @@ impl<'a> Assessor<'a> {
         if entry.images_confirmed || listed() {
             return present(Evidence::NodeStatus, None);
         }
-        let absent = self.view.is_absent(&entry.name, &container.image);
-        if absent { PullState::Absent } else { PullState::Unknown }
+        let told = self.view.told_of_warming(&entry.name, &container.image);
+        if self.view.is_warm(&entry.name, &self.target_images) {
+            return present(Evidence::WarmPod, if let Some(Told::Came(pull)) = told { pull } else { None });
+        }
+        let clock = entry.fact.as_ref().and_then(|fact| fact.clock_skew_millis);
+        match told {
+            Some(Told::Came(pull)) => present(Evidence::PulledEvent, pull),
+            Some(Told::WasThere) => present(Evidence::AlreadyPresent, None),
+            Some(Told::Pulling(since)) => PullState::Pulling { since: self.our_time(by_server(since, clock)) },
+            Some(Told::Failed(why, message)) => PullState::Failed { why, message: Some(message.clone()) },
+            None if self.view.is_absent(&entry.name, &container.image) => PullState::Absent,
+            None => PullState::Unknown,
+        }
+    }
+
+    pub(super) fn pulls(
+        &self,
+        in_fleet: bool,
+        blame: Option<Blame>,
+        at_target: bool,
+        replaced: bool,
+        image: ImageState,
+        live: Option<&PodEntry>,
+    ) -> bool {
+        // A node that is down by itself occupies no pull slot. A node that is no longer eligible and still pulls does.
+        let cannot = matches!(blame, Some(Blame::Node | Blame::PreExisting));
+        // An image that the registry refuses is not transferred. On a node that is not eligible nobody replaces the pod, so it
+        // would occupy a pull slot for ever.
+        let refused = |pod: &PodEntry| pod.trouble.as_ref().is_some_and(|it| it.cause.kind.is_the_registrys_verdict());
+        let cannot = cannot || (!in_fleet && live.is_some_and(refused));
+        // A pod at another revision that lacks its images keeps trying to pull them, too.
+        let lacks_images = live.is_some_and(|pod| !images_present(pod));
+        let under_way = if replaced {
+            in_fleet && image != ImageState::Present
+        } else {
+            lacks_images && (!at_target || image != ImageState::Present)
+        };
+        !cannot && under_way
     }
 
     /// Whether the pod's own revision needs all the images that the target needs.
@@ -185,6 +222,11 @@ impl<'a> Assessor<'a> {
         self.shared_images.insert(hash.clone(), shared.clone());
         shared
     }
+}
+
+/// Whether every container's image is known to be on the node; false while the kubelet has not reported.
+pub(super) fn images_present(pod: &PodEntry) -> bool {
+    !pod.fact.containers.is_empty() && pod.fact.containers.iter().all(|container| container.image_present)
 }
 
 /// What the status of a container says of an image that it cannot have; an event may say why where the status does not.

@@ -1,0 +1,227 @@
+//! Pre-warming: makes one pod per node, a few at a time, and deletes those that are not needed any more.
+//!
+//! ```text
+//!   wanted, image absent ──▶ slot free, overall and in its site? ──▶ pod made ──▶ pulled: it stays, so that the image does
+//!                                     ▲                                  │
+//!                                     └────── failed: deleted, later ────┘
+//!   its node is updated, or it was cancelled, or the rollout is released ──▶ deleted
+//! ```
+//!
+//! A pod is named after what it is for, so two processes cannot make it twice. A pull that failed for a reason of the network is
+//! not left to its kubelet, which would try again outside of the limits: its pod is deleted, and made again when its turn comes.
+//! One that the registry refused stays: nothing travels for it, and its status says why.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::lease::edit::{Edit, PrewarmEdit};
+use crate::engine::lease::lock::Want;
+use crate::engine::machine::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::cause::Cause;
+use crate::engine::model::config::Role;
+use crate::engine::model::effect::{Done, Effect, EffectError, EffectErrorKind, EffectId, Outcome};
+use crate::engine::model::event::{Event, WatchHealth, Watched};
+use crate::engine::model::node::NodeIx;
+use crate::engine::model::prewarm::{Prewarm, PrewarmState};
+use crate::engine::model::record::{By, OURSELVES};
+use crate::engine::model::rollout_event::EventOutcome;
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::warm_pod::{WarmPodOwner, warm_pod, warm_pod_name};
+use crate::engine::view::{WarmPod, WarmState};
+use crate::engine::writes::effects::Sent;
+
+/// At most so many deletions of pods are on their way at once, and so many creations are sent with one decision.
+const AT_ONCE: usize = 20;
+/// A creation that was not answered, and that the watch has not shown after this long, did not arrive.
+const LOST: Duration = Duration::from_secs(30);
+
+impl Engine {
+    /// Brings what is to be pre-warmed up to what was observed. Only the holder does.
+    pub(super) fn steer_prewarming(&mut self, now: Timestamp) {
+        if !self.may_prewarm(now) {
+            return;
+        }
+        let Some(asked) = self.recorded_prewarm().map(std::borrow::Cow::into_owned) else { return };
+        let releasing = self.recorded_intent().is_some_and(|intent| intent.releasing.is_some());
+        if releasing && asked.cancelled.is_none() {
+            let by = By { by: OURSELVES.into(), at: now };
+            self.edit(None, Edit::Prewarm(PrewarmEdit::Cancel(by)));
+        }
+        let saved = self.lock.prewarm().is_some_and(|saved| saved.cancelled.is_some());
+        let live = self.health(Watched::WarmPods) == WatchHealth::Live;
+        let idle = self.warming.writes.creating().next().is_none() && !self.effects.has_warm();
+        if saved && live && idle && self.view.warm.is_empty() {
+            self.edit(None, Edit::Prewarm(PrewarmEdit::End));
+            if !self.is_recorded() {
+                self.lock.want = Want::No;
+            }
+        }
+    }
+
+    /// Makes and deletes pods for pre-warming, as far as they may be now.
+    pub(super) fn prewarm(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
+        self.note_arrivals(now);
+        self.note_retry();
+        let Some(not_after) = self.lock.may_act_until().filter(|_| self.may_prewarm(now)) else { return Vec::new() };
+        // What was asked for must be in the cluster: another driver would not know of it.
+        if self.edits.iter().any(|unsaved| matches!(unsaved.edit, Edit::Prewarm(_))) {
+            return Vec::new();
+        }
+        let mut effects = self.delete_warm_pods(now);
+        effects.extend(self.make_warm_pods(not_after, now));
+        effects
+    }
+
+    /// Whether this process pre-warms: it drives, goes on driving, and sees the pods that it would count.
+    fn may_prewarm(&self, now: Timestamp) -> bool {
+        self.config().role == Role::Driver
+            && self.lock.may_act(now)
+            && self.lock.want != Want::No
+            && self.recorded_intent().is_none_or(|intent| intent.handover.is_none())
+            && !self.is_being_deleted()
+            && !self.catches_up()
+    }
+
+    /// An operator wants what failed to be tried again, or wants something else: the waits of before are over.
+    fn note_retry(&mut self) {
+        let asked = self.lock.prewarm().map(|saved| (saved.by.clone(), saved.retried.clone()));
+        let failed = self.view.warm.iter().filter(|warm| warm.failing.is_some()).map(|warm| warm.fact.pod.uid.clone());
+        self.warming.writes.follow_request(asked, failed);
+        let Some(job) = &self.warming.job else { return };
+        let present = job.states.iter().enumerate().filter(|(_, state)| **state == Some(PrewarmState::Present));
+        let present: Vec<NodeIx> = present.map(|(node, _)| node).collect();
+        for node in present {
+            self.warming.writes.pull_succeeded(&self.view.nodes[node].name);
+        }
+    }
+
+    /// Creations whose pod is seen now, or that will never be.
+    fn note_arrivals(&mut self, now: Timestamp) {
+        let settled: Vec<Str> = self
+            .warming
+            .writes
+            .creating()
+            .filter(|node| self.view.warm.on(node).any(|warm| warm.fact.pod.deletion_at.is_none()))
+            .cloned()
+            .collect();
+        settled.iter().for_each(|node| self.warming.writes.create_settled(node));
+        let heard = |since: Timestamp| self.view.watches.heard_since(Watched::WarmPods, since);
+        let before = Timestamp::from_millis(now.millis().saturating_sub(LOST.as_millis().try_into().unwrap_or(0)));
+        if heard(before) && self.health(Watched::WarmPods) == WatchHealth::Live {
+            self.warming.writes.give_up_creations(before);
+        }
+    }
+
+    fn make_warm_pods(&mut self, not_after: Timestamp, now: Timestamp) -> Vec<(EffectId, Effect)> {
+        let Some(job) = &self.warming.job else { return Vec::new() };
+        let (Ok(template), Some(daemonset)) = (&job.template, &self.view.daemonset) else { return Vec::new() };
+        let owner =
+            WarmPodOwner { namespace: &self.config().namespace, name: &self.config().name, uid: &daemonset.uid };
+        let made: Vec<(Str, Str, Arc<serde_json::Value>)> = job
+            .next
+            .iter()
+            .take(AT_ONCE)
+            .map(|node| {
+                let node = self.view.nodes[*node].name.clone();
+                let name = warm_pod_name(owner.name, &node, &job.key);
+                let pod = Arc::new(warm_pod(&owner, &node, template));
+                (node, name, pod)
+            })
+            .collect();
+        let mut effects = Vec::with_capacity(made.len());
+        for (node, name, pod) in made {
+            self.warming.writes.create_sent(&node, now);
+            self.tell_warm_pod((&node, &name), None, EventOutcome::Sent, None);
+            let id = self.effects.send(Sent::CreateWarm { node: node.clone(), pod: name.clone() });
+            effects.push((id, Effect::CreateWarmPod { name, node, pod, not_after }));
+        }
+        if !effects.is_empty() {
+            self.freshness.touch();
+        }
+        effects
+    }
+
+    fn delete_warm_pods(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
+        let asked = self.recorded_prewarm().map(std::borrow::Cow::into_owned);
+        let mut doomed: Vec<(Str, Str, Str)> = Vec::new();
+        let mut failed = Vec::new();
+        for warm in self.view.warm.iter() {
+            let pod = &warm.fact.pod;
+            let Some(node) = pod.node.clone() else { continue };
+            if pod.deletion_at.is_some() || self.warming.writes.is_deleting(&pod.uid) {
+                continue;
+            }
+            let failing = self.failed_in_vain(warm);
+            if let Some(cause) = failing {
+                failed.push((node.clone(), cause));
+            } else if !self.warming.writes.is_renewed(&pod.uid) && !self.is_not_needed(warm, &node, asked.as_ref()) {
+                continue;
+            }
+            doomed.push((node, pod.name.clone(), pod.uid.clone()));
+        }
+        for (node, cause) in failed {
+            self.warming.writes.pull_failed(&node, cause, now);
+        }
+        let room = AT_ONCE.saturating_sub(self.warming.writes.deleting());
+        let mut effects = Vec::new();
+        for (node, name, uid) in doomed.into_iter().take(room) {
+            self.warming.writes.delete_sent(&uid);
+            self.tell_warm_pod((&node, &name), Some(&uid), EventOutcome::Sent, None);
+            let id = self.effects.send(Sent::DeleteWarm { uid: uid.clone() });
+            effects.push((id, Effect::DeleteWarmPod { name, uid, node }));
+        }
+        effects
+    }
+
+    /// Why a pod's pull has failed so that it is to be made anew.
+    fn failed_in_vain(&self, warm: &WarmPod) -> Option<Cause> {
+        let WarmState::Failed(cause) = self.view.warm_state(warm) else { return None };
+        (!cause.kind.is_the_registrys_verdict()).then_some(cause)
+    }
+
+    /// Whether a pod is not needed any more: nothing is asked for, other images are, its node is not meant, or uses the images.
+    fn is_not_needed(&self, warm: &WarmPod, node: &Str, asked: Option<&Prewarm>) -> bool {
+        let (Some(job), Some(asked)) = (&self.warming.job, asked) else { return true };
+        if asked.cancelled.is_some() || job.template.is_err() || warm.fact.images != job.key {
+            return true;
+        }
+        let ix = self.view.node(node);
+        let meant = ix.and_then(|ix| job.states.get(ix)).is_some_and(Option::is_some);
+        // Until its own pod has the images in use, the pod that brought them keeps them from being collected.
+        let uses = ix.and_then(|ix| self.assessment.row(ix)).is_some_and(|row| {
+            row.available && row.pod.is_some_and(|pod| self.uses_images(pod, job.template.as_ref()))
+        });
+        !meant || uses
+    }
+
+    /// What came of the creation of a pod.
+    pub(super) fn warm_pod_outcome(&mut self, node: &Str, pod: &Str, outcome: Outcome, now: Timestamp) {
+        match outcome {
+            Ok(done) => {
+                self.warming.writes.accepted();
+                if let Done::WarmPodCreated(fact) = done {
+                    self.view.observe(Event::WarmPod(fact), now);
+                }
+            }
+            // One of that name is there, and the watch has not shown it yet, or shows it as terminating.
+            Err(EffectError { kind: EffectErrorKind::Conflict | EffectErrorKind::Unknown, .. }) => {}
+            Err(EffectError { kind: EffectErrorKind::TooLate | EffectErrorKind::NotSent, .. }) => {
+                self.warming.writes.create_settled(node);
+            }
+            Err(error) => {
+                let (outcome, said) = (EventOutcome::from(error.kind), Some(error.message.clone()));
+                self.tell_warm_pod((node, pod), None, outcome, said);
+                self.warming.writes.refused(node, &error.message, now);
+            }
+        }
+    }
+
+    /// What came of the deletion of a pod.
+    pub(super) fn warm_deletion_outcome(&mut self, uid: &Str, outcome: &Outcome, now: Timestamp) {
+        self.warming.writes.delete_settled(uid);
+        if matches!(outcome, Err(EffectError { kind: EffectErrorKind::NotFound, .. })) {
+            self.view.observe(Event::WarmPodGone(uid.clone()), now);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Since when a pod is ready, and whether that is long enough: by `minReadySeconds`, by the soak, and by the DaemonSet controller.
+
+use std::time::Duration;
+
+use super::Assessor;
+use crate::engine::model::node::NodeIx;
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::clocks::{NOTABLE_MILLIS, UNMEASURED, by_server};
+use crate::engine::view::{ObservedAt, PodEntry, PodIx};
+
+impl<'a> Assessor<'a> {
+    pub(super) fn oldest_available(&mut self, ix: NodeIx, clock: Option<i64>) -> Option<(PodIx, &'a PodEntry)> {
+        let view = self.view;
+        let mut oldest: Option<(PodIx, &PodEntry)> = None;
+        for (at, pod) in view.pods_on(ix).filter(|(_, pod)| pod.fact.deletion_at.is_none()) {
+            let age = |pod: &PodEntry| (pod.fact.created_at, pod.fact.name.clone());
+            let at_target = self.is_at_target(pod);
+            if oldest.is_none_or(|(_, known)| age(pod) < age(known)) && self.is_available(pod, at_target, clock) {
+                oldest = Some((at, pod));
+            }
+        }
+        oldest
+    }
+
+    /// Ready for `minReadySeconds` (at the target: and for the soak time), by a clock that a wrong node clock cannot turn.
+    pub(super) fn is_available(&mut self, pod: &PodEntry, at_target: bool, clock: Option<i64>) -> bool {
+        let Some(observed) = pod.ready_observed else { return false };
+        let soak = self.soak_secs(at_target);
+        let needed = Duration::from_secs(soak.into());
+        let elapsed = self.ready_for(pod, observed, at_target, clock);
+        self.wake_after(needed, elapsed);
+        self.available_at = (elapsed < needed).then(|| (soak, self.question.now + (needed - elapsed)));
+        elapsed >= needed
+    }
+
+    /// For how many seconds a pod has to be ready before it counts as available.
+    pub(super) fn soak_secs(&self, at_target: bool) -> u32 {
+        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
+        if at_target { min_ready.max(self.question.intent.gates.soak_secs.0) } else { min_ready }
+    }
+
+    /// For how long it has been ready. If the node's clock has not been measured and the pod is at the target, the time that
+    /// its kubelet wrote is shortened by [`UNMEASURED`]: a wrong clock must not make a node count as updated too early.
+    pub(super) fn ready_for(
+        &self,
+        pod: &PodEntry,
+        observed: ObservedAt,
+        at_target: bool,
+        clock: Option<i64>,
+    ) -> Duration {
+        let said = pod.fact.ready_since.map(|at| by_server(at, clock).max(pod.fact.created_at));
+        match observed {
+            ObservedAt::Already(at, _) if at_target && clock.is_none() => {
+                let said = observed.elapsed(said, self.question.now, self.server_now);
+                said.saturating_sub(UNMEASURED).max(self.question.now.since(at))
+            }
+            observed => observed.elapsed(said, self.question.now, self.server_now),
+        }
+    }
+
+    /// Until when the controller counts an available pod as unavailable, because a clock that is ahead has dated its
+    /// readiness.
+    pub(super) fn uncounted_until(&mut self, pod: &PodEntry, clock: Option<i64>) -> Option<Timestamp> {
+        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
+        let ahead = min_ready > 0 && clock.is_some_and(|millis| millis >= NOTABLE_MILLIS);
+        let until = pod.fact.ready_since.filter(|_| ahead)? + Duration::from_secs(min_ready.into());
+        let left = until.since(self.server_now);
+        self.wake_after(left, Duration::ZERO);
+        (!left.is_zero()).then_some(until)
+    }
+}

@@ -1,0 +1,101 @@
+//! Pre-warming as it is asked for: what it changes, why it is refused, and what is said of it before.
+
+use super::resolved::Resolved;
+use crate::engine::lease::edit::{Edit, PrewarmEdit};
+use crate::engine::machine::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::command::{PrewarmCommand, Refusal};
+use crate::engine::model::danger::Danger;
+use crate::engine::model::prewarm::{PREWARM_LIMIT, Prewarm, PrewarmNodes, PrewarmSource};
+use crate::engine::model::record::By;
+use crate::engine::writes::pending::Needs;
+
+impl Engine {
+    pub(super) fn resolve_prewarm(&self, asked: &PrewarmCommand, by: By) -> Result<Resolved, Refusal> {
+        let nothing = || {
+            Refusal::NotNow("nothing is being pre-warmed; `prewarm` with an image, or without one, begins it".into())
+        };
+        if !matches!(asked, PrewarmCommand::Start { .. }) && self.recorded_prewarm().is_none() {
+            return Err(nothing());
+        }
+        let (edit, says, drive) = match asked {
+            PrewarmCommand::Start { source, nodes, limits } => {
+                let template = self.template_to_prewarm(source).map_err(|why| Refusal::Invalid(why.to_string()))?;
+                let count = template.images().len();
+                let says = format!("pre-warming {count} image{}", if count == 1 { "" } else { "s" });
+                self.check_prewarm_nodes(nodes)?;
+                let daemonset =
+                    self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
+                let prewarm = Prewarm {
+                    daemonset_uid: daemonset.uid.clone(),
+                    source: source.clone(),
+                    nodes: nodes.clone(),
+                    limits: *limits,
+                    paused: None,
+                    cancelled: None,
+                    retried: None,
+                    by,
+                    write_ids: Vec::new(),
+                };
+                let size = serde_json::to_string(&prewarm).map_or(0, |text| text.len());
+                if size > PREWARM_LIMIT / 2 {
+                    return Err(Refusal::Invalid(format!(
+                        "what is to be pre-warmed takes {size} bytes, more than {}: name fewer images or a shorter selector",
+                        PREWARM_LIMIT / 2
+                    )));
+                }
+                (PrewarmEdit::Start(Box::new(prewarm)), says, true)
+            }
+            PrewarmCommand::Pause => {
+                (PrewarmEdit::Pause(by), "pre-warming is paused: no more pods are made".to_owned(), false)
+            }
+            PrewarmCommand::Resume => (PrewarmEdit::Resume, "pre-warming goes on".to_owned(), true),
+            PrewarmCommand::Retry => (PrewarmEdit::Retry(by), "what failed is pre-warmed again".to_owned(), true),
+            PrewarmCommand::Cancel => {
+                (PrewarmEdit::Cancel(by), "pre-warming is cancelled: its pods are deleted".to_owned(), true)
+            }
+        };
+        Ok(Resolved { drive, ..Resolved::new(vec![Edit::Prewarm(edit)], Needs::Saved, says, Danger::Bounded) })
+    }
+
+    fn check_prewarm_nodes(&self, nodes: &PrewarmNodes) -> Result<(), Refusal> {
+        let fleet = || self.assessment.rows().filter(|row| row.in_fleet).map(|row| &self.view.nodes[row.node]);
+        match nodes {
+            PrewarmNodes::All | PrewarmNodes::NextStep => Ok(()),
+            PrewarmNodes::Node(name) if fleet().any(|entry| entry.name == *name) => Ok(()),
+            PrewarmNodes::Node(name) => Err(Refusal::Invalid(format!("no node {name} that runs this DaemonSet"))),
+            PrewarmNodes::Selector(selector) => {
+                let matches = |labels| selector.matches(labels);
+                let any = fleet().any(|entry| entry.fact.as_ref().is_some_and(|fact| matches(&fact.labels)));
+                if any { Ok(()) } else { Err(Refusal::Invalid(format!("no node matches {selector}"))) }
+            }
+        }
+    }
+
+    pub(super) fn prewarming_in_words(&self, asked: &PrewarmCommand) -> Vec<String> {
+        match asked {
+            PrewarmCommand::Start { source, nodes, .. } => {
+                let images: Vec<Str> = self.template_to_prewarm(source).map(|it| it.images()).unwrap_or_default();
+                let mut lines: Vec<String> = images.iter().map(|image| format!("pulls {image}")).collect();
+                if let PrewarmSource::Images(_) = source {
+                    lines.push("The template stays as it is: `set-image` afterwards.".into());
+                }
+                let where_ = match nodes {
+                    PrewarmNodes::All => "on every node of the fleet that has not got them".to_owned(),
+                    PrewarmNodes::Selector(selector) => format!("on nodes with {selector}"),
+                    PrewarmNodes::NextStep => "on the nodes that the partition lets go".to_owned(),
+                    PrewarmNodes::Node(name) => format!("on {name}"),
+                };
+                lines.push(format!("One pod per node, {where_}; no pod of the DaemonSet is replaced."));
+                lines.push("Each stays until its node is updated, or pre-warming is cancelled.".into());
+                lines
+            }
+            PrewarmCommand::Pause => vec!["No more pods are made. What is being pulled goes on.".into()],
+            PrewarmCommand::Resume => vec!["Pods are made again, in the order of the rollout.".into()],
+            PrewarmCommand::Retry => vec!["Pods whose pull failed are deleted and made anew.".into()],
+            PrewarmCommand::Cancel => {
+                vec!["Its pods are deleted. Images that were pulled stay until their kubelet collects them.".into()]
+            }
+        }
+    }
+}

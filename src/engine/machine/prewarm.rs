@@ -1,0 +1,348 @@
+//! Pre-warming: which images, on which nodes, how far each node is, and how many pull.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::Engine;
+use crate::engine::assess::plan::Limits;
+use crate::engine::assess::rows::Row;
+use crate::engine::model::Str;
+use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
+use crate::engine::model::hold::Hold;
+use crate::engine::model::image::normalized;
+use crate::engine::model::node::NodeIx;
+use crate::engine::model::prewarm::{
+    Prewarm, PrewarmCounts, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState, PrewarmView, PrewarmWait,
+};
+use crate::engine::model::quantity::Rounding;
+use crate::engine::model::settings::Limit;
+use crate::engine::model::template::Template;
+use crate::engine::rules::warm_pod::images_key;
+use crate::engine::view::{PodIx, WarmState};
+use crate::engine::writes::warm::WarmWrites;
+
+/// What is asked for, what is on its way, and what follows from both.
+#[derive(Debug, Default)]
+pub(crate) struct Prewarming {
+    pub(crate) writes: WarmWrites,
+    /// What is being pre-warmed, as of the last assessment.
+    pub(crate) job: Option<Job>,
+}
+
+/// Pre-warming as it stands.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) asked: Prewarm,
+    /// The template whose images are brought, or why there is none.
+    pub(crate) template: Result<Template, Str>,
+    /// Tells these images from others.
+    pub(crate) key: Str,
+    /// By node; `None`: it is not about that node.
+    pub(crate) states: Vec<Option<PrewarmState>>,
+    /// The nodes on which a pod may be made now, in order.
+    pub(crate) next: Vec<NodeIx>,
+    slots: Slots,
+}
+
+/// How many nodes pull, and how many may.
+#[derive(Debug, Default)]
+struct Slots {
+    used: u32,
+    limit: u32,
+    /// By site; empty where no site has a limit of its own and none has to be shown.
+    sites: BTreeMap<Str, SiteSlots>,
+}
+
+#[derive(Debug, Default)]
+struct SiteSlots {
+    used: u32,
+    nodes: u32,
+    limit: Option<u32>,
+}
+
+impl Slots {
+    /// Takes a slot for a node of this site, or says why there is none.
+    fn take(&mut self, site: &Str) -> Result<(), PrewarmWait> {
+        let of_site = self.sites.entry(site.clone()).or_default();
+        if self.used >= self.limit {
+            return Err(PrewarmWait::Limit { used: self.used, limit: self.limit });
+        }
+        if let Some(limit) = of_site.limit.filter(|limit| of_site.used >= *limit) {
+            return Err(PrewarmWait::SiteLimit { site: site.clone(), used: of_site.used, limit });
+        }
+        self.used += 1;
+        of_site.used += 1;
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// What is to be pre-warmed, as it will be once all edits are saved.
+    pub(crate) fn recorded_prewarm(&self) -> Option<Cow<'_, Prewarm>> {
+        let mut prewarm = self.lock.prewarm().map(Cow::Borrowed);
+        for unsaved in self.edits.iter() {
+            unsaved.edit.apply_to_prewarm(&mut prewarm);
+        }
+        prewarm
+    }
+
+    /// The template whose images are pre-warmed.
+    ///
+    /// # Errors
+    /// Says why there is none: a container or a revision that is not there.
+    pub(crate) fn template_to_prewarm(&self, source: &PrewarmSource) -> Result<Template, Str> {
+        let daemonset = self.view.daemonset.as_ref().ok_or("the DaemonSet is not loaded")?;
+        match source {
+            PrewarmSource::Template => Ok(daemonset.template.clone()),
+            PrewarmSource::Images(images) => {
+                let pairs = images.iter().map(|(name, image)| (name.as_str(), image.as_str()));
+                daemonset.template.with_images(pairs).map_err(Into::into)
+            }
+            PrewarmSource::Revision(hash) => {
+                let revision = self.view.revision(hash).map(|revision| revision.template.clone());
+                revision.ok_or_else(|| format!("revision {hash} is not there any more").into())
+            }
+        }
+    }
+
+    /// Works out anew how far pre-warming is.
+    pub(crate) fn assess_prewarming(&mut self, limits: &Limits) {
+        let Some(asked) = self.recorded_prewarm().map(Cow::into_owned) else {
+            self.warming.job = None;
+            return;
+        };
+        let template = self.template_to_prewarm(&asked.source);
+        let images = template.as_ref().map(Template::images).unwrap_or_default();
+        let key = images_key(&images);
+        let mut job = Job {
+            slots: self.slots(&asked, limits),
+            states: vec![None; self.view.nodes.len()],
+            next: Vec::new(),
+            asked,
+            template,
+            key,
+        };
+        if let Ok(template) = job.template.clone() {
+            self.note_states(&mut job, &template, &images);
+        }
+        self.warming.job = Some(job);
+    }
+
+    /// How many nodes pull now, overall and by site, and how many may.
+    fn slots(&self, asked: &Prewarm, limits: &Limits) -> Slots {
+        let own = asked.limits.max_pulling.at().map(|limit| limit.of(self.assessment.desired, Rounding::Up));
+        let recorded = self.assessed_intent().is_some();
+        let limit = match own {
+            Some(own) if recorded => own.min(limits.max_pulling),
+            Some(own) => own,
+            None => limits.max_pulling,
+        };
+        let mut slots = Slots { limit, ..Slots::default() };
+        for row in self.assessment.rows() {
+            let site = self.view.nodes[row.node].site.clone();
+            let of_site = slots.sites.entry(site).or_default();
+            of_site.nodes += u32::from(row.in_fleet);
+            let creating = self.warming.writes.is_creating(&self.view.nodes[row.node].name);
+            let pulls = row.pulls || row.warm_pulls || creating;
+            of_site.used += u32::from(pulls);
+            slots.used += u32::from(pulls);
+        }
+        for of_site in slots.sites.values_mut() {
+            of_site.limit = match asked.limits.max_pulling_per_site {
+                Limit::At(limit) => Some(limit.of(of_site.nodes, Rounding::Up)),
+                Limit::Default => None,
+            };
+        }
+        slots
+    }
+
+    /// What every node's state is, and which come next.
+    fn note_states(&self, job: &mut Job, template: &Template, images: &[Str]) {
+        let wanted: Vec<NodeIx> =
+            self.assessment.rows().filter(|row| self.is_wanted(row, &job.asked)).map(|it| it.node).collect();
+        let stopped = self.prewarming_stands(&job.asked);
+        let images: Vec<String> = images.iter().map(|image| normalized(image)).collect();
+        let mut line = Vec::new();
+        for node in wanted {
+            let Some(row) = self.assessment.row(node) else { continue };
+            let state = self.state_of(row, job, template, &images);
+            if let PrewarmState::Waiting(PrewarmWait::Next) = &state {
+                line.push(node);
+            }
+            job.states[node] = Some(state);
+        }
+        // The order of the rollout; nodes that failed before come last.
+        let natural = self.view.natural();
+        line.sort_by_key(|node| {
+            let failed = self.warming.writes.attempts(&self.view.nodes[*node].name).map_or(0, |it| it.failed);
+            (failed, self.plan.rank(*node).unwrap_or(u32::MAX), natural.get(*node).copied().unwrap_or(u32::MAX))
+        });
+        let refused = self.warming.writes.refusal().map(|refusal| refusal.node.clone());
+        // A node whose pod was refused may be the only one that is: another is tried first.
+        line.sort_by_key(|node| Some(&self.view.nodes[*node].name) == refused.as_ref());
+        for node in line {
+            let wait = match &stopped {
+                Some(why) => Err(why.clone()),
+                None => job.slots.take(&self.view.nodes[node].site),
+            };
+            match wait {
+                Ok(()) => job.next.push(node),
+                Err(why) => job.states[node] = Some(PrewarmState::Waiting(why)),
+            }
+        }
+        // Until pods are accepted again, one at a time is tried.
+        if refused.is_some() {
+            job.next.truncate(1);
+        }
+    }
+
+    /// Whether it is about this node.
+    fn is_wanted(&self, row: &Row, asked: &Prewarm) -> bool {
+        let entry = &self.view.nodes[row.node];
+        row.in_fleet
+            && match &asked.nodes {
+                PrewarmNodes::All => true,
+                PrewarmNodes::Node(name) => entry.name == *name,
+                PrewarmNodes::Selector(selector) => {
+                    entry.fact.as_ref().is_some_and(|fact| selector.matches(&fact.labels))
+                }
+                PrewarmNodes::NextStep => {
+                    !matches!(self.plan.hold(row.node), Some(Hold::Partition { .. } | Hold::Selector))
+                }
+            }
+    }
+
+    /// What stops pre-warming as a whole.
+    fn prewarming_stands(&self, asked: &Prewarm) -> Option<PrewarmWait> {
+        if asked.cancelled.is_some() {
+            return Some(PrewarmWait::Cancelled);
+        }
+        if asked.paused.is_some() {
+            return Some(PrewarmWait::Paused);
+        }
+        if self.view.permission(Right::CreatePods) == Permission::Denied {
+            return Some(PrewarmWait::Refused(format!("not permitted: {}", Right::CreatePods).into()));
+        }
+        let blind = self.blindness().or_else(|| match self.health(Watched::WarmPods) {
+            WatchHealth::Live => None,
+            WatchHealth::Loading => Some("pre-warm pods are still loading".into()),
+            WatchHealth::Down { why, .. } | WatchHealth::Lagging { why, .. } | WatchHealth::Forbidden { why } => {
+                Some(format!("pre-warm pods cannot be watched: {why}").into())
+            }
+        });
+        if let Some(why) = blind {
+            return Some(PrewarmWait::Blind(why));
+        }
+        if !self.lock.holds() && self.lock.living_other(self.now).is_none() {
+            return Some(PrewarmWait::NobodyDrives);
+        }
+        let refusal = self.warming.writes.refusal().filter(|refusal| self.now < refusal.again_at);
+        refusal.map(|refusal| PrewarmWait::Refused(refusal.message.clone()))
+    }
+
+    /// How far a node is. `images`: as runtimes report them.
+    fn state_of(&self, row: &Row, job: &Job, template: &Template, images: &[String]) -> PrewarmState {
+        let name = &self.view.nodes[row.node].name;
+        if self.view.is_warm(name, &job.key) || self.has_images(row, template, images) {
+            return PrewarmState::Present;
+        }
+        let warm = self.view.warm.on(name).find(|warm| warm.fact.images == job.key);
+        let before = self.warming.writes.attempts(name);
+        match warm.map(|warm| self.view.warm_state(warm)) {
+            Some(WarmState::Present) => return PrewarmState::Present,
+            Some(WarmState::Failed(cause)) => {
+                return PrewarmState::Failed {
+                    cause,
+                    times: before.map_or(1, |before| before.failed + 1),
+                    again_at: None,
+                };
+            }
+            Some(WarmState::Pulling { since: Some(since) }) => return PrewarmState::Pulling { since },
+            Some(WarmState::Pulling { since: None }) => return PrewarmState::Queued,
+            Some(WarmState::Terminating) | None => {}
+        }
+        if let Some(before) = before.filter(|before| self.now < before.again_at) {
+            let (cause, times) = (before.cause.clone(), before.failed);
+            return PrewarmState::Failed { cause, times, again_at: Some(before.again_at) };
+        }
+        if self.warming.writes.is_creating(name) {
+            return PrewarmState::Queued;
+        }
+        PrewarmState::Waiting(if row.pulls {
+            PrewarmWait::Updating
+        } else if row.is_down || !row.should_run {
+            PrewarmWait::NodeDown
+        } else {
+            PrewarmWait::Next
+        })
+    }
+
+    /// Whether the node has these images without a pod that was made for them: its own pod uses them, or its kubelet says so.
+    fn has_images(&self, row: &Row, template: &Template, images: &[String]) -> bool {
+        // A tag that is always pulled again may be another image by now.
+        if template.pulls_again() {
+            return false;
+        }
+        let uses = row.pod.is_some_and(|pod| self.uses_images(pod, Ok(template)));
+        uses || self.view.confirms(row.node, images)
+    }
+
+    /// Whether a pod of the DaemonSet uses these images.
+    pub(crate) fn uses_images(&self, pod: PodIx, template: Result<&Template, &Str>) -> bool {
+        let (Some(pod), Ok(template)) = (self.view.pod(pod), template) else { return false };
+        let revision = pod.fact.revision.as_ref().and_then(|hash| self.view.revision(hash));
+        let have = revision.map(|revision| revision.template.images()).unwrap_or_default();
+        let all = !pod.fact.containers.is_empty() && pod.fact.containers.iter().all(|it| it.image_present);
+        all && pod.fact.deletion_at.is_none() && template.images().iter().all(|image| have.contains(image))
+    }
+
+    /// How far a node is pre-warmed, dated by our own clock.
+    pub(crate) fn prewarm_state(&self, node: NodeIx) -> Option<PrewarmState> {
+        match self.warming.job.as_ref()?.states.get(node)?.clone()? {
+            PrewarmState::Pulling { since } => Some(PrewarmState::Pulling { since: self.view.our_time(since) }),
+            state => Some(state),
+        }
+    }
+
+    /// How far pre-warming is, for people.
+    pub(crate) fn prewarm_view(&self) -> Option<PrewarmView> {
+        let job = self.warming.job.as_ref()?;
+        let mut counts = PrewarmCounts::default();
+        let mut sites: BTreeMap<Str, PrewarmSite> = BTreeMap::new();
+        for (node, state) in job.states.iter().enumerate() {
+            let Some(state) = state else { continue };
+            let name = &self.view.nodes[node].site;
+            let slots = job.slots.sites.get(name);
+            let site = sites.entry(name.clone()).or_insert_with(|| PrewarmSite {
+                name: name.clone(),
+                counts: PrewarmCounts::default(),
+                pulling: slots.map_or(0, |slots| slots.used),
+                limit: slots.and_then(|slots| slots.limit),
+            });
+            counts.add(state);
+            site.counts.add(state);
+        }
+        Some(PrewarmView {
+            images: job.template.as_ref().map(Template::images).unwrap_or_default().into(),
+            error: job.template.as_ref().err().cloned(),
+            counts,
+            limit: job.slots.limit,
+            pulling: job.slots.used,
+            sites: sites.into_values().collect(),
+            refusal: self.warming.writes.refusal().map(|it| (it.node.clone(), it.message.clone())),
+            asked: job.asked.clone(),
+        })
+    }
+}
+
+impl PrewarmCounts {
+    fn add(&mut self, state: &PrewarmState) {
+        self.nodes += 1;
+        match state {
+            PrewarmState::Waiting(_) => self.waiting += 1,
+            PrewarmState::Queued | PrewarmState::Pulling { .. } => self.pulling += 1,
+            PrewarmState::Present => self.present += 1,
+            PrewarmState::Failed { .. } => self.failed += 1,
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Pre-warming: images are brought onto nodes before their pods are replaced, so that a node is down for a restart and not for a
+//! download.
+//!
+//! What operators want of it is a [`Prewarm`], kept in an annotation of the rollout's Lease beside the record. It needs no
+//! rollout: an image can be pre-warmed before the template has it. The driver makes one pod per node, a few at a time; what
+//! has been done is told by these pods alone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Str;
+use super::cause::Cause;
+use super::image::ImageRef;
+use super::labels::Selector;
+use super::record::By;
+use super::settings::Limit;
+use super::time::Timestamp;
+
+/// Annotation of the Lease: the [`Prewarm`], as JSON. Label of every pod made for it: the uid of the DaemonSet.
+pub const PREWARM: &str = "rolldeck.io/prewarm";
+/// Label of every pod made for pre-warming: which images it brings, see [`crate::engine::rules::warm_pod::images_key`].
+pub const PREWARM_IMAGES: &str = "rolldeck.io/prewarm-images";
+/// The most a serialized [`Prewarm`] may take, in bytes.
+pub const PREWARM_LIMIT: usize = 16 * 1024;
+
+/// What operators want to be pre-warmed.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Prewarm {
+    /// `metadata.uid` of the DaemonSet that it is about: of another one of the same name it says nothing.
+    pub daemonset_uid: Str,
+    /// Which images.
+    pub source: PrewarmSource,
+    /// On which nodes.
+    #[serde(default)]
+    pub nodes: PrewarmNodes,
+    /// How many nodes may pull at once.
+    #[serde(default)]
+    pub limits: PrewarmLimits,
+    /// Set while no more pods are made: by whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<By>,
+    /// Set once it is to end: its pods are deleted, then this goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancelled: Option<By>,
+    /// The last request to try again what failed: whoever drives and sees it change deletes the pods that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retried: Option<By>,
+    /// Who asked for it, and when.
+    pub by: By,
+    /// Identifiers of the last writes that carried edits, as in the record ([`super::record::Record::write_ids`]).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub write_ids: Vec<Str>,
+}
+
+impl Prewarm {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.len() > PREWARM_LIMIT {
+            return Err(format!("annotation {PREWARM} takes {} bytes, more than {PREWARM_LIMIT}", text.len()));
+        }
+        serde_json::from_str(text).map_err(|error| format!("annotation {PREWARM}: {error}"))
+    }
+}
+
+/// Which images are pre-warmed.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PrewarmSource {
+    /// Those of the DaemonSet's template as it is, whatever it becomes.
+    Template,
+    /// Those of the template with these by container name (`*`: all main containers), as `set-image` takes them.
+    Images(BTreeMap<String, ImageRef>),
+    /// Those of the ControllerRevision with this hash, as when rolling back to it.
+    Revision(Str),
+}
+
+/// On which of the nodes that may run the DaemonSet's pods.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PrewarmNodes {
+    /// On all.
+    #[default]
+    All,
+    /// On those whose labels match.
+    Selector(Selector),
+    /// On those that the rollout's present partition and selector let be updated, as they are at each time.
+    NextStep,
+    /// On this one.
+    Node(Str),
+}
+
+/// How many nodes may pull at once. Both hold for pre-warming and updates together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PrewarmLimits {
+    /// Overall; a percentage of all nodes, rounded up; `default`: as many as the rollout may have pulling.
+    #[serde(skip_serializing_if = "Limit::is_default")]
+    pub max_pulling: Limit,
+    /// In each site; a percentage of its nodes, rounded up; `default`: no limit of its own.
+    #[serde(skip_serializing_if = "Limit::is_default")]
+    pub max_pulling_per_site: Limit,
+}
+
+/// How far the pre-warming of one node is.
+#[derive(Clone, PartialEq, Debug)]
+pub enum PrewarmState {
+    /// No pod is made there yet, for this reason.
+    Waiting(PrewarmWait),
+    /// Its pod is there, and its kubelet has not begun to pull: other pulls of the node may come first.
+    Queued,
+    /// The images are on their way.
+    Pulling {
+        /// Since when, by the kubelet's clock.
+        since: Timestamp,
+    },
+    /// The images are on the node.
+    Present,
+    /// They did not arrive.
+    Failed {
+        /// Why.
+        cause: Cause,
+        /// How often so far.
+        times: u32,
+        /// When it is tried again by itself; `None`: only when an operator says so.
+        again_at: Option<Timestamp>,
+    },
+}
+
+/// Why no pod for pre-warming is made on a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PrewarmWait {
+    /// It is its turn.
+    Next,
+    /// As many nodes pull as may, overall.
+    Limit {
+        /// How many pull.
+        used: u32,
+        /// How many may.
+        limit: u32,
+    },
+    /// As many nodes of its site pull as may.
+    SiteLimit {
+        /// The site.
+        site: Str,
+        /// How many pull.
+        used: u32,
+        /// How many may.
+        limit: u32,
+    },
+    /// Somebody paused it.
+    Paused,
+    /// It was cancelled, and is being cleaned up.
+    Cancelled,
+    /// The node is down, or takes no pods at the moment.
+    NodeDown,
+    /// Its pod is being replaced: the update pulls.
+    Updating,
+    /// The API server refuses such pods at the moment, in these words.
+    Refused(Str),
+    /// Nobody drives.
+    NobodyDrives,
+    /// What has to be seen for it cannot be seen.
+    Blind(Str),
+}
+
+/// How far pre-warming is.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PrewarmView {
+    /// What was asked for.
+    pub asked: Prewarm,
+    /// The images.
+    pub images: Arc<[Str]>,
+    /// Why it cannot be done at all; then the rest is empty.
+    pub error: Option<Str>,
+    /// How many nodes are how far.
+    pub counts: PrewarmCounts,
+    /// How many nodes may pull at once, overall.
+    pub limit: u32,
+    /// How many do, updates included.
+    pub pulling: u32,
+    /// The same by site, by name. Nodes without a site's label are one site, whose name is empty.
+    pub sites: Vec<PrewarmSite>,
+    /// What the API server said when it last refused a pod, on which node.
+    pub refusal: Option<(Str, Str)>,
+}
+
+/// How many nodes are how far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PrewarmCounts {
+    /// The nodes that it is about.
+    pub nodes: u32,
+    /// The images are there.
+    pub present: u32,
+    /// They are on their way, or in their kubelet's queue.
+    pub pulling: u32,
+    /// No pod is made there yet.
+    pub waiting: u32,
+    /// They did not arrive.
+    pub failed: u32,
+}
+
+/// How far one site is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PrewarmSite {
+    /// Its name.
+    pub name: Str,
+    /// How many of its nodes are how far.
+    pub counts: PrewarmCounts,
+    /// How many of its nodes pull, updates included.
+    pub pulling: u32,
+    /// How many may; `None`: as many as overall.
+    pub limit: Option<u32>,
+}

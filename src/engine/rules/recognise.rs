@@ -1,0 +1,157 @@
+//! The words by which causes are recognised, in one table. Kubelets, runtimes and registries give no codes for these
+//! (docs/kubernetes.md, *Why a pod is not healthy*).
+//!
+//! The tests fail until a new cause is in the table, or is named there as one that is found otherwise.
+
+use crate::engine::model::cause::CauseKind;
+
+/// Where words are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TextSource {
+    /// The reason of the condition `PodScheduled`, where it is false.
+    PodReason,
+    /// The reason for which a container waits.
+    WaitingReason,
+    /// The message of a container that waits because its image could not be pulled.
+    PullMessage,
+    /// The reason for which a container ended with an error.
+    EndReason,
+    /// The message of an Event of the DaemonSet's controller: a pod that could not be created. It quotes the API server.
+    CreationMessage,
+}
+
+/// In each source the first entry that matches decides. A reason matches if it is one of the words; a message matches if it
+/// contains one of them, in upper or lower case.
+const TABLE: [(TextSource, CauseKind, &[&str]); 18] = [
+    (TextSource::PodReason, CauseKind::Unschedulable, &["Unschedulable"]),
+    (
+        TextSource::WaitingReason,
+        CauseKind::ImagePull,
+        &["ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ImageInspectError"],
+    ),
+    (TextSource::WaitingReason, CauseKind::ImageName, &["InvalidImageName"]),
+    (TextSource::WaitingReason, CauseKind::ImageNeverPull, &["ErrImageNeverPull"]),
+    (TextSource::WaitingReason, CauseKind::ImageDenied, &["SignatureValidationFailed"]),
+    (TextSource::WaitingReason, CauseKind::Config, &["CreateContainerConfigError"]),
+    (
+        TextSource::WaitingReason,
+        CauseKind::ContainerStart,
+        &["CreateContainerError", "RunContainerError", "PreStartHookError", "PostStartHookError", "PreCreateHookError"],
+    ),
+    (TextSource::WaitingReason, CauseKind::CrashLoop, &["CrashLoopBackOff"]),
+    (
+        TextSource::PullMessage,
+        CauseKind::ImageRateLimited,
+        &["429", "toomanyrequests", "too many requests", "pull qps exceeded"],
+    ),
+    (TextSource::PullMessage, CauseKind::ImagePlatform, &["no match for platform", "exec format error"]),
+    (
+        TextSource::PullMessage,
+        CauseKind::ImageDenied,
+        &[
+            "unauthorized",
+            "forbidden",
+            "denied",
+            "failed to authorize",
+            "insufficient_scope",
+            "no basic auth credentials",
+            "may require authorization",
+        ],
+    ),
+    (
+        TextSource::PullMessage,
+        CauseKind::ImageNotFound,
+        &["not found", "manifest unknown", "notfound", "does not exist"],
+    ),
+    (TextSource::EndReason, CauseKind::OutOfMemory, &["OOMKilled"]),
+    (TextSource::EndReason, CauseKind::ContainerStart, &["StartError", "ContainerCannotRun"]),
+    (
+        TextSource::CreationMessage,
+        CauseKind::AdmissionRefused,
+        &["validatingadmissionpolicy", "mutatingadmissionpolicy", "admission webhook", "denied the request"],
+    ),
+    (
+        TextSource::CreationMessage,
+        CauseKind::QuotaExceeded,
+        &["exceeded quota", "failed quota", "insufficient quota", "for quota"],
+    ),
+    (
+        TextSource::CreationMessage,
+        CauseKind::CreationForbidden,
+        &["forbidden", "violates podsecurity", "cannot create resource", "unauthorized"],
+    ),
+    (TextSource::CreationMessage, CauseKind::PodInvalid, &[" is invalid"]),
+];
+
+/// The cause that `text` from this source means; `None` for words that are in no entry.
+pub(crate) fn recognise(source: TextSource, text: &str) -> Option<CauseKind> {
+    let is_message = match source {
+        TextSource::PullMessage | TextSource::CreationMessage => true,
+        TextSource::PodReason | TextSource::WaitingReason | TextSource::EndReason => false,
+    };
+    let lower = if is_message { text.to_lowercase() } else { String::new() };
+    let matches = |word: &&str| if is_message { lower.contains(word) } else { text == *word };
+    let mut entries = TABLE.iter().filter(|(of, ..)| *of == source);
+    entries.find(|(_, _, words)| words.iter().any(matches)).map(|(_, cause, _)| *cause)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a cause is recognised by words; the others follow from states, times and exit codes.
+    fn is_found_by_words(cause: CauseKind) -> bool {
+        match cause {
+            CauseKind::ImageNotFound
+            | CauseKind::ImageDenied
+            | CauseKind::ImageRateLimited
+            | CauseKind::ImagePlatform
+            | CauseKind::ImageName
+            | CauseKind::ImageNeverPull
+            | CauseKind::ImagePull
+            | CauseKind::Config
+            | CauseKind::ContainerStart
+            | CauseKind::CrashLoop
+            | CauseKind::OutOfMemory
+            | CauseKind::Unschedulable
+            | CauseKind::AdmissionRefused
+            | CauseKind::QuotaExceeded
+            | CauseKind::CreationForbidden
+            | CauseKind::PodInvalid => true,
+            // The pod's phase; its containers run; a message that is not in the table; nothing happens; time.
+            CauseKind::Rejected
+            | CauseKind::NotReady
+            | CauseKind::NotCreated
+            | CauseKind::ControllerIdle
+            | CauseKind::StuckTerminating
+            | CauseKind::Deadline
+            | CauseKind::NodeDown => false,
+        }
+    }
+
+    #[test]
+    fn every_cause_that_is_found_by_words_is_in_the_table() {
+        for cause in CauseKind::ALL {
+            let listed = TABLE.iter().any(|(_, listed, _)| *listed == cause);
+            assert_eq!(listed, is_found_by_words(cause), "{cause:?}");
+        }
+    }
+
+    #[test]
+    fn no_entry_hides_behind_an_earlier_one() {
+        for (source, cause, words) in TABLE {
+            for word in words {
+                assert_eq!(recognise(source, word), Some(cause), "{source:?}: {word}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_reason_is_the_whole_word_and_a_message_contains_it() {
+        assert_eq!(recognise(TextSource::WaitingReason, "ErrImagePullSomething"), None);
+        assert_eq!(
+            recognise(TextSource::PullMessage, "HTTP 429: Too Many Requests"),
+            Some(CauseKind::ImageRateLimited)
+        );
+    }
+}

@@ -1,0 +1,199 @@
+//! The pod that brings images to one node.
+//!
+//! It has the same images, namespace, service account, pull secrets and tolerations as the DaemonSet's own pod, so that its kubelet
+//! pulls with the same rights, and lets it go on using what was pulled (docs/kubernetes.md, *Image pulls*). It takes nothing
+//! else from the template: no volumes, ports, probes or host namespaces. It passes Pod Security *restricted* and requests
+//! no resources.
+//!
+//! Each container is told to sleep. Whether it can does not matter: the pull comes before the start. A container that cannot
+//! start has ended, and its pod stays: a kubelet does not collect the images of a pod that exists.
+
+use serde_json::{Map, Value, json};
+
+use crate::engine::model::Str;
+use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES};
+use crate::engine::model::record::MANAGED_BY;
+use crate::engine::model::template::Template;
+
+/// The most characters of the DaemonSet's name in the name of such a pod: with the rest it stays below 253. Longer names are cut.
+const NAME_LENGTH: usize = 230;
+/// What the containers do, where the image has it.
+const SLEEP: [&str; 2] = ["sleep", "2147483647"];
+/// A user who is not root and whom no image is likely to have: nobody.
+const NOBODY: u32 = 65534;
+/// Key and effect of the taints that every pod of a DaemonSet tolerates.
+const TOLERATED: [(&str, &str); 6] = [
+    ("node.kubernetes.io/not-ready", "NoExecute"),
+    ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+    ("node.kubernetes.io/unschedulable", "NoSchedule"),
+];
+
+/// Tells sets of images apart, whatever their order: 16 hexadecimal digits, the same in every version of rolldeck (FNV-1a).
+pub fn images_key(images: &[Str]) -> Str {
+    let mut sorted: Vec<&Str> = images.iter().collect();
+    sorted.sort();
+    sorted.dedup();
+    format!("{:016x}", fnv(sorted.into_iter().flat_map(|image| [image, "\n"]))).into()
+}
+
+/// The name of the pod that brings those images to a node: the same whoever makes it, so that it is made once.
+pub fn warm_pod_name(daemonset: &str, node: &str, images: &str) -> Str {
+    let end = daemonset.char_indices().map(|(at, _)| at).find(|at| *at >= NAME_LENGTH).unwrap_or(daemonset.len());
+    let named = daemonset[..end].trim_end_matches(['.', '-']);
+    let which = fnv([daemonset, "\n", node, "\n", images]) & 0xff_ffff_ffff;
+    format!("{named}-prewarm-{which:010x}").into()
+}
+
+fn fnv<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
+    let bytes = parts.into_iter().flat_map(str::bytes);
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Whose pod it is.
+#[derive(Clone, Copy, Debug)]
+pub struct WarmPodOwner<'a> {
+    /// `metadata.namespace`.
+    pub namespace: &'a str,
+    /// `metadata.name`.
+    pub name: &'a str,
+    /// `metadata.uid`.
+    pub uid: &'a str,
+}
+
+/// The pod that brings the images of `template` to `node`.
+///
+/// It is pinned by `spec.nodeName`, as the node was judged by the DaemonSet's own rules before. As it has no label of the template,
+/// no controller takes it for its own, and no Service sends it anything. The owner reference, by which it goes with the
+/// DaemonSet, is added by whoever sends it: only that knows the kind of the workload.
+pub fn warm_pod(owner: &WarmPodOwner<'_>, node: &str, template: &Template) -> Value {
+    let images = template.images();
+    let key = images_key(&images);
+    let spec = &template.json()["spec"];
+    let always =
+        |image: &str| template.containers().iter().any(|container| &*container.image == image && container.pulls_again);
+    let containers: Vec<Value> =
+        images.iter().enumerate().map(|(nth, image)| container(nth, image, always(image))).collect();
+    let mut pod = Map::new();
+    for field in ["imagePullSecrets", "serviceAccountName", "runtimeClassName"] {
+        if let Some(value) = spec.get(field).filter(|value| !value.is_null()) {
+            pod.insert(field.into(), value.clone());
+        }
+    }
+    pod.insert("nodeName".into(), node.into());
+    pod.insert("containers".into(), containers.into());
+    pod.insert("tolerations".into(), tolerations(spec));
+    pod.insert("restartPolicy".into(), "Never".into());
+    pod.insert("terminationGracePeriodSeconds".into(), 0.into());
+    pod.insert("automountServiceAccountToken".into(), false.into());
+    pod.insert("enableServiceLinks".into(), false.into());
+    pod.insert(
+        "securityContext".into(),
+        json!({
+            "runAsNonRoot": true,
+            "runAsUser": NOBODY,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        }),
+    );
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": &*warm_pod_name(owner.name, node, &key),
+            "namespace": owner.namespace,
+            "labels": {PREWARM: owner.uid, PREWARM_IMAGES: &*key, MANAGED_BY.0: MANAGED_BY.1},
+        },
+        "spec": pod,
+    })
+}
+
+fn container(nth: usize, image: &str, always: bool) -> Value {
+    json!({
+        "name": format!("image-{nth}"),
+        "image": image,
+        "imagePullPolicy": if always { "Always" } else { "IfNotPresent" },
+        "command": SLEEP,
+        "resources": {"requests": {"cpu": "0", "memory": "0"}},
+        "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}},
+    })
+}
+
+/// The template's tolerations, and those that the DaemonSet controller adds to each pod. Without the latter, admission would add
+/// ones that end after five minutes.
+fn tolerations(spec: &Value) -> Value {
+    let mut tolerations = spec["tolerations"].as_array().cloned().unwrap_or_default();
+    for (key, effect) in TOLERATED {
+        let there = |toleration: &Value| toleration["key"] == key && toleration["effect"] == effect;
+        if !tolerations.iter().any(there) {
+            tolerations.push(json!({"key": key, "operator": "Exists", "effect": effect}));
+        }
+    }
+    tolerations.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWNER: WarmPodOwner<'_> = WarmPodOwner { namespace: "edge", name: "agent", uid: "0f-1" };
+
+    fn template() -> Template {
+        Template::from_json(json!({
+            "metadata": {"labels": {"app": "agent"}},
+            "spec": {
+                "serviceAccountName": "agent",
+                "imagePullSecrets": [{"name": "registry"}],
+                "hostNetwork": true,
+                "priorityClassName": "system-node-critical",
+                "nodeSelector": {"role": "edge"},
+                "tolerations": [{"key": "edge", "operator": "Exists", "effect": "NoExecute"}],
+                "volumes": [{"name": "etc", "hostPath": {"path": "/etc"}}],
+                "initContainers": [{"name": "prepare", "image": "busybox:1"}],
+                "containers": [
+                    {"name": "agent", "image": "agent:v1", "ports": [{"hostPort": 80}]},
+                    {"name": "side", "image": "agent:v1"},
+                    {"name": "moved", "image": "tool:latest", "imagePullPolicy": "Always"},
+                ],
+            },
+        }))
+    }
+
+    #[test]
+    fn it_pulls_what_the_daemonset_pulls_and_takes_nothing_else() {
+        let pod = warm_pod(&OWNER, "ipc-1", &template());
+        let spec = &pod["spec"];
+        let images: Vec<_> = spec["containers"].as_array().unwrap().iter().map(|it| it["image"].clone()).collect();
+        assert_eq!(images, ["busybox:1", "agent:v1", "tool:latest"], "each image once, those of init containers too");
+        assert_eq!(spec["containers"][2]["imagePullPolicy"], "Always", "a tag that moves is pulled again");
+        assert_eq!((&spec["nodeName"], &spec["serviceAccountName"]), (&json!("ipc-1"), &json!("agent")));
+        assert_eq!(spec["imagePullSecrets"], json!([{"name": "registry"}]));
+        for absent in ["volumes", "hostNetwork", "initContainers", "nodeSelector", "priorityClassName", "affinity"] {
+            assert_eq!(spec[absent], Value::Null, "{absent}");
+        }
+        assert_eq!(spec["tolerations"].as_array().unwrap().len(), 7);
+    }
+
+    #[test]
+    fn no_controller_and_no_service_can_take_it_for_the_application() {
+        let pod = warm_pod(&OWNER, "ipc-1", &template());
+        let labels = pod["metadata"]["labels"].as_object().unwrap();
+        assert!(!labels.contains_key("app"), "{labels:?}");
+        assert_eq!(labels[PREWARM], "0f-1");
+    }
+
+    #[test]
+    fn names_are_short_and_the_same_for_the_same_work() {
+        let key = images_key(&["b:1".into(), "a:1".into()]);
+        assert_eq!(key, images_key(&["a:1".into(), "b:1".into(), "a:1".into()]));
+        assert_ne!(key, images_key(&["a:1b:1".into()]));
+        let name = warm_pod_name(&"a".repeat(253), "ipc-1", &key);
+        assert!(name.len() < 253, "{name}");
+        assert_ne!(name, warm_pod_name(&"a".repeat(253), "ipc-2", &key));
+        assert_eq!(
+            &*warm_pod_name("agent.", "ipc-1", "k").replace(|it: char| it.is_ascii_hexdigit(), ""),
+            "gnt-prwrm-"
+        );
+    }
+}

@@ -1,0 +1,234 @@
+//! Pre-warming: one pod per node, a few at a time, kept until its node is updated.
+
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::model::command::{Command, Early, PrewarmCommand, Refusal};
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::node::ImageState;
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::settings::Limit;
+
+fn start(source: PrewarmSource, nodes: PrewarmNodes, most: u32) -> Command {
+    let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(most)), ..PrewarmLimits::default() };
+    Command::Prewarm(PrewarmCommand::Start { source, nodes, limits })
+}
+
+fn image(tag: &str) -> PrewarmSource {
+    PrewarmSource::Images([("agent".to_owned(), format!("agent:{tag}").parse().unwrap())].into())
+}
+
+/// Twenty nodes, whose images have still to be pulled, and a console that pre-warms `agent:v2` on two at a time.
+fn warming() -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(20, 1);
+    fake.holds_images = false;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.engine.command(start(image("v2"), PrewarmNodes::All, 2), fake.now).unwrap();
+    console.run(&mut fake);
+    (fake, console)
+}
+
+fn state(console: &mut FakeConsole, fake: &FakeCluster, node: &str) -> PrewarmState {
+    let snapshot = console.snapshot(fake);
+    snapshot.nodes.iter().find(|it| *it.name == *node).unwrap().prewarm.clone().unwrap()
+}
+
+#[test]
+fn no_more_nodes_pull_than_may_and_the_next_follows_when_one_is_done() {
+    let (mut fake, mut console) = warming();
+    assert_eq!(fake.warm_nodes(), ["n1", "n2"]);
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.warm_nodes(), ["n1", "n2"], "a pull may take long");
+    assert_eq!(
+        state(&mut console, &fake, "n3"),
+        PrewarmState::Waiting(PrewarmWait::Limit { used: 2, limit: 2 }),
+        "it says what it waits for"
+    );
+    fake.warm_arrives("n2");
+    console.run_for(&mut fake, 2);
+    assert_eq!(fake.warm_nodes(), ["n1", "n2", "n3"], "the pod of n2 stays: its image is not to be collected");
+    assert_eq!(state(&mut console, &fake, "n2"), PrewarmState::Present, "a container that cannot start has its image");
+    let prewarm = console.snapshot(&fake).prewarm.unwrap();
+    assert_eq!(prewarm.to_string(), "pre-warming: 1 of 20 present, 2 pulling, 17 waiting; 2 of 2 may pull");
+}
+
+#[test]
+fn it_needs_no_rollout_and_begins_none() {
+    let (mut fake, mut console) = warming();
+    console.run_for(&mut fake, 30);
+    assert_eq!(fake.daemonset.strategy.kind, StrategyKind::RollingUpdate, "it adopts nothing");
+    let lease = fake.lease.as_ref().unwrap();
+    assert!(matches!(lease.record, Ok(None)), "and records no rollout");
+    let snapshot = console.snapshot(&fake);
+    assert!(snapshot.started_at.is_none() && snapshot.alarms.is_empty(), "{:?}", snapshot.alarms);
+    assert!(fake.deleted.is_empty());
+}
+
+#[test]
+fn whoever_drives_next_carries_on_with_the_pods_that_are_there() {
+    let (mut fake, console) = warming();
+    drop(console);
+    fake.wait(20);
+    let mut next = FakeConsole::open(&fake, "eve");
+    next.run_for(&mut fake, 20);
+    next.engine.command(Command::Drive(crate::engine::model::command::Takeover::IfFree), fake.now).unwrap();
+    next.run_for(&mut fake, 20);
+    assert_eq!((fake.warm_nodes().len(), fake.warm_made), (2, 2), "nothing is made twice");
+    fake.warm_arrives("n1");
+    next.run_for(&mut fake, 2);
+    assert_eq!(fake.warm_nodes(), ["n1", "n2", "n3"]);
+}
+
+#[test]
+fn an_update_of_a_warm_node_takes_no_pull_slot_and_ends_its_pod() {
+    let (mut fake, mut console) = warming();
+    fake.warm_arrives("n1");
+    fake.warm_arrives("n2");
+    console.run_for(&mut fake, 2);
+    console.engine.command(Command::Prewarm(PrewarmCommand::Pause), fake.now).unwrap();
+    console.set_image(&mut fake, "agent:v2");
+    let snapshot = console.snapshot(&fake);
+    let image_of = |name: &str| snapshot.nodes.iter().find(|node| *node.name == *name).unwrap().image;
+    assert_eq!((image_of("n1"), image_of("n5")), (ImageState::Present, ImageState::Unknown));
+    fake.holds_images = true;
+    console.partition(&mut fake, 18);
+    console.run_for(&mut fake, 30);
+    assert_eq!(
+        fake.deleted.iter().map(|node| &**node).collect::<Vec<_>>(),
+        ["n1", "n2"],
+        "those that have it go first"
+    );
+    assert_eq!(fake.warm_nodes(), ["n3", "n4"], "what their own pods use needs no other to keep it");
+}
+
+#[test]
+fn updates_and_pre_warming_share_the_limit() {
+    let (mut fake, mut console) = warming();
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 0);
+    fake.slow = true;
+    for _ in 0..30 {
+        console.run_for(&mut fake, 1);
+        let pulling = console.snapshot(&fake).budget.pulling;
+        assert!(pulling <= 2, "{pulling} pull");
+    }
+    assert_eq!(fake.deleted.len(), 1, "a node that is being pre-warmed holds its slot already");
+}
+
+#[test]
+fn a_pull_that_failed_is_tried_again_within_the_limits_and_does_not_block_the_others() {
+    let (mut fake, mut console) = warming();
+    fake.warm_fails("n1", "failed to pull and unpack image: dial tcp 10.0.0.1:443: i/o timeout");
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.warm_nodes(), ["n2", "n3"], "another takes its place");
+    let PrewarmState::Failed { times, again_at, .. } = state(&mut console, &fake, "n1") else { panic!() };
+    assert!(times == 1 && again_at.is_some());
+    for node in ["n2", "n3"] {
+        fake.warm_arrives(node);
+    }
+    console.run_for(&mut fake, 40);
+    assert_eq!(fake.warm_nodes(), ["n2", "n3", "n4", "n5"], "it is last in line");
+}
+
+#[test]
+fn a_verdict_of_the_registry_takes_no_slot_and_stays_until_somebody_says_again() {
+    let (mut fake, mut console) = warming();
+    fake.warm_fails("n1", "failed to resolve reference \"agent:v2\": agent:v2: not found");
+    console.run_for(&mut fake, 300);
+    assert_eq!(fake.warm_nodes(), ["n1", "n2", "n3"], "its pod says why");
+    let PrewarmState::Failed { again_at: None, .. } = state(&mut console, &fake, "n1") else { panic!() };
+    let made = fake.warm_made;
+    console.engine.command(Command::Prewarm(PrewarmCommand::Retry), fake.now).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.warm_nodes(), ["n2", "n3"], "it takes a slot again, so it waits for one");
+    fake.warm_arrives("n2");
+    console.run_for(&mut fake, 5);
+    assert_eq!((fake.warm_nodes(), fake.warm_made), (vec!["n1".into(), "n2".into(), "n3".into()], made + 1));
+}
+
+#[test]
+fn a_pause_makes_no_more_and_a_cancellation_leaves_nothing() {
+    let (mut fake, mut console) = warming();
+    console.engine.command(Command::Prewarm(PrewarmCommand::Pause), fake.now).unwrap();
+    console.run(&mut fake);
+    fake.warm_arrives("n1");
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.warm_nodes(), ["n1", "n2"]);
+    assert_eq!(state(&mut console, &fake, "n9"), PrewarmState::Waiting(PrewarmWait::Paused));
+    console.engine.command(Command::Prewarm(PrewarmCommand::Resume), fake.now).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.warm_nodes(), ["n1", "n2", "n3"]);
+    console.engine.command(Command::Prewarm(PrewarmCommand::Cancel), fake.now).unwrap();
+    console.run_for(&mut fake, 5);
+    assert!(fake.warm_nodes().is_empty());
+    let lease = fake.lease.as_ref().unwrap();
+    assert_eq!((&lease.prewarm, &lease.holder), (&Ok(None), &None), "the lease is given back");
+    assert!(console.snapshot(&fake).prewarm.is_none());
+    let refused = console.engine.command(Command::Prewarm(PrewarmCommand::Pause), fake.now).unwrap_err();
+    assert!(matches!(refused, Refusal::NotNow(_)), "{refused}");
+}
+
+#[test]
+fn a_release_ends_it() {
+    let (mut fake, mut console) = warming();
+    console.set_image(&mut fake, "agent:v2");
+    console.run_for(&mut fake, 5);
+    console.engine.command(Command::Release(Early::Accept), fake.now).unwrap();
+    console.run_for(&mut fake, 60);
+    assert!(fake.warm_nodes().is_empty());
+    let lease = fake.lease.as_ref().unwrap();
+    assert_eq!((&lease.prewarm, &lease.record), (&Ok(None), &Ok(None)));
+}
+
+#[test]
+fn pods_that_are_refused_are_tried_one_at_a_time_and_say_why() {
+    let mut fake = FakeCluster::rolling(20, 1);
+    fake.refuses_warm = Some("exceeded quota: pods".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.engine.command(start(image("v2"), PrewarmNodes::All, 5), fake.now).unwrap();
+    console.run_for(&mut fake, 100);
+    let prewarm = console.snapshot(&fake).prewarm.unwrap();
+    assert_eq!(prewarm.refusal.unwrap().1.as_ref(), "exceeded quota: pods");
+    fake.refuses_warm = None;
+    console.run_for(&mut fake, 40);
+    assert_eq!(fake.warm_nodes().len(), 5);
+    assert!(console.snapshot(&fake).prewarm.unwrap().refusal.is_none());
+}
+
+#[test]
+fn it_can_be_about_some_nodes_only() {
+    let mut fake = FakeCluster::rolling(20, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let canaries = PrewarmNodes::Selector("zone=canary".parse().unwrap());
+    console.engine.command(start(image("v2"), canaries, 10), fake.now).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.warm_nodes(), ["n1", "n2", "n3"]);
+    console.engine.command(start(image("v2"), PrewarmNodes::Node("n7".into()), 10), fake.now).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.warm_nodes(), ["n7"], "the others are not meant any more");
+    let nowhere = PrewarmNodes::Selector("zone=moon".parse().unwrap());
+    let refused = console.engine.command(start(image("v2"), nowhere, 1), fake.now).unwrap_err();
+    assert_eq!(refused.to_string(), "no node matches zone=moon");
+    let unknown = PrewarmSource::Images([("side".to_owned(), "x:1".parse().unwrap())].into());
+    let refused = console.engine.command(start(unknown, PrewarmNodes::All, 1), fake.now).unwrap_err();
+    assert!(refused.to_string().contains("no container `side`"), "{refused}");
+}
+
+#[test]
+fn another_image_replaces_the_pods_of_the_one_before() {
+    let (mut fake, mut console) = warming();
+    fake.warm_arrives("n1");
+    console.engine.command(start(image("v3"), PrewarmNodes::All, 2), fake.now).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.warm_nodes().len(), 2);
+    assert!(fake.warm.values().all(|warm| !warm.pod.containers[0].image_present), "those of v2 are gone");
+}
+
+#[test]
+fn nothing_is_pulled_that_is_there() {
+    let mut fake = FakeCluster::rolling(20, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.engine.command(start(PrewarmSource::Template, PrewarmNodes::All, 5), fake.now).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.warm_made, 0, "each node's own pod uses it");
+    assert_eq!(console.snapshot(&fake).prewarm.unwrap().counts.present, 20);
+}

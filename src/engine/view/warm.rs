@@ -1,0 +1,240 @@
+//! The pods that were made for pre-warming, by node, and how far each has brought its images.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use super::View;
+use crate::engine::model::Str;
+use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, WarmPodFact};
+use crate::engine::model::time::Timestamp;
+use crate::engine::model::version::is_older;
+use crate::engine::rules::diagnose::diagnose;
+
+/// How many uids of pods that are gone are remembered.
+const TOMBSTONES: usize = 4096;
+/// Waiting reasons of a container whose image is on the node: what failed comes after the pull.
+const AFTER_THE_PULL: [&str; 6] = [
+    "CreateContainerError",
+    "CreateContainerConfigError",
+    "RunContainerError",
+    "PreStartHookError",
+    "PostStartHookError",
+    "CrashLoopBackOff",
+];
+/// Reasons of a container's end after its image was there.
+const ENDED_BY_ITSELF: [&str; 4] = ["Completed", "Error", "StartError", "ContainerCannotRun"];
+
+/// A pod that was made for pre-warming.
+#[derive(Debug)]
+pub(crate) struct WarmPod {
+    pub(crate) fact: WarmPodFact,
+    /// Since when its images fail to arrive, by our clock, and why.
+    pub(crate) failing: Option<(Timestamp, Cause)>,
+    listed: bool,
+}
+
+/// How far a pod has brought its images.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum WarmState {
+    /// They are on the node. Whether its containers run does not matter.
+    Present,
+    /// They are on their way; a pull that has not begun yet waits in its kubelet's queue.
+    Pulling {
+        /// Since when, by the kubelet's clock, where an event told that it began.
+        since: Option<Timestamp>,
+    },
+    /// They do not arrive.
+    Failed(Cause),
+    /// It is being deleted.
+    Terminating,
+}
+
+impl WarmState {
+    /// Whether the link of its node may be in use for it.
+    pub(crate) fn takes_a_slot(&self) -> bool {
+        match self {
+            Self::Pulling { .. } => true,
+            // Of an image that the registry refuses nothing travels. Any other pull is tried again at any time.
+            Self::Failed(cause) => !cause.kind.is_the_registrys_verdict(),
+            // A kubelet goes on with the pull of a pod that is being deleted, and does not say so.
+            Self::Terminating => true,
+            Self::Present => false,
+        }
+    }
+}
+
+/// The pods that were made for pre-warming.
+#[derive(Debug, Default)]
+pub(crate) struct WarmPods {
+    /// The uid of the present DaemonSet. Pods that were made for another one are known, and not counted.
+    owner: Option<Str>,
+    pods: BTreeMap<Str, WarmPod>,
+    by_node: HashMap<Str, Vec<Str>>,
+    gone: HashSet<Str>,
+    tombstones: VecDeque<Str>,
+}
+
+impl WarmPods {
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &WarmPod> {
+        self.pods.values().filter(|pod| self.is_ours(pod))
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    fn is_ours(&self, pod: &WarmPod) -> bool {
+        self.owner.as_ref() == Some(&pod.fact.daemonset)
+    }
+
+    /// The one with this uid.
+    pub(crate) fn get(&self, uid: &str) -> Option<&WarmPod> {
+        self.pods.get(uid)
+    }
+
+    /// Those pinned to a node.
+    pub(crate) fn on<'a>(&'a self, node: &str) -> impl Iterator<Item = &'a WarmPod> + use<'a> {
+        let there = self.by_node.get(node).into_iter().flatten().filter_map(|uid| self.pods.get(uid));
+        there.filter(|pod| self.is_ours(pod))
+    }
+
+    fn take_in(&mut self, fact: WarmPodFact, (now, server_now): (Timestamp, Timestamp)) -> bool {
+        let uid = fact.pod.uid.clone();
+        if self.gone.contains(&uid) {
+            return false;
+        }
+        let before = self.pods.get_mut(&uid);
+        if let Some(known) = before
+            && is_older(&fact.pod.resource_version, &known.fact.pod.resource_version)
+        {
+            known.listed = true;
+            return false;
+        }
+        let known = self.pods.get(&uid);
+        if known.is_none()
+            && let Some(node) = &fact.pod.node
+        {
+            self.by_node.entry(node.clone()).or_default().push(uid.clone());
+        }
+        let since = known.and_then(|known| known.failing.as_ref()).map(|(since, _)| *since);
+        let failing = failure_of(&fact.pod, server_now).map(|cause| (since.unwrap_or(now), cause));
+        // While a pull is tried again the status does not name the last failure.
+        let tries_again = known.and_then(|known| known.failing.clone()).filter(|_| !has_images(&fact.pod));
+        self.pods.insert(uid, WarmPod { fact, failing: failing.or(tries_again), listed: true });
+        true
+    }
+
+    fn forget(&mut self, uid: &Str) -> Option<WarmPod> {
+        let pod = self.pods.remove(uid)?;
+        if let Some(node) = &pod.fact.pod.node
+            && let Some(uids) = self.by_node.get_mut(node)
+        {
+            uids.retain(|known| known != uid);
+            if uids.is_empty() {
+                self.by_node.remove(node);
+            }
+        }
+        Some(pod)
+    }
+}
+
+impl View {
+    /// How far a pod has brought its images.
+    pub(crate) fn warm_state(&self, warm: &WarmPod) -> WarmState {
+        let pod = &warm.fact.pod;
+        if has_images(pod) {
+            return WarmState::Present;
+        }
+        if pod.deletion_at.is_some() {
+            return WarmState::Terminating;
+        }
+        match &warm.failing {
+            Some((_, cause)) => WarmState::Failed(cause.clone()),
+            None => WarmState::Pulling { since: self.pulling_since(pod) },
+        }
+    }
+
+    /// Whether a pod that was made for pre-warming has brought these images to a node and is still there, so that they are not
+    /// collected as garbage.
+    pub(crate) fn is_warm(&self, node: &str, images: &str) -> bool {
+        self.warm.on(node).any(|warm| {
+            *warm.fact.images == *images && warm.fact.pod.deletion_at.is_none() && has_images(&warm.fact.pod)
+        })
+    }
+
+    /// The DaemonSet with this uid is the present one.
+    pub(super) fn warm_pods_are_of(&mut self, daemonset: &Str) {
+        self.warm.owner = Some(daemonset.clone());
+    }
+
+    pub(super) fn warm_pod_is(&mut self, fact: WarmPodFact, now: Timestamp) {
+        let server_now = self.server_time(now);
+        let node = fact.pod.node.clone();
+        if self.warm.take_in(fact, (now, server_now)) {
+            self.touch_named(node.as_ref());
+        }
+    }
+
+    pub(super) fn warm_pod_gone(&mut self, uid: &Str) {
+        if self.warm.gone.insert(uid.clone()) {
+            self.warm.tombstones.push_back(uid.clone());
+            if self.warm.tombstones.len() > TOMBSTONES
+                && let Some(oldest) = self.warm.tombstones.pop_front()
+            {
+                self.warm.gone.remove(&oldest);
+            }
+        }
+        self.forget_warm_pod(uid);
+    }
+
+    fn forget_warm_pod(&mut self, uid: &Str) {
+        let node = self.warm.forget(uid).and_then(|pod| pod.fact.pod.node);
+        let pulls = self.pulls.forget_pod(uid);
+        self.pulls.note_absent(node.as_ref(), &pulls);
+        self.touch_named(node.as_ref());
+    }
+
+    /// Has the node with this name assessed again.
+    pub(super) fn touch_named(&mut self, node: Option<&Str>) {
+        let ix = node.and_then(|name| self.node(name));
+        self.touch(ix);
+    }
+
+    pub(super) fn begin_warm_listing(&mut self) {
+        self.warm.pods.values_mut().for_each(|pod| pod.listed = false);
+    }
+
+    /// Forgets the pods that a complete list did not name.
+    pub(super) fn end_warm_listing(&mut self) {
+        let missing = self.warm.pods.iter().filter(|(_, pod)| !pod.listed).map(|(uid, _)| uid.clone());
+        let missing: Vec<Str> = missing.collect();
+        missing.iter().for_each(|uid| self.forget_warm_pod(uid));
+    }
+}
+
+/// Whether all images of a pod are on its node.
+fn has_images(pod: &PodFact) -> bool {
+    !pod.containers.is_empty() && pod.containers.iter().all(has_image)
+}
+
+fn has_image(container: &ContainerFact) -> bool {
+    let later = match &container.state {
+        ContainerState::Waiting { reason, .. } => AFTER_THE_PULL.contains(&&**reason),
+        // Of a pod that was evicted it says `ContainerStatusUnknown`, which proves nothing.
+        ContainerState::Terminated { reason, .. } => ENDED_BY_ITSELF.contains(&&**reason),
+        ContainerState::Running { .. } => true,
+    };
+    container.image_present || later
+}
+
+/// Why its images do not arrive.
+fn failure_of(pod: &PodFact, server_now: Timestamp) -> Option<Cause> {
+    if has_images(pod) {
+        return None;
+    }
+    let cause = diagnose(pod, server_now)?;
+    // A pod that its kubelet rejected never pulls.
+    (cause.kind == CauseKind::Rejected || cause.kind.is_about_the_image()).then_some(cause)
+}

@@ -1,0 +1,246 @@
+//! What needs attention: what blocks the rollout, alarms with the keys that help, nodes in trouble, watches and clocks.
+
+use ratatui::text::{Line, Span};
+
+use super::super::{RenderContext, Shape, flow};
+use super::{as_of, recorded, unsent};
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::event::{WatchHealth, Watched};
+use crate::engine::report::guidance::Guidance;
+use crate::engine::report::guidance::Remedy;
+use crate::engine::report::snapshot::Alarm;
+use crate::engine::report::snapshot::Phase;
+use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::WatchView;
+use crate::engine::rules::ownership::Returns;
+use crate::tui::action::ActionId;
+use crate::tui::model::RolloutPage;
+use crate::tui::model::ShownSnapshot;
+use crate::tui::model::summary::TroubleGroup;
+use crate::tui::model::summary::TroubleKind;
+use crate::tui::theme::{Glyph, ThemeRole};
+use crate::tui::words::{fit, fit_middle, width, wrap};
+
+/// What the rollout waits for, or who paused it and why; and the keys of the remedies.
+pub(super) fn blocker(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
+    let snapshot = &*shown.snapshot;
+    let driven =
+        matches!(snapshot.driver, DriverView::You { .. } | DriverView::Named { .. } | DriverView::Other { .. });
+    let said = match &snapshot.phase {
+        _ if snapshot.not_sent().is_some() => Some((unsent::meaning(snapshot), ThemeRole::Warn)),
+        Phase::Held | Phase::Running if !driven && snapshot.driver_stopped.is_some() => {
+            Some((unsent::stopped(ctx, shown, cells), ThemeRole::Warn))
+        }
+        Phase::Preparing | Phase::Running | Phase::Releasing => snapshot.waits.as_ref().map(|wait| {
+            let at = wait.since().map_or(snapshot.at, |since| ctx.instant(shown, since));
+            let words = Snapshot { at, ..Snapshot::clone(snapshot) }.waiting(wait).to_string();
+            (format!("waits: {words}"), ThemeRole::Text)
+        }),
+        _ => None,
+    };
+    if let Some((words, role)) = said {
+        let room = cells.saturating_sub(2);
+        return vec![Line::from(vec![Span::raw(" "), ctx.span(fit(&words, room).into_owned(), role)])];
+    }
+    let since = match (&shown.snapshot.phase, &shown.snapshot.blocked) {
+        (Phase::Paused(paused), _) => Some(paused.at),
+        (_, Some(blocked)) => Some(blocked.since),
+        _ => None,
+    };
+    let guidance = match since {
+        Some(since) => as_of(ctx, shown, since).guidance(),
+        None => shown.snapshot.guidance(),
+    };
+    let Some(Guidance { waits, remedies }) = guidance else { return Vec::new() };
+    let warn = matches!(shown.snapshot.phase, Phase::Paused(_)) || remedies.contains(&Remedy::Drive);
+    let role = if warn { ThemeRole::Warn } else { ThemeRole::Text };
+    let keys: Vec<String> = remedies.iter().map(|remedy| format!("{} {remedy}", key_of(*remedy))).collect();
+    let keys = keys.join("   ");
+    let room = cells.saturating_sub(2);
+    // The reason may be cut, the keys are not: they get a line of their own if both do not fit.
+    let together = if keys.is_empty() { waits.clone() } else { format!("{waits}   {keys}") };
+    let lines = match width(&together) <= room {
+        true => vec![together],
+        false if keys.is_empty() => vec![waits],
+        false if matches!(shown.snapshot.phase, Phase::Paused(_)) => {
+            vec![format!("{}   {keys}", fit(&waits, room.saturating_sub(width(&keys) + 3)))]
+        }
+        false => vec![waits, keys],
+    };
+    lines
+        .into_iter()
+        .map(|line| Line::from(vec![Span::raw(" "), ctx.span(fit(&line, room).into_owned(), role)]))
+        .collect()
+}
+
+/// The key for what an operator can do.
+fn key_of(remedy: Remedy) -> String {
+    let action = match remedy {
+        Remedy::Drive => ActionId::Drive,
+        Remedy::Step(_) | Remedy::StepForRevision => ActionId::Step,
+        Remedy::Select | Remedy::LiftSelector { .. } => ActionId::Canary,
+        Remedy::SetImage => ActionId::Image,
+        Remedy::Brake | Remedy::BrakeAgain => ActionId::Pause,
+        Remedy::Resume | Remedy::ResumeUnderOnDelete | Remedy::ResumeWithTemplate | Remedy::ResumePastFailures => {
+            ActionId::Resume
+        }
+        Remedy::Undo => ActionId::Undo,
+        Remedy::EnforceOnDelete | Remedy::PauseOnDrift | Remedy::RaiseBudget { .. } => ActionId::Tune,
+        Remedy::Release | Remedy::ReleaseEarly | Remedy::DropUnreadableRecord | Remedy::DropForeignRecord => {
+            ActionId::Release
+        }
+    };
+    action.key()
+}
+
+/// What else manages the DaemonSet and sets back by itself what we changed.
+pub(super) fn gitops_owner(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Option<Line<'static>> {
+    let mut gitops_owners =
+        snapshot.gitops_owners.iter().filter(|gitops_owner| gitops_owner.returns == Returns::ByItself);
+    // An alarm about it says the same.
+    let told = snapshot.alarms.iter().any(|alarm| alarm.holding().is_some());
+    let gitops_owner = gitops_owners.next().filter(|_| !told && (snapshot.adopted || recorded(snapshot)))?;
+    let more = match gitops_owners.count() {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    let words = format!("{gitops_owner}{more} sets this back {}", gitops_owner.when());
+    Some(Line::from(vec![Span::raw(" "), ctx.span(fit(&words, cells.saturating_sub(2)), ThemeRole::Muted)]))
+}
+
+/// What needs attention now, with the keys that help.
+pub(super) fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for alarm in snapshot.alarms.iter().take(3) {
+        let text = wrap(&format!("{} {alarm}", ctx.glyph(Glyph::Alarm)), cells.saturating_sub(2));
+        let hint = hint(alarm);
+        // With room for two lines, the second has the keys.
+        let words = if shape == Shape::Folded && hint.is_some() { 1 } else { 2 };
+        for line in text.iter().take(words) {
+            lines.push(Line::from(ctx.span(format!(" {line} "), ThemeRole::Alarm)));
+        }
+        lines.extend(hint.map(|hint| Line::from(ctx.span(fit(&hint, cells).into_owned(), ThemeRole::Text))));
+        if let Some(holding) = alarm.holding() {
+            let text = format!("   hold it: {holding}");
+            lines.push(Line::from(ctx.span(fit(&text, cells).into_owned(), ThemeRole::Text)));
+        }
+    }
+    if let more @ 1.. = snapshot.alarms.len().saturating_sub(3) {
+        lines.push(Line::from(ctx.span(format!(" and {more} more alarms"), ThemeRole::Bad)));
+    }
+    lines
+}
+
+/// The keys that help with an alarm, each with what it does.
+fn hint(alarm: &Alarm) -> Option<String> {
+    let remedies = alarm.remedies();
+    let words = remedies.iter().map(|remedy| format!("   {} {}", key_of(*remedy), key_does(*remedy)));
+    (!remedies.is_empty()).then(|| words.collect())
+}
+
+/// What the key for a remedy does, in as few words as a line under an alarm has room for.
+fn key_does(remedy: Remedy) -> String {
+    let words = match remedy {
+        Remedy::Brake => "brake: set OnDelete now, stops it within a second; nothing else changes",
+        Remedy::BrakeAgain => "brake: set OnDelete again",
+        Remedy::ResumeUnderOnDelete => "the same, and go on",
+        Remedy::EnforceOnDelete => "do that by itself",
+        Remedy::PauseOnDrift => "pause at the next drift instead",
+        Remedy::RaiseBudget { to } => return format!("raise the budget: max-unavailable {to}"),
+        Remedy::ResumePastFailures => "continue past it",
+        Remedy::ResumeWithTemplate => "continue with it",
+        Remedy::Undo => "roll back",
+        Remedy::ReleaseEarly => "release all the same; it goes on by itself once they fit",
+        Remedy::DropUnreadableRecord => "use the rolldeck that wrote it, or release",
+        Remedy::DropForeignRecord => "drop the old record",
+        Remedy::StepForRevision => "let a node be updated",
+        Remedy::Release => "hand it back",
+        Remedy::SetImage => "begin a new rollout",
+        Remedy::Drive | Remedy::Step(_) | Remedy::Select | Remedy::LiftSelector { .. } | Remedy::Resume => {
+            return remedy.to_string();
+        }
+    };
+    words.to_owned()
+}
+
+/// What is wrong, grouped by cause.
+pub(super) fn trouble(
+    ctx: &RenderContext<'_>,
+    page: &RolloutPage,
+    shown: &ShownSnapshot,
+    cells: usize,
+) -> Vec<Line<'static>> {
+    let words = page.summary.trouble.iter().map(|trouble| {
+        let (glyph, role) = match trouble.kind {
+            TroubleKind::Failed(_) => (Glyph::Failed, ThemeRole::Bad),
+            TroubleKind::Suspect => (Glyph::Suspect, ThemeRole::Bad),
+            TroubleKind::Restarted | TroubleKind::Struggling(_) => (Glyph::Moving, ThemeRole::Warn),
+        };
+        vec![ctx.span(format!("{} {}", ctx.glyph(glyph), group(ctx, page, shown, trouble)), role)]
+    });
+    // How often updated nodes go down, compared with others: suspects are judged by that.
+    let compared =
+        shown.snapshot.comparisons.iter().take(2).map(|compared| vec![ctx.span(compared.to_string(), ThemeRole::Text)]);
+    flow(words.chain(compared).collect(), "   ", " ", cells)
+}
+
+/// `3 image not found (ipc-017 …, 3m)`.
+pub(super) fn group(
+    ctx: &RenderContext<'_>,
+    page: &RolloutPage,
+    shown: &ShownSnapshot,
+    trouble: &TroubleGroup,
+) -> String {
+    let what = match trouble.kind {
+        TroubleKind::Failed(Some(cause)) | TroubleKind::Struggling(cause) => cause.to_string(),
+        TroubleKind::Failed(None) => "failed".to_owned(),
+        TroubleKind::Suspect => "went down after update".to_owned(),
+        TroubleKind::Restarted => "restarted since update".to_owned(),
+    };
+    let node = page.summary.table.short(&trouble.example);
+    let more = if trouble.nodes > 1 { " …" } else { "" };
+    let since = trouble.since.map(|since| format!(", {}", ctx.age(shown, since))).unwrap_or_default();
+    format!("{} {what} ({}{more}{since})", trouble.nodes, fit_middle(node, 24))
+}
+
+/// Watches that are not live, and why; those with the same reason share a line.
+pub(super) fn unseen(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
+    let mut said: Vec<(Vec<Watched>, String)> = Vec::new();
+    for WatchView { watched, health, .. } in &snapshot.watches {
+        let why = match health {
+            WatchHealth::Forbidden { why } => format!("n/a (forbidden): {why}"),
+            WatchHealth::Lagging { why, .. } => format!("not up to date: {why}"),
+            WatchHealth::Down { why, .. } => format!("not seen, trying again: {why}"),
+            WatchHealth::Loading | WatchHealth::Live => continue,
+        };
+        let alarmed = |alarm: &Alarm| match (alarm, health) {
+            (Alarm::Blind { why }, WatchHealth::Lagging { why: lag, .. }) => why.contains(&**lag),
+            _ => false,
+        };
+        // An alarm shows the same reason.
+        if snapshot.alarms.iter().any(alarmed) {
+            continue;
+        }
+        match said.iter_mut().find(|(_, known)| *known == why) {
+            Some((kinds, _)) => kinds.push(*watched),
+            None => said.push((vec![*watched], why)),
+        }
+    }
+    let line = |(kinds, why): &(Vec<Watched>, String)| {
+        let what = if kinds.len() == Watched::ALL.len() {
+            "the cluster".to_owned()
+        } else {
+            kinds.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        };
+        Line::from(ctx.span(fit(&format!(" {what}: {why}"), cells).into_owned(), ThemeRole::Warn))
+    };
+    said.iter().take(3).map(line).collect()
+}
+
+/// Clocks that differ.
+pub(super) fn clocks(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
+    let clocks = snapshot.clocks();
+    let words = if clocks.is_empty() { String::new() } else { clocks.to_string() };
+    let lines = wrap(&words, cells.saturating_sub(2)).into_iter().filter(|line| !line.is_empty()).take(2);
+    lines.map(|line| Line::from(ctx.span(format!(" {line}"), ThemeRole::Warn))).collect()
+}

@@ -1,0 +1,145 @@
+//! The first line: which DaemonSet of which cluster, who drives, how fresh the view is, and whether it can be written to.
+
+use std::time::Duration;
+
+use ratatui::text::{Line, Span};
+
+use super::super::RenderContext;
+use super::as_of;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::event::{WatchHealth, Watched};
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::presence::Presence;
+use crate::engine::model::time::Timestamp;
+use crate::engine::model::wait::Short;
+use crate::tui::model::RolloutPage;
+use crate::tui::model::ShownSnapshot;
+use crate::tui::theme::{Glyph, ThemeRole};
+use crate::tui::words::{fit, fit_middle, width};
+
+/// A round trip to the API server longer than this is shown as a warning.
+const FAR: Duration = Duration::from_secs(1);
+
+/// Which DaemonSet of which cluster; who drives, how fresh, whether it can be written to.
+pub(super) fn identity(
+    ctx: &RenderContext<'_>,
+    page: &RolloutPage,
+    shown: Option<&ShownSnapshot>,
+    cells: usize,
+) -> Line<'static> {
+    let narrow = cells < 80;
+    let mut right: Vec<Span<'static>> = Vec::new();
+    let dot = || Span::styled(format!(" {} ", ctx.glyph(Glyph::Dot)), ctx.style(ThemeRole::Muted));
+    if let Some(shown) = shown {
+        if shown.snapshot.daemonset == Presence::Present {
+            right.push(who(ctx, shown, cells));
+            right.push(dot());
+        }
+        right.push(fresh(ctx, page, shown, cells));
+        if let Some(round_trip) = shown.snapshot.distance.notable().filter(|_| !narrow) {
+            right.push(dot());
+            let role = if round_trip > FAR { ThemeRole::Warn } else { ThemeRole::Text };
+            right.push(ctx.span(format!("API {}", Short(round_trip)), role));
+        }
+    } else {
+        right.push(ctx.span(if page.stopped { "driver stopped" } else { "connecting" }, ThemeRole::Warn));
+    }
+    right.push(dot());
+    right.push(access(ctx));
+    right.push(Span::raw(" "));
+    let right_cells: usize = right.iter().map(|span| width(&span.content)).sum();
+    let room = cells.saturating_sub(right_cells + 3);
+    let (namespace, name) = (&page.target.namespace, &page.target.name);
+    let context = &ctx.model.context;
+    let full = if narrow { format!("{namespace}/{name}") } else { format!("{context}/{namespace} ds/{name}") };
+    // The DaemonSet's name is kept the longest.
+    let left = if width(&full) <= room {
+        full
+    } else if width(name) + 6 <= room {
+        format!("{}/{name}", fit_middle(&format!("{context}/{namespace}"), room - width(name) - 1))
+    } else {
+        fit_middle(name, room).into_owned()
+    };
+    let gap = cells.saturating_sub(1 + width(&left) + right_cells);
+    let mut spans = vec![Span::raw(" "), ctx.span(left, ThemeRole::Title), Span::raw(" ".repeat(gap))];
+    spans.append(&mut right);
+    Line::from(spans)
+}
+
+fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Span<'static> {
+    let snapshot = &shown.snapshot;
+    let native = snapshot.strategy == StrategyKind::RollingUpdate;
+    let role = match &snapshot.driver {
+        DriverView::You { .. } => ThemeRole::Live,
+        DriverView::Nobody if native || snapshot.started_at.is_none() => ThemeRole::Text,
+        DriverView::Nobody | DriverView::Waiting { .. } | DriverView::Unknown => ThemeRole::Warn,
+        DriverView::Named { .. } | DriverView::Other { .. } => ThemeRole::Title,
+        DriverView::Lost { .. } => ThemeRole::Bad,
+    };
+    if cells < 80 {
+        let words = match &snapshot.driver {
+            DriverView::You { .. } => "you",
+            DriverView::Nobody if native => "controller",
+            DriverView::Nobody | DriverView::Lost { .. } => "nobody",
+            DriverView::Waiting { .. } => "waiting",
+            DriverView::Unknown => "unknown",
+            DriverView::Named { holder, .. } | DriverView::Other { holder, .. } => holder,
+        };
+        return ctx.span(fit(words, 10), role);
+    }
+    let words = match &snapshot.driver {
+        DriverView::Lost { seen_at, .. } => as_of(ctx, shown, *seen_at).driving().to_string(),
+        // Why is shown on a line below.
+        DriverView::Nobody if snapshot.driver_stopped.is_some() => "nobody drives".to_owned(),
+        _ => snapshot.driving().to_string(),
+    };
+    ctx.span(fit_middle(&words, cells / 2), role)
+}
+
+/// `live` if all watches that a rollout needs are live; otherwise which is not, and for how long.
+fn fresh(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, cells: usize) -> Span<'static> {
+    if page.stopped {
+        return ctx.span("DRIVER STOPPED", ThemeRole::Stale);
+    }
+    if shown.snapshot.daemonset == Presence::Absent {
+        return ctx.span("not found", ThemeRole::Warn);
+    }
+    let watches = || shown.snapshot.watches.iter().filter(|watch| Watched::NEEDED.contains(&watch.watched));
+    let mut stale: Vec<(Timestamp, Watched)> = watches()
+        .filter_map(|watch| match &watch.health {
+            WatchHealth::Down { since, .. } | WatchHealth::Lagging { since, .. } => Some((*since, watch.watched)),
+            WatchHealth::Loading | WatchHealth::Live | WatchHealth::Forbidden { .. } => None,
+        })
+        .collect();
+    stale.sort_unstable();
+    if let Some((since, watched)) = stale.first() {
+        let age = ctx.age(shown, *since);
+        let words = match stale.len() - 1 {
+            _ if cells < 80 => format!("STALE {age}"),
+            0 => format!("STALE {watched} {age}"),
+            more => format!("STALE {watched} +{more} {age}"),
+        };
+        return ctx.span(words, ThemeRole::Stale);
+    }
+    if watches().any(|watch| watch.health == WatchHealth::Loading) {
+        return ctx.span("loading", ThemeRole::Warn);
+    }
+    if shown.snapshot.watches.iter().any(|watch| watch.health != WatchHealth::Live) {
+        return ctx.span("live, in part", ThemeRole::Warn);
+    }
+    ctx.span("live", ThemeRole::Live)
+}
+
+/// `ARMED 9m`, or `READ-ONLY`.
+pub(in crate::tui::view) fn access(ctx: &RenderContext<'_>) -> Span<'static> {
+    let Some(left) = ctx.model.armed_for() else { return ctx.span("READ-ONLY", ThemeRole::ReadOnly) };
+    // Minutes rounded up; the last one in steps of five seconds.
+    let (text, grid) = match left.as_millis() {
+        60_001.. => (format!("{}m", left.as_millis().div_ceil(60_000)), 60_000),
+        _ => (format!("{}s", left.as_millis().div_ceil(5_000) * 5), 5_000),
+    };
+    let rest = u64::try_from(left.as_millis() % grid).unwrap_or(0);
+    let grid = u64::try_from(grid).unwrap_or(60_000);
+    ctx.wake_at(ctx.model.now + std::time::Duration::from_millis(if rest == 0 { grid } else { rest }));
+    ctx.span(format!("ARMED {text}"), ThemeRole::Armed)
+}

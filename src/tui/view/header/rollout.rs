@@ -1,0 +1,164 @@
+//! How far the rollout is: from which revision to which, what it does now, the bar, the budget.
+
+use ratatui::text::{Line, Span};
+
+use super::super::{RenderContext, flow};
+use super::{recorded, unsent};
+use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::image::version_of;
+use crate::engine::model::record::Direction;
+use crate::engine::report::snapshot::Alarm;
+use crate::engine::report::snapshot::Phase;
+use crate::engine::report::snapshot::Snapshot;
+use crate::tui::model::ShownSnapshot;
+use crate::tui::theme::{Glyph, ThemeRole};
+use crate::tui::words::{count, fit, fit_middle, width};
+
+/// From which revision to which, how far the plan is, what it does now.
+pub(super) fn change(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Line<'static> {
+    let snapshot = &*shown.snapshot;
+    let mut right = mode(ctx, snapshot);
+    right.extend(unsent::sign(ctx, shown, ", retrying").map_or_else(|| doing(ctx, shown), |sign| vec![sign]));
+    right.push(Span::raw(" "));
+    let right_cells: usize = right.iter().map(|span| width(&span.content)).sum();
+    let mut tail = format!("   {}", snapshot.numbers());
+    if let (true, total @ 1..) = (recorded(snapshot), snapshot.plan.steps.len()) {
+        let step = snapshot.plan.step.map_or(0, |step| step + 1);
+        tail.push_str(&format!("   step {step} of {total}"));
+    }
+    let room = cells.saturating_sub(right_cells + 2);
+    let tail = fit(&tail, room.saturating_sub(12).max(room / 2)).into_owned();
+    let versions = room.saturating_sub(width(&tail));
+    let mut spans = vec![Span::raw(" ")];
+    spans.extend(versions_of(ctx, snapshot, versions));
+    spans.push(ctx.span(tail, ThemeRole::Text));
+    let used: usize = spans.iter().map(|span| width(&span.content)).sum();
+    spans.push(Span::raw(" ".repeat(cells.saturating_sub(used + right_cells))));
+    spans.append(&mut right);
+    Line::from(spans)
+}
+
+/// `v1.8.2 → v1.9.0`, each in the colour of its revision where there is room for that.
+fn versions_of(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Span<'static>> {
+    let words = snapshot.change().to_string();
+    if let [change] = snapshot.image_changes.as_slice()
+        && let (Some(from), Some(to)) = (&change.from, &change.to)
+        && version_of(from) != version_of(to)
+    {
+        let (from, to) = (short_version(version_of(from)), short_version(version_of(to)));
+        let arrow = format!(" {} ", ctx.glyph(Glyph::Arrow));
+        if width(&from) + width(&arrow) + width(&to) <= cells {
+            return vec![
+                ctx.span(from, ThemeRole::OldRev),
+                ctx.span(arrow, ThemeRole::Text),
+                ctx.span(to, ThemeRole::NewRev),
+            ];
+        }
+    }
+    vec![ctx.span(fit_middle(&words, cells), ThemeRole::Title)]
+}
+
+/// Shortens a digest to its first digits.
+fn short_version(version: &str) -> String {
+    match version.split_once(':') {
+        Some((algorithm, sum)) => format!("{algorithm}:{}", fit(sum, 9)),
+        None => version.to_owned(),
+    }
+}
+
+fn mode(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Vec<Span<'static>> {
+    let drifted = snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::StrategyDrifted { .. }));
+    let words = match (snapshot.adopted, snapshot.strategy) {
+        _ if drifted => "SET BACK",
+        (true, _) => "adopted",
+        (false, StrategyKind::OnDelete) => "OnDelete",
+        (false, StrategyKind::RollingUpdate) => "RollingUpdate",
+    };
+    vec![ctx.span(words, if drifted { ThemeRole::Bad } else { ThemeRole::Muted }), Span::raw("   ")]
+}
+
+/// What the rollout does now, with its sign.
+pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot) -> Vec<Span<'static>> {
+    let snapshot = &*shown.snapshot;
+    let (glyph, role, since) = match &snapshot.phase {
+        Phase::Loading => (Glyph::ImageUnknown, ThemeRole::Muted, None),
+        Phase::Idle if snapshot.counts.available < snapshot.counts.nodes => (Glyph::Down, ThemeRole::Warn, None),
+        Phase::Complete if snapshot.release_waits() => (Glyph::Paused, ThemeRole::Warn, None),
+        Phase::Idle | Phase::Complete => (Glyph::Updated, ThemeRole::Ok, None),
+        Phase::Native => (Glyph::Moving, ThemeRole::Warn, None),
+        Phase::Preparing | Phase::Releasing => (Glyph::Moving, ThemeRole::Busy, None),
+        Phase::Held => (Glyph::Outdated, ThemeRole::Text, None),
+        Phase::Running => (Glyph::Running, ThemeRole::Busy, snapshot.started_at),
+        Phase::Paused(paused) => (Glyph::Paused, ThemeRole::Warn, Some(paused.at)),
+        Phase::Halted => (Glyph::Failed, ThemeRole::Bad, snapshot.halt.as_ref().map(|halt| halt.at)),
+    };
+    let words = match &snapshot.phase {
+        Phase::Running if snapshot.direction == Direction::Back => "rolling back".to_owned(),
+        // The change is recorded, and the DaemonSet not patched yet.
+        Phase::Preparing if snapshot.asked.is_some() => "asked, not written yet".to_owned(),
+        Phase::Paused(_) => "PAUSED".to_owned(),
+        Phase::Halted => "HALTED".to_owned(),
+        Phase::Idle | Phase::Complete => snapshot.doing().to_string(),
+        phase => phase.to_string(),
+    };
+    let since = since.map(|since| format!(" {}", ctx.age(shown, since))).unwrap_or_default();
+    vec![ctx.span(format!("{} {words}{since}", ctx.glyph(glyph)), role)]
+}
+
+/// How many nodes are done, as a bar and in numbers.
+pub(super) fn progress(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Line<'static> {
+    let counts = snapshot.counts;
+    let mut words = snapshot.progress();
+    if recorded(snapshot) && snapshot.plan.allowed < counts.nodes {
+        words.push_str(&format!(", {} allowed", snapshot.plan.allowed));
+    }
+    if counts.available < counts.nodes && snapshot.phase != Phase::Idle {
+        words.push_str(&format!(", {} available", counts.available));
+    }
+    let mut spans = vec![Span::raw(" ")];
+    let bar = cells.saturating_sub(width(&words) + 6).min(60);
+    if bar >= 8 {
+        let part = |nodes: u32| match counts.nodes {
+            0 => 0,
+            // Rounded down, and at least one cell: the bar is full only when all are updated, empty only when none is.
+            total => {
+                let cells = (u64::from(nodes) * bar as u64 / u64::from(total)) as usize;
+                if nodes > 0 { cells.max(1) } else { 0 }
+            }
+        };
+        let done = part(counts.updated);
+        let moving = part(counts.committed).max(done + usize::from(counts.committed > counts.updated)).min(bar) - done;
+        spans.push(ctx.span("[", ThemeRole::Frame));
+        spans.push(ctx.span(ctx.glyph(Glyph::BarDone).repeat(done), ThemeRole::BarDone));
+        spans.push(ctx.span(ctx.glyph(Glyph::BarMoving).repeat(moving), ThemeRole::BarMoving));
+        spans.push(ctx.span(ctx.glyph(Glyph::BarRest).repeat(bar - done - moving), ThemeRole::BarRest));
+        spans.push(ctx.span("]  ", ThemeRole::Frame));
+    }
+    spans.push(ctx.span(words, ThemeRole::Title));
+    Line::from(spans)
+}
+
+/// The budget term by term, and what else limits it.
+pub(super) fn budget(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
+    let budget = &snapshot.budget;
+    let role = if budget.charged > budget.max_unavailable { ThemeRole::Bad } else { ThemeRole::Text };
+    let mut words = vec![vec![ctx.span(budget.to_string(), role)]];
+    if recorded(snapshot) {
+        words.push(vec![ctx.span(format!("pulling {} of {}", budget.pulling, budget.max_pulling), ThemeRole::Text)]);
+        words.push(vec![ctx.span(format!("partition {}", snapshot.plan.keep), ThemeRole::Text)]);
+        if let Some(selector) = &snapshot.plan.selector {
+            let nodes = count(snapshot.plan.selected, "node");
+            let text = format!("only {} ({nodes})", fit(&selector.to_string(), cells / 2));
+            words.push(vec![ctx.span(text, ThemeRole::Title)]);
+        }
+    }
+    if snapshot.counts.leaked > 0 {
+        let text = format!("{} updated outside the plan", snapshot.counts.leaked);
+        words.push(vec![ctx.span(text, ThemeRole::Warn)]);
+    }
+    if snapshot.counts.misscheduled > 0 {
+        let text = format!("{} misscheduled", snapshot.counts.misscheduled);
+        words.push(vec![ctx.span(text, ThemeRole::Warn)]);
+    }
+    flow(words, "   ", " ", cells)
+}
