@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use super::*;
 use crate::engine::model::Str;
+use crate::engine::model::command::PrewarmCommand;
 use crate::engine::model::facts::{ClusterEvent, ContainerFact, ListedImage, NodeFact, PodFact};
 use crate::engine::model::node::ImageState;
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
 use crate::engine::model::pull::{Evidence, ImagePull, PeerScope, PullFailure, PullState};
+use crate::engine::model::settings::Limit;
 use crate::engine::model::template::{ContainerRole, Template};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::site::SITE_LABEL;
@@ -296,4 +299,45 @@ fn a_finished_pull_counts_once() {
     dated("Pulling", "Pulling image \"r.example/agent:v2\"", fake.now - Duration::from_secs(64));
     assert_eq!(peers(&mut console), Some(2));
     assert!(matches!(known(&mut console, &fake, "n2"), PullState::Present { .. }));
+}
+
+#[test]
+fn pods_for_pre_warming_tell_of_their_nodes_and_are_peers() {
+    let mut fake = FakeCluster::rolling(4, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    let source = PrewarmSource::Images([("agent".to_owned(), "agent:v2".parse().unwrap())].into());
+    let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(2)), ..PrewarmLimits::default() };
+    let start = PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits };
+    console.engine.command(Command::Prewarm(start), fake.now).unwrap();
+    console.run(&mut fake);
+    assert_eq!(fake.warm_nodes(), ["n1", "n2"]);
+    let mut say = |node: &str, reason: &str, message: &str, version: u64| {
+        let pod = fake.warm.values().find(|warm| warm.pod.node.as_deref() == Some(node)).unwrap();
+        let event = ClusterEvent {
+            version: Some(version),
+            object: pod.pod.uid.clone(),
+            node: Some(node.into()),
+            container: Some("image-0".into()),
+            reason: reason.into(),
+            message: message.into(),
+            at: fake.now,
+            ..ClusterEvent::default()
+        };
+        console.engine.observe(Event::Cluster(Box::new(event)), fake.now);
+    };
+    for node in ["n1", "n2"] {
+        say(node, "Pulling", "Pulling image \"agent:v2\"", 10);
+    }
+    say("n2", "Pulled", "Successfully pulled image \"agent:v2\" in 9s (9s including waiting)", 11);
+    assert!(matches!(known(&mut console, &fake, "n1"), PullState::Pulling { .. }));
+    assert!(matches!(known(&mut console, &fake, "n2"), PullState::Present { by: Evidence::PulledEvent, .. }));
+    fake.warm_arrives("n2");
+    let PullState::Present { by: Evidence::WarmPod, pull: Some(pull) } = known(&mut console, &fake, "n2") else {
+        panic!("{:?}", known(&mut console, &fake, "n2"));
+    };
+    assert_eq!(pull.took.as_secs(), 9);
+    let snapshot = console.snapshot(&fake);
+    let usual = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap().usual_pull.unwrap();
+    assert_eq!((usual.median.as_secs(), usual.peers), (9, 1));
 }
