@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use pulls::Pulls;
+use pulls::PullLedger;
 use readiness::Readiness;
 
 use self::watch_states::WatchStates;
@@ -34,7 +34,7 @@ pub(super) mod watch_states;
 
 pub(crate) use creation::{Creation, IDLE_AFTER};
 pub(crate) use pods::{ObservedAt, PodEntry};
-pub(crate) use pulls::Told;
+pub(crate) use pulls::LastPullEvent;
 pub(crate) use warm::{WarmPod, WarmPods, WarmState};
 
 /// How many uids of gone pods are remembered.
@@ -102,7 +102,7 @@ pub(crate) struct View {
     tombstones: VecDeque<Str>,
     /// Pods that are gone, by uid, each with the resource version as of which it is gone, where that is known and a number.
     gone: HashMap<Str, Option<u64>>,
-    pulls: Pulls,
+    pulls: PullLedger,
     /// The pods that were made for pre-warming.
     pub(crate) warm: WarmPods,
     pub(crate) watches: WatchStates,
@@ -150,7 +150,7 @@ impl Default for View {
             newest_node: None,
             tombstones: VecDeque::new(),
             gone: HashMap::new(),
-            pulls: Pulls::default(),
+            pulls: PullLedger::default(),
             warm: WarmPods::default(),
             watches: WatchStates::default(),
             listed_revisions: HashSet::new(),

@@ -1,4 +1,4 @@
-//! Image pulls: one by one on a node, and all of a rollout's.
+//! ImagePullJson pulls: one by one on a node, and all of a rollout's.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use crate::engine::model::time::Timestamp;
 /// One image on one node. What `state` does not have is left out.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Image<'a> {
+pub(super) struct ImagePullJson<'a> {
     container: &'a str,
     /// Whether that is an init container.
     init: bool,
@@ -41,7 +41,7 @@ pub(super) struct Image<'a> {
     message: Option<&'a str>,
 }
 
-impl<'a> Image<'a> {
+impl<'a> ImagePullJson<'a> {
     pub(super) fn new(pull: &'a ImagePull) -> Self {
         let (mut since, mut known_by, mut finished, mut failed) = (None, None, None, None);
         match &pull.state {
@@ -69,7 +69,7 @@ impl<'a> Image<'a> {
 /// How long an image took on nodes that have finished pulling it: an estimate, from so many of them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Usual {
+pub(super) struct UsualPullJson {
     median_millis: u128,
     /// A quarter of them were faster than the first, a quarter slower than the second.
     quartiles_millis: [u128; 2],
@@ -77,7 +77,7 @@ pub(super) struct Usual {
     scope: PeerScope,
 }
 
-impl Usual {
+impl UsualPullJson {
     pub(super) fn new(usual: UsualPull) -> Self {
         let UsualPull { median, quartiles: (low, high), peers, scope } = usual;
         Self { median_millis: median.as_millis(), quartiles_millis: [low.as_millis(), high.as_millis()], peers, scope }
@@ -87,7 +87,7 @@ impl Usual {
 /// All pulls of the target's images.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Pulls<'a> {
+pub(super) struct PullsJson<'a> {
     /// On how many nodes the images are where.
     nodes: PullCounts,
     images: Vec<Summary<'a>>,
@@ -101,14 +101,14 @@ struct Summary<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    usual: Option<Usual>,
+    usual: Option<UsualPullJson>,
     sites: Vec<Site<'a>>,
 }
 
 #[derive(Serialize)]
 struct Site<'a> {
     site: &'a str,
-    usual: Usual,
+    usual: UsualPullJson,
 }
 
 #[derive(Serialize)]
@@ -122,14 +122,14 @@ struct Slow<'a> {
     scope: PeerScope,
 }
 
-impl<'a> Pulls<'a> {
+impl<'a> PullsJson<'a> {
     pub(super) fn new(summary: &'a PullSummary) -> Self {
         let PullSummary { counts, images, slow } = summary;
-        let site = |(site, usual): &'a (Str, UsualPull)| Site { site, usual: Usual::new(*usual) };
+        let site = |(site, usual): &'a (Str, UsualPull)| Site { site, usual: UsualPullJson::new(*usual) };
         let image = |known: &'a ImageSummary| Summary {
             image: &known.image,
             bytes: known.bytes,
-            usual: known.fleet.map(Usual::new),
+            usual: known.fleet.map(UsualPullJson::new),
             sites: known.sites.iter().map(site).collect(),
         };
         let slowly = |slow: &'a SlowPull| Slow {

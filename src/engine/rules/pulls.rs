@@ -43,7 +43,7 @@ const NETWORK: [&str; 15] = [
 
 /// What an event with the reason `Pulled` says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Pulled {
+pub(crate) enum PulledEvent {
     /// The image came, in so long where the words say that.
     Came(Option<FinishedPull>),
     /// It was there already.
@@ -51,10 +51,10 @@ pub(crate) enum Pulled {
 }
 
 /// Reads the words of an event with the reason `Pulled`, of any version.
-pub(crate) fn pulled(message: &str) -> Pulled {
+pub(crate) fn pulled(message: &str) -> PulledEvent {
     match after_image(message) {
-        Some(rest) if rest.trim_start().starts_with("already present") => Pulled::WasThere,
-        rest => Pulled::Came(rest.and_then(figures)),
+        Some(rest) if rest.trim_start().starts_with("already present") => PulledEvent::WasThere,
+        rest => PulledEvent::Came(rest.and_then(figures)),
     }
 }
 
@@ -161,15 +161,15 @@ mod tests {
     use super::*;
     use crate::engine::model::template::ContainerRole;
 
-    fn came(transfer_ms: u64, took_ms: u64, bytes: Option<u64>) -> Pulled {
+    fn came(transfer_ms: u64, took_ms: u64, bytes: Option<u64>) -> PulledEvent {
         let (took, transfer) = (Duration::from_millis(took_ms), Duration::from_millis(transfer_ms));
-        Pulled::Came(Some(FinishedPull { took, transfer, bytes }))
+        PulledEvent::Came(Some(FinishedPull { took, transfer, bytes }))
     }
 
     #[test]
     fn what_every_version_says_of_a_finished_pull() {
         for (message, want) in [
-            (r#"Successfully pulled image "r.example/agent:v2""#, Pulled::Came(None)),
+            (r#"Successfully pulled image "r.example/agent:v2""#, PulledEvent::Came(None)),
             (r#"Successfully pulled image "r.example/agent:v2" in 1.23s"#, came(1_230, 1_230, None)),
             (r#"Successfully pulled image "r.example/agent:v2" in 1m3.25s"#, came(63_250, 63_250, None)),
             (
@@ -184,13 +184,13 @@ mod tests {
                 r#"(combined from similar events): Successfully pulled image "agent" in 1.5s (1.5s including waiting). Image size: 7 bytes."#,
                 came(1_500, 1_500, Some(7)),
             ),
-            (r#"Container image "r.example/agent:v2" already present on machine"#, Pulled::WasThere),
+            (r#"Container image "r.example/agent:v2" already present on machine"#, PulledEvent::WasThere),
             (
                 r#"Container image "agent:v2" already present on machine and can be accessed by the pod"#,
-                Pulled::WasThere,
+                PulledEvent::WasThere,
             ),
-            ("pulled", Pulled::Came(None)),
-            (r#"Successfully pulled image "agent" in no time"#, Pulled::Came(None)),
+            ("pulled", PulledEvent::Came(None)),
+            (r#"Successfully pulled image "agent" in no time"#, PulledEvent::Came(None)),
         ] {
             assert_eq!(pulled(message), want, "{message}");
         }

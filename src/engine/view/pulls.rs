@@ -19,7 +19,7 @@ use crate::engine::model::facts::{ClusterEvent, ListedImage, PodFact};
 use crate::engine::model::image::normalized;
 use crate::engine::model::pull::{FinishedPull, ImageSummary, PeerScope, PullFailure, PullSummary, SlowPull};
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::pulls::{Pulled, SITE_PEERS, failure_of, image_in, pulled, times_slower, usual};
+use crate::engine::rules::pulls::{PulledEvent, SITE_PEERS, failure_of, image_in, pulled, times_slower, usual};
 
 /// How many pods' events are kept.
 const PODS: usize = 20_000;
@@ -33,9 +33,9 @@ const ABSENT: usize = 8;
 
 /// What events told of pulls.
 #[derive(Debug, Default)]
-pub(super) struct Pulls {
+pub(super) struct PullLedger {
     /// By the pod's uid.
-    pods: HashMap<Str, Vec<ToldOfContainer>>,
+    pods: HashMap<Str, Vec<ContainerPullEvents>>,
     /// There are so many pods that nothing is noted of more.
     full: bool,
     /// The images that events named, shared.
@@ -61,11 +61,11 @@ struct Finished {
 
 /// What events told of one container's image.
 #[derive(Clone, Debug)]
-pub(crate) struct ToldOfContainer {
+pub(crate) struct ContainerPullEvents {
     container: Str,
     image: Option<Str>,
     pulling: Option<Written>,
-    pulled: Option<(Written, Pulled)>,
+    pulled: Option<(Written, PulledEvent)>,
     failed: Option<(Written, PullFailure, Str)>,
 }
 
@@ -79,7 +79,7 @@ struct Written {
 
 /// What happened last, as far as events told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Told<'a> {
+pub(crate) enum LastPullEvent<'a> {
     /// It is being pulled, since then by the node's clock.
     Pulling(Timestamp),
     /// It came, in so long where that was told.
@@ -99,22 +99,24 @@ impl Written {
     }
 }
 
-impl ToldOfContainer {
+impl ContainerPullEvents {
     fn of(container: &Str) -> Self {
         Self { container: container.clone(), image: None, pulling: None, pulled: None, failed: None }
     }
 
     /// What happened last.
-    pub(crate) fn last(&self) -> Option<Told<'_>> {
+    pub(crate) fn last(&self) -> Option<LastPullEvent<'_>> {
         let begun = self.pulling;
         let after_it = |written: Written| begun.is_none_or(|begun| !written.is_before(begun));
         match (&self.pulled, &self.failed) {
-            (Some((written, Pulled::Came(figures))), _) if after_it(*written) => Some(Told::Came(*figures)),
-            (Some((written, Pulled::WasThere)), _) if after_it(*written) => Some(Told::WasThere),
-            (_, Some((written, why, message))) if begun.is_some() && after_it(*written) => {
-                Some(Told::Failed(*why, message))
+            (Some((written, PulledEvent::Came(figures))), _) if after_it(*written) => {
+                Some(LastPullEvent::Came(*figures))
             }
-            _ => begun.map(|begun| Told::Pulling(begun.at)),
+            (Some((written, PulledEvent::WasThere)), _) if after_it(*written) => Some(LastPullEvent::WasThere),
+            (_, Some((written, why, message))) if begun.is_some() && after_it(*written) => {
+                Some(LastPullEvent::Failed(*why, message))
+            }
+            _ => begun.map(|begun| LastPullEvent::Pulling(begun.at)),
         }
     }
 
@@ -147,7 +149,7 @@ impl ToldOfContainer {
     }
 }
 
-impl Pulls {
+impl PullLedger {
     /// Takes in an event about a pod that is not gone; says whether it was news.
     pub(super) fn take_in(&mut self, event: &ClusterEvent, is_there: impl Fn(&str) -> bool) -> bool {
         let Some(container) = &event.container else { return false };
@@ -168,7 +170,7 @@ impl Pulls {
         let containers = self.pods.entry(event.object.clone()).or_default();
         let known = containers.iter().position(|told| told.container == *container);
         let at = known.unwrap_or_else(|| {
-            containers.push(ToldOfContainer::of(container));
+            containers.push(ContainerPullEvents::of(container));
             containers.len() - 1
         });
         let told = &mut containers[at];
@@ -182,7 +184,7 @@ impl Pulls {
         {
             self.has_come(node, &image);
             // A container that was started again and asked the registry once more says nothing of how long an image takes.
-            if let (Pulled::Came(Some(pull)), false) = (came, had_come) {
+            if let (PulledEvent::Came(Some(pull)), false) = (came, had_come) {
                 self.finished(node, &image, pull);
             }
         }
@@ -190,15 +192,15 @@ impl Pulls {
     }
 
     /// Forgets a pod that is gone; returns what was known of it.
-    pub(super) fn forget_pod(&mut self, uid: &str) -> Vec<ToldOfContainer> {
+    pub(super) fn forget_pod(&mut self, uid: &str) -> Vec<ContainerPullEvents> {
         let known = self.pods.remove(uid);
         self.full &= known.is_none();
         known.unwrap_or_default()
     }
 
     /// Takes note of what a pod that is gone could not pull on this node.
-    pub(super) fn note_absent(&mut self, node: Option<&Str>, pulls: &[ToldOfContainer]) {
-        let failed = pulls.iter().filter(|told| matches!(told.last(), Some(Told::Failed(..))));
+    pub(super) fn note_absent(&mut self, node: Option<&Str>, pulls: &[ContainerPullEvents]) {
+        let failed = pulls.iter().filter(|told| matches!(told.last(), Some(LastPullEvent::Failed(..))));
         for (node, image) in failed.filter_map(|told| Some((node?, told.image.as_ref()?))) {
             let absent = self.absent.entry(node.clone()).or_default();
             if !absent.contains(image) && absent.len() < ABSENT {
@@ -317,37 +319,37 @@ impl View {
     }
 
     /// What events told of the image of one container.
-    pub(crate) fn told_of_pull(&self, uid: &str, container: &str) -> Option<Told<'_>> {
+    pub(crate) fn told_of_pull(&self, uid: &str, container: &str) -> Option<LastPullEvent<'_>> {
         self.pulls.pods.get(uid)?.iter().find(|told| &*told.container == container)?.last()
     }
 
     /// What events told of this image for a pod that was made for pre-warming on a node.
-    pub(crate) fn told_of_warming(&self, node: &str, image: &str) -> Option<Told<'_>> {
+    pub(crate) fn told_of_warming(&self, node: &str, image: &str) -> Option<LastPullEvent<'_>> {
         let told = self.warm.on(node).filter_map(|warm| self.pulls.pods.get(&warm.fact.pod.uid)).flatten();
-        told.filter(|told| told.image.as_deref() == Some(image)).find_map(ToldOfContainer::last)
+        told.filter(|told| told.image.as_deref() == Some(image)).find_map(ContainerPullEvents::last)
     }
 
     /// Since when events told that a pod pulls an image that is not there yet, by the clock of its node.
     pub(crate) fn pulling_since(&self, pod: &PodFact) -> Option<Timestamp> {
         let since = |told| match told {
-            Told::Pulling(since) => Some(since),
-            Told::Came(_) | Told::WasThere | Told::Failed(..) => None,
+            LastPullEvent::Pulling(since) => Some(since),
+            LastPullEvent::Came(_) | LastPullEvent::WasThere | LastPullEvent::Failed(..) => None,
         };
         self.told_of_missing(pod).filter_map(since).min()
     }
 
     /// Whether events told that an image of a pod that is not there yet could not be pulled.
     pub(crate) fn pull_failed(&self, pod: &PodFact) -> bool {
-        self.told_of_missing(pod).any(|told| matches!(told, Told::Failed(..)))
+        self.told_of_missing(pod).any(|told| matches!(told, LastPullEvent::Failed(..)))
     }
 
-    fn told_of_missing<'a>(&'a self, pod: &'a PodFact) -> impl Iterator<Item = Told<'a>> {
+    fn told_of_missing<'a>(&'a self, pod: &'a PodFact) -> impl Iterator<Item = LastPullEvent<'a>> {
         let told = self.pulls.pods.get(&pod.uid).map(Vec::as_slice).unwrap_or_default();
-        let is_there = |told: &&ToldOfContainer| {
+        let is_there = |told: &&ContainerPullEvents| {
             let mut present = pod.containers.iter().filter(|container| container.image_present);
             present.any(|container| container.name == told.container)
         };
-        told.iter().filter(move |told| !is_there(told)).filter_map(ToldOfContainer::last)
+        told.iter().filter(move |told| !is_there(told)).filter_map(ContainerPullEvents::last)
     }
 
     /// Whether this image could not be pulled on a node for a pod that is gone, and has not come since.

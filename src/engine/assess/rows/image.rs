@@ -10,7 +10,7 @@ use crate::engine::model::pull::{Evidence, FinishedPull, ImagePull, PullFailure,
 use crate::engine::model::template::{Template, TemplateContainer};
 use crate::engine::rules::clocks::by_server;
 use crate::engine::rules::pulls::{failure_of, waits_for_image};
-use crate::engine::view::{NodeEntry, PodEntry, Told};
+use crate::engine::view::{LastPullEvent, NodeEntry, PodEntry};
 
 /// The containers of another revision that have the target's images, by the place of the target's container; `None`: no
 /// container has that image.
@@ -109,17 +109,17 @@ impl<'a> Assessor<'a> {
         let status = pod.fact.containers.iter().find(|status| status.name == container.name);
         let told = self.view.told_of_pull(&pod.fact.uid, &container.name);
         if status.is_some_and(|status| status.image_present) {
-            let pull = if let Some(Told::Came(pull)) = told { pull } else { None };
+            let pull = if let Some(LastPullEvent::Came(pull)) = told { pull } else { None };
             return PullState::Present { by: Evidence::ImageId, pull };
         }
         if let Some(failed) = status.and_then(|status| failed(status, told)) {
             return failed;
         }
         match told {
-            Some(Told::Came(pull)) => PullState::Present { by: Evidence::PulledEvent, pull },
-            Some(Told::WasThere) => PullState::Present { by: Evidence::AlreadyPresent, pull: None },
-            Some(Told::Failed(why, message)) => PullState::Failed { why, message: Some(message.clone()) },
-            Some(Told::Pulling(since)) => PullState::Pulling { since: self.our_time(by_server(since, clock)) },
+            Some(LastPullEvent::Came(pull)) => PullState::Present { by: Evidence::PulledEvent, pull },
+            Some(LastPullEvent::WasThere) => PullState::Present { by: Evidence::AlreadyPresent, pull: None },
+            Some(LastPullEvent::Failed(why, message)) => PullState::Failed { why, message: Some(message.clone()) },
+            Some(LastPullEvent::Pulling(since)) => PullState::Pulling { since: self.our_time(by_server(since, clock)) },
             None if earlier_is_missing => match self.beforehand(entry, container, None) {
                 PullState::Unknown => PullState::Queued,
                 known => known,
@@ -165,14 +165,14 @@ impl<'a> Assessor<'a> {
         }
         let told = self.view.told_of_warming(&entry.name, &container.image);
         if self.view.is_warm(&entry.name, &self.target_images) {
-            return present(Evidence::WarmPod, if let Some(Told::Came(pull)) = told { pull } else { None });
+            return present(Evidence::WarmPod, if let Some(LastPullEvent::Came(pull)) = told { pull } else { None });
         }
         let clock = entry.fact.as_ref().and_then(|fact| fact.clock_skew_millis);
         match told {
-            Some(Told::Came(pull)) => present(Evidence::PulledEvent, pull),
-            Some(Told::WasThere) => present(Evidence::AlreadyPresent, None),
-            Some(Told::Pulling(since)) => PullState::Pulling { since: self.our_time(by_server(since, clock)) },
-            Some(Told::Failed(why, message)) => PullState::Failed { why, message: Some(message.clone()) },
+            Some(LastPullEvent::Came(pull)) => present(Evidence::PulledEvent, pull),
+            Some(LastPullEvent::WasThere) => present(Evidence::AlreadyPresent, None),
+            Some(LastPullEvent::Pulling(since)) => PullState::Pulling { since: self.our_time(by_server(since, clock)) },
+            Some(LastPullEvent::Failed(why, message)) => PullState::Failed { why, message: Some(message.clone()) },
             None if self.view.is_absent(&entry.name, &container.image) => PullState::Absent,
             None => PullState::Unknown,
         }
@@ -230,10 +230,10 @@ pub(super) fn images_present(pod: &PodEntry) -> bool {
 }
 
 /// What the status of a container says of an image that it cannot have; an event may say why where the status does not.
-fn failed(status: &ContainerFact, told: Option<Told<'_>>) -> Option<PullState> {
+fn failed(status: &ContainerFact, told: Option<LastPullEvent<'_>>) -> Option<PullState> {
     let (why, message) = waits_for_image(status)?;
     Some(match told {
-        Some(Told::Failed(known, said)) if why == PullFailure::Other && known != PullFailure::Other => {
+        Some(LastPullEvent::Failed(known, said)) if why == PullFailure::Other && known != PullFailure::Other => {
             PullState::Failed { why: known, message: Some(said.clone()) }
         }
         _ => PullState::Failed { why, message: Some(message) },
