@@ -41,7 +41,12 @@ impl Engine {
         effects.extend(self.disruption_budgets_in_words(command));
         effects.extend(self.tuning_in_words(&tuning, &limits));
         if resolved.drive && self.config().role == Role::Driver && self.lock.is_free(now) && !self.lock.holds() {
-            effects.push("This console becomes the driver; the rollout moves while it is open.".into());
+            effects.push(match command {
+                Command::Prewarm(_) if !self.is_recorded() => {
+                    "This process becomes the driver, and pre-warms while it runs.".into()
+                }
+                _ => "This console becomes the driver; the rollout moves while it is open.".into(),
+            });
         }
         if let Some(holder) = self.lock.living_other(now).filter(|_| resolved.drive) {
             effects.push(format!("{holder} drives and carries it out."));

@@ -344,5 +344,6 @@ impl PrewarmCounts {
             PrewarmState::Present => self.present += 1,
             PrewarmState::Failed { .. } => self.failed += 1,
         }
+        self.retrying += u32::from(state.is_retried());
     }
 }
