@@ -112,4 +112,23 @@ impl PrewarmView {
         let PrewarmCounts { pulling, waiting, retrying, .. } = self.counts;
         self.error.is_some() || (pulling, waiting, retrying) == (0, 0, 0)
     }
+
+    /// That the API server refuses its pods, in its words, and what can be done about it.
+    pub fn refused(&self) -> Option<String> {
+        let (node, message) = self.refusal.as_ref()?;
+        Some(format!("its pod on {node} is refused: {message}; {}", refusal_remedy(message)))
+    }
+}
+
+/// What can be done where pods are refused with these words. They are tried again by themselves, one at a time.
+fn refusal_remedy(message: &str) -> &'static str {
+    if message.contains("exceeded quota") {
+        "raise the quota by one pod per node, or pre-warm fewer nodes with a selector"
+    } else if message.contains("must specify") {
+        "the quota asks for resources that these pods do not name: a LimitRange with defaults names them"
+    } else if message.contains("cannot create resource") || message.contains("not permitted") {
+        "the README has the Role that rolldeck needs: `create` on pods"
+    } else {
+        "whatever refuses them has to let pods with the label rolldeck.io/prewarm in"
+    }
 }
