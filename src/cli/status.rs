@@ -197,7 +197,9 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     }
     if let Some(prewarm) = &snapshot.prewarm {
         say("images", prewarm.to_string());
-        say("", format!("{} by {}", prewarm.images.join(" "), person_of(&prewarm.asked.by.by)));
+        if !prewarm.images.is_empty() {
+            say("", format!("{} by {}", prewarm.images.join(" "), person_of(&prewarm.asked.by.by)));
+        }
         not_arrived(snapshot).into_iter().chain(prewarm.refused()).for_each(|line| say("", line));
     }
     say("view", snapshot.freshness().to_string());

@@ -81,7 +81,9 @@ fn prewarming(context: &str, snapshot: &Snapshot) -> Option<SuggestedCommand> {
     let prewarm = snapshot.prewarm.as_ref().filter(|prewarm| prewarm.asked.cancelled.is_none())?;
     let nobody = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
     let missing = prewarm.counts.present < prewarm.counts.nodes;
-    let (remedy, command, text) = if prewarm.asked.paused.is_some() {
+    let (remedy, command, text) = if prewarm.error.is_some() {
+        ("prewarmCancel", "prewarm --cancel".to_owned(), "deletes the pods that were made for it")
+    } else if prewarm.asked.paused.is_some() {
         ("prewarmResume", "prewarm --resume".to_owned(), "goes on pre-warming")
     } else if nobody && missing {
         ("prewarm", prewarm_command(&prewarm.asked, &snapshot.revisions), "carries pre-warming on")

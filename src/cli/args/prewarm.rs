@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::values::{ContainerImage, DaemonSetName, duration};
+use super::values::{ContainerImage, DaemonSetName, duration, pull_limit};
 use crate::engine::model::command::PrewarmCommand;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes};
@@ -35,10 +35,10 @@ pub(crate) struct PrewarmArgs {
     #[arg(long, group = "where")]
     pub(crate) next_step: bool,
     /// So many nodes pull at once, updates included [default: the rollout's own limit]
-    #[arg(long, value_name = "N|N%", group = "limits")]
+    #[arg(long, value_name = "N|N%", value_parser = pull_limit, group = "limits")]
     pub(crate) max_pulling: Option<Limit>,
-    /// So many nodes of a site pull at once [default: no limit of its own]
-    #[arg(long, value_name = "N|N%", group = "limits")]
+    /// So many nodes of a site pull at once [default: the rollout's own limit]
+    #[arg(long, value_name = "N|N%", value_parser = pull_limit, group = "limits")]
     pub(crate) max_pulling_per_site: Option<Limit>,
     /// Make no more pods; what is being pulled goes on
     #[arg(long, group = "control")]
