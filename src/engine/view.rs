@@ -330,7 +330,7 @@ impl View {
         }
         self.gitops_owners = find_gitops_owners(&fact).into();
         let uid = fact.uid.clone();
-        self.warm_pods_are_of(&uid);
+        self.warm_pods_are_of(&uid, &fact.name);
         let before = self.daemonset.replace(fact).filter(|before| before.uid == uid);
         if before.is_none() {
             self.controller_begins(now);
