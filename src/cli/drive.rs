@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use super::args::{ContainerImage, DriveArgs, DriveUntil, by_container};
 use super::error::{CliError, CliErrorKind, Exit};
-use super::foreground::{self, Foreground, Place, Task};
+use super::foreground::{self, Foreground, Task, TaskArgs};
 use super::one_shot::Consent;
 use super::output::Output;
 use super::status::{deleted, out_of_time, standing};
@@ -37,8 +37,8 @@ pub(crate) async fn run(
     args: &DriveArgs,
     output: &mut Output,
 ) -> Result<Exit, CliError> {
-    let place = Place { namespace, name: &args.name.0, consent: Consent::from_flag(args.yes), timeout: args.timeout };
-    foreground::run(session, place, Drive { args }, output).await
+    let task = TaskArgs { namespace, name: &args.name.0, consent: Consent::from_flag(args.yes), timeout: args.timeout };
+    foreground::run(session, task, Drive { args }, output).await
 }
 
 struct Drive<'a> {

@@ -48,7 +48,7 @@ pub(crate) trait Task {
 
 /// On which DaemonSet, and how.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct TaskArgs<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
     pub(crate) consent: Consent,
@@ -59,7 +59,7 @@ pub(crate) struct Place<'a> {
 /// Carries a task out.
 pub(crate) async fn run(
     session: &dyn Session,
-    place: Place<'_>,
+    args: TaskArgs<'_>,
     mut task: impl Task,
     output: &mut Output,
 ) -> Result<Exit, CliError> {
@@ -67,7 +67,7 @@ pub(crate) async fn run(
     let streams = output.streams();
     let mut foreground = Foreground {
         session,
-        place,
+        args,
         output,
         streams: streams.clone(),
         open: None,
@@ -80,7 +80,7 @@ pub(crate) async fn run(
         since = streams.stuck() => End::Stuck(since),
         error = streams.failed() => End::Itself(Err(error.into())),
         end = task.whole(&mut foreground) => End::Itself(end),
-        timeout = patience(place.timeout) => End::Itself(Err(match &foreground.open {
+        timeout = patience(args.timeout) => End::Itself(Err(match &foreground.open {
             Some(rollout) => task.out_of_time(&rollout.snapshot(), timeout),
             None => CliError::new(CliErrorKind::TimedOut, format!("not over after {} s", timeout.as_secs())),
         })),
@@ -142,7 +142,7 @@ async fn patience(timeout: Option<Duration>) -> Duration {
 /// The rollout that is open, and what was told of it.
 pub(crate) struct Foreground<'a> {
     session: &'a dyn Session,
-    place: Place<'a>,
+    args: TaskArgs<'a>,
     output: &'a mut Output,
     streams: Streams,
     /// The open rollout; however the task ends, it stops driving.
@@ -154,7 +154,7 @@ pub(crate) struct Foreground<'a> {
 impl Foreground<'_> {
     /// Opens the rollout and waits until it can be seen.
     pub(crate) async fn open(&mut self, role: Role) -> Result<(Rollout, Arc<Snapshot>), CliError> {
-        let Place { namespace, name, timeout, .. } = self.place;
+        let TaskArgs { namespace, name, timeout, .. } = self.args;
         let rollout = self.session.open(namespace, name, role);
         self.open = Some(rollout.clone());
         let place = LoadPlace { context: self.session.context(), namespace: Some(namespace) };
@@ -207,10 +207,10 @@ impl Foreground<'_> {
     /// Previews, confirms and makes one edit.
     pub(crate) async fn settle(&mut self, rollout: &Rollout, command: Command) -> Result<(), CliError> {
         let preview = rollout.preview(command.clone()).await?;
-        if one_shot::asks(&preview, self.place.consent) {
+        if one_shot::asks(&preview, self.args.consent) {
             self.show(&preview)?;
         }
-        one_shot::confirm(&preview, &rollout.snapshot(), self.place.consent).await?;
+        one_shot::confirm(&preview, &rollout.snapshot(), self.args.consent).await?;
         let settled = self.telling(rollout, rollout.command(command)).await??;
         self.say(Topic::Command, settled)
     }
@@ -219,7 +219,7 @@ impl Foreground<'_> {
     pub(crate) async fn settle_shown(&mut self, rollout: &Rollout, command: Command) -> Result<(), CliError> {
         let preview = rollout.preview(command.clone()).await?;
         self.show(&preview)?;
-        one_shot::confirm(&preview, &rollout.snapshot(), self.place.consent).await?;
+        one_shot::confirm(&preview, &rollout.snapshot(), self.args.consent).await?;
         let settled = self.telling(rollout, rollout.command(command)).await??;
         self.say(Topic::Command, settled)
     }

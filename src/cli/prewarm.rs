@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep_until};
 use super::args::{How, PrewarmArgs, by_container};
 use super::change_feed::Topic;
 use super::error::{CliError, CliErrorKind, Exit};
-use super::foreground::{self, Foreground, Place, Task};
+use super::foreground::{self, Foreground, Task, TaskArgs};
 use super::one_shot::{self, Consent};
 use super::output::Output;
 use super::status::{deleted, some_of};
@@ -53,8 +53,8 @@ pub(crate) async fn run(
         }
         Some(PrewarmCommand::Cancel | PrewarmCommand::Start { .. }) | None => {
             let consent = Consent::from_flag(args.yes);
-            let place = Place { namespace, name, consent, timeout: args.timeout };
-            foreground::run(session, place, Prewarming { args }, output).await
+            let task = TaskArgs { namespace, name, consent, timeout: args.timeout };
+            foreground::run(session, task, Prewarming { args }, output).await
         }
     }
 }
