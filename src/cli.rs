@@ -5,6 +5,7 @@
 //!               ├─▶ status, history     look        (Role::OneShot, no command)
 //!               ├─▶ adopt … release     one_shot    (Role::OneShot: preview, confirm, command, advice)
 //!               ├─▶ drive               drive       (Role::Driver: until the rollout ends)
+//!               ├─▶ prewarm             prewarm     (Role::Driver: until every node has the images)
 //!               └─▶ log                 audit       (this account's log, no cluster)
 //! ```
 //!
@@ -17,10 +18,12 @@ mod change_feed;
 mod demo;
 mod drive;
 mod error;
+mod foreground;
 mod json;
 mod load;
 mod one_shot;
 mod output;
+mod prewarm;
 mod simulate;
 mod status;
 mod suggested_commands;
@@ -223,6 +226,7 @@ async fn carry_out(
         },
         OnCluster::History(args) => status::history(session, namespace, &args, output).await,
         OnCluster::Drive(args) => drive::run(session, namespace, &args, output).await,
+        OnCluster::Prewarm(args) => prewarm::run(session, namespace, &args, output).await,
         OnCluster::OneShot(one_shot) => {
             let (DaemonSetName(name), how, ask) = one_shot.into_parts();
             one_shot::run(session, namespace, &name, ask, &how, output).await

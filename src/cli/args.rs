@@ -1,6 +1,7 @@
 //! The command line as it is typed: flags, arguments and their help. Parsing only; nothing here acts.
 
 mod one_shot;
+mod prewarm;
 mod tuning;
 mod values;
 
@@ -10,6 +11,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::one_shot::{How, OneShot};
+pub(crate) use self::prewarm::PrewarmArgs;
 pub(crate) use self::tuning::TuningFlags;
 pub(crate) use self::values::{ContainerImage, DaemonSetName, LogTo, by_container};
 use self::values::{duration, speed};
@@ -36,6 +38,7 @@ Examples:
   rolldeck ds/agent -n edge                the console, on one
   rolldeck set-image ds/agent agent=registry.example/agent:v2
   rolldeck step ds/agent --to 10%          let a tenth of the nodes be updated
+  rolldeck prewarm ds/agent --image agent=registry.example/agent:v2
   rolldeck drive ds/agent                  replace pods, within the budget, until the rollout ends
   rolldeck demo                            a factory to practise on, no cluster needed";
 
@@ -151,7 +154,24 @@ pub(crate) enum OnCluster {
     /// It never waits for its output; when nobody has read that for 10 s, it stops driving and the record says why.
     #[command(after_help = DRIVE_EXIT_CODES)]
     Drive(DriveArgs),
+    /// Bring images onto nodes before their pods are replaced, a few nodes at a time
+    ///
+    /// Makes one pod per node that pulls and then sleeps, so that its image is kept, and drives until every node has the images.
+    /// Each pod goes once its node is updated, with `--cancel`, and at the end of the rollout. The template stays as it is:
+    /// `set-image` afterwards. Whoever drives carries out all that is recorded: a rollout that is under way goes on too.
+    /// Where somebody else drives, that process does it, and this one follows.
+    #[command(after_help = PREWARM_HELP)]
+    Prewarm(Box<PrewarmArgs>),
 }
+
+const PREWARM_HELP: &str = "\
+Examples:
+  rolldeck prewarm ds/agent --image agent=registry.example/agent:v2 --max-pulling 4
+  rolldeck prewarm ds/agent --revision 14 -l canary=true      what a roll back would need
+  rolldeck prewarm ds/agent --cancel                          delete the pods that it made
+
+Exit codes: 0 every node has the images, 3 out of time, cancelled or replaced by another request,
+4 some did not arrive, 5 not found, 6 refused, 130 or 143 interrupted";
 
 const DRIVE_EXIT_CODES: &str = "\
 Exit codes: 0 complete (or held, with `--until held`), 3 out of time or handed back early,
@@ -362,7 +382,7 @@ mod tests {
             Command::Release(Early::Accept) => Some("release agent --early"),
             Command::Tune(_) => Some("tune agent --soak 90s"),
             Command::Tuned { .. } => Some("adopt agent --soak 90s"),
-            // `prewarm` drives until it is done.
+            // `prewarm` has a line of its own.
             Command::Prewarm(_) | Command::Drive(_) | Command::StopDriving | Command::GiveUpDriving { .. } => None,
         }
     }

@@ -9,17 +9,20 @@
 //! 2026-11-21T14:30:06Z failed on ipc-017: `rolldeck undo -n edge ds/agent` rolls back, `rolldeck resume …` goes on past it
 //! ```
 
+mod prewarm;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::json::{NodeJson, TypeMeta};
+use super::json::{NodeJson, PrewarmJson, TypeMeta};
 use super::one_shot::halt_advice;
 use crate::engine::model::Str;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::node::NodeState;
+use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{Alarm, NodeView, Snapshot};
@@ -66,6 +69,10 @@ pub(crate) enum Topic {
     },
     /// Many nodes.
     Nodes,
+    /// Pre-warming as a whole; nothing where it is over.
+    Prewarm(Option<Box<PrewarmView>>),
+    /// Pre-warming of one node.
+    PrewarmNode(Box<NodeView>),
     /// What can be done now.
     Advice,
 }
@@ -83,6 +90,7 @@ impl Topic {
             Self::Command => "command",
             Self::Node { .. } => "node",
             Self::Nodes => "nodes",
+            Self::Prewarm(_) | Self::PrewarmNode(_) => "prewarm",
             Self::Advice => "advice",
         }
     }
@@ -101,6 +109,8 @@ struct ChangeLine<'a> {
     was: Option<NodeState>,
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<NodeJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prewarm: Option<PrewarmJson<'a>>,
 }
 
 impl FeedEntry {
@@ -113,9 +123,15 @@ impl FeedEntry {
     pub(crate) fn json(&self) -> impl Serialize + '_ {
         let (was, node) = match &self.topic {
             Topic::Node { was, now } => (*was, Some(NodeJson::new(now, self.at))),
+            Topic::PrewarmNode(node) => (None, Some(NodeJson::new(node, self.at))),
             _ => (None, None),
         };
-        ChangeLine { meta: TypeMeta::new("Change"), at: self.at, topic: self.topic.word(), text: &self.text, was, node }
+        let prewarm = match &self.topic {
+            Topic::Prewarm(prewarm) => prewarm.as_deref().map(PrewarmJson::new),
+            _ => None,
+        };
+        let (meta, topic) = (TypeMeta::new("Change"), self.topic.word());
+        ChangeLine { meta, at: self.at, topic, text: &self.text, was, node, prewarm }
     }
 }
 
@@ -170,6 +186,7 @@ impl Telling<'_> {
         };
         let nodes = self.snapshot.nodes.clone();
         self.nodes(nodes.iter().filter(troubled).map(|node| (None, node)).collect());
+        self.prewarming(None);
     }
 
     fn since(&mut self, last: &Snapshot) {
@@ -197,6 +214,7 @@ impl Telling<'_> {
         if unseen(last) != unseen(snapshot) {
             self.view();
         }
+        self.prewarming(Some(last));
         // Last, because it is what the lines above led to.
         let late = |snapshot: &Snapshot| snapshot.not_sent().map(|unsent| unsent.what);
         if last.phase != snapshot.phase || last.direction != snapshot.direction || late(last) != late(snapshot) {

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::args::{DaemonSetName, DemoArgs, Global, OnCluster, StatusArgs};
-use super::drive::Interrupts;
 use super::error::CliError;
+use super::foreground::Interrupts;
 use super::output::Output;
 use super::{ConsoleRequest, Next, Style, carry_out, wants_console};
 use crate::driver::Session;

@@ -5,27 +5,21 @@
 //!                → tell changes ─┬─ complete, or held with --until held      0
 //!                                ├─ halted                                   4
 //!                                ├─ lease taken over, or not free            7
-//!                                ├─ --timeout, or handed back early          3
-//!                                ├─ its output is stuck: stop driving        1
-//!                                └─ SIGINT, SIGTERM, SIGHUP: stop driving      130, 143
+//!                                └─ handed back early                        3
 //! ```
 //!
 //! The flags are written by one-shot commands before a driver is opened, so that nothing moves while only some of them are in
-//! force. However it ends, the lease is given back first; if that fails too, it runs out by itself. While it drives it never
-//! waits for its output. If the output is stuck, it stops driving first and waits then.
+//! force. How it is interrupted is said in `foreground`.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::args::{ContainerImage, DriveArgs, DriveUntil, OutputFormat, by_container};
-use super::audit::CLOSE_WITHIN;
-use super::audit::Warnings;
-use super::change_feed::{ChangeFeed, FeedEntry, Topic};
+use super::args::{ContainerImage, DriveArgs, DriveUntil, by_container};
 use super::error::{CliError, CliErrorKind, Exit};
-use super::load::{self, LoadPlace};
-use super::one_shot::{self, Consent};
-use super::output::{Output, Streams};
-use super::status::{deleted, out_of_time, standing, tell};
+use super::foreground::{self, Foreground, Task, TaskArgs};
+use super::one_shot::Consent;
+use super::output::Output;
+use super::status::{deleted, out_of_time, standing};
 use crate::driver::{Rollout, Session};
 use crate::engine::model::command::{Command, Step, Takeover};
 use crate::engine::model::config::Role;
@@ -33,15 +27,8 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::settings::{Finish, Tuning};
-use crate::engine::model::time::ShortDuration;
 use crate::engine::model::unsent::UnsentKind;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
-use crate::process::signals::{self, Listener};
-
-/// How long stopping may take after a signal: the process is ended after [`signals::LEAVE_WITHIN`].
-const LEAVE_WITHIN: Duration = Duration::from_secs(4);
-/// How long a complete view may take; a driver may be started before its cluster's link is up.
-const LOAD_WITHIN: Duration = Duration::from_secs(120);
 
 /// Drives the rollout of the DaemonSet `name` until it ends.
 pub(crate) async fn run(
@@ -50,104 +37,25 @@ pub(crate) async fn run(
     args: &DriveArgs,
     output: &mut Output,
 ) -> Result<Exit, CliError> {
-    let mut interrupted = Interrupts::listen()?;
-    let streams = output.streams();
-    let mut drive = Drive {
-        session,
-        namespace,
-        args,
-        output,
-        streams: streams.clone(),
-        open: None,
-        feed: ChangeFeed::default(),
-        warnings: Warnings::default(),
-    };
-    let end = tokio::select! {
-        biased;
-        exit = interrupted.next() => End::Signal(exit),
-        since = streams.stuck() => End::Stuck(since),
-        error = streams.failed() => End::Itself(Err(error.into())),
-        end = drive.whole() => End::Itself(end),
-        late = patience(args.timeout) => End::Late(late),
-    };
-    let end = match end {
-        End::Late(late) => End::Itself(Err(drive.out_of_time(late))),
-        end => end,
-    };
-    match end {
-        End::Itself(end) => {
-            tokio::select! {
-                () = drive.stop_driving() => end,
-                // A signal meanwhile ends the process at once; the lease expires.
-                exit = interrupted.next() => Ok(exit),
-            }
-        }
-        End::Signal(exit) => {
-            let said = drive.say(Topic::Command, format!("{}: stopping", exit.word()));
-            // A second signal ends the process at once.
-            let _ = tokio::time::timeout(LEAVE_WITHIN, drive.stop_driving()).await;
-            said.map(|()| exit)
-        }
-        End::Stuck(since) => drive.stuck(since, &mut interrupted).await,
-        End::Late(late) => Err(late),
-    }
-}
-
-/// How a drive comes to its end.
-enum End {
-    /// By itself, or because its output is closed.
-    Itself(Result<Exit, CliError>),
-    /// Because there is no more time.
-    Late(CliError),
-    /// By a signal.
-    Signal(Exit),
-    /// Because its output is stuck, since then.
-    Stuck(Instant),
-}
-
-impl Exit {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Terminated => "terminated",
-            _ => "interrupted",
-        }
-    }
-}
-
-/// Ends when there is no more time.
-async fn patience(timeout: Option<Duration>) -> CliError {
-    match timeout {
-        Some(timeout) => {
-            tokio::time::sleep(timeout).await;
-            CliError::new(CliErrorKind::TimedOut, format!("not over after {} s", timeout.as_secs()))
-        }
-        None => std::future::pending().await,
-    }
+    let task = TaskArgs { namespace, name: &args.name.0, consent: Consent::from_flag(args.yes), timeout: args.timeout };
+    foreground::run(session, task, Drive { args }, output).await
 }
 
 struct Drive<'a> {
-    session: &'a dyn Session,
-    namespace: &'a str,
     args: &'a DriveArgs,
-    output: &'a mut Output,
-    streams: Streams,
-    /// The open rollout; however the drive ends, it stops driving.
-    open: Option<Rollout>,
-    feed: ChangeFeed,
-    warnings: Warnings,
 }
 
-impl Drive<'_> {
-    async fn whole(&mut self) -> Result<Exit, CliError> {
+impl Task for Drive<'_> {
+    async fn whole(&mut self, foreground: &mut Foreground<'_>) -> Result<Exit, CliError> {
         let edits_first = asks_for_edits(self.args);
-        let (rollout, snapshot) = self.open(if edits_first { Role::OneShot } else { Role::Driver }).await?;
-        self.tell(&snapshot)?;
-        let snapshot = if self.args.take_over { snapshot } else { self.proof_of_life(&rollout).await? };
+        let (rollout, snapshot) = foreground.open(if edits_first { Role::OneShot } else { Role::Driver }).await?;
+        foreground.tell(&snapshot)?;
+        let snapshot = if self.args.take_over { snapshot } else { proof_of_life(foreground, &rollout).await? };
         if let (DriverView::Other { holder, .. }, false) = (&snapshot.driver, self.args.take_over) {
             return Err(driven_by(holder));
         }
         if !edits_first {
-            return self.drive(&rollout).await;
+            return self.drive(foreground, &rollout).await;
         }
         let images = &self.args.images;
         let had = !images.is_empty() && has_images(&snapshot, images);
@@ -161,151 +69,58 @@ impl Drive<'_> {
                 _ => command,
             };
             if command != Command::Tune(Tuning::default()) {
-                self.settle(&rollout, command).await?;
+                foreground.settle(&rollout, command).await?;
             }
         }
         drop(rollout);
-        self.close().await;
-        let (rollout, _) = self.open(Role::Driver).await?;
-        self.drive(&rollout).await
+        foreground.close().await;
+        let (rollout, _) = foreground.open(Role::Driver).await?;
+        self.drive(foreground, &rollout).await
     }
 
-    /// Waits until it is known whether the holder that the lease names is alive: they renew it every few seconds, or the lease
-    /// runs out.
-    async fn proof_of_life(&mut self, rollout: &Rollout) -> Result<Arc<Snapshot>, CliError> {
-        let mut snapshots = rollout.snapshots.clone();
-        loop {
-            let snapshot = snapshots.borrow_and_update().clone();
-            if !matches!(snapshot.driver, DriverView::Named { .. }) {
-                self.tell(&snapshot)?;
-                return Ok(snapshot);
-            }
-            snapshots.changed().await.map_err(|_gone| CliError::failed("the driver has stopped"))?;
-        }
+    fn out_of_time(&self, snapshot: &Snapshot, timeout: Duration) -> CliError {
+        out_of_time(snapshot, timeout)
     }
 
-    async fn drive(&mut self, rollout: &Rollout) -> Result<Exit, CliError> {
+    fn left(&self, _snapshot: &Snapshot) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl Drive<'_> {
+    async fn drive(&self, foreground: &mut Foreground<'_>, rollout: &Rollout) -> Result<Exit, CliError> {
         let takeover = if self.args.take_over { Takeover::Ask } else { Takeover::IfFree };
-        self.settle(rollout, Command::Drive(takeover)).await?;
-        self.follow(rollout).await
-    }
-
-    /// Opens the rollout and waits until it can be seen.
-    async fn open(&mut self, role: Role) -> Result<(Rollout, Arc<Snapshot>), CliError> {
-        let rollout = self.session.open(self.namespace, &self.args.name.0, role);
-        self.open = Some(rollout.clone());
-        let place = LoadPlace { context: self.session.context(), namespace: Some(self.namespace) };
-        let snapshot = load::rollout(&rollout, place, self.args.timeout.unwrap_or(LOAD_WITHIN)).await?;
-        Ok((rollout, snapshot))
-    }
-
-    /// Closes what is open.
-    async fn close(&mut self) {
-        if let Some(rollout) = self.open.take() {
-            self.warnings.close(rollout, &self.streams).await;
-        }
-    }
-
-    /// Gives the lease back, tells what that changed, and closes.
-    async fn stop_driving(&mut self) {
-        self.give_up(Command::StopDriving).await;
-    }
-
-    async fn give_up(&mut self, command: Command) {
-        if let Some(rollout) = self.open.clone()
-            && matches!(rollout.snapshot().driver, DriverView::You { .. } | DriverView::Waiting { .. })
-        {
-            // If it is refused or fails, the lease expires.
-            let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.command(command)).await;
-            let _ = self.tell(&rollout.snapshot());
-        }
-        self.close().await;
-    }
-
-    /// Stops driving, because nobody reads the output; then waits until somebody does, and says what happened.
-    async fn stuck(&mut self, since: Instant, interrupted: &mut Interrupts) -> Result<Exit, CliError> {
-        let drove =
-            self.open.as_ref().is_some_and(|rollout| matches!(rollout.snapshot().driver, DriverView::You { .. }));
-        let why = "nobody took its output".to_owned();
-        self.give_up(Command::GiveUpDriving { why }).await;
-        let streams = self.streams.clone();
-        tokio::select! {
-            () = streams.drained() => {}
-            exit = interrupted.next() => return Ok(exit),
-        }
-        let stood = ShortDuration(since.elapsed());
-        let then = if drove { ": driving was stopped, and nothing was started since" } else { "" };
-        let said = format!("nobody took the output for {stood}{then}");
-        self.say(Topic::Command, said.clone())?;
-        let error = CliError::failed(said);
-        Err(error.hinted("`rolldeck status` says where it stands; the same command line carries on"))
-    }
-
-    fn out_of_time(&self, late: CliError) -> CliError {
-        match (&self.open, self.args.timeout) {
-            (Some(rollout), Some(timeout)) => out_of_time(&rollout.snapshot(), timeout),
-            _ => late,
-        }
-    }
-
-    /// Previews, confirms and makes one edit.
-    async fn settle(&mut self, rollout: &Rollout, command: Command) -> Result<(), CliError> {
-        let preview = rollout.preview(command.clone()).await?;
-        let consent = Consent::from_flag(self.args.yes);
-        if self.output.format() == OutputFormat::Text && one_shot::asks(&preview, consent) {
-            one_shot::show(&preview, self.output)?;
-        }
-        one_shot::confirm(&preview, &rollout.snapshot(), consent).await?;
-        let settled = self.telling(rollout, rollout.command(command)).await??;
-        self.say(Topic::Command, settled)
-    }
-
-    /// Prints changes while `waiting` is not done, which takes as long as the DaemonSet's controller does not react.
-    async fn telling<T>(&mut self, rollout: &Rollout, waiting: impl Future<Output = T>) -> Result<T, CliError> {
-        let mut snapshots = rollout.snapshots.clone();
-        let mut waiting = std::pin::pin!(waiting);
-        loop {
-            tokio::select! {
-                biased;
-                done = &mut waiting => return Ok(done),
-                changed = snapshots.changed() => {
-                    changed.map_err(|_gone| CliError::failed("the driver has stopped"))?;
-                    let snapshot = snapshots.borrow_and_update().clone();
-                    self.tell(&snapshot)?;
-                }
-            }
-        }
+        foreground.settle(rollout, Command::Drive(takeover)).await?;
+        self.follow(foreground, rollout).await
     }
 
     /// Tells changes until it is over.
-    async fn follow(&mut self, rollout: &Rollout) -> Result<Exit, CliError> {
+    async fn follow(&self, foreground: &mut Foreground<'_>, rollout: &Rollout) -> Result<Exit, CliError> {
         let mut snapshots = rollout.snapshots.clone();
         let mut course = Course::new(self.args.until);
         loop {
-            // Changes that happen while the output is slow are printed as one.
-            self.streams.room().await;
+            foreground.room().await;
             let snapshot = snapshots.borrow_and_update().clone();
-            self.tell(&snapshot)?;
+            foreground.tell(&snapshot)?;
             if let Some(end) = course.end(&snapshot) {
                 return end;
             }
             snapshots.changed().await.map_err(|_gone| CliError::failed("the driver has stopped"))?;
         }
     }
+}
 
-    fn tell(&mut self, snapshot: &Arc<Snapshot>) -> Result<(), CliError> {
-        self.warnings.say(snapshot, &self.streams);
-        Ok(tell(&mut self.feed, snapshot, self.output)?)
-    }
-
-    fn say(&mut self, topic: Topic, text: String) -> Result<(), CliError> {
-        let at = self.open.as_ref().map(|rollout| rollout.snapshot().at).unwrap_or_default();
-        let change = FeedEntry { at, topic, text };
-        match self.output.format() {
-            OutputFormat::Text => self.output.line(change.line())?,
-            OutputFormat::Json => self.output.json(&change.json())?,
+/// Waits until it is known whether the holder that the lease names is alive: they renew it every few seconds, or the lease
+/// runs out.
+async fn proof_of_life(foreground: &mut Foreground<'_>, rollout: &Rollout) -> Result<Arc<Snapshot>, CliError> {
+    let mut snapshots = rollout.snapshots.clone();
+    loop {
+        let snapshot = snapshots.borrow_and_update().clone();
+        if !matches!(snapshot.driver, DriverView::Named { .. }) {
+            foreground.tell(&snapshot)?;
+            return Ok(snapshot);
         }
-        Ok(())
+        snapshots.changed().await.map_err(|_gone| CliError::failed("the driver has stopped"))?;
     }
 }
 
@@ -387,6 +202,8 @@ impl Course {
             _ => {}
         }
         match &snapshot.phase {
+            // A released rollout takes its pods for pre-warming with it; and pre-warming needs no rollout.
+            Phase::Idle | Phase::Complete | Phase::Native if still_prewarms(snapshot) => None,
             // `--on-failure rollback`: the roll back that this halt asks for is not recorded yet.
             Phase::Halted if snapshot.unsent.iter().any(|unsent| unsent.what == UnsentKind::RollBack) => None,
             Phase::Halted => Some(Ok(Exit::Halted)),
@@ -401,6 +218,15 @@ impl Course {
             _ => None,
         }
     }
+}
+
+/// Whether we drive, and there is still something to pre-warm or to clean up after it.
+fn still_prewarms(snapshot: &Snapshot) -> bool {
+    let drives = matches!(snapshot.driver, DriverView::You { .. });
+    snapshot.prewarm.as_ref().is_some_and(|prewarm| {
+        let asked = &prewarm.asked;
+        drives && (asked.cancelled.is_some() || (asked.paused.is_none() && !prewarm.is_done()))
+    })
 }
 
 /// Whether somebody changed the update strategy back under the rollout.
@@ -424,20 +250,4 @@ fn at_rest(snapshot: &Snapshot) -> bool {
 
 fn taken_over(holder: &str) -> CliError {
     CliError::new(CliErrorKind::DrivenByOther, format!("{holder} took over; nothing more is started from here"))
-}
-
-/// The signals that end what goes on by itself.
-#[derive(Clone, Debug)]
-pub(crate) struct Interrupts(Listener);
-
-impl Interrupts {
-    pub(crate) fn listen() -> Result<Self, CliError> {
-        let listening = signals::listen();
-        listening.map(Self).map_err(|error| CliError::failed(format!("listening for signals: {error}")))
-    }
-
-    /// Waits for the first of them. The second ends the process by itself.
-    pub(crate) async fn next(&mut self) -> Exit {
-        self.0.ended().await.into()
-    }
 }

@@ -3,8 +3,8 @@
 //! Words (`state`, `phase`, `hold`, `cause`, `text`) are those that the console shows. Instants are RFC 3339 in UTC.
 //!
 //! ```text
-//! status ds/x    RolloutStatus         drive, status --watch    one Change a line, then one RolloutStatus
-//! status         Fleet                 history                  RevisionHistory
+//! status ds/x    RolloutStatus         drive, prewarm, status --watch    one Change a line
+//! status         Fleet                 history                           RevisionHistory
 //! set-image …    CommandResult
 //! ```
 
@@ -14,6 +14,7 @@ mod driver;
 mod fleet;
 mod kinds;
 mod node;
+mod prewarm;
 mod pulls;
 mod revision;
 mod status;
@@ -24,6 +25,7 @@ use serde::Serialize;
 pub(crate) use self::command::{CommandResult, PreviewLines};
 pub(crate) use self::fleet::FleetList;
 pub(crate) use self::node::NodeJson;
+pub(crate) use self::prewarm::PrewarmJson;
 pub(crate) use self::revision::RevisionHistory;
 pub(crate) use self::status::{NodeListing, StatusJson};
 

@@ -13,12 +13,13 @@ use super::error::{CliError, CliErrorKind, Exit};
 use super::json::{self, PreviewLines, TypeMeta};
 use super::load::{self, LoadPlace};
 use super::output::Output;
-use super::suggested_commands::command_of;
+use super::suggested_commands::{command_of, prewarm_command};
 use crate::driver::{Rollout, Session};
 use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::report::guidance::{Guidance, Remedy};
 use crate::engine::report::snapshot::{Phase, Snapshot};
 
@@ -122,7 +123,8 @@ pub(crate) fn show(preview: &Preview, output: &mut Output) -> io::Result<()> {
     Ok(())
 }
 
-fn report(
+/// Prints what a command would do, or came to: `settled`.
+pub(crate) fn report(
     snapshot: &Snapshot,
     preview: &Preview,
     settled: Option<&str>,
@@ -174,6 +176,15 @@ fn advice(snapshot: &Snapshot) -> Vec<String> {
             snapshot.driving()
         )),
         DriverView::Other { holder, .. } if under_way => lines.push(format!("{holder} drives and carries it out.")),
+        DriverView::Nobody | DriverView::Lost { .. } => {
+            let missing = |prewarm: &&PrewarmView| {
+                prewarm.asked.paused.is_none() && prewarm.counts.present < prewarm.counts.nodes
+            };
+            if let Some(prewarm) = snapshot.prewarm.as_ref().filter(missing) {
+                let command = prewarm_command(&prewarm.asked, &snapshot.revisions);
+                lines.push(format!("Nobody drives: `rolldeck {command} {target}` pre-warms."));
+            }
+        }
         _ => {}
     }
     lines

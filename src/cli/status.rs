@@ -31,7 +31,9 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::image::version_of;
 use crate::engine::model::node::NodeState;
+use crate::engine::model::person_of;
 use crate::engine::model::presence::Presence;
+use crate::engine::model::prewarm::{PrewarmCounts, PrewarmSite, PrewarmState, PrewarmView};
 use crate::engine::model::pull::PullState;
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::template::ContainerRole;
@@ -74,6 +76,10 @@ pub(crate) async fn rollout(
         OutputFormat::Json => output.json(&json::StatusJson::new(session.context(), &snapshot, nodes))?,
         OutputFormat::Text => {
             summary(session.context(), &snapshot).iter().try_for_each(|line| output.line(line))?;
+            if let Some(prewarm) = snapshot.prewarm.as_ref().filter(|prewarm| prewarm.sites.len() > 1) {
+                output.line("")?;
+                output.table(&site_table(prewarm))?;
+            }
             for (asked, table) in [(args.nodes, node_table as fn(&Snapshot) -> _), (args.images, image_table)] {
                 if asked {
                     output.line("")?;
@@ -198,6 +204,13 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
             say("", format!("to hold it: {holding}"));
         }
     }
+    if let Some(prewarm) = &snapshot.prewarm {
+        say("images", prewarm.to_string());
+        if !prewarm.images.is_empty() {
+            say("", format!("{} by {}", prewarm.images.join(" "), person_of(&prewarm.asked.by.by)));
+        }
+        not_arrived(snapshot).into_iter().chain(prewarm.refused()).for_each(|line| say("", line));
+    }
     say("view", snapshot.freshness().to_string());
     if snapshot.distance.round_trip.is_some() {
         say("API", snapshot.distance.to_string());
@@ -268,6 +281,18 @@ fn trouble(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
         .collect()
 }
 
+/// Nodes on which images that are pre-warmed did not arrive, by reason, a line each.
+fn not_arrived(snapshot: &Snapshot) -> Vec<String> {
+    let mut groups: BTreeMap<String, Vec<&NodeView>> = BTreeMap::new();
+    for node in snapshot.nodes.iter() {
+        if let Some(PrewarmState::Failed { cause, .. }) = &node.prewarm {
+            groups.entry(cause.to_string()).or_default().push(node);
+        }
+    }
+    let line = |(why, nodes): (String, Vec<&NodeView>)| format!("{} failed, {why}: {}", nodes.len(), some_of(&nodes));
+    groups.into_iter().map(line).collect()
+}
+
 /// Pods on nodes that should not run them, by reason, a line each.
 fn misscheduled(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
     let mut groups: BTreeMap<String, Vec<&NodeView>> = BTreeMap::new();
@@ -281,9 +306,23 @@ fn misscheduled(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
 }
 
 /// The first few nodes by name.
-fn some_of(nodes: &[&NodeView]) -> String {
+pub(crate) fn some_of(nodes: &[&NodeView]) -> String {
     let named = nodes.iter().take(NAMED).map(|node| &*node.name).collect::<Vec<_>>().join(" ");
     if nodes.len() > NAMED { format!("{named} …") } else { named }
+}
+
+/// How far pre-warming is in each site.
+fn site_table(prewarm: &PrewarmView) -> Vec<Vec<String>> {
+    let head = ["SITE", "NODES", "PRESENT", "PULLING", "WAITING", "FAILED", "LIMIT"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(prewarm.sites.iter().map(|PrewarmSite { name, counts, pulling: _, limit }| {
+        let PrewarmCounts { nodes, present, pulling, waiting, failed, retrying: _ } = counts;
+        let name = if name.is_empty() { "-" } else { name };
+        let counts = [nodes, present, pulling, waiting, failed].map(ToString::to_string);
+        let limit = limit.map_or_else(|| "-".to_owned(), |limit| limit.to_string());
+        std::iter::once(name.to_owned()).chain(counts).chain([limit]).collect()
+    }));
+    rows
 }
 
 const NODE_HEAD: [&str; 8] = ["NODE", "STATE", "REV", "IMAGE", "POD", "RESTARTS", "AGE", "WHY"];

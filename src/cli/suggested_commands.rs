@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmNodes, PrewarmSource};
 use crate::engine::report::guidance::Remedy;
-use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::{RevisionView, Snapshot};
 
 /// A remedy as JSON: its kind for a script, the command that carries it out, and what that does in words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -70,5 +72,57 @@ pub(crate) fn suggested_commands(context: &str, snapshot: &Snapshot) -> Vec<Sugg
             suggested.push(SuggestedCommand { remedy: kind, command, text: remedy.to_string() });
         }
     }
+    suggested.extend(prewarming(context, snapshot));
     suggested
+}
+
+/// What can be done about pre-warming that stands still, or that failed somewhere.
+fn prewarming(context: &str, snapshot: &Snapshot) -> Option<SuggestedCommand> {
+    let prewarm = snapshot.prewarm.as_ref().filter(|prewarm| prewarm.asked.cancelled.is_none())?;
+    let nobody = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
+    let missing = prewarm.counts.present < prewarm.counts.nodes;
+    let (remedy, command, text) = if prewarm.error.is_some() {
+        ("prewarmCancel", "prewarm --cancel".to_owned(), "deletes the pods that were made for it")
+    } else if prewarm.asked.paused.is_some() {
+        ("prewarmResume", "prewarm --resume".to_owned(), "goes on pre-warming")
+    } else if nobody && missing {
+        ("prewarm", prewarm_command(&prewarm.asked, &snapshot.revisions), "carries pre-warming on")
+    } else if prewarm.counts.failed > prewarm.counts.retrying {
+        ("prewarmRetry", "prewarm --retry".to_owned(), "pulls again what failed")
+    } else {
+        return None;
+    };
+    Some(SuggestedCommand { remedy, command: whole(&command, context, snapshot), text: text.to_owned() })
+}
+
+/// The command that asks for the same again, without the DaemonSet: `prewarm --image agent=agent:v2 --max-pulling 2`.
+pub(crate) fn prewarm_command(asked: &Prewarm, revisions: &[RevisionView]) -> String {
+    let mut words = vec!["prewarm".to_owned()];
+    match &asked.source {
+        PrewarmSource::Template => {}
+        PrewarmSource::Images(images) => {
+            words.extend(images.iter().map(|(name, image)| format!("--image {}", quoted(&format!("{name}={image}")))));
+        }
+        PrewarmSource::Revision(hash) => {
+            let number = revisions.iter().find(|revision| revision.hash == *hash).and_then(|it| it.number);
+            words.extend(number.map(|number| format!("--revision {number}")));
+        }
+    }
+    match &asked.nodes {
+        PrewarmNodes::All => {}
+        PrewarmNodes::Selector(selector) => words.push(format!("-l {}", quoted(&selector.to_string()))),
+        PrewarmNodes::NextStep => words.push("--next-step".to_owned()),
+        PrewarmNodes::Node(name) => words.push(format!("--node {name}")),
+    }
+    let PrewarmLimits { max_pulling, max_pulling_per_site } = asked.limits;
+    for (flag, limit) in [("--max-pulling", max_pulling), ("--max-pulling-per-site", max_pulling_per_site)] {
+        words.extend(limit.at().map(|limit| format!("{flag} {limit}")));
+    }
+    words.join(" ")
+}
+
+/// As a shell takes it for one word.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }

@@ -1,5 +1,6 @@
 //! Transcripts of the command line against a scripted driver: what is typed, what is printed, how it exits.
 
+mod prewarm;
 mod script;
 
 use std::time::Duration;
@@ -37,6 +38,7 @@ fn help_says_what_can_be_done() {
         "undo",
         "release",
         "drive",
+        "prewarm",
         "demo",
         "simulate",
         "completions",
@@ -70,6 +72,14 @@ fn what_makes_no_sense_is_refused_before_anything_is_asked() {
         ("tune ds/agent --on-drift fight", "possible values: report, enforce"),
         ("tune ds/agent --strict=perhaps", "possible values: true, false"),
         ("drive ds/agent --keep --finish release", "cannot be used with"),
+        ("prewarm ds/agent --image registry/agent:v2", "names no container"),
+        ("prewarm ds/agent --image agent=agent:v2 --revision 3", "cannot be used with"),
+        ("prewarm ds/agent --cancel --node ipc-001", "cannot be used with"),
+        ("prewarm ds/agent --retry --image agent=agent:v2", "cannot be used with"),
+        ("prewarm ds/agent --pause --resume", "cannot be used with"),
+        ("prewarm ds/agent --next-step -l zone=a", "cannot be used with"),
+        ("prewarm ds/agent --max-pulling few", "or `default`"),
+        ("prewarm ds/agent --max-pulling 0%", "bring nothing"),
         ("demo --speed 0", "not a factor"),
     ] {
         let line = std::iter::once("rolldeck").chain(line.split(' ')).map(Into::into);

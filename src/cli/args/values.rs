@@ -6,12 +6,24 @@ use std::time::Duration;
 
 use crate::audit::AuditLog;
 use crate::engine::model::image::ImageRef;
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::settings::Limit;
 
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     text.parse::<jiff::SignedDuration>()
         .ok()
         .and_then(|span| Duration::try_from(span).ok())
         .ok_or_else(|| format!("`{text}` is not a time to wait; write `30s`, `5m` or `1h 30m`"))
+}
+
+/// How many nodes may pull at once.
+pub(crate) fn pull_limit(text: &str) -> Result<Limit, String> {
+    match text.parse::<Limit>()? {
+        Limit::At(IntOrPercent::Int(0) | IntOrPercent::Percent(0)) => {
+            Err("0 pulls at a time bring nothing: write 1 or more, or `--pause`".to_owned())
+        }
+        limit => Ok(limit),
+    }
 }
 
 pub(crate) fn speed(text: &str) -> Result<f64, String> {

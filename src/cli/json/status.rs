@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::alarm::AlarmLine;
 use super::driver::{Driver, ManagedBy};
 use super::node::NodeJson;
+use super::prewarm::PrewarmJson;
 use super::pulls::PullsJson;
 use super::revision::Revision;
 use super::watch::Watch;
@@ -86,6 +87,9 @@ pub(crate) struct StatusJson<'a> {
     /// What is next in line, or was asked for, waits for; absent where nothing does, or not for long.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits: Option<Waits<'a>>,
+    /// What is being pre-warmed, and how far it is; absent where nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prewarm: Option<PrewarmJson<'a>>,
     /// What happened lately, oldest first: here, and what other consoles told.
     timeline: Vec<TimelineLine<'a>>,
     /// Which part of the audit log or of the Events is not written, and why.
@@ -147,6 +151,7 @@ impl<'a> StatusJson<'a> {
             api_round_trip_millis: snapshot.distance.round_trip.map(|span| span.as_millis()),
             pause_bites_within_millis: snapshot.distance.pause_within.map(|span| span.as_millis()),
             waits: snapshot.waits.as_ref().map(Waits::new),
+            prewarm: snapshot.prewarm.as_ref().map(PrewarmJson::new),
             timeline: snapshot.timeline.iter().map(TimelineLine::new).collect(),
             unaudited: unwritten(snapshot),
             next: suggested_commands(context, snapshot),

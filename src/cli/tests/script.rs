@@ -1,4 +1,4 @@
-//! A driver that plays a script: the first snapshot until it is told to drive, then the others in order.
+//! A driver that plays a script: the first snapshot until it is told to drive or to pre-warm, then the others in order.
 
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use crate::driver::{DrivenBy, Fleet, FleetRow, Request, Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
 use crate::engine::model::cause::{Cause, CauseKind};
-use crate::engine::model::command::{Command, Preview, Refusal};
+use crate::engine::model::command::{Command, Preview, PrewarmCommand, Refusal};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
@@ -151,7 +151,13 @@ impl Script {
             match request {
                 Request::Preview(command, answer) => drop(answer.send(self.preview(&command))),
                 Request::Command(command, answer) => {
-                    let drive = matches!(command, Command::Drive(_));
+                    let prewarm =
+                        matches!(command, Command::Prewarm(PrewarmCommand::Start { .. } | PrewarmCommand::Cancel));
+                    let drive = prewarm || matches!(command, Command::Drive(_));
+                    if prewarm && let Some(shown) = rest.next() {
+                        // A command is settled once the snapshot shows it.
+                        snapshots.send_replace(shown);
+                    }
                     drop(answer.send(Ok(format!("settled: {}", title(&command)))));
                     self.asked.lock().unwrap().push(command);
                     if drive {

@@ -41,7 +41,15 @@ impl Engine {
         effects.extend(self.disruption_budgets_in_words(command));
         effects.extend(self.tuning_in_words(&tuning, &limits));
         if resolved.drive && self.config().role == Role::Driver && self.lock.is_free(now) && !self.lock.holds() {
-            effects.push("This console becomes the driver; the rollout moves while it is open.".into());
+            effects.push(match command {
+                Command::Prewarm(PrewarmCommand::Cancel) if !self.is_recorded() => {
+                    "This process becomes the driver until they are gone.".into()
+                }
+                Command::Prewarm(_) if !self.is_recorded() => {
+                    "This process becomes the driver, and pre-warms while it runs.".into()
+                }
+                _ => "This console becomes the driver; the rollout moves while it is open.".into(),
+            });
         }
         if let Some(holder) = self.lock.living_other(now).filter(|_| resolved.drive) {
             effects.push(format!("{holder} drives and carries it out."));
@@ -240,13 +248,22 @@ impl Engine {
         match writes {
             Writes::Template => calls.push(format!("PATCH daemonsets/{name} (template)")),
             Writes::OriginalStrategy => calls.push(format!("PATCH daemonsets/{name} (updateStrategy restored)")),
-            Writes::Prewarm => calls.push("POST pods, one per node; DELETE each once its node is updated".into()),
+            Writes::Prewarm => calls.extend(prewarming_calls(command).map(str::to_owned)),
             Writes::Nothing | Writes::Record | Writes::OnDelete | Writes::WholeRollout => {}
         }
         if !nodes.is_empty() {
             calls.push("DELETE pods, one by one, uid-guarded".to_owned());
         }
         calls
+    }
+}
+
+/// What whoever drives does to pods for pre-warming.
+fn prewarming_calls(command: &Command) -> Option<&'static str> {
+    match command {
+        Command::Prewarm(PrewarmCommand::Cancel) => Some("DELETE the pods that were made for it"),
+        Command::Prewarm(PrewarmCommand::Pause) => None,
+        _ => Some("POST pods, one per node; DELETE each once its node is updated"),
     }
 }
 

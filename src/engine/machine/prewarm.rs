@@ -19,6 +19,7 @@ use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{By, OURSELVES};
 use crate::engine::model::settings::Limit;
 use crate::engine::model::template::Template;
+use crate::engine::model::time::Timestamp;
 use crate::engine::rules::warm_pod::images_key;
 use crate::engine::view::{PodIx, WarmState};
 use crate::engine::writes::warm::WarmWrites;
@@ -145,7 +146,8 @@ impl Engine {
             paused: None,
             cancelled: None,
             retried: None,
-            by: By { by: OURSELVES.into(), at: self.now },
+            // Nobody knows when; with the present time every snapshot would differ from the one before.
+            by: By { by: OURSELVES.into(), at: Timestamp::default() },
             write_ids: Vec::new(),
         })
     }
@@ -365,5 +367,6 @@ impl PrewarmCounts {
             PrewarmState::Present => self.present += 1,
             PrewarmState::Failed { .. } => self.failed += 1,
         }
+        self.retrying += u32::from(state.is_retried());
     }
 }

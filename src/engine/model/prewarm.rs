@@ -204,6 +204,8 @@ pub struct PrewarmCounts {
     pub waiting: u32,
     /// They did not arrive.
     pub failed: u32,
+    /// Of those, how many are tried again by themselves.
+    pub retrying: u32,
 }
 
 /// How far one site is.

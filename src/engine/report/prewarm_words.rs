@@ -15,6 +15,11 @@ pub struct PrewarmWords<'a> {
 }
 
 impl PrewarmState {
+    /// Whether the images did not arrive, and are pulled again without anybody asking for it: not what the registry refused.
+    pub fn is_retried(&self) -> bool {
+        matches!(self, Self::Failed { cause, again_at, .. } if again_at.is_some() || !cause.kind.is_the_registrys_verdict())
+    }
+
     /// One word: `waiting`, `queued`, `pulling`, `present`, `failed`.
     pub fn word(&self) -> &'static str {
         match self {
@@ -69,7 +74,8 @@ impl fmt::Display for PrewarmWait {
 /// `12 of 120 present, 2 pulling, 105 waiting, 1 failed`.
 impl fmt::Display for PrewarmCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { nodes, present, pulling, waiting, failed } = self;
+        // Each node that is tried again says so itself.
+        let Self { nodes, present, pulling, waiting, failed, retrying: _ } = self;
         write!(f, "{present} of {nodes} present")?;
         [(pulling, "pulling"), (waiting, "waiting"), (failed, "failed")]
             .into_iter()
@@ -103,6 +109,26 @@ impl fmt::Display for PrewarmView {
 impl PrewarmView {
     /// Whether nothing more will happen by itself: each node has the images, or does not get them.
     pub fn is_done(&self) -> bool {
-        self.error.is_some() || (self.counts.waiting == 0 && self.counts.pulling == 0)
+        let PrewarmCounts { pulling, waiting, retrying, .. } = self.counts;
+        self.error.is_some() || (pulling, waiting, retrying) == (0, 0, 0)
+    }
+
+    /// That the API server refuses its pods, in its words, and what can be done about it.
+    pub fn refused(&self) -> Option<String> {
+        let (node, message) = self.refusal.as_ref()?;
+        Some(format!("its pod on {node} is refused: {message}; {}", refusal_remedy(message)))
+    }
+}
+
+/// What can be done where pods are refused with these words. They are tried again by themselves, one at a time.
+fn refusal_remedy(message: &str) -> &'static str {
+    if message.contains("exceeded quota") {
+        "raise the quota by one pod per node, or pre-warm fewer nodes with a selector"
+    } else if message.contains("must specify") {
+        "the quota asks for resources that these pods do not name: a LimitRange with defaults names them"
+    } else if message.contains("cannot create resource") || message.contains("not permitted") {
+        "the README has the Role that rolldeck needs: `create` on pods"
+    } else {
+        "whatever refuses them has to let pods with the label rolldeck.io/prewarm in"
     }
 }

@@ -236,6 +236,28 @@ fn nothing_is_pulled_that_is_there() {
     assert_eq!(console.snapshot(&fake).prewarm.unwrap().counts.present, 20);
 }
 
+#[test]
+fn it_is_done_when_nothing_is_tried_again() {
+    let mut fake = FakeCluster::rolling(2, 1);
+    fake.holds_images = false;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.engine.command(start(image("v2"), PrewarmNodes::All, 2), fake.now).unwrap();
+    console.run(&mut fake);
+    fake.warm_arrives("n1");
+    fake.warm_fails("n2", "failed to pull and unpack image: dial tcp 10.0.0.1:443: i/o timeout");
+    for _ in 0..5 {
+        let prewarm = console.snapshot(&fake).prewarm.unwrap();
+        assert!(!prewarm.is_done(), "the network may be back soon: {prewarm}");
+        console.run_for(&mut fake, 1);
+    }
+    console.run_for(&mut fake, 60);
+    fake.warm_fails("n2", "failed to resolve reference \"agent:v2\": agent:v2: not found");
+    console.run_for(&mut fake, 5);
+    let prewarm = console.snapshot(&fake).prewarm.unwrap();
+    assert_eq!((prewarm.counts.present, prewarm.counts.failed, prewarm.counts.retrying), (1, 1, 0));
+    assert!(prewarm.is_done());
+}
+
 /// Twenty nodes in two sites of ten.
 fn two_sites() -> FakeCluster {
     let mut fake = FakeCluster::rolling(20, 10);

@@ -28,22 +28,37 @@ impl Deref for Practice {
 impl Practice {
     /// Argo CD sets the update strategy back.
     pub(crate) fn set_strategy_back(&self) {
+        let body = r#"{"spec":{"updateStrategy":{"type":"RollingUpdate"}}}"#;
+        self.request(
+            "PATCH /apis/apps/v1/namespaces/edge/daemonsets/agent?fieldManager=argocd-controller",
+            &format!("Content-Type: application/merge-patch+json\r\nContent-Length: {}\r\n", body.len()),
+            body,
+        );
+    }
+
+    /// The names of the pods that were made for pre-warming.
+    pub(crate) fn warm_pods(&self) -> Vec<String> {
+        let answer = self.request("GET /api/v1/namespaces/edge/pods?labelSelector=rolldeck.io/prewarm", "", "");
+        let named = answer.split("\"name\":\"").skip(1).filter_map(|rest| rest.split('"').next());
+        named.filter(|name| name.contains("-prewarm-")).map(str::to_owned).collect()
+    }
+
+    /// The leases of the namespace, as the API server answers them.
+    pub(crate) fn leases(&self) -> String {
+        self.request("GET /apis/coordination.k8s.io/v1/namespaces/edge/leases", "", "")
+    }
+
+    /// Sends a request that must work, and gives the whole answer.
+    fn request(&self, what: &str, headers: &str, body: &str) -> String {
         let config = std::fs::read_to_string(self.kubeconfig()).unwrap();
         let (_, server) = config.split_once("http://").unwrap();
         let server = server.split_whitespace().next().unwrap().trim_matches('"');
-        let body = r#"{"spec":{"updateStrategy":{"type":"RollingUpdate"}}}"#;
         let mut stream = std::net::TcpStream::connect(server).unwrap();
-        let length = body.len();
-        write!(
-            stream,
-            "PATCH /apis/apps/v1/namespaces/edge/daemonsets/agent?fieldManager=argocd-controller HTTP/1.1\r\n\
-             Host: {server}\r\nContent-Type: application/merge-patch+json\r\nContent-Length: {length}\r\n\
-             Connection: close\r\n\r\n{body}"
-        )
-        .unwrap();
+        write!(stream, "{what} HTTP/1.1\r\nHost: {server}\r\n{headers}Connection: close\r\n\r\n{body}").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        answer
     }
 
     pub(crate) fn start() -> Self {

@@ -80,8 +80,12 @@ impl Operator {
 
     /// Starts a headless driver that goes on beside the test.
     pub(crate) fn drive(&self, daemonset: &str, flags: &[&str]) -> Driving {
-        let line = [&["drive", daemonset, "--yes", "--timeout", "180s"], flags].concat();
-        let mut child = self.command(&line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        self.start(&[&["drive", daemonset, "--yes", "--timeout", "180s"], flags].concat())
+    }
+
+    /// Starts a command that goes on beside the test.
+    pub(crate) fn start(&self, line: &[&str]) -> Driving {
+        let mut child = self.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         Driving { child, lines, seen: String::new() }
     }

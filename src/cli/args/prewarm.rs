@@ -1,0 +1,96 @@
+//! Flags of `prewarm`, and what they ask of the engine.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::values::{ContainerImage, DaemonSetName, duration, pull_limit};
+use crate::engine::model::command::PrewarmCommand;
+use crate::engine::model::labels::Selector;
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes};
+use crate::engine::model::settings::Limit;
+
+#[derive(Args, Clone, Debug)]
+#[command(group = clap::ArgGroup::new("which").multiple(true).conflicts_with("control"))]
+#[command(group = clap::ArgGroup::new("where").multiple(false).conflicts_with("control"))]
+#[command(group = clap::ArgGroup::new("limits").multiple(true).conflicts_with("control"))]
+#[command(group = clap::ArgGroup::new("control").multiple(false))]
+pub(crate) struct PrewarmArgs {
+    /// The DaemonSet: `ds/NAME`, or just NAME
+    #[arg(value_name = "ds/NAME")]
+    pub(crate) name: DaemonSetName,
+    /// This image instead of the template's, which stays as it is; may be repeated; `*=IMAGE` means all main containers
+    #[arg(long = "image", value_name = "CONTAINER=IMAGE", group = "which", conflicts_with = "revision")]
+    pub(crate) images: Vec<ContainerImage>,
+    /// The images of a revision, by its number in `history`: those that `undo --to-revision N` would need
+    #[arg(long, value_name = "N", group = "which")]
+    pub(crate) revision: Option<i64>,
+    /// Only on nodes with these labels, as `kubectl get nodes -l` has it
+    #[arg(short = 'l', long, group = "where")]
+    pub(crate) selector: Option<Selector>,
+    /// Only on this node
+    #[arg(long, value_name = "NAME", group = "where")]
+    pub(crate) node: Option<String>,
+    /// Only on the nodes that partition and selector of the rollout let be updated
+    #[arg(long, group = "where")]
+    pub(crate) next_step: bool,
+    /// So many nodes pull at once, updates included [default: the rollout's own limit]
+    #[arg(long, value_name = "N|N%", value_parser = pull_limit, group = "limits")]
+    pub(crate) max_pulling: Option<Limit>,
+    /// So many nodes of a site pull at once [default: the rollout's own limit]
+    #[arg(long, value_name = "N|N%", value_parser = pull_limit, group = "limits")]
+    pub(crate) max_pulling_per_site: Option<Limit>,
+    /// Make no more pods; what is being pulled goes on
+    #[arg(long, group = "control")]
+    pub(crate) pause: bool,
+    /// Go on after a pause
+    #[arg(long, group = "control")]
+    pub(crate) resume: bool,
+    /// Pull again what failed
+    #[arg(long, group = "control")]
+    pub(crate) retry: bool,
+    /// Delete its pods and forget it; images that were pulled stay until their kubelet collects them
+    #[arg(long, group = "control")]
+    pub(crate) cancel: bool,
+    /// Say what it would do, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask for confirmation
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Stop after this long; what is there stays [default: none; 30s for --pause, --resume and --retry]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl PrewarmArgs {
+    /// What is to be done about what is being pre-warmed; `None`: begin.
+    pub(crate) fn control(&self) -> Option<PrewarmCommand> {
+        [
+            (self.pause, PrewarmCommand::Pause),
+            (self.resume, PrewarmCommand::Resume),
+            (self.retry, PrewarmCommand::Retry),
+            (self.cancel, PrewarmCommand::Cancel),
+        ]
+        .into_iter()
+        .find_map(|(given, command)| given.then_some(command))
+    }
+
+    /// On which nodes.
+    pub(crate) fn nodes(&self) -> PrewarmNodes {
+        match (&self.selector, &self.node, self.next_step) {
+            (Some(selector), ..) if !selector.is_empty() => PrewarmNodes::Selector(selector.clone()),
+            (_, Some(node), _) => PrewarmNodes::Node(node.as_str().into()),
+            (.., true) => PrewarmNodes::NextStep,
+            _ => PrewarmNodes::All,
+        }
+    }
+
+    /// How many nodes may pull at once.
+    pub(crate) fn limits(&self) -> PrewarmLimits {
+        PrewarmLimits {
+            max_pulling: self.max_pulling.unwrap_or_default(),
+            max_pulling_per_site: self.max_pulling_per_site.unwrap_or_default(),
+        }
+    }
+}

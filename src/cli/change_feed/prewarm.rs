@@ -1,0 +1,91 @@
+//! Changes of pre-warming: how many nodes have the images, where they do not arrive and why, and what stands in its way.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{CROWD, Telling, Topic};
+use crate::engine::model::Str;
+use crate::engine::model::cause::CauseKind;
+use crate::engine::model::prewarm::{PrewarmState, PrewarmView, PrewarmWait};
+use crate::engine::report::prewarm_words::PrewarmWords;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
+
+impl Telling<'_> {
+    pub(super) fn prewarming(&mut self, last: Option<&Snapshot>) {
+        let was = last.and_then(|last| last.prewarm.as_ref());
+        let is = self.snapshot.prewarm.as_ref();
+        if !last.is_some_and(|last| Arc::ptr_eq(&last.nodes, &self.snapshot.nodes)) {
+            self.warm_nodes(last);
+        }
+        let refused = |prewarm: &PrewarmView| prewarm.refusal.as_ref().map(|(_, message)| message.clone());
+        if let Some(prewarm) = is.filter(|is| was.and_then(refused) != refused(is))
+            && let Some(refused) = prewarm.refused()
+        {
+            self.say(Topic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {refused}"));
+        }
+        match (was, is) {
+            (Some(_), None) => self.say(Topic::Prewarm(None), "nothing is being pre-warmed any more".to_owned()),
+            (_, Some(is)) if was.map(summary) != Some(summary(is)) => {
+                self.say(Topic::Prewarm(Some(Box::new(is.clone()))), is.to_string());
+            }
+            _ => {}
+        }
+    }
+
+    /// Nodes on which the images do not arrive, or that are waited for because they are down.
+    fn warm_nodes(&mut self, last: Option<&Snapshot>) {
+        let before: HashMap<&Str, Trouble> =
+            last.into_iter().flat_map(|last| last.nodes.iter()).map(|node| (&node.name, trouble(node))).collect();
+        let nodes = self.snapshot.nodes.clone();
+        let told = |node: &&NodeView| {
+            let trouble = trouble(node);
+            trouble != Trouble::None && before.get(&node.name) != Some(&trouble)
+        };
+        let mut told: Vec<&NodeView> = nodes.iter().filter(told).collect();
+        told.sort_by_key(|node| trouble(node));
+        for group in told.chunk_by(|one, other| trouble(one) == trouble(other)) {
+            let Some(state) = &group[0].prewarm else { continue };
+            let words = PrewarmWords { state, at: self.snapshot.at };
+            if group.len() > CROWD {
+                self.say(Topic::Nodes, format!("{} nodes: pre-warming {words}", group.len()));
+                continue;
+            }
+            for node in group {
+                let message = match state {
+                    PrewarmState::Failed { cause, .. } => cause.message.as_deref(),
+                    _ => None,
+                };
+                let message = message.map(|message| format!(" ({message})")).unwrap_or_default();
+                let text = format!("{}: pre-warming {words}{message}", node.name);
+                self.say(Topic::PrewarmNode(Box::new(NodeView::clone(node))), text);
+            }
+        }
+    }
+}
+
+/// What keeps a node from having the images.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Trouble {
+    None,
+    Down,
+    Failed { kind: CauseKind, times: u32 },
+}
+
+fn trouble(node: &NodeView) -> Trouble {
+    match &node.prewarm {
+        Some(PrewarmState::Failed { cause, times, .. }) => Trouble::Failed { kind: cause.kind, times: *times },
+        Some(PrewarmState::Waiting(PrewarmWait::NodeDown)) => Trouble::Down,
+        Some(
+            PrewarmState::Waiting(_) | PrewarmState::Queued | PrewarmState::Pulling { .. } | PrewarmState::Present,
+        )
+        | None => Trouble::None,
+    }
+}
+
+/// What makes a change of the whole worth a line. How many pull and how many wait changes with every node.
+fn summary(prewarm: &PrewarmView) -> impl PartialEq + use<> {
+    let PrewarmView { asked, images: _, error, counts, limit: _, pulling: _, sites: _, refusal: _ } = prewarm;
+    let stands = (asked.paused.is_some(), asked.cancelled.is_some());
+    let wanted = (asked.source.clone(), asked.nodes.clone(), asked.by.by.clone());
+    (stands, wanted, error.clone(), counts.nodes, counts.present, counts.failed)
+}

@@ -1,0 +1,302 @@
+//! What a process does in the foreground until it is over: it may drive, tells changes meanwhile, and can be interrupted at any time.
+//!
+//! ```text
+//! task ─┬─ by itself                                  as the task says
+//!       ├─ --timeout                                  3
+//!       ├─ its output is stuck: stop driving          1
+//!       └─ SIGINT, SIGTERM, SIGHUP: stop driving      130, 143
+//! ```
+//!
+//! However it ends, the lease is given back first; if that fails too, it runs out by itself. While it drives it never waits for its
+//! output. If the output is stuck, it stops driving first and waits then.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::args::OutputFormat;
+use super::audit::{CLOSE_WITHIN, Warnings};
+use super::change_feed::{ChangeFeed, FeedEntry, Topic};
+use super::error::{CliError, CliErrorKind, Exit};
+use super::load::{self, LoadPlace};
+use super::one_shot::{self, Consent};
+use super::output::{Output, Streams};
+use super::status::tell;
+use crate::driver::{Rollout, Session};
+use crate::engine::model::command::{Command, Preview};
+use crate::engine::model::config::Role;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::time::ShortDuration;
+use crate::engine::report::snapshot::Snapshot;
+use crate::process::signals::{self, Listener};
+
+/// How long stopping may take after a signal: the process is ended after [`signals::LEAVE_WITHIN`].
+const LEAVE_WITHIN: Duration = Duration::from_secs(4);
+/// How long a complete view may take; a driver may be started before its cluster's link is up.
+const LOAD_WITHIN: Duration = Duration::from_secs(120);
+
+/// What is done in the foreground.
+pub(crate) trait Task {
+    /// Does it, to its end.
+    async fn whole(&mut self, foreground: &mut Foreground<'_>) -> Result<Exit, CliError>;
+
+    /// What is said where there was not enough time.
+    fn out_of_time(&self, snapshot: &Snapshot, timeout: Duration) -> CliError;
+
+    /// What is said after it was interrupted: what is left, and what can be done about that.
+    fn left(&self, snapshot: &Snapshot) -> Vec<String>;
+}
+
+/// On which DaemonSet, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TaskArgs<'a> {
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) consent: Consent,
+    /// For how long; without an end where nothing is said.
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// Carries a task out.
+pub(crate) async fn run(
+    session: &dyn Session,
+    args: TaskArgs<'_>,
+    mut task: impl Task,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    let mut interrupted = Interrupts::listen()?;
+    let streams = output.streams();
+    let mut foreground = Foreground {
+        session,
+        args,
+        output,
+        streams: streams.clone(),
+        open: None,
+        feed: ChangeFeed::default(),
+        warnings: Warnings::default(),
+    };
+    let end = tokio::select! {
+        biased;
+        exit = interrupted.next() => End::Signal(exit),
+        since = streams.stuck() => End::Stuck(since),
+        error = streams.failed() => End::Itself(Err(error.into())),
+        end = task.whole(&mut foreground) => End::Itself(end),
+        timeout = patience(args.timeout) => End::Itself(Err(match &foreground.open {
+            Some(rollout) => task.out_of_time(&rollout.snapshot(), timeout),
+            None => CliError::new(CliErrorKind::TimedOut, format!("not over after {} s", timeout.as_secs())),
+        })),
+    };
+    match end {
+        End::Itself(end) => {
+            tokio::select! {
+                () = foreground.stop_driving() => end,
+                // A signal meanwhile ends the process at once; the lease expires.
+                exit = interrupted.next() => Ok(exit),
+            }
+        }
+        End::Signal(exit) => {
+            let said = foreground.say(Topic::Command, format!("{}: stopping", exit.word()));
+            let snapshots = foreground.open.as_ref().map(|rollout| rollout.snapshots.clone());
+            // A second signal ends the process at once.
+            let _ = tokio::time::timeout(LEAVE_WITHIN, foreground.stop_driving()).await;
+            said?;
+            if let Some(last) = snapshots.map(|snapshots| snapshots.borrow().clone()) {
+                let left = |text| FeedEntry { at: last.at, topic: Topic::Advice, text };
+                task.left(&last).into_iter().try_for_each(|text| foreground.print(&left(text)))?;
+            }
+            Ok(exit)
+        }
+        End::Stuck(since) => foreground.stuck(since, &mut interrupted).await,
+    }
+}
+
+/// How it comes to its end.
+enum End {
+    /// By itself, because its output is closed, or because there is no more time.
+    Itself(Result<Exit, CliError>),
+    /// By a signal.
+    Signal(Exit),
+    /// Because its output is stuck, since then.
+    Stuck(Instant),
+}
+
+impl Exit {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Terminated => "terminated",
+            _ => "interrupted",
+        }
+    }
+}
+
+/// Ends when there is no more time.
+async fn patience(timeout: Option<Duration>) -> Duration {
+    match timeout {
+        Some(timeout) => {
+            tokio::time::sleep(timeout).await;
+            timeout
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// The rollout that is open, and what was told of it.
+pub(crate) struct Foreground<'a> {
+    session: &'a dyn Session,
+    args: TaskArgs<'a>,
+    output: &'a mut Output,
+    streams: Streams,
+    /// The open rollout; however the task ends, it stops driving.
+    open: Option<Rollout>,
+    feed: ChangeFeed,
+    warnings: Warnings,
+}
+
+impl Foreground<'_> {
+    /// Opens the rollout and waits until it can be seen.
+    pub(crate) async fn open(&mut self, role: Role) -> Result<(Rollout, Arc<Snapshot>), CliError> {
+        let TaskArgs { namespace, name, timeout, .. } = self.args;
+        let rollout = self.session.open(namespace, name, role);
+        self.open = Some(rollout.clone());
+        let place = LoadPlace { context: self.session.context(), namespace: Some(namespace) };
+        let snapshot = load::rollout(&rollout, place, timeout.unwrap_or(LOAD_WITHIN)).await?;
+        Ok((rollout, snapshot))
+    }
+
+    /// Closes what is open.
+    pub(crate) async fn close(&mut self) {
+        if let Some(rollout) = self.open.take() {
+            self.warnings.close(rollout, &self.streams).await;
+        }
+    }
+
+    /// Gives the lease back, tells what that changed, and closes.
+    async fn stop_driving(&mut self) {
+        self.give_up(Command::StopDriving).await;
+    }
+
+    async fn give_up(&mut self, command: Command) {
+        if let Some(rollout) = self.open.clone()
+            && matches!(rollout.snapshot().driver, DriverView::You { .. } | DriverView::Waiting { .. })
+        {
+            // If it is refused or fails, the lease expires.
+            let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.command(command)).await;
+            let _ = self.tell(&rollout.snapshot());
+        }
+        self.close().await;
+    }
+
+    /// Stops driving, because nobody reads the output; then waits until somebody does, and says what happened.
+    async fn stuck(&mut self, since: Instant, interrupted: &mut Interrupts) -> Result<Exit, CliError> {
+        let drove =
+            self.open.as_ref().is_some_and(|rollout| matches!(rollout.snapshot().driver, DriverView::You { .. }));
+        let why = "nobody took its output".to_owned();
+        self.give_up(Command::GiveUpDriving { why }).await;
+        let streams = self.streams.clone();
+        tokio::select! {
+            () = streams.drained() => {}
+            exit = interrupted.next() => return Ok(exit),
+        }
+        let stood = ShortDuration(since.elapsed());
+        let then = if drove { ": driving was stopped, and nothing was started since" } else { "" };
+        let said = format!("nobody took the output for {stood}{then}");
+        self.say(Topic::Command, said.clone())?;
+        let error = CliError::failed(said);
+        Err(error.hinted("`rolldeck status` says where it stands; the same command line carries on"))
+    }
+
+    /// Previews, confirms and makes one edit.
+    pub(crate) async fn settle(&mut self, rollout: &Rollout, command: Command) -> Result<(), CliError> {
+        let preview = rollout.preview(command.clone()).await?;
+        if one_shot::asks(&preview, self.args.consent) {
+            self.show(&preview)?;
+        }
+        one_shot::confirm(&preview, &rollout.snapshot(), self.args.consent).await?;
+        let settled = self.telling(rollout, rollout.command(command)).await??;
+        self.say(Topic::Command, settled)
+    }
+
+    /// The same, where what it does is said in any case.
+    pub(crate) async fn settle_shown(&mut self, rollout: &Rollout, command: Command) -> Result<(), CliError> {
+        let preview = rollout.preview(command.clone()).await?;
+        self.show(&preview)?;
+        one_shot::confirm(&preview, &rollout.snapshot(), self.args.consent).await?;
+        let settled = self.telling(rollout, rollout.command(command)).await??;
+        self.say(Topic::Command, settled)
+    }
+
+    /// Says what a command would do, and that nothing was changed.
+    pub(crate) async fn dry_run(&mut self, rollout: &Rollout, command: Command) -> Result<Exit, CliError> {
+        let preview = rollout.preview(command).await?;
+        self.show(&preview)?;
+        one_shot::report(&rollout.snapshot(), &preview, None, self.output)
+    }
+
+    fn show(&mut self, preview: &Preview) -> Result<(), CliError> {
+        match self.output.format() {
+            OutputFormat::Text => Ok(one_shot::show(preview, self.output)?),
+            OutputFormat::Json => Ok(()),
+        }
+    }
+
+    /// Prints changes while `waiting` is not done, which takes as long as the DaemonSet's controller does not react.
+    pub(crate) async fn telling<T>(
+        &mut self,
+        rollout: &Rollout,
+        waiting: impl Future<Output = T>,
+    ) -> Result<T, CliError> {
+        let mut snapshots = rollout.snapshots.clone();
+        let mut waiting = std::pin::pin!(waiting);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut waiting => return Ok(done),
+                changed = snapshots.changed() => {
+                    changed.map_err(|_gone| CliError::failed("the driver has stopped"))?;
+                    let snapshot = snapshots.borrow_and_update().clone();
+                    self.tell(&snapshot)?;
+                }
+            }
+        }
+    }
+
+    /// Waits until there is room in the output: changes that happen while it is slow are told as one.
+    pub(crate) async fn room(&self) {
+        self.streams.room().await;
+    }
+
+    /// Tells what changed.
+    pub(crate) fn tell(&mut self, snapshot: &Arc<Snapshot>) -> Result<(), CliError> {
+        self.warnings.say(snapshot, &self.streams);
+        Ok(tell(&mut self.feed, snapshot, self.output)?)
+    }
+
+    /// Says one thing.
+    pub(crate) fn say(&mut self, topic: Topic, text: String) -> Result<(), CliError> {
+        let at = self.open.as_ref().map(|rollout| rollout.snapshot().at).unwrap_or_default();
+        self.print(&FeedEntry { at, topic, text })
+    }
+
+    fn print(&mut self, change: &FeedEntry) -> Result<(), CliError> {
+        match self.output.format() {
+            OutputFormat::Text => self.output.line(change.line())?,
+            OutputFormat::Json => self.output.json(&change.json())?,
+        }
+        Ok(())
+    }
+}
+
+/// The signals that end what goes on by itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Interrupts(Listener);
+
+impl Interrupts {
+    pub(crate) fn listen() -> Result<Self, CliError> {
+        let listening = signals::listen();
+        listening.map(Self).map_err(|error| CliError::failed(format!("listening for signals: {error}")))
+    }
+
+    /// Waits for the first of them. The second ends the process by itself.
+    pub(crate) async fn next(&mut self) -> Exit {
+        self.0.ended().await.into()
+    }
+}

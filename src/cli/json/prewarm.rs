@@ -1,0 +1,91 @@
+//! How far pre-warming is.
+
+use serde::Serialize;
+
+use crate::engine::model::Str;
+use crate::engine::model::prewarm::{Prewarm, PrewarmCounts, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmView};
+use crate::engine::model::record::By;
+use crate::engine::model::settings::Limit;
+
+/// Pre-warming as a whole; that of each node is with the node. `text` is the line that the console shows.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PrewarmJson<'a> {
+    text: String,
+    /// What was asked for.
+    source: &'a PrewarmSource,
+    nodes: &'a PrewarmNodes,
+    max_pulling: Limit,
+    max_pulling_per_site: Limit,
+    by: &'a By,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused: Option<&'a By>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cancelled: Option<&'a By>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retried: Option<&'a By>,
+    images: &'a [Str],
+    /// Why it cannot be done at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    counts: PrewarmCounts,
+    /// How many nodes pull, updates included, and how many may.
+    pulling: u32,
+    limit: u32,
+    sites: Vec<Site<'a>>,
+    /// On which node the API server last refused a pod, and what it said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refusal: Option<Refusal<'a>>,
+    /// Whether nothing more will happen by itself.
+    done: bool,
+}
+
+#[derive(Serialize)]
+struct Refusal<'a> {
+    node: &'a str,
+    message: &'a str,
+}
+
+/// One site; without a `limit` of its own, that of the whole holds.
+#[derive(Serialize)]
+struct Site<'a> {
+    name: &'a str,
+    counts: PrewarmCounts,
+    pulling: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<u32>,
+}
+
+impl<'a> PrewarmJson<'a> {
+    pub(crate) fn new(prewarm: &'a PrewarmView) -> Self {
+        let PrewarmView { asked, images, error, counts, limit, pulling, sites, refusal } = prewarm;
+        // Its DaemonSet is known, and the identifiers of writes are ours.
+        let Prewarm { daemonset_uid: _, source, nodes, limits, paused, cancelled, retried, by, write_ids: _ } = asked;
+        Self {
+            text: prewarm.to_string(),
+            source,
+            nodes,
+            max_pulling: limits.max_pulling,
+            max_pulling_per_site: limits.max_pulling_per_site,
+            by,
+            paused: paused.as_ref(),
+            cancelled: cancelled.as_ref(),
+            retried: retried.as_ref(),
+            images,
+            error: error.as_deref(),
+            counts: *counts,
+            pulling: *pulling,
+            limit: *limit,
+            sites: sites.iter().map(Site::new).collect(),
+            refusal: refusal.as_ref().map(|(node, message)| Refusal { node, message }),
+            done: prewarm.is_done(),
+        }
+    }
+}
+
+impl<'a> Site<'a> {
+    fn new(site: &'a PrewarmSite) -> Self {
+        let PrewarmSite { name, counts, pulling, limit } = site;
+        Self { name, counts: *counts, pulling: *pulling, limit: *limit }
+    }
+}

@@ -1,0 +1,224 @@
+//! `prewarm`: brings images onto nodes, and follows until each has them.
+//!
+//! ```text
+//! --pause, --resume, --retry    one_shot
+//! begin, --cancel               open as Role::Driver → command ─┬─ nobody drives: we do
+//!                                                               └─ somebody drives: they do, and we follow
+//!                               → tell changes ─┬─ every node has the images; cleaned up      0
+//!                                               ├─ some did not arrive                        4
+//!                                               └─ cancelled, or other images were asked for  3
+//! ```
+//!
+//! What is asked for is kept in the cluster, and so are its pods: however this ends, whoever drives next carries on.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+use super::args::{How, PrewarmArgs, by_container};
+use super::change_feed::Topic;
+use super::error::{CliError, CliErrorKind, Exit};
+use super::foreground::{self, Foreground, Task, TaskArgs};
+use super::one_shot::{self, Consent};
+use super::output::Output;
+use super::status::{deleted, some_of};
+use super::suggested_commands::prewarm_command;
+use crate::driver::{CommandError, Rollout, Session};
+use crate::engine::model::command::{Command, PrewarmCommand, Refusal, Takeover};
+use crate::engine::model::config::Role;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::person_of;
+use crate::engine::model::presence::Presence;
+use crate::engine::model::prewarm::{PrewarmSource, PrewarmState};
+use crate::engine::report::snapshot::{NodeView, Snapshot};
+
+/// How long a one-shot edit may take when nothing else is said.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long nobody may drive until we do. Less, and we might push in front of somebody who is taking over.
+const VACANT: Duration = Duration::from_secs(5);
+
+/// Pre-warms, or changes what is being pre-warmed.
+pub(crate) async fn run(
+    session: &dyn Session,
+    namespace: &str,
+    args: &PrewarmArgs,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    let name = &args.name.0;
+    match args.control() {
+        Some(edit @ (PrewarmCommand::Pause | PrewarmCommand::Resume | PrewarmCommand::Retry)) => {
+            let timeout = args.timeout.unwrap_or(PATIENCE);
+            let how = How { dry_run: args.dry_run, yes: args.yes, timeout };
+            one_shot::run(session, namespace, name, Command::Prewarm(edit), &how, output).await
+        }
+        Some(PrewarmCommand::Cancel | PrewarmCommand::Start { .. }) | None => {
+            let consent = Consent::from_flag(args.yes);
+            let task = TaskArgs { namespace, name, consent, timeout: args.timeout };
+            foreground::run(session, task, Prewarming { args }, output).await
+        }
+    }
+}
+
+struct Prewarming<'a> {
+    args: &'a PrewarmArgs,
+}
+
+impl Task for Prewarming<'_> {
+    async fn whole(&mut self, foreground: &mut Foreground<'_>) -> Result<Exit, CliError> {
+        let role = if self.args.dry_run { Role::OneShot } else { Role::Driver };
+        let (rollout, snapshot) = foreground.open(role).await?;
+        let command = self.command(&snapshot)?;
+        if self.args.dry_run {
+            return foreground.dry_run(&rollout, Command::Prewarm(command)).await;
+        }
+        foreground.tell(&snapshot)?;
+        foreground.settle_shown(&rollout, Command::Prewarm(command.clone())).await?;
+        follow(foreground, &rollout, &command).await
+    }
+
+    fn out_of_time(&self, snapshot: &Snapshot, timeout: Duration) -> CliError {
+        let stands = snapshot.prewarm.as_ref().map(|prewarm| format!(": {prewarm}")).unwrap_or_default();
+        let error = CliError::new(CliErrorKind::TimedOut, format!("not over after {} s{stands}", timeout.as_secs()));
+        self.left(snapshot).into_iter().fold(error, CliError::hinted)
+    }
+
+    fn left(&self, snapshot: &Snapshot) -> Vec<String> {
+        let Some(prewarm) = &snapshot.prewarm else { return Vec::new() };
+        let target = format!("-n {} ds/{}", snapshot.namespace, snapshot.name);
+        let cancel = format!("`rolldeck prewarm --cancel {target}`");
+        if prewarm.asked.cancelled.is_some() {
+            return vec![format!("its pods are still being deleted: whoever drives next does it, or {cancel}")];
+        }
+        let goes_on = format!("`rolldeck {} {target}`", prewarm_command(&prewarm.asked, &snapshot.revisions));
+        if let DriverView::Other { holder, .. } = &snapshot.driver {
+            return vec![format!("{holder} drives and carries it out; {cancel} ends it")];
+        }
+        vec![
+            "its pods stay, and what is being pulled goes on; whoever drives next carries on".to_owned(),
+            format!("{goes_on} goes on, {cancel} deletes its pods"),
+        ]
+    }
+}
+
+impl Prewarming<'_> {
+    /// What the flags ask of the engine.
+    fn command(&self, snapshot: &Snapshot) -> Result<PrewarmCommand, CliError> {
+        let PrewarmArgs { images, revision, .. } = self.args;
+        if let Some(control) = self.args.control() {
+            return Ok(control);
+        }
+        let source = match revision {
+            Some(number) => {
+                let known = || snapshot.revisions.iter().filter_map(|revision| revision.number);
+                let named = snapshot.revisions.iter().find(|revision| revision.number == Some(*number));
+                let hash = named.map(|revision| revision.hash.clone()).ok_or_else(|| {
+                    let known: Vec<String> = known().map(|number| number.to_string()).collect();
+                    let why = format!("no revision {number}; there are {}", known.join(", "));
+                    CliError::new(CliErrorKind::Refused, why)
+                })?;
+                PrewarmSource::Revision(hash)
+            }
+            None if images.is_empty() => PrewarmSource::Template,
+            None => PrewarmSource::Images(by_container(images)),
+        };
+        Ok(PrewarmCommand::Start { source, nodes: self.args.nodes(), limits: self.args.limits() })
+    }
+}
+
+/// Tells changes until it is over; drives where nobody does.
+async fn follow(foreground: &mut Foreground<'_>, rollout: &Rollout, asked: &PrewarmCommand) -> Result<Exit, CliError> {
+    let mut snapshots = rollout.snapshots.clone();
+    let mut vacant_since = None;
+    loop {
+        foreground.room().await;
+        let snapshot = snapshots.borrow_and_update().clone();
+        foreground.tell(&snapshot)?;
+        match course(&snapshot, asked) {
+            Course::GoesOn => {}
+            Course::Over(end) => {
+                if let (Ok(Exit::Halted), Some(failures)) = (&end, failures(&snapshot)) {
+                    foreground.say(Topic::Advice, failures)?;
+                }
+                return end;
+            }
+            Course::Replaced(why) => {
+                foreground.say(Topic::Command, why)?;
+                return Ok(Exit::Incomplete);
+            }
+        }
+        let vacant = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
+        vacant_since = vacant.then(|| vacant_since.unwrap_or_else(Instant::now));
+        let vacated = async {
+            match vacant_since {
+                Some(since) => sleep_until(since + VACANT).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            changed = snapshots.changed() => changed.map_err(|_gone| CliError::failed("the driver has stopped"))?,
+            () = vacated => {
+                take_the_lease(foreground, rollout).await?;
+                vacant_since = None;
+            }
+        }
+    }
+}
+
+/// Drives, because nobody does.
+async fn take_the_lease(foreground: &mut Foreground<'_>, rollout: &Rollout) -> Result<(), CliError> {
+    let drive = Command::Drive(Takeover::IfFree);
+    match foreground.telling(rollout, rollout.command(drive)).await? {
+        // Somebody was faster.
+        Err(CommandError::Refused(Refusal::DrivenBy { .. })) => Ok(()),
+        Ok(settled) => foreground.say(Topic::Command, settled),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Where images did not arrive, and how they are pulled again.
+fn failures(snapshot: &Snapshot) -> Option<String> {
+    let prewarm = snapshot.prewarm.as_ref()?;
+    let failed = |node: &&NodeView| matches!(node.prewarm, Some(PrewarmState::Failed { .. }));
+    let failed: Vec<&NodeView> = snapshot.nodes.iter().filter(failed).collect();
+    let again = format!(
+        "rolldeck {} -n {} ds/{}",
+        prewarm_command(&prewarm.asked, &snapshot.revisions),
+        snapshot.namespace,
+        snapshot.name
+    );
+    Some(format!("failed on {}: `{again}` tries again", some_of(&failed)))
+}
+
+/// Whether it is over.
+enum Course {
+    GoesOn,
+    Over(Result<Exit, CliError>),
+    /// It will not be done, for this reason.
+    Replaced(String),
+}
+
+fn course(snapshot: &Snapshot, command: &PrewarmCommand) -> Course {
+    if snapshot.daemonset == Presence::Absent {
+        return Course::Over(Err(deleted(snapshot)));
+    }
+    let Some(prewarm) = &snapshot.prewarm else {
+        return match command {
+            PrewarmCommand::Start { .. } => Course::Replaced("nothing is being pre-warmed any more".into()),
+            _ => Course::Over(Ok(Exit::Done)),
+        };
+    };
+    let asked = &prewarm.asked;
+    let same = match command {
+        PrewarmCommand::Start { source, nodes, limits: _ } => (&asked.source, &asked.nodes) == (source, nodes),
+        _ => asked.cancelled.is_some(),
+    };
+    if !same {
+        return Course::Replaced(format!("{} asked for something else meanwhile", person_of(&asked.by.by)));
+    }
+    match &prewarm.error {
+        Some(why) => Course::Over(Err(CliError::failed(format!("it cannot be pre-warmed: {why}")))),
+        None if asked.cancelled.is_some() || !prewarm.is_done() => Course::GoesOn,
+        None if prewarm.counts.failed > 0 => Course::Over(Ok(Exit::Halted)),
+        None => Course::Over(Ok(Exit::Done)),
+    }
+}

@@ -1,0 +1,262 @@
+//! `prewarm`, and what other commands say of it.
+
+use std::collections::BTreeMap;
+
+use insta::assert_snapshot;
+
+use super::script::{self, Script, at, node};
+use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::command::{Command, PrewarmCommand, Takeover};
+use crate::engine::model::danger::Danger;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::node::NodeState;
+use crate::engine::model::prewarm::{
+    Prewarm, PrewarmCounts, PrewarmLimits, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState, PrewarmView,
+    PrewarmWait,
+};
+use crate::engine::model::record::By;
+use crate::engine::model::settings::Limit;
+use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
+
+const V2: &str = "prewarm ds/agent --image agent=registry.example/agent:v2 --max-pulling 2";
+
+fn by() -> By {
+    By { by: "ada@bastion-1/7".into(), at: at(590) }
+}
+
+fn images() -> PrewarmSource {
+    PrewarmSource::Images(BTreeMap::from([("agent".to_owned(), "registry.example/agent:v2".parse().unwrap())]))
+}
+
+fn asked() -> Prewarm {
+    Prewarm {
+        daemonset_uid: "uid".into(),
+        source: images(),
+        nodes: PrewarmNodes::All,
+        limits: PrewarmLimits { max_pulling: "2".parse().unwrap(), max_pulling_per_site: Limit::Default },
+        paused: None,
+        cancelled: None,
+        retried: None,
+        by: by(),
+        write_ids: Vec::new(),
+    }
+}
+
+/// Three nodes that are so far, and nothing recorded but what is pre-warmed.
+fn warm(states: [PrewarmState; 3], asked: Prewarm) -> Snapshot {
+    let mut counts = PrewarmCounts { nodes: 3, ..PrewarmCounts::default() };
+    let mut nodes = Vec::new();
+    for (nth, state) in states.into_iter().enumerate() {
+        counts.retrying += u32::from(state.is_retried());
+        match &state {
+            PrewarmState::Waiting(_) => counts.waiting += 1,
+            PrewarmState::Queued | PrewarmState::Pulling { .. } => counts.pulling += 1,
+            PrewarmState::Present => counts.present += 1,
+            PrewarmState::Failed { .. } => counts.failed += 1,
+        }
+        nodes.push(NodeView { prewarm: Some(state), ..node(&format!("ipc-00{}", nth + 1), NodeState::Updated) });
+    }
+    let site = |name: &str, nodes: u32| PrewarmSite {
+        name: name.into(),
+        counts: PrewarmCounts { nodes, waiting: nodes, ..PrewarmCounts::default() },
+        pulling: 0,
+        limit: None,
+    };
+    let prewarm = PrewarmView {
+        asked,
+        images: ["registry.example/agent:v2".into()].into(),
+        error: None,
+        counts,
+        limit: 2,
+        pulling: counts.pulling,
+        sites: vec![site("hall-a", 2), site("yard", 1)],
+        refusal: None,
+    };
+    Snapshot { driver: DriverView::You { renewed_at: at(600) }, prewarm: Some(prewarm), nodes: nodes.into(), ..idle() }
+}
+
+fn idle() -> Snapshot {
+    let nodes = ["ipc-001", "ipc-002", "ipc-003"].map(|name| node(name, NodeState::Updated)).into();
+    let idle = Snapshot { phase: Phase::Idle, started_at: None, adopted: false, nodes, ..script::held_by_nobody() };
+    Snapshot { image_changes: Vec::new(), from: None, original_strategy: None, ..idle }
+}
+
+fn waiting() -> PrewarmState {
+    PrewarmState::Waiting(PrewarmWait::Limit { used: 2, limit: 2 })
+}
+
+fn pulling() -> PrewarmState {
+    PrewarmState::Pulling { since: at(595) }
+}
+
+fn failed(kind: CauseKind, times: u32, again: Option<i64>) -> PrewarmState {
+    let cause = Cause { kind, message: Some("manifest unknown".into()) };
+    PrewarmState::Failed { cause, times, again_at: again.map(at) }
+}
+
+const PRESENT: PrewarmState = PrewarmState::Present;
+
+#[tokio::test]
+async fn it_drives_until_every_node_has_the_images() {
+    let script = Script::of(idle())
+        .previews(Danger::Bounded)
+        .then(warm([pulling(), pulling(), waiting()], asked()))
+        .then(warm([PRESENT, failed(CauseKind::ImagePull, 1, Some(610)), pulling()], asked()))
+        .then(warm([PRESENT, PRESENT, PRESENT], asked()));
+    let told = script.run(V2).await;
+    assert_eq!(told.code, 0, "{}", told.error);
+    assert_snapshot!(told.text);
+    let limits = asked().limits;
+    let start = PrewarmCommand::Start { source: images(), nodes: PrewarmNodes::All, limits };
+    assert_eq!(script.asked(), [Command::Prewarm(start), Command::StopDriving]);
+}
+
+#[tokio::test]
+async fn what_did_not_arrive_has_its_exit_code_and_says_how_to_go_on() {
+    let end = warm([PRESENT, failed(CauseKind::ImageNotFound, 1, None), PRESENT], asked());
+    let script = Script::of(idle()).then(warm([PRESENT, pulling(), PRESENT], asked())).then(end.clone());
+    let told = script.run(V2).await;
+    assert_eq!(told.code, 4, "{}", told.text);
+    let lines: Vec<&str> = told.text.lines().collect();
+    assert_snapshot!(lines[lines.len() - 3..].join("\n"), @r#"
+    2026-11-18T11:16:40Z ipc-002: pre-warming failed: image not found (manifest unknown)
+    2026-11-18T11:16:40Z pre-warming: 2 of 3 present, 1 failed
+    2026-11-18T11:16:40Z failed on ipc-002: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 -n edge ds/agent` tries again
+    "#);
+    assert_snapshot!(Script::of(end).run("status ds/agent").await.text);
+}
+
+#[tokio::test]
+async fn what_another_process_drives_is_followed() {
+    let theirs = |states| {
+        let holder = "ops@bastion-2/7".into();
+        Snapshot { driver: DriverView::Other { holder, seen_at: at(600) }, ..warm(states, asked()) }
+    };
+    let before = Snapshot { driver: theirs([PRESENT; 3].map(|_| PRESENT)).driver, ..idle() };
+    let script = Script::of(before).then(theirs([pulling(), waiting(), waiting()])).then(theirs([PRESENT; 3]));
+    let told = script.run(V2).await;
+    assert_eq!((told.code, script.asked().len()), (0, 1), "{}", told.text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_its_driver_goes_away_it_drives_itself() {
+    let left = Snapshot { driver: DriverView::Nobody, ..warm([PRESENT, waiting(), waiting()], asked()) };
+    let script = Script::of(idle()).then(left);
+    let told = script.run(&format!("{V2} --timeout 20s")).await;
+    assert_eq!(told.code, 3);
+    assert_eq!(script.asked()[1], Command::Drive(Takeover::IfFree));
+    assert_snapshot!(told.error, @r#"
+    Error: not over after 20 s: pre-warming: 1 of 3 present, 2 waiting; 0 of 2 may pull
+    Hint: its pods stay, and what is being pulled goes on; whoever drives next carries on
+    Hint: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 -n edge ds/agent` goes on, `rolldeck prewarm --cancel -n edge ds/agent` deletes its pods
+    "#);
+}
+
+#[tokio::test]
+async fn what_somebody_else_asks_for_instead_ends_it() {
+    let other = Prewarm { source: PrewarmSource::Template, by: By { by: "eve@b/1".into(), ..by() }, ..asked() };
+    let script = Script::of(idle())
+        .then(warm([pulling(), waiting(), waiting()], asked()))
+        .then(warm([waiting(), waiting(), waiting()], other));
+    let told = script.run(V2).await;
+    assert_eq!(told.code, 3);
+    assert!(told.text.ends_with("eve@b asked for something else meanwhile\n"), "{}", told.text);
+    let script = Script::of(idle()).then(warm([pulling(), waiting(), waiting()], asked())).then(idle());
+    let told = script.run(V2).await;
+    assert_eq!(told.code, 3);
+    assert!(told.text.contains("nothing is being pre-warmed any more"), "{}", told.text);
+}
+
+#[tokio::test]
+async fn a_cancellation_lasts_until_all_is_gone() {
+    let cancelled = Prewarm { cancelled: Some(by()), ..asked() };
+    let script = Script::of(warm([PRESENT, pulling(), waiting()], asked()))
+        .previews(Danger::Bounded)
+        .then(warm([PRESENT, PrewarmState::Waiting(PrewarmWait::Cancelled), waiting()], cancelled))
+        .then(idle());
+    let told = script.run("prewarm ds/agent --cancel").await;
+    assert_eq!(told.code, 0, "{}", told.text);
+    assert_eq!(script.asked()[0], Command::Prewarm(PrewarmCommand::Cancel));
+    assert!(told.text.contains("pre-warming cancelled, being cleaned up"), "{}", told.text);
+}
+
+#[tokio::test]
+async fn edits_are_made_at_once_and_say_who_carries_them_out() {
+    let paused = Snapshot { driver: DriverView::Nobody, ..warm([PRESENT, waiting(), waiting()], asked()) };
+    for (flag, command) in
+        [("--pause", PrewarmCommand::Pause), ("--resume", PrewarmCommand::Resume), ("--retry", PrewarmCommand::Retry)]
+    {
+        let script = Script::of(paused.clone()).previews(Danger::Bounded);
+        let told = script.run(&format!("prewarm ds/agent {flag}")).await;
+        assert_eq!((told.code, script.asked()), (0, vec![Command::Prewarm(command)]));
+        let next = "Nobody drives: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 -n edge \
+                    ds/agent` pre-warms.\n";
+        assert!(told.text.ends_with(next), "{}", told.text);
+    }
+}
+
+#[tokio::test]
+async fn a_dry_run_of_a_revision_asks_for_nothing() {
+    let script = Script::of(script::rollout()).previews(Danger::Bounded);
+    let told = script.run("prewarm ds/agent --revision 14 --dry-run").await;
+    assert_eq!((told.code, script.asked().len()), (0, 0));
+    assert!(told.text.ends_with("Nothing was changed (--dry-run).\n"), "{}", told.text);
+    let told = script.run("prewarm ds/agent --revision 3").await;
+    assert_eq!((told.code, &*told.error), (6, "Error: no revision 3; there are 15, 14"));
+}
+
+#[tokio::test]
+async fn a_refusal_is_said_once_with_what_to_do() {
+    let refused = |node: &str, states| {
+        let mut snapshot = warm(states, asked());
+        let refusal = Some((node.into(), "pods \"x\" is forbidden: exceeded quota: pods".into()));
+        snapshot.prewarm.as_mut().unwrap().refusal = refusal;
+        snapshot
+    };
+    let script = Script::of(idle())
+        .then(refused("ipc-001", [waiting(), waiting(), PRESENT]))
+        .then(refused("ipc-002", [waiting(), waiting(), PRESENT]))
+        .then(warm([PRESENT; 3], asked()));
+    let told = script.run(V2).await;
+    let said: Vec<&str> = told.text.lines().filter(|line| line.contains("refused")).collect();
+    assert_snapshot!(said.join("\n"), @r#"2026-11-18T11:16:40Z pre-warming: its pod on ipc-001 is refused: pods "x" is forbidden: exceeded quota: pods; raise the quota by one pod per node, or pre-warm fewer nodes with a selector"#);
+}
+
+#[tokio::test]
+async fn as_json_it_is_an_object_a_line() {
+    let script = Script::of(idle())
+        .then(warm([PRESENT, failed(CauseKind::ImageNotFound, 1, None), pulling()], asked()))
+        .then(warm([PRESENT, failed(CauseKind::ImageNotFound, 1, None), PRESENT], asked()));
+    let told = script.run(&format!("{V2} -o json")).await;
+    let lines: Vec<serde_json::Value> = told.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of_prewarm: Vec<_> = lines.iter().filter(|line| line["topic"] == "prewarm").collect();
+    assert!(of_prewarm.iter().any(|line| line["node"]["prewarm"] == "failed: image not found"), "{}", told.text);
+    let last = of_prewarm.last().unwrap();
+    assert_snapshot!(serde_json::to_string_pretty(last).unwrap());
+    let status = script.json("status ds/agent -o json").await;
+    assert!(!status.contains("prewarm\": {"), "nothing is being pre-warmed at first");
+}
+
+#[test]
+fn the_command_that_asks_for_the_same_again_is_spelled_for_a_shell() {
+    use crate::cli::suggested_commands::prewarm_command;
+    let revisions = script::rollout().revisions;
+    let spelled = |edit: &dyn Fn(&mut Prewarm)| {
+        let mut prewarm = asked();
+        edit(&mut prewarm);
+        prewarm_command(&prewarm, &revisions)
+    };
+    assert_eq!(spelled(&|_| {}), "prewarm --image agent=registry.example/agent:v2 --max-pulling 2");
+    let selected = spelled(&|prewarm| {
+        prewarm.source = PrewarmSource::Revision("hash14".into());
+        prewarm.nodes = PrewarmNodes::Selector("zone in (a,b)".parse().unwrap());
+        prewarm.limits = PrewarmLimits { max_pulling_per_site: "10%".parse().unwrap(), ..PrewarmLimits::default() };
+    });
+    assert_eq!(selected, "prewarm --revision 14 -l 'zone in (a,b)' --max-pulling-per-site 10%");
+    let all = spelled(&|prewarm| {
+        prewarm.source = PrewarmSource::Images([("*".to_owned(), "agent:v2".parse().unwrap())].into());
+        prewarm.nodes = PrewarmNodes::NextStep;
+        prewarm.limits = PrewarmLimits::default();
+    });
+    assert_eq!(all, "prewarm --image '*=agent:v2' --next-step");
+}

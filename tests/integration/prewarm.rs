@@ -1,0 +1,120 @@
+//! Pre-warming as a script meets it: the real program, run against a practice cluster served by another process.
+
+use rustix::process::Signal;
+
+use crate::support::practice::Practice;
+use crate::support::program::text;
+
+const DS: &str = "ds/agent";
+const V2: &str = "agent=registry.example/agent:v2";
+const V3: &str = "agent=registry.example/agent:v3";
+const ALL: [&str; 8] = ["prewarm", DS, "--image", V2, "--max-pulling", "4", "--timeout", "120s"];
+/// Slow enough to be interrupted.
+const SLOWLY: [&str; 8] = ["prewarm", DS, "--image", V2, "--max-pulling", "1", "--timeout", "120s"];
+
+#[test]
+fn a_fleet_is_pre_warmed_then_rolled_out_and_nothing_is_left() {
+    let practice = Practice::start();
+    let told = practice.ok(&ALL);
+    assert!(told.contains("pre-warming: 20 of 20 present\n"), "{told}");
+    let status = practice.status(DS).0;
+    assert_eq!((&status["prewarm"]["counts"]["present"], &status["adopted"]), (&20.into(), &false.into()), "{status}");
+    assert_eq!(status["driver"]["state"], "nobody", "the lease is given back");
+    assert_eq!(practice.warm_pods().len(), 20, "they keep the images from being collected");
+
+    practice.ok(&["set-image", DS, V2, "--yes"]);
+    let missing = practice.status(DS).nodes(|node| node["image"] != "present");
+    assert!(missing.is_empty(), "{missing:?}");
+    practice.ok(&["drive", DS, "--to", "3", "--until", "held", "--timeout", "60s"]);
+    assert!(practice.warm_pods().len() <= 20);
+    practice.ok(&["drive", DS, "--to", "100%", "--max-unavailable", "5", "--timeout", "120s"]);
+    assert_eq!(practice.status(DS).0["counts"]["updated"], 20);
+    assert!(practice.warm_pods().is_empty(), "{:?}", practice.warm_pods());
+    assert!(!practice.leases().contains("rolldeck.io/prewarm"), "{}", practice.leases());
+}
+
+#[test]
+fn an_interrupted_one_leaves_what_is_there_and_a_second_carries_on() {
+    let practice = Practice::start();
+    let mut first = practice.start(&SLOWLY);
+    first.until("2 of 20 present");
+    first.signal(Signal::INT);
+    first.until("its pods stay, and what is being pulled goes on; whoever drives next carries on");
+    first.until(
+        "`rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 1 -n edge ds/agent` goes on, \
+         `rolldeck prewarm --cancel -n edge ds/agent` deletes its pods",
+    );
+    assert_eq!(first.end().code(), Some(130));
+    let left = practice.warm_pods();
+    assert!((2..20).contains(&left.len()), "{left:?}");
+    let status = practice.run(&["status", DS]);
+    let next = "next     rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 1 --context";
+    assert!(text(&status).contains(next), "{}", text(&status));
+
+    practice.ok(&ALL);
+    let all = practice.warm_pods();
+    assert_eq!(all.len(), 20);
+    assert!(left.iter().all(|pod| all.contains(pod)), "none was made anew");
+}
+
+#[test]
+fn a_cancellation_leaves_nothing() {
+    let practice = Practice::start();
+    let refused = practice.run(&["prewarm", DS, "--cancel"]);
+    assert_eq!(refused.status.code(), Some(6), "{}", text(&refused));
+    let mut first = practice.start(&SLOWLY);
+    first.until("2 of 20 present");
+    first.signal(Signal::INT);
+    first.end();
+    let told = practice.ok(&["prewarm", DS, "--cancel", "--timeout", "60s"]);
+    assert!(told.contains("nothing is being pre-warmed any more"), "{told}");
+    assert!(practice.warm_pods().is_empty(), "{:?}", practice.warm_pods());
+    assert!(!practice.leases().contains("rolldeck.io/prewarm"), "{}", practice.leases());
+    let status = practice.status(DS).0;
+    assert_eq!((&status["driver"]["state"], status.get("prewarm")), (&"nobody".into(), None), "{status}");
+
+    // Somebody else who drives it: their process cleans up, and ends.
+    let mut second = practice.start(&SLOWLY);
+    second.until("1 of 20 present");
+    practice.ok(&["prewarm", DS, "--cancel", "--timeout", "60s"]);
+    assert!(practice.warm_pods().is_empty(), "{:?}", practice.warm_pods());
+    assert_eq!(second.end().code(), Some(3), "{}", second.seen());
+}
+
+#[test]
+fn whoever_drives_carries_it_out_and_the_command_follows() {
+    let practice = Practice::start();
+    let mut drive = practice.drive(DS, &["--image", V2, "--to", "2"]);
+    drive.until_updated(2);
+    let told = practice.ok(&["prewarm", DS, "--image", V3, "--max-pulling", "4", "--timeout", "120s"]);
+    assert!(told.contains("drives and carries it out") && told.contains("20 of 20 present"), "{told}");
+    assert!(!told.contains("you drive"), "{told}");
+    drive.until("pre-warming: 20 of 20 present");
+    drive.signal(Signal::TERM);
+    assert_eq!(drive.end().code(), Some(143));
+}
+
+#[test]
+fn a_pause_stops_it_and_a_resume_goes_on() {
+    let practice = Practice::start();
+    let mut warm = practice.start(&SLOWLY);
+    warm.until("1 of 20 present");
+    practice.ok(&["prewarm", DS, "--pause"]);
+    warm.until("pre-warming paused: ");
+    let status = practice.run(&["status", DS]);
+    assert!(text(&status).contains("rolldeck prewarm --resume --context"), "{}", text(&status));
+    practice.ok(&["prewarm", DS, "--resume"]);
+    assert_eq!(warm.end().code(), Some(0), "{}", warm.seen());
+}
+
+#[test]
+fn an_image_that_is_not_there_has_its_own_exit_code() {
+    let practice = Practice::start();
+    let missing = "agent=registry.example/agent:missing";
+    let told = practice.run(&["prewarm", DS, "--image", missing, "-l", "canary=true", "--timeout", "60s"]);
+    assert_eq!(told.status.code(), Some(4), "{}", text(&told));
+    assert!(text(&told).contains("failed: image not found"), "{}", text(&told));
+    assert!(text(&told).contains("0 of 3 present, 3 failed"), "{}", text(&told));
+    let again = "--image agent=registry.example/agent:missing -l canary=true -n edge ds/agent` tries again";
+    assert!(text(&told).contains(again), "{}", text(&told));
+}
