@@ -92,6 +92,7 @@ named! {
         Running = "running",
         ImagePresent = "image_present",
         ImagePulling = "image_pulling",
+        ImageQueued = "image_queued",
         ImageFailed = "image_failed",
         ImageUnknown = "image_unknown",
         BarDone = "bar_done",
