@@ -12,14 +12,19 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::image::normalized;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{
-    Prewarm, PrewarmCounts, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState, PrewarmView, PrewarmWait,
+    Prewarm, PrewarmCounts, PrewarmLimits, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState, PrewarmView,
+    PrewarmWait,
 };
 use crate::engine::model::quantity::Rounding;
+use crate::engine::model::record::{By, OURSELVES};
 use crate::engine::model::settings::Limit;
 use crate::engine::model::template::Template;
 use crate::engine::rules::warm_pod::images_key;
 use crate::engine::view::{PodIx, WarmState};
 use crate::engine::writes::warm::WarmWrites;
+
+/// Why nothing is done about pods that nobody asked for.
+const LEFT_OVER: &str = "pods of an earlier pre-warming are left; cancel it to delete them";
 
 /// What is asked for, what is on its way, and what follows from both.
 #[derive(Debug, Default)]
@@ -107,11 +112,12 @@ impl Engine {
 
     /// Works out anew how far pre-warming is.
     pub(crate) fn assess_prewarming(&mut self, limits: &Limits) {
-        let Some(asked) = self.recorded_prewarm().map(Cow::into_owned) else {
+        let Some(asked) = self.recorded_prewarm().map(Cow::into_owned).or_else(|| self.left_over()) else {
             self.warming.job = None;
             return;
         };
-        let template = self.template_to_prewarm(&asked.source);
+        let left = self.recorded_prewarm().is_none();
+        let template = if left { Err(LEFT_OVER.into()) } else { self.template_to_prewarm(&asked.source) };
         let images = template.as_ref().map(Template::images).unwrap_or_default();
         let key = images_key(&images);
         let mut job = Job {
@@ -128,6 +134,22 @@ impl Engine {
         self.warming.job = Some(job);
     }
 
+    /// What stands for pods that are there although nothing is to be pre-warmed: somebody deleted the Lease.
+    pub(crate) fn left_over(&self) -> Option<Prewarm> {
+        let daemonset_uid = self.view.daemonset.as_ref().filter(|_| !self.view.warm.is_empty())?.uid.clone();
+        Some(Prewarm {
+            daemonset_uid,
+            source: PrewarmSource::Template,
+            nodes: PrewarmNodes::All,
+            limits: PrewarmLimits::default(),
+            paused: None,
+            cancelled: None,
+            retried: None,
+            by: By { by: OURSELVES.into(), at: self.now },
+            write_ids: Vec::new(),
+        })
+    }
+
     /// How many nodes pull now, overall and by site, and how many may.
     fn slots(&self, asked: &Prewarm, limits: &Limits) -> Slots {
         let own = asked.limits.max_pulling.at().map(|limit| limit.of(self.assessment.desired, Rounding::Up));
@@ -142,16 +164,14 @@ impl Engine {
             let site = self.view.nodes[row.node].site.clone();
             let of_site = slots.sites.entry(site).or_default();
             of_site.nodes += u32::from(row.in_fleet);
-            let creating = self.warming.writes.is_creating(&self.view.nodes[row.node].name);
-            let pulls = row.pulls || row.warm_pulls || creating;
+            let pulls = row.pulls || row.warm_pulls;
             of_site.used += u32::from(pulls);
             slots.used += u32::from(pulls);
         }
         for of_site in slots.sites.values_mut() {
-            of_site.limit = match asked.limits.max_pulling_per_site {
-                Limit::At(limit) => Some(limit.of(of_site.nodes, Rounding::Up)),
-                Limit::Default => None,
-            };
+            let at = |limit: Limit| limit.at().map(|limit| limit.of(of_site.nodes, Rounding::Up));
+            let (own, rollouts) = (at(asked.limits.max_pulling_per_site), at(limits.max_pulling_per_site));
+            of_site.limit = own.into_iter().chain(rollouts).min();
         }
         slots
     }
