@@ -94,6 +94,7 @@ named! {
         ImagePulling = "image_pulling",
         ImageQueued = "image_queued",
         ImageFailed = "image_failed",
+        ImageAbsent = "image_absent",
         ImageUnknown = "image_unknown",
         BarDone = "bar_done",
         BarMoving = "bar_moving",

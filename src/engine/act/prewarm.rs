@@ -66,7 +66,8 @@ impl Engine {
     /// Begins to pre-warm the nodes that may be updated, where the rollout requires that their images are there first.
     fn bring_required_images(&mut self, now: Timestamp) {
         let Some(intent) = self.recorded_intent().filter(|intent| intent.gates.require_image) else { return };
-        if intent.direction() != Direction::Forward || !self.is_ready_to_update(&intent) {
+        let nothing_left = self.plan.line.is_empty();
+        if intent.direction() != Direction::Forward || !self.is_ready_to_update(&intent) || nothing_left {
             return;
         }
         let Some(daemonset) = &self.view.daemonset else { return };
@@ -193,6 +194,12 @@ impl Engine {
                 continue;
             }
             doomed.push((node, pod.name.clone(), pod.uid.clone()));
+        }
+        for stray in self.view.warm.strays().map(|warm| &warm.fact.pod) {
+            let going = stray.deletion_at.is_some() || self.warming.writes.is_deleting(&stray.uid);
+            if let Some(node) = stray.node.clone().filter(|_| !going) {
+                doomed.push((node, stray.name.clone(), stray.uid.clone()));
+            }
         }
         for (node, cause) in failed {
             self.warming.writes.pull_failed(&node, cause, now);

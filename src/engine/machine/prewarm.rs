@@ -153,9 +153,10 @@ impl Engine {
     /// How many nodes pull now, overall and by site, and how many may.
     fn slots(&self, asked: &Prewarm, limits: &Limits) -> Slots {
         let own = asked.limits.max_pulling.at().map(|limit| limit.of(self.assessment.desired, Rounding::Up));
-        let recorded = self.assessed_intent().is_some();
+        // A limit that an operator gave the rollout holds for both; its default is about how many nodes may be down.
+        let given = self.assessed_intent().is_some_and(|intent| !intent.budgets.max_pulling.is_default());
         let limit = match own {
-            Some(own) if recorded => own.min(limits.max_pulling),
+            Some(own) if given => own.min(limits.max_pulling),
             Some(own) => own,
             None => limits.max_pulling,
         };

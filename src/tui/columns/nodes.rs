@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use super::{Column, ColumnKind, Share, Width};
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
+use crate::engine::model::pull::UsualPull;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
@@ -19,6 +20,8 @@ pub(crate) enum NodeCell {
     Text(String),
     /// A sign, and words beside it.
     Sign(Glyph, String),
+    /// A sign, and beside it how far a pull that runs since then may be.
+    Estimate(Glyph, Timestamp, UsualPull),
     /// How long ago this was.
     Age(Timestamp),
     /// Why the node is where it is; its words tell ages too.
@@ -132,8 +135,12 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         words: Some(|node, _| format!("image:{}", image(node).2)),
         cell: |node, _, cells| {
             let (glyph, role, words) = image(node);
-            let words = if cells > 5 { words } else { String::new() };
-            (NodeCell::Sign(glyph, words), role)
+            let cell = match (node.image, node.usual_pull) {
+                (ImageState::Pulling { since }, Some(usual)) if cells > 5 => NodeCell::Estimate(glyph, since, usual),
+                _ if cells > 5 => NodeCell::Sign(glyph, words),
+                _ => NodeCell::Sign(glyph, String::new()),
+            };
+            (cell, role)
         },
     },
     NodeColumn {
@@ -251,6 +258,7 @@ pub(crate) fn image_sign(image: ImageState) -> (Glyph, ThemeRole) {
         ImageState::Present => (Glyph::ImagePresent, ThemeRole::Text),
         ImageState::Pulling { .. } => (Glyph::ImagePulling, ThemeRole::Busy),
         ImageState::Failed => (Glyph::ImageFailed, ThemeRole::Bad),
+        ImageState::Absent => (Glyph::ImageAbsent, ThemeRole::Warn),
     }
 }
 
@@ -269,7 +277,7 @@ pub(crate) fn prewarm_sign(state: &PrewarmState) -> (Glyph, ThemeRole) {
 fn image(node: &NodeView) -> (Glyph, ThemeRole, String) {
     match (node.image, &node.prewarm) {
         (
-            ImageState::Unknown | ImageState::Present,
+            ImageState::Unknown | ImageState::Absent | ImageState::Present,
             Some(state @ (PrewarmState::Queued | PrewarmState::Pulling { .. } | PrewarmState::Failed { .. })),
         ) => {
             let (glyph, role) = prewarm_sign(state);

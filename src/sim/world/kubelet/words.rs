@@ -62,6 +62,15 @@ pub(super) fn back_off_message(image: &str, error: &str) -> String {
     format!("Back-off pulling image \"{image}\": ErrImagePull: {error}")
 }
 
+/// As containerd has it of an image without this program, such as one without a shell.
+pub(super) fn not_started(container: &str, program: &str) -> String {
+    format!(
+        "Error: failed to create containerd task: failed to start containerd task \"{container}\": runc create failed: \
+         unable to start container process: error during container init: exec: \"{program}\": executable file not \
+         found in $PATH: unknown"
+    )
+}
+
 pub(super) fn invalid_name(image: &str) -> String {
     format!(
         "Failed to apply default image tag \"{image}\": couldn't parse image name \"{image}\": invalid reference format"
