@@ -17,7 +17,7 @@ use crate::engine::model::prewarm::{
     PrewarmWait,
 };
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::By;
+use crate::engine::model::record::{By, OURSELVES};
 use crate::engine::model::settings::Limit;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::message::ConsoleEffect;
@@ -180,6 +180,9 @@ fn what_it_waits_for_is_said_once_with_the_remedy() {
     denied.rights.push((Right::CreatePods, Permission::Denied));
     let mut error = prewarming(asked(), None);
     error.prewarm.as_mut().unwrap().error = Some("revision 6f7c9d5b8 is not there any more".into());
+    let mut left = prewarming(Prewarm { by: by(OURSELVES, 0), ..asked() }, None);
+    left.prewarm.as_mut().unwrap().error =
+        Some("pods of an earlier pre-warming are left; cancel it to delete them".into());
     let quota = "pods \"ipc-agent-prewarm-1\" is forbidden: exceeded quota: edge, requested: pods=1, used: pods=120";
     let security =
         "pods \"ipc-agent-prewarm-1\" is forbidden: violates PodSecurity \"restricted:latest\": seccompProfile";
@@ -193,6 +196,7 @@ fn what_it_waits_for_is_said_once_with_the_remedy() {
         denied,
         prewarming(asked(), Some(&PrewarmWait::Blind("pre-warm pods cannot be watched: connection refused".into()))),
         error,
+        left,
         Snapshot { prewarm: warm().prewarm, ..running() },
     ]
     .map(|snapshot| {

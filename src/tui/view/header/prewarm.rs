@@ -8,6 +8,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::person_of;
 use crate::engine::model::prewarm::{PrewarmView, PrewarmWait};
+use crate::engine::model::record::OURSELVES;
 use crate::engine::report::guidance::Remedy;
 use crate::engine::report::snapshot::{Alarm, Snapshot};
 use crate::engine::rules::recognise::{TextSource, recognise};
@@ -65,6 +66,9 @@ fn words(
         let who = person_of(&cancelled.by);
         let words = format!("pre-warm cancelled by {who} {} ago: {what}", ctx.age(shown, cancelled.at));
         return Some((words, if nobody { format!("{drive} drive") } else { String::new() }));
+    }
+    if let Some(why) = view.error.as_ref().filter(|_| *view.asked.by.by == *OURSELVES) {
+        return Some((why.to_string(), format!("{} cancel", on_screen(page, ActionId::CancelPrewarm))));
     }
     if let Some(why) = &view.error {
         let keys = if page.prewarm.is_some() { open } else { format!("{open} {open}") };
