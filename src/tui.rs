@@ -24,6 +24,7 @@ mod message;
 mod model;
 mod palette;
 mod preview;
+mod prewarm;
 mod prompt;
 mod run;
 mod status;

@@ -12,6 +12,7 @@
 pub(crate) mod budget;
 mod field;
 pub(crate) mod form;
+pub(crate) mod prewarm;
 pub(crate) mod tune;
 
 use crossterm::event::KeyCode;
@@ -20,6 +21,7 @@ use tui_input::Input;
 pub(crate) use self::budget::BudgetField;
 use self::field::Handled;
 pub(crate) use self::form::{AdoptForm, Canary, DriftChoice, Form, Image, StepForm, Undo, is_safety};
+pub(crate) use self::prewarm::PrewarmForm;
 pub(crate) use self::tune::TuneForm;
 use super::daemonset_ref::DaemonSetRef;
 use super::key::Key;

@@ -17,6 +17,7 @@ use super::daemonset_ref::DaemonSetRef;
 use super::dialog::Dialog;
 use super::filter::Filter;
 use super::list::List;
+use super::prewarm::PrewarmList;
 use super::prompt::Prompt;
 use super::status::{Status, StatusTone};
 use super::theme::{Glyphs, Theme, Themes};
@@ -148,6 +149,8 @@ pub(crate) struct RolloutPage {
     pub(crate) summary: SnapshotSummary,
     /// The timeline, while it is shown instead of the nodes.
     pub(crate) timeline: Option<Timeline>,
+    /// Pre-warming, while it is shown instead of the nodes.
+    pub(crate) prewarm: Option<PrewarmList>,
     /// Which complaints about the audit log or Events were shown already.
     pub(crate) unaudited: Vec<Str>,
 }
@@ -187,6 +190,7 @@ impl RolloutPage {
             rows: Vec::new(),
             summary: SnapshotSummary::default(),
             timeline: None,
+            prewarm: None,
             unaudited: Vec::new(),
         }
     }
@@ -211,6 +215,9 @@ impl RolloutPage {
         self.summary = SnapshotSummary::of(&shown.snapshot);
         if let Some(timeline) = &mut self.timeline {
             timeline.see(&shown.snapshot.timeline);
+        }
+        if let Some(prewarm) = &mut self.prewarm {
+            prewarm.see(&shown.snapshot);
         }
         self.live = Some(shown);
         if self.frozen.is_none() {
@@ -240,7 +247,10 @@ impl RolloutPage {
 
     /// The node that is selected.
     pub(crate) fn selected(&self) -> Option<&NodeView> {
-        self.node(self.list.cursor()?)
+        match &self.prewarm {
+            Some(prewarm) => prewarm.selected(),
+            None => self.node(self.list.cursor()?),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod distance;
 mod fixtures;
 mod help;
 mod keys;
+mod prewarm;
 mod release;
 mod screens;
 mod story;

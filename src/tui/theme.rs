@@ -92,6 +92,7 @@ named! {
         Running = "running",
         ImagePresent = "image_present",
         ImagePulling = "image_pulling",
+        ImageQueued = "image_queued",
         ImageFailed = "image_failed",
         ImageAbsent = "image_absent",
         ImageUnknown = "image_unknown",

@@ -98,6 +98,9 @@ fn settle(model: &mut Model) {
         if let Some(timeline) = &mut page.timeline {
             timeline.follow(height);
         }
+        if let Some(prewarm) = &mut page.prewarm {
+            prewarm.follow(height);
+        }
         let mut list = std::mem::take(&mut page.list);
         let is_in = |row: &usize, name: &str| page.node(*row).is_some_and(|node| &*node.name == name);
         let known = list.cursor();

@@ -21,6 +21,7 @@ mod footer;
 mod header;
 mod help;
 mod node;
+mod prewarm;
 mod rollout;
 mod table;
 mod timeline;
@@ -165,7 +166,13 @@ impl Parts {
 pub(crate) fn list_height(model: &Model) -> usize {
     match Shape::of(model) {
         Shape::Nothing | Shape::Sentence => 0,
-        _ => usize::from(Parts::of(&RenderContext::new(model), terminal::area(model.size)).rows().height),
+        _ => {
+            let parts = Parts::of(&RenderContext::new(model), terminal::area(model.size));
+            match model.rollout().filter(|page| page.prewarm.is_some()) {
+                Some(page) => prewarm::node_rows(&parts, page.snapshot().map(|snapshot| &**snapshot)),
+                None => usize::from(parts.rows().height),
+            }
+        }
     }
 }
 

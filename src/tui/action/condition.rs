@@ -3,6 +3,7 @@
 use crate::driver::DrivenBy;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::model::Model;
 
@@ -49,10 +50,46 @@ pub(super) fn stopped(model: &Model) -> Result<(), String> {
 
 /// For actions on the list of nodes.
 pub(super) fn no_timeline(model: &Model) -> Result<(), String> {
+    no_prewarm(model)?;
     match model.rollout().is_some_and(|page| page.timeline.is_some()) {
         true => Err("this is the timeline: T goes back to the nodes".to_owned()),
         false => Ok(()),
     }
+}
+
+/// For actions that the pre-warm screen does not have.
+pub(super) fn no_prewarm(model: &Model) -> Result<(), String> {
+    match model.rollout().is_some_and(|page| page.prewarm.is_some()) {
+        true => Err("this is the pre-warm screen: esc goes back to the nodes".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// Whether something is being pre-warmed, and the screen that shows it is not open.
+pub(crate) fn has_prewarm_to_show(model: &Model) -> bool {
+    model.rollout().is_some_and(|page| {
+        page.prewarm.is_none() && page.snapshot().is_some_and(|snapshot| snapshot.prewarm.is_some())
+    })
+}
+
+fn prewarm_says(model: &Model, refuse: impl Fn(&PrewarmView) -> Option<&'static str>) -> Result<(), String> {
+    let snapshot = model.rollout().and_then(|page| page.snapshot());
+    let refused = match snapshot.and_then(|snapshot| snapshot.prewarm.as_ref()) {
+        None => Some("nothing is being pre-warmed: W begins it"),
+        Some(view) if view.asked.cancelled.is_some() => Some("it is cancelled: its pods are being deleted"),
+        Some(view) => refuse(view),
+    };
+    refused.map_or(Ok(()), |why| Err(why.to_owned()))
+}
+
+pub(super) fn prewarming(model: &Model) -> Result<(), String> {
+    prewarm_says(model, |_| None)
+}
+
+pub(super) fn prewarm_failed(model: &Model) -> Result<(), String> {
+    prewarm_says(model, |view| {
+        (view.counts.failed == 0 && view.refusal.is_none()).then_some("nothing has failed: there is nothing to retry")
+    })
 }
 
 /// The driver of the rollout on screen.

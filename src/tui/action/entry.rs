@@ -21,6 +21,8 @@ pub(crate) struct Action {
     pub(crate) group: Group,
     pub(crate) scope: ActionScope,
     pub(crate) guard: Guard,
+    /// Whether it only looks in the present state: then it needs nothing.
+    pub(crate) looks: fn(&Model) -> bool,
     /// What may be typed after its name.
     pub(crate) argument: Option<Argument>,
     /// Its place in the footer, if it has one. Of two with the same place one is shown.
@@ -43,7 +45,7 @@ macro_rules! action_ids {
 }
 
 action_ids! {
-    Pause, Arm, Step, Partition, Canary, Resume, Image, Drive, StopDriving, Undo, Release, Adopt, Tune, ReadOnly, Open, Back, Filter, Sort, Freeze, Watches, Timeline, GoTo, Fleet, Up, Down, HalfUp, HalfDown, PageUp, PageDown, Top, Bottom, Help, Palette, Theme, Glyphs, Repaint, Suspend, Quit,
+    Pause, Arm, Step, Partition, Canary, Resume, Image, Drive, StopDriving, Undo, Release, Adopt, Tune, Prewarm, PausePrewarm, RetryPrewarm, CancelPrewarm, ReadOnly, Open, Back, Filter, Sort, Freeze, Watches, Timeline, GoTo, Fleet, Up, Down, HalfUp, HalfDown, PageUp, PageDown, Top, Bottom, Help, Palette, Theme, Glyphs, Repaint, Suspend, Quit,
 }
 
 /// What may be typed after an action's name.
@@ -73,6 +75,8 @@ impl Group {
 pub(crate) enum ActionScope {
     Anywhere,
     Rollout,
+    /// On the pre-warm screen.
+    Prewarm,
 }
 
 /// What has to be given before an action works.
@@ -90,7 +94,8 @@ impl Action {
     pub(crate) fn in_scope(&self, model: &Model) -> bool {
         match (self.scope, &model.page) {
             (ActionScope::Anywhere, _) | (ActionScope::Rollout, Page::Rollout(_)) => true,
-            (ActionScope::Rollout, Page::Fleet) => false,
+            (ActionScope::Rollout | ActionScope::Prewarm, Page::Fleet) => false,
+            (ActionScope::Prewarm, Page::Rollout(_)) => model.rollout().is_some_and(|page| page.prewarm.is_some()),
         }
     }
 
@@ -100,9 +105,14 @@ impl Action {
     /// Says what is missing, and how to get it.
     pub(crate) fn available(&self, model: &Model) -> Result<(), String> {
         if !self.in_scope(model) {
-            return Err(format!("`{}` works on a rollout: open a DaemonSet with enter", self.name));
+            return Err(match self.scope {
+                ActionScope::Prewarm if model.rollout().is_some() => {
+                    format!("`{}` works on the pre-warm screen: {} opens it", self.name, ActionId::Prewarm.key())
+                }
+                _ => format!("`{}` works on a rollout: open a DaemonSet with enter", self.name),
+            });
         }
-        if self.guard == Guard::Read {
+        if self.only_looks(model) {
             return (self.when)(model);
         }
         let page = model.rollout().ok_or("open a DaemonSet first, with enter")?;
@@ -123,6 +133,11 @@ impl Action {
             Some(right) => Err(format!("not permitted: {right}; ask for a role that allows it")),
             None => Ok(()),
         }
+    }
+
+    /// Whether it changes nothing in the cluster as things are.
+    pub(crate) fn only_looks(&self, model: &Model) -> bool {
+        self.guard == Guard::Read || (self.looks)(model)
     }
 
     /// Its first key, or its name where it has none.

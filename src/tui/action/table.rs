@@ -2,7 +2,10 @@
 
 use crossterm::event::KeyCode;
 
-use super::condition::{adopted, always, driving, no_timeline, not_adopted, not_paused, recorded, stopped};
+use super::condition::{
+    adopted, always, driving, has_prewarm_to_show, no_prewarm, no_timeline, not_adopted, not_paused, prewarm_failed,
+    prewarming, recorded, stopped,
+};
 use super::entry::{Action, ActionId, ActionScope, Argument, Group, Guard};
 use crate::engine::model::event::Right;
 use crate::tui::columns::nodes::Sort;
@@ -136,6 +139,45 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         ..change(ActionId::Tune, Guard::Write(&[Right::UpdateLease]))
     },
     Action {
+        name: "prewarm",
+        aliases: &["pre-warm"],
+        keys: &[char('W')],
+        label: "pre-warm",
+        help: "bring images onto nodes before their pods are replaced; while that goes on: how far it is",
+        argument: Some(Argument { hint: "container=image", known: nothing }),
+        footer: Some(9),
+        looks: has_prewarm_to_show,
+        ..change(ActionId::Prewarm, Guard::Write(&[Right::UpdateLease, Right::CreatePods]))
+    },
+    Action {
+        name: "prewarm-pause",
+        aliases: &["prewarm-resume"],
+        keys: &[char('p')],
+        label: "pause pre-warm",
+        help: "make no more pods for pre-warming, what is being pulled goes on; again: go on",
+        footer: Some(16),
+        when: prewarming,
+        ..on_prewarm(ActionId::PausePrewarm, Guard::Safety)
+    },
+    Action {
+        name: "prewarm-retry",
+        keys: &[char('r')],
+        label: "retry",
+        help: "pre-warm again at once where it failed",
+        footer: Some(17),
+        when: prewarm_failed,
+        ..on_prewarm(ActionId::RetryPrewarm, Guard::Write(&[Right::UpdateLease, Right::CreatePods]))
+    },
+    Action {
+        name: "prewarm-cancel",
+        keys: &[char('x')],
+        label: "cancel",
+        help: "delete the pods that pre-warm; images that were pulled stay for a while",
+        footer: Some(18),
+        when: prewarming,
+        ..on_prewarm(ActionId::CancelPrewarm, Guard::Write(&[Right::UpdateLease, Right::DeletePods]))
+    },
+    Action {
         name: "readonly",
         label: "read-only",
         help: "no more writes until armed again",
@@ -147,7 +189,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[plain(KeyCode::Enter)],
         label: "open",
         help: "open the DaemonSet; on a rollout: all about the node",
-        footer: Some(10),
+        footer: Some(11),
         ..look(ActionId::Open)
     },
     Action {
@@ -163,7 +205,8 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         label: "filter",
         help: "show only rows with these words; !word without; -l selector by node labels",
         argument: Some(Argument { hint: "text, !text or -l selector", known: nothing }),
-        footer: Some(11),
+        footer: Some(12),
+        when: no_prewarm,
         ..look(ActionId::Filter)
     },
     Action {
@@ -173,7 +216,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         help: "sort by the next column",
         scope: ActionScope::Rollout,
         argument: Some(Argument { hint: "column", known: sort_names }),
-        footer: Some(12),
+        footer: Some(13),
         when: no_timeline,
         ..look(ActionId::Sort)
     },
@@ -202,7 +245,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         help: "what happened lately: who did what, here and in other consoles; again: the nodes",
         scope: ActionScope::Rollout,
         argument: Some(Argument { hint: "text or !text", known: nothing }),
-        footer: Some(14),
+        footer: Some(15),
         ..look(ActionId::Timeline)
     },
     Action {
@@ -248,7 +291,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('?'), plain(KeyCode::F(1)), char('h')],
         label: "help",
         help: "this help",
-        footer: Some(9),
+        footer: Some(10),
         ..console(ActionId::Help)
     },
     Action {
@@ -291,7 +334,7 @@ pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = [
         keys: &[char('q'), Key::ctrl('c')],
         label: "quit",
         help: "quit; asks first while you drive (ctrl-c twice: at once)",
-        footer: Some(13),
+        footer: Some(14),
         ..console(ActionId::Quit)
     },
 ];
@@ -324,6 +367,7 @@ const fn look(id: ActionId) -> Action {
         group: Group::Look,
         scope: ActionScope::Anywhere,
         guard: Guard::Read,
+        looks: |_| false,
         argument: None,
         footer: None,
         when: always,
@@ -340,6 +384,11 @@ const fn console(id: ActionId) -> Action {
 
 const fn change(id: ActionId, guard: Guard) -> Action {
     Action { group: Group::Change, scope: ActionScope::Rollout, guard, ..look(id) }
+}
+
+/// What can be done on the pre-warm screen.
+const fn on_prewarm(id: ActionId, guard: Guard) -> Action {
+    Action { scope: ActionScope::Prewarm, ..change(id, guard) }
 }
 
 fn nothing(_: &Model) -> Vec<String> {

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use super::{Column, ColumnKind, Share, Width};
 use crate::engine::model::node::{Blame, ImageState, NodeState};
+use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
 use crate::engine::model::pull::UsualPull;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::words::Why;
@@ -124,19 +125,19 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
     NodeColumn {
         name: "image",
         headers: &["IMAGE", "IMG"],
-        help: "whether the new image is on the node",
+        help: "whether the new image is on the node, or on its way",
         kind: ColumnKind::Text,
         width: Width::Optional(&[
             Share { priority: 2, cells: |_, _| 3, keep: 20 },
             Share { priority: 5, cells: |_, _| 7, keep: 34 },
         ]),
         order: None,
-        words: Some(|node, _| format!("image:{}", node.image)),
+        words: Some(|node, _| format!("image:{}", image(node).2)),
         cell: |node, _, cells| {
-            let (glyph, role) = image_sign(node.image);
+            let (glyph, role, words) = image(node);
             let cell = match (node.image, node.usual_pull) {
                 (ImageState::Pulling { since }, Some(usual)) if cells > 5 => NodeCell::Estimate(glyph, since, usual),
-                (image, _) if cells > 5 => NodeCell::Sign(glyph, image.to_string()),
+                _ if cells > 5 => NodeCell::Sign(glyph, words),
                 _ => NodeCell::Sign(glyph, String::new()),
             };
             (cell, role)
@@ -258,6 +259,34 @@ pub(crate) fn image_sign(image: ImageState) -> (Glyph, ThemeRole) {
         ImageState::Pulling { .. } => (Glyph::ImagePulling, ThemeRole::Busy),
         ImageState::Failed => (Glyph::ImageFailed, ThemeRole::Bad),
         ImageState::Absent => (Glyph::ImageAbsent, ThemeRole::Warn),
+    }
+}
+
+pub(crate) fn prewarm_sign(state: &PrewarmState) -> (Glyph, ThemeRole) {
+    match state {
+        PrewarmState::Waiting(PrewarmWait::NodeDown) => (Glyph::Down, ThemeRole::Warn),
+        PrewarmState::Waiting(_) => (Glyph::Outdated, ThemeRole::Held),
+        PrewarmState::Queued => (Glyph::ImageQueued, ThemeRole::Busy),
+        PrewarmState::Pulling { .. } => (Glyph::ImagePulling, ThemeRole::Busy),
+        PrewarmState::Present => (Glyph::ImagePresent, ThemeRole::Text),
+        PrewarmState::Failed { .. } => (Glyph::ImageFailed, ThemeRole::Bad),
+    }
+}
+
+/// The image of a node: what its own pod does about it, or else what is done to pre-warm the node.
+fn image(node: &NodeView) -> (Glyph, ThemeRole, String) {
+    match (node.image, &node.prewarm) {
+        (
+            ImageState::Unknown | ImageState::Absent | ImageState::Present,
+            Some(state @ (PrewarmState::Queued | PrewarmState::Pulling { .. } | PrewarmState::Failed { .. })),
+        ) => {
+            let (glyph, role) = prewarm_sign(state);
+            (glyph, role, state.word().to_owned())
+        }
+        (image, _) => {
+            let (glyph, role) = image_sign(image);
+            (glyph, role, image.to_string())
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::list::Move;
 use crate::tui::message::ConsoleEffect;
 use crate::tui::model::{FleetPage, Model, Overlay, Page, RolloutPage};
+use crate::tui::prewarm::PrewarmList;
 use crate::tui::prompt::Prompt;
 use crate::tui::status::StatusTone;
 use crate::tui::timeline::Timeline;
@@ -24,6 +25,10 @@ pub(super) fn move_by(model: &mut Model, movement: Move) -> Effects {
             if let Some(page) = model.rollout_mut() {
                 if let Some(timeline) = &mut page.timeline {
                     timeline.go(movement, height);
+                    return Vec::new();
+                }
+                if let Some(prewarm) = &mut page.prewarm {
+                    prewarm.go(movement, height);
                     return Vec::new();
                 }
                 let mut list = std::mem::take(&mut page.list);
@@ -109,6 +114,11 @@ pub(super) fn back(model: &mut Model) -> Effects {
                     timeline.filter = Default::default();
                     timeline.arrange();
                 }
+            } else if let Some(prewarm) = &mut page.prewarm {
+                match prewarm.list.selected() {
+                    Some(_) => prewarm.list.deselect(),
+                    None => page.prewarm = None,
+                }
             } else if !page.filter.is_all() {
                 page.filter = Default::default();
                 page.arrange();
@@ -192,6 +202,7 @@ pub(super) fn timeline(model: &mut Model, filter: &str) -> Effects {
     let open = page.timeline.is_none() || !filter.is_empty();
     let rollout_events = page.snapshot().map(|snapshot| snapshot.timeline.clone()).unwrap_or_default();
     page.timeline = open.then(|| Timeline::of(rollout_events));
+    page.prewarm = None;
     if filter.is_empty() {
         return Vec::new();
     }
@@ -199,6 +210,14 @@ pub(super) fn timeline(model: &mut Model, filter: &str) -> Effects {
         Ok(()) => Vec::new(),
         Err(why) => refuse(model, why),
     }
+}
+
+/// Shows how far pre-warming is, in place of the nodes.
+pub(super) fn prewarm(model: &mut Model) -> Effects {
+    let Some(page) = model.rollout_mut() else { return Vec::new() };
+    page.prewarm = page.snapshot().map(|snapshot| PrewarmList::of(snapshot));
+    page.timeline = None;
+    Vec::new()
 }
 
 pub(super) fn freeze(model: &mut Model) -> Effects {

@@ -1,12 +1,13 @@
 //! Writes: each opens the dialog that says what it would do, and in which it is confirmed.
 
 use super::effects::{Effects, refuse};
-use crate::engine::model::command::{Command, Early, Takeover};
+use super::navigate;
+use crate::engine::model::command::{Command, Early, PrewarmCommand, Takeover};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::Phase;
 use crate::tui::action::condition;
-use crate::tui::dialog::{AdoptForm, Canary, Dialog, Form, Image, StepForm, TuneForm, Undo};
+use crate::tui::dialog::{AdoptForm, Canary, Dialog, Form, Image, PrewarmForm, StepForm, TuneForm, Undo};
 use crate::tui::model::{ARMED_FOR, Model, Overlay, WriteAccess};
 use crate::tui::preview::ask;
 use crate::tui::prompt::Prompt;
@@ -118,4 +119,44 @@ pub(super) fn drive(model: &mut Model) -> Effects {
 
 pub(super) fn stop_driving(model: &mut Model) -> Effects {
     dialog(model, Form::Plain { title: "Stop driving", command: Command::StopDriving })
+}
+
+/// Shows how far pre-warming is; opens the form where nothing is being pre-warmed, or that is shown already.
+pub(super) fn prewarm(model: &mut Model, change: &str) -> Effects {
+    if condition::has_prewarm_to_show(model) && change.is_empty() {
+        return navigate::prewarm(model);
+    }
+    if model.armed_for().is_none() {
+        return refuse(model, "read-only: A arms for 10 minutes, then W pre-warms".into());
+    }
+    let Some(page) = model.rollout() else { return Vec::new() };
+    let Some(snapshot) = page.snapshot() else { return Vec::new() };
+    let node = page.selected().map(|node| node.name.clone());
+    match PrewarmForm::new(snapshot, node, change) {
+        Ok(form) => dialog(model, Form::Prewarm(Box::new(form))),
+        Err(why) => refuse(model, why),
+    }
+}
+
+/// Pauses pre-warming, or lets it go on. Only the pause works while read-only.
+pub(super) fn pause_prewarm(model: &mut Model) -> Effects {
+    let view = model.rollout().and_then(|page| page.snapshot()).and_then(|snapshot| snapshot.prewarm.as_ref());
+    if view.is_none_or(|view| view.asked.paused.is_none()) {
+        return dialog(
+            model,
+            Form::Plain { title: "Pause pre-warm", command: Command::Prewarm(PrewarmCommand::Pause) },
+        );
+    }
+    if model.armed_for().is_none() {
+        return refuse(model, "read-only: A arms for 10 minutes, then p goes on pre-warming".into());
+    }
+    dialog(model, Form::Plain { title: "Go on pre-warming", command: Command::Prewarm(PrewarmCommand::Resume) })
+}
+
+pub(super) fn retry_prewarm(model: &mut Model) -> Effects {
+    dialog(model, Form::Plain { title: "Retry pre-warm", command: Command::Prewarm(PrewarmCommand::Retry) })
+}
+
+pub(super) fn cancel_prewarm(model: &mut Model) -> Effects {
+    dialog(model, Form::Plain { title: "Cancel pre-warm", command: Command::Prewarm(PrewarmCommand::Cancel) })
 }

@@ -7,6 +7,7 @@ use tui_input::Input;
 
 use super::budget::BudgetField;
 use super::field::{Handled, field, turns};
+use super::prewarm::PrewarmForm;
 use super::tune::TuneForm;
 
 use crate::engine::model::Str;
@@ -39,6 +40,7 @@ pub(crate) enum Form {
     Undo(Undo),
     Adopt(AdoptForm),
     Tune(TuneForm),
+    Prewarm(Box<PrewarmForm>),
     /// Quits although these are driven from here.
     Quit(Vec<DaemonSetRef>),
 }
@@ -54,6 +56,7 @@ impl Form {
             Self::Undo(_) => "Roll back",
             Self::Adopt(_) => "Adopt",
             Self::Tune(_) => "Limits",
+            Self::Prewarm(_) => "Pre-warm",
             Self::Quit(_) => "Quit",
         }
     }
@@ -70,6 +73,7 @@ impl Form {
             Self::Undo(_) => "Roll back",
             Self::Adopt(_) => "Adopt",
             Self::Tune(_) => "Change",
+            Self::Prewarm(_) => "Pre-warm",
             Self::Quit(_) => "Quit",
         }
     }
@@ -83,7 +87,8 @@ impl Form {
             | Self::Canary(_)
             | Self::Undo(_)
             | Self::Adopt(_)
-            | Self::Tune(_) => true,
+            | Self::Tune(_)
+            | Self::Prewarm(_) => true,
         }
     }
 
@@ -98,6 +103,7 @@ impl Form {
             | Self::Undo(_)
             | Self::Adopt(_)
             | Self::Tune(_)
+            | Self::Prewarm(_)
             | Self::Quit(_) => false,
         }
     }
@@ -119,6 +125,7 @@ impl Form {
             Self::Undo(form) => form.command(),
             Self::Adopt(form) => Ok(Command::Adopt.under(form.drift.tuning().and(form.budget.tuning()?))),
             Self::Tune(form) => form.command(),
+            Self::Prewarm(form) => form.command(),
             Self::Quit(_) => Err(String::new()),
         }
     }
@@ -133,6 +140,7 @@ impl Form {
             Self::Undo(form) => form.key(key),
             Self::Adopt(form) => form.key(key),
             Self::Tune(form) => form.key(key),
+            Self::Prewarm(form) => form.key(key, snapshot),
         }
     }
 
@@ -150,6 +158,10 @@ impl Form {
             Self::Image(form) => &mut form.input,
             Self::Canary(form) => &mut form.input,
             Self::Tune(form) => match form.field() {
+                Some(input) => input,
+                None => return false,
+            },
+            Self::Prewarm(form) => match form.field() {
                 Some(input) => input,
                 None => return false,
             },
@@ -470,7 +482,7 @@ impl Canary {
         true
     }
 
-    fn key(&mut self, key: Key, snapshot: Option<&Snapshot>) -> Handled {
+    pub(super) fn key(&mut self, key: Key, snapshot: Option<&Snapshot>) -> Handled {
         match (key.code, snapshot) {
             (KeyCode::Tab, Some(snapshot)) if self.complete(snapshot) => Handled::Changed,
             _ => field(&mut self.input, key),

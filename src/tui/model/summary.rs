@@ -3,10 +3,12 @@
 use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::prewarm::PrewarmWait;
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::columns::nodes::NodeTable;
+use crate::tui::prewarm::standstill;
 
 /// What the lines above the list and the columns need of a snapshot.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -15,6 +17,8 @@ pub(crate) struct SnapshotSummary {
     pub(crate) trouble: Vec<TroubleGroup>,
     /// What the columns of the table depend on beside the nodes.
     pub(crate) table: NodeTable,
+    /// What stops pre-warming as a whole.
+    pub(crate) prewarm_stands: Option<PrewarmWait>,
 }
 
 /// Nodes with the same kind of trouble.
@@ -60,7 +64,7 @@ impl SnapshotSummary {
             }
         }
         trouble.sort_by_key(|trouble| (trouble.kind.rank(), std::cmp::Reverse(trouble.nodes)));
-        Self { trouble, table: NodeTable::of(snapshot) }
+        Self { trouble, table: NodeTable::of(snapshot), prewarm_stands: standstill(&snapshot.nodes).cloned() }
     }
 }
 

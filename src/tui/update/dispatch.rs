@@ -1,6 +1,6 @@
 //! From a key or a name to what its action does.
 
-use crate::tui::action::{Action, Guard, bound};
+use crate::tui::action::{Action, bound};
 use crate::tui::commands;
 use crate::tui::key::Key;
 use crate::tui::message::ConsoleEffect;
@@ -25,7 +25,7 @@ pub(super) fn run(model: &mut Model, action: &Action, argument: &str) -> Vec<Con
     match action.available(model) {
         Ok(()) => {
             // What is done now replaces the last message; actions that only look leave it.
-            if action.guard != Guard::Read {
+            if !action.only_looks(model) {
                 model.status = None;
             }
             commands::run(model, action.id, argument)

@@ -15,6 +15,7 @@
 //! └───────────────────────────────────────────────────────────────────────────┘
 //! ```
 
+mod prewarm;
 mod tune;
 
 use ratatui::buffer::Buffer;
@@ -24,7 +25,7 @@ use tui_input::Input;
 
 use super::footer::skip_cells;
 use super::{RenderContext, put, put_box, put_lines};
-use crate::engine::model::command::Preview;
+use crate::engine::model::command::{Command, Preview, PrewarmCommand};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::settings::Setting;
@@ -117,7 +118,9 @@ pub(super) fn draw(ctx: &RenderContext<'_>, screen: Rect, dialog: &Dialog, buffe
     let x = screen.width.saturating_sub(box_width) / 2;
     let area = Rect { x, y: bottom - box_height, width: box_width, height: box_height };
     let title = match &dialog.answer {
-        PreviewState::Preview(preview) if preview.title.starts_with(dialog.form.title()) => preview.title.clone(),
+        PreviewState::Preview(preview) if begins_with(&preview.title, dialog.form.title()) => {
+            format!("{}{}", dialog.form.title(), &preview.title[dialog.form.title().len()..])
+        }
         PreviewState::Preview(preview) if says_more(&preview.title, &dialog.form) => {
             format!("{}: {}", dialog.form.title(), preview.title)
         }
@@ -137,6 +140,11 @@ pub(super) fn draw(ctx: &RenderContext<'_>, screen: Rect, dialog: &Dialog, buffe
     let row = line.checked_sub(top).filter(|row| *row < usize::from(text.height))?;
     let column = column.min(cells.saturating_sub(1));
     Some(Position::new(text.x + u16::try_from(column).unwrap_or(0), text.y + u16::try_from(row).unwrap_or(0)))
+}
+
+/// Whether `text` begins with `start`, in upper or lower case.
+fn begins_with(text: &str, start: &str) -> bool {
+    text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))
 }
 
 /// Whether a preview's title says more than the form's own words.
@@ -178,12 +186,17 @@ fn fill(body: &mut Body<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
             fill_drift(body, form.drift, focused);
         }
         Form::Tune(form) => tune::fill(body, form, snapshot, focused),
+        Form::Prewarm(form) => prewarm::fill(body, form, snapshot, focused),
     }
     body.gap();
     match &dialog.answer {
         PreviewState::Incomplete(why) => body.say(why, ThemeRole::Warn),
         PreviewState::Asking(_) if dialog.form.never_waits() => {
-            body.say("No update is started from the moment it is written.", ThemeRole::Text);
+            let what = match &dialog.form {
+                Form::Plain { command: Command::Prewarm(_), .. } => "No more pods are made for it",
+                _ => "No update is started",
+            };
+            body.say(&format!("{what} from the moment it is written."), ThemeRole::Text);
         }
         PreviewState::Asking(_) => body.say("asking what it would do …", ThemeRole::Busy),
         PreviewState::Refused(why) => body.say(&format!("It would be refused: {why}"), ThemeRole::Bad),
@@ -365,7 +378,12 @@ fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: bool
         let text = if focused { format!("[>{text}<]") } else { format!("[ {text} ]") };
         ctx.span(text, role)
     };
-    let cancel = if matches!(dialog.form, Form::Quit(_)) { "Stay" } else { "Cancel" };
+    let cancel = match &dialog.form {
+        Form::Quit(_) => "Stay",
+        // There, to cancel is what is confirmed.
+        Form::Plain { command: Command::Prewarm(PrewarmCommand::Cancel), .. } => "Go on",
+        _ => "Cancel",
+    };
     let line = Line::from(vec![button(Focus::Cancel, cancel), Span::raw("  "), button(Focus::Go, dialog.form.verb())]);
     let used = line.width();
     buffer.set_line(area.x, area.y, &line, area.width);

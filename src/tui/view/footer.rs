@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span};
 
 use super::{Parts, RenderContext, Shape, put, put_rule};
 use crate::engine::model::step_ahead::NoStep;
-use crate::tui::action::{ACTIONS, Action, ActionId};
+use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope};
 use crate::tui::model::{Model, Overlay};
 use crate::tui::palette::suggestions;
 use crate::tui::prompt::Prompt;
@@ -130,7 +130,9 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
             None => actions.push((action, rank)),
         }
     }
-    actions.sort_by_key(|(action, rank)| (*rank, action.footer));
+    // What only this screen has comes first; and the way to that screen is not left out while there is something to see on it.
+    let place = |action: &Action| if (action.looks)(model) { Some(1) } else { action.footer };
+    actions.sort_by_key(|(action, rank)| (*rank, action.scope != ActionScope::Prewarm, place(action)));
     let mut spans = vec![Span::raw(" ")];
     let mut left = usize::from(area.width).saturating_sub(1);
     // Help leads to everything else: it is always shown.
@@ -171,6 +173,11 @@ fn selection_done(model: &Model) -> bool {
     matches!(next, Some(Err(NoStep::SelectionDone(_))))
 }
 
+fn prewarm_paused(model: &Model) -> bool {
+    let snapshot = model.rollout().and_then(|page| page.snapshot());
+    snapshot.and_then(|snapshot| snapshot.prewarm.as_ref()).is_some_and(|view| view.asked.paused.is_some())
+}
+
 /// What the action is called here and now.
 fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
     let model = ctx.model;
@@ -178,6 +185,8 @@ fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
     match action.id {
         ActionId::Arm if model.armed_for().is_some() => "read-only",
         ActionId::Canary if selection_done(model) => "lift selector",
+        ActionId::PausePrewarm if prewarm_paused(model) => "go on",
+        ActionId::Prewarm if model.rollout().is_some_and(|page| page.prewarm.is_some()) => "another",
         ActionId::Open if timeline => "in full",
         ActionId::Timeline if timeline => "nodes",
         // A shorter alias leaves room for other actions.

@@ -17,6 +17,7 @@
 
 mod attention;
 mod identity;
+mod prewarm;
 mod rollout;
 mod unsent;
 
@@ -72,6 +73,7 @@ pub(super) fn lines(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Li
     lines.push(progress(ctx, snapshot, cells));
     lines.extend(budget(ctx, snapshot, cells));
     lines.extend(blocker(ctx, shown, cells));
+    lines.extend(prewarm::stands(ctx, page, shown, cells));
     lines.extend(gitops_owner(ctx, snapshot, cells));
     lines.extend(alarms(ctx, shape, snapshot, cells));
     lines.extend(trouble(ctx, page, shown, cells).into_iter().take(if area.height < 32 { 2 } else { 4 }));

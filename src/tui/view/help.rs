@@ -67,6 +67,7 @@ fn lines(ctx: &RenderContext<'_>, cells: usize, screen: usize) -> Vec<Line<'stat
         (Glyph::Down, "node down with its old pod, not ours"),
         (Glyph::ImagePresent, "image is on the node"),
         (Glyph::ImagePulling, "image is being pulled"),
+        (Glyph::ImageQueued, "image is pre-warmed: its kubelet has not begun to pull"),
         (Glyph::ImageUnknown, "not known whether the image is there"),
     ];
     for (glyph, meaning) in signs {

@@ -19,13 +19,16 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::engine::model::budget::Replacer;
+use crate::engine::model::cause::Cause;
 use crate::engine::model::node::Blame;
+use crate::engine::model::prewarm::PrewarmState;
 use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::rules::clocks::ClockOff;
 use crate::tui::columns::nodes::image_sign;
+use crate::tui::columns::nodes::prewarm_sign;
 use crate::tui::columns::nodes::sign;
 use crate::tui::columns::nodes::state;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
@@ -178,8 +181,11 @@ fn lines(
         }
     }
     if let Some(prewarm) = prewarm {
-        let words = PrewarmWords { state: prewarm, at: why::instant(ctx, shown, node) };
-        say("Pre-warm", &words.to_string(), ThemeRole::Text);
+        let words = PrewarmWords { state: prewarm, at: why::prewarm_instant(ctx, shown, prewarm) };
+        say("Pre-warm", &words.to_string(), prewarm_sign(prewarm).1);
+        if let PrewarmState::Failed { cause: Cause { message: Some(message), .. }, .. } = prewarm {
+            say("", message, ThemeRole::Text);
+        }
     }
     if let Some(pod) = pod {
         let age = pod_created_at.map(|at| format!(", {} old", ctx.age(shown, at))).unwrap_or_default();

@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::table::{Table, select};
-use super::{Parts, RenderContext, node, put, put_lines, put_rule, timeline, why};
+use super::{Parts, RenderContext, node, prewarm, put, put_lines, put_rule, timeline, why};
 use crate::engine::model::presence::Presence;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::Phase;
@@ -36,6 +36,9 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &Parts, buffer: &mut Buffer) 
     let Some(page) = ctx.model.rollout() else { return };
     if let Some(timeline) = &page.timeline {
         return timeline::draw(ctx, parts, page, timeline, buffer);
+    }
+    if let Some(screen) = &page.prewarm {
+        return prewarm::draw(ctx, parts, page, screen, buffer);
     }
     let Some(shown) = page.shown() else {
         put_rule(ctx, buffer, parts.rule, "");

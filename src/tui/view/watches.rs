@@ -73,9 +73,9 @@ fn remarks(snapshot: &Snapshot) -> Vec<String> {
         "All watches that a rollout needs are live. A quiet one sends a bookmark once a minute; one that does not, or does \
          not show our writes, is not relied on."
     } else if needed().all(|health| matches!(health, WatchHealth::Live | WatchHealth::Forbidden { .. })) {
-        "This console starts nothing until it may watch all but the events."
+        "This console starts nothing until it may watch all but events and prewarm."
     } else {
-        "Nothing is started until all but the events are live; until then only a pause can be judged."
+        "Nothing is started until all but events and prewarm are live; until then only a pause can be judged."
     };
     let clocks = snapshot.clocks();
     let clocks = match snapshot.skew_millis {

@@ -3,9 +3,22 @@
 use super::RenderContext;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::pod_wait::PodWait;
+use crate::engine::model::prewarm::PrewarmState;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::NodeView;
 use crate::tui::model::ShownSnapshot;
+
+/// The instant that the words for how far pre-warming is are computed for.
+pub(super) fn prewarm_instant(ctx: &RenderContext<'_>, shown: &ShownSnapshot, state: &PrewarmState) -> Timestamp {
+    match state {
+        PrewarmState::Pulling { since } => ctx.instant(shown, *since),
+        PrewarmState::Failed { again_at: Some(_), .. } => ctx.present(shown),
+        PrewarmState::Failed { again_at: None, .. }
+        | PrewarmState::Waiting(_)
+        | PrewarmState::Queued
+        | PrewarmState::Present => shown.snapshot.at,
+    }
+}
 
 /// The instant that the words for why a node is where it is are computed for.
 pub(super) fn instant(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView) -> Timestamp {

@@ -3,7 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::super::{RenderContext, flow};
-use super::{recorded, unsent};
+use super::{prewarm, recorded, unsent};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::image::version_of;
 use crate::engine::model::record::Direction;
@@ -152,6 +152,7 @@ pub(super) fn budget(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize)
             words.push(vec![ctx.span(text, ThemeRole::Title)]);
         }
     }
+    words.extend(prewarm::part(ctx, snapshot).map(|part| vec![part]));
     if snapshot.counts.leaked > 0 {
         let text = format!("{} updated outside the plan", snapshot.counts.leaked);
         words.push(vec![ctx.span(text, ThemeRole::Warn)]);

@@ -1,0 +1,256 @@
+//! What is pre-warmed, on which nodes, and how many of them may pull at once.
+
+use std::collections::BTreeMap;
+
+use crossterm::event::KeyCode;
+use tui_input::Input;
+
+use super::field::{Handled, field, turns};
+use super::form::Canary;
+use crate::engine::model::Str;
+use crate::engine::model::command::{Command, PrewarmCommand};
+use crate::engine::model::image::ImageRef;
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::settings::Limit;
+use crate::engine::report::snapshot::{RevisionView, Snapshot};
+use crate::tui::key::Key;
+
+/// Which images.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ImagesChoice {
+    /// Those of the template.
+    Template,
+    /// Those that are typed.
+    Typed,
+    /// Those of an earlier revision.
+    Revision,
+}
+
+/// Which nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NodesChoice {
+    All,
+    NextStep,
+    Selector,
+    /// The one that was selected when the form was opened.
+    Node,
+}
+
+/// The lines of the form.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PrewarmLine {
+    Images,
+    /// The image of this container.
+    Image(usize),
+    Revision,
+    Nodes,
+    Selector,
+    MaxPulling,
+    MaxPullingPerSite,
+}
+
+/// The form.
+#[derive(Debug)]
+pub(crate) struct PrewarmForm {
+    pub(crate) images: ImagesChoice,
+    /// Container, image now, image as typed.
+    pub(crate) containers: Vec<(Str, Str, Input)>,
+    /// The revisions that can be gone back to, newest first.
+    pub(crate) revisions: Vec<RevisionView>,
+    pub(crate) revision: usize,
+    pub(crate) nodes: NodesChoice,
+    pub(crate) selector: Canary,
+    pub(crate) node: Option<Str>,
+    pub(crate) max_pulling: Input,
+    pub(crate) max_pulling_per_site: Input,
+    chosen: usize,
+}
+
+impl PrewarmForm {
+    /// The form as `:prewarm` fills it in: `container=image`, or `image` where there is one container. Where every node has the
+    /// template's images there is nothing to do for them: it begins with images to be typed.
+    ///
+    /// # Errors
+    /// When the containers are not known, or the one that is named is not among them.
+    pub(crate) fn new(snapshot: &Snapshot, node: Option<Str>, change: &str) -> Result<Self, String> {
+        let known = snapshot.to.as_ref().map(|revision| revision.images.clone()).unwrap_or_default();
+        let mut containers: Vec<(Str, Str, Input)> =
+            known.into_iter().map(|(name, image)| (name, image.clone(), Input::new(image.to_string()))).collect();
+        if !change.is_empty() {
+            let (name, image) = change.split_once('=').map_or((None, change), |(name, image)| (Some(name), image));
+            let named = |container: &&mut (Str, Str, Input)| name.is_none_or(|name| *container.0 == *name);
+            match containers.iter_mut().find(named) {
+                Some((_, _, input)) => *input = Input::new(image.to_owned()),
+                None => return Err(no_container(name.unwrap_or_default(), &containers)),
+            }
+        }
+        let current = snapshot.to.as_ref().map(|revision| &revision.hash);
+        let from = snapshot.from.as_ref().map(|revision| &revision.hash);
+        let other = |revision: &&RevisionView| revision.number.is_some() && Some(&revision.hash) != current;
+        let revisions: Vec<RevisionView> = snapshot.revisions.iter().filter(other).cloned().collect();
+        let revision = revisions.iter().position(|revision| Some(&revision.hash) == from).unwrap_or(0);
+        let outdated = snapshot.counts.committed < snapshot.counts.nodes;
+        let images = if outdated && change.is_empty() { ImagesChoice::Template } else { ImagesChoice::Typed };
+        let limits = snapshot.prewarm.as_ref().map(|view| view.asked.limits).unwrap_or_default();
+        let limit = |limit: Limit| Input::new(limit.at().map(|limit| limit.to_string()).unwrap_or_default());
+        Ok(Self {
+            images,
+            containers,
+            revisions,
+            revision,
+            nodes: NodesChoice::All,
+            selector: Canary::new(""),
+            node,
+            max_pulling: limit(limits.max_pulling),
+            max_pulling_per_site: limit(limits.max_pulling_per_site),
+            chosen: usize::from(images == ImagesChoice::Typed),
+        })
+    }
+
+    /// The lines that it has as it is filled in.
+    pub(crate) fn lines(&self) -> Vec<PrewarmLine> {
+        let mut lines = vec![PrewarmLine::Images];
+        match self.images {
+            ImagesChoice::Template => {}
+            ImagesChoice::Typed => lines.extend((0..self.containers.len()).map(PrewarmLine::Image)),
+            ImagesChoice::Revision => lines.push(PrewarmLine::Revision),
+        }
+        lines.push(PrewarmLine::Nodes);
+        lines.extend((self.nodes == NodesChoice::Selector).then_some(PrewarmLine::Selector));
+        lines.extend([PrewarmLine::MaxPulling, PrewarmLine::MaxPullingPerSite]);
+        lines
+    }
+
+    /// The line that is chosen.
+    pub(crate) fn line(&self) -> PrewarmLine {
+        self.lines().get(self.chosen).copied().unwrap_or(PrewarmLine::Images)
+    }
+
+    pub(crate) fn command(&self) -> Result<Command, String> {
+        Ok(Command::Prewarm(PrewarmCommand::Start {
+            source: self.source()?,
+            nodes: self.nodes()?,
+            limits: PrewarmLimits {
+                max_pulling: limit(&self.max_pulling)?,
+                max_pulling_per_site: limit(&self.max_pulling_per_site)?,
+            },
+        }))
+    }
+
+    fn source(&self) -> Result<PrewarmSource, String> {
+        match self.images {
+            ImagesChoice::Template => Ok(PrewarmSource::Template),
+            ImagesChoice::Typed => {
+                let changed = self.containers.iter().filter(|(_, now, input)| input.value().trim() != &**now);
+                let images: BTreeMap<String, ImageRef> = changed
+                    .map(|(name, _, input)| Ok((name.to_string(), input.value().trim().parse()?)))
+                    .collect::<Result<_, String>>()?;
+                match images.is_empty() {
+                    true => {
+                        Err("change an image; or go up to the first line, where left and right choose other images"
+                            .into())
+                    }
+                    false => Ok(PrewarmSource::Images(images)),
+                }
+            }
+            ImagesChoice::Revision => {
+                let revision = self.revisions.get(self.revision).ok_or("there is no other revision to go back to")?;
+                Ok(PrewarmSource::Revision(revision.hash.clone()))
+            }
+        }
+    }
+
+    fn nodes(&self) -> Result<PrewarmNodes, String> {
+        match (self.nodes, &self.node) {
+            (NodesChoice::All, _) => Ok(PrewarmNodes::All),
+            (NodesChoice::NextStep, _) => Ok(PrewarmNodes::NextStep),
+            (NodesChoice::Node, Some(name)) => Ok(PrewarmNodes::Node(name.clone())),
+            (NodesChoice::Node, None) => Err("no node is selected".into()),
+            (NodesChoice::Selector, _) => match self.selector.selector()? {
+                empty if empty.is_empty() => Err("type a label selector, such as line=line3; tab completes".into()),
+                selector => Ok(PrewarmNodes::Selector(selector)),
+            },
+        }
+    }
+
+    /// The text field that is chosen, if it is one.
+    pub(crate) fn field(&mut self) -> Option<&mut Input> {
+        match self.line() {
+            PrewarmLine::Images | PrewarmLine::Revision | PrewarmLine::Nodes => None,
+            PrewarmLine::Image(at) => self.containers.get_mut(at).map(|(_, _, input)| input),
+            PrewarmLine::Selector => Some(&mut self.selector.input),
+            PrewarmLine::MaxPulling => Some(&mut self.max_pulling),
+            PrewarmLine::MaxPullingPerSite => Some(&mut self.max_pulling_per_site),
+        }
+    }
+
+    pub(crate) fn key(&mut self, key: Key, snapshot: Option<&Snapshot>) -> Handled {
+        match (key.code, self.line()) {
+            (KeyCode::Up, _) => {
+                self.chosen = self.chosen.saturating_sub(1);
+                Handled::Yes
+            }
+            (KeyCode::Down, _) => {
+                self.chosen = (self.chosen + 1).min(self.lines().len() - 1);
+                Handled::Yes
+            }
+            (_, PrewarmLine::Selector) => self.selector.key(key, snapshot),
+            (_, line) => match self.field() {
+                Some(input) => field(input, key),
+                None if turns(key) => {
+                    self.turn(line, matches!(key.code, KeyCode::Left | KeyCode::Char('h')));
+                    Handled::Changed
+                }
+                None => Handled::No,
+            },
+        }
+    }
+
+    /// Switches a line to its next choice, or back to the one before.
+    fn turn(&mut self, line: PrewarmLine, back: bool) {
+        match line {
+            PrewarmLine::Images => {
+                let revision = (!self.revisions.is_empty()).then_some(ImagesChoice::Revision);
+                let all: Vec<_> = [ImagesChoice::Template, ImagesChoice::Typed].into_iter().chain(revision).collect();
+                self.images = after(&all, self.images, back);
+            }
+            PrewarmLine::Revision => {
+                let all: Vec<usize> = (0..self.revisions.len()).collect();
+                self.revision = after(&all, self.revision, back);
+            }
+            PrewarmLine::Nodes => {
+                let node = self.node.is_some().then_some(NodesChoice::Node);
+                let all: Vec<_> =
+                    [NodesChoice::All, NodesChoice::NextStep, NodesChoice::Selector].into_iter().chain(node).collect();
+                self.nodes = after(&all, self.nodes, back);
+            }
+            PrewarmLine::Image(_)
+            | PrewarmLine::Selector
+            | PrewarmLine::MaxPulling
+            | PrewarmLine::MaxPullingPerSite => {}
+        }
+    }
+}
+
+/// The choice after `now`, or before it; after the last comes the first.
+fn after<T: Copy + PartialEq>(all: &[T], now: T, back: bool) -> T {
+    let at = all.iter().position(|one| *one == now).unwrap_or(0);
+    let to = if back { at + all.len() - 1 } else { at + 1 };
+    all.iter().cycle().nth(to).copied().unwrap_or(now)
+}
+
+fn no_container(name: &str, containers: &[(Str, Str, Input)]) -> String {
+    if containers.is_empty() {
+        return "the DaemonSet's containers are not known: its revisions cannot be seen".into();
+    }
+    let known: Vec<&str> = containers.iter().map(|(container, ..)| &**container).collect();
+    format!("there is no container `{name}`; there are {}", known.join(", "))
+}
+
+fn limit(input: &Input) -> Result<Limit, String> {
+    match input.value().trim() {
+        "" => Ok(Limit::Default),
+        text => Ok(Limit::At(text.parse::<IntOrPercent>()?)),
+    }
+}

@@ -1,0 +1,344 @@
+//! Pre-warming: the form, the screen, what the header says of it, and its keys.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use insta::assert_snapshot;
+
+use super::fixtures::{Bench, ago, idle, node, noon, running};
+use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::command::{Command, Preview, PrewarmCommand};
+use crate::engine::model::danger::Danger;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::event::{Permission, Right};
+use crate::engine::model::node::{ImageState, NodeState};
+use crate::engine::model::prewarm::{
+    Prewarm, PrewarmCounts, PrewarmLimits, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState, PrewarmView,
+    PrewarmWait,
+};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::{By, OURSELVES};
+use crate::engine::model::settings::Limit;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::tui::message::ConsoleEffect;
+use crate::tui::model::Overlay;
+
+const SIZES: [(u16, u16); 4] = [(40, 12), (80, 24), (120, 40), (200, 50)];
+const IMAGE: &str = "registry.factory.example/edge/agent:v2.0.0";
+
+fn by(who: &str, secs: u64) -> By {
+    By { by: who.into(), at: ago(secs) }
+}
+
+/// An image by hand, on all of 120 nodes in three sites, one of which has no name.
+fn asked() -> Prewarm {
+    Prewarm {
+        daemonset_uid: "0f-1".into(),
+        source: PrewarmSource::Images([("agent".to_owned(), IMAGE.parse().unwrap())].into()),
+        nodes: PrewarmNodes::All,
+        limits: PrewarmLimits {
+            max_pulling: Limit::At(IntOrPercent::Int(3)),
+            max_pulling_per_site: Limit::At(IntOrPercent::Int(1)),
+        },
+        paused: None,
+        cancelled: None,
+        retried: None,
+        by: by("ada@bastion-3/1f", 250),
+        write_ids: Vec::new(),
+    }
+}
+
+/// Present on the first twelve, failed on one, pulled on two, queued on one, and the rest waits for `wait`.
+fn state_of(nth: usize, wait: Option<&PrewarmWait>) -> PrewarmState {
+    let not_found =
+        Cause { kind: CauseKind::ImageNotFound, message: Some("manifest for edge/agent:v2.0.0 not found".into()) };
+    let network = Cause { kind: CauseKind::ImagePull, message: Some("dial tcp: i/o timeout".into()) };
+    match nth {
+        0..12 => PrewarmState::Present,
+        12 => PrewarmState::Failed { cause: not_found, times: 1, again_at: None },
+        13 => PrewarmState::Failed { cause: network, times: 3, again_at: Some(noon() + Duration::from_secs(40)) },
+        14 => PrewarmState::Pulling { since: ago(20) },
+        15 => PrewarmState::Pulling { since: ago(95) },
+        16 => PrewarmState::Queued,
+        17 => PrewarmState::Waiting(PrewarmWait::NodeDown),
+        nth => PrewarmState::Waiting(wait.cloned().unwrap_or(match nth % 3 {
+            0 => PrewarmWait::SiteLimit { site: "hamburg".into(), used: 1, limit: 1 },
+            1 => PrewarmWait::SiteLimit { site: "".into(), used: 1, limit: 1 },
+            _ => PrewarmWait::Limit { used: 3, limit: 3 },
+        })),
+    }
+}
+
+fn counts(states: &[PrewarmState]) -> PrewarmCounts {
+    let count = |word: &[&str]| states.iter().filter(|state| word.contains(&state.word())).count() as u32;
+    PrewarmCounts {
+        nodes: states.len() as u32,
+        present: count(&["present"]),
+        pulling: count(&["pulling", "queued"]),
+        waiting: count(&["waiting"]),
+        failed: count(&["failed"]),
+    }
+}
+
+/// Nothing is rolled out, and this is pre-warmed.
+fn prewarming(asked: Prewarm, wait: Option<&PrewarmWait>) -> Snapshot {
+    let states: Vec<PrewarmState> = (0..120).map(|nth| state_of(nth, wait)).collect();
+    let nodes = states.iter().enumerate().map(|(nth, state)| NodeView {
+        state: NodeState::Updated,
+        hold: None,
+        at_target: true,
+        image: ImageState::Present,
+        prewarm: Some(state.clone()),
+        ..node(&format!("ipc-{:03}", nth + 1))
+    });
+    let site = |name: &str, rest: usize| PrewarmSite {
+        name: name.into(),
+        counts: counts(&states.iter().skip(rest).step_by(3).cloned().collect::<Vec<_>>()),
+        pulling: 1,
+        limit: Some(1),
+    };
+    let view = PrewarmView {
+        asked,
+        images: Arc::new([IMAGE.into()]),
+        error: None,
+        counts: counts(&states),
+        limit: 3,
+        pulling: 3,
+        sites: vec![site("", 1), site("hamburg", 0), site("munich", 2)],
+        refusal: None,
+    };
+    Snapshot { driver: DriverView::You { renewed_at: ago(1) }, prewarm: Some(view), nodes: nodes.collect(), ..idle() }
+}
+
+fn warm() -> Snapshot {
+    prewarming(asked(), None)
+}
+
+fn refused(message: &str) -> Snapshot {
+    let mut snapshot = prewarming(asked(), Some(&PrewarmWait::Refused(message.into())));
+    snapshot.prewarm.as_mut().unwrap().refusal = Some(("ipc-019".into(), message.into()));
+    snapshot
+}
+
+/// A preview as the engine would write it.
+fn preview() -> Preview {
+    Preview {
+        title: "pre-warm agent=registry.factory.example/edge/agent:v2.0.0".into(),
+        effects: vec![
+            format!("pulls {IMAGE}"),
+            "The template stays as it is: `set-image` afterwards.".into(),
+            "One pod per node, on every node of the fleet that has not got them; no pod of the DaemonSet is replaced."
+                .into(),
+            "Each stays until its node is updated, or pre-warming is cancelled.".into(),
+        ],
+        warnings: Vec::new(),
+        nodes: [].into(),
+        calls: vec!["PATCH leases/rolldeck-ipc-agent (prewarm)".into(), "POST pods, one by one".into()],
+        danger: Danger::Bounded,
+    }
+}
+
+fn screens(name: &str, bench: impl Fn(u16, u16) -> Bench) {
+    for (width, height) in SIZES {
+        assert_snapshot!(format!("{name}_{width}x{height}"), bench(width, height).screen());
+    }
+}
+
+#[test]
+fn the_screen() {
+    screens("screen", |width, height| Bench::on(warm(), width, height).typed("AW"));
+    screens("nodes", |width, height| Bench::on(warm(), width, height));
+    assert_snapshot!("screen_selected", Bench::on(warm(), 200, 50).typed("Wjjj").screen());
+    assert_snapshot!("screen_end", Bench::on(warm(), 80, 24).typed("WG").screen());
+    assert_snapshot!("screen_node", Bench::on(warm(), 80, 24).typed("Wjj<enter>").screen());
+    assert_snapshot!("screen_read_only", Bench::on(warm(), 80, 24).typed("W").screen());
+    let mut over = Bench::on(warm(), 80, 24).typed("W");
+    over.see(idle());
+    assert_snapshot!("screen_over", over.screen());
+    assert_snapshot!("refused_read_only", Bench::on(idle(), 80, 24).typed("W").screen());
+}
+
+#[test]
+fn many_sites_leave_room_for_nodes() {
+    let mut snapshot = warm();
+    let view = snapshot.prewarm.as_mut().unwrap();
+    let done = PrewarmCounts { nodes: 4, present: 4, ..PrewarmCounts::default() };
+    let site =
+        |nth: usize| PrewarmSite { name: format!("site-{nth:02}").into(), counts: done, pulling: 0, limit: None };
+    let rest = std::mem::take(&mut view.sites);
+    view.sites = (0..20).map(site).chain(rest).collect();
+    assert_snapshot!(Bench::on(snapshot, 80, 24).typed("W").screen());
+}
+
+#[test]
+fn what_it_waits_for_is_said_once_with_the_remedy() {
+    let paused = Prewarm { paused: Some(by("ops@bastion-2/3f9a1c", 180)), ..asked() };
+    let cancelled = Prewarm { cancelled: Some(by("ops@bastion-2/3f9a1c", 30)), ..asked() };
+    let nobody = |snapshot: Snapshot| Snapshot { driver: DriverView::Nobody, ..snapshot };
+    let mut denied =
+        prewarming(asked(), Some(&PrewarmWait::Refused(format!("not permitted: {}", Right::CreatePods).into())));
+    denied.rights.push((Right::CreatePods, Permission::Denied));
+    let mut error = prewarming(asked(), None);
+    error.prewarm.as_mut().unwrap().error = Some("revision 6f7c9d5b8 is not there any more".into());
+    let mut left = prewarming(Prewarm { by: by(OURSELVES, 0), ..asked() }, None);
+    left.prewarm.as_mut().unwrap().error =
+        Some("pods of an earlier pre-warming are left; cancel it to delete them".into());
+    let quota = "pods \"ipc-agent-prewarm-1\" is forbidden: exceeded quota: edge, requested: pods=1, used: pods=120";
+    let security =
+        "pods \"ipc-agent-prewarm-1\" is forbidden: violates PodSecurity \"restricted:latest\": seccompProfile";
+    let lines = [
+        prewarming(paused, Some(&PrewarmWait::Paused)),
+        prewarming(cancelled.clone(), Some(&PrewarmWait::Cancelled)),
+        nobody(prewarming(cancelled, Some(&PrewarmWait::Cancelled))),
+        nobody(prewarming(asked(), Some(&PrewarmWait::NobodyDrives))),
+        refused(quota),
+        refused(security),
+        denied,
+        prewarming(asked(), Some(&PrewarmWait::Blind("pre-warm pods cannot be watched: connection refused".into()))),
+        error,
+        left,
+        Snapshot { prewarm: warm().prewarm, ..running() },
+    ]
+    .map(|snapshot| {
+        let screen = Bench::on(snapshot, 120, 40).screen();
+        let header = screen.lines().take_while(|line| !line.starts_with('─'));
+        header.filter(|line| line.contains("pre-warm")).collect::<Vec<_>>().join("\n")
+    });
+    assert_snapshot!(lines.join("\n\n"));
+}
+
+#[test]
+fn dialogs() {
+    let on = |keys: &'static str| move |width, height| Bench::on(running(), width, height).typed(keys);
+    screens("dialog", |width, height| on("AW")(width, height).answered(preview()));
+    screens("dialog_images", |width, height| {
+        Bench::on(idle(), width, height).typed("AW<c-u>edge/agent:v2.0.0").answered(preview())
+    });
+    for (name, keys) in [
+        ("dialog_unchanged", "AW<right>"),
+        ("dialog_revision", "AW<right><right><down><right>"),
+        ("dialog_selector", "AW<down><right><right><down>li<tab>"),
+        ("dialog_node", "AjW<down><left><down>2<down>25%"),
+        ("dialog_wrong", "AW<down><down>many"),
+    ] {
+        assert_snapshot!(name, on(keys)(80, 24).screen());
+    }
+    let cancel = Bench::on(warm(), 80, 24).typed("AWx").answered(Preview {
+        title: "cancel pre-warming".into(),
+        effects: vec!["Its pods are deleted. Images that were pulled stay until their kubelet collects them.".into()],
+        ..preview()
+    });
+    assert_snapshot!("dialog_cancel", cancel.screen());
+}
+
+fn done(bench: &Bench) -> Vec<PrewarmCommand> {
+    let commands = bench.effects.iter().filter_map(|effect| match effect {
+        ConsoleEffect::Do { command: Command::Prewarm(command), .. } => Some(command.clone()),
+        _ => None,
+    });
+    commands.collect()
+}
+
+#[test]
+fn keys_fill_in_the_form() {
+    let start = |source: PrewarmSource, nodes: PrewarmNodes, limits: PrewarmLimits| PrewarmCommand::Start {
+        source,
+        nodes,
+        limits,
+    };
+    let none = PrewarmLimits::default;
+    let image = |image: &str| PrewarmSource::Images([("agent".to_owned(), image.parse().unwrap())].into());
+    for (keys, want) in [
+        ("AW", start(PrewarmSource::Template, PrewarmNodes::All, none())),
+        ("AW<right><down><c-u>agent:v3", start(image("agent:v3"), PrewarmNodes::All, none())),
+        ("A:prewarm agent=agent:v3<enter>", start(image("agent:v3"), PrewarmNodes::All, none())),
+        ("A:prewarm agent:v3<enter>", start(image("agent:v3"), PrewarmNodes::All, none())),
+        ("AW<left>", start(PrewarmSource::Revision("6f7c9d5b8".into()), PrewarmNodes::All, none())),
+        ("AW<left><down><right>", start(PrewarmSource::Revision("5d8b7c4f9".into()), PrewarmNodes::All, none())),
+        ("AW<down><right>", start(PrewarmSource::Template, PrewarmNodes::NextStep, none())),
+        (
+            "AW<down><right><right><down>line=line4",
+            start(PrewarmSource::Template, PrewarmNodes::Selector("line=line4".parse().unwrap()), none()),
+        ),
+        ("AjjW<down><left>", start(PrewarmSource::Template, PrewarmNodes::Node("ipc-031".into()), none())),
+        (
+            "AW<down><down>4<down>25%",
+            start(
+                PrewarmSource::Template,
+                PrewarmNodes::All,
+                PrewarmLimits {
+                    max_pulling: Limit::At(IntOrPercent::Int(4)),
+                    max_pulling_per_site: Limit::At(IntOrPercent::Percent(25)),
+                },
+            ),
+        ),
+    ] {
+        let bench = Bench::on(running(), 80, 24).typed(keys).answered(preview()).typed("<enter>");
+        assert_eq!(done(&bench), [want], "{keys}");
+    }
+    let unknown = Bench::on(running(), 80, 24).typed("A:prewarm side=agent:v3<enter>");
+    assert!(unknown.model.status.unwrap().text.contains("there are agent"));
+}
+
+#[test]
+fn keys_on_the_screen_ask_first() {
+    let paused = || prewarming(Prewarm { paused: Some(by("ops", 5)), ..asked() }, Some(&PrewarmWait::Paused));
+    for (snapshot, keys, want) in [
+        (warm(), "AWp", Some(PrewarmCommand::Pause)),
+        (warm(), "Wp", Some(PrewarmCommand::Pause)),
+        (paused(), "AWp", Some(PrewarmCommand::Resume)),
+        (paused(), "Wp", None),
+        (warm(), "AWr", Some(PrewarmCommand::Retry)),
+        (warm(), "Wr", None),
+        (warm(), "AWx", Some(PrewarmCommand::Cancel)),
+        (warm(), "Wx", None),
+        // Not on the list of nodes.
+        (warm(), "Ax", None),
+    ] {
+        let mut bench = Bench::on(snapshot, 80, 24).typed(keys);
+        let asks = matches!(bench.model.overlay, Overlay::Dialog(_));
+        assert_eq!(asks, want.is_some(), "{keys}: {:?}", bench.model.status);
+        if asks {
+            bench = bench.answered(preview()).typed("<enter>");
+        }
+        assert_eq!(done(&bench), want.into_iter().collect::<Vec<_>>(), "{keys}");
+    }
+    // The second W begins another one instead.
+    let another = Bench::on(warm(), 80, 24).typed("AWW<c-u>agent:v3").answered(preview()).typed("<enter>");
+    let limits = asked().limits;
+    let source = PrewarmSource::Images([("agent".to_owned(), "agent:v3".parse().unwrap())].into());
+    assert_eq!(done(&another), [PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits }]);
+}
+
+#[test]
+fn escape_leads_back_level_by_level() {
+    let mut bench = Bench::on(warm(), 80, 24).typed("Wj");
+    let page = |bench: &Bench| bench.model.rollout().unwrap().prewarm.as_ref().map(|it| it.list.selected().cloned());
+    assert_eq!(page(&bench), Some(Some("ipc-013".into())));
+    bench.type_keys("<esc>");
+    assert_eq!(page(&bench), Some(None));
+    bench.type_keys("<esc>");
+    assert_eq!(page(&bench), None);
+    assert!(bench.model.rollout().is_some(), "still on the rollout");
+    bench.type_keys("WT");
+    assert_eq!(page(&bench), None, "the timeline takes its place");
+    bench.type_keys("W");
+    assert!(bench.model.rollout().unwrap().timeline.is_none());
+    bench.type_keys("s");
+    assert!(bench.model.status.as_ref().unwrap().text.contains("esc goes back"));
+}
+
+#[test]
+fn the_selection_stays_on_its_node() {
+    let mut bench = Bench::on(warm(), 80, 24).typed("Wjjj");
+    let selected = |bench: &Bench| bench.model.rollout().unwrap().selected().map(|node| node.name.to_string());
+    assert_eq!(selected(&bench).as_deref(), Some("ipc-016"), "pulling the longest");
+    let mut next = warm();
+    let mut nodes = next.nodes.to_vec();
+    nodes[12].prewarm = Some(PrewarmState::Present);
+    next.nodes = nodes.into();
+    bench.see(next);
+    assert_eq!(selected(&bench).as_deref(), Some("ipc-016"));
+    bench.see(idle());
+    assert_eq!(selected(&bench), None);
+}

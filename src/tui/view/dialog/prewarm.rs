@@ -1,0 +1,106 @@
+//! The form for pre-warming: which images, on which nodes, how many at once.
+//!
+//! ```text
+//! > images           those of the template: v1.9.0   left, right: switch
+//!   nodes            all nodes
+//!   max pulling      as many as the rollout may have pulling: 2
+//!   in each site     no limit of its own
+//! ```
+
+use super::Body;
+use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::words::VersionWords;
+use crate::tui::dialog::PrewarmForm;
+use crate::tui::dialog::prewarm::{ImagesChoice, NodesChoice, PrewarmLine};
+use crate::tui::theme::{Glyph, ThemeRole};
+use crate::tui::words::fit_middle;
+
+/// Cells of a line's name.
+const NAME: usize = 14;
+
+pub(super) fn fill(body: &mut Body<'_>, form: &PrewarmForm, snapshot: &Snapshot, focused: bool) {
+    let chosen = form.line();
+    for line in form.lines() {
+        let here = line == chosen;
+        match line {
+            PrewarmLine::Images => switch(body, (here, focused), "images", &images(form, snapshot)),
+            PrewarmLine::Image(at) => {
+                if let Some((name, _, input)) = form.containers.get(at) {
+                    field(body, (here, focused), name, input, "");
+                }
+            }
+            PrewarmLine::Revision => switch(body, (here, focused), "revision", &revision(form)),
+            PrewarmLine::Nodes => switch(body, (here, focused), "nodes", &nodes(form)),
+            PrewarmLine::Selector => {
+                field(body, (here, focused), "with labels", &form.selector.input, "a label selector; tab completes");
+                matching(body, form, snapshot);
+            }
+            PrewarmLine::MaxPulling => {
+                let words = format!("as many as the rollout may have pulling: {}", snapshot.budget.max_pulling);
+                field(body, (here, focused), "max pulling", &form.max_pulling, &words);
+            }
+            PrewarmLine::MaxPullingPerSite => {
+                field(body, (here, focused), "in each site", &form.max_pulling_per_site, "no limit of its own");
+            }
+        }
+    }
+}
+
+fn images(form: &PrewarmForm, snapshot: &Snapshot) -> String {
+    match form.images {
+        ImagesChoice::Template => match &snapshot.to {
+            Some(revision) => format!("those of the template: {}", VersionWords(revision)),
+            None => "those of the template".to_owned(),
+        },
+        ImagesChoice::Typed => "these:".to_owned(),
+        ImagesChoice::Revision => "those of an earlier revision".to_owned(),
+    }
+}
+
+fn revision(form: &PrewarmForm) -> String {
+    form.revisions.get(form.revision).map_or_else(String::new, |revision| {
+        let number = revision.number.map(|number| number.to_string()).unwrap_or_default();
+        format!("{number}: {}", VersionWords(revision))
+    })
+}
+
+fn nodes(form: &PrewarmForm) -> String {
+    match (form.nodes, &form.node) {
+        (NodesChoice::All, _) => "all nodes".to_owned(),
+        (NodesChoice::NextStep, _) => "those that partition and selector let be updated".to_owned(),
+        (NodesChoice::Selector, _) => "those with labels".to_owned(),
+        (NodesChoice::Node, node) => format!("only {}", node.as_deref().unwrap_or_default()),
+    }
+}
+
+/// A line that is switched between a few choices.
+fn switch(body: &mut Body<'_>, (chosen, focused): (bool, bool), name: &str, value: &str) {
+    let keys = if chosen && focused { "   left, right: switch" } else { "" };
+    body.choice(chosen, &format!("{name:NAME$}{value}{keys}"));
+}
+
+/// A line that is typed; `default` says what it means while it is empty.
+fn field(body: &mut Body<'_>, (chosen, focused): (bool, bool), name: &str, input: &tui_input::Input, default: &str) {
+    let ctx = body.ctx;
+    let name = format!("{:NAME$}", fit_middle(name, NAME - 1));
+    if !chosen {
+        let value = if input.value().is_empty() { default } else { input.value() };
+        return body.choice(false, &format!("{name}{value}"));
+    }
+    let name = ctx.span(format!("{} {name}", ctx.glyph(Glyph::Cursor)), ThemeRole::Title);
+    body.field(name, input, focused);
+    if let Some(line) = body.lines.last_mut().filter(|_| input.value().is_empty()) {
+        line.spans.push(ctx.span(format!(" {default}"), ThemeRole::Muted));
+    }
+}
+
+/// How many nodes the selector matches, and what could be typed next.
+fn matching(body: &mut Body<'_>, form: &PrewarmForm, snapshot: &Snapshot) {
+    let Ok((nodes, all)) = form.selector.matching(snapshot) else { return };
+    let completions: Vec<String> =
+        form.selector.completions(snapshot).into_iter().take(6).map(|(text, _)| text).collect();
+    let tab = if completions.is_empty() { String::new() } else { format!("   tab: {}", completions.join("  ")) };
+    let text = format!("{:1$}{2} of {all} nodes match{tab}", "", NAME + 2, nodes.len());
+    let text = crate::tui::words::fit(&text, body.cells).into_owned();
+    body.lines.push(ratatui::text::Line::from(body.ctx.span(text, ThemeRole::Muted)));
+}

@@ -1,0 +1,112 @@
+//! Pre-warming in the header: how far it is, and what it waits for that somebody has to do.
+
+use ratatui::text::{Line, Span};
+
+use super::super::RenderContext;
+use crate::engine::model::cause::CauseKind;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::event::{Permission, Right};
+use crate::engine::model::person_of;
+use crate::engine::model::prewarm::{PrewarmView, PrewarmWait};
+use crate::engine::model::record::OURSELVES;
+use crate::engine::report::guidance::Remedy;
+use crate::engine::report::snapshot::{Alarm, Snapshot};
+use crate::engine::rules::recognise::{TextSource, recognise};
+use crate::tui::action::ActionId;
+use crate::tui::model::{RolloutPage, ShownSnapshot};
+use crate::tui::theme::ThemeRole;
+use crate::tui::words::{fit, width};
+
+/// `pre-warm 12/120, 2 pulling`, beside the budget.
+pub(super) fn part(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Span<'static>> {
+    let view = snapshot.prewarm.as_ref()?;
+    let counts = &view.counts;
+    let mut words = match view.asked.cancelled {
+        Some(_) => "pre-warm cancelled".to_owned(),
+        None => format!("pre-warm {}/{}", counts.present, counts.nodes),
+    };
+    for (count, word) in [(counts.pulling, "pulling"), (counts.failed, "failed")] {
+        if count > 0 && view.asked.cancelled.is_none() {
+            words.push_str(&format!(", {count} {word}"));
+        }
+    }
+    let warns = counts.failed > 0 || view.error.is_some();
+    Some(ctx.span(words, if warns { ThemeRole::Warn } else { ThemeRole::Text }))
+}
+
+/// What stops it as a whole, with the key that helps.
+pub(super) fn stands(
+    ctx: &RenderContext<'_>,
+    page: &RolloutPage,
+    shown: &ShownSnapshot,
+    cells: usize,
+) -> Option<Line<'static>> {
+    let view = shown.snapshot.prewarm.as_ref()?;
+    let (words, keys) = words(ctx, page, shown, view)?;
+    let room = cells.saturating_sub(2);
+    let keys = if keys.is_empty() { keys } else { format!("   {keys}") };
+    // The reason may be cut, the keys are not.
+    let text = format!("{}{keys}", fit(&words, room.saturating_sub(width(&keys))));
+    Some(Line::from(vec![Span::raw(" "), ctx.span(fit(&text, room).into_owned(), ThemeRole::Warn)]))
+}
+
+fn words(
+    ctx: &RenderContext<'_>,
+    page: &RolloutPage,
+    shown: &ShownSnapshot,
+    view: &PrewarmView,
+) -> Option<(String, String)> {
+    let snapshot = &*shown.snapshot;
+    let (open, drive) = (ActionId::Prewarm.key(), ActionId::Drive.key());
+    let nobody = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
+    // What blocks the rollout may say the same already.
+    let told = snapshot.guidance().is_some_and(|guidance| guidance.remedies.contains(&Remedy::Drive));
+    if let Some(cancelled) = &view.asked.cancelled {
+        let what = if nobody { "its pods are deleted once somebody drives" } else { "its pods are being deleted" };
+        let who = person_of(&cancelled.by);
+        let words = format!("pre-warm cancelled by {who} {} ago: {what}", ctx.age(shown, cancelled.at));
+        return Some((words, if nobody { format!("{drive} drive") } else { String::new() }));
+    }
+    if let Some(why) = view.error.as_ref().filter(|_| *view.asked.by.by == *OURSELVES) {
+        return Some((why.to_string(), format!("{} cancel", on_screen(page, ActionId::CancelPrewarm))));
+    }
+    if let Some(why) = &view.error {
+        let keys = if page.prewarm.is_some() { open } else { format!("{open} {open}") };
+        return Some((format!("pre-warm cannot go on: {why}"), format!("{keys} another")));
+    }
+    if let Some(paused) = &view.asked.paused {
+        let words = format!("pre-warm paused by {} {} ago", person_of(&paused.by), ctx.age(shown, paused.at));
+        return Some((words, format!("{} go on", on_screen(page, ActionId::PausePrewarm))));
+    }
+    let denied = snapshot.rights.contains(&(Right::CreatePods, Permission::Denied));
+    if let Some((node, message)) = view.refusal.as_ref().filter(|_| !denied) {
+        let remedy = remedy(message);
+        let keys = format!("{} retry", on_screen(page, ActionId::RetryPrewarm));
+        return Some((format!("pre-warm pods are refused ({node}): {remedy}{message}"), keys));
+    }
+    match page.summary.prewarm_stands.as_ref()? {
+        PrewarmWait::NobodyDrives if !told => Some(("pre-warm waits: nobody drives".into(), format!("{drive} drive"))),
+        PrewarmWait::Refused(why) => Some((format!("pre-warm waits: {why}"), "ask for a role that allows it".into())),
+        PrewarmWait::Blind(why) if !snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::Blind { .. })) => {
+            Some((format!("pre-warm waits: {why}"), format!("{} watches", ActionId::Watches.key())))
+        }
+        _ => None,
+    }
+}
+
+/// The keys of something that is done on the pre-warm screen.
+fn on_screen(page: &RolloutPage, action: ActionId) -> String {
+    match page.prewarm {
+        Some(_) => action.key(),
+        None => format!("{} {}", ActionId::Prewarm.key(), action.key()),
+    }
+}
+
+/// What would make the API server accept such pods, before its own words.
+fn remedy(message: &str) -> &'static str {
+    match recognise(TextSource::CreationMessage, message) {
+        Some(CauseKind::QuotaExceeded) => "raise the quota; ",
+        Some(CauseKind::AdmissionRefused) => "let the admission policy admit them; ",
+        _ => "",
+    }
+}

@@ -1,0 +1,332 @@
+//! Pre-warming: how far each site is, and the nodes that do not have the images yet.
+//!
+//! ```text
+//! ─ pre-warm: 1-3 of 48 not present · esc: nodes ─────────────────────────────────
+//!    SITE       PROGRESS               PRESENT  PULLING  WAITING  FAILED   LIMIT
+//!    munich     [■■■■■▒░░░░░░░░░]     12 of 40        1       27       0  1 of 1
+//!    no site    [░░░░░░░░░░░░░░░]      0 of 20        0       20       0
+//!    all        [■■▒░░░░░░░░░░░░]     12 of 60        1       47       0  1 of 2
+//!  edge/agent:v1.9.0 on all nodes, asked by ada@bastion-3 4m ago
+//!    NODE     SITE           PRE-WARM
+//!  ✗ ipc-017  munich         failed: image not found
+//!  ↓ ipc-018  munich         pulling for 20s
+//!  · ipc-020                 waiting: 2 of 2 nodes pull
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::table::select;
+use super::{Parts, RenderContext, node, put, put_lines, put_rule, why};
+use crate::engine::model::cause::Cause;
+use crate::engine::model::person_of;
+use crate::engine::model::prewarm::{
+    PrewarmCounts, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState, PrewarmView,
+};
+use crate::engine::report::prewarm_words::PrewarmWords;
+use crate::engine::report::snapshot::Snapshot;
+use crate::engine::rules::site::SITE_LABEL;
+use crate::tui::columns::MARGIN;
+use crate::tui::columns::nodes::prewarm_sign;
+use crate::tui::model::{RolloutPage, ShownSnapshot};
+use crate::tui::prewarm::PrewarmList;
+use crate::tui::theme::{Glyph, ThemeRole};
+use crate::tui::words::{fit, fit_middle, width};
+
+/// Cells of the numbers of a site: present, pulling, waiting, failed, limit.
+const NUMBERS: [usize; 5] = [12, 7, 7, 6, 8];
+const HEADS: [&str; 5] = ["PRESENT", "PULLING", "WAITING", "FAILED", "LIMIT"];
+/// The same where there is little room.
+const NARROW: [usize; 5] = [9, 4, 4, 4, 0];
+const NARROW_HEADS: [&str; 5] = ["PRESENT", "PULL", "WAIT", "FAIL", ""];
+/// Cells of a node's site.
+const SITE: usize = 14;
+const NO_SITE: &str = "no site";
+/// Fewer cells tell nothing as a bar.
+const LEAST_BAR: usize = 8;
+
+/// Where the parts of the screen are.
+struct Areas {
+    sites: Rect,
+    about: Rect,
+    nodes: Rect,
+}
+
+impl Areas {
+    fn of(parts: &Parts, view: Option<&PrewarmView>) -> Self {
+        let list = parts.list;
+        // A head, the sites, and all of them together; half of the list at most.
+        let wanted = view.map_or(0, |view| view.sites.len() + 1 + usize::from(view.sites.len() != 1));
+        let most = usize::from(list.height.saturating_sub(2)) / 2;
+        let height = u16::try_from(wanted.min(most.max(2))).unwrap_or(u16::MAX).min(list.height);
+        let sites = Rect { height, ..list };
+        let about = Rect { y: sites.bottom(), height: 1, ..list }.intersection(list);
+        let nodes = Rect { y: about.bottom(), height: list.bottom().saturating_sub(about.bottom()), ..list };
+        Self { sites, about, nodes }
+    }
+}
+
+/// How many nodes are seen.
+pub(super) fn node_rows(parts: &Parts, snapshot: Option<&Snapshot>) -> usize {
+    let areas = Areas::of(parts, snapshot.and_then(|snapshot| snapshot.prewarm.as_ref()));
+    usize::from(areas.nodes.height.saturating_sub(1))
+}
+
+/// Draws the screen below the header.
+pub(super) fn draw(
+    ctx: &RenderContext<'_>,
+    parts: &Parts,
+    page: &RolloutPage,
+    screen: &PrewarmList,
+    buffer: &mut Buffer,
+) {
+    let Some(shown) = &page.live else { return };
+    let view = shown.snapshot.prewarm.as_ref();
+    let areas = Areas::of(parts, view);
+    let rows = usize::from(areas.nodes.height.saturating_sub(1));
+    put_rule(ctx, buffer, parts.rule, &about_list(ctx, screen, rows));
+    let Some(view) = view else {
+        let text = "nothing is being pre-warmed: W begins it, esc goes back to the nodes";
+        put(buffer, parts.list.x + 3, parts.list.y, text, cells_of(parts.list, 4), ctx.style(ThemeRole::Muted));
+        return;
+    };
+    put_lines(buffer, areas.sites, &sites(ctx, view, areas.sites));
+    put_lines(buffer, areas.about, &[about(ctx, shown, view, cells_of(areas.about, 2))]);
+    draw_nodes(ctx, page, shown, screen, areas.nodes, buffer);
+    if screen.len() == 0 && areas.nodes.height > 1 {
+        let text = match view.error {
+            Some(_) => "no node is pre-warmed",
+            None => "every node has the images",
+        };
+        put(buffer, areas.nodes.x + 3, areas.nodes.y + 1, text, cells_of(areas.nodes, 4), ctx.style(ThemeRole::Muted));
+    }
+    if let Some(side) = parts.side {
+        node::draw_side(ctx, side, buffer);
+    }
+}
+
+fn cells_of(area: Rect, less: u16) -> usize {
+    usize::from(area.width.saturating_sub(less))
+}
+
+/// Which part of the list is visible.
+fn about_list(ctx: &RenderContext<'_>, screen: &PrewarmList, rows: usize) -> String {
+    let (top, len) = (screen.list.top(), screen.len());
+    let dot = ctx.glyph(Glyph::Dot);
+    let which = match len {
+        0 => "pre-warm".to_owned(),
+        _ => format!("pre-warm: {}-{} of {len} not present", top + 1, (top + rows).min(len)),
+    };
+    format!("{which} {dot} esc: nodes")
+}
+
+/// One line: the images, where, by whom, since when.
+fn about(ctx: &RenderContext<'_>, shown: &ShownSnapshot, view: &PrewarmView, cells: usize) -> Line<'static> {
+    let asked = &view.asked;
+    let images: Vec<&str> = view.images.iter().map(|image| image.rsplit('/').next().unwrap_or(image)).collect();
+    let images = match (&asked.source, images.is_empty()) {
+        (_, true) => "images".to_owned(),
+        (PrewarmSource::Template, _) => format!("{} (template)", images.join(", ")),
+        (PrewarmSource::Images(_), _) => images.join(", "),
+        (PrewarmSource::Revision(hash), _) => format!("{} (revision {})", images.join(", "), number(shown, hash)),
+    };
+    let nodes = match &asked.nodes {
+        PrewarmNodes::All => "all nodes".to_owned(),
+        PrewarmNodes::Selector(selector) => format!("nodes with {selector}"),
+        PrewarmNodes::NextStep => "the nodes of the step".to_owned(),
+        PrewarmNodes::Node(name) => name.to_string(),
+    };
+    let by = format!(", asked by {} {} ago", person_of(&asked.by.by), ctx.age(shown, asked.by.at));
+    let what = format!("{images} on {nodes}");
+    let what = fit(&what, cells.saturating_sub(width(&by)).max(cells / 2)).into_owned();
+    let by = fit(&by, cells.saturating_sub(width(&what))).into_owned();
+    Line::from(vec![Span::raw(" "), ctx.span(what, ThemeRole::Title), ctx.span(by, ThemeRole::Text)])
+}
+
+fn number(shown: &ShownSnapshot, hash: &str) -> String {
+    let revision = shown.snapshot.revisions.iter().find(|revision| *revision.hash == *hash);
+    revision.and_then(|revision| revision.number).map_or_else(|| hash.to_owned(), |number| number.to_string())
+}
+
+/// A line per site, and one for all. Where there are more sites than lines, those that are done are left out first.
+fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'static>> {
+    let cells = usize::from(area.width);
+    let columns = Columns::of(view, cells);
+    let mut lines = vec![columns.head(ctx)];
+    let total =
+        (view.sites.len() != 1).then(|| columns.line(ctx, "all", &view.counts, Some((view.pulling, view.limit))));
+    let room = usize::from(area.height).saturating_sub(1 + usize::from(total.is_some()));
+    let all_fit = view.sites.len() <= room;
+    let mut left = if all_fit { room } else { room.saturating_sub(1) };
+    let mut shown: Vec<usize> = (0..view.sites.len()).collect();
+    shown.sort_by_key(|index| is_done(&view.sites[*index].counts));
+    shown.truncate(left);
+    // By name, the nodes without a site last.
+    shown.sort_by_key(|index| (view.sites[*index].name.is_empty(), *index));
+    left = view.sites.len() - shown.len();
+    for index in shown {
+        let site = &view.sites[index];
+        // With one site, its line is that of all.
+        let limit = match site.limit {
+            Some(limit) => Some((site.pulling, limit)),
+            None => (view.sites.len() == 1).then_some((view.pulling, view.limit)),
+        };
+        lines.push(columns.line(ctx, name_of(site), &site.counts, limit));
+    }
+    if left > 0 {
+        let text = format!("{:MARGIN$}and {left} more sites", "");
+        lines.push(Line::from(ctx.span(fit(&text, cells).into_owned(), ThemeRole::Muted)));
+    }
+    lines.extend(total);
+    lines
+}
+
+fn is_done(counts: &PrewarmCounts) -> bool {
+    counts.present == counts.nodes
+}
+
+fn name_of(site: &PrewarmSite) -> &str {
+    if site.name.is_empty() { NO_SITE } else { &site.name }
+}
+
+/// How wide the columns of the sites are.
+struct Columns {
+    name: usize,
+    bar: usize,
+    numbers: [usize; 5],
+    heads: [&'static str; 5],
+}
+
+impl Columns {
+    fn of(view: &PrewarmView, cells: usize) -> Self {
+        let (numbers, heads) = if cells < 70 { (NARROW, NARROW_HEADS) } else { (NUMBERS, HEADS) };
+        let names = view.sites.iter().map(|site| width(name_of(site))).max().unwrap_or(0);
+        let taken: usize = numbers.iter().map(|cells| cells + usize::from(*cells > 0)).sum();
+        let free = cells.saturating_sub(MARGIN + taken);
+        let name = names.clamp(4, 30).min(free.max(4));
+        let bar = free.saturating_sub(name + 3).min(60);
+        let bar = if bar >= LEAST_BAR { bar } else { 0 };
+        Self { name, bar, numbers, heads }
+    }
+
+    fn head(&self, ctx: &RenderContext<'_>) -> Line<'static> {
+        let name = self.name;
+        let mut text = format!("{:MARGIN$}{:name$}", "", "SITE");
+        if self.bar > 0 {
+            text.push_str(&format!(" {:1$}", "PROGRESS", self.bar + 2));
+        }
+        for (head, cells) in self.heads.into_iter().zip(self.numbers).filter(|(_, cells)| *cells > 0) {
+            text.push_str(&format!(" {head:>cells$}"));
+        }
+        Line::from(ctx.span(text, ThemeRole::Column))
+    }
+
+    fn line(
+        &self,
+        ctx: &RenderContext<'_>,
+        name: &str,
+        counts: &PrewarmCounts,
+        limit: Option<(u32, u32)>,
+    ) -> Line<'static> {
+        let cells = self.name;
+        let mut spans = vec![
+            Span::raw(" ".repeat(MARGIN)),
+            ctx.span(format!("{:cells$}", fit_middle(name, cells)), ThemeRole::Text),
+        ];
+        if self.bar > 0 {
+            spans.extend(bar(ctx, counts, self.bar));
+        }
+        let numbers = [
+            (format!("{} of {}", counts.present, counts.nodes), ThemeRole::Title),
+            (counts.pulling.to_string(), if counts.pulling > 0 { ThemeRole::Busy } else { ThemeRole::Muted }),
+            (counts.waiting.to_string(), if counts.waiting > 0 { ThemeRole::Text } else { ThemeRole::Muted }),
+            (counts.failed.to_string(), if counts.failed > 0 { ThemeRole::Bad } else { ThemeRole::Muted }),
+            (limit.map(|(used, limit)| format!("{used} of {limit}")).unwrap_or_default(), ThemeRole::Text),
+        ];
+        for ((text, role), cells) in numbers.into_iter().zip(self.numbers).filter(|(_, cells)| *cells > 0) {
+            spans.push(Span::raw(" ".repeat(1 + cells.saturating_sub(width(&text)))));
+            spans.push(ctx.span(text, role));
+        }
+        Line::from(spans)
+    }
+}
+
+/// What is present, what is pulled, and the rest. Full only when all is present.
+fn bar(ctx: &RenderContext<'_>, counts: &PrewarmCounts, cells: usize) -> Vec<Span<'static>> {
+    let part = |nodes: u32| match counts.nodes {
+        0 => 0,
+        total => usize::try_from(u64::from(nodes) * cells as u64 / u64::from(total)).unwrap_or(0),
+    };
+    let at_least_one = |nodes: u32| if nodes > 0 { part(nodes).max(1) } else { 0 };
+    let done = at_least_one(counts.present);
+    let moving = at_least_one(counts.pulling).min(cells - done);
+    vec![
+        ctx.span(" [", ThemeRole::Frame),
+        ctx.span(ctx.glyph(Glyph::BarDone).repeat(done), ThemeRole::BarDone),
+        ctx.span(ctx.glyph(Glyph::BarMoving).repeat(moving), ThemeRole::BarMoving),
+        ctx.span(ctx.glyph(Glyph::BarRest).repeat(cells - done - moving), ThemeRole::BarRest),
+        ctx.span("]", ThemeRole::Frame),
+    ]
+}
+
+fn draw_nodes(
+    ctx: &RenderContext<'_>,
+    page: &RolloutPage,
+    shown: &ShownSnapshot,
+    screen: &PrewarmList,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
+    if area.height == 0 {
+        return;
+    }
+    let table = &page.summary.table;
+    let nodes = || (0..screen.len()).filter_map(|row| screen.node(row));
+    let cells = cells_of(area, 3);
+    let name = nodes().map(|node| width(table.short(&node.name))).max().unwrap_or(4).clamp(4, (cells * 2 / 5).max(4));
+    let sites = nodes().any(|node| node.labels.get(SITE_LABEL).is_some());
+    let site = if sites && cells >= 70 { SITE } else { 0 };
+    let widths = [name, site, cells.saturating_sub(name + 1 + site + usize::from(site > 0))];
+    put_cells(ctx, area, area.y, ["NODE", "SITE", "PRE-WARM"], widths, ThemeRole::Column, buffer);
+    for (row, y) in (screen.list.top()..screen.len()).zip(area.y + 1..area.bottom()) {
+        let Some((node, state)) = screen.node(row).and_then(|node| Some((node, node.prewarm.as_ref()?))) else {
+            continue;
+        };
+        let (glyph, role) = prewarm_sign(state);
+        put(buffer, area.x + 1, y, ctx.glyph(glyph), 1, ctx.style(role));
+        let site = node.labels.get(SITE_LABEL).map_or(NO_SITE, |site| site);
+        let words = words(ctx, shown, state);
+        put_cells(ctx, area, y, [table.short(&node.name), site, &words], widths, role, buffer);
+        if screen.list.cursor() == Some(row) {
+            select(ctx, Rect { y, height: 1, ..area }, buffer);
+        }
+    }
+}
+
+/// How far a node is, and of a failure what was said.
+fn words(ctx: &RenderContext<'_>, shown: &ShownSnapshot, state: &PrewarmState) -> String {
+    let words = PrewarmWords { state, at: why::prewarm_instant(ctx, shown, state) };
+    match state {
+        PrewarmState::Failed { cause: Cause { message: Some(message), .. }, .. } => format!("{words} ({message})"),
+        _ => words.to_string(),
+    }
+}
+
+/// Writes a row: node, site, how far it is.
+fn put_cells(
+    ctx: &RenderContext<'_>,
+    area: Rect,
+    y: u16,
+    texts: [&str; 3],
+    widths: [usize; 3],
+    role: ThemeRole,
+    buffer: &mut Buffer,
+) {
+    let mut x = area.x + 3;
+    for (nth, (text, cells)) in texts.into_iter().zip(widths).enumerate().filter(|(_, (_, cells))| *cells > 0) {
+        let text = if nth == 2 { fit(text, cells) } else { fit_middle(text, cells) };
+        put(buffer, x, y, &text, cells, ctx.style(role));
+        x += u16::try_from(cells + 1).unwrap_or(u16::MAX);
+    }
+}
