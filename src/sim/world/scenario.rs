@@ -161,6 +161,9 @@ pub struct RegistryImage {
     /// It crashes this long after each start.
     #[serde(default, with = "seconds::option", skip_serializing_if = "Option::is_none")]
     pub crashes_after: Option<Duration>,
+    /// It has its own program and no other: a container that is told to run `sleep` does not start.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub distroless: bool,
     /// The registry refuses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<PullError>,
@@ -176,6 +179,7 @@ impl RegistryImage {
             ready_in: Duration::from_secs(2),
             stops_in: Duration::from_secs(1),
             crashes_after: None,
+            distroless: false,
             error: None,
         }
     }

@@ -5,6 +5,9 @@
 //!      └──absent──→ Pulling ──→ (Done) Starting
 //!                     └──→ PullFailed ──back-off──→ Waiting
 //! ```
+//!
+//! A container that is told to run `sleep` runs for ever, or does not start where its image has no such program. Of a pod
+//! whose restart policy is `Never`, what has ended stays so; DaemonSets do not make such pods.
 
 use std::time::Duration;
 
@@ -23,6 +26,10 @@ use super::notes::Note;
 use super::pull::Pulled;
 use super::{BACK_OFF, BACK_OFF_RESET, PodSeen, words};
 
+/// The exit code of a container whose program could not be started; its reason is `StartError`.
+pub(super) const START_ERROR: i32 = 128;
+/// The exit code of a container that a reboot has ended.
+const LOST: i32 = 255;
 /// From ErrImagePull to the next look at the pod, which then says ImagePullBackOff.
 const SECOND_LOOK: (u64, u64) = (1_000, 2_500);
 
@@ -150,6 +157,18 @@ impl Worker {
         self.unsent = true;
     }
 
+    /// Whether containers that have ended stay so.
+    pub(super) fn never_restarts(&self) -> bool {
+        self.seen.template.json()["spec"]["restartPolicy"] == "Never"
+    }
+
+    /// Whether a container is told to run `sleep` instead of its image's own program.
+    fn sleeps(&self, container: &str) -> bool {
+        let spec = &self.seen.template.json()["spec"];
+        let all = ["initContainers", "containers"].into_iter().filter_map(|list| spec[list].as_array()).flatten();
+        all.filter(|one| one["name"] == *container).any(|one| one["command"][0] == "sleep")
+    }
+
     pub(super) fn has_unsent(&self) -> bool {
         self.unsent || (self.ending == Ending::Over && self.removal_sent_at.is_none())
     }
@@ -166,10 +185,17 @@ impl Worker {
     pub(super) fn restart_all(&mut self, dated: Timestamp) {
         self.ready_since = dated;
         self.unsent = true;
+        let never = self.never_restarts();
         for container in &mut self.containers {
             if let Run::Running { dated: started_at, .. } = container.run {
                 container.last_end = Some("Unknown".into());
-                container.last_exit = Some(LastExit { code: 255, started_at, finished_at: dated });
+                container.last_exit = Some(LastExit { code: LOST, started_at, finished_at: dated });
+                if never {
+                    container.run = Run::Ended { code: LOST };
+                }
+            }
+            if never && matches!(container.run, Run::Ended { .. }) {
+                continue;
             }
             if !matches!(container.run, Run::BadName) && self.verdict.is_none() && self.ending != Ending::Over {
                 container.run = Run::Waiting;
@@ -180,6 +206,13 @@ impl Worker {
 }
 
 impl Container {
+    /// Runs `sleep`.
+    fn sleep(&mut self, (now, dated): (Timestamp, Timestamp)) -> Run {
+        self.started_before = true;
+        self.had_image = true;
+        Run::Running { since: now, dated, ready_at: now, crash_at: None }
+    }
+
     fn start(&mut self, (now, dated): (Timestamp, Timestamp), image: Option<&RegistryImage>) -> Run {
         if self.started_before {
             self.restarts += 1;
@@ -246,9 +279,7 @@ impl Kubelet {
                 }
                 Run::Starting { at } if now >= at => Some(self.started(worker, index, env)),
                 Run::Running { since, dated, crash_at: Some(at), .. } if now >= at => {
-                    let run = container.crash(since, dated, now);
-                    self.crash_noted(worker, index, &run, env);
-                    Some(run)
+                    Some(self.crashed(worker, index, (since, dated), env))
                 }
                 Run::Running { ready_at, .. } if container.role == ContainerRole::Init && now >= ready_at => {
                     Some(Run::Ended { code: 0 })
@@ -302,10 +333,22 @@ impl Kubelet {
 
     fn started(&mut self, worker: &mut Worker, index: usize, env: &mut Env) -> Run {
         self.note_of(worker, index, EventType::Normal, "Created", "Container created".into(), env);
+        let sleeps = worker.sleeps(&worker.containers[index].name);
+        let distroless = env.image(&worker.containers[index].image).is_some_and(|known| known.image.distroless);
+        if sleeps && distroless {
+            let message = format!("Error: {}", words::NO_SLEEP);
+            self.note_of(worker, index, EventType::Warning, "Failed", message, env);
+            worker.containers[index].had_image = true;
+            return Run::Ended { code: START_ERROR };
+        }
         self.note_of(worker, index, EventType::Normal, "Started", "Container started".into(), env);
         let now = (env.now, self.dated(env.now));
         let container = &mut worker.containers[index];
-        let run = container.start(now, env.image(&container.image).map(|known| &known.image));
+        let run = if sleeps {
+            container.sleep(now)
+        } else {
+            container.start(now, env.image(&container.image).map(|known| &known.image))
+        };
         if let Run::Running { ready_at, crash_at, .. } = run {
             env.wake_at(ready_at, self.index, WakeReason::Pod(worker.seen.uid.clone()));
             if let Some(crash_at) = crash_at {
@@ -340,6 +383,21 @@ impl Kubelet {
         let message = words::back_off_pulling(&worker.containers[index].image);
         self.note_of(worker, index, EventType::Normal, "BackOff", message, env);
         self.note_of(worker, index, EventType::Warning, "Failed", "Error: ImagePullBackOff".into(), env);
+    }
+
+    fn crashed(
+        &mut self,
+        worker: &mut Worker,
+        index: usize,
+        (since, dated): (Timestamp, Timestamp),
+        env: &mut Env,
+    ) -> Run {
+        let run = worker.containers[index].crash(since, dated, env.now);
+        if worker.never_restarts() {
+            return Run::Ended { code: 1 };
+        }
+        self.crash_noted(worker, index, &run, env);
+        run
     }
 
     fn crash_noted(&mut self, worker: &Worker, index: usize, run: &Run, env: &mut Env) {

@@ -11,7 +11,7 @@ use crate::engine::model::time::Timestamp;
 use super::super::object::{Condition, ContainerStatus, PodStatus, conditions};
 use super::env::{Env, image_id};
 use super::machine::Kubelet;
-use super::pod::{Container, Run, Worker};
+use super::pod::{Container, Run, START_ERROR, Worker};
 use super::{KubeletAction, words};
 
 impl Kubelet {
@@ -77,6 +77,12 @@ impl Kubelet {
 fn phase(worker: &Worker) -> PodPhase {
     if worker.verdict.is_some() {
         return PodPhase::Failed;
+    }
+    let mains = || worker.containers.iter().filter(|container| container.role == ContainerRole::Main);
+    let ended = |container: &Container| matches!(container.run, Run::Ended { .. });
+    if worker.never_restarts() && mains().count() > 0 && mains().all(ended) {
+        let well = mains().all(|container| container.run == Run::Ended { code: 0 });
+        return if well { PodPhase::Succeeded } else { PodPhase::Failed };
     }
     let ran = |container: &Container| {
         container.role == ContainerRole::Main
@@ -163,7 +169,7 @@ fn state(container: &Container, worker: &Worker, initialized: bool) -> Container
         Run::PullFailed { error, .. } => waiting("ImagePullBackOff", Some(words::back_off_message(image, error))),
         Run::BadName => waiting("InvalidImageName", Some(words::invalid_name(image))),
         Run::Running { dated, .. } => ContainerState::Running { since: Some(*dated) },
-        Run::Crashed { back_off, .. } if *back_off == Duration::ZERO => terminated("Error", 1),
+        Run::Crashed { back_off, .. } if *back_off == Duration::ZERO => terminated("Error", 1, None),
         Run::Crashed { back_off, .. } => {
             let seen = &worker.seen;
             let pod = format!("{}_{}({})", seen.name, seen.namespace, seen.uid);
@@ -171,11 +177,12 @@ fn state(container: &Container, worker: &Worker, initialized: bool) -> Container
             let message = format!("back-off {span} restarting failed container={} pod={pod}", container.name);
             waiting("CrashLoopBackOff", Some(message))
         }
-        Run::Ended { code: 0 } => terminated("Completed", 0),
-        Run::Ended { code } => terminated("Error", *code),
+        Run::Ended { code: 0 } => terminated("Completed", 0, None),
+        Run::Ended { code: START_ERROR } => terminated("StartError", START_ERROR, Some(words::NO_SLEEP.into())),
+        Run::Ended { code } => terminated("Error", *code, None),
     }
 }
 
-fn terminated(reason: &str, exit_code: i32) -> ContainerState {
-    ContainerState::Terminated { reason: reason.into(), exit_code, message: None }
+fn terminated(reason: &str, exit_code: i32, message: Option<Str>) -> ContainerState {
+    ContainerState::Terminated { reason: reason.into(), exit_code, message }
 }

@@ -445,3 +445,62 @@ fn a_kubelet_dates_by_its_own_clock_and_waits_by_the_true_one() {
     });
     assert!(pulled.unwrap() < seen_at - Duration::from_secs(290), "its events too");
 }
+
+/// A pod as it is made for pre-warming: told to sleep, and never started anew.
+fn sleeping(name: &str, images: &[&str]) -> PodSeen {
+    let one = |(nth, image): (usize, &&str)| json!({"name": format!("image-{nth}"), "image": image, "command": ["sleep", "9"]});
+    let containers: Vec<_> = images.iter().enumerate().map(one).collect();
+    let template = json!({"spec": {"restartPolicy": "Never", "containers": containers}});
+    PodSeen { template: Template::from_json(template), ..pod(name, "n01", &[]) }
+}
+
+#[test]
+fn an_image_without_sleep_ends_in_start_error_and_is_on_the_node() {
+    let distroless = RegistryImage { distroless: true, ..RegistryImage::new("bare:1", MB) };
+    let mut bench = Bench::new(1, 100 * MB, vec![distroless]);
+    let warm = sleeping("w", &["bare:1"]);
+    bench.see(&warm);
+    bench.run(300);
+    let (_, status) = bench.statuses(&warm).pop().unwrap();
+    let container = &status.containers[0];
+    let ContainerState::Terminated { reason, exit_code, message } = &container.fact.state else {
+        panic!("{container:?}");
+    };
+    assert_eq!((&**reason, *exit_code, status.phase), ("StartError", 128, PodPhase::Failed));
+    assert!(message.as_ref().is_some_and(|it| it.ends_with("executable file not found in $PATH")), "{message:?}");
+    assert!(container.image_id.is_some() && container.fact.restarts == 0 && bench.fleet.has_image("n01", "bare:1"));
+    let failed = bench.events("Failed");
+    assert!(failed.len() == 1 && failed[0].1.starts_with("Error: failed to create containerd task"), "{failed:?}");
+    assert!(bench.events("Started").is_empty());
+
+    // The same image with its own program runs.
+    let agent = pod("a", "n01", &["bare:1"]);
+    bench.see(&agent);
+    bench.run(60);
+    assert!(bench.is_ready(&agent));
+}
+
+#[test]
+fn one_that_has_sleep_goes_on_running_whatever_its_own_program_does() {
+    let crashing = RegistryImage { crashes_after: Some(Duration::from_secs(5)), ..RegistryImage::new("bad:1", MB) };
+    let distroless = RegistryImage { distroless: true, ..RegistryImage::new("bare:1", MB) };
+    let mut bench = Bench::new(1, 100 * MB, vec![crashing, distroless]);
+    let (warm, mixed) = (sleeping("w", &["bad:1"]), sleeping("m", &["bare:1", "bad:1"]));
+    bench.see(&warm);
+    bench.see(&mixed);
+    bench.run(300);
+    let (_, status) = bench.statuses(&warm).pop().unwrap();
+    assert_eq!((status.phase, status.containers[0].fact.restarts), (PodPhase::Running, 0));
+    let (_, status) = bench.statuses(&mixed).pop().unwrap();
+    assert_eq!(status.phase, PodPhase::Running, "one of its containers runs");
+    assert!(status.containers.iter().all(|container| container.image_id.is_some()));
+
+    // After a reboot a pod that is not to be restarted has failed; its images are still there.
+    bench.inject(&FleetFault::PowerOff("n01".into()));
+    bench.run(10);
+    bench.inject(&FleetFault::PowerOn("n01".into()));
+    bench.run(300);
+    let (_, status) = bench.statuses(&warm).pop().unwrap();
+    assert_eq!(status.phase, PodPhase::Failed);
+    assert!(status.containers[0].image_id.is_some());
+}

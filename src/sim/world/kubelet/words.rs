@@ -27,6 +27,11 @@ pub(super) fn pull_error(image: &str, error: PullError) -> String {
     )
 }
 
+/// What containerd says when a container's program is not in its image.
+pub(super) const NO_SLEEP: &str = "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc \
+    create failed: unable to start container process: error during container init: exec: \"sleep\": executable file not \
+    found in $PATH";
+
 fn url(image: &str) -> String {
     let (registry, path) = image.split_once('/').unwrap_or(("registry-1.docker.io", image));
     let (repository, tag) = path.rsplit_once(':').unwrap_or((path, "latest"));
