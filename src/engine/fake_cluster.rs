@@ -538,6 +538,12 @@ impl FakeCluster {
         self.log.push(Event::WarmPod(Box::new(fact)));
     }
 
+    /// A pod for pre-warming is evicted.
+    pub(crate) fn take_warm_pod(&mut self, uid: &Str) {
+        self.warm.remove(uid);
+        self.log.push(Event::WarmPodGone(uid.clone()));
+    }
+
     /// The images have arrived, and cannot sleep: the container ended at once.
     pub(crate) fn warm_arrives(&mut self, node: &str) {
         self.change_warm_pod(node, |pod| {

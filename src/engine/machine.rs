@@ -155,6 +155,11 @@ impl Engine {
         self.view.nodes.get(row.node).map(|entry| entry.name.clone()).unwrap_or_default()
     }
 
+    /// The site of a row's node.
+    pub(crate) fn site(&self, row: &Row) -> Str {
+        self.view.nodes.get(row.node).map(|entry| entry.site.clone()).unwrap_or_default()
+    }
+
     pub(crate) fn natural_ranks(&self) -> &[u32] {
         self.view.natural()
     }

@@ -43,8 +43,18 @@ impl Engine {
         loop {
             let deletions = &self.deletions;
             let deleting = |uid: &str| deletions.contains(uid);
+            let warming = &self.warming.writes;
+            let warming = |node: &str| warming.is_creating(node);
             let (target, progress) = (target.as_ref(), &self.progress);
-            let question = AssessmentInput { target, intent: &intent, progress, under_way, deleting: &deleting, now };
+            let question = AssessmentInput {
+                target,
+                intent: &intent,
+                progress,
+                under_way,
+                deleting: &deleting,
+                warming: &warming,
+                now,
+            };
             self.assessment.refresh(&self.view, &touched, &question);
             // `under_way` follows from the rows, and blame follows from `under_way`: assess again if it has changed.
             if self.is_under_way() == under_way {
@@ -62,7 +72,8 @@ impl Engine {
         let rollout_hold = self.rollout_hold(&intent, now);
         let refused = |row: &Row| self.refused_deletion(row, now);
         let obstacles = Obstacles { rollout_hold: &rollout_hold, refused: &refused };
-        let nodes = NodeLookup { name: &|row| self.name(row), outage: &|row| self.outage_of(row) };
+        let nodes =
+            NodeLookup { name: &|row| self.name(row), outage: &|row| self.outage_of(row), site: &|row| self.site(row) };
         self.plan =
             Plan::of(&self.assessment, &limits, &self.budget, &intent, &obstacles, self.natural_ranks(), &nodes);
         self.assess_prewarming(&limits);

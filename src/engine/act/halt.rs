@@ -41,6 +41,7 @@ impl Engine {
             max_restarts: _,
             soak_secs: _,
             suspect_grace_secs: _,
+            require_image: _,
         } = intent.gates;
         let acknowledged_failures = &self.progress.acknowledged_failures;
         let failed: Vec<_> = self

@@ -11,6 +11,7 @@
 //! not left to its kubelet, which would try again outside of the limits: its pod is deleted, and made again when its turn comes.
 //! One that the registry refused stays: nothing travels for it, and its status says why.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,8 +24,8 @@ use crate::engine::model::config::Role;
 use crate::engine::model::effect::{Done, Effect, EffectError, EffectErrorKind, EffectId, Outcome};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::node::NodeIx;
-use crate::engine::model::prewarm::{Prewarm, PrewarmState};
-use crate::engine::model::record::{By, OURSELVES};
+use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmNodes, PrewarmSource, PrewarmState};
+use crate::engine::model::record::{By, Direction, OURSELVES};
 use crate::engine::model::rollout_event::EventOutcome;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::warm_pod::{WarmPodOwner, warm_pod, warm_pod_name};
@@ -42,7 +43,10 @@ impl Engine {
         if !self.may_prewarm(now) {
             return;
         }
-        let Some(asked) = self.recorded_prewarm().map(std::borrow::Cow::into_owned) else { return };
+        let Some(asked) = self.recorded_prewarm().map(Cow::into_owned) else {
+            self.bring_required_images(now);
+            return;
+        };
         let releasing = self.recorded_intent().is_some_and(|intent| intent.releasing.is_some());
         if releasing && asked.cancelled.is_none() {
             let by = By { by: OURSELVES.into(), at: now };
@@ -57,6 +61,27 @@ impl Engine {
                 self.lock.want = Want::No;
             }
         }
+    }
+
+    /// Begins to pre-warm the nodes that may be updated, where the rollout requires that their images are there first.
+    fn bring_required_images(&mut self, now: Timestamp) {
+        let Some(intent) = self.recorded_intent().filter(|intent| intent.gates.require_image) else { return };
+        if intent.direction() != Direction::Forward || !self.is_ready_to_update(&intent) {
+            return;
+        }
+        let Some(daemonset) = &self.view.daemonset else { return };
+        let prewarm = Prewarm {
+            daemonset_uid: daemonset.uid.clone(),
+            source: PrewarmSource::Template,
+            nodes: PrewarmNodes::NextStep,
+            limits: PrewarmLimits::default(),
+            paused: None,
+            cancelled: None,
+            retried: None,
+            by: By { by: OURSELVES.into(), at: now },
+            write_ids: Vec::new(),
+        };
+        self.edit(None, Edit::Prewarm(PrewarmEdit::Start(Box::new(prewarm))));
     }
 
     /// Makes and deletes pods for pre-warming, as far as they may be now.
@@ -105,11 +130,16 @@ impl Engine {
             .filter(|node| self.view.warm.on(node).any(|warm| warm.fact.pod.deletion_at.is_none()))
             .cloned()
             .collect();
-        settled.iter().for_each(|node| self.warming.writes.create_settled(node));
+        for node in settled {
+            self.warming.writes.create_settled(&node);
+            self.view.touch_named(Some(&node));
+        }
         let heard = |since: Timestamp| self.view.watches.heard_since(Watched::WarmPods, since);
         let before = Timestamp::from_millis(now.millis().saturating_sub(LOST.as_millis().try_into().unwrap_or(0)));
         if heard(before) && self.health(Watched::WarmPods) == WatchHealth::Live {
-            self.warming.writes.give_up_creations(before);
+            for node in self.warming.writes.give_up_creations(before) {
+                self.view.touch_named(Some(&node));
+            }
         }
     }
 
@@ -132,6 +162,7 @@ impl Engine {
         let mut effects = Vec::with_capacity(made.len());
         for (node, name, pod) in made {
             self.warming.writes.create_sent(&node, now);
+            self.view.touch_named(Some(&node));
             self.tell_warm_pod((&node, &name), None, EventOutcome::Sent, None);
             let id = self.effects.send(Sent::CreateWarm { node: node.clone(), pod: name.clone() });
             effects.push((id, Effect::CreateWarmPod { name, node, pod, not_after }));
@@ -143,7 +174,7 @@ impl Engine {
     }
 
     fn delete_warm_pods(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
-        let asked = self.recorded_prewarm().map(std::borrow::Cow::into_owned);
+        let asked = self.recorded_prewarm().map(Cow::into_owned);
         let mut doomed: Vec<(Str, Str, Str)> = Vec::new();
         let mut failed = Vec::new();
         for warm in self.view.warm.iter() {
@@ -208,11 +239,13 @@ impl Engine {
             Err(EffectError { kind: EffectErrorKind::Conflict | EffectErrorKind::Unknown, .. }) => {}
             Err(EffectError { kind: EffectErrorKind::TooLate | EffectErrorKind::NotSent, .. }) => {
                 self.warming.writes.create_settled(node);
+                self.view.touch_named(Some(node));
             }
             Err(error) => {
                 let (outcome, said) = (EventOutcome::from(error.kind), Some(error.message.clone()));
                 self.tell_warm_pod((node, pod), None, outcome, said);
                 self.warming.writes.refused(node, &error.message, now);
+                self.view.touch_named(Some(node));
             }
         }
     }

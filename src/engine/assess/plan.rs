@@ -4,6 +4,8 @@
 //! candidates ── order ──▶ room under the partition ──▶ proven? ──▶ budget ──▶ pull slots ──▶ next
 //! ```
 
+use std::collections::HashMap;
+
 use super::rows::{Assessment, Row};
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
@@ -11,7 +13,7 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeIx, NodeState, RestartsView};
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::record::{Direction, Intent};
-use crate::engine::model::settings::Budgets;
+use crate::engine::model::settings::{Budgets, Limit};
 use crate::engine::model::suspect::SiteOutage;
 use crate::engine::rules::holds::HoldKind;
 use crate::engine::rules::surge::lacks_budget;
@@ -23,6 +25,10 @@ pub(crate) struct Limits {
     pub(crate) max_unavailable: u32,
     pub(crate) max_unavailable_setting: IntOrPercent,
     pub(crate) max_pulling: u32,
+    /// In each site: of its nodes.
+    pub(crate) max_pulling_per_site: Limit,
+    /// A node goes only once its images are there.
+    pub(crate) require_image: bool,
     /// Pods that stay at the old revision.
     pub(crate) keep: u32,
     /// Nodes that may be updated in total.
@@ -44,7 +50,7 @@ impl Limits {
         let lacks_budget = view.daemonset.as_ref().is_some_and(|daemonset| lacks_budget(daemonset, intent));
         let own = if lacks_budget { Some(IntOrPercent::Int(0)) } else { own };
         // What is charged to the budgets, and so `strict`, is the budget's: see `budget`.
-        let Budgets { max_unavailable, max_pulling, strict: _ } = intent.budgets;
+        let Budgets { max_unavailable, max_pulling, max_pulling_per_site, strict: _ } = intent.budgets;
         let setting = max_unavailable.at().or(own).unwrap_or(IntOrPercent::Int(1));
         let max_unavailable = setting.of(assessment.desired, Rounding::Up);
         let max_pulling = max_pulling.at().map_or(max_unavailable, |limit| limit.of(assessment.desired, Rounding::Up));
@@ -57,6 +63,8 @@ impl Limits {
             max_unavailable,
             max_unavailable_setting: setting,
             max_pulling,
+            max_pulling_per_site,
+            require_image: intent.gates.require_image && intent.direction() == Direction::Forward,
             keep,
             allowed,
             room_for_names: usize::MAX,
@@ -102,6 +110,8 @@ pub(crate) struct NodeLookup<'a> {
     pub(crate) name: &'a dyn Fn(&Row) -> Str,
     /// The outage of its site, where that is down at large.
     pub(crate) outage: &'a dyn Fn(&Row) -> Option<SiteOutage>,
+    /// Its site.
+    pub(crate) site: &'a dyn Fn(&Row) -> Str,
 }
 
 /// What comes next: a hold for every node, and the nodes whose pods to replace now, in order.
@@ -213,6 +223,8 @@ impl Plan {
             max_unavailable: limits.max_unavailable,
             pulling: budget.pulling,
             max_pulling: limits.max_pulling,
+            sites: Sites::of(assessment, limits.max_pulling_per_site, nodes),
+            require_image: limits.require_image,
             unready,
             trouble: trouble.filter(|_| !back).map(nodes.name),
             strict: budget.strict,
@@ -232,7 +244,7 @@ impl Plan {
                     line.room -= 1;
                     Hold::DeletionRefused { why }
                 }
-                (None, _) => line.admit(row),
+                (None, _) => line.admit(row, nodes),
             };
             plan.holds[row.node] = Some(match (hold, obstacles.rollout_hold) {
                 // In these cases the partition has no effect, so it is not given as the reason.
@@ -259,11 +271,50 @@ struct Line {
     max_unavailable: u32,
     pulling: u32,
     max_pulling: u32,
+    sites: Sites,
+    require_image: bool,
     unready: Unready,
     trouble: Option<Str>,
     strict: bool,
     room_for_names: usize,
     lacks_budget: bool,
+}
+
+/// How many nodes pull in each site, and how many may; empty where no limit is set.
+#[derive(Debug, Default)]
+struct Sites {
+    limit: Limit,
+    /// By site: how many pull, and how many nodes it has.
+    pulling: HashMap<Str, (u32, u32)>,
+}
+
+impl Sites {
+    fn of(assessment: &Assessment, limit: Limit, nodes: &NodeLookup<'_>) -> Self {
+        let mut sites = Self { limit, pulling: HashMap::new() };
+        if limit.at().is_some() {
+            for row in assessment.rows() {
+                let (used, size) = sites.pulling.entry((nodes.site)(row)).or_default();
+                *used += u32::from(row.pulls || row.warm_pulls);
+                *size += u32::from(row.in_fleet);
+            }
+        }
+        sites
+    }
+
+    /// The row's site with how many pull and may, where no more may.
+    fn full(&self, row: &Row, nodes: &NodeLookup<'_>) -> Option<(Str, u32, u32)> {
+        let limit = self.limit.at()?;
+        let site = (nodes.site)(row);
+        let (used, size) = self.pulling.get(&site).copied().unwrap_or_default();
+        let limit = limit.of(size, Rounding::Up);
+        (used >= limit).then_some((site, used, limit))
+    }
+
+    fn take(&mut self, row: &Row, nodes: &NodeLookup<'_>) {
+        if self.limit.at().is_some() {
+            self.pulling.entry((nodes.site)(row)).or_default().0 += 1;
+        }
+    }
 }
 
 /// Whether old pods that are down already may be replaced. Until the new image has been seen to work somewhere, replacing one
@@ -280,7 +331,7 @@ enum Unready {
 
 impl Line {
     /// Says what holds `row`; when nothing does, takes what it needs.
-    fn admit(&mut self, row: &Row) -> Hold {
+    fn admit(&mut self, row: &Row, nodes: &NodeLookup<'_>) -> Hold {
         if self.room == 0 {
             return Hold::Partition { keep: self.keep };
         }
@@ -301,10 +352,18 @@ impl Line {
         if may_recover && self.unready == Unready::Waits {
             return Hold::NotProven;
         }
+        // A node that the rollout took down already has nothing to lose by a download.
+        let present = row.image == ImageState::Present || row.is_warm;
+        if self.require_image && !present && row.blame != Some(Blame::Rollout) {
+            return Hold::ImageAbsent;
+        }
         // A node that already pulls in vain keeps its slot for the new image.
         let pulls = row.image != ImageState::Present && !row.pulls && !row.warm_pulls;
         if pulls && self.pulling >= self.max_pulling {
             return Hold::PullLimit { used: self.pulling, limit: self.max_pulling };
+        }
+        if pulls && let Some((site, used, limit)) = self.sites.full(row, nodes) {
+            return Hold::SitePullLimit { site, used, limit };
         }
         // The record has to name a node before its pod is deleted: the next driver has to know of it.
         if row.bytes_to_name > self.room_for_names {
@@ -313,6 +372,9 @@ impl Line {
         self.room_for_names -= row.bytes_to_name;
         self.charged += cost;
         self.pulling += u32::from(pulls);
+        if pulls {
+            self.sites.take(row, nodes);
+        }
         if may_recover && self.unready == Unready::OneMayGo {
             self.unready = Unready::Waits;
         }

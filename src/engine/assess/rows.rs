@@ -33,6 +33,8 @@ pub(crate) struct AssessmentInput<'a> {
     pub(crate) under_way: bool,
     /// Pods whose deletion was sent and is not yet seen, by uid.
     pub(crate) deleting: &'a dyn Fn(&str) -> bool,
+    /// Nodes on which a pod for pre-warming is being made that no watch has shown, by name.
+    pub(crate) warming: &'a dyn Fn(&str) -> bool,
     pub(crate) now: Timestamp,
 }
 
@@ -69,6 +71,8 @@ pub(crate) struct Row {
     pub(crate) pulls: bool,
     /// A pod that was made for pre-warming may be pulling there.
     pub(crate) warm_pulls: bool,
+    /// A pod that was made for pre-warming has brought the target's images there, and keeps them.
+    pub(crate) is_warm: bool,
     /// It failed at the target revision, and no operator resumed past that. Suspects are judged in [`crate::engine::machine::suspects`].
     pub(crate) failure: bool,
     /// Its pod is refused, or missing for too long, and nobody resumed past it.
@@ -278,7 +282,9 @@ impl<'a> Assessor<'a> {
                 && pods.going.is_none(),
             committed: in_fleet && (shown_at_target || replaced || pods.going.is_some()),
             pulls: self.pulls(in_fleet, blame, shown_at_target, replaced, image, shown.live),
-            warm_pulls: self.view.warm.on(&entry.name).any(|warm| self.view.warm_state(warm).takes_a_slot()),
+            warm_pulls: (self.question.warming)(&entry.name)
+                || self.view.warm.on(&entry.name).any(|warm| self.view.warm_state(warm).takes_a_slot()),
+            is_warm: self.view.is_warm(&entry.name, &self.target_images()),
             failure: !acknowledged_failures && state == NodeState::Failed,
             unreplaced: !acknowledged_failures && unreplaced,
             updated: put_there || blame == Some(Blame::Suspect),

@@ -12,7 +12,7 @@ use crate::engine::model::command::{Command, Early, Preview, PrewarmCommand, Ref
 use crate::engine::model::config::Role;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::record::{Change, Intent, lease_name};
-use crate::engine::model::settings::{OnDrift, Tuning};
+use crate::engine::model::settings::{Limit, OnDrift, Tuning};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::rules::commands::{LetsGo, Writes};
 use crate::engine::rules::holds::HoldKind;
@@ -68,11 +68,17 @@ impl Engine {
             LetsGo::Back => self.going_back(intent),
         };
         let limits = Limits::of(&self.view, intent, &assessment);
-        let unlimited = Limits { max_unavailable: u32::MAX, max_pulling: u32::MAX, ..limits };
+        let unlimited = Limits {
+            max_unavailable: u32::MAX,
+            max_pulling: u32::MAX,
+            max_pulling_per_site: Limit::Default,
+            require_image: false,
+            ..limits
+        };
         let budget = crate::engine::assess::plan::budget(&assessment, &unlimited, true);
         let natural = self.natural_ranks();
         let obstacles = Obstacles { rollout_hold: &RolloutHold::None, refused: &|_| None };
-        let nodes = NodeLookup { name: &|row| self.name(row), outage: &|_| None };
+        let nodes = NodeLookup { name: &|row| self.name(row), outage: &|_| None, site: &|row| self.site(row) };
         let plan = Plan::of(&assessment, &unlimited, &budget, intent, &obstacles, natural, &nodes);
         let goes = |node: &&NodeIx| plan.hold(**node).is_none_or(|hold| hold.kind() != HoldKind::Partition);
         plan.line.iter().filter(goes).filter_map(|node| assessment.row(*node)).map(|row| self.name(row)).collect()

@@ -142,16 +142,14 @@ impl Engine {
             let site = self.view.nodes[row.node].site.clone();
             let of_site = slots.sites.entry(site).or_default();
             of_site.nodes += u32::from(row.in_fleet);
-            let creating = self.warming.writes.is_creating(&self.view.nodes[row.node].name);
-            let pulls = row.pulls || row.warm_pulls || creating;
+            let pulls = row.pulls || row.warm_pulls;
             of_site.used += u32::from(pulls);
             slots.used += u32::from(pulls);
         }
         for of_site in slots.sites.values_mut() {
-            of_site.limit = match asked.limits.max_pulling_per_site {
-                Limit::At(limit) => Some(limit.of(of_site.nodes, Rounding::Up)),
-                Limit::Default => None,
-            };
+            let at = |limit: Limit| limit.at().map(|limit| limit.of(of_site.nodes, Rounding::Up));
+            let (own, rollouts) = (at(asked.limits.max_pulling_per_site), at(limits.max_pulling_per_site));
+            of_site.limit = own.into_iter().chain(rollouts).min();
         }
         slots
     }

@@ -58,6 +58,17 @@ pub enum Hold {
         /// How many may be.
         limit: u32,
     },
+    /// All pull slots of its site are taken.
+    SitePullLimit {
+        /// The site; empty: the nodes that belong to none.
+        site: Str,
+        /// How many are.
+        used: u32,
+        /// How many may be.
+        limit: u32,
+    },
+    /// Its images have to be there first, and are not known to be.
+    ImageAbsent,
     /// The new revision is in trouble on another node: nothing serving is replaced until that is clear.
     Unproven {
         /// Where.

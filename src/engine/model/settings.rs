@@ -70,6 +70,20 @@ settings! {
             danger: Danger::Bounded,
         };
 
+        /// At most so many nodes of a site pulling at once; `default`: no limit of its own
+        ///
+        /// A site is what nodes with the same label `topology.kubernetes.io/zone` are. A percentage of its nodes is rounded up.
+        #[serde(default, skip_serializing_if = "Limit::is_default")]
+        MaxPullingPerSite => max_pulling_per_site: Limit = Limit::Default, About {
+            flag: "max-pulling-per-site",
+            meaning: Meaning::Nodes {
+                count: "{count} of {nodes} nodes may pull in each site",
+                default: Some("no limit of its own"),
+            },
+            refuse_zero: Some("0 pulls at a time let nothing be replaced: write 1 or more, or pause"),
+            danger: Danger::Bounded,
+        };
+
         /// Charge every node that is down, as Kubernetes does, instead of those that the rollout took down
         Strict => strict: bool = false, About {
             flag: "strict",
@@ -121,6 +135,17 @@ settings! {
         SuspectGrace => suspect_grace_secs: Secs = Secs(300), About {
             flag: "suspect-grace",
             meaning: Meaning::Always("down after its update, and it failed"),
+            refuse_zero: None,
+            danger: Danger::Bounded,
+        };
+
+        /// Update a node only once its images are on it; what is missing is pre-warmed
+        ///
+        /// So a node is down for a restart and not for a download. Not where the rollout goes back.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        RequireImage => require_image: bool = false, About {
+            flag: "require-image",
+            meaning: Meaning::Choices(&["images are brought to a node first", "a node may be down for a download"]),
             refuse_zero: None,
             danger: Danger::Bounded,
         };

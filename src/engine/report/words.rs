@@ -278,6 +278,7 @@ impl fmt::Display for Gating<'_> {
             max_restarts,
             soak_secs,
             suspect_grace_secs,
+            require_image,
             on_failure,
         } = gates;
         let Policies { on_drift, finish } = policies;
@@ -287,6 +288,9 @@ impl fmt::Display for Gating<'_> {
         };
         write!(f, "{then} at {failure_threshold} failed: not available in {progress_deadline_secs}")?;
         write!(f, ", more than {max_restarts} restarts or its node down for {suspect_grace_secs}")?;
+        if require_image {
+            f.write_str("; images are brought to a node first")?;
+        }
         if soak_secs > Secs(0) {
             write!(f, "; soaks {soak_secs}")?;
         }

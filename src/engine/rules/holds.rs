@@ -49,6 +49,8 @@ impl Hold {
             | Self::NoBudget
             | Self::SeveralPods
             | Self::PullLimit { .. }
+            | Self::SitePullLimit { .. }
+            | Self::ImageAbsent
             | Self::Unproven { .. }
             | Self::RecordFull
             | Self::SiteOutage(_)

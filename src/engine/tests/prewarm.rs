@@ -3,10 +3,12 @@
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Early, PrewarmCommand, Refusal};
 use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::hold::Hold;
 use crate::engine::model::node::ImageState;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait};
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::settings::Limit;
+use crate::engine::model::settings::{Limit, Tuning};
+use crate::engine::rules::site::SITE_LABEL;
 
 fn start(source: PrewarmSource, nodes: PrewarmNodes, most: u32) -> Command {
     let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(most)), ..PrewarmLimits::default() };
@@ -231,4 +233,100 @@ fn nothing_is_pulled_that_is_there() {
     console.run_for(&mut fake, 5);
     assert_eq!(fake.warm_made, 0, "each node's own pod uses it");
     assert_eq!(console.snapshot(&fake).prewarm.unwrap().counts.present, 20);
+}
+
+/// Twenty nodes in two sites of ten.
+fn two_sites() -> FakeCluster {
+    let mut fake = FakeCluster::rolling(20, 10);
+    for (nth, node) in fake.nodes.values_mut().enumerate() {
+        node.labels = [(SITE_LABEL, if nth < 10 { "hall-a" } else { "hall-b" })].into_iter().collect();
+    }
+    fake.holds_images = false;
+    fake.slow = true;
+    fake
+}
+
+fn pulling_by_site(fake: &FakeCluster, names: &[String]) -> [usize; 2] {
+    ["hall-a", "hall-b"].map(|site| {
+        let here = |name: &&String| fake.nodes[name.as_str()].labels.get(SITE_LABEL).is_some_and(|it| **it == *site);
+        names.iter().filter(here).count()
+    })
+}
+
+#[test]
+fn each_site_has_a_limit_of_its_own() {
+    let mut fake = two_sites();
+    let mut console = FakeConsole::open(&fake, "ops");
+    let limits = PrewarmLimits {
+        max_pulling: Limit::At(IntOrPercent::Int(10)),
+        max_pulling_per_site: Limit::At(IntOrPercent::Percent(20)),
+    };
+    let start = PrewarmCommand::Start { source: image("v2"), nodes: PrewarmNodes::All, limits };
+    console.engine.command(Command::Prewarm(start), fake.now).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!(pulling_by_site(&fake, &fake.warm_nodes()), [2, 2], "a fifth of ten nodes each");
+    let sites = console.snapshot(&fake).prewarm.unwrap().sites;
+    let told: Vec<_> = sites.iter().map(|site| (&*site.name, site.pulling, site.limit)).collect();
+    assert_eq!(told, [("hall-a", 2, Some(2)), ("hall-b", 2, Some(2))]);
+}
+
+#[test]
+fn updates_keep_to_the_limit_of_each_site_too() {
+    let mut fake = two_sites();
+    let mut console = FakeConsole::open(&fake, "ops");
+    let tuning = Tuning { max_pulling_per_site: Some(Limit::At(IntOrPercent::Int(1))), ..Tuning::default() };
+    console.engine.command(Command::Tune(tuning), fake.now).unwrap();
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 30);
+    let deleted: Vec<String> = fake.deleted.iter().map(ToString::to_string).collect();
+    assert_eq!(pulling_by_site(&fake, &deleted), [1, 1], "{deleted:?}");
+    let snapshot = console.snapshot(&fake);
+    let held = |hold: &Hold| matches!(hold, Hold::SitePullLimit { used: 1, limit: 1, .. });
+    assert!(snapshot.nodes.iter().filter_map(|node| node.hold.as_ref()).any(held));
+}
+
+#[test]
+fn a_node_goes_only_once_its_images_are_there() {
+    let mut fake = FakeCluster::rolling(20, 3);
+    fake.holds_images = false;
+    let mut console = FakeConsole::open(&fake, "ops");
+    let tuning = Tuning { require_image: Some(true), ..Tuning::default() };
+    console.engine.command(Command::Tune(tuning), fake.now).unwrap();
+    console.set_image(&mut fake, "agent:v2");
+    console.run_for(&mut fake, 10);
+    assert!(fake.warm_nodes().is_empty(), "nothing may be updated yet");
+    console.partition(&mut fake, 15);
+    console.run_for(&mut fake, 10);
+    assert_eq!(fake.warm_nodes(), ["n1", "n2", "n3"], "as many as may pull, of those that may be updated");
+    assert!(fake.deleted.is_empty(), "{:?}", fake.deleted);
+    let (_, why) = console.state(&fake, "n1");
+    assert_eq!(why, "image not on the node yet");
+    fake.warm_arrives("n2");
+    fake.holds_images = true;
+    console.run_for(&mut fake, 10);
+    assert_eq!(fake.deleted.iter().map(|node| &**node).collect::<Vec<_>>(), ["n2"]);
+    // Its image is collected again: its pod was evicted before its turn came.
+    fake.warm_arrives("n1");
+    let uid = fake.warm.values().find(|warm| warm.pod.node.as_deref() == Some("n1")).unwrap().pod.uid.clone();
+    fake.take_warm_pod(&uid);
+    console.run_for(&mut fake, 3);
+    assert!(!fake.deleted.iter().any(|node| &**node == "n1"), "{:?}", fake.deleted);
+}
+
+#[test]
+fn going_back_waits_for_no_image() {
+    let mut fake = FakeCluster::rolling(5, 5);
+    fake.holds_images = false;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 20);
+    let tuning = Tuning { require_image: Some(true), ..Tuning::default() };
+    console.engine.command(Command::Tune(tuning), fake.now).unwrap();
+    console.run_for(&mut fake, 2);
+    let before = fake.deleted.len();
+    let undone = console.ask(&mut fake, Command::Undo { to: Some(1) });
+    console.run_for(&mut fake, 20);
+    assert!(fake.deleted.len() > before || fake.at("v1") > 0, "{undone:?}");
 }

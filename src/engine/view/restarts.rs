@@ -38,7 +38,8 @@ impl Restarts {
         let total = total(fact);
         let Some(before) = before else {
             let last = (total > 0).then(|| (observed, started_at(fact)));
-            return Self { was_ready: kubelet_says_ready(fact), since_ready: total, last };
+            // One that had restarted before we saw it is taken to have been ready: each of its restarts counts, as the past ones do.
+            return Self { was_ready: kubelet_says_ready(fact) || total > 0, since_ready: total, last };
         };
         let known = before.restarts;
         let more = total.saturating_sub(self::total(&before.fact));

@@ -196,7 +196,7 @@ impl View {
     }
 
     /// Has the node with this name assessed again.
-    pub(super) fn touch_named(&mut self, node: Option<&Str>) {
+    pub(crate) fn touch_named(&mut self, node: Option<&Str>) {
         let ix = node.and_then(|name| self.node(name));
         self.touch(ix);
     }

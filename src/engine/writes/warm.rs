@@ -70,8 +70,11 @@ impl WarmWrites {
     }
 
     /// Creations that were sent before that instant and have shown nothing: they did not arrive.
-    pub(crate) fn give_up_creations(&mut self, before: Timestamp) {
+    pub(crate) fn give_up_creations(&mut self, before: Timestamp) -> Vec<Str> {
+        let lost = self.creating.iter().filter(|(_, sent_at)| **sent_at < before).map(|(node, _)| node.clone());
+        let lost: Vec<Str> = lost.collect();
         self.creating.retain(|_, sent_at| *sent_at >= before);
+        lost
     }
 
     pub(crate) fn is_deleting(&self, uid: &str) -> bool {

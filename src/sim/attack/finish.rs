@@ -1,7 +1,7 @@
 //! The operator after the calm: which command to give next, by what the screen shows, so that the rollout ends.
 
 use crate::engine::model::Str;
-use crate::engine::model::command::{Command, Early, Step, Takeover};
+use crate::engine::model::command::{Command, Early, PrewarmCommand, Step, Takeover};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::Limit;
@@ -28,11 +28,21 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     if lacks_budget && (snapshot.adopted || recorded) {
         return Some(Command::Tune(budget));
     }
+    if snapshot.settings.gates.require_image && recorded {
+        return Some(Command::Tune(Tuning { require_image: Some(false), ..Tuning::default() }));
+    }
     let drives =
         matches!(snapshot.driver, DriverView::You { .. } | DriverView::Named { .. } | DriverView::Other { .. });
     // The record is of a DaemonSet that was deleted.
     if snapshot.alarms.contains(&Alarm::ForeignRecord) {
         return Some(Command::Release(Early::Accept));
+    }
+    if let Some(prewarm) = &snapshot.prewarm {
+        match prewarm.asked.cancelled {
+            None => return Some(Command::Prewarm(PrewarmCommand::Cancel)),
+            Some(_) if !drives => return Some(Command::Drive(Takeover::Ask)),
+            Some(_) => {}
+        }
     }
     match &snapshot.phase {
         // Whoever released is gone: somebody has to bring it to its end.

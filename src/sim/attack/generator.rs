@@ -12,6 +12,7 @@ mod combinations;
 mod distance;
 mod faults;
 mod gates;
+mod prewarm;
 mod rare;
 mod refusals;
 mod surging;
@@ -61,6 +62,7 @@ impl Case {
         let skews =
             (0..3).map(|_| if generator.one_in(4) { generator.rng.i64(-120_000..120_000) } else { 0 }).collect();
         generator.vary_max_restarts(&mut acts);
+        generator.prewarming(seed, &mut acts);
         Self {
             found: String::new(),
             seed,

@@ -34,6 +34,7 @@ mod deleted;
 mod intent;
 mod judge;
 mod pause_delay;
+mod prewarm;
 mod reasons;
 mod recent;
 mod record;
@@ -55,6 +56,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::CommandId;
 use crate::engine::model::facts::{ConditionStatus, DaemonSetFact};
 use crate::engine::model::image::ImageRef;
+use crate::engine::model::prewarm::Prewarm;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Record, lease_name};
 use crate::engine::model::time::Timestamp;
@@ -104,6 +106,10 @@ pub struct Observer {
     downs: BTreeMap<Str, Vec<suspects::Down>>,
     /// Each node's Ready condition.
     conditions: BTreeMap<Str, ConditionStatus>,
+    /// What is to be pre-warmed, and was lately.
+    prewarms: Recent<Option<Prewarm>>,
+    /// The pods that are there for it.
+    warm_pods: prewarm::WarmPodsThere,
     /// When a node's object was deleted last.
     gone_at: Option<Timestamp>,
     records: Recent<Option<Record>>,
@@ -194,6 +200,8 @@ impl Observer {
             conditions: BTreeMap::new(),
             gone_at: None,
             records: Recent::new(slack, now, None),
+            prewarms: Recent::new(slack, now, None),
+            warm_pods: prewarm::WarmPodsThere::default(),
             record_text: None,
             driver: None,
             daemon_set: None,
@@ -355,7 +363,11 @@ impl Observer {
                 self.check_release(change);
                 self.daemon_set_is(object, change.at);
             }
-            Kind::Lease if here && *object.meta.name == *self.lease => self.lease_is(object, gone, change.at),
+            Kind::Lease if here && *object.meta.name == *self.lease => {
+                self.prewarm_is(object, gone, change.at);
+                self.lease_is(object, gone, change.at);
+            }
+            Kind::Pod if here && self.warm_pod_changes(change, world) => {}
             Kind::Pod if here => {
                 if let Some(deletion) = deletions.iter().find(|deletion| deletion.uid == object.meta.uid)
                     && change.before.as_ref().is_some_and(|before| before.meta.deletion.is_none())

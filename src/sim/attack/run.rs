@@ -479,6 +479,8 @@ impl<'a> Run<'a> {
             self.give_next_command();
             self.run_until(self.world.now() + COMMAND_EVERY);
         }
+        let now = self.world.now();
+        self.observer.check_nothing_is_left_of_prewarming(now);
     }
 
     /// Nothing is recorded, the strategy is the operators' own, every node serves the current revision, unless its own
@@ -490,7 +492,9 @@ impl<'a> Run<'a> {
         let recorded = lease.and_then(|lease| lease.lease_fact()).is_some_and(|lease| lease.record != Ok(None));
         let Some(fact) = daemon_set.daemon_set_fact() else { return true };
         let counters = fact.counters;
+        let warm = lease.and_then(|lease| lease.lease_fact()).is_some_and(|lease| lease.prewarm != Ok(None));
         !recorded
+            && !warm
             && fact.annotations.get(ORIGINAL_STRATEGY).is_none()
             && fact.observed_generation >= fact.generation
             && ((counters.updated == counters.desired && counters.available == counters.desired)
@@ -505,7 +509,10 @@ impl<'a> Run<'a> {
             return;
         }
         let lease = self.world.store().get(Kind::Lease, DAEMON_SET.0, &lease_name(DAEMON_SET.1));
-        if lease.and_then(|lease| lease.lease_fact()).is_some_and(|lease| lease.record.is_err()) {
+        if lease
+            .and_then(|lease| lease.lease_fact())
+            .is_some_and(|lease| lease.record.is_err() || lease.prewarm.is_err())
+        {
             // A record that nobody can read is deleted by hand, as the console advises.
             edit_lease(LeaseEdit::Delete, &mut self.world);
             self.observer.record_is_lost(now);

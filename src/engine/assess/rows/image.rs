@@ -40,7 +40,7 @@ impl Assessor<'_> {
     }
 
     /// Tells the target's images from others.
-    fn target_images(&mut self) -> Str {
+    pub(super) fn target_images(&mut self) -> Str {
         let (view, target) = (self.view, self.question.target);
         let template = || target.and_then(|hash| view.revision(hash)).map(|revision| revision.template.images());
         self.target_images.get_or_insert_with(|| template().map_or_else(Str::default, |it| images_key(&it))).clone()

@@ -116,6 +116,11 @@ impl fmt::Display for Hold {
             Self::NoBudget => f.write_str("it surges: name a budget first"),
             Self::SeveralPods => f.write_str("several pods: its controller keeps one first"),
             Self::PullLimit { used, limit } => write!(f, "pull limit: {used} of {limit}"),
+            Self::SitePullLimit { site, used, limit } if site.is_empty() => {
+                write!(f, "pull limit of nodes without a site: {used} of {limit}")
+            }
+            Self::SitePullLimit { site, used, limit } => write!(f, "pull limit of {site}: {used} of {limit}"),
+            Self::ImageAbsent => f.write_str("image not on the node yet"),
             Self::Unproven { node } => write!(f, "trouble on {node}"),
             Self::RecordFull => f.write_str("waits: the record holds no more names of nodes in progress"),
             Self::SiteOutage(outage) => write!(f, "site outage: {outage}"),

@@ -186,3 +186,24 @@ fn crashes_on_a_lost_node_count_for_who_opened_meanwhile() {
     assert_eq!(state, NodeState::Soaking, "{note}");
     assert!(note.starts_with("restarted 2×"), "{note}");
 }
+
+/// The console is opened between two crashes, while the pod runs and is not ready. Found by the attack (seed 99017895).
+#[test]
+fn a_pod_that_had_crashed_before_it_was_seen_is_counted_on_while_its_probes_fail() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    drop(canary(&mut fake));
+    crash(&mut fake, "n1");
+    restart(&mut fake, "n1");
+    fake.set_ready("n1", false);
+    let mut console = FakeConsole::open(&fake, "other");
+    console.run_for(&mut fake, 10);
+    let now = fake.now;
+    fake.change_pod("n1", |pod| {
+        pod.containers[0].restarts += 1;
+        pod.containers[0].state = ContainerState::Running { since: Some(now) };
+    });
+    console.run_for(&mut fake, 2);
+    let snapshot = console.snapshot(&fake);
+    let node = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap();
+    assert_eq!(node.restarted.map(|restarted| restarted.times), Some(2));
+}

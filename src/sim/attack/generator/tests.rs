@@ -111,7 +111,7 @@ commands! {
 }
 
 /// Commands that no case gives: setting an image adopts as well, and a process gives up driving by itself.
-const NOT_GIVEN: [&str; 3] = ["adopt", "prewarm", "give up driving"];
+const NOT_GIVEN: [&str; 2] = ["adopt", "give up driving"];
 
 fn given(act: &Act) -> Vec<&'static str> {
     match act {

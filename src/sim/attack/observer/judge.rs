@@ -75,7 +75,7 @@ impl Observer {
         let own = own.unwrap_or(0).max(1);
         let limit = |intent: &Intent| {
             // Pulls are judged in `check_pulls`. `strict` only holds back more, which breaks no promise.
-            let Budgets { max_unavailable, max_pulling: _, strict: _ } = intent.budgets;
+            let Budgets { max_unavailable, max_pulling: _, max_pulling_per_site: _, strict: _ } = intent.budgets;
             max_unavailable.at().map_or(own, |setting| setting.of(desired, Rounding::Up))
         };
         let limit = records.iter().map(|record| limit(&record.intent)).max().unwrap_or(0);
@@ -104,6 +104,7 @@ impl Observer {
             broken.push(self.check_absent(&context, &forward, world));
             broken.push(self.check_suspects_charged(&context, &forward));
             broken.push(self.check_restarts(&context, &forward));
+            broken.push(self.check_image_gate(&context, &forward, world));
         }
         broken.into_iter().flatten().collect()
     }
@@ -192,6 +193,7 @@ impl Observer {
                 max_restarts: _,
                 soak_secs: _,
                 suspect_grace_secs: _,
+                require_image: _,
                 on_failure: _,
             } = intent.gates;
             (failure_threshold.of(context.desired, Rounding::Up), progress_deadline_secs)

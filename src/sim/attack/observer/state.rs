@@ -221,7 +221,7 @@ impl Observer {
 }
 
 /// A failure of a pod that nothing but a person mends, or that begins again and again.
-fn trouble_of(pod: &PodFact) -> Option<FaultKind> {
+pub(super) fn trouble_of(pod: &PodFact) -> Option<FaultKind> {
     const IMAGES: [&str; 5] =
         ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "ErrImageNeverPull"];
     pod.containers.iter().find_map(|container| match &container.state {

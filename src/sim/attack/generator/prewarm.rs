@@ -1,0 +1,70 @@
+//! Pre-warming: what operators ask of it, at any time, and the gate that needs it. By dice of its own, so that what else a seed does
+//! stays as it was.
+
+use std::time::Duration;
+
+use super::Generator;
+use crate::engine::model::command::{Command, PrewarmCommand};
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::settings::Limit;
+use crate::engine::model::settings::Tuning;
+use crate::sim::attack::case::Act;
+
+/// Tells these dice from those of the rest.
+const DICE: u64 = 0x7761_726d;
+
+impl Generator {
+    /// Adds what operators ask of pre-warming to a case, in one of three.
+    pub(super) fn prewarming(&mut self, seed: u64, acts: &mut Vec<(Duration, Act)>) {
+        let mut dice = Self { rng: fastrand::Rng::with_seed(seed ^ DICE), faults: Vec::new(), ..*self };
+        if !dice.one_in(3) {
+            return;
+        }
+        for (_, act) in acts.iter_mut() {
+            let Act::Ask(_, Command::Tune(tuning) | Command::Tuned { tuning, .. }) = act else { continue };
+            dice.vary_gate(tuning);
+        }
+        let end = dice.calm.as_secs().max(20);
+        for _ in 0..dice.rng.u32(1..6) {
+            let at = dice.secs(2..end);
+            let command = dice.prewarm_command();
+            acts.push((at, Act::Ask(dice.rng.usize(0..3), Command::Prewarm(command))));
+        }
+        acts.sort_by_key(|(at, _)| *at);
+    }
+
+    fn vary_gate(&mut self, tuning: &mut Tuning) {
+        if self.one_in(2) {
+            tuning.require_image = Some(self.one_in(2));
+        }
+        if self.one_in(2) {
+            tuning.max_pulling_per_site = Some(self.few());
+        }
+    }
+
+    fn prewarm_command(&mut self) -> PrewarmCommand {
+        match self.rng.u32(0..10) {
+            0 => PrewarmCommand::Pause,
+            1 => PrewarmCommand::Resume,
+            2 => PrewarmCommand::Retry,
+            3 => PrewarmCommand::Cancel,
+            _ => PrewarmCommand::Start {
+                source: match self.new_image() {
+                    Command::SetImage(images) if self.one_in(2) => PrewarmSource::Images(images),
+                    _ => PrewarmSource::Template,
+                },
+                nodes: match self.rng.u32(0..4) {
+                    0 => "canary=true".parse().map_or(PrewarmNodes::All, PrewarmNodes::Selector),
+                    1 => PrewarmNodes::NextStep,
+                    _ => PrewarmNodes::All,
+                },
+                limits: PrewarmLimits { max_pulling: self.few(), max_pulling_per_site: self.few() },
+            },
+        }
+    }
+
+    fn few(&mut self) -> Limit {
+        if self.one_in(2) { Limit::Default } else { Limit::At(IntOrPercent::Int(self.rng.u32(1..4))) }
+    }
+}

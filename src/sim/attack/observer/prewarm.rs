@@ -1,0 +1,143 @@
+//! P6 and P9 of pre-warming: with updates together it keeps to the pull limits, overall and per site; a node that has to have its
+//! images before it is updated has them; and nothing of it is left behind.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Observer;
+use super::judge::{Broken, DeletionContext, listed};
+use crate::engine::model::Str;
+use crate::engine::model::prewarm::{PREWARM, Prewarm};
+use crate::engine::model::quantity::Rounding;
+use crate::engine::model::record::Intent;
+use crate::engine::model::settings::Limit;
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::site::site_of;
+use crate::sim::world::World;
+use crate::sim::world::kind::Kind;
+use crate::sim::world::object::Object;
+use crate::sim::world::store::{ChangeKind, StoreChange};
+
+/// The pods made for pre-warming, by uid: on which node, and which of its images were missing when it was made.
+#[derive(Debug, Default)]
+pub(super) struct WarmPodsThere(BTreeMap<Str, Str>);
+
+impl Observer {
+    /// Takes in a pod that was made for pre-warming; whether it is one.
+    pub(super) fn warm_pod_changes(&mut self, change: &StoreChange, world: &World) -> bool {
+        let object = &change.object;
+        if object.meta.labels.get(PREWARM).is_none() {
+            return false;
+        }
+        let Some(node) = object.pod().and_then(|pod| pod.node.clone()) else { return true };
+        match change.kind {
+            ChangeKind::Deleted => drop(self.warm_pods.0.remove(&object.meta.uid)),
+            ChangeKind::Added => {
+                self.warm_pods.0.insert(object.meta.uid.clone(), node.clone());
+                if let Some((promise, what)) = self.check_warm_pod(object, &node, change.at, world) {
+                    self.report_violation(promise, change.at, what);
+                }
+            }
+            ChangeKind::Modified => {}
+        }
+        true
+    }
+
+    /// Takes in what is to be pre-warmed.
+    pub(super) fn prewarm_is(&mut self, lease: &Object, gone: bool, at: Timestamp) {
+        let text = lease.meta.annotations.get(PREWARM).filter(|_| !gone);
+        self.prewarms.is(at, text.and_then(|text| Prewarm::parse(text).ok()));
+    }
+
+    /// P6: a pod for pre-warming begins a pull beyond the limits, as far as whoever made it could know; or nobody asked for it.
+    fn check_warm_pod(&self, pod: &Object, node: &Str, at: Timestamp, world: &World) -> Broken {
+        let asked: Vec<&Prewarm> = self.prewarms.at(at).flatten().collect();
+        if asked.is_empty() {
+            return Some(("P3", format!("a pod for pre-warming was made on {node}, and nobody asked for any")));
+        }
+        if asked.iter().all(|asked| asked.paused.is_some() || asked.cancelled.is_some()) {
+            return Some((
+                "P3",
+                format!("a pod for pre-warming was made on {node} while that was paused or cancelled"),
+            ));
+        }
+        let seen = self.nodes.get(node);
+        if seen.is_some_and(|seen| !seen.ready && seen.ready_since + self.slack < at) {
+            return Some(("P5", format!("a pod for pre-warming was made on {node}, which was not Ready")));
+        }
+        if !lacks(pod, node, world) {
+            return None;
+        }
+        let pulling = self.nodes_that_pull(at, world);
+        let limit = self.pull_limit(&asked, at);
+        if pulling.len() > limit as usize {
+            let what = format!("{} pull with a limit of {limit}: {}", pulling.len(), listed(&pulling));
+            return Some(("P6", format!("a pod for pre-warming on {node}: {what}")));
+        }
+        let site = |node: &Str| self.nodes.get(node).map(|seen| site_of(&seen.labels)).unwrap_or_default();
+        let here = site(node);
+        let size = self.nodes.keys().filter(|other| site(other) == here).count();
+        let of_site = |limit: Limit| limit.at().map(|it| it.of(u32::try_from(size).unwrap_or(1), Rounding::Up));
+        let limits = asked.iter().map(|asked| of_site(asked.limits.max_pulling_per_site).unwrap_or(u32::MAX));
+        let limit = limits.max().unwrap_or(u32::MAX);
+        let there: BTreeSet<Str> = pulling.into_iter().filter(|other| site(other) == here).collect();
+        (there.len() > limit as usize).then(|| {
+            let what = format!("{} pull in site {here:?} with a limit of {limit}: {}", there.len(), listed(&there));
+            ("P6", format!("a pod for pre-warming on {node}: {what}"))
+        })
+    }
+
+    /// The nodes that pull for pre-warming, or are known to pull for an update.
+    fn nodes_that_pull(&self, at: Timestamp, world: &World) -> BTreeSet<Str> {
+        let warm = self.warm_pods.0.iter().filter(|(uid, node)| {
+            let pod = world.store().list_in(Kind::Pod, &self.namespace).find(|pod| pod.meta.uid == **uid);
+            pod.is_some_and(|pod| lacks(pod, node, world) && !self.is_refused_by_the_registry(pod))
+        });
+        let updating = self.pulling.iter().filter(|node| self.may_run_on(node, at));
+        let ready = |node: &&Str| self.nodes.get(*node).is_some_and(|seen| seen.ready);
+        warm.map(|(_, node)| node).chain(updating.filter(ready)).cloned().collect()
+    }
+
+    fn is_refused_by_the_registry(&self, pod: &Object) -> bool {
+        pod.pod_fact().is_some_and(|fact| super::state::trouble_of(&fact).is_some())
+    }
+
+    /// The highest limit that whoever made the pod could know of.
+    fn pull_limit(&self, asked: &[&Prewarm], at: Timestamp) -> u32 {
+        let desired = self.desired.at(at).copied().max().unwrap_or(0);
+        let own = self.own_budget.at(at).map(|own| own.map_or(0, |own| own.of(desired, Rounding::Up))).max();
+        let own = own.unwrap_or(0).max(1);
+        let of_rollout = |intent: Option<&Intent>| {
+            let budgets = intent.map(|intent| intent.budgets).unwrap_or_default();
+            let down = budgets.max_unavailable.at().map_or(own, |limit| limit.of(desired, Rounding::Up));
+            budgets.max_pulling.at().map_or(down, |limit| limit.of(desired, Rounding::Up))
+        };
+        let rollouts = self.records.at(at).map(|record| of_rollout(record.as_ref().map(|record| &record.intent)));
+        let of_rollouts = rollouts.max().unwrap_or(own);
+        let named = asked.iter().filter_map(|asked| asked.limits.max_pulling.at());
+        named.map(|limit| limit.of(desired, Rounding::Up)).max().unwrap_or(0).max(of_rollouts)
+    }
+
+    /// The image gate: a serving pod is replaced although its node lacks an image that it has to have first.
+    pub(super) fn check_image_gate(&self, context: &DeletionContext<'_>, forward: &[&Intent], world: &World) -> Broken {
+        let gated = forward.iter().all(|intent| intent.gates.require_image);
+        if !gated || !self.serves_for_sure(context.pod, context.at) || self.template_since + self.slack >= context.at {
+            return None;
+        }
+        let images = self.daemon_set.as_ref()?.template.images();
+        let missing = images.iter().find(|image| !world.fleet().has_image(context.node, image))?;
+        Some(("P6", format!("replaced a pod on {}, which has to have {missing} first and has not", context.node)))
+    }
+
+    /// P9: at the end nothing of pre-warming is left.
+    pub(in crate::sim::attack) fn check_nothing_is_left_of_prewarming(&mut self, at: Timestamp) {
+        if !self.warm_pods.0.is_empty() {
+            let left: BTreeSet<Str> = self.warm_pods.0.values().cloned().collect();
+            self.report_violation("P9", at, format!("pods for pre-warming are left on {}", listed(&left)));
+        }
+    }
+}
+
+fn lacks(pod: &Object, node: &Str, world: &World) -> bool {
+    let images = pod.pod().map(|pod| pod.template.images()).unwrap_or_default();
+    images.iter().any(|image| !world.fleet().has_image(node, image))
+}
