@@ -34,6 +34,7 @@ impl Engine {
                     paused: None,
                     cancelled: None,
                     retried: None,
+                    handover: None,
                     by,
                     write_ids: Vec::new(),
                 };

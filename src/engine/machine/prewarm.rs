@@ -15,6 +15,7 @@ use crate::engine::model::prewarm::{
     Prewarm, PrewarmCounts, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState, PrewarmView, PrewarmWait,
 };
 use crate::engine::model::quantity::Rounding;
+use crate::engine::model::record::By;
 use crate::engine::model::settings::Limit;
 use crate::engine::model::template::Template;
 use crate::engine::rules::warm_pod::images_key;
@@ -82,6 +83,14 @@ impl Engine {
         let mut prewarm = self.lock.prewarm().map(Cow::Borrowed);
         for unsaved in self.edits.iter() {
             unsaved.edit.apply_to_prewarm(&mut prewarm);
+        }
+        // We hold the lease now, so our own request for it is settled.
+        let ours = |by: &By| by.by == self.config().identity;
+        if self.lock.holds()
+            && let Some(prewarm) = &mut prewarm
+            && prewarm.handover.as_ref().is_some_and(ours)
+        {
+            prewarm.to_mut().handover = None;
         }
         prewarm
     }
