@@ -5,7 +5,7 @@ use serde_json::json;
 use super::super::object::conditions;
 use super::super::scenario::PullError;
 use super::*;
-use crate::engine::model::facts::ContainerState;
+use crate::engine::model::facts::{ContainerState, PodPhase};
 
 const START: Timestamp = Timestamp::from_millis(1_772_431_200_000);
 const MB: u64 = 1_000_000;
