@@ -14,7 +14,7 @@
 //!
 //! Beside it, for main and the front ends: `process`, output that never blocks whoever drives, and signals.
 //!
-//! Arrows point down only. Without the `console` feature only [`engine`] and [`sim::world`] exist.
+//! Arrows point down only. Without the `console` feature only [`engine`] and the pure rooms of [`sim`] exist.
 
 pub mod engine;
 pub mod sim;

@@ -42,7 +42,7 @@ use std::path::{Path, PathBuf};
 const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["tui", "cli"]),
     ("tui", &["driver", "audit", ENGINE, "process"]),
-    ("cli", &["driver", "audit", "sim::attack", ENGINE, "process"]),
+    ("cli", &["driver", "audit", "sim::attack", "sim::compare", ENGINE, "process"]),
     ("process", &[]),
     ("audit", &[ENGINE]),
     ("driver", &["audit", "cluster", ENGINE, "sim::world", "sim::api"]),
@@ -61,6 +61,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("engine::model", &[]),
     ("sim::world", &[ENGINE]),
     ("sim::attack", &["sim::world", ENGINE]),
+    ("sim::compare", &["sim::attack", "sim::world", ENGINE]),
     ("sim::api", &["sim::world", ENGINE]),
     ("sim::hollow", &["sim::world", ENGINE]),
 ];
@@ -85,6 +86,7 @@ const PURE: &[(&str, &[&str])] = &[
     ("engine", &["std", "serde", "serde_json", "jiff", "natord", "thiserror"]),
     ("sim::world", &["std", "serde", "serde_json", "jiff", "natord", "thiserror", "fastrand", "toml"]),
     ("sim::attack", &["std", "serde", "serde_json", "jiff", "natord", "thiserror", "fastrand", "toml"]),
+    ("sim::compare", &["std", "serde", "serde_json", "jiff", "natord", "thiserror", "fastrand", "toml"]),
 ];
 
 /// Crates that belong to some rooms only.

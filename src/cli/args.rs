@@ -119,7 +119,12 @@ pub(crate) enum CliCommand {
     /// Test rolldeck's promises in a simulated cluster, with random rollouts and random faults
     ///
     /// Each run is made from one seed and replays exactly.
-    #[command(after_help = "Exit codes: 0 every promise held, 4 a promise was broken")]
+    ///
+    /// With `--compare` it rolls out the scenario's new image once per method, without rolldeck and with it, in virtual
+    /// time: how long that takes, how many nodes are offline for how long, and what it does to the links.
+    #[command(
+        after_help = "Exit codes: 0 every promise held (with --compare: every method came to its end), 4 otherwise"
+    )]
     Simulate(SimulateArgs),
     /// Print the shell completion script
     Completions {
@@ -173,6 +178,9 @@ pub(crate) struct StatusArgs {
     /// Add one line per node, those in trouble first
     #[arg(long, requires = "name")]
     pub(crate) nodes: bool,
+    /// Add one line per node about its images: whether they are there, how far a pull may be, why one failed
+    #[arg(long, requires = "name")]
+    pub(crate) images: bool,
     /// How long to wait for the cluster; with --watch: for the end [default: 30s, with --watch: none]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
@@ -286,6 +294,12 @@ pub(crate) struct DemoArgs {
 #[group(skip)]
 #[command(group = clap::ArgGroup::new("one").args(["seed", "case"]))]
 pub(crate) struct SimulateArgs {
+    /// With --compare: a built-in scenario (see `demo --help`) or a TOML file that has a `[rollout]`
+    #[arg(value_name = "NAME|FILE", requires = "compare")]
+    pub(crate) scenario: Option<String>,
+    /// Compare methods of rolling out in one scenario
+    #[arg(long, requires = "scenario", conflicts_with_all = ["runs", "case", "story", "shrink", "save"])]
+    pub(crate) compare: bool,
     /// How many rollouts to play
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) runs: u64,

@@ -14,6 +14,7 @@ mod driver;
 mod fleet;
 mod kinds;
 mod node;
+mod pulls;
 mod revision;
 mod status;
 mod watch;

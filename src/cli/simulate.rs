@@ -1,6 +1,8 @@
 //! `rolldeck simulate`: attacks the promises in the simulated world on all cores, and prints the result.
 //!
-//! It needs no cluster and drives no rollout, so it calls the attack directly and not through the driver.
+//! It needs no cluster and drives no rollout, so it calls the attack directly and not through the driver. So does `--compare`.
+
+mod compare;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -49,6 +51,9 @@ struct Broken {
 }
 
 pub(crate) async fn run(args: SimulateArgs, output: &mut Output) -> Result<Exit, CliError> {
+    if let (true, Some(scenario)) = (args.compare, &args.scenario) {
+        return compare::run(scenario, args.seed, output).await;
+    }
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000_000_000));
     if args.is_about_one() {
         return one(&args, seed, output).await;

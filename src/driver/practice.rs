@@ -48,7 +48,7 @@ impl Practice {
     /// When there is no such scenario, it cannot be read, or nothing can be listened on.
     pub async fn start(play: &PracticeOptions) -> Result<Self, AccessError> {
         let mut scenario = match &play.cluster {
-            PracticeCluster::Scenario(named) => read(named)?,
+            PracticeCluster::Scenario(named) => read_scenario(named)?,
             PracticeCluster::Fleet(nodes) => fleet(*nodes),
         };
         // It starts at the present wall time, so that ages on a screen are right.
@@ -108,7 +108,10 @@ pub fn scenarios() -> Vec<(&'static str, String)> {
 }
 
 /// The scenario called so, or in the file called so.
-fn read(named: &str) -> Result<Scenario, AccessError> {
+///
+/// # Errors
+/// When there is none, or it cannot be read.
+pub fn read_scenario(named: &str) -> Result<Scenario, AccessError> {
     let file = Path::new(named);
     if file.extension().is_none() && !file.exists() {
         return scenario::built_in(named).map_err(|error| unreadable(&error));

@@ -66,7 +66,8 @@ impl Engine {
     /// Begins to pre-warm the nodes that may be updated, where the rollout requires that their images are there first.
     fn bring_required_images(&mut self, now: Timestamp) {
         let Some(intent) = self.recorded_intent().filter(|intent| intent.gates.require_image) else { return };
-        if intent.direction() != Direction::Forward || !self.is_ready_to_update(&intent) {
+        let nothing_left = self.plan.line.is_empty();
+        if intent.direction() != Direction::Forward || !self.is_ready_to_update(&intent) || nothing_left {
             return;
         }
         let Some(daemonset) = &self.view.daemonset else { return };
@@ -90,8 +91,8 @@ impl Engine {
         self.note_arrivals(now);
         self.note_retry();
         let Some(not_after) = self.lock.may_act_until().filter(|_| self.may_prewarm(now)) else { return Vec::new() };
-        // What was asked for must be in the cluster: another driver would not know of it.
-        if self.edits.iter().any(|unsaved| matches!(unsaved.edit, Edit::Prewarm(_))) {
+        // What was asked for must be in the cluster, limits included: another driver would not know of it.
+        if !self.edits.is_empty() {
             return Vec::new();
         }
         let mut effects = self.delete_warm_pods(now);
@@ -135,6 +136,9 @@ impl Engine {
             self.warming.writes.create_settled(&node);
             self.view.touch_named(Some(&node));
         }
+        let goes = |uid: &Str| self.view.warm.get(uid).is_none_or(|warm| warm.fact.pod.deletion_at.is_some());
+        let gone: Vec<Str> = self.warming.writes.deleting().filter(|uid| goes(uid)).cloned().collect();
+        gone.iter().for_each(|uid| self.warming.writes.delete_settled(uid));
         let heard = |since: Timestamp| self.view.watches.heard_since(Watched::WarmPods, since);
         let before = Timestamp::from_millis(now.millis().saturating_sub(LOST.as_millis().try_into().unwrap_or(0)));
         if heard(before) && self.health(Watched::WarmPods) == WatchHealth::Live {
@@ -192,10 +196,16 @@ impl Engine {
             }
             doomed.push((node, pod.name.clone(), pod.uid.clone()));
         }
+        for stray in self.view.warm.strays().map(|warm| &warm.fact.pod) {
+            let going = stray.deletion_at.is_some() || self.warming.writes.is_deleting(&stray.uid);
+            if let Some(node) = stray.node.clone().filter(|_| !going) {
+                doomed.push((node, stray.name.clone(), stray.uid.clone()));
+            }
+        }
         for (node, cause) in failed {
             self.warming.writes.pull_failed(&node, cause, now);
         }
-        let room = AT_ONCE.saturating_sub(self.warming.writes.deleting());
+        let room = AT_ONCE.saturating_sub(self.warming.writes.deleting().count());
         let mut effects = Vec::new();
         for (node, name, uid) in doomed.into_iter().take(room) {
             self.warming.writes.delete_sent(&uid);
@@ -253,7 +263,10 @@ impl Engine {
 
     /// What came of the deletion of a pod.
     pub(super) fn warm_deletion_outcome(&mut self, uid: &Str, outcome: &Outcome, now: Timestamp) {
-        self.warming.writes.delete_settled(uid);
+        // One that was accepted counts until the watch shows the end of the pod.
+        if outcome.is_err() {
+            self.warming.writes.delete_settled(uid);
+        }
         if matches!(outcome, Err(EffectError { kind: EffectErrorKind::NotFound, .. })) {
             self.view.observe(Event::WarmPodGone(uid.clone()), now);
         }

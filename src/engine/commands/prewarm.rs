@@ -15,8 +15,12 @@ impl Engine {
         let nothing = || {
             Refusal::NotNow("nothing is being pre-warmed; `prewarm` with an image, or without one, begins it".into())
         };
-        if !matches!(asked, PrewarmCommand::Start { .. }) && self.recorded_prewarm().is_none() {
-            return Err(nothing());
+        let left_over = self.left_over().filter(|_| self.recorded_prewarm().is_none());
+        match asked {
+            PrewarmCommand::Start { .. } => {}
+            PrewarmCommand::Cancel if left_over.is_some() => {}
+            _ if self.recorded_prewarm().is_none() => return Err(nothing()),
+            _ => {}
         }
         let (edit, says, drive) = match asked {
             PrewarmCommand::Start { source, nodes, limits } => {
@@ -53,7 +57,11 @@ impl Engine {
             PrewarmCommand::Resume => (PrewarmEdit::Resume, "pre-warming goes on".to_owned(), true),
             PrewarmCommand::Retry => (PrewarmEdit::Retry(by), "what failed is pre-warmed again".to_owned(), true),
             PrewarmCommand::Cancel => {
-                (PrewarmEdit::Cancel(by), "pre-warming is cancelled: its pods are deleted".to_owned(), true)
+                let edit = match left_over {
+                    Some(left) => PrewarmEdit::Start(Box::new(Prewarm { cancelled: Some(by), ..left })),
+                    None => PrewarmEdit::Cancel(by),
+                };
+                (edit, "pre-warming is cancelled: its pods are deleted".to_owned(), true)
             }
         };
         Ok(Resolved { drive, ..Resolved::new(vec![Edit::Prewarm(edit)], Needs::Saved, says, Danger::Bounded) })

@@ -12,15 +12,19 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::image::normalized;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{
-    Prewarm, PrewarmCounts, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState, PrewarmView, PrewarmWait,
+    Prewarm, PrewarmCounts, PrewarmLimits, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState, PrewarmView,
+    PrewarmWait,
 };
 use crate::engine::model::quantity::Rounding;
-use crate::engine::model::record::By;
+use crate::engine::model::record::{By, OURSELVES};
 use crate::engine::model::settings::Limit;
 use crate::engine::model::template::Template;
 use crate::engine::rules::warm_pod::images_key;
 use crate::engine::view::{PodIx, WarmState};
 use crate::engine::writes::warm::WarmWrites;
+
+/// Why nothing is done about pods that nobody asked for.
+const LEFT_OVER: &str = "pods of an earlier pre-warming are left; cancel it to delete them";
 
 /// What is asked for, what is on its way, and what follows from both.
 #[derive(Debug, Default)]
@@ -116,11 +120,12 @@ impl Engine {
 
     /// Works out anew how far pre-warming is.
     pub(crate) fn assess_prewarming(&mut self, limits: &Limits) {
-        let Some(asked) = self.recorded_prewarm().map(Cow::into_owned) else {
+        let Some(asked) = self.recorded_prewarm().map(Cow::into_owned).or_else(|| self.left_over()) else {
             self.warming.job = None;
             return;
         };
-        let template = self.template_to_prewarm(&asked.source);
+        let left = self.recorded_prewarm().is_none();
+        let template = if left { Err(LEFT_OVER.into()) } else { self.template_to_prewarm(&asked.source) };
         let images = template.as_ref().map(Template::images).unwrap_or_default();
         let key = images_key(&images);
         let mut job = Job {
@@ -137,12 +142,30 @@ impl Engine {
         self.warming.job = Some(job);
     }
 
+    /// What stands for pods that are there although nothing is to be pre-warmed: somebody deleted the Lease.
+    pub(crate) fn left_over(&self) -> Option<Prewarm> {
+        let daemonset_uid = self.view.daemonset.as_ref().filter(|_| !self.view.warm.is_empty())?.uid.clone();
+        Some(Prewarm {
+            daemonset_uid,
+            source: PrewarmSource::Template,
+            nodes: PrewarmNodes::All,
+            limits: PrewarmLimits::default(),
+            paused: None,
+            cancelled: None,
+            retried: None,
+            handover: None,
+            by: By { by: OURSELVES.into(), at: self.now },
+            write_ids: Vec::new(),
+        })
+    }
+
     /// How many nodes pull now, overall and by site, and how many may.
     fn slots(&self, asked: &Prewarm, limits: &Limits) -> Slots {
         let own = asked.limits.max_pulling.at().map(|limit| limit.of(self.assessment.desired, Rounding::Up));
-        let recorded = self.assessed_intent().is_some();
+        // A limit that an operator gave the rollout holds for both; its default is about how many nodes may be down.
+        let given = self.assessed_intent().is_some_and(|intent| !intent.budgets.max_pulling.is_default());
         let limit = match own {
-            Some(own) if recorded => own.min(limits.max_pulling),
+            Some(own) if given => own.min(limits.max_pulling),
             Some(own) => own,
             None => limits.max_pulling,
         };

@@ -41,10 +41,14 @@ pub fn images_key(images: &[Str]) -> Str {
 
 /// The name of the pod that brings those images to a node: the same whoever makes it, so that it is made once.
 pub fn warm_pod_name(daemonset: &str, node: &str, images: &str) -> Str {
-    let end = daemonset.char_indices().map(|(at, _)| at).find(|at| *at >= NAME_LENGTH).unwrap_or(daemonset.len());
-    let named = daemonset[..end].trim_end_matches(['.', '-']);
     let which = fnv([daemonset, "\n", node, "\n", images]) & 0xff_ffff_ffff;
-    format!("{named}-prewarm-{which:010x}").into()
+    format!("{}{which:010x}", names_begin(daemonset)).into()
+}
+
+/// How the names of all such pods of a DaemonSet begin.
+pub fn names_begin(daemonset: &str) -> String {
+    let end = daemonset.char_indices().map(|(at, _)| at).find(|at| *at >= NAME_LENGTH).unwrap_or(daemonset.len());
+    format!("{}-prewarm-", daemonset[..end].trim_end_matches(['.', '-']))
 }
 
 fn fnv<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {

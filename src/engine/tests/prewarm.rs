@@ -2,6 +2,7 @@
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Early, PrewarmCommand, Refusal, Takeover};
+use crate::engine::model::event::Event;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::ImageState;
@@ -367,4 +368,17 @@ fn going_back_waits_for_no_image() {
     let undone = console.ask(&mut fake, Command::Undo { to: Some(1) });
     console.run_for(&mut fake, 20);
     assert!(fake.deleted.len() > before || fake.at("v1") > 0, "{undone:?}");
+}
+
+#[test]
+fn pods_that_nobody_asks_for_any_more_are_told_of_and_deleted_on_request() {
+    let (mut fake, mut console) = warming();
+    fake.lease = None;
+    console.engine.observe(Event::LeaseGone, fake.now);
+    console.run_for(&mut fake, 30);
+    let left = console.snapshot(&fake).prewarm.unwrap();
+    assert_eq!(left.to_string(), "pre-warming: pods of an earlier pre-warming are left; cancel it to delete them");
+    console.engine.command(Command::Prewarm(PrewarmCommand::Cancel), fake.now).unwrap();
+    console.run_for(&mut fake, 5);
+    assert!(fake.warm_nodes().is_empty() && console.snapshot(&fake).prewarm.is_none());
 }

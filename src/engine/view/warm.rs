@@ -9,6 +9,7 @@ use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPha
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::version::is_older;
 use crate::engine::rules::diagnose::diagnose;
+use crate::engine::rules::warm_pod::names_begin;
 
 /// How many uids of pods that are gone are remembered.
 const TOMBSTONES: usize = 4096;
@@ -66,8 +67,9 @@ impl WarmState {
 /// The pods that were made for pre-warming.
 #[derive(Debug, Default)]
 pub(crate) struct WarmPods {
-    /// The uid of the present DaemonSet. Pods that were made for another one are known, and not counted.
-    owner: Option<Str>,
+    /// The uid of the present DaemonSet, and how the names of its pods begin. Pods that were made for another one are known, and
+    /// not counted.
+    owner: Option<(Str, String)>,
     pods: BTreeMap<Str, WarmPod>,
     by_node: HashMap<Str, Vec<Str>>,
     gone: HashSet<Str>,
@@ -80,13 +82,22 @@ impl WarmPods {
         self.pods.values().filter(|pod| self.is_ours(pod))
     }
 
-    /// Whether there is none.
+    /// Whether there is none, strays included.
     pub(crate) fn is_empty(&self) -> bool {
-        self.iter().next().is_none()
+        self.iter().chain(self.strays()).next().is_none()
     }
 
     fn is_ours(&self, pod: &WarmPod) -> bool {
-        self.owner.as_ref() == Some(&pod.fact.daemonset)
+        self.owner.as_ref().is_some_and(|(uid, _)| *uid == pod.fact.daemonset)
+    }
+
+    /// Those that were made for an earlier DaemonSet of this name, which was deleted without its pods.
+    pub(crate) fn strays(&self) -> impl Iterator<Item = &WarmPod> {
+        let of_this_name = |pod: &&WarmPod| {
+            let named = |begin: &String| pod.fact.pod.name.starts_with(begin.as_str());
+            self.owner.as_ref().is_some_and(|(uid, begin)| *uid != pod.fact.daemonset && named(begin))
+        };
+        self.pods.values().filter(of_this_name)
     }
 
     /// The one with this uid.
@@ -152,7 +163,7 @@ impl View {
         }
         match &warm.failing {
             Some((_, cause)) => WarmState::Failed(cause.clone()),
-            None => WarmState::Pulling { since: self.pull(&pod.uid).pulling_since },
+            None => WarmState::Pulling { since: self.pulling_since(pod) },
         }
     }
 
@@ -164,9 +175,9 @@ impl View {
         })
     }
 
-    /// The DaemonSet with this uid is the present one.
-    pub(super) fn warm_pods_are_of(&mut self, daemonset: &Str) {
-        self.warm.owner = Some(daemonset.clone());
+    /// The DaemonSet with this uid and name is the present one.
+    pub(super) fn warm_pods_are_of(&mut self, uid: &Str, name: &str) {
+        self.warm.owner = Some((uid.clone(), names_begin(name)));
     }
 
     pub(super) fn warm_pod_is(&mut self, fact: WarmPodFact, now: Timestamp) {
@@ -190,9 +201,10 @@ impl View {
     }
 
     fn forget_warm_pod(&mut self, uid: &Str) {
-        let pod = self.warm.forget(uid);
-        self.pulls.remove(uid);
-        self.touch_named(pod.and_then(|pod| pod.fact.pod.node).as_ref());
+        let node = self.warm.forget(uid).and_then(|pod| pod.fact.pod.node);
+        let pulls = self.pulls.forget_pod(uid);
+        self.pulls.note_absent(node.as_ref(), &pulls);
+        self.touch_named(node.as_ref());
     }
 
     /// Has the node with this name assessed again.

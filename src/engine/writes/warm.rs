@@ -81,8 +81,8 @@ impl WarmWrites {
         self.deleting.contains(uid)
     }
 
-    pub(crate) fn deleting(&self) -> usize {
-        self.deleting.len()
+    pub(crate) fn deleting(&self) -> impl Iterator<Item = &Str> {
+        self.deleting.iter()
     }
 
     pub(crate) fn delete_sent(&mut self, uid: &Str) {

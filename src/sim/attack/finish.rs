@@ -28,7 +28,7 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     if lacks_budget && (snapshot.adopted || recorded) {
         return Some(Command::Tune(budget));
     }
-    if snapshot.settings.gates.require_image && recorded {
+    if snapshot.settings.gates.require_image {
         return Some(Command::Tune(Tuning { require_image: Some(false), ..Tuning::default() }));
     }
     let drives =

@@ -43,7 +43,9 @@ pub(super) fn story_of(change: &StoreChange) -> Option<String> {
     let (record, known) = (record(&lease), was.as_ref().map(record).unwrap_or_default());
     let holder = (was.as_ref().is_none_or(|was| was.holder != lease.holder))
         .then(|| format!("held by {}", lease.holder.as_deref().unwrap_or("nobody")));
-    let said: Vec<String> = holder.into_iter().chain(differences(&known, &record)).collect();
+    let (prewarm, known_prewarm) = (prewarm(&lease), was.as_ref().map(prewarm).unwrap_or_default());
+    let prewarm = (prewarm != known_prewarm).then(|| format!("prewarm {prewarm}"));
+    let said: Vec<String> = holder.into_iter().chain(differences(&known, &record)).chain(prewarm).collect();
     (!said.is_empty()).then(|| format!("lease: {}", said.join(", ")))
 }
 
@@ -52,6 +54,17 @@ fn state(container: &crate::engine::model::facts::ContainerFact) -> String {
         ContainerState::Waiting { reason, .. } | ContainerState::Terminated { reason, .. } => reason.to_string(),
         ContainerState::Running { .. } => "Running".to_owned(),
     }
+}
+
+fn prewarm(lease: &LeaseFact) -> Value {
+    let mut prewarm = lease
+        .prewarm
+        .as_ref()
+        .map_or_else(|why| Value::from(&**why), |it| serde_json::to_value(it).unwrap_or_default());
+    if let Some(fields) = prewarm.as_object_mut() {
+        fields.remove("writeIds");
+    }
+    prewarm
 }
 
 fn record(lease: &LeaseFact) -> Value {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::engine::model::Str;
 use crate::engine::model::facts::UpdateStrategy;
+use crate::engine::model::prewarm::PREWARM;
 use crate::engine::model::time::Timestamp;
 
 use super::World;
@@ -273,7 +274,9 @@ impl World {
         let of_it = |object: &&Arc<Object>| {
             let there =
                 &*object.meta.namespace == namespace && object.pod().is_some_and(|pod| pod.node.as_ref() == Some(node));
-            there && object.meta.controller().is_none_or(|controller| Some(controller) == owner.as_ref())
+            // Nobody makes a pod of the application out of one for pre-warming.
+            let application = object.meta.labels.get(PREWARM).is_none();
+            there && application && object.meta.controller().is_none_or(|controller| Some(controller) == owner.as_ref())
         };
         let pods: Vec<Str> = self.store.list(Kind::Pod).filter(of_it).map(|pod| pod.meta.name.clone()).collect();
         for pod in pods {

@@ -14,13 +14,18 @@
 //! A site's link is shared by all that its nodes pull at one moment. When each pull gets less than the link's floor,
 //! requests get lost in proportion: Leases are not renewed, nodes turn unknown, and what follows from that follows by
 //! itself.
+//!
+//! A disk that is full makes room: images that no container uses go. A pod that has ended for good uses none then, as
+//! its containers go first; a container that waits for its restart keeps its image.
 
 mod ending;
 mod env;
+mod images;
 mod link;
 mod machine;
 mod notes;
 mod pod;
+mod process;
 mod pull;
 mod report;
 mod status;
@@ -242,6 +247,11 @@ impl Kubelets {
     /// How many nodes pull at this moment.
     pub fn pulling(&self) -> usize {
         self.nodes.iter().filter(|kubelet| kubelet.is_pulling()).count()
+    }
+
+    /// How many images come over each site's link at this moment.
+    pub fn pulls_by_site(&self) -> impl Iterator<Item = (&Str, usize)> {
+        self.env.links.iter().map(|link| (&link.site, link.pulling()))
     }
 
     /// Whether a node has an image on its disk.

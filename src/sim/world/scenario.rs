@@ -36,6 +36,7 @@ pub use builtin::{BUILT_IN, built_in};
 pub use fault::{ClusterFault, Fault, FleetFault};
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU8;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -76,6 +77,9 @@ pub struct Scenario {
     /// What happens, with how long after the beginning, in order.
     #[serde(with = "seconds::timeline")]
     pub faults: Vec<(Duration, Fault)>,
+    /// What `rolldeck simulate --compare` rolls out. Nothing happens of it by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<RolloutPlan>,
 }
 
 /// A generation of the DaemonSet controller.
@@ -130,6 +134,10 @@ pub struct NodeSpec {
     /// Its taints.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
+    /// How many images its kubelet pulls at once: `serializeImagePulls: false` with this `maxParallelImagePulls`. One after the
+    /// other unless set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel_pulls: Option<NonZeroU8>,
 }
 
 /// A machine that joins, with the images that are on its disk.
@@ -161,7 +169,7 @@ pub struct RegistryImage {
     /// It crashes this long after each start.
     #[serde(default, with = "seconds::option", skip_serializing_if = "Option::is_none")]
     pub crashes_after: Option<Duration>,
-    /// It has its own program and no other: a container that is told to run `sleep` does not start.
+    /// It has no shell and no other programs: no `command` but its own can be started.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub distroless: bool,
     /// The registry refuses it.
@@ -252,6 +260,16 @@ impl DaemonSetPlan {
     }
 }
 
+/// A rollout that different ways of rolling out are compared by.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RolloutPlan {
+    /// Namespace and name of the DaemonSet.
+    pub daemon_set: (Str, Str),
+    /// The images that it is given, by container name.
+    pub images: BTreeMap<String, String>,
+}
+
 fn none() -> IntOrPercent {
     IntOrPercent::Int(0)
 }
@@ -297,6 +315,7 @@ impl Scenario {
             images: Vec::new(),
             daemon_sets: Vec::new(),
             faults: Vec::new(),
+            rollout: None,
         }
     }
 

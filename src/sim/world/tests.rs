@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Value, json};
+
+use super::object::{Body, Owner, Pod, PodStatus};
 use super::scenario::{ClusterFault, ControllerVariant, FleetFault, built_in};
 use super::*;
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::model::template::Template;
 
 pub(super) const BY: WriteOptions<'static> = WriteOptions::named("test");
 pub(super) const MINUTE: Duration = Duration::from_secs(60);
@@ -75,7 +79,7 @@ fn a_scenario_begins_with_everything_running() {
     for node in world.store().list(Kind::Node) {
         let fact = node.node_fact().unwrap();
         assert!(fact.ready == ConditionStatus::True && fact.taints.is_empty(), "{fact:?}");
-        assert!(fact.images.iter().any(|image| &**image == "registry.example/agent:v1"), "{fact:?}");
+        assert!(fact.images.iter().any(|image| &*image.name == "registry.example/agent:v1"), "{fact:?}");
     }
     let fact = world.pods_of("edge", "agent").into_values().next().unwrap()[0].pod_fact().unwrap();
     assert!(fact.ready && fact.containers[0].image_present, "{fact:?}");
@@ -298,4 +302,59 @@ fn misfortune(node: Str, rng: &mut fastrand::Rng) -> Fault {
         3 => ClusterFault::Compact.into(),
         nth => faults[nth - 4](node).into(),
     }
+}
+
+/// A pod that a client made by itself, as for pulling an image beforehand: bound from the beginning, and no controller's.
+fn bound_pod(world: &World, name: &str, node: &str, spec: &Value) -> Object {
+    let set = world.store().find(AGENT.0, AGENT.1, AGENT.2).unwrap();
+    let template = Template::from_json(json!({"metadata": {"labels": {"app": "other"}}, "spec": spec}));
+    let pod = Pod { template, node: Some(node.into()), ..Pod::default() };
+    let mut object = Object::new("edge", name, Body::Pod(pod));
+    object.meta.set_label("app", Some("other"));
+    object.meta.owners = [Owner { controller: false, block_owner_deletion: false, ..set.as_controller() }].into();
+    object
+}
+
+fn status(world: &World, name: &str) -> PodStatus {
+    world.store().find(Kind::Pod, "edge", name).unwrap().pod().unwrap().status.clone()
+}
+
+#[test]
+fn a_pod_without_a_controller_runs_where_it_is_bound() {
+    const V2: &str = "registry.example/agent:v2";
+    let spec = json!({"containers": [{"name": "pull", "image": V2}]});
+    let (mut world, node) = (small(), "node-a-02");
+    let before = pods(&world);
+    // Neither a cordon nor a NoSchedule taint is in the way of a pod that no scheduler places.
+    world.inject(&ClusterFault::Cordon(node.into()).into());
+    world.create(bound_pod(&world, "pull-1", node, &spec), BY).unwrap();
+    run(&mut world, 2);
+    let pulled = status(&world, "pull-1");
+    assert_eq!(Condition::status(&pulled.conditions, conditions::READY), ConditionStatus::True);
+    assert!(pulled.containers[0].image_id.is_some() && world.fleet().has_image(node, V2));
+    assert!(!world.fleet().has_image("node-a-01", V2), "the others have not");
+    let fact = world.store().find(Kind::Node, "", node).unwrap().node_fact().unwrap();
+    assert!(fact.images.iter().any(|image| *image.name == *V2), "its node reports it: {:?}", fact.images);
+    assert_eq!((pods(&world), counters(&world).desired), (before, 20), "it is neither adopted nor counted");
+
+    world.delete((Kind::Pod, "edge", "pull-1"), &DeleteOptions::default(), BY).unwrap();
+    run(&mut world, 2);
+    assert!(world.store().get(Kind::Pod, "edge", "pull-1").is_none());
+    assert!(world.fleet().has_image(node, V2), "its image stays");
+
+    // It goes with the DaemonSet that owns it, although that does not control it.
+    world.create(bound_pod(&world, "pull-2", node, &spec), BY).unwrap();
+    run(&mut world, 1);
+    world.delete(AGENT, &DeleteOptions::default(), BY).unwrap();
+    run(&mut world, 2);
+    assert_eq!(world.store().count(Kind::Pod), 0);
+}
+
+#[test]
+fn a_pod_on_a_node_that_is_not_there_is_collected() {
+    let mut world = small();
+    let spec = json!({"containers": [{"name": "pull", "image": "registry.example/agent:v2"}]});
+    world.create(bound_pod(&world, "pull-1", "node-x-99", &spec), BY).unwrap();
+    run(&mut world, 3);
+    assert!(world.store().get(Kind::Pod, "edge", "pull-1").is_none());
 }

@@ -17,9 +17,16 @@ use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
 use crate::sim::world::store::{ChangeKind, StoreChange};
 
-/// The pods made for pre-warming, by uid: on which node, and which of its images were missing when it was made.
+/// The pods made for pre-warming, by uid.
 #[derive(Debug, Default)]
-pub(super) struct WarmPodsThere(BTreeMap<Str, Str>);
+pub(super) struct WarmPodsThere(BTreeMap<Str, WarmPodThere>);
+
+#[derive(Debug)]
+struct WarmPodThere {
+    node: Str,
+    /// The registry refused its image once: nothing travels for it, also while its kubelet asks again.
+    refused: bool,
+}
 
 impl Observer {
     /// Takes in a pod that was made for pre-warming; whether it is one.
@@ -32,12 +39,18 @@ impl Observer {
         match change.kind {
             ChangeKind::Deleted => drop(self.warm_pods.0.remove(&object.meta.uid)),
             ChangeKind::Added => {
-                self.warm_pods.0.insert(object.meta.uid.clone(), node.clone());
+                self.warm_pods.0.insert(object.meta.uid.clone(), WarmPodThere { node: node.clone(), refused: false });
                 if let Some((promise, what)) = self.check_warm_pod(object, &node, change.at, world) {
                     self.report_violation(promise, change.at, what);
                 }
             }
-            ChangeKind::Modified => {}
+            ChangeKind::Modified => {
+                if is_in_trouble(object)
+                    && let Some(there) = self.warm_pods.0.get_mut(&object.meta.uid)
+                {
+                    there.refused = true;
+                }
+            }
         }
         true
     }
@@ -88,17 +101,15 @@ impl Observer {
 
     /// The nodes that pull for pre-warming, or are known to pull for an update.
     fn nodes_that_pull(&self, at: Timestamp, world: &World) -> BTreeSet<Str> {
-        let warm = self.warm_pods.0.iter().filter(|(uid, node)| {
+        let warm = self.warm_pods.0.iter().filter(|(uid, there)| {
             let pod = world.store().list_in(Kind::Pod, &self.namespace).find(|pod| pod.meta.uid == **uid);
-            pod.is_some_and(|pod| lacks(pod, node, world) && !self.is_refused_by_the_registry(pod))
+            pod.is_some_and(|pod| lacks(pod, &there.node, world)) && !there.refused
         });
-        let updating = self.pulling.iter().filter(|node| self.may_run_on(node, at));
+        let images = self.daemon_set.as_ref().map(|fact| fact.template.images()).unwrap_or_default();
+        let lacking = |node: &Str| images.iter().any(|image| !world.fleet().has_image(node, image));
+        let updating = self.pulling.iter().filter(|node| self.may_run_on(node, at) && lacking(node));
         let ready = |node: &&Str| self.nodes.get(*node).is_some_and(|seen| seen.ready);
-        warm.map(|(_, node)| node).chain(updating.filter(ready)).cloned().collect()
-    }
-
-    fn is_refused_by_the_registry(&self, pod: &Object) -> bool {
-        pod.pod_fact().is_some_and(|fact| super::state::trouble_of(&fact).is_some())
+        warm.map(|(_, there)| &there.node).chain(updating.filter(ready)).cloned().collect()
     }
 
     /// The highest limit that whoever made the pod could know of.
@@ -131,10 +142,14 @@ impl Observer {
     /// P9: at the end nothing of pre-warming is left.
     pub(in crate::sim::attack) fn check_nothing_is_left_of_prewarming(&mut self, at: Timestamp) {
         if !self.warm_pods.0.is_empty() {
-            let left: BTreeSet<Str> = self.warm_pods.0.values().cloned().collect();
+            let left: BTreeSet<Str> = self.warm_pods.0.values().map(|there| there.node.clone()).collect();
             self.report_violation("P9", at, format!("pods for pre-warming are left on {}", listed(&left)));
         }
     }
+}
+
+fn is_in_trouble(pod: &Object) -> bool {
+    pod.pod_fact().is_some_and(|fact| super::state::trouble_of(&fact).is_some())
 }
 
 fn lacks(pod: &Object, node: &Str, world: &World) -> bool {

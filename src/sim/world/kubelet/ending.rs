@@ -10,6 +10,7 @@ use super::KubeletAction;
 use super::env::{Env, WakeReason};
 use super::machine::Kubelet;
 use super::pod::{Run, Worker};
+use super::process::End;
 
 /// From the last process's end to the final delete: volumes, sandbox.
 const CLEAN_UP: (u64, u64) = (100, 400);
@@ -101,7 +102,7 @@ fn end_processes(worker: &mut Worker, now: Timestamp) {
         if let Run::Running { since, dated: started_at, .. } = container.run {
             let finished_at = started_at + now.since(since);
             container.last_exit = Some(LastExit { code: 0, started_at, finished_at });
-            container.run = Run::Ended { code: 0 };
+            container.run = Run::Ended(End::COMPLETED);
         }
         container.ready = false;
     }

@@ -44,6 +44,11 @@ impl Link {
         if wanted <= self.bytes_per_sec { 0.0 } else { 1.0 - self.bytes_per_sec as f64 / wanted as f64 }
     }
 
+    /// How many pulls share it.
+    pub(super) fn pulling(&self) -> usize {
+        self.pulls.len()
+    }
+
     pub(super) fn set_capacity(&mut self, bytes_per_sec: u64, now: Timestamp) {
         self.serve_until(now);
         self.bytes_per_sec = bytes_per_sec.max(1);

@@ -9,6 +9,7 @@ use crate::engine::model::time::Timestamp;
 
 use super::super::scenario::{FleetFault, NodeSetup, NodeSpec};
 use super::env::{Env, WakeReason};
+use super::images::Images;
 use super::notes::{Note, Notes};
 use super::pod::Worker;
 use super::pull::Pulls;
@@ -69,8 +70,7 @@ pub(super) struct Kubelet {
     pub(super) epoch: u32,
     pub(super) pods: BTreeMap<Str, Worker>,
     pub(super) pulls: Pulls,
-    /// Images on the disk, with their sizes.
-    pub(super) images: BTreeMap<Str, u64>,
+    pub(super) images: Images,
     /// How the API server has our `Ready` condition.
     pub(super) seen_ready: ConditionStatus,
     pub(super) spec: NodeSpec,
@@ -105,7 +105,7 @@ impl Kubelet {
             epoch: 0,
             pods: BTreeMap::new(),
             pulls: Pulls::default(),
-            images: images.collect(),
+            images: Images::of(images),
             seen_ready: ConditionStatus::True,
             spec: setup.spec.clone(),
             inbox: BTreeMap::new(),
@@ -158,6 +158,9 @@ impl Kubelet {
     /// Renews the Lease, and sends what has changed or got lost.
     fn beat(&mut self, env: &mut Env) {
         env.wake_in(HEARTBEAT, self.index, WakeReason::Heartbeat { epoch: self.epoch });
+        if self.disk.full == ConditionStatus::True {
+            self.make_room(env.now);
+        }
         if !self.gets_through(env) {
             return;
         }
@@ -270,7 +273,7 @@ impl Kubelet {
             }
             FleetFault::Cut(_) if self.network == Connectivity::Up => {
                 self.network = Connectivity::Cut;
-                self.stall_pull(env);
+                self.stall_pulls(env);
             }
             FleetFault::Restore(_) if self.network == Connectivity::Cut => {
                 self.network = Connectivity::Up;
@@ -284,7 +287,10 @@ impl Kubelet {
             }
             FleetFault::ProbesFail(_) => self.probe(Probes::Fail, env),
             FleetFault::ProbesPass(_) => self.probe(Probes::Pass, env),
-            FleetFault::DiskFull(_) => self.disk = Disk { full: ConditionStatus::True, since: self.dated(env.now) },
+            FleetFault::DiskFull(_) => {
+                self.disk = Disk { full: ConditionStatus::True, since: self.dated(env.now) };
+                self.make_room(env.now);
+            }
             FleetFault::DiskFree(_) => self.disk = Disk { full: ConditionStatus::False, since: self.dated(env.now) },
             FleetFault::Clock { offset_millis, .. } => self.clock_offset = *offset_millis,
             FleetFault::EvictAll(_) if self.power == Power::On => {
@@ -303,6 +309,14 @@ impl Kubelet {
             | FleetFault::Link { .. }
             | FleetFault::Registry { .. }
             | FleetFault::Publish(_) => {}
+        }
+    }
+
+    /// The disk is full: images that no container uses go.
+    fn make_room(&mut self, now: Timestamp) {
+        if self.power == Power::On {
+            let in_use = self.pods.values().flat_map(Worker::images_in_use).cloned().collect();
+            self.images.collect(&in_use, now);
         }
     }
 
@@ -355,7 +369,7 @@ impl Kubelet {
     }
 
     pub(super) fn has(&self, image: &str) -> bool {
-        self.images.contains_key(image)
+        self.images.has(image)
     }
 
     pub(super) fn serves(&self, pod: &str) -> bool {

@@ -1,18 +1,17 @@
 //! A pod on its node: its containers, one after the other where they must be, from waiting to running and back.
 //!
 //! ```text
-//!   Waiting ──image present──→ Starting ──→ Running ──crash──→ Crashed ──back-off──→ Waiting
-//!      └──absent──→ Pulling ──→ (Done) Starting
+//!   Waiting ──image present──→ Starting ──→ Running ──end──→ Crashed ──back-off──→ Waiting
+//!      └──absent──→ Pulling ──→ (Done) Starting            └──→ Ended, where `restartPolicy` is not Always
 //!                     └──→ PullFailed ──back-off──→ Waiting
 //! ```
-//!
-//! A container that is told to run `sleep` runs for ever, or does not start where its image has no such program. Of a pod
-//! whose restart policy is `Never`, what has ended stays so; DaemonSets do not make such pods.
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::engine::model::Str;
-use crate::engine::model::facts::ConditionStatus;
+use crate::engine::model::facts::{ConditionStatus, PodPhase};
 use crate::engine::model::image::ImageRef;
 use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
@@ -23,13 +22,10 @@ use super::ending::Ending;
 use super::env::{Env, WakeReason};
 use super::machine::{Kubelet, Probes};
 use super::notes::Note;
+use super::process::{ContainerCommand, End, RestartPolicy};
 use super::pull::Pulled;
 use super::{BACK_OFF, BACK_OFF_RESET, PodSeen, words};
 
-/// The exit code of a container whose program could not be started; its reason is `StartError`.
-pub(super) const START_ERROR: i32 = 128;
-/// The exit code of a container that a reboot has ended.
-const LOST: i32 = 255;
 /// From ErrImagePull to the next look at the pod, which then says ImagePullBackOff.
 const SECOND_LOOK: (u64, u64) = (1_000, 2_500);
 
@@ -39,6 +35,7 @@ pub(super) struct Worker {
     pub(super) ip: Str,
     pub(super) started_at: Timestamp,
     pub(super) containers: Vec<Container>,
+    restart_policy: RestartPolicy,
     /// Why the kubelet ended it by itself: reason and message.
     pub(super) verdict: Option<(Str, Str)>,
     pub(super) ending: Ending,
@@ -59,6 +56,8 @@ pub(super) struct Container {
     pub(super) name: Str,
     pub(super) image: Str,
     pub(super) role: ContainerRole,
+    /// What it runs in the place of its image's own process.
+    command: Option<ContainerCommand>,
     pub(super) run: Run,
     pub(super) ready: bool,
     pub(super) restarts: u32,
@@ -86,11 +85,11 @@ pub(super) enum Run {
     /// Its process is about to run.
     Starting { at: Timestamp },
     /// Its process runs.
-    Running { since: Timestamp, dated: Timestamp, ready_at: Timestamp, crash_at: Option<Timestamp> },
+    Running { since: Timestamp, dated: Timestamp, ready_at: Timestamp, ends: Option<(Timestamp, End)> },
     /// Its process ended by itself.
-    Crashed { until: Timestamp, back_off: Duration },
+    Crashed { until: Timestamp, back_off: Duration, end: End },
     /// It ended, and will not run again.
-    Ended { code: i32 },
+    Ended(End),
 }
 
 impl Worker {
@@ -101,10 +100,17 @@ impl Worker {
         disk_full: ConditionStatus,
         (now, dated): (Timestamp, Timestamp),
     ) -> Self {
+        let spec = &seen.template.json()["spec"];
+        let written = |key: &str| spec[key].as_array().into_iter().flatten();
+        let written: Vec<&Value> = written("initContainers").chain(written("containers")).collect();
         let containers = seen.template.containers().iter().map(|container| Container {
             name: container.name.clone(),
             image: container.image.clone(),
             role: container.role,
+            command: written
+                .iter()
+                .find(|written| written["name"] == *container.name)
+                .and_then(|written| ContainerCommand::of(written)),
             run: Run::Waiting,
             ready: false,
             restarts: 0,
@@ -119,6 +125,7 @@ impl Worker {
         let verdict = refused.then(|| ("Evicted".into(), "The node had condition: [DiskPressure]. ".into()));
         Self {
             containers: if refused { Vec::new() } else { containers.collect() },
+            restart_policy: RestartPolicy::of(spec),
             seen,
             ip,
             started_at: dated,
@@ -157,20 +164,30 @@ impl Worker {
         self.unsent = true;
     }
 
-    /// Whether containers that have ended stay so.
-    pub(super) fn never_restarts(&self) -> bool {
-        self.seen.template.json()["spec"]["restartPolicy"] == "Never"
-    }
-
-    /// Whether a container is told to run `sleep` instead of its image's own program.
-    fn sleeps(&self, container: &str) -> bool {
-        let spec = &self.seen.template.json()["spec"];
-        let all = ["initContainers", "containers"].into_iter().filter_map(|list| spec[list].as_array()).flatten();
-        all.filter(|one| one["name"] == *container).any(|one| one["command"][0] == "sleep")
-    }
-
     pub(super) fn has_unsent(&self) -> bool {
         self.unsent || (self.ending == Ending::Over && self.removal_sent_at.is_none())
+    }
+
+    /// Whether it has ended for good, well or not; `None` while it has not.
+    pub(super) fn result(&self) -> Option<PodPhase> {
+        if self.verdict.is_some() {
+            return Some(PodPhase::Failed);
+        }
+        // One that is to end is gone before its phase matters.
+        let mains = self.containers.iter().filter(|container| container.role == ContainerRole::Main);
+        let codes = mains.map(|container| match &container.run {
+            Run::Ended(end) if self.ending == Ending::No => Some(end.code),
+            _ => None,
+        });
+        let codes: Vec<i32> = codes.collect::<Option<_>>()?;
+        let well = if codes.iter().all(|code| *code == 0) { PodPhase::Succeeded } else { PodPhase::Failed };
+        (!codes.is_empty()).then_some(well)
+    }
+
+    /// Images that cannot go while it is there.
+    pub(super) fn images_in_use(&self) -> impl Iterator<Item = &Str> {
+        let stays = self.result().is_none();
+        self.containers.iter().filter(move |container| stays && container.had_image).map(|container| &container.image)
     }
 
     /// The machine stops under it.
@@ -185,19 +202,17 @@ impl Worker {
     pub(super) fn restart_all(&mut self, dated: Timestamp) {
         self.ready_since = dated;
         self.unsent = true;
-        let never = self.never_restarts();
         for container in &mut self.containers {
             if let Run::Running { dated: started_at, .. } = container.run {
                 container.last_end = Some("Unknown".into());
-                container.last_exit = Some(LastExit { code: LOST, started_at, finished_at: dated });
-                if never {
-                    container.run = Run::Ended { code: LOST };
-                }
+                container.last_exit = Some(LastExit { code: 255, started_at, finished_at: dated });
             }
-            if never && matches!(container.run, Run::Ended { .. }) {
-                continue;
-            }
-            if !matches!(container.run, Run::BadName) && self.verdict.is_none() && self.ending != Ending::Over {
+            let is_over = container.role == ContainerRole::Main && matches!(container.run, Run::Ended(_));
+            if !is_over
+                && !matches!(container.run, Run::BadName)
+                && self.verdict.is_none()
+                && self.ending != Ending::Over
+            {
                 container.run = Run::Waiting;
             }
             container.crash_back_off = Duration::ZERO;
@@ -206,35 +221,42 @@ impl Worker {
 }
 
 impl Container {
-    /// Runs `sleep`.
-    fn sleep(&mut self, (now, dated): (Timestamp, Timestamp)) -> Run {
-        self.started_before = true;
-        self.had_image = true;
-        Run::Running { since: now, dated, ready_at: now, crash_at: None }
-    }
-
     fn start(&mut self, (now, dated): (Timestamp, Timestamp), image: Option<&RegistryImage>) -> Run {
         if self.started_before {
             self.restarts += 1;
         }
         self.started_before = true;
         self.had_image = true;
-        let ready_in = image.map_or(Duration::ZERO, |image| image.ready_in);
-        let crashes_after = image.and_then(|image| image.crashes_after);
-        Run::Running { since: now, dated, ready_at: now + ready_in, crash_at: crashes_after.map(|after| now + after) }
+        let (ready_in, ends) = match (&self.command, image) {
+            (None, Some(image)) => (image.ready_in, image.crashes_after.map(|after| (now + after, End::CRASHED))),
+            (Some(_), Some(RegistryImage { distroless: true, .. })) => (Duration::ZERO, Some((now, End::NOT_STARTED))),
+            (Some(ContainerCommand { goes_on: false, .. }), _) => (Duration::ZERO, Some((now, End::COMPLETED))),
+            (Some(ContainerCommand { goes_on: true, .. }), _) | (None, None) => (Duration::ZERO, None),
+        };
+        Run::Running { since: now, dated, ready_at: now + ready_in, ends }
     }
 
-    fn crash(&mut self, since: Timestamp, started_at: Timestamp, now: Timestamp) -> Run {
+    /// Its process has ended by itself.
+    fn end(
+        &mut self,
+        end: End,
+        (since, started_at): (Timestamp, Timestamp),
+        policy: RestartPolicy,
+        now: Timestamp,
+    ) -> Run {
         self.ready = false;
-        self.last_end = Some("Error".into());
-        self.last_exit = Some(LastExit { code: 1, started_at, finished_at: started_at + now.since(since) });
+        if !policy.restarts(&end) {
+            return Run::Ended(end);
+        }
+        self.last_end = Some(end.reason.into());
+        self.last_exit = Some(LastExit { code: end.code, started_at, finished_at: started_at + now.since(since) });
         if now.since(since) >= BACK_OFF_RESET {
             self.crash_back_off = Duration::ZERO;
         }
         // The first restart comes at once; then 10 s, 20 s, … 300 s.
         let back_off = self.crash_back_off;
         self.crash_back_off = if back_off.is_zero() { BACK_OFF.0 } else { (back_off * 2).min(BACK_OFF.1) };
-        Run::Crashed { until: now + back_off.max(Duration::from_secs(1)), back_off }
+        Run::Crashed { until: now + back_off.max(Duration::from_secs(1)), back_off, end }
     }
 }
 
@@ -253,7 +275,7 @@ impl Kubelet {
         for index in 0..worker.containers.len() {
             self.drive(worker, index, env);
             let container = &worker.containers[index];
-            let done = matches!(container.run, Run::Ended { .. });
+            let done = matches!(container.run, Run::Ended(_));
             if container.role == ContainerRole::Init && !done {
                 break;
             }
@@ -278,11 +300,14 @@ impl Kubelet {
                     Some(Run::PullFailed { until, look_at, error, looked: true })
                 }
                 Run::Starting { at } if now >= at => Some(self.started(worker, index, env)),
-                Run::Running { since, dated, crash_at: Some(at), .. } if now >= at => {
-                    Some(self.crashed(worker, index, (since, dated), env))
+                Run::Running { since, dated, ends: Some((at, end)), .. } if now >= at => {
+                    let policy = worker.restart_policy;
+                    let run = container.end(end, (since, dated), policy, now);
+                    self.end_noted(worker, index, &run, env);
+                    Some(run)
                 }
                 Run::Running { ready_at, .. } if container.role == ContainerRole::Init && now >= ready_at => {
-                    Some(Run::Ended { code: 0 })
+                    Some(Run::Ended(End::COMPLETED))
                 }
                 Run::Crashed { until, .. } if now >= until => Some(Run::Waiting),
                 Run::Running { ready_at, .. } => {
@@ -333,27 +358,20 @@ impl Kubelet {
 
     fn started(&mut self, worker: &mut Worker, index: usize, env: &mut Env) -> Run {
         self.note_of(worker, index, EventType::Normal, "Created", "Container created".into(), env);
-        let sleeps = worker.sleeps(&worker.containers[index].name);
-        let distroless = env.image(&worker.containers[index].image).is_some_and(|known| known.image.distroless);
-        if sleeps && distroless {
-            let message = format!("Error: {}", words::NO_SLEEP);
-            self.note_of(worker, index, EventType::Warning, "Failed", message, env);
-            worker.containers[index].had_image = true;
-            return Run::Ended { code: START_ERROR };
-        }
-        self.note_of(worker, index, EventType::Normal, "Started", "Container started".into(), env);
         let now = (env.now, self.dated(env.now));
         let container = &mut worker.containers[index];
-        let run = if sleeps {
-            container.sleep(now)
-        } else {
-            container.start(now, env.image(&container.image).map(|known| &known.image))
-        };
-        if let Run::Running { ready_at, crash_at, .. } = run {
-            env.wake_at(ready_at, self.index, WakeReason::Pod(worker.seen.uid.clone()));
-            if let Some(crash_at) = crash_at {
-                env.wake_at(crash_at, self.index, WakeReason::Pod(worker.seen.uid.clone()));
+        let run = container.start(now, env.image(&container.image).map(|known| &known.image));
+        let Run::Running { ready_at, ends, .. } = &run else { return run };
+        match (&container.command, ends) {
+            (Some(command), Some((_, end))) if *end == End::NOT_STARTED => {
+                let message = words::not_started(&container.name, &command.program);
+                self.note_of(worker, index, EventType::Warning, "Failed", message, env);
             }
+            _ => self.note_of(worker, index, EventType::Normal, "Started", "Container started".into(), env),
+        }
+        env.wake_at(*ready_at, self.index, WakeReason::Pod(worker.seen.uid.clone()));
+        if let Some((at, _)) = ends {
+            env.wake_at(*at, self.index, WakeReason::Pod(worker.seen.uid.clone()));
         }
         run
     }
@@ -385,23 +403,8 @@ impl Kubelet {
         self.note_of(worker, index, EventType::Warning, "Failed", "Error: ImagePullBackOff".into(), env);
     }
 
-    fn crashed(
-        &mut self,
-        worker: &mut Worker,
-        index: usize,
-        (since, dated): (Timestamp, Timestamp),
-        env: &mut Env,
-    ) -> Run {
-        let run = worker.containers[index].crash(since, dated, env.now);
-        if worker.never_restarts() {
-            return Run::Ended { code: 1 };
-        }
-        self.crash_noted(worker, index, &run, env);
-        run
-    }
-
-    fn crash_noted(&mut self, worker: &Worker, index: usize, run: &Run, env: &mut Env) {
-        let Run::Crashed { until, back_off } = run else { return };
+    fn end_noted(&mut self, worker: &Worker, index: usize, run: &Run, env: &mut Env) {
+        let Run::Crashed { until, back_off, .. } = run else { return };
         env.wake_at(*until, self.index, WakeReason::Pod(worker.seen.uid.clone()));
         if !back_off.is_zero() {
             let (seen, name) = (&worker.seen, &worker.containers[index].name);
@@ -427,7 +430,7 @@ impl Kubelet {
             self.note(note, env);
             worker.verdict = Some(("Evicted".into(), message));
             for container in &mut worker.containers {
-                container.run = Run::Ended { code: 137 };
+                container.run = Run::Ended(End::KILLED);
                 container.ready = false;
             }
         }

@@ -1,4 +1,4 @@
-//! Pulling images: one at a time per node, in a queue that all its pods share.
+//! Pulling images: as many at a time as the node is configured for (one by default), from a queue that all its pods share.
 //!
 //! ```text
 //!   container waits ──Pulling──→ queue ──→ active: registry answers, then bytes come over the link ──→ Pulled
@@ -26,7 +26,7 @@ const ANSWER: (u64, u64) = (200, 900);
 #[derive(Debug, Default)]
 pub(super) struct Pulls {
     queue: VecDeque<Wanted>,
-    active: Option<Active>,
+    active: Vec<Active>,
     /// Back-off per pod and image: a pod that is made anew starts anew.
     back_off: BTreeMap<(Str, Str), Duration>,
 }
@@ -71,21 +71,28 @@ pub(super) enum Pulled {
 
 impl Kubelet {
     pub(super) fn is_pulling(&self) -> bool {
-        self.pulls.active.as_ref().is_some_and(|active| matches!(active.stage, PullStage::Fetching { .. }))
+        self.pulls.active.iter().any(|active| matches!(active.stage, PullStage::Fetching { .. }))
     }
 
     /// A container wants an image.
     pub(super) fn want_image(&mut self, pod: &Str, container: usize, image: &Str, env: &mut Env) {
         let wanted = Wanted { pod: pod.clone(), container, image: image.clone(), asked_at: env.now };
         self.pulls.queue.push_back(wanted);
-        self.next_pull(env);
+        self.next_pulls(env);
     }
 
-    fn next_pull(&mut self, env: &mut Env) {
-        if self.pulls.active.is_some() {
-            return;
+    fn next_pulls(&mut self, env: &mut Env) {
+        while self.pulls.active.len() < self.parallel_pulls() {
+            let Some(wanted) = self.pulls.next() else { return };
+            self.begin_pull(wanted, env);
         }
-        let Some(wanted) = self.pulls.queue.pop_front() else { return };
+    }
+
+    fn parallel_pulls(&self) -> usize {
+        self.spec.parallel_pulls.map_or(1, |most| usize::from(most.get()))
+    }
+
+    fn begin_pull(&mut self, wanted: Wanted, env: &mut Env) {
         let answer = match env.image(&wanted.image) {
             _ if self.network == Connectivity::Cut => Err(PullError::Network),
             None => Err(PullError::NotFound),
@@ -97,29 +104,30 @@ impl Kubelet {
         };
         let serial = env.next_serial();
         env.wake_in(after, self.index, WakeReason::PullEnds { serial });
-        self.pulls.active = Some(Active { wanted, serial, began_at: env.now, stage: PullStage::Asking(answer) });
+        self.pulls.active.push(Active { wanted, serial, began_at: env.now, stage: PullStage::Asking(answer) });
     }
 
     /// The registry has answered, or the last byte has come.
     pub(super) fn end_pull(&mut self, serial: u64, env: &mut Env) {
-        let Some(mut active) = self.pulls.active.take_if(|active| active.serial == serial) else { return };
+        let Some(at) = self.pulls.active.iter().position(|active| active.serial == serial) else { return };
+        let mut active = self.pulls.active.remove(at);
         match active.stage {
             PullStage::Asking(Ok(bytes)) if !self.has(&active.wanted.image) => {
                 let ends = env.links[self.link].begin(serial, self.index, bytes, env.now);
                 active.stage = PullStage::Fetching { ends, bytes };
-                self.pulls.active = Some(active);
+                self.pulls.active.push(active);
             }
             PullStage::Asking(Ok(bytes)) | PullStage::Fetching { bytes, .. } => {
                 self.pull_succeeded(&active, bytes, env);
             }
             PullStage::Asking(Err(error)) => self.pull_failed(&active.wanted, error, env),
         }
-        self.next_pull(env);
+        self.next_pulls(env);
     }
 
     fn pull_succeeded(&mut self, active: &Active, bytes: u64, env: &mut Env) {
         let wanted = &active.wanted;
-        self.images.insert(wanted.image.clone(), bytes);
+        self.images.add(&wanted.image, bytes, env.now);
         self.pulls.back_off.remove(&(wanted.pod.clone(), wanted.image.clone()));
         let message =
             words::pulled(&wanted.image, env.now.since(active.began_at), env.now.since(wanted.asked_at), bytes);
@@ -139,40 +147,55 @@ impl Kubelet {
         self.pulled(&wanted.pod, wanted.container, &Pulled::Failed { error: error.into(), back_off }, env);
     }
 
-    /// The network went away under a pull: the runtime notices after a while.
-    pub(super) fn stall_pull(&mut self, env: &mut Env) {
-        let Some(active) = &mut self.pulls.active else { return };
-        if let PullStage::Fetching { ends, .. } = active.stage {
-            env.links[self.link].give_up(ends, active.serial, env.now);
+    /// The network went away under all pulls: the runtime notices after a while.
+    pub(super) fn stall_pulls(&mut self, env: &mut Env) {
+        for active in &mut self.pulls.active {
+            active.leave_link(self.link, env);
+            active.stage = PullStage::Asking(Err(PullError::Network));
+            active.serial = env.next_serial();
+            let after = env.millis(TIMEOUT.0, TIMEOUT.1);
+            env.wake_in(after, self.index, WakeReason::PullEnds { serial: active.serial });
         }
-        active.stage = PullStage::Asking(Err(PullError::Network));
-        active.serial = env.next_serial();
-        let serial = active.serial;
-        let after = env.millis(TIMEOUT.0, TIMEOUT.1);
-        env.wake_in(after, self.index, WakeReason::PullEnds { serial });
     }
 
     /// A pod goes: what it wanted is not pulled any more.
     pub(super) fn cancel_pulls(&mut self, pod: &Str, env: &mut Env) {
         self.pulls.queue.retain(|wanted| wanted.pod != *pod);
-        let of_pod: Vec<_> = self.pulls.back_off.keys().filter(|(uid, _)| uid == pod).cloned().collect();
-        for key in of_pod {
-            self.pulls.back_off.remove(&key);
-        }
-        if let Some(active) = self.pulls.active.take_if(|active| active.wanted.pod == *pod) {
-            if let PullStage::Fetching { ends, .. } = active.stage {
-                env.links[self.link].give_up(ends, active.serial, env.now);
+        self.pulls.back_off.retain(|(uid, _), _| uid != pod);
+        let link = self.link;
+        self.pulls.active.retain(|active| {
+            let stays = active.wanted.pod != *pod;
+            if !stays {
+                active.leave_link(link, env);
             }
-            self.next_pull(env);
-        }
+            stays
+        });
+        self.next_pulls(env);
     }
 
     /// The machine stops: nothing is pulled any more.
     pub(super) fn drop_pulls(&mut self, env: &mut Env) {
         self.pulls.queue.clear();
         self.pulls.back_off.clear();
-        if let Some(Active { stage: PullStage::Fetching { ends, .. }, serial, .. }) = self.pulls.active.take() {
-            env.links[self.link].give_up(ends, serial, env.now);
+        for active in self.pulls.active.drain(..) {
+            active.leave_link(self.link, env);
+        }
+    }
+}
+
+impl Pulls {
+    /// What is pulled next. An image that is on its way already is not begun again; when it has come, it is there for both.
+    fn next(&mut self) -> Option<Wanted> {
+        let is_new = |wanted: &Wanted| self.active.iter().all(|active| active.wanted.image != wanted.image);
+        let at = self.queue.iter().position(is_new)?;
+        self.queue.remove(at)
+    }
+}
+
+impl Active {
+    fn leave_link(&self, link: usize, env: &mut Env) {
+        if let PullStage::Fetching { ends, .. } = self.stage {
+            env.links[link].give_up(ends, self.serial, env.now);
         }
     }
 }

@@ -9,14 +9,11 @@ use crate::engine::model::facts::ConditionStatus;
 use crate::engine::model::labels::Labels;
 use crate::engine::model::time::Timestamp;
 
-use super::super::object::{Body, Condition, Node, NodeImage, Object, conditions};
+use super::super::object::{Body, Condition, Node, Object, conditions};
 use super::super::scenario::SITE_LABEL;
-use super::env::{Env, image_id};
+use super::env::Env;
 use super::machine::Kubelet;
 use super::{HOSTNAME_LABEL, KubeletAction, STATUS_AT_LEAST};
-
-/// Kubelets report no more images than this, the largest first.
-const IMAGES_REPORTED: usize = 50;
 
 /// The `DiskPressure` condition.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +26,8 @@ pub(super) struct Disk {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Posted {
     pub(super) at: Timestamp,
-    pub(super) images: usize,
+    /// How often the images had changed.
+    pub(super) images: u32,
     pub(super) disk: ConditionStatus,
 }
 
@@ -48,13 +46,13 @@ impl Kubelet {
         let node = Node {
             taints: self.spec.taints.clone().into(),
             conditions: self.conditions(self.dated(env.now)),
-            images: self.reported_images(),
+            images: self.images.reported().into(),
             status_rest: Arc::new(self.describe()),
             ..Node::default()
         };
         let mut object = Object::new("", &self.name, Body::Node(node));
         object.meta.labels = labels;
-        self.posted = Posted { at: env.now, images: self.images.len(), disk: self.disk.full };
+        self.posted = Posted { at: env.now, images: self.images.changes, disk: self.disk.full };
         env.actions.push(KubeletAction::Register(Box::new(object)));
     }
 
@@ -84,16 +82,16 @@ impl Kubelet {
 
     /// Whether a node status would say something new, or is due anyway.
     pub(super) fn has_news(&self, now: Timestamp) -> bool {
-        let changed = self.posted.images != self.images.len() || self.posted.disk != self.disk.full;
+        let changed = self.posted.images != self.images.changes || self.posted.disk != self.disk.full;
         changed || now.since(self.posted.at) >= STATUS_AT_LEAST
     }
 
     pub(super) fn post_status(&mut self, env: &mut Env) {
-        self.posted = Posted { at: env.now, images: self.images.len(), disk: self.disk.full };
+        self.posted = Posted { at: env.now, images: self.images.changes, disk: self.disk.full };
         env.actions.push(KubeletAction::NodeStatus {
             node: self.name.clone(),
             conditions: self.conditions(self.dated(env.now)),
-            images: self.reported_images(),
+            images: self.images.reported().into(),
         });
     }
 
@@ -126,12 +124,5 @@ impl Kubelet {
             },
         ]
         .into()
-    }
-
-    fn reported_images(&self) -> Arc<[NodeImage]> {
-        let mut images: Vec<(&Str, u64)> = self.images.iter().map(|(name, bytes)| (name, *bytes)).collect();
-        images.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-        images.truncate(IMAGES_REPORTED);
-        images.into_iter().map(|(name, bytes)| NodeImage { names: vec![image_id(name), name.clone()], bytes }).collect()
     }
 }

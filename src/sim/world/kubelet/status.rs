@@ -11,7 +11,8 @@ use crate::engine::model::time::Timestamp;
 use super::super::object::{Condition, ContainerStatus, PodStatus, conditions};
 use super::env::{Env, image_id};
 use super::machine::Kubelet;
-use super::pod::{Container, Run, START_ERROR, Worker};
+use super::pod::{Container, Run, Worker};
+use super::process::End;
 use super::{KubeletAction, words};
 
 impl Kubelet {
@@ -21,7 +22,7 @@ impl Kubelet {
             .containers
             .iter()
             .filter(|container| container.role == ContainerRole::Init)
-            .all(|container| matches!(container.run, Run::Ended { .. }));
+            .all(|container| matches!(container.run, Run::Ended(_)));
         if initialized != worker.initialized {
             worker.initialized = initialized;
             worker.initialized_since = self.dated(env.now);
@@ -75,18 +76,12 @@ impl Kubelet {
 }
 
 fn phase(worker: &Worker) -> PodPhase {
-    if worker.verdict.is_some() {
-        return PodPhase::Failed;
-    }
-    let mains = || worker.containers.iter().filter(|container| container.role == ContainerRole::Main);
-    let ended = |container: &Container| matches!(container.run, Run::Ended { .. });
-    if worker.never_restarts() && mains().count() > 0 && mains().all(ended) {
-        let well = mains().all(|container| container.run == Run::Ended { code: 0 });
-        return if well { PodPhase::Succeeded } else { PodPhase::Failed };
+    if let Some(result) = worker.result() {
+        return result;
     }
     let ran = |container: &Container| {
         container.role == ContainerRole::Main
-            && matches!(container.run, Run::Running { .. } | Run::Crashed { .. } | Run::Ended { .. })
+            && matches!(container.run, Run::Running { .. } | Run::Crashed { .. } | Run::Ended(_))
             || container.last_exit.is_some()
     };
     // A pod that has run once stays in phase Running while a container waits for its restart.
@@ -132,7 +127,7 @@ fn container_status(container: &Container, worker: &Worker, initialized: bool, e
         .had_image
         .then(|| env.image(&container.image).map_or_else(|| image_id(&container.image), |known| known.id.clone()));
     let ready = match container.role {
-        ContainerRole::Init => matches!(container.run, Run::Ended { code: 0 }),
+        ContainerRole::Init => matches!(&container.run, Run::Ended(end) if end.code == 0),
         ContainerRole::Main => container.ready,
     };
     ContainerStatus {
@@ -169,7 +164,7 @@ fn state(container: &Container, worker: &Worker, initialized: bool) -> Container
         Run::PullFailed { error, .. } => waiting("ImagePullBackOff", Some(words::back_off_message(image, error))),
         Run::BadName => waiting("InvalidImageName", Some(words::invalid_name(image))),
         Run::Running { dated, .. } => ContainerState::Running { since: Some(*dated) },
-        Run::Crashed { back_off, .. } if *back_off == Duration::ZERO => terminated("Error", 1, None),
+        Run::Crashed { back_off, end, .. } if *back_off == Duration::ZERO => terminated(end),
         Run::Crashed { back_off, .. } => {
             let seen = &worker.seen;
             let pod = format!("{}_{}({})", seen.name, seen.namespace, seen.uid);
@@ -177,12 +172,10 @@ fn state(container: &Container, worker: &Worker, initialized: bool) -> Container
             let message = format!("back-off {span} restarting failed container={} pod={pod}", container.name);
             waiting("CrashLoopBackOff", Some(message))
         }
-        Run::Ended { code: 0 } => terminated("Completed", 0, None),
-        Run::Ended { code: START_ERROR } => terminated("StartError", START_ERROR, Some(words::NO_SLEEP.into())),
-        Run::Ended { code } => terminated("Error", *code, None),
+        Run::Ended(end) => terminated(end),
     }
 }
 
-fn terminated(reason: &str, exit_code: i32, message: Option<Str>) -> ContainerState {
-    ContainerState::Terminated { reason: reason.into(), exit_code, message }
+fn terminated(end: &End) -> ContainerState {
+    ContainerState::Terminated { reason: end.reason.into(), exit_code: end.code, message: None }
 }

@@ -1,5 +1,7 @@
 //! Kubelets on their own, with no API server to answer them but these tests.
 
+use std::num::NonZeroU8;
+
 use serde_json::json;
 
 use super::super::object::conditions;
@@ -446,61 +448,115 @@ fn a_kubelet_dates_by_its_own_clock_and_waits_by_the_true_one() {
     assert!(pulled.unwrap() < seen_at - Duration::from_secs(290), "its events too");
 }
 
-/// A pod as it is made for pre-warming: told to sleep, and never started anew.
-fn sleeping(name: &str, images: &[&str]) -> PodSeen {
-    let one = |(nth, image): (usize, &&str)| json!({"name": format!("image-{nth}"), "image": image, "command": ["sleep", "9"]});
-    let containers: Vec<_> = images.iter().enumerate().map(one).collect();
-    let template = json!({"spec": {"restartPolicy": "Never", "containers": containers}});
-    PodSeen { template: Template::from_json(template), ..pod(name, "n01", &[]) }
+/// A pod that pulls an image with this command, and ends as this `restartPolicy` says.
+fn pulling_pod(name: &str, image: &str, command: &[&str], policy: &str) -> PodSeen {
+    let spec = json!({"containers": [{"name": "c0", "image": image, "command": command}], "restartPolicy": policy});
+    PodSeen { template: Template::from_json(json!({"spec": spec})), ..pod(name, "n01", &[image]) }
 }
 
 #[test]
-fn an_image_without_sleep_ends_in_start_error_and_is_on_the_node() {
-    let distroless = RegistryImage { distroless: true, ..RegistryImage::new("bare:1", MB) };
-    let mut bench = Bench::new(1, 100 * MB, vec![distroless]);
-    let warm = sleeping("w", &["bare:1"]);
-    bench.see(&warm);
-    bench.run(300);
-    let (_, status) = bench.statuses(&warm).pop().unwrap();
-    let container = &status.containers[0];
-    let ContainerState::Terminated { reason, exit_code, message } = &container.fact.state else {
-        panic!("{container:?}");
-    };
-    assert_eq!((&**reason, *exit_code, status.phase), ("StartError", 128, PodPhase::Failed));
-    assert!(message.as_ref().is_some_and(|it| it.ends_with("executable file not found in $PATH")), "{message:?}");
-    assert!(container.image_id.is_some() && container.fact.restarts == 0 && bench.fleet.has_image("n01", "bare:1"));
-    let failed = bench.events("Failed");
-    assert!(failed.len() == 1 && failed[0].1.starts_with("Error: failed to create containerd task"), "{failed:?}");
-    assert!(bench.events("Started").is_empty());
-
-    // The same image with its own program runs.
-    let agent = pod("a", "n01", &["bare:1"]);
-    bench.see(&agent);
+fn a_command_runs_in_the_place_of_the_images_own_process() {
+    let crashes =
+        RegistryImage { crashes_after: Some(Duration::from_secs(3)), ..RegistryImage::new("r.example/agent:v2", MB) };
+    let mut bench = Bench::new(1, MB, vec![crashes]);
+    let [sleeps, ends, again] =
+        [(vec!["sleep", "infinity"], "Never"), (vec!["sh", "-c", "true"], "Never"), (vec!["true"], "Always")]
+            .map(|(command, policy)| pulling_pod(&command.join("-"), "r.example/agent:v2", &command, policy));
+    for pod in [&sleeps, &ends, &again] {
+        bench.see(pod);
+    }
     bench.run(60);
-    assert!(bench.is_ready(&agent));
+    let last = |pod: &PodSeen| bench.statuses(pod).last().unwrap().1.clone();
+    assert!(bench.is_ready(&sleeps) && last(&sleeps).containers[0].fact.restarts == 0, "{:?}", last(&sleeps));
+    let ended = last(&ends);
+    assert_eq!((ended.phase, ended.containers[0].fact.restarts), (PodPhase::Succeeded, 0));
+    assert!(ended.containers[0].image_id.is_some() && !bench.is_ready(&ends));
+    let crashed = last(&again);
+    assert_eq!(crashed.phase, PodPhase::Running);
+    assert!(crashed.containers[0].fact.restarts >= 2, "it is started again and again: {crashed:?}");
+    assert_eq!(crashed.containers[0].fact.last_end.as_deref(), Some("Completed"));
 }
 
 #[test]
-fn one_that_has_sleep_goes_on_running_whatever_its_own_program_does() {
-    let crashing = RegistryImage { crashes_after: Some(Duration::from_secs(5)), ..RegistryImage::new("bad:1", MB) };
-    let distroless = RegistryImage { distroless: true, ..RegistryImage::new("bare:1", MB) };
-    let mut bench = Bench::new(1, 100 * MB, vec![crashing, distroless]);
-    let (warm, mixed) = (sleeping("w", &["bad:1"]), sleeping("m", &["bare:1", "bad:1"]));
-    bench.see(&warm);
-    bench.see(&mixed);
-    bench.run(300);
-    let (_, status) = bench.statuses(&warm).pop().unwrap();
-    assert_eq!((status.phase, status.containers[0].fact.restarts), (PodPhase::Running, 0));
-    let (_, status) = bench.statuses(&mixed).pop().unwrap();
-    assert_eq!(status.phase, PodPhase::Running, "one of its containers runs");
-    assert!(status.containers.iter().all(|container| container.image_id.is_some()));
+fn an_image_without_a_shell_is_pulled_all_the_same() {
+    let image = RegistryImage { distroless: true, ..RegistryImage::new("r.example/agent:v2", MB) };
+    let mut bench = Bench::new(1, MB, vec![image]);
+    let once = pulling_pod("once", "r.example/agent:v2", &["sleep", "infinity"], "Never");
+    let again = pulling_pod("again", "r.example/agent:v2", &["sleep", "infinity"], "Always");
+    let own = pod("own", "n01", &["r.example/agent:v2"]);
+    for pod in [&once, &again, &own] {
+        bench.see(pod);
+    }
+    bench.run(60);
+    let last = |pod: &PodSeen| bench.statuses(pod).last().unwrap().1.clone();
+    let (phase, container) = (last(&once).phase, last(&once).containers[0].clone());
+    assert_eq!((phase, container.fact.restarts, container.fact.image_present), (PodPhase::Failed, 0, true));
+    let not_started = ContainerState::Terminated { reason: "StartError".into(), exit_code: 128, message: None };
+    assert_eq!(container.fact.state, not_started);
+    assert!(
+        bench.events("Failed")[0].1.contains("exec: \"sleep\": executable file not found"),
+        "{:?}",
+        bench.events("Failed")
+    );
+    let container = &last(&again).containers[0];
+    assert!(matches!(&container.fact.state, ContainerState::Waiting { reason, .. } if **reason == *"CrashLoopBackOff"));
+    assert_eq!((container.fact.last_end.as_deref(), container.last_exit.unwrap().code), (Some("StartError"), 128));
+    assert!(bench.is_ready(&own) && bench.fleet.has_image("n01", "r.example/agent:v2"));
+}
 
-    // After a reboot a pod that is not to be restarted has failed; its images are still there.
-    bench.inject(&FleetFault::PowerOff("n01".into()));
-    bench.run(10);
-    bench.inject(&FleetFault::PowerOn("n01".into()));
-    bench.run(300);
-    let (_, status) = bench.statuses(&warm).pop().unwrap();
-    assert_eq!(status.phase, PodPhase::Failed);
-    assert!(status.containers[0].image_id.is_some());
+#[test]
+fn a_full_disk_loses_the_images_that_no_container_uses() {
+    let names = ["unused", "runs", "ended", "crashes", "young"].map(|name| format!("r.example/{name}:v1"));
+    let [unused, runs, ended, crashes, young] = &names;
+    let mut images: Vec<RegistryImage> = names.iter().map(|name| RegistryImage::new(name, MB)).collect();
+    images[3].crashes_after = Some(Duration::from_secs(1));
+    let mut bench = Bench::new(1, MB, images);
+    let gone = pod("unused", "n01", &[unused]);
+    for seen in [&gone, &pod("runs", "n01", &[runs]), &pod("crashes", "n01", &[crashes])] {
+        bench.see(seen);
+    }
+    bench.see(&pulling_pod("ended", ended, &["true"], "Never"));
+    bench.run(60);
+    bench.fleet.pod_gone("n01", &gone.uid, bench.now);
+    bench.run(120);
+    bench.see(&pulling_pod("young", young, &["true"], "Never"));
+    bench.run(20);
+    let left = |bench: &Bench| names.iter().map(|name| bench.fleet.has_image("n01", name)).collect::<Vec<_>>();
+    assert_eq!(left(&bench), [true; 5], "there is room");
+    bench.inject(&FleetFault::DiskFull("n01".into()));
+    assert_eq!(left(&bench), [false, true, false, true, true], "the young one is left for a while");
+    bench.run(120);
+    assert_eq!(left(&bench), [false, true, false, true, false]);
+    let mut reported = bench.actions.iter().rev().find_map(|(_, action)| match action {
+        KubeletAction::NodeStatus { images, .. } => {
+            Some(images.iter().map(|image| image.names[1].to_string()).collect::<Vec<_>>())
+        }
+        _ => None,
+    });
+    reported.as_mut().unwrap().sort();
+    assert_eq!(reported.unwrap(), [crashes.as_str(), runs.as_str()]);
+}
+
+#[test]
+fn a_node_pulls_as_many_images_at_once_as_it_is_configured_for() {
+    let names = ["one", "two", "three"].map(|name| format!("r.example/{name}:v1"));
+    let mut scenario = Scenario::new("bench").with_site("hall", MB, "n", 1);
+    scenario.nodes[0].parallel_pulls = NonZeroU8::new(2);
+    scenario.images = names.iter().map(|name| RegistryImage::new(name, 20 * MB)).collect();
+    let mut bench = Bench { fleet: Kubelets::of(&scenario, 3, START), now: START, actions: Vec::new() };
+    let pods = ["a", "b", "c", "d"].map(|name| pod(name, "n01", &[if name < "c" { &names[0] } else { &names[1] }]));
+    for seen in pods.iter().chain([&pod("e", "n01", &[&names[2]])]) {
+        bench.see(seen);
+        bench.run(1);
+    }
+    assert_eq!(bench.fleet.pulls_by_site().map(|(_, pulls)| pulls).collect::<Vec<_>>(), [2], "each image once");
+    bench.run(120);
+    let pulled = |image: &str| -> Vec<u64> {
+        bench.events("Pulled").iter().filter(|(_, words)| words.contains(image)).map(|(at, _)| *at).collect()
+    };
+    let [one, two, three] = ["/one:", "/two:", "/three:"].map(pulled);
+    assert!(one.len() == 2 && two.len() == 2, "whoever waited has it as well: {one:?} {two:?}");
+    assert!((36..=42).contains(&one[0]) && (38..=42).contains(&two[0]), "side by side: {one:?} {two:?}");
+    assert!(one[1] <= one[0] + 3 && two[1] <= two[0] + 3, "its bytes come once: {one:?} {two:?}");
+    assert!((58..=64).contains(&three[0]), "it waits for its turn: {three:?}");
 }

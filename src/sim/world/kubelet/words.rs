@@ -27,11 +27,6 @@ pub(super) fn pull_error(image: &str, error: PullError) -> String {
     )
 }
 
-/// What containerd says when a container's program is not in its image.
-pub(super) const NO_SLEEP: &str = "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc \
-    create failed: unable to start container process: error during container init: exec: \"sleep\": executable file not \
-    found in $PATH";
-
 fn url(image: &str) -> String {
     let (registry, path) = image.split_once('/').unwrap_or(("registry-1.docker.io", image));
     let (repository, tag) = path.rsplit_once(':').unwrap_or((path, "latest"));
@@ -65,6 +60,15 @@ pub(super) fn back_off_pulling(image: &str) -> String {
 /// Since 1.32 the waiting message carries the last error.
 pub(super) fn back_off_message(image: &str, error: &str) -> String {
     format!("Back-off pulling image \"{image}\": ErrImagePull: {error}")
+}
+
+/// As containerd has it of an image without this program, such as one without a shell.
+pub(super) fn not_started(container: &str, program: &str) -> String {
+    format!(
+        "Error: failed to create containerd task: failed to start containerd task \"{container}\": runc create failed: \
+         unable to start container process: error during container init: exec: \"{program}\": executable file not \
+         found in $PATH: unknown"
+    )
 }
 
 pub(super) fn invalid_name(image: &str) -> String {

@@ -3,6 +3,7 @@
 mod faults;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU8;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -16,8 +17,8 @@ use crate::engine::model::time::Timestamp;
 
 use super::units::{bytes, duration, rate};
 use super::{
-    ControllerVariant, DEFAULT_FLOOR, DaemonSetPlan, NodeSpec, PullError, RegistryImage, Scenario, Site, Tolerates,
-    numbered,
+    ControllerVariant, DEFAULT_FLOOR, DaemonSetPlan, NodeSpec, PullError, RegistryImage, RolloutPlan, Scenario, Site,
+    Tolerates, numbered,
 };
 
 use faults::{FaultEntry, add_faults};
@@ -38,6 +39,7 @@ struct File {
     daemonsets: Vec<Spanned<DaemonSetEntry>>,
     #[serde(default)]
     faults: Vec<Spanned<FaultEntry>>,
+    rollout: Option<Spanned<RolloutEntry>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -77,6 +79,7 @@ struct NodesEntry {
     labels: BTreeMap<String, String>,
     #[serde(default)]
     taints: Vec<String>,
+    parallel_pulls: Option<NonZeroU8>,
 }
 
 const fn one() -> usize {
@@ -117,6 +120,13 @@ struct DaemonSetEntry {
     node_selector: BTreeMap<String, String>,
     #[serde(default)]
     tolerates: Tolerates,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RolloutEntry {
+    daemonset: String,
+    images: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize, Clone, Copy, Default)]
@@ -172,6 +182,10 @@ pub(super) fn parse(text: &str) -> Result<Scenario, String> {
         add_faults(&mut scenario, &entry.into_inner()).map_err(line)?;
     }
     scenario.faults.sort_by_key(|(at, _)| *at);
+    if let Some(entry) = file.rollout {
+        let line = at(entry.span().start);
+        scenario.rollout = Some(rollout(entry.into_inner(), &scenario).map_err(line)?);
+    }
     Ok(scenario)
 }
 
@@ -192,6 +206,7 @@ fn add_site(scenario: &mut Scenario, entry: SiteEntry) -> Result<(), String> {
                 site: entry.name.clone(),
                 labels: group.labels.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect(),
                 taints: taints.clone(),
+                parallel_pulls: group.parallel_pulls,
             });
         }
     }
@@ -218,9 +233,7 @@ fn daemon_set(entry: DaemonSetEntry, scenario: &Scenario) -> Result<DaemonSetPla
     if entry.images.is_empty() {
         return Err(format!("{title} has no container; write `images = {{ agent = \"registry.example/agent:v1\" }}`"));
     }
-    if let Some(missing) =
-        entry.images.values().find(|image| !scenario.images.iter().any(|known| *known.name == ***image))
-    {
+    if let Some(missing) = unknown_image(&entry.images, scenario) {
         return Err(format!("{title} runs `{missing}`, of which there is no `[[images]]` entry"));
     }
     let plain = DaemonSetPlan::new(&entry.namespace, &entry.name, "");
@@ -241,6 +254,24 @@ fn daemon_set(entry: DaemonSetEntry, scenario: &Scenario) -> Result<DaemonSetPla
         tolerates: entry.tolerates,
         ..plain
     })
+}
+
+fn rollout(entry: RolloutEntry, scenario: &Scenario) -> Result<RolloutPlan, String> {
+    let named = |plan: &&DaemonSetPlan| format!("{}/{}", plan.namespace, plan.name) == entry.daemonset;
+    let Some(plan) = scenario.daemon_sets.iter().find(named) else {
+        return Err(format!("the rollout is of daemonset `{}`, which is not there", entry.daemonset));
+    };
+    if let Some(container) = entry.images.keys().find(|container| !plan.images.contains_key(*container)) {
+        return Err(format!("daemonset `{}` has no container `{container}`", entry.daemonset));
+    }
+    if let Some(missing) = unknown_image(&entry.images, scenario) {
+        return Err(format!("the rollout is to `{missing}`, of which there is no `[[images]]` entry"));
+    }
+    Ok(RolloutPlan { daemon_set: (plan.namespace.clone(), plan.name.clone()), images: entry.images })
+}
+
+fn unknown_image<'a>(images: &'a BTreeMap<String, String>, scenario: &Scenario) -> Option<&'a String> {
+    images.values().find(|image| !scenario.images.iter().any(|known| *known.name == ***image))
 }
 
 /// `key=value:NoSchedule` or `key:NoExecute`.

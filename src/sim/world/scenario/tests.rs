@@ -61,6 +61,35 @@ fn finalizers_are_put_on_pods_and_taken_off() {
 }
 
 #[test]
+fn nodes_and_images_are_configured() {
+    let text = HEAD.replace("count = 3", "count = 3, parallel-pulls = 4")
+        + "[[images]]\nname = \"agent:v1\"\nsize = \"1MB\"\ndistroless = true\n";
+    let scenario = Scenario::parse("test", &text).unwrap();
+    assert!(scenario.nodes.iter().all(|node| node.parallel_pulls == NonZeroU8::new(4)));
+    assert!(scenario.images[0].distroless);
+    assert!(Scenario::parse("test", &text.replace("= 4", "= 0")).is_err(), "none at once would be none ever");
+}
+
+#[test]
+fn a_rollout_is_of_a_daemonset_and_to_images_that_there_are() {
+    let image = |version: &str| format!("[[images]]\nname = \"agent:{version}\"\nsize = \"1MB\"\n");
+    let set = "[[daemonsets]]\nnamespace = \"edge\"\nname = \"agent\"\nimages = { agent = \"agent:v1\" }\n";
+    let rollout = |set: &str, images: &str| format!("[rollout]\ndaemonset = \"{set}\"\nimages = {{ {images} }}\n");
+    let file = |rollout: &str| [HEAD, &image("v1"), &image("v2"), set, rollout].concat();
+    let scenario = Scenario::parse("test", &file(&rollout("edge/agent", "agent = \"agent:v2\""))).unwrap();
+    let images = [("agent".into(), "agent:v2".into())].into();
+    assert_eq!(scenario.rollout, Some(RolloutPlan { daemon_set: ("edge".into(), "agent".into()), images }));
+    for (rollout, hint) in [
+        (rollout("edge/other", "agent = \"agent:v2\""), "daemonset `edge/other`, which is not there"),
+        (rollout("edge/agent", "other = \"agent:v2\""), "no container `other`"),
+        (rollout("edge/agent", "agent = \"agent:v3\""), "`agent:v3`, of which there is no `[[images]]`"),
+    ] {
+        let why = Scenario::parse("test.toml", &file(&rollout)).unwrap_err().to_string();
+        assert!(why.contains("line 17: ") && why.contains(hint), "{why}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_named_with_its_line() {
     let fault = |rest: &str| format!("{HEAD}\n[[faults]]\nat = \"90s\"\n{rest}");
     for (text, hints) in [

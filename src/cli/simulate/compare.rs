@@ -1,0 +1,42 @@
+//! `rolldeck simulate --compare`: plays each method of rolling out once, all at the same time, and prints their figures.
+
+use super::blocking;
+use crate::cli::args::OutputFormat;
+use crate::cli::error::{CliError, Exit};
+use crate::cli::output::Output;
+use crate::driver::practice::read_scenario;
+use crate::sim::compare::figures::Figures;
+use crate::sim::compare::method::Method;
+use crate::sim::compare::trial::{NotComparable, Trial};
+
+/// The seed unless another is given: the figures of two calls can be compared.
+const SEED: u64 = 1;
+
+pub(super) async fn run(scenario: &str, seed: Option<u64>, output: &mut Output) -> Result<Exit, CliError> {
+    let scenario = read_scenario(scenario)?;
+    let seed = seed.unwrap_or(SEED);
+    let comparison = blocking(move || {
+        let trial = Trial::new(&scenario, seed)?;
+        trial.compare(play_all(&trial))
+    });
+    let comparison = comparison.await?.map_err(|why: NotComparable| {
+        CliError::failed(why.to_string()).hinted("the built-in scenario `factory` can be compared")
+    })?;
+    match output.format() {
+        OutputFormat::Json => output.json(&comparison.json())?,
+        OutputFormat::Text => {
+            for line in comparison.to_string().lines() {
+                output.line(line)?;
+            }
+        }
+    }
+    let all_ended = comparison.runs.iter().all(|run| run.total.is_some());
+    Ok(if all_ended { Exit::Done } else { Exit::Halted })
+}
+
+fn play_all(trial: &Trial) -> Vec<Figures> {
+    std::thread::scope(|scope| {
+        let runs = Method::ALL.map(|method| scope.spawn(move || trial.play(method)));
+        runs.into_iter().filter_map(|run| run.join().ok()).collect()
+    })
+}

@@ -1,0 +1,66 @@
+//! The images on a node's disk, and which of them go when the disk is full.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::engine::model::Str;
+use crate::engine::model::time::Timestamp;
+
+use super::super::object::NodeImage;
+use super::env::image_id;
+
+/// Kubelets report no more images than this, the largest first.
+const REPORTED: usize = 50;
+/// An image that came more recently is left (`imageMinimumGCAge`): whoever pulled it is about to use it.
+const MIN_AGE: Duration = Duration::from_secs(120);
+
+/// The images on a disk.
+#[derive(Debug, Default)]
+pub(super) struct Images {
+    on_disk: BTreeMap<Str, OnDisk>,
+    /// Counts arrivals and departures.
+    pub(super) changes: u32,
+}
+
+#[derive(Debug)]
+struct OnDisk {
+    bytes: u64,
+    /// `None`: it was there from the beginning.
+    came_at: Option<Timestamp>,
+}
+
+impl Images {
+    /// Images that are there from the beginning, with their sizes.
+    pub(super) fn of(images: impl Iterator<Item = (Str, u64)>) -> Self {
+        let on_disk = images.map(|(name, bytes)| (name, OnDisk { bytes, came_at: None }));
+        Self { on_disk: on_disk.collect(), changes: 0 }
+    }
+
+    pub(super) fn has(&self, image: &str) -> bool {
+        self.on_disk.contains_key(image)
+    }
+
+    /// An image has come.
+    pub(super) fn add(&mut self, image: &Str, bytes: u64, now: Timestamp) {
+        if !self.has(image) {
+            self.changes += 1;
+            self.on_disk.insert(image.clone(), OnDisk { bytes, came_at: Some(now) });
+        }
+    }
+
+    /// Removes what no container uses.
+    pub(super) fn collect(&mut self, in_use: &BTreeSet<Str>, now: Timestamp) {
+        let is_young = |image: &OnDisk| image.came_at.is_some_and(|at| now.since(at) < MIN_AGE);
+        let before = self.on_disk.len();
+        self.on_disk.retain(|name, image| in_use.contains(name) || is_young(image));
+        self.changes += u32::from(self.on_disk.len() != before);
+    }
+
+    /// `status.images`.
+    pub(super) fn reported(&self) -> Vec<NodeImage> {
+        let mut images: Vec<(&Str, u64)> = self.on_disk.iter().map(|(name, image)| (name, image.bytes)).collect();
+        images.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        images.truncate(REPORTED);
+        images.into_iter().map(|(name, bytes)| NodeImage { names: vec![image_id(name), name.clone()], bytes }).collect()
+    }
+}

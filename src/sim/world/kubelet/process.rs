@@ -1,0 +1,65 @@
+//! What a container's process is, how it ended, and whether it is started again.
+
+use serde_json::Value;
+
+use crate::engine::model::Str;
+
+/// `restartPolicy` of a pod.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum RestartPolicy {
+    Always,
+    OnFailure,
+    Never,
+}
+
+impl RestartPolicy {
+    pub(super) fn of(spec: &Value) -> Self {
+        match spec["restartPolicy"].as_str() {
+            Some("Never") => Self::Never,
+            Some("OnFailure") => Self::OnFailure,
+            _ => Self::Always,
+        }
+    }
+
+    pub(super) fn restarts(self, end: &End) -> bool {
+        match self {
+            Self::Always => true,
+            Self::OnFailure => end.code != 0,
+            Self::Never => false,
+        }
+    }
+}
+
+/// `command` of a container, as far as it matters here.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct ContainerCommand {
+    /// Its program.
+    pub(super) program: Str,
+    /// Whether it goes on until it is told to end; `true`, at its end, does not.
+    pub(super) goes_on: bool,
+}
+
+impl ContainerCommand {
+    pub(super) fn of(container: &Value) -> Option<Self> {
+        let words: Vec<&str> = container["command"].as_array()?.iter().filter_map(Value::as_str).collect();
+        let (program, last) = (words.first()?, words.last()?);
+        Some(Self { program: (*program).into(), goes_on: *last != "true" })
+    }
+}
+
+/// How a process ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct End {
+    /// `exitCode`.
+    pub(super) code: i32,
+    /// `reason`.
+    pub(super) reason: &'static str,
+}
+
+impl End {
+    pub(super) const COMPLETED: Self = Self { code: 0, reason: "Completed" };
+    pub(super) const CRASHED: Self = Self { code: 1, reason: "Error" };
+    /// The runtime could not start the process.
+    pub(super) const NOT_STARTED: Self = Self { code: 128, reason: "StartError" };
+    pub(super) const KILLED: Self = Self { code: 137, reason: "Error" };
+}
