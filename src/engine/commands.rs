@@ -181,7 +181,7 @@ impl Engine {
         }
         let (edits, danger) = match (self.lock.living_other(now), takeover) {
             (Some(holder), Takeover::IfFree) => return Err(Refusal::DrivenBy { holder: holder.clone() }),
-            (Some(_), Takeover::Ask) => (vec![Edit::Handover(by)], Danger::Serious),
+            (Some(_), Takeover::Ask) => (vec![self.request_for_the_lease(by)], Danger::Serious),
             (None, _) => (Vec::new(), Danger::Bounded),
         };
         let says = "this console drives".to_owned();

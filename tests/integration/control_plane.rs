@@ -15,6 +15,7 @@ mod gitops;
 mod hollow;
 mod idle;
 mod judge;
+mod prewarm;
 mod quarantine;
 mod recreated;
 mod refused;

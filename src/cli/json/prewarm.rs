@@ -59,8 +59,19 @@ struct Site<'a> {
 impl<'a> PrewarmJson<'a> {
     pub(crate) fn new(prewarm: &'a PrewarmView) -> Self {
         let PrewarmView { asked, images, error, counts, limit, pulling, sites, refusal } = prewarm;
-        // Its DaemonSet is known, and the identifiers of writes are ours.
-        let Prewarm { daemonset_uid: _, source, nodes, limits, paused, cancelled, retried, by, write_ids: _ } = asked;
+        // Its DaemonSet is known, the identifiers of writes are ours, and the driver of the rollout is told beside it.
+        let Prewarm {
+            daemonset_uid: _,
+            source,
+            nodes,
+            limits,
+            paused,
+            cancelled,
+            retried,
+            by,
+            handover: _,
+            write_ids: _,
+        } = asked;
         Self {
             text: prewarm.to_string(),
             source,

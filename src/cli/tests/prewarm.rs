@@ -37,6 +37,7 @@ fn asked() -> Prewarm {
         paused: None,
         cancelled: None,
         retried: None,
+        handover: None,
         by: by(),
         write_ids: Vec::new(),
     }

@@ -67,11 +67,10 @@ impl Engine {
         if !self.lock.may_act(now) || self.view.presence != Presence::Present {
             return;
         }
-        let Some(intent) = self.recorded_intent().map(Cow::into_owned) else { return };
-        let handover = intent.handover.as_ref();
-        if handover.is_some_and(|handover| handover.by != self.config().identity) {
+        if self.handover().is_some_and(|handover| handover.by != self.config().identity) {
             self.lock.want = Want::No;
         }
+        let Some(intent) = self.recorded_intent().map(Cow::into_owned) else { return };
         if self.is_being_deleted() {
             return;
         }
@@ -103,10 +102,10 @@ impl Engine {
 
     /// Asks the living holder for the lease through the record, once.
     fn ask_for_the_lease(&mut self, now: Timestamp) {
-        let asked = self.intent().handover.is_some_and(|handover| handover.by == self.config().identity);
+        let asked = self.handover().is_some_and(|handover| handover.by == self.config().identity);
         if self.lock.living_other(now).is_some() && !asked {
             let by = By { by: self.config().identity.clone(), at: now };
-            self.edit(None, Edit::Handover(by));
+            self.edit(None, self.request_for_the_lease(by));
         }
     }
 

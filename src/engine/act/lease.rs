@@ -18,6 +18,9 @@ impl Engine {
             if let Some(record) = &mut kept.record {
                 record.intent.handover = None;
             }
+            if let Some(prewarm) = &mut kept.prewarm {
+                prewarm.handover = None;
+            }
             self.lock.hold(kept, now)
         } else if self.edits.is_empty() {
             return None;

@@ -79,6 +79,7 @@ impl Engine {
             paused: None,
             cancelled: None,
             retried: None,
+            handover: None,
             by: By { by: OURSELVES.into(), at: now },
             write_ids: Vec::new(),
         };
@@ -104,7 +105,7 @@ impl Engine {
         self.config().role == Role::Driver
             && self.lock.may_act(now)
             && self.lock.want != Want::No
-            && self.recorded_intent().is_none_or(|intent| intent.handover.is_none())
+            && self.handover().is_none()
             && !self.is_being_deleted()
             && !self.catches_up()
     }

@@ -38,6 +38,7 @@ impl Engine {
                     paused: None,
                     cancelled: None,
                     retried: None,
+                    handover: None,
                     by,
                     write_ids: Vec::new(),
                 };

@@ -68,6 +68,8 @@ pub(crate) enum PrewarmEdit {
     Retry(By),
     /// Delete its pods, and end.
     Cancel(By),
+    /// Ask the holder to hand over the lease, where no rollout is recorded.
+    Handover(By),
     /// By itself: what was cancelled is cleaned up.
     End,
 }
@@ -91,10 +93,17 @@ impl Edit {
             | Self::Resume { .. }
             | Self::Release(_)
             | Self::Tune(_)
-            | Self::Prewarm(_)
+            | Self::Prewarm(
+                PrewarmEdit::Start(_)
+                | PrewarmEdit::Pause(_)
+                | PrewarmEdit::Resume
+                | PrewarmEdit::Retry(_)
+                | PrewarmEdit::Cancel(_)
+                | PrewarmEdit::End,
+            )
             | Self::End => true,
             // Who asks for the lease does not hold it.
-            Self::Handover(_) => false,
+            Self::Handover(_) | Self::Prewarm(PrewarmEdit::Handover(_)) => false,
         }
     }
 
@@ -124,6 +133,7 @@ impl Edit {
             (PrewarmEdit::Cancel(by), Some(known)) => {
                 known.to_mut().cancelled.get_or_insert_with(|| by.clone());
             }
+            (PrewarmEdit::Handover(by), Some(known)) => known.to_mut().handover = Some(by.clone()),
         }
     }
 

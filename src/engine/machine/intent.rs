@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::Engine;
+use crate::engine::lease::edit::{Edit, PrewarmEdit};
 use crate::engine::lease::lock::LeaseContents;
 use crate::engine::model::Str;
 use crate::engine::model::record::{By, Intent, Record};
@@ -74,6 +75,21 @@ impl Engine {
     /// the saved one, as the driver does not know of its unsaved edits.
     pub(crate) fn assessed_intent(&self) -> Option<Cow<'_, Intent>> {
         if self.lock.holds() { self.recorded_intent() } else { self.saved_intent() }
+    }
+
+    /// Who asks the holder for the lease, ourselves included.
+    pub(crate) fn handover(&self) -> Option<By> {
+        let of_rollout = self.recorded_intent().and_then(|intent| intent.handover.clone());
+        of_rollout.or_else(|| self.recorded_prewarm().and_then(|prewarm| prewarm.handover.clone()))
+    }
+
+    /// The edit that asks the holder for the lease. Pre-warming needs no rollout, and such a request begins none.
+    pub(crate) fn request_for_the_lease(&self, by: By) -> Edit {
+        if !self.is_recorded() && self.recorded_prewarm().is_some() {
+            Edit::Prewarm(PrewarmEdit::Handover(by))
+        } else {
+            Edit::Handover(by)
+        }
     }
 
     /// The intent as the cluster has it; `None` where nothing is recorded.

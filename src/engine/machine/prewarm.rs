@@ -89,6 +89,14 @@ impl Engine {
         for unsaved in self.edits.iter() {
             unsaved.edit.apply_to_prewarm(&mut prewarm);
         }
+        // We hold the lease now, so our own request for it is settled.
+        let ours = |by: &By| by.by == self.config().identity;
+        if self.lock.holds()
+            && let Some(prewarm) = &mut prewarm
+            && prewarm.handover.as_ref().is_some_and(ours)
+        {
+            prewarm.to_mut().handover = None;
+        }
         prewarm
     }
 
@@ -146,6 +154,7 @@ impl Engine {
             paused: None,
             cancelled: None,
             retried: None,
+            handover: None,
             // Nobody knows when; with the present time every snapshot would differ from the one before.
             by: By { by: OURSELVES.into(), at: Timestamp::default() },
             write_ids: Vec::new(),

@@ -308,7 +308,8 @@ impl Engine {
                 // The process that took it records that.
                 Some(to) => self.did(RolloutEventKind::LeaseLost { to: Some(to) }, reach.min(Visibility::Timeline)),
                 None => {
-                    let to = self.lock.record().and_then(|record| record.intent.handover.as_ref());
+                    let of_rollout = self.lock.record().and_then(|record| record.intent.handover.as_ref());
+                    let to = of_rollout.or_else(|| self.lock.prewarm().and_then(|prewarm| prewarm.handover.as_ref()));
                     let to = to.filter(|handover| handover.by != self.config().identity).map(|by| by.by.clone());
                     self.did(RolloutEventKind::LeaseGivenBack { to }, reach);
                 }

@@ -48,6 +48,9 @@ pub struct Prewarm {
     /// The last request to try again what failed: whoever drives and sees it change deletes the pods that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried: Option<By>,
+    /// Who asks the holder for the lease where no rollout is recorded ([`super::record::Intent::handover`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handover: Option<By>,
     /// Who asked for it, and when.
     pub by: By,
     /// Identifiers of the last writes that carried edits, as in the record ([`super::record::Record::write_ids`]).

@@ -43,7 +43,7 @@ impl Engine {
 
     fn why_nothing_leaves(&self, since: Timestamp, now: Timestamp) -> Wait {
         let asked_at = self.lock.in_flight.as_ref().map(|write| write.sent_at);
-        let handed_to = self.recorded_intent().and_then(|intent| Some(intent.handover.as_ref()?.by.clone()));
+        let handed_to = self.handover().map(|handover| handover.by);
         let retried = self.plan.next.iter().map(|node| self.deletions.node_held_until(*node)).min().flatten();
         let retried = retried.max(Some(self.deletions.retry.at)).filter(|at| *at > now);
         match (handed_to, retried) {

@@ -1,7 +1,7 @@
 //! Pre-warming: one pod per node, a few at a time, kept until its node is updated.
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::model::command::{Command, Early, PrewarmCommand, Refusal};
+use crate::engine::model::command::{Command, Early, PrewarmCommand, Refusal, Takeover};
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
@@ -79,6 +79,44 @@ fn whoever_drives_next_carries_on_with_the_pods_that_are_there() {
     fake.warm_arrives("n1");
     next.run_for(&mut fake, 2);
     assert_eq!(fake.warm_nodes(), ["n1", "n2", "n3"]);
+}
+
+#[test]
+fn a_driver_that_is_asked_for_the_lease_hands_over_and_no_rollout_begins() {
+    let (mut fake, mut console) = warming();
+    let mut next = FakeConsole::open(&fake, "eve");
+    next.run_for(&mut fake, 1);
+    console.run_for(&mut fake, 3);
+    next.run(&mut fake);
+    next.engine.command(Command::Drive(Takeover::Ask), fake.now).unwrap();
+    for _ in 0..10 {
+        next.run_for(&mut fake, 1);
+        console.run_for(&mut fake, 1);
+    }
+    let lease = fake.lease.as_ref().unwrap();
+    assert!(lease.holder.as_ref().is_some_and(|holder| holder.starts_with("eve")), "{lease:?}");
+    assert!(matches!(lease.record, Ok(None)), "{lease:?}");
+    assert!(lease.prewarm.as_ref().unwrap().as_ref().unwrap().handover.is_none(), "the request is settled");
+    assert_eq!((fake.daemonset.strategy.kind, fake.warm_made), (StrategyKind::RollingUpdate, 2));
+    fake.warm_arrives("n1");
+    next.run_for(&mut fake, 2);
+    assert_eq!(fake.warm_nodes(), ["n1", "n2", "n3"]);
+}
+
+#[test]
+fn an_evicted_pod_keeps_no_image_and_is_made_again() {
+    let (mut fake, mut console) = warming();
+    fake.warm_arrives("n1");
+    console.run_for(&mut fake, 2);
+    assert_eq!(state(&mut console, &fake, "n1"), PrewarmState::Present);
+    fake.change_warm_pod("n1", |pod| {
+        pod.reason = Some("Evicted".into());
+        pod.message = Some("The node was low on resource: ephemeral-storage. ".into());
+    });
+    console.run_for(&mut fake, 2);
+    let PrewarmState::Failed { cause, again_at: Some(_), .. } = state(&mut console, &fake, "n1") else { panic!() };
+    assert!(cause.message.unwrap().contains("ephemeral-storage"));
+    assert!(!fake.warm_nodes().iter().any(|node| **node == *"n1"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use super::View;
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
-use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, WarmPodFact};
+use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase, WarmPodFact};
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::version::is_older;
 use crate::engine::rules::diagnose::diagnose;
@@ -225,9 +225,12 @@ impl View {
     }
 }
 
-/// Whether all images of a pod are on its node.
+/// Whether all images of a pod are on its node, and stay there because of it.
 fn has_images(pod: &PodFact) -> bool {
-    !pod.containers.is_empty() && pod.containers.iter().all(has_image)
+    // Its kubelet ended it, for want of disk or before a shutdown: its containers are cleared away, and with them what keeps the
+    // images. A pod whose containers ended by themselves has no such reason.
+    let ended_by_its_kubelet = pod.phase == PodPhase::Failed && pod.reason.is_some();
+    !ended_by_its_kubelet && !pod.containers.is_empty() && pod.containers.iter().all(has_image)
 }
 
 fn has_image(container: &ContainerFact) -> bool {

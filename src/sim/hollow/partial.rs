@@ -93,6 +93,8 @@ struct PodSpec {
     #[serde(default)]
     node_name: Str,
     #[serde(default)]
+    restart_policy: Str,
+    #[serde(default)]
     init_containers: Vec<Container>,
     containers: Vec<Container>,
 }
@@ -102,11 +104,16 @@ struct Container {
     name: Str,
     #[serde(default)]
     image: Str,
+    #[serde(default)]
+    command: Vec<Str>,
 }
+
+/// What a pod runs, and whether it runs it again.
+type Runs = (Str, Vec<Container>, Vec<Container>);
 
 /// Templates by what they run: the pods of a DaemonSet share one.
 #[derive(Debug, Default)]
-pub(super) struct Templates(HashMap<(Vec<Container>, Vec<Container>), Template>);
+pub(super) struct Templates(HashMap<Runs, Template>);
 
 impl Templates {
     /// The pod as its kubelet sees it; `None` when it is bound to no node.
@@ -116,12 +123,12 @@ impl Templates {
         if spec.node_name.is_empty() {
             return None;
         }
-        let template = self.0.entry((spec.init_containers, spec.containers));
-        let template = template.or_insert_with_key(|(init, main)| {
-            let listed = |containers: &[Container]| -> Vec<Value> {
-                containers.iter().map(|container| json!({"name": container.name, "image": container.image})).collect()
-            };
-            Template::from_json(json!({"spec": {"initContainers": listed(init), "containers": listed(main)}}))
+        let template = self.0.entry((spec.restart_policy, spec.init_containers, spec.containers));
+        let template = template.or_insert_with_key(|(restarts, init, main)| {
+            let one = |it: &Container| json!({"name": it.name, "image": it.image, "command": it.command});
+            let listed = |containers: &[Container]| -> Vec<Value> { containers.iter().map(one).collect() };
+            let spec = json!({"restartPolicy": restarts, "initContainers": listed(init), "containers": listed(main)});
+            Template::from_json(json!({"spec": spec}))
         });
         let deletion = metadata.deletion_timestamp.and_then(|at| Timestamp::parse(&at).ok()).map(|at| DeletionMark {
             at: clock.seen(at),

@@ -43,6 +43,7 @@ fn asked() -> Prewarm {
         paused: None,
         cancelled: None,
         retried: None,
+        handover: None,
         by: by("ada@bastion-3/1f", 250),
         write_ids: Vec::new(),
     }
@@ -77,6 +78,7 @@ fn counts(states: &[PrewarmState]) -> PrewarmCounts {
         pulling: count(&["pulling", "queued"]),
         waiting: count(&["waiting"]),
         failed: count(&["failed"]),
+        retrying: u32::try_from(states.iter().filter(|state| state.is_retried()).count()).unwrap(),
     }
 }
 

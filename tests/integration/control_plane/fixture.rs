@@ -60,7 +60,7 @@ pub(crate) fn quick(name: &str) -> RegistryImage {
 }
 
 impl RolloutFixture {
-    /// A fixture whose DaemonSet runs on all nodes; `None` where there is no control plane.
+    /// A fixture whose DaemonSet runs on all nodes, except those that are tainted; `None` where there is no control plane.
     pub(crate) fn new(name: &str) -> Option<Self> {
         Self::with(name, scenario(StrategyKind::RollingUpdate))
     }
@@ -74,7 +74,9 @@ impl RolloutFixture {
         let options = HollowOptions { speed: SPEED, workloads: Workloads::Create, leases, ..HollowOptions::default() };
         let hollow = Hollow::start(&sandbox.target(), &scenario, options).expect("hollow nodes");
         let nodes: Vec<String> = scenario.nodes.iter().map(|NodeSpec { name, .. }| name.to_string()).collect();
-        let witness = Witness::watch(&sandbox, sandbox.namespace(), "agent", &nodes);
+        let meant: Vec<String> =
+            scenario.nodes.iter().filter(|node| node.taints.is_empty()).map(|node| node.name.to_string()).collect();
+        let witness = Witness::watch(&sandbox, sandbox.namespace(), "agent", &meant);
         let fixture = Self { witness, hollow, nodes, sandbox };
         fixture.until("the agent serves everywhere", |witness| witness.unavailable() == 0);
         Some(fixture)
@@ -131,7 +133,7 @@ pub(crate) fn grants(namespace: &str) -> [Grant; 6] {
     [
         Grant::within(namespace, "get,list,watch", READS),
         Grant::within(namespace, "patch", "daemonsets.apps"),
-        Grant::within(namespace, "delete", "pods"),
+        Grant::within(namespace, "create,delete", "pods"),
         Grant::within(namespace, "create,update", "leases.coordination.k8s.io"),
         Grant::within(namespace, "create", "events"),
         Grant::everywhere("get,list,watch", "nodes"),

@@ -19,7 +19,7 @@ fn image(version: usize) -> String {
 }
 
 /// A policy of the cluster that denies `operation` on pods of a namespace for which `denies` holds. Removed when dropped.
-struct Policy<'a> {
+pub(crate) struct Policy<'a> {
     admin: &'a User,
     name: String,
 }
@@ -29,7 +29,7 @@ const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissio
 
 impl<'a> Policy<'a> {
     /// Creates the policy. The API server enforces it a moment later.
-    fn set(admin: &'a User, namespace: &str, operation: &str, denies: &str) -> Self {
+    pub(crate) fn set(admin: &'a User, namespace: &str, operation: &str, denies: &str) -> Self {
         let name = format!("{namespace}-{}", operation.to_lowercase());
         let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": [operation], "resources": ["pods"]});
         let policy = json!({

@@ -110,6 +110,11 @@ impl Ledger {
         self.pods.values().any(|pod| pod.deleting)
     }
 
+    /// How many pods wait for their image, those that are being deleted included. Of a pull that failed nothing is on its way.
+    pub(crate) fn waiting_for_images(&self) -> usize {
+        self.pods.values().filter(|pod| !pod.pulled && !pod.pull_failed).count()
+    }
+
     /// How many nodes have no serving pod.
     pub(crate) fn without_service(&self) -> usize {
         self.unserved().down()

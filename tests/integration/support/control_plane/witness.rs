@@ -8,7 +8,7 @@ use reqwest::{Certificate, Client};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use super::{ControlPlane, Delete, Ledger, PodState, Unserved, eventually};
+use super::{ControlPlane, Delete, Ledger, PodState, Step, Unserved, eventually};
 
 /// What the witness has seen so far.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ struct Log {
     ledger: Ledger,
     /// How many nodes had no serving pod, from each instant on.
     unserved: Vec<(Instant, Unserved)>,
+    /// The most pods that waited for their image at one instant.
+    most_pulling: usize,
     broken: Option<String>,
 }
 
@@ -38,15 +40,22 @@ impl Drop for Witness {
 impl Witness {
     /// Watches the pods of the DaemonSet `name` (by its label `app`), which should run on `nodes`.
     pub(crate) fn watch(plane: &ControlPlane, namespace: &str, name: &str, nodes: &[String]) -> Self {
+        Self::of_labels(plane, namespace, &format!("app={name}"), nodes)
+    }
+
+    /// Watches the pods that a label selector selects.
+    pub(crate) fn of_labels(plane: &ControlPlane, namespace: &str, labels: &str, nodes: &[String]) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let authority = Certificate::from_pem(plane.authority().as_bytes()).expect("our own certificate");
         let http = Client::builder().tls_certs_only([authority]).no_proxy().build().expect("an HTTP client");
-        let url = format!("{}/api/v1/namespaces/{namespace}/pods?labelSelector=app%3D{name}", plane.url());
+        let labels = labels.replace('=', "%3D").replace('/', "%2F");
+        let url = format!("{}/api/v1/namespaces/{namespace}/pods?labelSelector={labels}", plane.url());
         let token = plane.admin().token().to_owned();
         let log = Arc::new(Mutex::new(Log {
             listed: false,
             ledger: Ledger::new(nodes.iter().cloned()),
             unserved: Vec::new(),
+            most_pulling: 0,
             broken: None,
         }));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -86,6 +95,22 @@ impl Witness {
     /// The nodes with a pod whose image could not be pulled.
     pub(crate) fn pull_failed(&self) -> BTreeSet<String> {
         self.nodes_with(|pod| pod.pull_failed)
+    }
+
+    /// The nodes with a pod whose image is there.
+    pub(crate) fn pulled(&self) -> BTreeSet<String> {
+        self.nodes_with(|pod| pod.pulled)
+    }
+
+    /// The most pods that waited for their image at one instant, from their creation on.
+    pub(crate) fn most_pulling(&self) -> usize {
+        self.look().most_pulling
+    }
+
+    /// How many pods were made in all.
+    pub(crate) fn made(&self) -> usize {
+        let made = |steps: &Vec<Step>| steps.iter().filter(|step| matches!(step, Step::Created(_))).count();
+        self.ledger(|ledger| ledger.steps().values().map(made).sum())
     }
 
     fn nodes_with(&self, test: impl Fn(&PodState) -> bool) -> BTreeSet<String> {
@@ -165,6 +190,7 @@ impl Witness {
 impl Log {
     fn count(&mut self) {
         self.unserved.push((Instant::now(), self.ledger.unserved()));
+        self.most_pulling = self.most_pulling.max(self.ledger.waiting_for_images());
     }
 }
 
