@@ -193,7 +193,7 @@ where
                 return Ok(Next::Console(ConsoleRequest { session, namespace, daemonset, style, practice: None }));
             }
             let watch = name.is_some();
-            let status = OnCluster::Status(StatusArgs { name, watch, nodes: false, timeout: None });
+            let status = OnCluster::Status(StatusArgs { name, watch, nodes: false, images: false, timeout: None });
             carry_out(&*session, &global, status, &mut output).await.map(Next::Exit)
         }
     }

@@ -198,6 +198,9 @@ pub(crate) struct StatusArgs {
     /// Add one line per node, those in trouble first
     #[arg(long, requires = "name")]
     pub(crate) nodes: bool,
+    /// Add one line per node about its images: whether they are there, how far a pull may be, why one failed
+    #[arg(long, requires = "name")]
+    pub(crate) images: bool,
     /// How long to wait for the cluster; with --watch: for the end [default: 30s, with --watch: none]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,

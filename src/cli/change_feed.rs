@@ -347,6 +347,8 @@ fn summary(node: &NodeView) -> impl PartialEq + use<> {
         revision_number: _,
         at_target: _,
         image: _,
+        images: _,
+        usual_pull: _,
         // Its failures are told with the line on the whole.
         prewarm: _,
         pod: _,

@@ -15,6 +15,7 @@ mod fleet;
 mod kinds;
 mod node;
 mod prewarm;
+mod pulls;
 mod revision;
 mod status;
 mod watch;

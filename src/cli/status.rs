@@ -5,6 +5,7 @@
 //!   change   v1.8.2 → v1.9.0, rev 14 → 15
 //!   driver   ops@bastion-2/4711 drives
 //!   budget   down 2 of 2: 1 ours, 1 suspect + 3 not ours, pulling 2 of 2
+//!   images   present on 38 of 120, 2 pulling, 1 failed, 79 unknown
 //!   plan     step 2 of 4: 60 may be updated, partition 60
 //!   view     live
 //!   failed   1 image not found: ipc-017
@@ -28,11 +29,14 @@ use crate::engine::model::Str;
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
+use crate::engine::model::image::version_of;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::person_of;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmCounts, PrewarmSite, PrewarmState, PrewarmView};
+use crate::engine::model::pull::PullState;
 use crate::engine::model::suspect::SuspectView;
+use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Phase, RevisionView, Snapshot};
@@ -67,7 +71,7 @@ pub(crate) async fn rollout(
         };
     }
     let snapshot = with_all_watches(&rollout, snapshot).await;
-    let nodes = if args.nodes { NodeListing::Listed } else { NodeListing::Counted };
+    let nodes = if args.nodes || args.images { NodeListing::Listed } else { NodeListing::Counted };
     match output.format() {
         OutputFormat::Json => output.json(&json::StatusJson::new(session.context(), &snapshot, nodes))?,
         OutputFormat::Text => {
@@ -76,9 +80,11 @@ pub(crate) async fn rollout(
                 output.line("")?;
                 output.table(&site_table(prewarm))?;
             }
-            if nodes == NodeListing::Listed {
-                output.line("")?;
-                output.table(&node_table(&snapshot))?;
+            for (asked, table) in [(args.nodes, node_table as fn(&Snapshot) -> _), (args.images, image_table)] {
+                if asked {
+                    output.line("")?;
+                    output.table(&table(&snapshot))?;
+                }
             }
         }
     }
@@ -173,6 +179,9 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
     say("change", format!("{}, {}", snapshot.change(), snapshot.numbers()));
     say("driver", driver_line(context, snapshot));
     say("budget", format!("{budget}, pulling {} of {}", budget.pulling, budget.max_pulling));
+    for (nth, line) in snapshot.pulls.lines().into_iter().enumerate() {
+        say(if nth == 0 { "images" } else { "" }, line);
+    }
     for compared in &snapshot.comparisons {
         say("suspects", compared.to_string());
     }
@@ -196,7 +205,7 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
         }
     }
     if let Some(prewarm) = &snapshot.prewarm {
-        say("images", prewarm.to_string());
+        say("prewarm", prewarm.to_string());
         if !prewarm.images.is_empty() {
             say("", format!("{} by {}", prewarm.images.join(" "), person_of(&prewarm.asked.by.by)));
         }
@@ -344,6 +353,9 @@ fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
         suspect: _,
         ineligible: _,
         uncounted_until: _,
+        // They are in the table of images.
+        images: _,
+        usual_pull: _,
         // They are printed as JSON only.
         since: _,
         at_target: _,
@@ -366,6 +378,30 @@ fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
         restarts.to_string(),
         age(*pod_created_at, at),
         Why { node, at }.to_string(),
+    ]
+}
+
+const IMAGE_HEAD: [&str; 6] = ["NODE", "IMAGE", "IMAGES", "FOR", "EXPECTED", "WHY"];
+
+fn image_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
+    let cells = snapshot.nodes.iter().map(|node| image_cells(node, snapshot.at).to_vec());
+    std::iter::once(IMAGE_HEAD.map(str::to_owned).to_vec()).chain(cells).collect()
+}
+
+/// The cells of a node's images, in the order of [`IMAGE_HEAD`].
+fn image_cells(node: &NodeView, at: Timestamp) -> [String; IMAGE_HEAD.len()] {
+    let each = node.images.iter().map(|pull| {
+        let init = if pull.role == ContainerRole::Init { " (init)" } else { "" };
+        format!("{}={} {}{init}", pull.container, version_of(&pull.image), pull.state)
+    });
+    let why = node.telling_image().filter(|pull| pull.state != PullState::Unknown);
+    [
+        node.name.to_string(),
+        node.image.to_string(),
+        each.collect::<Vec<_>>().join(", "),
+        node.pulling_for(at).map_or_else(|| "-".to_owned(), |span| ShortDuration(span).to_string()),
+        node.usual_pull.map_or_else(|| "-".to_owned(), |usual| usual.to_string()),
+        why.map_or_else(String::new, |pull| pull.words(at, node.usual_pull)),
     ]
 }
 

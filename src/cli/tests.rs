@@ -114,6 +114,91 @@ async fn status_answers_the_four_questions() {
 }
 
 #[tokio::test]
+async fn status_says_which_images_are_where() {
+    let script = Script::of(script::pulling());
+    assert_snapshot!(script.run("status ds/agent --images").await.text, @r#"
+    edge/agent on prod-eu: running, 38 of 120 updated
+      change   v1.8.2 → v1.9.0, rev 14 → 15
+      driver   ops@bastion-2/4711 drives
+      budget   down 2 of 2: 1 ours, 1 suspect + 3 not ours, pulling 2 of 2
+      images   present on 38 of 120, 2 pulling, 1 failed, 79 unknown
+               registry.example/agent:v1.9.0, 412 MB, took ~60s on 9 nodes: hall-a ~60s
+               slow: ipc-037: 6× the median of its site (370s for v1.9.0)
+      plan     step 2 of 3: 60 may be updated, partition 60
+      gates    halts at 1 failed: not available in 10m, more than 2 restarts or its node down for 5m; strategy drift is reported
+      strategy OnDelete (ours), was RollingUpdate 10%
+      view     live
+      failed   1 cause not known: ipc-017
+
+    NODE     IMAGE    IMAGES                                        FOR  EXPECTED            WHY
+    ipc-017  failed   agent=v1.9.0 failed                           -    -                   failed: disk full: write /var/lib/containerd/7: no space left on device
+    ipc-018  pulling  agent=v1.9.0 pulling                          40s  ~60s, from 7 peers  pulling, ~40s of 60s, from 7 peers
+    ipc-019  pulling  setup=v3 pulling (init), agent=v1.9.0 queued  12s  -                   pulling for 12s
+    ipc-020  unknown  agent=v1.9.0 unknown                          -    -
+    ipc-001  present  agent=v1.9.0 present                          -    -                   present, pulled in 58s (51s without waiting), 412 MB
+    "#);
+    let json: serde_json::Value = serde_json::from_str(&script.json("status ds/agent --images -o json").await).unwrap();
+    assert_snapshot!(serde_json::to_string_pretty(&json["pulls"]).unwrap(), @r#"
+    {
+      "images": [
+        {
+          "bytes": 412345678,
+          "image": "registry.example/agent:v1.9.0",
+          "sites": [
+            {
+              "site": "hall-a",
+              "usual": {
+                "medianMillis": 60000,
+                "peers": 7,
+                "quartilesMillis": [
+                  48000,
+                  75000
+                ],
+                "scope": "site"
+              }
+            }
+          ],
+          "usual": {
+            "medianMillis": 60000,
+            "peers": 9,
+            "quartilesMillis": [
+              48000,
+              75000
+            ],
+            "scope": "fleet"
+          }
+        }
+      ],
+      "nodes": {
+        "absent": 0,
+        "failed": 1,
+        "present": 38,
+        "pulling": 2,
+        "unknown": 79
+      },
+      "slow": [
+        {
+          "image": "registry.example/agent:v1.9.0",
+          "node": "ipc-037",
+          "scope": "site",
+          "times": 6,
+          "tookMillis": 370000
+        }
+      ]
+    }
+    "#);
+    let of = |name: &str| {
+        let nodes = json["nodes"].as_array().unwrap();
+        let node = nodes.iter().find(|node| node["name"] == name).unwrap();
+        format!("{} {}", node["images"], node["usualPull"])
+    };
+    assert_snapshot!(of("ipc-017"), @r#"[{"container":"agent","failure":"disk","image":"registry.example/agent:v1.9.0","init":false,"message":"write /var/lib/containerd/7: no space left on device","state":"failed"}] null"#);
+    assert_snapshot!(of("ipc-018"), @r#"[{"container":"agent","image":"registry.example/agent:v1.9.0","init":false,"since":"2026-11-18T11:16:00.000Z","state":"pulling"}] {"medianMillis":60000,"peers":7,"quartilesMillis":[48000,75000],"scope":"site"}"#);
+    assert_snapshot!(of("ipc-019"), @r#"[{"container":"setup","image":"registry.example/setup:v3","init":true,"since":"2026-11-18T11:16:28.000Z","state":"pulling"},{"container":"agent","image":"registry.example/agent:v1.9.0","init":false,"state":"queued"}] null"#);
+    assert_snapshot!(of("ipc-001"), @r#"[{"bytes":412345678,"container":"agent","image":"registry.example/agent:v1.9.0","init":false,"knownBy":"imageId","state":"present","tookMillis":58000,"transferMillis":51000}] null"#);
+}
+
+#[tokio::test]
 async fn status_tells_a_script_how_things_stand() {
     let standing = async |edit: fn(&mut crate::engine::report::snapshot::Snapshot)| {
         let mut snapshot = rollout();

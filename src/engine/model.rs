@@ -27,6 +27,7 @@ pub mod notice;
 pub mod pod_wait;
 pub mod presence;
 pub mod prewarm;
+pub mod pull;
 pub mod quantity;
 pub mod record;
 pub mod rollout_event;

@@ -34,6 +34,7 @@ impl Engine {
         let images =
             target.as_ref().and_then(|hash| self.view.revision(hash)).map(|revision| revision.template.images());
         self.view.confirm_images(images.unwrap_or_default());
+        self.view.sum_up_pulls();
         self.view.natural_ranks();
         let mut touched = self.view.take_touched();
         self.view.follow_missing(&mut touched, now);

@@ -26,6 +26,7 @@ use super::model::facts::StrategyKind;
 use super::model::hold::Hold;
 use super::model::node::{Blame, ImageState, NodeState};
 use super::model::presence::Presence;
+use super::model::pull::{PullCounts, PullState, PullSummary, UsualPull};
 use super::model::quantity::Rounding;
 use super::model::record::Intent;
 use super::model::time::Timestamp;
@@ -69,6 +70,7 @@ impl Engine {
             to,
             revisions: revisions.into(),
             counts,
+            pulls: PullSummary { counts: self.pull_counts(), ..self.view.pull_summary().clone() },
             budget: self.budget,
             plan: self.plan_view(&intent, &limits),
             settings: intent.settings(),
@@ -179,6 +181,27 @@ impl Engine {
             .unwrap_or(u32::MAX),
             removed_by_release: u32::try_from(self.removed_by_release().len()).unwrap_or(u32::MAX),
         }
+    }
+
+    fn pull_counts(&self) -> PullCounts {
+        let mut counts = PullCounts::default();
+        for row in self.assessment.rows().filter(|row| row.in_fleet) {
+            let count = match row.image {
+                ImageState::Present => &mut counts.present,
+                ImageState::Pulling { .. } => &mut counts.pulling,
+                ImageState::Failed => &mut counts.failed,
+                ImageState::Absent => &mut counts.absent,
+                ImageState::Unknown => &mut counts.unknown,
+            };
+            *count += 1;
+        }
+        counts
+    }
+
+    /// How long the running pull of a node usually takes.
+    fn usual_pull(&self, row: &Row) -> Option<UsualPull> {
+        let pulling = row.images.iter().find(|pull| matches!(pull.state, PullState::Pulling { .. }))?;
+        self.view.pull_summary().usual(&pulling.image, &self.view.nodes[row.node].site)
     }
 
     fn plan_view(&self, intent: &Intent, limits: &Limits) -> PlanView {
@@ -296,6 +319,8 @@ impl Engine {
                 ImageState::Pulling { since } => ImageState::Pulling { since: self.view.our_time(since) },
                 known => known,
             },
+            usual_pull: self.usual_pull(row),
+            images: row.images.clone(),
             prewarm: self.prewarm_state(row.node),
             pod: pod.map(|pod| pod.name.clone()),
             pod_created_at: pod.map(|pod| self.view.our_time(pod.created_at)),

@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use pulls::PullLedger;
 use readiness::Readiness;
 
 use self::watch_states::WatchStates;
@@ -25,19 +26,19 @@ mod creation;
 mod current;
 mod listing;
 mod pods;
+mod pulls;
 mod readiness;
 pub(super) mod restarts;
 mod warm;
 pub(super) mod watch_states;
 
 pub(crate) use creation::{Creation, IDLE_AFTER};
-pub(crate) use pods::{ObservedAt, PodEntry, PullNote};
+pub(crate) use pods::{ObservedAt, PodEntry};
+pub(crate) use pulls::LastPullEvent;
 pub(crate) use warm::{WarmPod, WarmPods, WarmState};
 
 /// How many uids of gone pods are remembered.
 const TOMBSTONES: usize = 4096;
-/// How many pods' pull notes are kept.
-const PULL_NOTES: usize = 20_000;
 
 /// Index of a pod; good until its node is touched.
 pub(crate) type PodIx = usize;
@@ -101,7 +102,7 @@ pub(crate) struct View {
     tombstones: VecDeque<Str>,
     /// Pods that are gone, by uid, each with the resource version as of which it is gone, where that is known and a number.
     gone: HashMap<Str, Option<u64>>,
-    pulls: HashMap<Str, PullNote>,
+    pulls: PullLedger,
     /// The pods that were made for pre-warming.
     pub(crate) warm: WarmPods,
     pub(crate) watches: WatchStates,
@@ -149,7 +150,7 @@ impl Default for View {
             newest_node: None,
             tombstones: VecDeque::new(),
             gone: HashMap::new(),
-            pulls: HashMap::new(),
+            pulls: PullLedger::default(),
             warm: WarmPods::default(),
             watches: WatchStates::default(),
             listed_revisions: HashSet::new(),
@@ -292,8 +293,10 @@ impl View {
             self.confirmed_for = images.iter().map(|image| normalized(image)).collect();
             self.wanted_images = images;
             self.touched.all = true;
+            self.pulls.need(&self.wanted_images);
             for entry in &mut self.nodes {
                 entry.images_confirmed = confirms(entry.fact.as_ref(), &self.confirmed_for);
+                entry.fact.iter().for_each(|fact| self.pulls.note_sizes(&fact.images));
             }
         }
     }
@@ -375,10 +378,15 @@ impl View {
         self.touch(Some(ix));
         let eligibility = self.daemonset.as_ref().map(|daemonset| judge(Some(&fact), daemonset)).unwrap_or_default();
         let images_confirmed = confirms(Some(&fact), &self.confirmed_for);
+        self.pulls.note_sizes(&fact.images);
         let observed = self.observed_now(Watched::Nodes, now);
         let entry = &mut self.nodes[ix];
         entry.version = fact.version;
-        entry.site = site_of(&fact.labels);
+        let site = site_of(&fact.labels);
+        if entry.site != site || gone {
+            self.pulls.compare_again();
+        }
+        entry.site = site;
         entry.readiness.node_is(&fact, observed, now);
         entry.fact = Some(fact);
         entry.eligibility = eligibility;
@@ -391,6 +399,7 @@ impl View {
         let observed = self.observed_now(Watched::Nodes, now);
         let entry = &mut self.nodes[ix];
         entry.readiness.node_is_gone(observed);
+        self.pulls.forget_node(&entry.name);
         entry.fact = None;
         entry.eligibility = Eligibility::default();
         entry.images_confirmed = false;
@@ -403,7 +412,7 @@ fn judge(node: Option<&NodeFact>, daemonset: &DaemonSetFact) -> Eligibility {
 
 fn confirms(node: Option<&NodeFact>, wanted: &[String]) -> bool {
     let Some(node) = node else { return false };
-    !wanted.is_empty() && wanted.iter().all(|wanted| node.images.iter().any(|image| normalized(image) == *wanted))
+    !wanted.is_empty() && wanted.iter().all(|wanted| node.images.iter().any(|image| normalized(&image.name) == *wanted))
 }
 
 #[cfg(test)]

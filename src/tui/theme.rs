@@ -93,6 +93,7 @@ named! {
         ImagePresent = "image_present",
         ImagePulling = "image_pulling",
         ImageFailed = "image_failed",
+        ImageAbsent = "image_absent",
         ImageUnknown = "image_unknown",
         BarDone = "bar_done",
         BarMoving = "bar_moving",

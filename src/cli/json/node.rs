@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::kinds;
+use super::pulls::{ImagePullJson, UsualPullJson};
 use crate::engine::model::node::{Blame, RestartsView};
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
@@ -30,6 +31,11 @@ pub(crate) struct NodeJson<'a> {
     revision_number: Option<i64>,
     at_target: bool,
     image: String,
+    /// Each of the target's images, in the order of its containers.
+    images: Vec<ImagePullJson<'a>>,
+    /// How long its running pull usually takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usual_pull: Option<UsualPullJson>,
     /// How far it is pre-warmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     prewarm: Option<String>,
@@ -68,6 +74,8 @@ impl<'a> NodeJson<'a> {
             revision_number,
             at_target,
             image,
+            images,
+            usual_pull,
             prewarm,
             pod,
             pod_created_at,
@@ -101,6 +109,8 @@ impl<'a> NodeJson<'a> {
             revision_number: *revision_number,
             at_target: *at_target,
             image: image.to_string(),
+            images: images.iter().map(ImagePullJson::new).collect(),
+            usual_pull: usual_pull.map(UsualPullJson::new),
             prewarm: prewarm.as_ref().map(|state| PrewarmWords { state, at }.to_string()),
             pod: pod.as_deref(),
             pod_created_at: *pod_created_at,

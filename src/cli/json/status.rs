@@ -6,6 +6,7 @@ use super::alarm::AlarmLine;
 use super::driver::{Driver, ManagedBy};
 use super::node::NodeJson;
 use super::prewarm::PrewarmJson;
+use super::pulls::PullsJson;
 use super::revision::Revision;
 use super::watch::Watch;
 use super::{TypeMeta, kinds};
@@ -61,6 +62,7 @@ pub(crate) struct StatusJson<'a> {
     to: Option<Revision<'a>>,
     image_changes: Vec<ImageChange<'a>>,
     counts: Counts,
+    pulls: PullsJson<'a>,
     budget: BudgetView,
     #[serde(flatten)]
     settings: Settings,
@@ -136,6 +138,7 @@ impl<'a> StatusJson<'a> {
             to: snapshot.to.as_ref().map(Revision::new),
             image_changes: snapshot.image_changes.iter().map(ImageChange::new).collect(),
             counts: snapshot.counts,
+            pulls: PullsJson::new(&snapshot.pulls),
             budget: snapshot.budget,
             settings: snapshot.settings,
             plan: Plan::new(snapshot),

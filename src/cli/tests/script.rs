@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use clap::CommandFactory;
 use tokio::sync::{mpsc, watch};
@@ -22,10 +23,15 @@ use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::presence::Presence;
+use crate::engine::model::pull::{
+    Evidence, FinishedPull, ImagePull, ImageSummary, PeerScope, PullCounts, PullFailure, PullState, PullSummary,
+    SlowPull, UsualPull,
+};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::Settings;
 use crate::engine::model::step_ahead::StepAhead;
+use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::DistanceView;
 use crate::engine::report::snapshot::{
@@ -257,6 +263,8 @@ pub(super) fn node(name: &str, state: NodeState) -> NodeView {
         revision_number: Some(if at_target { 15 } else { 14 }),
         at_target,
         image: if at_target { ImageState::Present } else { ImageState::Unknown },
+        images: Arc::default(),
+        usual_pull: None,
         prewarm: None,
         pod: Some(format!("agent-{name}").into()),
         pod_created_at: Some(at(300)),
@@ -314,6 +322,7 @@ pub(super) fn rollout() -> Snapshot {
         }],
         revisions: revisions.into(),
         counts: Counts { nodes: 120, updated: 38, committed: 40, available: 115, failed: 1, ..Counts::default() },
+        pulls: PullSummary::default(),
         budget: BudgetView {
             max_unavailable: 2,
             rollout: 1,
@@ -392,6 +401,73 @@ pub(super) fn under_argo_cd() -> Snapshot {
         from: None,
         ..rollout()
     }
+}
+
+/// An image of the target: of its main container, or of the one that prepares it.
+fn image(role: ContainerRole, state: PullState) -> ImagePull {
+    let (container, image) = match role {
+        ContainerRole::Init => ("setup", "registry.example/setup:v3"),
+        ContainerRole::Main => ("agent", "registry.example/agent:v1.9.0"),
+    };
+    ImagePull { container: container.into(), role, image: image.into(), state }
+}
+
+/// So many peers took a minute, half of them less.
+fn a_minute(peers: u32, scope: PeerScope) -> UsualPull {
+    let secs = Duration::from_secs;
+    UsualPull { median: secs(60), quartiles: (secs(48), secs(75)), peers, scope }
+}
+
+/// The same, with images that are there, come, wait, fail; and how long they usually take.
+pub(super) fn pulling() -> Snapshot {
+    let agent = |state| [image(ContainerRole::Main, state)].into();
+    let secs = Duration::from_secs;
+    let pull = FinishedPull { took: secs(58), transfer: secs(51), bytes: Some(412_345_678) };
+    let message = "write /var/lib/containerd/7: no space left on device";
+    let behind = [
+        image(ContainerRole::Init, PullState::Pulling { since: at(588) }),
+        image(ContainerRole::Main, PullState::Queued),
+    ];
+    let since = at(560);
+    let nodes = [
+        NodeView {
+            image: ImageState::Failed,
+            images: agent(PullState::Failed { why: PullFailure::Disk, message: Some(message.into()) }),
+            ..node("ipc-017", NodeState::Failed)
+        },
+        NodeView {
+            image: ImageState::Pulling { since },
+            images: agent(PullState::Pulling { since }),
+            usual_pull: Some(a_minute(7, PeerScope::Site)),
+            ..node("ipc-018", NodeState::Pulling)
+        },
+        NodeView {
+            image: ImageState::Pulling { since: at(588) },
+            images: behind.into(),
+            ..node("ipc-019", NodeState::Pulling)
+        },
+        NodeView { images: agent(PullState::Unknown), ..node("ipc-020", NodeState::Outdated) },
+        NodeView {
+            images: agent(PullState::Present { by: Evidence::ImageId, pull: Some(pull) }),
+            ..node("ipc-001", NodeState::Updated)
+        },
+    ];
+    let slow = SlowPull {
+        node: "ipc-037".into(),
+        image: "registry.example/agent:v1.9.0".into(),
+        took: secs(370),
+        times: 6,
+        scope: PeerScope::Site,
+    };
+    let summary = ImageSummary {
+        image: "registry.example/agent:v1.9.0".into(),
+        bytes: Some(412_345_678),
+        fleet: Some(a_minute(9, PeerScope::Fleet)),
+        sites: vec![("hall-a".into(), a_minute(7, PeerScope::Site))],
+    };
+    let counts = PullCounts { present: 38, pulling: 2, failed: 1, absent: 0, unknown: 79 };
+    let pulls = PullSummary { counts, images: [summary].into(), slow: [slow].into() };
+    Snapshot { nodes: nodes.into(), pulls, ..rollout() }
 }
 
 /// The same, held, with nobody who drives.

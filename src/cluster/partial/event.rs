@@ -9,6 +9,8 @@ use crate::engine::model::time::Timestamp;
 
 /// `source.component` of the Events that rolldeck writes: what `kubectl describe` shows under "From".
 pub(in crate::cluster) const SOURCE: &str = "rolldeck";
+/// `source.component` of the Events that a kubelet writes.
+const KUBELET: &str = "kubelet";
 
 /// An event of the wire (`core/v1`).
 #[derive(Deserialize, Default, Debug)]
@@ -56,6 +58,8 @@ pub(crate) struct Involved<'a> {
 struct Source<'a> {
     #[serde(borrow)]
     component: Option<Text<'a>>,
+    #[serde(borrow)]
+    host: Option<Text<'a>>,
 }
 
 #[derive(Deserialize, Default, Debug)]
@@ -70,7 +74,9 @@ impl EventWire<'_> {
     pub(crate) fn fact(&self, interner: &mut Interner) -> ClusterEvent {
         let series = self.series.as_ref();
         ClusterEvent {
+            version: self.metadata.version().parse().ok(),
             object: interner.intern(text(&self.involved_object.uid)),
+            node: self.node().map(|node| interner.intern(node)),
             container: container(text(&self.involved_object.field_path)).map(|name| interner.intern(name)),
             reason: interner.intern(text(&self.reason)),
             message: text(&self.message).into(),
@@ -78,6 +84,14 @@ impl EventWire<'_> {
             count: self.count.or(series.and_then(|series| series.count)).unwrap_or(1).max(1),
             reported_by: self.reported_by(),
         }
+    }
+
+    /// The node whose kubelet wrote it.
+    fn node(&self) -> Option<&str> {
+        let source = self.source.as_ref().filter(|source| text(&source.component) == KUBELET)?;
+        let host = text(&source.host);
+        let node = if host.is_empty() { text(&self.reporting_instance) } else { host };
+        (!node.is_empty()).then_some(node)
     }
 
     /// Who wrote it, if a rolldeck did.
@@ -124,13 +138,15 @@ mod tests {
     #[test]
     fn a_kubelets_event() {
         let event = read(
-            r#"{"metadata":{"name":"agent-x7k2p.18","creationTimestamp":"2026-11-20T08:00:00Z"},
+            r#"{"metadata":{"name":"agent-x7k2p.18","resourceVersion":"4711","creationTimestamp":"2026-11-20T08:00:00Z"},
             "involvedObject":{"kind":"Pod","name":"agent-x7k2p","uid":"u1","fieldPath":"spec.containers{agent}"},
             "reason":"Pulling","message":"Pulling image \"agent:v2\"","source":{"component":"kubelet","host":"ipc-1"},
             "firstTimestamp":"2026-11-20T08:00:00Z","lastTimestamp":"2026-11-20T08:05:00Z","count":3,"eventTime":null}"#,
         );
         assert_eq!((&*event.object, event.container.as_deref()), ("u1", Some("agent")));
         assert_eq!((&*event.reason, event.count), ("Pulling", 3));
+        assert_eq!((event.version, event.node.as_deref()), (Some(4711), Some("ipc-1")));
+        assert_eq!(&*event.message, "Pulling image \"agent:v2\"");
         assert_eq!(event.at.to_rfc3339(), "2026-11-20T08:05:00Z");
     }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::{Interner, Text, instant, text};
 use crate::engine::model::Str;
-use crate::engine::model::facts::{ConditionStatus, NodeFact, Taint};
+use crate::engine::model::facts::{ConditionStatus, ListedImage, NodeFact, Taint};
 use crate::engine::model::image::{normalized, repository_of};
 use crate::engine::model::labels::Labels;
 use crate::engine::model::template::TaintEffect;
@@ -190,10 +190,11 @@ struct Condition<'a> {
 }
 
 #[derive(Deserialize, Default, Debug)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 struct Image<'a> {
     #[serde(borrow)]
     names: Option<Vec<Text<'a>>>,
+    size_bytes: Option<u64>,
 }
 
 /// The conditions that make a kubelet refuse or evict pods.
@@ -261,11 +262,16 @@ impl Status<'_> {
         self.conditions.iter().flatten().find(|condition| text(&condition.kind) == kind)
     }
 
-    fn images(&self, wanted: &Wanted, interner: &mut Interner) -> Vec<Str> {
-        let names = self.images.iter().flatten().flat_map(|image| image.names.iter().flatten());
-        let mut kept: Vec<Str> = names.filter(|name| wanted.has(name)).map(|name| interner.intern(name)).collect();
+    fn images(&self, wanted: &Wanted, interner: &mut Interner) -> Vec<ListedImage> {
+        let bytes = |image: &Image<'_>| image.size_bytes.unwrap_or_default();
+        let listed = self.images.iter().flatten();
+        let named = listed.flat_map(|image| image.names.iter().flatten().map(move |name| (name, bytes(image))));
+        let mut kept: Vec<ListedImage> = named
+            .filter(|(name, _)| wanted.has(name))
+            .map(|(name, bytes)| ListedImage { name: interner.intern(name), bytes })
+            .collect();
         // A kubelet lists by size, and sizes of the same images differ between reports.
-        kept.sort_unstable();
+        kept.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         kept
     }
 }
@@ -307,7 +313,7 @@ mod tests {
         let taints: Vec<_> = node.taints.iter().map(|taint| (&*taint.key, taint.effect)).collect();
         assert_eq!(taints[0], ("node.kubernetes.io/unschedulable", TaintEffect::NoSchedule));
         assert_eq!(taints.len(), 2);
-        let images: Vec<_> = node.images.iter().map(|image| &**image).collect();
+        let images: Vec<_> = node.images.iter().map(|image| &*image.name).collect();
         assert_eq!(images, ["registry.example/agent:v1", "registry.example/agent@sha256:bb"]);
     }
 

@@ -9,19 +9,23 @@ mod image;
 pub(super) mod restarts;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use self::image::images_present;
+use self::image::{SharedImages, images_present};
 use self::restarts::watched_state;
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::{ConditionStatus, ContainerState, NodeFact, PodPhase};
 use crate::engine::model::node::{Blame, ImageState, NodeIx, NodeState, RestartsView};
+use crate::engine::model::pull::ImagePull;
 use crate::engine::model::record::size::bytes_of_name;
 use crate::engine::model::record::{Direction, Intent, Progress};
+use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::by_server;
+use crate::engine::rules::warm_pod::images_key;
 use crate::engine::view::{NodeEntry, PodEntry, PodIx, Touched, View};
 
 /// What an assessment is made of, beside the view.
@@ -87,6 +91,8 @@ pub(crate) struct Row {
     /// Its pod restarted lately, after it had been ready.
     pub(crate) restarted: Option<RestartsView>,
     pub(crate) image: ImageState,
+    /// Of each of the target's images; nodes that have the same to say share it.
+    pub(crate) images: Arc<[ImagePull]>,
     /// Bytes that it takes to name it in the record as in progress; none where it is named already.
     pub(crate) bytes_to_name: usize,
     /// How many seconds its ready pod has to be ready in all, and when it will have been, by our clock; `None` once it is
@@ -139,14 +145,17 @@ impl Assessment {
 
     /// Assesses what was touched or whose time has come.
     pub(crate) fn refresh(&mut self, view: &View, touched: &Touched, question: &AssessmentInput<'_>) {
+        let template = question.target.and_then(|hash| view.revision(hash)).map(|revision| &revision.template);
         let mut assessor = Assessor {
             view,
             question,
             nodes_visible: matches!(view.health(Watched::Nodes), WatchHealth::Live | WatchHealth::Down { .. }),
             server_now: view.server_time(question.now),
-            same_images: HashMap::new(),
-            pulls_again: None,
-            target_images: None,
+            template,
+            shared_images: HashMap::new(),
+            pulls: Vec::new(),
+            last_pulls: Arc::default(),
+            target_images: template.map_or_else(Str::default, |template| images_key(&template.images())),
             available_at: None,
             changes_at: None,
         };
@@ -176,12 +185,16 @@ pub(crate) struct Assessor<'a> {
     pub(super) question: &'a AssessmentInput<'a>,
     nodes_visible: bool,
     pub(super) server_now: Timestamp,
-    /// By revision hash: whether it has all the target's images.
-    same_images: HashMap<Str, bool>,
-    /// Whether the target's are pulled again wherever they are, once that was looked up.
-    pulls_again: Option<bool>,
-    /// What tells the target's images from others, once that was looked up.
-    target_images: Option<Str>,
+    /// The target's.
+    template: Option<&'a Template>,
+    /// By revision hash: which of the target's images it has.
+    shared_images: HashMap<Str, Option<SharedImages>>,
+    /// Of the row being assessed.
+    pulls: Vec<ImagePull>,
+    /// Of the row that was assessed last.
+    last_pulls: Arc<[ImagePull]>,
+    /// What tells its images from others.
+    target_images: Str,
     /// Of the row being assessed.
     available_at: Option<(u32, Timestamp)>,
     /// Of the row being assessed.
@@ -242,6 +255,7 @@ impl<'a> Assessor<'a> {
         let restarted = if at_target && !down { self.restarted(pods.live, put_there, clock) } else { None };
         let state = watched_state(state, restarted);
         let image = self.image(entry, shown.live, shown_at_target, replaced);
+        let images = self.pulls_of(entry, shown.live, shown_at_target, replaced);
         let unreplaced = absence.as_ref().is_some_and(|absence| absence.trouble);
         let cause = failed.or(absence.and_then(|absence| absence.cause)).or_else(|| self.cause(fact, down, &shown));
         let acknowledged_failures = self.question.progress.acknowledged_failures.contains(&entry.name);
@@ -284,7 +298,7 @@ impl<'a> Assessor<'a> {
             pulls: self.pulls(in_fleet, blame, shown_at_target, replaced, image, shown.live),
             warm_pulls: (self.question.warming)(&entry.name)
                 || self.view.warm.on(&entry.name).any(|warm| self.view.warm_state(warm).takes_a_slot()),
-            is_warm: self.view.is_warm(&entry.name, &self.target_images()),
+            is_warm: self.view.is_warm(&entry.name, &self.target_images),
             failure: !acknowledged_failures && state == NodeState::Failed,
             unreplaced: !acknowledged_failures && unreplaced,
             updated: put_there || blame == Some(Blame::Suspect),
@@ -293,6 +307,7 @@ impl<'a> Assessor<'a> {
             back_at: entry.back_at(),
             restarted,
             image,
+            images,
             bytes_to_name: match self.question.progress.in_progress.contains(&entry.name) {
                 true => 0,
                 false => bytes_of_name(&entry.name),
@@ -428,7 +443,7 @@ impl<'a> Assessor<'a> {
 
     fn starting_state(&self, pod: &PodEntry) -> NodeState {
         let image_trouble = pod.trouble.as_ref().is_some_and(|trouble| trouble.cause.kind.is_about_the_image());
-        let pulling = self.view.pull(&pod.fact.uid).pulling_since.is_some() && !images_present(pod);
+        let pulling = self.view.pulling_since(&pod.fact).is_some() && !images_present(pod);
         if pulling || image_trouble {
             return NodeState::Pulling;
         }
@@ -543,7 +558,7 @@ impl<'a> Assessor<'a> {
                 live.map(|pod| pod.trouble.as_ref().map_or(pod.fact.created_at, |trouble| trouble.since))
             }
             NodeState::Pulling => {
-                let since = |pod: &PodEntry| Some(by_server(self.view.pull(&pod.fact.uid).pulling_since?, clock));
+                let since = |pod: &PodEntry| Some(by_server(self.view.pulling_since(&pod.fact)?, clock));
                 live.map(|pod| since(pod).unwrap_or(pod.fact.created_at))
             }
             NodeState::Creating | NodeState::Starting => live.map(|pod| pod.fact.created_at),

@@ -3,6 +3,7 @@
 //! The cluster adapter makes these from watches, the simulated world from its own objects. They are facts as observed,
 //! without judgement: what is eligible, unavailable or to blame is decided elsewhere in the engine.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -64,10 +65,26 @@ pub struct NodeFact {
     /// Images that the kubelet reported (`status.images`), as far as the cluster adapter kept them. An image that is in the
     /// list is on the node. One that is not may be there all the same: kubelets report the 50 largest only
     /// (docs/kubernetes.md, *Image pulls*).
-    pub images: Vec<Str>,
+    pub images: Vec<ListedImage>,
     /// The node's clock minus the API server's, in milliseconds, as `rules::clocks::clock_skew` has it; `None` where nothing
     /// tells.
     pub clock_skew_millis: Option<i64>,
+}
+
+/// An image that a node lists in `status.images`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ListedImage {
+    /// One of its names.
+    pub name: Str,
+    /// `sizeBytes`.
+    pub bytes: u64,
+}
+
+/// Without the size: it differs between reports of the same image, and a node of which nothing else changed is not told again.
+impl Hash for ListedImage {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
 }
 
 /// A pod's phase.
@@ -346,8 +363,12 @@ pub struct RevisionFact {
 /// An event of the cluster (`kind: Event`) about a pod or about the DaemonSet.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ClusterEvent {
+    /// `metadata.resourceVersion`, where that is a number: of two events the one that was written later has the higher one.
+    pub version: Option<u64>,
     /// `involvedObject.uid`.
     pub object: Str,
+    /// The node whose kubelet wrote it (`source.host`, else `reportingInstance`).
+    pub node: Option<Str>,
     /// `involvedObject.fieldPath`'s container name, when it names one.
     pub container: Option<Str>,
     /// `reason`: `Pulling`, `Pulled`, `Failed`, `BackOff`, `FailedCreate`, …

@@ -81,4 +81,6 @@ pub enum ImageState {
     },
     /// The last pull failed.
     Failed,
+    /// One of them is known not to be there: it could not be pulled for a pod that is gone.
+    Absent,
 }

@@ -2,6 +2,7 @@
 //!
 //! The words are here, as `Display`, so that console, command line and JSON say the same. Glyphs and colours are not.
 
+pub mod pull_words;
 pub mod words;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use crate::engine::model::node::{Blame, ImageState, NodeState, RestartsView};
 use crate::engine::model::pod_wait::{Blocked, PodWait};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmState, PrewarmView};
+use crate::engine::model::pull::{ImagePull, PullSummary, UsualPull};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Direction, DriverStopped, Halt, Paused};
 use crate::engine::model::rollout_event::RolloutEvent;
@@ -83,6 +85,8 @@ pub struct Snapshot {
     pub revisions: Arc<[RevisionView]>,
     /// How many nodes are where.
     pub counts: Counts,
+    /// The pulls of the target's images.
+    pub pulls: PullSummary,
     /// The budget, term by term.
     pub budget: BudgetView,
     /// The plan and where it stands.
@@ -366,6 +370,10 @@ pub struct NodeView {
     pub at_target: bool,
     /// Whether the target's images are on it.
     pub image: ImageState,
+    /// What is known of each of them, in the order of the target's containers.
+    pub images: Arc<[ImagePull]>,
+    /// How long its running pull usually takes, where others have finished it.
+    pub usual_pull: Option<UsualPull>,
     /// How far the node is pre-warmed; `None`: it is not meant by what is pre-warmed, or nothing is.
     pub prewarm: Option<PrewarmState>,
     /// Its pod's name.

@@ -34,7 +34,7 @@ impl Engine {
             }
             (NodeState::Creating | NodeState::Pulling | NodeState::Starting, Some(pod)) => {
                 let fact = &pod.fact;
-                let pulling = self.view.pull(&fact.uid).pulling_since;
+                let pulling = self.view.pulling_since(fact);
                 let since = ours(fact.created_at);
                 Some(match (row.state, fact.containers.is_empty()) {
                     (NodeState::Pulling, _) => PodWait::Pull { since: pulling.map(ours) },

@@ -1,10 +1,14 @@
 //! A tag that is always pulled stands for whatever the registry has under it by now: no node has that image beforehand.
 
 use super::*;
-use crate::engine::model::facts::NodeFact;
+use crate::engine::model::facts::{ListedImage, NodeFact};
 use crate::engine::model::node::ImageState;
 use crate::engine::model::settings::{Limit, Tuning};
 use crate::engine::model::template::Template;
+
+fn listed(image: &str) -> ListedImage {
+    ListedImage { name: image.into(), bytes: 400_000_000 }
+}
 
 fn template_of(image: &str, policy: &str, env: &str) -> Template {
     Template::from_json(json!({"spec": {"containers": [
@@ -19,7 +23,7 @@ fn changed(image: &str, policy: &str) -> (FakeCluster, FakeConsole) {
     fake.set_template(template_of(image, policy, "1"));
     fake.reconcile();
     fake.add_nodes((1..=6).map(|nth| format!("n{nth}").into()));
-    let reported = NodeFact { images: vec![image.into()], ..fake.nodes["n5"].clone() };
+    let reported = NodeFact { images: vec![listed(image)], ..fake.nodes["n5"].clone() };
     fake.nodes.insert("n5".into(), reported);
     let mut console = FakeConsole::open(&fake, "ops");
     console.ask(&mut fake, Command::Adopt).unwrap();

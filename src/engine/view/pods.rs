@@ -1,10 +1,10 @@
 //! The pods of the view, and what only an observer knows of them: when one was first seen, since when it is ready or in
-//! trouble, what events told of its pulls.
+//! trouble. What events told of its pulls is in [`super::pulls`].
 
 use std::time::Duration;
 
 use super::restarts::Restarts;
-use super::{PULL_NOTES, PodIx, TOMBSTONES, View};
+use super::{PodIx, TOMBSTONES, View};
 use crate::engine::model::Str;
 use crate::engine::model::cause::Cause;
 use crate::engine::model::event::Watched;
@@ -83,13 +83,6 @@ pub(crate) enum ObservedAt {
     Already(Timestamp, Option<i64>),
 }
 
-/// What events told of a pod's pulls.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PullNote {
-    pub(crate) pulling_since: Option<Timestamp>,
-    pub(crate) failed: bool,
-}
-
 impl View {
     /// Whether the pod with this uid is there, as far as known.
     pub(crate) fn has_pod(&self, uid: &str) -> bool {
@@ -122,11 +115,6 @@ impl View {
     pub(crate) fn touch_pod(&mut self, uid: &str) {
         let node = self.pod_index.get(uid).and_then(|ix| self.pods[*ix].as_ref()?.node);
         self.touch(node);
-    }
-
-    /// What events told of a pod's pulls.
-    pub(crate) fn pull(&self, uid: &str) -> PullNote {
-        self.pulls.get(uid).copied().unwrap_or_default()
     }
 
     pub(super) fn pod_is(&mut self, fact: PodFact, now: Timestamp) {
@@ -216,9 +204,10 @@ impl View {
 
     /// Removes a pod without a tombstone: if it is there after all, its watch brings it back.
     pub(super) fn forget_pod(&mut self, uid: &Str) {
-        self.pulls.remove(uid);
+        let pulls = self.pulls.forget_pod(uid);
         if let Some(ix) = self.pod_index.remove(uid) {
             let node = self.pods[ix].take().and_then(|entry| entry.node);
+            self.pulls.note_absent(node.map(|node| &self.nodes[node].name), &pulls);
             self.touch(node);
             self.leave_node(node, ix);
             self.free.push(ix);
@@ -233,19 +222,12 @@ impl View {
         if of_daemonset && self.daemonset.is_some() {
             return;
         }
-        if self.gone.contains_key(&event.object) || self.pulls.len() >= PULL_NOTES {
-            return;
+        let is_there = |uid: &str| self.pod_index.contains_key(uid) || self.warm.get(uid).is_some();
+        if !self.gone.contains_key(&event.object) && self.pulls.take_in(event, is_there) {
+            self.touch_pod(&event.object);
+            let warm = self.warm.get(&event.object).and_then(|warm| warm.fact.pod.node.clone());
+            self.touch_named(warm.as_ref());
         }
-        let note = self.pulls.entry(event.object.clone()).or_default();
-        match &*event.reason {
-            "Pulling" => *note = PullNote { pulling_since: Some(event.at), failed: false },
-            "Pulled" => *note = PullNote::default(),
-            "Failed" if note.pulling_since.is_some() => *note = PullNote { pulling_since: None, failed: true },
-            _ => return,
-        }
-        self.touch_pod(&event.object);
-        let warm = self.warm.get(&event.object).and_then(|warm| warm.fact.pod.node.clone());
-        self.touch_named(warm.as_ref());
     }
 }
 

@@ -163,7 +163,7 @@ impl View {
         }
         match &warm.failing {
             Some((_, cause)) => WarmState::Failed(cause.clone()),
-            None => WarmState::Pulling { since: self.pull(&pod.uid).pulling_since },
+            None => WarmState::Pulling { since: self.pulling_since(pod) },
         }
     }
 
@@ -201,9 +201,10 @@ impl View {
     }
 
     fn forget_warm_pod(&mut self, uid: &Str) {
-        let pod = self.warm.forget(uid);
-        self.pulls.remove(uid);
-        self.touch_named(pod.and_then(|pod| pod.fact.pod.node).as_ref());
+        let node = self.warm.forget(uid).and_then(|pod| pod.fact.pod.node);
+        let pulls = self.pulls.forget_pod(uid);
+        self.pulls.note_absent(node.as_ref(), &pulls);
+        self.touch_named(node.as_ref());
     }
 
     /// Has the node with this name assessed again.

@@ -79,7 +79,7 @@ fn a_scenario_begins_with_everything_running() {
     for node in world.store().list(Kind::Node) {
         let fact = node.node_fact().unwrap();
         assert!(fact.ready == ConditionStatus::True && fact.taints.is_empty(), "{fact:?}");
-        assert!(fact.images.iter().any(|image| &**image == "registry.example/agent:v1"), "{fact:?}");
+        assert!(fact.images.iter().any(|image| &*image.name == "registry.example/agent:v1"), "{fact:?}");
     }
     let fact = world.pods_of("edge", "agent").into_values().next().unwrap()[0].pod_fact().unwrap();
     assert!(fact.ready && fact.containers[0].image_present, "{fact:?}");
@@ -334,7 +334,7 @@ fn a_pod_without_a_controller_runs_where_it_is_bound() {
     assert!(pulled.containers[0].image_id.is_some() && world.fleet().has_image(node, V2));
     assert!(!world.fleet().has_image("node-a-01", V2), "the others have not");
     let fact = world.store().find(Kind::Node, "", node).unwrap().node_fact().unwrap();
-    assert!(fact.images.iter().any(|image| &**image == V2), "its node reports it: {:?}", fact.images);
+    assert!(fact.images.iter().any(|image| *image.name == *V2), "its node reports it: {:?}", fact.images);
     assert_eq!((pods(&world), counters(&world).desired), (before, 20), "it is neither adopted nor counted");
 
     world.delete((Kind::Pod, "edge", "pull-1"), &DeleteOptions::default(), BY).unwrap();

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use super::{Column, ColumnKind, Share, Width};
 use crate::engine::model::node::{Blame, ImageState, NodeState};
+use crate::engine::model::pull::UsualPull;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
@@ -18,6 +19,8 @@ pub(crate) enum NodeCell {
     Text(String),
     /// A sign, and words beside it.
     Sign(Glyph, String),
+    /// A sign, and beside it how far a pull that runs since then may be.
+    Estimate(Glyph, Timestamp, UsualPull),
     /// How long ago this was.
     Age(Timestamp),
     /// Why the node is where it is; its words tell ages too.
@@ -131,8 +134,12 @@ pub(crate) static NODE_COLUMNS: &[NodeColumn] = &[
         words: Some(|node, _| format!("image:{}", node.image)),
         cell: |node, _, cells| {
             let (glyph, role) = image_sign(node.image);
-            let words = if cells > 5 { node.image.to_string() } else { String::new() };
-            (NodeCell::Sign(glyph, words), role)
+            let cell = match (node.image, node.usual_pull) {
+                (ImageState::Pulling { since }, Some(usual)) if cells > 5 => NodeCell::Estimate(glyph, since, usual),
+                (image, _) if cells > 5 => NodeCell::Sign(glyph, image.to_string()),
+                _ => NodeCell::Sign(glyph, String::new()),
+            };
+            (cell, role)
         },
     },
     NodeColumn {
@@ -250,6 +257,7 @@ pub(crate) fn image_sign(image: ImageState) -> (Glyph, ThemeRole) {
         ImageState::Present => (Glyph::ImagePresent, ThemeRole::Text),
         ImageState::Pulling { .. } => (Glyph::ImagePulling, ThemeRole::Busy),
         ImageState::Failed => (Glyph::ImageFailed, ThemeRole::Bad),
+        ImageState::Absent => (Glyph::ImageAbsent, ThemeRole::Warn),
     }
 }
 

@@ -19,10 +19,14 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::pod_wait::{Blocked, Blocker, PodWait};
 use crate::engine::model::presence::Presence;
+use crate::engine::model::pull::{
+    Evidence, FinishedPull, ImagePull, PeerScope, PullFailure, PullState, PullSummary, SlowPull, UsualPull,
+};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Direction, Halt, Paused};
 use crate::engine::model::settings::Settings;
 use crate::engine::model::step_ahead::{NoStep, SelectionDone, StepAhead};
+use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::DistanceView;
 use crate::engine::report::snapshot::Counts;
@@ -75,6 +79,8 @@ pub(super) fn node(name: &str) -> NodeView {
         revision_number: Some(14),
         at_target: false,
         image: ImageState::Unknown,
+        images: Arc::default(),
+        usual_pull: None,
         prewarm: None,
         pod: Some(format!("ipc-agent-{}", &name[name.len().saturating_sub(3)..]).into()),
         pod_created_at: Some(ago(9 * DAY)),
@@ -165,6 +171,7 @@ pub(super) fn loading() -> Snapshot {
         image_changes: Vec::new(),
         revisions: Arc::new([]),
         counts: Counts::default(),
+        pulls: PullSummary::default(),
         budget: BudgetView::default(),
         plan: PlanView::default(),
         settings: Settings::default(),
@@ -220,6 +227,69 @@ pub(super) fn idle() -> Snapshot {
         nodes: nodes.into(),
         ..loading()
     }
+}
+
+/// An image of the target: of its main container, or of the one that prepares it.
+fn image(role: ContainerRole, state: PullState) -> ImagePull {
+    let (container, image) = match role {
+        ContainerRole::Init => ("setup", "registry.example/setup:v3"),
+        ContainerRole::Main => ("agent", "registry.example/agent:v1.9.0"),
+    };
+    ImagePull { container: container.into(), role, image: image.into(), state }
+}
+
+/// So many peers took a minute, half of them less.
+fn a_minute(peers: u32, scope: PeerScope) -> UsualPull {
+    let secs = Duration::from_secs;
+    UsualPull { median: secs(60), quartiles: (secs(48), secs(75)), peers, scope }
+}
+
+/// Images that are there, come, wait, fail; and how long they usually take.
+pub(super) fn pulling() -> Snapshot {
+    let agent = |state| [image(ContainerRole::Main, state)].into();
+    let pull =
+        FinishedPull { took: Duration::from_secs(58), transfer: Duration::from_secs(51), bytes: Some(412_345_678) };
+    let pulls = |name: &str, secs, usual_pull| NodeView {
+        image: ImageState::Pulling { since: ago(secs) },
+        images: agent(PullState::Pulling { since: ago(secs) }),
+        usual_pull,
+        pod_wait: Some(PodWait::Pull { since: Some(ago(secs)) }),
+        ..target(name, NodeState::Pulling, secs)
+    };
+    let message = "failed to extract layer sha256:5f70: write /var/lib/containerd/7: no space left on device";
+    let full = PullState::Failed { why: PullFailure::Disk, message: Some(message.into()) };
+    let behind = [
+        image(ContainerRole::Init, PullState::Pulling { since: ago(12) }),
+        image(ContainerRole::Main, PullState::Queued),
+    ];
+    let nodes = [
+        NodeView { images: agent(full), ..failed("ipc-017", CauseKind::ImagePull, message, 3 * MINUTE) },
+        pulls("ipc-037", 6 * MINUTE, Some(a_minute(7, PeerScope::Site))),
+        pulls("ipc-018", 40, Some(a_minute(7, PeerScope::Site))),
+        pulls("ipc-019", 40, None),
+        NodeView { images: behind.into(), ..pulls("ipc-020", 12, Some(a_minute(1, PeerScope::Fleet))) },
+        NodeView { image: ImageState::Absent, images: agent(PullState::Absent), ..held("ipc-021", Hold::Next) },
+        NodeView {
+            images: agent(PullState::Present { by: Evidence::ImageId, pull: Some(pull) }),
+            ..updated("ipc-001", 9 * MINUTE)
+        },
+        NodeView {
+            images: agent(PullState::Present {
+                by: Evidence::ImageId,
+                pull: Some(FinishedPull { took: Duration::from_secs(370), ..pull }),
+            }),
+            ..updated("ipc-002", 9 * MINUTE)
+        },
+    ];
+    let slow = SlowPull {
+        node: "ipc-002".into(),
+        image: "registry.example/agent:v1.9.0".into(),
+        took: Duration::from_secs(370),
+        times: 6,
+        scope: PeerScope::Site,
+    };
+    let pulls = PullSummary { slow: [slow].into(), ..PullSummary::default() };
+    Snapshot { nodes: nodes.into(), pulls, alarms: Vec::new(), ..running() }
 }
 
 /// The rollout of the screens' sketch: adopted, driven from here, two steps in, with trouble.

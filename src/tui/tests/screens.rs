@@ -77,6 +77,24 @@ fn what_is_waited_for() {
 }
 
 #[test]
+fn pulls() {
+    at_all_sizes("pulling", |width, height| Bench::on(fixtures::pulling(), width, height));
+    for (name, keys) in [
+        ("slow", "jj<enter>"),
+        ("full", "j<enter>"),
+        ("behind", "jjjjj<enter>"),
+        ("was_slow", "G<enter>"),
+        ("there", "Gk<enter>"),
+    ] {
+        let name = format!("pulling_node_{name}");
+        assert_snapshot!(name, Bench::on(fixtures::pulling(), 80, 24).typed(keys).screen());
+    }
+    let mut later = Bench::on(fixtures::pulling(), 120, 40);
+    later.wait(10);
+    assert_snapshot!("pulling_10s_later", later.screen());
+}
+
+#[test]
 fn absent() {
     assert_snapshot!(Bench::on(fixtures::absent(), 80, 24).screen());
 }

@@ -8,7 +8,7 @@
 //! │            manifest for agent:v1.9.0 not found
 //! │ Unavail.   ours
 //! │ Revision   15 (new), 7d9f
-//! │ Image      failed
+//! │ Image      ✗ failed: not found: manifest unknown
 //! │ Pod        ipc-agent-7x2kq, 0 restarts, 3m old
 //! │ Order      next, place 3
 //! │ Labels     zone=munich …
@@ -20,6 +20,7 @@ use ratatui::text::{Line, Span};
 
 use crate::engine::model::budget::Replacer;
 use crate::engine::model::node::Blame;
+use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::NodeView;
@@ -98,6 +99,8 @@ fn lines(
         revision_number,
         at_target,
         image,
+        images,
+        usual_pull,
         prewarm,
         pod,
         pod_created_at,
@@ -158,7 +161,22 @@ fn lines(
     let words = if revision.is_some() { words + target } else { words };
     say("Revision", &words, if *at_target { ThemeRole::NewRev } else { ThemeRole::OldRev });
     let (glyph, role) = image_sign(*image);
-    say("Image", &format!("{} {}", ctx.glyph(glyph), image), role);
+    let words = |pull: &ImagePull| match pull.state {
+        PullState::Pulling { .. } if usual_pull.is_some() => pull.words(ctx.present(shown), *usual_pull),
+        PullState::Pulling { since } => pull.words(ctx.instant(shown, since), None),
+        _ => {
+            let slow = shown.snapshot.pulls.slow_on(name, &pull.image).map(|slow| format!(", {}", slow.compared()));
+            pull.words(shown.snapshot.at, *usual_pull) + &slow.unwrap_or_default()
+        }
+    };
+    match &images[..] {
+        [] => say("Image", &format!("{} {image}", ctx.glyph(glyph)), role),
+        [only] => say("Image", &format!("{} {}", ctx.glyph(glyph), words(only)), role),
+        several => {
+            say("Images", &format!("{} {image}", ctx.glyph(glyph)), role);
+            several.iter().for_each(|pull| say("", &format!("{}: {}", pull.container, words(pull)), ThemeRole::Text));
+        }
+    }
     if let Some(prewarm) = prewarm {
         let words = PrewarmWords { state: prewarm, at: why::instant(ctx, shown, node) };
         say("Pre-warm", &words.to_string(), ThemeRole::Text);

@@ -17,6 +17,7 @@ use super::{Parts, RenderContext, node, put, put_lines, put_rule, timeline, why}
 use crate::engine::model::presence::Presence;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::Phase;
+use crate::engine::report::snapshot::pull_words::PullEstimate;
 use crate::engine::report::snapshot::words::Why;
 use crate::tui::columns::nodes::NODE_COLUMNS;
 use crate::tui::columns::nodes::NodeCell;
@@ -110,6 +111,10 @@ fn text(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView, cell: N
         NodeCell::Text(text) => text,
         NodeCell::Sign(glyph, words) if words.is_empty() => ctx.glyph(glyph).to_owned(),
         NodeCell::Sign(glyph, words) => format!("{} {words}", ctx.glyph(glyph)),
+        NodeCell::Estimate(glyph, since, usual) => {
+            let elapsed = ctx.present(shown).since(since);
+            format!("{} {}", ctx.glyph(glyph), PullEstimate { elapsed, usual }.short())
+        }
         NodeCell::Age(since) => ctx.age(shown, since),
         NodeCell::Why => Why { node, at: why::instant(ctx, shown, node) }.to_string(),
     }

@@ -11,6 +11,7 @@ use crate::tui::model::ShownSnapshot;
 pub(super) fn instant(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView) -> Timestamp {
     match (node.state, node.since, node.pod_wait.as_ref().and_then(PodWait::instant)) {
         (NodeState::NodeDown, Some(since), _) => ctx.instant(shown, since),
+        (NodeState::Pulling, ..) if node.usual_pull.is_some() => ctx.present(shown),
         (_, _, Some(until)) if until > shown.snapshot.at => ctx.present(shown),
         (_, _, Some(since)) => ctx.instant(shown, since),
         _ => shown.snapshot.at,

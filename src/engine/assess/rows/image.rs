@@ -1,12 +1,23 @@
-//! Whether the target's images are on a node, and whether its pod is pulling them.
+//! What is known of the target's images on a node: all in all, of each, and whether its pod is pulling them.
+
+use std::sync::Arc;
 
 use super::Assessor;
-use crate::engine::model::Str;
+use crate::engine::model::facts::{ContainerFact, ContainerState};
+use crate::engine::model::image::normalized;
 use crate::engine::model::node::{Blame, ImageState};
-use crate::engine::rules::warm_pod::images_key;
-use crate::engine::view::{NodeEntry, PodEntry};
+use crate::engine::model::pull::{Evidence, FinishedPull, ImagePull, PullFailure, PullState};
+use crate::engine::model::template::{Template, TemplateContainer};
+use crate::engine::rules::clocks::by_server;
+use crate::engine::rules::pulls::{failure_of, waits_for_image};
+use crate::engine::view::{LastPullEvent, NodeEntry, PodEntry};
 
-impl Assessor<'_> {
+/// The containers of another revision that have the target's images, by the place of the target's container; `None`: no
+/// container has that image.
+pub(super) type SharedImages = Arc<[Option<usize>]>;
+
+impl<'a> Assessor<'a> {
+    /// All in all: of a pod at the target its own images, else what the node has anyway.
     pub(super) fn image(
         &mut self,
         entry: &NodeEntry,
@@ -21,51 +32,150 @@ impl Assessor<'_> {
             if images_present(pod) {
                 return ImageState::Present;
             }
-            let note = self.view.pull(&pod.fact.uid);
-            if pod.trouble.as_ref().is_some_and(|trouble| trouble.cause.kind.is_about_the_image()) || note.failed {
+            let in_trouble = pod.trouble.as_ref().is_some_and(|trouble| trouble.cause.kind.is_about_the_image());
+            if in_trouble || self.view.pull_failed(&pod.fact) {
                 return ImageState::Failed;
             }
-            if let Some(since) = note.pulling_since {
+            if let Some(since) = self.view.pulling_since(&pod.fact) {
                 return ImageState::Pulling { since };
             }
         }
         // Under policy Always a tag is pulled again: the image on the node may be the one that the tag named earlier.
-        if self.pulls_again() {
+        if self.template.is_some_and(Template::pulls_again) {
             return ImageState::Unknown;
         }
         let known = entry.images_confirmed
-            || self.view.is_warm(&entry.name, &self.target_images())
+            || self.view.is_warm(&entry.name, &self.target_images)
             || (!replaced && live.is_some_and(|pod| images_present(pod) && self.has_target_images(pod)));
-        if known { ImageState::Present } else { ImageState::Unknown }
-    }
-
-    /// Tells the target's images from others.
-    pub(super) fn target_images(&mut self) -> Str {
-        let (view, target) = (self.view, self.question.target);
-        let template = || target.and_then(|hash| view.revision(hash)).map(|revision| revision.template.images());
-        self.target_images.get_or_insert_with(|| template().map_or_else(Str::default, |it| images_key(&it))).clone()
-    }
-
-    /// Whether the target's images are pulled again wherever they are.
-    fn pulls_again(&mut self) -> bool {
-        let (view, target) = (self.view, self.question.target);
-        let pulls_again = || target.and_then(|hash| view.revision(hash)).is_some_and(|it| it.template.pulls_again());
-        *self.pulls_again.get_or_insert_with(pulls_again)
-    }
-
-    /// Whether the pod's own revision needs all the images that the target needs.
-    fn has_target_images(&mut self, pod: &PodEntry) -> bool {
-        let (Some(hash), Some(target)) = (&pod.fact.revision, self.question.target) else { return false };
-        if let Some(known) = self.same_images.get(hash) {
-            return *known;
+        match known {
+            true => ImageState::Present,
+            false if self.containers().iter().any(|container| self.view.is_absent(&entry.name, &container.image)) => {
+                ImageState::Absent
+            }
+            false => ImageState::Unknown,
         }
-        let images = |hash: &str| self.view.revision(hash).map(|revision| revision.template.images());
-        let same = match (images(hash), images(target)) {
-            (Some(have), Some(need)) => need.iter().all(|image| have.contains(image)),
-            _ => false,
+    }
+
+    /// One by one, in the order of the target's containers.
+    pub(super) fn pulls_of(
+        &mut self,
+        entry: &NodeEntry,
+        live: Option<&PodEntry>,
+        at_target: bool,
+        replaced: bool,
+    ) -> Arc<[ImagePull]> {
+        let clock = entry.fact.as_ref().and_then(|fact| fact.clock_skew_millis);
+        let shared = match live {
+            Some(pod) if !at_target && !replaced => self.shared_images(pod),
+            _ => None,
         };
-        self.same_images.insert(hash.clone(), same);
-        same
+        let mut pulls = std::mem::take(&mut self.pulls);
+        pulls.clear();
+        // The kubelet asks for one image of a pod after the other.
+        let mut earlier_is_missing = false;
+        for (nth, container) in self.containers().iter().enumerate() {
+            let state = match (live, at_target) {
+                (Some(pod), true) => self.of_target_pod(entry, pod, container, earlier_is_missing, clock),
+                _ => {
+                    let same = shared.as_ref().and_then(|shared| *shared.get(nth)?);
+                    self.beforehand(entry, container, live.zip(same))
+                }
+            };
+            earlier_is_missing |= at_target && !matches!(state, PullState::Present { .. });
+            let TemplateContainer { name, image, role, .. } = container;
+            pulls.push(ImagePull { container: name.clone(), role: *role, image: image.clone(), state });
+        }
+        // Most nodes have the same to say, and share it.
+        if *self.last_pulls != *pulls {
+            self.last_pulls = pulls.as_slice().into();
+        }
+        self.pulls = pulls;
+        self.last_pulls.clone()
+    }
+
+    fn containers(&self) -> &'a [TemplateContainer] {
+        self.template.map(Template::containers).unwrap_or_default()
+    }
+
+    /// An image of a pod at the target.
+    fn of_target_pod(
+        &self,
+        entry: &NodeEntry,
+        pod: &PodEntry,
+        container: &TemplateContainer,
+        earlier_is_missing: bool,
+        clock: Option<i64>,
+    ) -> PullState {
+        let status = pod.fact.containers.iter().find(|status| status.name == container.name);
+        let told = self.view.told_of_pull(&pod.fact.uid, &container.name);
+        if status.is_some_and(|status| status.image_present) {
+            let pull = if let Some(LastPullEvent::Came(pull)) = told { pull } else { None };
+            return PullState::Present { by: Evidence::ImageId, pull };
+        }
+        if let Some(failed) = status.and_then(|status| failed(status, told)) {
+            return failed;
+        }
+        match told {
+            Some(LastPullEvent::Came(pull)) => PullState::Present { by: Evidence::PulledEvent, pull },
+            Some(LastPullEvent::WasThere) => PullState::Present { by: Evidence::AlreadyPresent, pull: None },
+            Some(LastPullEvent::Failed(why, message)) => PullState::Failed { why, message: Some(message.clone()) },
+            Some(LastPullEvent::Pulling(since)) => PullState::Pulling { since: self.our_time(by_server(since, clock)) },
+            None if earlier_is_missing => match self.beforehand(entry, container, None) {
+                PullState::Unknown => PullState::Queued,
+                known => known,
+            },
+            None => self.tries_again(pod, status).unwrap_or_else(|| self.beforehand(entry, container, None)),
+        }
+    }
+
+    /// While a pull is tried again the status does not name the last failure, which stands until the image is there.
+    fn tries_again(&self, pod: &PodEntry, status: Option<&ContainerFact>) -> Option<PullState> {
+        let waits = status.is_some_and(|status| matches!(status.state, ContainerState::Waiting { .. }));
+        let cause = &pod.trouble.as_ref().filter(|trouble| waits && trouble.cause.kind.is_about_the_image())?.cause;
+        let why = cause.message.as_deref().map_or(PullFailure::Other, failure_of);
+        Some(PullState::Failed { why, message: cause.message.clone() })
+    }
+
+    /// An image that no pod at the target has asked for: `same` is the node's pod, and its container with this image.
+    fn beforehand(
+        &self,
+        entry: &NodeEntry,
+        container: &TemplateContainer,
+        same: Option<(&PodEntry, usize)>,
+    ) -> PullState {
+        let present = |by: Evidence, pull: Option<FinishedPull>| PullState::Present { by, pull };
+        if container.pulls_again {
+            return PullState::Unknown;
+        }
+        let has_it = |(pod, nth): (&PodEntry, usize)| {
+            let template = pod.fact.revision.as_ref().and_then(|hash| self.view.revision(hash)).map(|it| &it.template);
+            let name = template.and_then(|template| template.containers().get(nth)).map(|container| &container.name);
+            pod.fact.containers.iter().any(|status| status.image_present && Some(&status.name) == name)
+        };
+        if same.is_some_and(has_it) {
+            return present(Evidence::ImageId, None);
+        }
+        let images = entry.fact.as_ref().map(|fact| fact.images.as_slice()).unwrap_or_default();
+        let listed = || {
+            let long = (!images.is_empty()).then(|| normalized(&container.image));
+            long.is_some_and(|long| images.iter().any(|image| normalized(&image.name) == long))
+        };
+        if entry.images_confirmed || listed() {
+            return present(Evidence::NodeStatus, None);
+        }
+        let told = self.view.told_of_warming(&entry.name, &container.image);
+        if self.view.is_warm(&entry.name, &self.target_images) {
+            return present(Evidence::WarmPod, if let Some(LastPullEvent::Came(pull)) = told { pull } else { None });
+        }
+        let clock = entry.fact.as_ref().and_then(|fact| fact.clock_skew_millis);
+        match told {
+            Some(LastPullEvent::Came(pull)) => present(Evidence::PulledEvent, pull),
+            Some(LastPullEvent::WasThere) => present(Evidence::AlreadyPresent, None),
+            Some(LastPullEvent::Pulling(since)) => PullState::Pulling { since: self.our_time(by_server(since, clock)) },
+            Some(LastPullEvent::Failed(why, message)) => PullState::Failed { why, message: Some(message.clone()) },
+            None if self.view.is_absent(&entry.name, &container.image) => PullState::Absent,
+            None => PullState::Unknown,
+        }
     }
 
     pub(super) fn pulls(
@@ -92,9 +202,40 @@ impl Assessor<'_> {
         };
         !cannot && under_way
     }
+
+    /// Whether the pod's own revision needs all the images that the target needs.
+    fn has_target_images(&mut self, pod: &PodEntry) -> bool {
+        self.shared_images(pod).is_some_and(|shared| shared.iter().all(Option::is_some))
+    }
+
+    /// Which of the target's images the pod's own revision needs, too; `None` where either revision is not known.
+    fn shared_images(&mut self, pod: &PodEntry) -> Option<SharedImages> {
+        let hash = pod.fact.revision.as_ref()?;
+        if let Some(known) = self.shared_images.get(hash) {
+            return known.clone();
+        }
+        let have = self.view.revision(hash).map(|revision| revision.template.containers());
+        let shared = have.zip(self.template.map(Template::containers)).map(|(have, need)| {
+            let same = |need: &TemplateContainer| have.iter().position(|have| have.image == need.image);
+            need.iter().map(same).collect()
+        });
+        self.shared_images.insert(hash.clone(), shared.clone());
+        shared
+    }
 }
 
 /// Whether every container's image is known to be on the node; false while the kubelet has not reported.
 pub(super) fn images_present(pod: &PodEntry) -> bool {
     !pod.fact.containers.is_empty() && pod.fact.containers.iter().all(|container| container.image_present)
+}
+
+/// What the status of a container says of an image that it cannot have; an event may say why where the status does not.
+fn failed(status: &ContainerFact, told: Option<LastPullEvent<'_>>) -> Option<PullState> {
+    let (why, message) = waits_for_image(status)?;
+    Some(match told {
+        Some(LastPullEvent::Failed(known, said)) if why == PullFailure::Other && known != PullFailure::Other => {
+            PullState::Failed { why: known, message: Some(said.clone()) }
+        }
+        _ => PullState::Failed { why, message: Some(message) },
+    })
 }

@@ -4,11 +4,13 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use super::pull_words::PullEstimate;
 use super::{Alarm, NodeView, Phase};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
+use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::model::wait::{Short, Wait};
 use crate::engine::rules::causes::PodWaitWords;
@@ -49,6 +51,7 @@ words! {
         Self::Present => "present",
         Self::Pulling { .. } => "pulling",
         Self::Failed => "failed",
+        Self::Absent => "absent",
     }
     CauseKind {
         Self::ImageNotFound => "image not found",
@@ -287,8 +290,13 @@ impl fmt::Display for Why<'_> {
                 if let Some(hold) = &node.hold {
                     say(f, hold)?;
                 }
-                if let Some(wait) = wait {
-                    say(f, &wait.as_of(*at))?;
+                match (wait, node.usual_pull) {
+                    (Some(PodWait::Pull { since: Some(since) }), Some(usual)) => {
+                        let elapsed = at.since(*since);
+                        say(f, &format_args!("pulls {}", PullEstimate { elapsed, usual }))?;
+                    }
+                    (Some(wait), _) => say(f, &wait.as_of(*at))?,
+                    (None, _) => {}
                 }
                 let Some(millis) = node.notable_clock() else { return Ok(()) };
                 write!(f, "{said}clock {}", ClockOff(millis))?;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::engine::model::Str;
 use crate::engine::model::facts::{
-    ClusterEvent, ConditionStatus, ControllerRef, DaemonSetFact, LeaseFact, NodeFact, PodFact, RevisionFact,
-    WarmPodFact,
+    ClusterEvent, ConditionStatus, ControllerRef, DaemonSetFact, LeaseFact, ListedImage, NodeFact, PodFact,
+    RevisionFact, WarmPodFact,
 };
 use crate::engine::model::labels::Labels;
 use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, Prewarm};
@@ -13,10 +13,14 @@ use crate::engine::model::record::{RECORD, Record};
 use crate::engine::rules::clocks::clock_skew;
 
 use super::body::conditions;
-use super::{Condition, LAST_APPLIED, Object, TEMPLATE_GENERATION};
+use super::{Condition, LAST_APPLIED, NodeImage, Object, TEMPLATE_GENERATION};
 
 /// `kubernetes.io/change-cause`.
 const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
+
+fn listed(image: &NodeImage) -> impl Iterator<Item = ListedImage> {
+    image.names.iter().map(|name| ListedImage { name: name.clone(), bytes: image.bytes })
+}
 
 impl Object {
     /// What the engine is told of this node; `None` when it is none.
@@ -38,7 +42,7 @@ impl Object {
                 .filter(|ready| ready.status != ConditionStatus::True)
                 .and_then(|ready| ready.reason.clone()),
             pressure: pressure.map(Str::from),
-            images: node.images.iter().flat_map(|image| image.names.iter().cloned()).collect(),
+            images: node.images.iter().flat_map(listed).collect(),
             clock_skew_millis: ready.and_then(|ready| Some(clock_skew(ready.heartbeat_at?, node.reported_at?, None))),
         })
     }
@@ -160,6 +164,8 @@ impl Object {
             named.strip_suffix('}').map(Str::from)
         });
         Some(ClusterEvent {
+            version: Some(self.meta.resource_version),
+            node: event.host.clone(),
             object: event.involved.uid.clone(),
             container,
             reason: event.reason.clone(),

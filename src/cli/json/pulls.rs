@@ -1,0 +1,144 @@
+//! ImagePullJson pulls: one by one on a node, and all of a rollout's.
+
+use serde::Serialize;
+
+use crate::engine::model::Str;
+use crate::engine::model::pull::{
+    Evidence, ImagePull, ImageSummary, PeerScope, PullCounts, PullFailure, PullState, PullSummary, SlowPull, UsualPull,
+};
+use crate::engine::model::template::ContainerRole;
+use crate::engine::model::time::Timestamp;
+
+/// One image on one node. What `state` does not have is left out.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ImagePullJson<'a> {
+    container: &'a str,
+    /// Whether that is an init container.
+    init: bool,
+    image: &'a str,
+    /// `unknown`, `absent`, `queued`, `pulling`, `present` or `failed`.
+    state: String,
+    /// Since when it is being pulled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<Timestamp>,
+    /// How it is known to be there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known_by: Option<Evidence>,
+    /// How long its pull took, waiting for other pulls of its node included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    took_millis: Option<u128>,
+    /// The same without waiting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transfer_millis: Option<u128>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    /// Why it could not be pulled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<PullFailure>,
+    /// The kubelet's words for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+}
+
+impl<'a> ImagePullJson<'a> {
+    pub(super) fn new(pull: &'a ImagePull) -> Self {
+        let (mut since, mut known_by, mut finished, mut failed) = (None, None, None, None);
+        match &pull.state {
+            PullState::Unknown | PullState::Absent | PullState::Queued => {}
+            PullState::Pulling { since: at } => since = Some(*at),
+            PullState::Present { by, pull } => (known_by, finished) = (Some(*by), *pull),
+            PullState::Failed { why, message } => failed = Some((*why, message.as_deref())),
+        }
+        Self {
+            container: &pull.container,
+            init: pull.role == ContainerRole::Init,
+            image: &pull.image,
+            state: pull.state.to_string(),
+            since,
+            known_by,
+            took_millis: finished.map(|pull| pull.took.as_millis()),
+            transfer_millis: finished.map(|pull| pull.transfer.as_millis()),
+            bytes: finished.and_then(|pull| pull.bytes),
+            failure: failed.map(|(why, _)| why),
+            message: failed.and_then(|(_, message)| message),
+        }
+    }
+}
+
+/// How long an image took on nodes that have finished pulling it: an estimate, from so many of them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct UsualPullJson {
+    median_millis: u128,
+    /// A quarter of them were faster than the first, a quarter slower than the second.
+    quartiles_millis: [u128; 2],
+    peers: u32,
+    scope: PeerScope,
+}
+
+impl UsualPullJson {
+    pub(super) fn new(usual: UsualPull) -> Self {
+        let UsualPull { median, quartiles: (low, high), peers, scope } = usual;
+        Self { median_millis: median.as_millis(), quartiles_millis: [low.as_millis(), high.as_millis()], peers, scope }
+    }
+}
+
+/// All pulls of the target's images.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PullsJson<'a> {
+    /// On how many nodes the images are where.
+    nodes: PullCounts,
+    images: Vec<Summary<'a>>,
+    /// Finished pulls that took much longer than those of their peers, the slowest first.
+    slow: Vec<Slow<'a>>,
+}
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    image: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usual: Option<UsualPullJson>,
+    sites: Vec<Site<'a>>,
+}
+
+#[derive(Serialize)]
+struct Site<'a> {
+    site: &'a str,
+    usual: UsualPullJson,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Slow<'a> {
+    node: &'a str,
+    image: &'a str,
+    took_millis: u128,
+    /// How many times as long as the median of its peers.
+    times: u32,
+    scope: PeerScope,
+}
+
+impl<'a> PullsJson<'a> {
+    pub(super) fn new(summary: &'a PullSummary) -> Self {
+        let PullSummary { counts, images, slow } = summary;
+        let site = |(site, usual): &'a (Str, UsualPull)| Site { site, usual: UsualPullJson::new(*usual) };
+        let image = |known: &'a ImageSummary| Summary {
+            image: &known.image,
+            bytes: known.bytes,
+            usual: known.fleet.map(UsualPullJson::new),
+            sites: known.sites.iter().map(site).collect(),
+        };
+        let slowly = |slow: &'a SlowPull| Slow {
+            node: &slow.node,
+            image: &slow.image,
+            took_millis: slow.took.as_millis(),
+            times: slow.times,
+            scope: slow.scope,
+        };
+        Self { nodes: *counts, images: images.iter().map(image).collect(), slow: slow.iter().map(slowly).collect() }
+    }
+}

@@ -1,0 +1,203 @@
+//! Image pulls: what is known of each image that a node needs, how long its peers took, and what went wrong.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::Str;
+use super::template::ContainerRole;
+use super::time::Timestamp;
+
+/// One image that the target needs on one node, by the container that needs it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ImagePull {
+    /// The container.
+    pub container: Str,
+    /// Init or main.
+    pub role: ContainerRole,
+    /// Its image, as the template has it.
+    pub image: Str,
+    /// What is known of it on the node.
+    pub state: PullState,
+}
+
+/// What is known of an image on a node.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum PullState {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// It could not be pulled for a pod that is gone, and nothing has brought it since.
+    Absent,
+    /// It is pulled after those of other containers of the same pod.
+    Queued,
+    /// It is being pulled.
+    Pulling {
+        /// Since when, by our clock.
+        since: Timestamp,
+    },
+    /// It is there.
+    Present {
+        /// How that is known.
+        by: Evidence,
+        /// How it came, where its kubelet said so.
+        pull: Option<FinishedPull>,
+    },
+    /// It could not be pulled.
+    Failed {
+        /// Why.
+        why: PullFailure,
+        /// The kubelet's words.
+        message: Option<Str>,
+    },
+}
+
+/// What shows that an image is on a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Evidence {
+    /// A container's status has its `imageID`.
+    ImageId,
+    /// Its kubelet said that it was pulled.
+    PulledEvent,
+    /// Its kubelet said that it was there already.
+    AlreadyPresent,
+    /// The node lists it in `status.images`.
+    NodeStatus,
+    /// A pod that was made for pre-warming has it.
+    WarmPod,
+}
+
+/// A pull that ended well, as its kubelet told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FinishedPull {
+    /// How long it took, together with the time that it waited for other pulls of its node.
+    pub took: Duration,
+    /// How long the pull itself took; the same as `took` where the kubelet does not tell them apart (before 1.27).
+    pub transfer: Duration,
+    /// The size of the image; kubelets tell it since 1.30.
+    pub bytes: Option<u64>,
+}
+
+/// Why an image could not be pulled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PullFailure {
+    /// The registry has no such image.
+    NotFound,
+    /// The registry refuses the credentials, or hides the image.
+    Unauthorized,
+    /// The registry, or the kubelet itself, limits the rate.
+    RateLimited,
+    /// It has no variant for the node's platform.
+    Platform,
+    /// The registry could not be reached.
+    Network,
+    /// The node's disk is full.
+    Disk,
+    /// Its name cannot be parsed.
+    InvalidName,
+    /// The policy forbids pulling, and it is not there.
+    NeverPulled,
+    /// For another reason.
+    Other,
+}
+
+/// How long an image took on nodes that have finished pulling it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UsualPull {
+    /// Half of them were faster.
+    pub median: Duration,
+    /// A quarter of them were faster than the first, a quarter slower than the second.
+    pub quartiles: (Duration, Duration),
+    /// How many they are.
+    pub peers: u32,
+    /// Which nodes they are.
+    pub scope: PeerScope,
+}
+
+/// Which nodes are compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PeerScope {
+    /// Those of the same site.
+    Site,
+    /// All.
+    Fleet,
+}
+
+/// All pulls of the target's images.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PullSummary {
+    /// How many nodes of the fleet are where.
+    pub counts: PullCounts,
+    /// One entry for each image of the target, in the order of its containers.
+    pub images: Arc<[ImageSummary]>,
+    /// Finished pulls that took much longer than those of their peers, the slowest first.
+    pub slow: Arc<[SlowPull]>,
+}
+
+/// How many nodes have the target's images.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PullCounts {
+    /// All of them are there.
+    pub present: u32,
+    /// One is being pulled.
+    pub pulling: u32,
+    /// One could not be pulled.
+    pub failed: u32,
+    /// One is known not to be there.
+    pub absent: u32,
+    /// Nothing is known.
+    pub unknown: u32,
+}
+
+/// The finished pulls of one image.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ImageSummary {
+    /// The image, as the template has it.
+    pub image: Str,
+    /// Its size, where a kubelet or a node told.
+    pub bytes: Option<u64>,
+    /// How long it takes, of all nodes.
+    pub fleet: Option<UsualPull>,
+    /// How long it takes by site, of those where enough nodes have pulled it; in order of their names.
+    pub sites: Vec<(Str, UsualPull)>,
+}
+
+/// A pull that took much longer than those of its peers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SlowPull {
+    /// The node.
+    pub node: Str,
+    /// The image.
+    pub image: Str,
+    /// How long it took.
+    pub took: Duration,
+    /// How many times as long as the median of its peers.
+    pub times: u32,
+    /// Which those are.
+    pub scope: PeerScope,
+}
+
+impl PullSummary {
+    /// How long `image` takes on nodes of `site`: those of the site where enough have pulled it, else all.
+    pub fn usual(&self, image: &str, site: &str) -> Option<UsualPull> {
+        self.images.iter().find(|known| &*known.image == image)?.usual(site)
+    }
+
+    /// The slow pull of `image` on `node`, if it is one of those that are named.
+    pub fn slow_on(&self, node: &str, image: &str) -> Option<&SlowPull> {
+        self.slow.iter().find(|slow| &*slow.node == node && &*slow.image == image)
+    }
+}
+
+impl ImageSummary {
+    /// How long it takes on nodes of `site`: those of the site where enough have pulled it, else all.
+    pub fn usual(&self, site: &str) -> Option<UsualPull> {
+        let of_site = self.sites.binary_search_by(|(known, _)| (**known).cmp(site));
+        of_site.ok().map(|at| self.sites[at].1).or(self.fleet)
+    }
+}

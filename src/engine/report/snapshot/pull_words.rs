@@ -1,0 +1,336 @@
+//! What image pulls are called: their states, how they are known, why they failed, how they compare with others.
+//!
+//! An estimate carries `~` and says from how many nodes it is.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::NodeView;
+use crate::engine::model::image::version_of;
+use crate::engine::model::pull::{
+    Evidence, FinishedPull, ImagePull, ImageSummary, PeerScope, PullCounts, PullFailure, PullState, PullSummary,
+    SlowPull, UsualPull,
+};
+use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::rules::pulls::times_slower;
+
+impl fmt::Display for PullState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Unknown => "unknown",
+            Self::Absent => "absent",
+            Self::Queued => "queued",
+            Self::Pulling { .. } => "pulling",
+            Self::Present { .. } => "present",
+            Self::Failed { .. } => "failed",
+        })
+    }
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ImageId => "imageID",
+            Self::PulledEvent => "its kubelet pulled it",
+            Self::AlreadyPresent => "it was there already",
+            Self::NodeStatus => "its node lists it",
+            Self::WarmPod => "pre-warmed",
+        })
+    }
+}
+
+impl fmt::Display for PullFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::NotFound => "not found",
+            Self::Unauthorized => "unauthorized",
+            Self::RateLimited => "rate limit",
+            Self::Platform => "not for this platform",
+            Self::Network => "network",
+            Self::Disk => "disk full",
+            Self::InvalidName => "invalid name",
+            Self::NeverPulled => "absent, pull forbidden",
+            Self::Other => "pull fails",
+        })
+    }
+}
+
+/// A size as a person reads it: `412 MB`, `1.2 GB`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Size(pub u64);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0..1_000_000 => write!(f, "{} kB", self.0.div_ceil(1_000)),
+            1_000_000..1_000_000_000 => write!(f, "{} MB", self.0 / 1_000_000),
+            _ => write!(f, "{}.{} GB", self.0 / 1_000_000_000, self.0 / 100_000_000 % 10),
+        }
+    }
+}
+
+/// How long a pull takes: in seconds up to ten minutes, because pulls are compared.
+struct Span(Duration);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_secs() {
+            secs @ 0..600 => write!(f, "{secs}s"),
+            _ => write!(f, "{}", ShortDuration(self.0)),
+        }
+    }
+}
+
+impl fmt::Display for FinishedPull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pulled in {}", Span(self.took))?;
+        // The difference is the time that it waited for other pulls of its node.
+        if self.took.saturating_sub(self.transfer) >= Duration::from_secs(1) {
+            write!(f, " ({} without waiting)", Span(self.transfer))?;
+        }
+        self.bytes.map_or(Ok(()), |bytes| write!(f, ", {}", Size(bytes)))
+    }
+}
+
+impl PeerScope {
+    fn median(self) -> &'static str {
+        match self {
+            Self::Site => "the median of its site",
+            Self::Fleet => "the median of all nodes",
+        }
+    }
+}
+
+/// How long a pull is expected to take: `~60s, from 7 peers`.
+impl fmt::Display for UsualPull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "~{}, from {}", Span(self.median), Peers(*self))
+    }
+}
+
+struct Peers(UsualPull);
+
+impl fmt::Display for Peers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(UsualPull { peers, scope, .. }) = self;
+        match (scope, peers) {
+            (PeerScope::Site, _) => write!(f, "{peers} peers"),
+            (PeerScope::Fleet, 1) => f.write_str("1 node"),
+            (PeerScope::Fleet, _) => write!(f, "{peers} nodes of all sites"),
+        }
+    }
+}
+
+/// How far a running pull may be: `~40s of 60s, from 7 peers`; of a slow one: `~360s of 60s, 6× the median of its site`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PullEstimate {
+    /// For how long it runs.
+    pub elapsed: Duration,
+    /// How long it usually takes.
+    pub usual: UsualPull,
+}
+
+impl PullEstimate {
+    /// The same for a narrow column: `~66%`, of a slow one `6×`. A hundred is not reached before the image is there.
+    pub fn short(self) -> String {
+        let Self { elapsed, usual } = self;
+        match times_slower(elapsed, usual) {
+            Some(times) => format!("{times}×"),
+            None => format!("~{}%", (elapsed.as_millis() * 100 / usual.median.as_millis().max(1)).min(99)),
+        }
+    }
+}
+
+impl fmt::Display for PullEstimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { elapsed, usual } = *self;
+        write!(f, "~{} of {}, ", Span(elapsed), Span(usual.median))?;
+        match times_slower(elapsed, usual) {
+            Some(times) => write!(f, "{times}× {}", usual.scope.median()),
+            None => write!(f, "from {}", Peers(usual)),
+        }
+    }
+}
+
+impl fmt::Display for SlowPull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { node, image, took, .. } = self;
+        write!(f, "{node}: {} ({} for {})", self.compared(), Span(*took), version_of(image))
+    }
+}
+
+impl SlowPull {
+    /// How much slower it was: `6× the median of its site`.
+    pub fn compared(&self) -> String {
+        format!("{}× {}", self.times, self.scope.median())
+    }
+}
+
+impl fmt::Display for PullCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { present, pulling, failed, absent, unknown } = *self;
+        let all = present + pulling + failed + absent + unknown;
+        write!(f, "present on {present} of {all}")?;
+        for (count, words) in [(pulling, "pulling"), (failed, "failed"), (absent, "absent"), (unknown, "unknown")] {
+            if count > 0 {
+                write!(f, ", {count} {words}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How large an image is and how long it takes: `r.example/agent:v2, 412 MB, took ~58s on 20 nodes: hall-a ~50s`.
+impl fmt::Display for ImageSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.image)?;
+        self.bytes.map_or(Ok(()), |bytes| write!(f, ", {}", Size(bytes)))?;
+        let Some(fleet) = self.fleet else { return Ok(()) };
+        let plural = if fleet.peers == 1 { "" } else { "s" };
+        write!(f, ", took ~{} on {} node{plural}", Span(fleet.median), fleet.peers)?;
+        let named: Vec<_> = self.sites.iter().filter(|(site, _)| !site.is_empty()).collect();
+        for (nth, (site, usual)) in named.iter().take(SITES).enumerate() {
+            write!(f, "{} {site} ~{}", if nth == 0 { ":" } else { "," }, Span(usual.median))?;
+        }
+        if named.len() > SITES { f.write_str(" …") } else { Ok(()) }
+    }
+}
+
+/// How many sites are named in a line.
+const SITES: usize = 5;
+
+impl PullSummary {
+    /// The lines that say how pulls go: counts, sizes and durations of each image, slow pulls.
+    pub fn lines(&self) -> Vec<String> {
+        let tells = |image: &&ImageSummary| image.bytes.is_some() || image.fleet.is_some();
+        let told = self.images.iter().filter(tells).map(ToString::to_string);
+        let slow = self.slow.iter().map(|slow| format!("slow: {slow}"));
+        let PullCounts { unknown, .. } = self.counts;
+        let counts = (self.counts != PullCounts { unknown, ..PullCounts::default() }).then(|| self.counts.to_string());
+        counts.into_iter().chain(told).chain(slow).collect()
+    }
+}
+
+impl ImagePull {
+    /// All that is known of it as of `at`, where its pull usually takes so long.
+    pub fn words(&self, at: Timestamp, usual: Option<UsualPull>) -> String {
+        let state = &self.state;
+        match state {
+            PullState::Unknown | PullState::Absent => state.to_string(),
+            PullState::Queued => "queued: after another image of its pod".to_owned(),
+            PullState::Pulling { since } => {
+                let elapsed = at.since(*since);
+                match usual {
+                    Some(usual) => format!("{state}, {}", PullEstimate { elapsed, usual }),
+                    None => format!("{state} for {}", ShortDuration(elapsed)),
+                }
+            }
+            PullState::Present { pull: Some(pull), .. } => format!("{state}, {pull}"),
+            PullState::Present { by, .. } => format!("{state}: {by}"),
+            PullState::Failed { why, message: None } => format!("{state}: {why}"),
+            PullState::Failed { why, message: Some(message) } => format!("{state}: {why}: {message}"),
+        }
+    }
+}
+
+impl NodeView {
+    /// The image that tells most of it: the one that failed, else the one that is pulled, else the first that is missing.
+    pub fn telling_image(&self) -> Option<&ImagePull> {
+        let rank = |pull: &&ImagePull| match pull.state {
+            PullState::Failed { .. } => 0,
+            PullState::Pulling { .. } => 1,
+            PullState::Absent => 2,
+            PullState::Queued => 3,
+            PullState::Unknown => 4,
+            PullState::Present { .. } => 5,
+        };
+        self.images.iter().min_by_key(rank)
+    }
+
+    /// For how long an image is being pulled, as of `at`.
+    pub fn pulling_for(&self, at: Timestamp) -> Option<Duration> {
+        self.images.iter().find_map(|pull| match pull.state {
+            PullState::Pulling { since } => Some(at.since(since)),
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::template::ContainerRole;
+
+    fn usual(peers: u32, scope: PeerScope) -> UsualPull {
+        let secs = Duration::from_secs;
+        UsualPull { median: secs(58), quartiles: (secs(50), secs(70)), peers, scope }
+    }
+
+    fn words(state: PullState, usual: Option<UsualPull>) -> String {
+        let (container, image) = ("agent".into(), "r.example/agent:v2".into());
+        let pull = ImagePull { container, role: ContainerRole::Main, image, state };
+        pull.words(Timestamp::from_millis(100_000), usual)
+    }
+
+    #[test]
+    fn what_is_said_of_a_pull() {
+        let pulling = |secs: i64| PullState::Pulling { since: Timestamp::from_millis(100_000 - secs * 1_000) };
+        let present = |by, pull| PullState::Present { by, pull };
+        let pull = |took, transfer, bytes| {
+            Some(FinishedPull { took: Duration::from_secs(took), transfer: Duration::from_secs(transfer), bytes })
+        };
+        let failed = |why, message: Option<&str>| PullState::Failed { why, message: message.map(Into::into) };
+        for (state, peers, want) in [
+            (pulling(40), None, "pulling for 40s"),
+            (pulling(40), Some(usual(7, PeerScope::Site)), "pulling, ~40s of 58s, from 7 peers"),
+            (pulling(40), Some(usual(1, PeerScope::Fleet)), "pulling, ~40s of 58s, from 1 node"),
+            (pulling(40), Some(usual(9, PeerScope::Fleet)), "pulling, ~40s of 58s, from 9 nodes of all sites"),
+            (pulling(360), Some(usual(7, PeerScope::Site)), "pulling, ~360s of 58s, 6× the median of its site"),
+            (present(Evidence::ImageId, None), None, "present: imageID"),
+            (present(Evidence::ImageId, pull(14, 14, Some(412_345_678))), None, "present, pulled in 14s, 412 MB"),
+            (present(Evidence::PulledEvent, pull(14, 4, None)), None, "present, pulled in 14s (4s without waiting)"),
+            (present(Evidence::AlreadyPresent, None), None, "present: it was there already"),
+            (present(Evidence::NodeStatus, None), None, "present: its node lists it"),
+            (failed(PullFailure::Disk, None), None, "failed: disk full"),
+            (failed(PullFailure::NotFound, Some("manifest unknown")), None, "failed: not found: manifest unknown"),
+            (PullState::Queued, None, "queued: after another image of its pod"),
+            (PullState::Absent, None, "absent"),
+            (PullState::Unknown, None, "unknown"),
+        ] {
+            assert_eq!(words(state, peers), want);
+        }
+    }
+
+    #[test]
+    fn sizes_and_summaries() {
+        for (bytes, want) in [(700, "1 kB"), (412_345_678, "412 MB"), (1_250_000_000, "1.2 GB")] {
+            assert_eq!(Size(bytes).to_string(), want);
+        }
+        let summary = PullSummary {
+            counts: PullCounts { present: 7, pulling: 2, failed: 1, absent: 0, unknown: 10 },
+            images: [ImageSummary {
+                image: "r.example/agent:v2".into(),
+                bytes: Some(412_345_678),
+                fleet: Some(usual(9, PeerScope::Fleet)),
+                sites: vec![("hall-a".into(), usual(5, PeerScope::Site)), ("hall-b".into(), usual(4, PeerScope::Site))],
+            }]
+            .into(),
+            slow: [SlowPull {
+                node: "ipc-037".into(),
+                image: "r.example/agent:v2".into(),
+                took: Duration::from_secs(350),
+                times: 6,
+                scope: PeerScope::Site,
+            }]
+            .into(),
+        };
+        assert_eq!(
+            summary.lines(),
+            [
+                "present on 7 of 20, 2 pulling, 1 failed, 10 unknown",
+                "r.example/agent:v2, 412 MB, took ~58s on 9 nodes: hall-a ~58s, hall-b ~58s",
+                "slow: ipc-037: 6× the median of its site (350s for v2)",
+            ]
+        );
+    }
+}

@@ -1,0 +1,359 @@
+//! What kubelets told of image pulls: per pod and container what happened last, per image how long finished pulls took.
+//!
+//! ```text
+//!   Pulling ──▶ pulling since ──┬─ Pulled ──────────▶ present, and how long it took ──▶ finished pulls of the image
+//!                               └─ Failed, BackOff ─▶ failed, and why ── pod gone ────▶ absent on its node
+//! ```
+//!
+//! Events come in any order: a listing gives them by name, and a watch may repeat them. So the last one of each kind is kept,
+//! and what happened last follows from their resource versions; where those are no numbers from their dates, which tell
+//! seconds. A `Failed` after a `Pulled` is about the container's start and says nothing of the image.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::View;
+use crate::engine::model::Str;
+use crate::engine::model::facts::{ClusterEvent, ListedImage, PodFact};
+use crate::engine::model::image::normalized;
+use crate::engine::model::pull::{FinishedPull, ImageSummary, PeerScope, PullFailure, PullSummary, SlowPull};
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::pulls::{PulledEvent, SITE_PEERS, failure_of, image_in, pulled, times_slower, usual};
+
+/// How many pods' events are kept.
+const PODS: usize = 20_000;
+/// Of how many images finished pulls are kept, and how many of each: the newest.
+const IMAGES: usize = 32;
+const FINISHED: usize = 2_048;
+/// How many slow pulls are named.
+const SLOW: usize = 10;
+/// How many failed images are kept for one node.
+const ABSENT: usize = 8;
+
+/// What events told of pulls.
+#[derive(Debug, Default)]
+pub(super) struct PullLedger {
+    /// By the pod's uid.
+    pods: HashMap<Str, Vec<ContainerPullEvents>>,
+    /// There are so many pods that nothing is noted of more.
+    full: bool,
+    /// The images that events named, shared.
+    named: VecDeque<Str>,
+    /// By image, in its long form.
+    finished: HashMap<String, Finished>,
+    /// By node: images that could not be pulled for a pod that is gone.
+    absent: HashMap<Str, Vec<Str>>,
+    /// What the target needs, with its long form and its size as far as nodes tell.
+    needed: Vec<(Str, String, Option<u64>)>,
+    summary: PullSummary,
+    /// The summary is out of date.
+    stale: bool,
+}
+
+/// Pulls of one image that ended well, oldest first.
+#[derive(Debug, Default)]
+struct Finished {
+    pulls: VecDeque<(Str, FinishedPull)>,
+    /// Counts up with each one, over all images.
+    last: u64,
+}
+
+/// What events told of one container's image.
+#[derive(Clone, Debug)]
+pub(crate) struct ContainerPullEvents {
+    container: Str,
+    image: Option<Str>,
+    pulling: Option<Written>,
+    pulled: Option<(Written, PulledEvent)>,
+    failed: Option<(Written, PullFailure, Str)>,
+}
+
+/// When an event was written.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    version: Option<u64>,
+    /// By the node's clock.
+    at: Timestamp,
+}
+
+/// What happened last, as far as events told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LastPullEvent<'a> {
+    /// It is being pulled, since then by the node's clock.
+    Pulling(Timestamp),
+    /// It came, in so long where that was told.
+    Came(Option<FinishedPull>),
+    /// It was there already.
+    WasThere,
+    /// It could not be pulled.
+    Failed(PullFailure, &'a Str),
+}
+
+impl Written {
+    fn is_before(self, other: Self) -> bool {
+        match (self.version, other.version) {
+            (Some(ours), Some(theirs)) => ours < theirs,
+            _ => self.at < other.at,
+        }
+    }
+}
+
+impl ContainerPullEvents {
+    fn of(container: &Str) -> Self {
+        Self { container: container.clone(), image: None, pulling: None, pulled: None, failed: None }
+    }
+
+    /// What happened last.
+    pub(crate) fn last(&self) -> Option<LastPullEvent<'_>> {
+        let begun = self.pulling;
+        let after_it = |written: Written| begun.is_none_or(|begun| !written.is_before(begun));
+        match (&self.pulled, &self.failed) {
+            (Some((written, PulledEvent::Came(figures))), _) if after_it(*written) => {
+                Some(LastPullEvent::Came(*figures))
+            }
+            (Some((written, PulledEvent::WasThere)), _) if after_it(*written) => Some(LastPullEvent::WasThere),
+            (_, Some((written, why, message))) if begun.is_some() && after_it(*written) => {
+                Some(LastPullEvent::Failed(*why, message))
+            }
+            _ => begun.map(|begun| LastPullEvent::Pulling(begun.at)),
+        }
+    }
+
+    /// Takes in an event; says whether it was news.
+    fn take_in(&mut self, event: &ClusterEvent) -> bool {
+        let written = Written { version: event.version, at: event.at };
+        let is_old = |known: Option<Written>| known.is_some_and(|known| !known.is_before(written));
+        match &*event.reason {
+            "Pulling" if !is_old(self.pulling) => self.pulling = Some(written),
+            "Pulled" if !is_old(self.pulled.map(|(known, _)| known)) => {
+                self.pulled = Some((written, pulled(&event.message)));
+            }
+            "Failed" | "BackOff" => {
+                let known = self.failed.take();
+                if known.as_ref().is_some_and(|(known, ..)| written.is_before(*known)) {
+                    self.failed = known;
+                    return false;
+                }
+                let why = failure_of(&event.message);
+                // `Error: ErrImagePull` and `Back-off pulling image` repeat what was said with its reason before.
+                let says_more = why != PullFailure::Other || event.message.starts_with("Failed to pull image");
+                self.failed = match known.filter(|_| !says_more) {
+                    Some((_, why, message)) => Some((written, why, message)),
+                    None => Some((written, why, event.message.clone())),
+                };
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+impl PullLedger {
+    /// Takes in an event about a pod that is not gone; says whether it was news.
+    pub(super) fn take_in(&mut self, event: &ClusterEvent, is_there: impl Fn(&str) -> bool) -> bool {
+        let Some(container) = &event.container else { return false };
+        if !matches!(&*event.reason, "Pulling" | "Pulled" | "Failed" | "BackOff") {
+            return false;
+        }
+        if !self.pods.contains_key(&event.object) {
+            if !self.full && self.pods.len() >= PODS {
+                // Events are kept for an hour, those of pods that went before we looked as well.
+                self.pods.retain(|uid, _| is_there(uid));
+                self.full = self.pods.len() >= PODS;
+            }
+            if self.full {
+                return false;
+            }
+        }
+        let image = image_in(&event.message).map(|image| self.shared(image));
+        let containers = self.pods.entry(event.object.clone()).or_default();
+        let known = containers.iter().position(|told| told.container == *container);
+        let at = known.unwrap_or_else(|| {
+            containers.push(ContainerPullEvents::of(container));
+            containers.len() - 1
+        });
+        let told = &mut containers[at];
+        let had_come = told.pulled.is_some();
+        if !told.take_in(event) {
+            return false;
+        }
+        told.image = image.or_else(|| told.image.take());
+        if let (Some((_, came)), Some(image), Some(node)) = (told.pulled, told.image.clone(), &event.node)
+            && &*event.reason == "Pulled"
+        {
+            self.has_come(node, &image);
+            // A container that was started again and asked the registry once more says nothing of how long an image takes.
+            if let (PulledEvent::Came(Some(pull)), false) = (came, had_come) {
+                self.finished(node, &image, pull);
+            }
+        }
+        true
+    }
+
+    /// Forgets a pod that is gone; returns what was known of it.
+    pub(super) fn forget_pod(&mut self, uid: &str) -> Vec<ContainerPullEvents> {
+        let known = self.pods.remove(uid);
+        self.full &= known.is_none();
+        known.unwrap_or_default()
+    }
+
+    /// Takes note of what a pod that is gone could not pull on this node.
+    pub(super) fn note_absent(&mut self, node: Option<&Str>, pulls: &[ContainerPullEvents]) {
+        let failed = pulls.iter().filter(|told| matches!(told.last(), Some(LastPullEvent::Failed(..))));
+        for (node, image) in failed.filter_map(|told| Some((node?, told.image.as_ref()?))) {
+            let absent = self.absent.entry(node.clone()).or_default();
+            if !absent.contains(image) && absent.len() < ABSENT {
+                absent.push(image.clone());
+            }
+        }
+    }
+
+    /// A node is gone.
+    pub(super) fn forget_node(&mut self, node: &str) {
+        self.absent.remove(node);
+    }
+
+    fn has_come(&mut self, node: &Str, image: &Str) {
+        if let Some(absent) = self.absent.get_mut(node) {
+            absent.retain(|known| known != image);
+            if absent.is_empty() {
+                self.absent.remove(node);
+            }
+        }
+    }
+
+    fn finished(&mut self, node: &Str, image: &Str, pull: FinishedPull) {
+        let image = normalized(image);
+        let last = 1 + self.finished.values().map(|finished| finished.last).max().unwrap_or(0);
+        if self.finished.len() >= IMAGES && !self.finished.contains_key(&image) {
+            let oldest = self.finished.iter().min_by_key(|(_, finished)| finished.last).map(|(image, _)| image.clone());
+            oldest.and_then(|oldest| self.finished.remove(&oldest));
+        }
+        let finished = self.finished.entry(image).or_default();
+        finished.last = last;
+        finished.pulls.push_back((node.clone(), pull));
+        if finished.pulls.len() > FINISHED {
+            finished.pulls.pop_front();
+        }
+        self.stale = true;
+    }
+
+    /// The same text as one that was seen before, where it was.
+    fn shared(&mut self, image: &str) -> Str {
+        if let Some(known) = self.named.iter().find(|known| &***known == image) {
+            return known.clone();
+        }
+        if self.named.len() >= IMAGES {
+            self.named.pop_front();
+        }
+        let image = Str::from(image);
+        self.named.push_back(image.clone());
+        image
+    }
+
+    /// The target needs these images.
+    pub(super) fn need(&mut self, images: &[Str]) {
+        self.needed = images.iter().map(|image| (image.clone(), normalized(image), None)).collect();
+        self.stale = true;
+    }
+
+    /// Takes note of how large the target's images are on a node.
+    pub(super) fn note_sizes(&mut self, listed: &[ListedImage]) {
+        for (_, long, bytes) in self.needed.iter_mut().filter(|(.., bytes)| bytes.is_none()) {
+            let found = listed.iter().find(|image| image.bytes > 0 && normalized(&image.name) == *long);
+            *bytes = found.map(|image| image.bytes);
+            self.stale |= bytes.is_some();
+        }
+    }
+
+    /// A node has come to another site.
+    pub(super) fn compare_again(&mut self) {
+        self.stale |= !self.finished.is_empty();
+    }
+
+    fn summed_up(&self, site_of: impl Fn(&str) -> Str) -> PullSummary {
+        let mut slow = Vec::new();
+        let image = |(image, long, listed): &(Str, String, Option<u64>)| {
+            let none = Finished::default();
+            let finished = &self.finished.get(long).unwrap_or(&none).pulls;
+            let mut by_site: BTreeMap<Str, Vec<Duration>> = BTreeMap::new();
+            for (node, pull) in finished {
+                by_site.entry(site_of(node)).or_default().push(pull.took);
+            }
+            let mut all: Vec<Duration> = finished.iter().map(|(_, pull)| pull.took).collect();
+            let enough = |took: &Vec<Duration>| u32::try_from(took.len()).unwrap_or(u32::MAX) >= SITE_PEERS;
+            let of_site = |(site, mut took): (Str, Vec<Duration>)| Some((site, usual(&mut took, PeerScope::Site)?));
+            let summary = ImageSummary {
+                image: image.clone(),
+                bytes: finished.iter().rev().find_map(|(_, pull)| pull.bytes).or(*listed),
+                fleet: usual(&mut all, PeerScope::Fleet),
+                sites: by_site.into_iter().filter(|(_, took)| enough(took)).filter_map(of_site).collect(),
+            };
+            slow.extend(finished.iter().filter_map(|(node, pull)| {
+                let usual = summary.usual(&site_of(node))?;
+                let times = times_slower(pull.took, usual)?;
+                Some(SlowPull { node: node.clone(), image: image.clone(), took: pull.took, times, scope: usual.scope })
+            }));
+            summary
+        };
+        let images: Arc<[ImageSummary]> = self.needed.iter().map(image).collect();
+        slow.sort_by(|a, b| (b.times, b.took, &a.node).cmp(&(a.times, a.took, &b.node)));
+        slow.truncate(SLOW);
+        PullSummary { images, slow: slow.into(), ..PullSummary::default() }
+    }
+}
+
+impl View {
+    /// Sums up finished pulls, where there are new ones.
+    pub(crate) fn sum_up_pulls(&mut self) {
+        if std::mem::take(&mut self.pulls.stale) {
+            let site = |node: &str| self.node(node).map(|node| self.nodes[node].site.clone()).unwrap_or_default();
+            self.pulls.summary = self.pulls.summed_up(site);
+        }
+    }
+
+    /// The finished pulls of the target's images, as of the last [`View::sum_up_pulls`].
+    pub(crate) fn pull_summary(&self) -> &PullSummary {
+        &self.pulls.summary
+    }
+
+    /// What events told of the image of one container.
+    pub(crate) fn told_of_pull(&self, uid: &str, container: &str) -> Option<LastPullEvent<'_>> {
+        self.pulls.pods.get(uid)?.iter().find(|told| &*told.container == container)?.last()
+    }
+
+    /// What events told of this image for a pod that was made for pre-warming on a node.
+    pub(crate) fn told_of_warming(&self, node: &str, image: &str) -> Option<LastPullEvent<'_>> {
+        let told = self.warm.on(node).filter_map(|warm| self.pulls.pods.get(&warm.fact.pod.uid)).flatten();
+        told.filter(|told| told.image.as_deref() == Some(image)).find_map(ContainerPullEvents::last)
+    }
+
+    /// Since when events told that a pod pulls an image that is not there yet, by the clock of its node.
+    pub(crate) fn pulling_since(&self, pod: &PodFact) -> Option<Timestamp> {
+        let since = |told| match told {
+            LastPullEvent::Pulling(since) => Some(since),
+            LastPullEvent::Came(_) | LastPullEvent::WasThere | LastPullEvent::Failed(..) => None,
+        };
+        self.told_of_missing(pod).filter_map(since).min()
+    }
+
+    /// Whether events told that an image of a pod that is not there yet could not be pulled.
+    pub(crate) fn pull_failed(&self, pod: &PodFact) -> bool {
+        self.told_of_missing(pod).any(|told| matches!(told, LastPullEvent::Failed(..)))
+    }
+
+    fn told_of_missing<'a>(&'a self, pod: &'a PodFact) -> impl Iterator<Item = LastPullEvent<'a>> {
+        let told = self.pulls.pods.get(&pod.uid).map(Vec::as_slice).unwrap_or_default();
+        let is_there = |told: &&ContainerPullEvents| {
+            let mut present = pod.containers.iter().filter(|container| container.image_present);
+            present.any(|container| container.name == told.container)
+        };
+        told.iter().filter(move |told| !is_there(told)).filter_map(ContainerPullEvents::last)
+    }
+
+    /// Whether this image could not be pulled on a node for a pod that is gone, and has not come since.
+    pub(crate) fn is_absent(&self, node: &str, image: &str) -> bool {
+        self.pulls.absent.get(node).is_some_and(|absent| absent.iter().any(|known| &**known == image))
+    }
+}
