@@ -205,7 +205,7 @@ fn summary(context: &str, snapshot: &Snapshot) -> Vec<String> {
         }
     }
     if let Some(prewarm) = &snapshot.prewarm {
-        say("images", prewarm.to_string());
+        say("prewarm", prewarm.to_string());
         if !prewarm.images.is_empty() {
             say("", format!("{} by {}", prewarm.images.join(" "), person_of(&prewarm.asked.by.by)));
         }
