@@ -125,13 +125,9 @@ impl Engine {
 
     /// Creations whose pod is seen now, or that will never be.
     fn note_arrivals(&mut self, now: Timestamp) {
-        let settled: Vec<Str> = self
-            .warming
-            .writes
-            .creating()
-            .filter(|node| self.view.warm.on(node).any(|warm| warm.fact.pod.deletion_at.is_none()))
-            .cloned()
-            .collect();
+        let shown = |node: &Str, pod: &Str| self.view.warm.on(node).any(|warm| warm.fact.pod.name == *pod);
+        let creating = self.warming.writes.creating();
+        let settled: Vec<Str> = creating.filter(|(node, pod)| shown(node, pod)).map(|(node, _)| node.clone()).collect();
         for node in settled {
             self.warming.writes.create_settled(&node);
             self.view.touch_named(Some(&node));
@@ -166,7 +162,7 @@ impl Engine {
             .collect();
         let mut effects = Vec::with_capacity(made.len());
         for (node, name, pod) in made {
-            self.warming.writes.create_sent(&node, now);
+            self.warming.writes.create_sent(&node, &name, now);
             self.view.touch_named(Some(&node));
             self.tell_warm_pod((&node, &name), None, EventOutcome::Sent, None);
             let id = self.effects.send(Sent::CreateWarm { node: node.clone(), pod: name.clone() });

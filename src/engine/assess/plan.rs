@@ -352,9 +352,9 @@ impl Line {
         if may_recover && self.unready == Unready::Waits {
             return Hold::NotProven;
         }
-        // A node that the rollout took down already has nothing to lose by a download.
+        // A node that the rollout took down, and that does not serve yet, has nothing to lose by a download.
         let present = row.image == ImageState::Present || row.is_warm;
-        if self.require_image && !present && row.blame != Some(Blame::Rollout) {
+        if self.require_image && !present && (row.ready || row.blame != Some(Blame::Rollout)) {
             return Hold::ImageAbsent;
         }
         // A node that already pulls in vain keeps its slot for the new image.

@@ -17,8 +17,8 @@ const REFUSED: Duration = Duration::from_secs(30);
 /// What was sent for pre-warming and is not settled, and what has to wait.
 #[derive(Debug, Default)]
 pub(crate) struct WarmWrites {
-    /// By node: since when a pod is being made there that no watch has shown.
-    creating: BTreeMap<Str, Timestamp>,
+    /// By node: the name of the pod that is being made there and that no watch has shown, and since when.
+    creating: BTreeMap<Str, (Str, Timestamp)>,
     /// Uids of pods whose deletion was sent.
     deleting: BTreeSet<Str>,
     /// By node: pulls that failed.
@@ -55,13 +55,13 @@ impl WarmWrites {
         self.creating.contains_key(node)
     }
 
-    /// On which nodes pods are being made.
-    pub(crate) fn creating(&self) -> impl Iterator<Item = &Str> {
-        self.creating.keys()
+    /// On which nodes pods are being made, each with its name.
+    pub(crate) fn creating(&self) -> impl Iterator<Item = (&Str, &Str)> {
+        self.creating.iter().map(|(node, (pod, _))| (node, pod))
     }
 
-    pub(crate) fn create_sent(&mut self, node: &Str, now: Timestamp) {
-        self.creating.insert(node.clone(), now);
+    pub(crate) fn create_sent(&mut self, node: &Str, pod: &Str, now: Timestamp) {
+        self.creating.insert(node.clone(), (pod.clone(), now));
     }
 
     /// A pod is there, or it is known that none was made.
@@ -71,9 +71,9 @@ impl WarmWrites {
 
     /// Creations that were sent before that instant and have shown nothing: they did not arrive.
     pub(crate) fn give_up_creations(&mut self, before: Timestamp) -> Vec<Str> {
-        let lost = self.creating.iter().filter(|(_, sent_at)| **sent_at < before).map(|(node, _)| node.clone());
+        let lost = self.creating.iter().filter(|(_, (_, sent_at))| *sent_at < before).map(|(node, _)| node.clone());
         let lost: Vec<Str> = lost.collect();
-        self.creating.retain(|_, sent_at| *sent_at >= before);
+        self.creating.retain(|_, (_, sent_at)| *sent_at >= before);
         lost
     }
 

@@ -495,6 +495,7 @@ impl<'a> Run<'a> {
         let warm = lease.and_then(|lease| lease.lease_fact()).is_some_and(|lease| lease.prewarm != Ok(None));
         !recorded
             && !warm
+            && !self.observer.sees_warm_pods()
             && fact.annotations.get(ORIGINAL_STRATEGY).is_none()
             && fact.observed_generation >= fact.generation
             && ((counters.updated == counters.desired && counters.available == counters.desired)

@@ -139,9 +139,15 @@ impl Observer {
         Some(("P6", format!("replaced a pod on {}, which has to have {missing} first and has not", context.node)))
     }
 
-    /// P9: at the end nothing of pre-warming is left.
+    /// Whether pods for pre-warming are there.
+    pub(in crate::sim::attack) fn sees_warm_pods(&self) -> bool {
+        !self.warm_pods.0.is_empty()
+    }
+
+    /// P9: at the end nothing of pre-warming is left, unless its DaemonSet was deleted without its pods: then nobody is there to
+    /// delete them.
     pub(in crate::sim::attack) fn check_nothing_is_left_of_prewarming(&mut self, at: Timestamp) {
-        if !self.warm_pods.0.is_empty() {
+        if !self.warm_pods.0.is_empty() && self.daemon_set.is_some() && self.daemon_set_goes_since.is_none() {
             let left: BTreeSet<Str> = self.warm_pods.0.values().map(|there| there.node.clone()).collect();
             self.report_violation("P9", at, format!("pods for pre-warming are left on {}", listed(&left)));
         }
