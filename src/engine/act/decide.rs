@@ -27,8 +27,10 @@ impl Engine {
         effects.extend(self.write_lease(now));
         effects.extend(self.write_daemonset(now));
         self.note_waits(now);
-        effects.extend(self.replace_pods(now));
-        effects.extend(self.prewarm(now));
+        let replaced = self.replace_pods(now);
+        // What an update has just taken, the assessment does not show yet: pre-warming would take the same slot.
+        let warmed = if replaced.is_empty() { self.prewarm(now) } else { Vec::new() };
+        effects.extend(replaced.into_iter().chain(warmed));
         self.settle(now);
         effects
     }

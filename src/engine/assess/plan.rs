@@ -358,7 +358,7 @@ impl Line {
             return Hold::ImageAbsent;
         }
         // A node that already pulls in vain keeps its slot for the new image.
-        let pulls = row.image != ImageState::Present && !row.pulls && !row.warm_pulls;
+        let pulls = row.image != ImageState::Present && !row.pulls && !row.warms_target;
         if pulls && self.pulling >= self.max_pulling {
             return Hold::PullLimit { used: self.pulling, limit: self.max_pulling };
         }

@@ -75,6 +75,8 @@ pub(crate) struct Row {
     pub(crate) pulls: bool,
     /// A pod that was made for pre-warming may be pulling there.
     pub(crate) warm_pulls: bool,
+    /// It pulls the target's images: an update of the node adds no pull to that.
+    pub(crate) warms_target: bool,
     /// A pod that was made for pre-warming has brought the target's images there, and keeps them.
     pub(crate) is_warm: bool,
     /// It failed at the target revision, and no operator resumed past that. Suspects are judged in [`crate::engine::machine::suspects`].
@@ -298,6 +300,11 @@ impl<'a> Assessor<'a> {
             pulls: self.pulls(in_fleet, blame, shown_at_target, replaced, image, shown.live),
             warm_pulls: (self.question.warming)(&entry.name)
                 || self.view.warm.on(&entry.name).any(|warm| self.view.warm_state(warm).takes_a_slot()),
+            warms_target: self
+                .view
+                .warm
+                .on(&entry.name)
+                .any(|warm| warm.fact.images == self.target_images && self.view.warm_state(warm).takes_a_slot()),
             is_warm: self.view.is_warm(&entry.name, &self.target_images),
             failure: !acknowledged_failures && state == NodeState::Failed,
             unreplaced: !acknowledged_failures && unreplaced,

@@ -404,3 +404,20 @@ fn pods_that_nobody_asks_for_any_more_are_told_of_and_deleted_on_request() {
     console.run_for(&mut fake, 5);
     assert!(fake.warm_nodes().is_empty() && console.snapshot(&fake).prewarm.is_none());
 }
+
+/// Found by the attack (seed 222002823).
+#[test]
+fn an_update_and_a_pod_for_pre_warming_do_not_take_the_same_slot_at_once() {
+    let mut fake = FakeCluster::rolling(20, 1);
+    fake.holds_images = false;
+    fake.slow = true;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.engine.command(start(PrewarmSource::Template, PrewarmNodes::Node("n9".into()), 1), fake.now).unwrap();
+    console.partition(&mut fake, 0);
+    for _ in 0..10 {
+        console.run_for(&mut fake, 1);
+        assert!(fake.deleted.len() + fake.warm_nodes().len() <= 1, "{:?} {:?}", fake.deleted, fake.warm_nodes());
+    }
+    assert_eq!(fake.deleted.len() + fake.warm_nodes().len(), 1);
+}

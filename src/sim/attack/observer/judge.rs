@@ -95,7 +95,7 @@ impl Observer {
             self.check_announced(&context),
             self.check_budget(&context),
             self.check_surge(&context),
-            self.check_pulls(&context, pulls),
+            self.check_pulls(&context, pulls, world),
         ];
         if let Some(forward) = context.forward() {
             broken.push(self.check_selection(&context, &forward));
@@ -146,14 +146,18 @@ impl Observer {
         })
     }
 
-    fn check_pulls(&self, context: &DeletionContext<'_>, pulls: Pulls) -> Broken {
+    fn check_pulls(&self, context: &DeletionContext<'_>, pulls: Pulls, world: &World) -> Broken {
         let of = |intent: &Intent| {
             intent.budgets.max_pulling.at().map_or(context.limit, |limit| limit.of(context.desired, Rounding::Up))
         };
-        let limit = context.intents().map(of).max()?;
+        // What pre-warming pulls there already under a limit of its own is no pull more.
+        let limit = context.intents().map(of).max()?.max(self.own_limit_of_prewarming(context.at));
         let known = self.pulling.iter().filter(|node| self.is_known_to_pull(node, context));
-        let pulling: BTreeSet<Str> = known.cloned().collect();
-        let over = pulls == Pulls::Begins && pulling.len() > limit as usize;
+        let warming = self.nodes_that_warm(context.at, world);
+        let pulling: BTreeSet<Str> = known.cloned().chain(warming.iter().cloned()).collect();
+        // A node that was warming pulled already.
+        let begins = pulls == Pulls::Begins && !warming.contains(context.node);
+        let over = begins && pulling.len() > limit as usize;
         over.then(|| ("P6", format!("{} must pull with a limit of {limit}: {}", pulling.len(), listed(&pulling))))
     }
 

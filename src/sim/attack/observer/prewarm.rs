@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Observer;
 use super::judge::{Broken, DeletionContext, listed};
+use super::{Observer, ROUNDED};
 use crate::engine::model::Str;
 use crate::engine::model::prewarm::{PREWARM, Prewarm};
 use crate::engine::model::quantity::Rounding;
@@ -73,6 +73,10 @@ impl Observer {
                 format!("a pod for pre-warming was made on {node} while that was paused or cancelled"),
             ));
         }
+        // A console that cannot know yet that a watch is stuck acts on what it shows.
+        if self.unaware.values().any(|until| at < *until) {
+            return None;
+        }
         let seen = self.nodes.get(node);
         if seen.is_some_and(|seen| !seen.ready && seen.ready_since + self.slack < at) {
             return Some(("P5", format!("a pod for pre-warming was made on {node}, which was not Ready")));
@@ -99,6 +103,16 @@ impl Observer {
         })
     }
 
+    /// The nodes that have pulled for pre-warming for so long that everybody can know.
+    pub(super) fn nodes_that_warm(&self, at: Timestamp, world: &World) -> BTreeSet<Str> {
+        let pods = world.store().list_in(Kind::Pod, &self.namespace);
+        let known = pods.filter(|pod| pod.meta.created_at + self.slack + ROUNDED < at);
+        let warm = known.filter_map(|pod| Some((pod, self.warm_pods.0.get(&pod.meta.uid)?)));
+        let pulls = warm.filter(|(pod, there)| lacks(pod, &there.node, world) && !there.refused);
+        let ready = |node: &Str| self.nodes.get(node).is_some_and(|seen| seen.ready);
+        pulls.map(|(_, there)| there.node.clone()).filter(ready).collect()
+    }
+
     /// The nodes that pull for pre-warming, or are known to pull for an update.
     fn nodes_that_pull(&self, at: Timestamp, world: &World) -> BTreeSet<Str> {
         let warm = self.warm_pods.0.iter().filter(|(uid, there)| {
@@ -110,6 +124,13 @@ impl Observer {
         let updating = self.pulling.iter().filter(|node| self.may_run_on(node, at) && lacking(node));
         let ready = |node: &&Str| self.nodes.get(*node).is_some_and(|seen| seen.ready);
         warm.map(|(_, there)| &there.node).chain(updating.filter(ready)).cloned().collect()
+    }
+
+    /// The highest limit that pre-warming had of its own lately; 0 where it had none.
+    pub(super) fn own_limit_of_prewarming(&self, at: Timestamp) -> u32 {
+        let desired = self.desired.at(at).copied().max().unwrap_or(0);
+        let named = self.prewarms.at(at).flatten().filter_map(|asked| asked.limits.max_pulling.at());
+        named.map(|limit| limit.of(desired, Rounding::Up)).max().unwrap_or(0)
     }
 
     /// The highest limit that whoever made the pod could know of.
