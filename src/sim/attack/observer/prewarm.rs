@@ -121,7 +121,13 @@ impl Observer {
         });
         let images = self.daemon_set.as_ref().map(|fact| fact.template.images()).unwrap_or_default();
         let lacking = |node: &Str| images.iter().any(|image| !world.fleet().has_image(node, image));
-        let updating = self.pulling.iter().filter(|node| self.may_run_on(node, at) && lacking(node));
+        // A node whose pod has its images pulls for no update, whatever the template needs by now; nor one whose image is refused.
+        let has = |node: &Str| {
+            self.pods.values().any(|pod| {
+                pod.fact.node.as_ref() == Some(node) && (pod.images_since.is_some() || pod.failing_since.is_some())
+            })
+        };
+        let updating = self.pulling.iter().filter(|node| self.may_run_on(node, at) && lacking(node) && !has(node));
         let ready = |node: &&Str| self.nodes.get(*node).is_some_and(|seen| seen.ready);
         warm.map(|(_, there)| &there.node).chain(updating.filter(ready)).cloned().collect()
     }
