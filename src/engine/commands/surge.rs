@@ -13,7 +13,8 @@ impl Engine {
         let begins = match command.inner() {
             Command::Adopt => !self.takes_back(command.inner()),
             Command::SetImage(_) | Command::Step(_) | Command::Resume | Command::Undo { .. } => true,
-            Command::Drive(_) => self.intent().releasing.is_none(),
+            // Who drives for pre-warming alone takes nothing down.
+            Command::Drive(_) => self.is_recorded() && self.intent().releasing.is_none(),
             Command::Select(_)
             | Command::Pause { .. }
             | Command::Release(_)

@@ -1,5 +1,7 @@
 //! Pre-warming: one pod per node, a few at a time, kept until its node is updated.
 
+use serde_json::json;
+
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Early, PrewarmCommand, Refusal, Takeover};
 use crate::engine::model::event::Event;
@@ -420,4 +422,21 @@ fn an_update_and_a_pod_for_pre_warming_do_not_take_the_same_slot_at_once() {
         assert!(fake.deleted.len() + fake.warm_nodes().len() <= 1, "{:?} {:?}", fake.deleted, fake.warm_nodes());
     }
     assert_eq!(fake.deleted.len() + fake.warm_nodes().len(), 1);
+}
+
+/// Found by the attack (seed 333005922).
+#[test]
+fn pre_warming_a_daemonset_that_surges_is_driven_without_a_budget() {
+    let strategy = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}});
+    let mut fake = FakeCluster::new(5, strategy);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.engine.command(start(image("v2"), PrewarmNodes::All, 2), fake.now).unwrap();
+    console.run(&mut fake);
+    drop(console);
+    let mut next = FakeConsole::open(&fake, "eve");
+    next.run_for(&mut fake, 20);
+    next.ask(&mut fake, Command::Drive(Takeover::Ask)).unwrap();
+    next.ask(&mut fake, Command::Prewarm(PrewarmCommand::Cancel)).unwrap();
+    next.run_for(&mut fake, 5);
+    assert!(fake.warm_nodes().is_empty());
 }
