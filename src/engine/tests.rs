@@ -3,6 +3,7 @@
 mod halts;
 mod moved_tag;
 mod prewarm;
+mod prewarm_statefulset;
 mod pulls;
 mod quarantine;
 mod record;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::values::{ContainerImage, DaemonSetName, duration, pull_limit};
 use crate::engine::model::command::PrewarmCommand;
 use crate::engine::model::labels::Selector;
-use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes};
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes};
 use crate::engine::model::settings::Limit;
 
 #[derive(Args, Clone, Debug)]
@@ -40,6 +40,19 @@ pub(crate) struct PrewarmArgs {
     /// So many nodes of a site pull at once [default: the rollout's own limit]
     #[arg(long, value_name = "N|N%", value_parser = pull_limit, group = "limits")]
     pub(crate) max_pulling_per_site: Option<Limit>,
+    /// Who makes the pods. `pods`: whoever drives, in the rollout's order, under its limits, and only while somebody drives.
+    /// `statefulset`: one StatefulSet for each of `--max-pulling` nodes (1 unless given), which goes on with every console
+    /// closed; it keeps no order, knows nothing of updates that pull, of nodes that flap nor of nodes that join, waits for ever
+    /// where a node cannot pull, and does not work for images without `sleep` (distroless)
+    #[arg(
+        long,
+        value_name = "METHOD",
+        value_enum,
+        default_value = "pods",
+        hide_possible_values = true,
+        group = "which"
+    )]
+    pub(crate) method: MethodFlag,
     /// Make no more pods; what is being pulled goes on
     #[arg(long, group = "control")]
     pub(crate) pause: bool,
@@ -63,7 +76,23 @@ pub(crate) struct PrewarmArgs {
     pub(crate) timeout: Option<Duration>,
 }
 
+/// `--method`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum MethodFlag {
+    Pods,
+    #[value(name = "statefulset")]
+    StatefulSet,
+}
+
 impl PrewarmArgs {
+    /// Who makes the pods.
+    pub(crate) fn method(&self) -> PrewarmMethod {
+        match self.method {
+            MethodFlag::Pods => PrewarmMethod::Pods,
+            MethodFlag::StatefulSet => PrewarmMethod::StatefulSet,
+        }
+    }
+
     /// What is to be done about what is being pre-warmed; `None`: begin.
     pub(crate) fn control(&self) -> Option<PrewarmCommand> {
         [

@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use crate::engine::model::Str;
-use crate::engine::model::prewarm::{Prewarm, PrewarmCounts, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmView};
+use crate::engine::model::prewarm::{
+    Prewarm, PrewarmCounts, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmView, StuckSet,
+};
 use crate::engine::model::record::By;
 use crate::engine::model::settings::Limit;
 
@@ -17,6 +19,7 @@ pub(crate) struct PrewarmJson<'a> {
     nodes: &'a PrewarmNodes,
     max_pulling: Limit,
     max_pulling_per_site: Limit,
+    method: PrewarmMethod,
     by: &'a By,
     #[serde(skip_serializing_if = "Option::is_none")]
     paused: Option<&'a By>,
@@ -36,8 +39,23 @@ pub(crate) struct PrewarmJson<'a> {
     /// On which node the API server last refused a pod, and what it said.
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<Refusal<'a>>,
+    /// The StatefulSets that do not come to their next node.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stuck: Vec<Stuck<'a>>,
     /// Whether nothing more will happen by itself.
     done: bool,
+}
+
+/// A StatefulSet that waits for this pod, or is let make none; `text` says why, and what can be done.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Stuck<'a> {
+    stateful_set: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pod: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<&'a str>,
+    text: String,
 }
 
 #[derive(Serialize)]
@@ -58,13 +76,15 @@ struct Site<'a> {
 
 impl<'a> PrewarmJson<'a> {
     pub(crate) fn new(prewarm: &'a PrewarmView) -> Self {
-        let PrewarmView { asked, images, error, counts, limit, pulling, sites, refusal } = prewarm;
+        let PrewarmView { asked, images, error, counts, limit, pulling, sites, refusal, stuck } = prewarm;
         // Its DaemonSet is known, the identifiers of writes are ours, and the driver of the rollout is told beside it.
         let Prewarm {
             daemonset_uid: _,
             source,
             nodes,
             limits,
+            method,
+            stateful_sets: _,
             paused,
             cancelled,
             retried,
@@ -78,6 +98,7 @@ impl<'a> PrewarmJson<'a> {
             nodes,
             max_pulling: limits.max_pulling,
             max_pulling_per_site: limits.max_pulling_per_site,
+            method: *method,
             by,
             paused: paused.as_ref(),
             cancelled: cancelled.as_ref(),
@@ -89,8 +110,16 @@ impl<'a> PrewarmJson<'a> {
             limit: *limit,
             sites: sites.iter().map(Site::new).collect(),
             refusal: refusal.as_ref().map(|(node, message)| Refusal { node, message }),
+            stuck: stuck.iter().zip(prewarm.stuck_in_words()).map(Stuck::new).collect(),
             done: prewarm.is_done(),
         }
+    }
+}
+
+impl<'a> Stuck<'a> {
+    fn new((stuck, text): (&'a StuckSet, String)) -> Self {
+        let StuckSet { name, pod, node, why: _ } = stuck;
+        Self { stateful_set: name, pod: pod.as_deref(), node: node.as_deref(), text }
     }
 }
 

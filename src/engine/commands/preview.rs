@@ -11,6 +11,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, Preview, PrewarmCommand, Refusal};
 use crate::engine::model::config::Role;
 use crate::engine::model::node::NodeIx;
+use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::record::{Change, Intent, lease_name};
 use crate::engine::model::settings::{Limit, OnDrift, Tuning};
 use crate::engine::model::time::{ShortDuration, Timestamp};
@@ -261,7 +262,10 @@ impl Engine {
 /// What whoever drives does to pods for pre-warming.
 fn prewarming_calls(command: &Command) -> Option<&'static str> {
     match command {
-        Command::Prewarm(PrewarmCommand::Cancel) => Some("DELETE the pods that were made for it"),
+        Command::Prewarm(PrewarmCommand::Start { method: PrewarmMethod::StatefulSet, .. }) => {
+            Some("GET statefulsets; POST one or more; DELETE them once every node has the images")
+        }
+        Command::Prewarm(PrewarmCommand::Cancel) => Some("DELETE the pods or StatefulSets that were made for it"),
         Command::Prewarm(PrewarmCommand::Pause) => None,
         _ => Some("POST pods, one per node; DELETE each once its node is updated"),
     }

@@ -6,7 +6,10 @@ use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::command::{PrewarmCommand, Refusal};
 use crate::engine::model::danger::Danger;
-use crate::engine::model::prewarm::{PREWARM_LIMIT, Prewarm, PrewarmNodes, PrewarmSource};
+use crate::engine::model::prewarm::{
+    PREWARM_LIMIT, PREWARM_SET_NODES, Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource,
+};
+use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::By;
 use crate::engine::writes::pending::Needs;
 
@@ -23,11 +26,12 @@ impl Engine {
             _ => {}
         }
         let (edit, says, drive) = match asked {
-            PrewarmCommand::Start { source, nodes, limits } => {
+            PrewarmCommand::Start { source, nodes, limits, method } => {
                 let template = self.template_to_prewarm(source).map_err(|why| Refusal::Invalid(why.to_string()))?;
                 let count = template.images().len();
                 let says = format!("pre-warming {count} image{}", if count == 1 { "" } else { "s" });
                 self.check_prewarm_nodes(nodes)?;
+                self.check_prewarm_method(*method, nodes, limits)?;
                 let daemonset =
                     self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
                 let prewarm = Prewarm {
@@ -35,6 +39,8 @@ impl Engine {
                     source: source.clone(),
                     nodes: nodes.clone(),
                     limits: *limits,
+                    method: *method,
+                    stateful_sets: *method == PrewarmMethod::StatefulSet,
                     paused: None,
                     cancelled: None,
                     retried: None,
@@ -51,6 +57,11 @@ impl Engine {
                 }
                 (PrewarmEdit::Start(Box::new(prewarm)), says, true)
             }
+            PrewarmCommand::Pause | PrewarmCommand::Resume if self.warms_by_sets() => {
+                let why = "a StatefulSet goes on by itself and cannot be paused: cancel it, what was pulled stays, or begin \
+                           again with --method pods";
+                return Err(Refusal::NotNow(why.into()));
+            }
             PrewarmCommand::Pause => {
                 (PrewarmEdit::Pause(by), "pre-warming is paused: no more pods are made".to_owned(), false)
             }
@@ -65,6 +76,35 @@ impl Engine {
             }
         };
         Ok(Resolved { drive, ..Resolved::new(vec![Edit::Prewarm(edit)], Needs::Saved, says, Danger::Bounded) })
+    }
+
+    /// Whether what is being pre-warmed is by StatefulSets.
+    fn warms_by_sets(&self) -> bool {
+        self.recorded_prewarm().is_some_and(|asked| asked.method == PrewarmMethod::StatefulSet)
+    }
+
+    fn check_prewarm_method(
+        &self,
+        method: PrewarmMethod,
+        nodes: &PrewarmNodes,
+        limits: &PrewarmLimits,
+    ) -> Result<(), Refusal> {
+        if method == PrewarmMethod::Pods {
+            return Ok(());
+        }
+        if !limits.max_pulling_per_site.is_default() {
+            let why = "a StatefulSet knows no sites: --max-pulling-per-site needs --method pods";
+            return Err(Refusal::Invalid(why.into()));
+        }
+        let meant = self.assessment.rows().filter(|row| self.is_meant(row, nodes)).count();
+        if meant > PREWARM_SET_NODES {
+            let why = format!(
+                "{meant} nodes are more than the pods of StatefulSets can name, {PREWARM_SET_NODES}: fewer with a selector, \
+                 or --method pods"
+            );
+            return Err(Refusal::Invalid(why));
+        }
+        Ok(())
     }
 
     fn check_prewarm_nodes(&self, nodes: &PrewarmNodes) -> Result<(), Refusal> {
@@ -83,7 +123,7 @@ impl Engine {
 
     pub(super) fn prewarming_in_words(&self, asked: &PrewarmCommand) -> Vec<String> {
         match asked {
-            PrewarmCommand::Start { source, nodes, .. } => {
+            PrewarmCommand::Start { source, nodes, limits, method } => {
                 let images: Vec<Str> = self.template_to_prewarm(source).map(|it| it.images()).unwrap_or_default();
                 let mut lines: Vec<String> = images.iter().map(|image| format!("pulls {image}")).collect();
                 if let PrewarmSource::Images(_) = source {
@@ -96,15 +136,48 @@ impl Engine {
                     PrewarmNodes::Node(name) => format!("on {name}"),
                 };
                 lines.push(format!("One pod per node, {where_}; no pod of the DaemonSet is replaced."));
-                lines.push("Each stays until its node is updated, or pre-warming is cancelled.".into());
+                match method {
+                    PrewarmMethod::Pods => {
+                        lines.push("Each stays until its node is updated, or pre-warming is cancelled.".into());
+                    }
+                    PrewarmMethod::StatefulSet => lines.extend(self.sets_in_words(nodes, limits)),
+                }
                 lines
             }
             PrewarmCommand::Pause => vec!["No more pods are made. What is being pulled goes on.".into()],
             PrewarmCommand::Resume => vec!["Pods are made again, in the order of the rollout.".into()],
+            PrewarmCommand::Retry if self.warms_by_sets() => {
+                vec!["Pods whose pull failed are deleted; their StatefulSet makes them anew, on any of its nodes.".into()]
+            }
+            PrewarmCommand::Cancel if self.warms_by_sets() => vec![
+                "Its StatefulSets are deleted, and their pods. Images that were pulled stay until their kubelet collects them."
+                    .into(),
+            ],
             PrewarmCommand::Retry => vec!["Pods whose pull failed are deleted and made anew.".into()],
             PrewarmCommand::Cancel => {
                 vec!["Its pods are deleted. Images that were pulled stay until their kubelet collects them.".into()]
             }
         }
+    }
+
+    /// How many StatefulSets there will be, and what they do not do.
+    fn sets_in_words(&self, nodes: &PrewarmNodes, limits: &PrewarmLimits) -> Vec<String> {
+        let takes =
+            self.assessment.rows().filter(|row| self.is_meant(row, nodes) && row.should_run && !row.is_down).count();
+        let most = limits.max_pulling.at().map_or(1, |limit| limit.of(self.assessment.desired, Rounding::Up).max(1));
+        let sets = usize::try_from(most).unwrap_or(usize::MAX).min(takes);
+        let begin = if sets == 1 {
+            format!("1 StatefulSet pulls on up to {takes} nodes, one after the other.")
+        } else {
+            format!("{sets} StatefulSets pull on up to {takes} nodes, {sets} at a time.")
+        };
+        vec![
+            begin,
+            "It goes on while no console is open; whoever drives deletes it once every node has the images.".into(),
+            "It keeps no order, and knows nothing of updates that pull, of nodes that flap, nor of nodes that join."
+                .into(),
+            "A container that cannot run `sleep`, as in distroless images, holds it up: use --method pods for those."
+                .into(),
+        ]
     }
 }

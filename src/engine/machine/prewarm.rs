@@ -12,8 +12,8 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::image::normalized;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{
-    Prewarm, PrewarmCounts, PrewarmLimits, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState, PrewarmView,
-    PrewarmWait,
+    Prewarm, PrewarmCounts, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState,
+    PrewarmView, PrewarmWait, StuckSet, StuckWhy,
 };
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{By, OURSELVES};
@@ -21,16 +21,21 @@ use crate::engine::model::settings::Limit;
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::warm_pod::images_key;
-use crate::engine::view::{PodIx, WarmState};
+use crate::engine::view::{PodIx, WarmState, cannot_run};
 use crate::engine::writes::warm::WarmWrites;
+use crate::engine::writes::warm_sets::WarmSets;
 
 /// Why nothing is done about pods that nobody asked for.
 const LEFT_OVER: &str = "pods of an earlier pre-warming are left; cancel it to delete them";
+
+/// Reason of a pod that no node takes.
+const UNSCHEDULABLE: &str = "Unschedulable";
 
 /// What is asked for, what is on its way, and what follows from both.
 #[derive(Debug, Default)]
 pub(crate) struct Prewarming {
     pub(crate) writes: WarmWrites,
+    pub(crate) sets: WarmSets,
     /// What is being pre-warmed, as of the last assessment.
     pub(crate) job: Option<Job>,
 }
@@ -47,6 +52,8 @@ pub(crate) struct Job {
     pub(crate) states: Vec<Option<PrewarmState>>,
     /// The nodes on which a pod may be made now, in order.
     pub(crate) next: Vec<NodeIx>,
+    /// The nodes that a StatefulSet has to bring the images to.
+    pub(crate) for_sets: Vec<NodeIx>,
     slots: Slots,
 }
 
@@ -133,6 +140,7 @@ impl Engine {
             slots: self.slots(&asked, limits),
             states: vec![None; self.view.nodes.len()],
             next: Vec::new(),
+            for_sets: Vec::new(),
             asked,
             template,
             key,
@@ -151,6 +159,8 @@ impl Engine {
             source: PrewarmSource::Template,
             nodes: PrewarmNodes::All,
             limits: PrewarmLimits::default(),
+            method: PrewarmMethod::Pods,
+            stateful_sets: self.view.warm.has_those_of_sets(),
             paused: None,
             cancelled: None,
             retried: None,
@@ -169,6 +179,7 @@ impl Engine {
         let limit = match own {
             Some(own) if given => own.min(limits.max_pulling),
             Some(own) => own,
+            None if asked.method == PrewarmMethod::StatefulSet => 1,
             None => limits.max_pulling,
         };
         let mut slots = Slots { limit, ..Slots::default() };
@@ -191,7 +202,7 @@ impl Engine {
     /// What every node's state is, and which come next.
     fn note_states(&self, job: &mut Job, template: &Template, images: &[Str]) {
         let wanted: Vec<NodeIx> =
-            self.assessment.rows().filter(|row| self.is_wanted(row, &job.asked)).map(|it| it.node).collect();
+            self.assessment.rows().filter(|row| self.is_meant(row, &job.asked.nodes)).map(|it| it.node).collect();
         let stopped = self.prewarming_stands(&job.asked);
         let images: Vec<String> = images.iter().map(|image| normalized(image)).collect();
         let mut line = Vec::new();
@@ -212,6 +223,14 @@ impl Engine {
         let refused = self.warming.writes.refusal().map(|refusal| refusal.node.clone());
         // A node whose pod was refused may be the only one that is: another is tried first.
         line.sort_by_key(|node| Some(&self.view.nodes[*node].name) == refused.as_ref());
+        if job.asked.method == PrewarmMethod::StatefulSet {
+            let pressed = |node: &NodeIx| Some((*node, self.view.nodes[*node].fact.as_ref()?.pressure.clone()?));
+            for (node, what) in line.iter().filter_map(pressed) {
+                job.states[node] = Some(PrewarmState::Waiting(PrewarmWait::Pressure(what)));
+            }
+            line.retain(|node| pressed(node).is_none());
+            return job.leave_to_sets(line, stopped.as_ref());
+        }
         for node in line {
             let wait = match &stopped {
                 Some(why) => Err(why.clone()),
@@ -228,11 +247,11 @@ impl Engine {
         }
     }
 
-    /// Whether it is about this node.
-    fn is_wanted(&self, row: &Row, asked: &Prewarm) -> bool {
+    /// Whether pre-warming on these nodes is about this one.
+    pub(crate) fn is_meant(&self, row: &Row, nodes: &PrewarmNodes) -> bool {
         let entry = &self.view.nodes[row.node];
         row.in_fleet
-            && match &asked.nodes {
+            && match nodes {
                 PrewarmNodes::All => true,
                 PrewarmNodes::Node(name) => entry.name == *name,
                 PrewarmNodes::Selector(selector) => {
@@ -252,8 +271,14 @@ impl Engine {
         if asked.paused.is_some() {
             return Some(PrewarmWait::Paused);
         }
-        if self.view.permission(Right::CreatePods) == Permission::Denied {
-            return Some(PrewarmWait::Refused(format!("not permitted: {}", Right::CreatePods).into()));
+        let needed: &[Right] = match asked.method {
+            PrewarmMethod::Pods => &[Right::CreatePods],
+            PrewarmMethod::StatefulSet => &[Right::ListStatefulSets, Right::CreateStatefulSets],
+        };
+        let goes_on = asked.method == PrewarmMethod::StatefulSet && self.view.warm.has_those_of_sets();
+        let denied = needed.iter().find(|right| self.view.permission(**right) == Permission::Denied);
+        if let Some(right) = denied.filter(|_| !goes_on) {
+            return Some(PrewarmWait::Refused(format!("not permitted: {right}").into()));
         }
         let blind = self.blindness().or_else(|| match self.health(Watched::WarmPods) {
             WatchHealth::Live => None,
@@ -265,8 +290,13 @@ impl Engine {
         if let Some(why) = blind {
             return Some(PrewarmWait::Blind(why));
         }
-        if !self.lock.holds() && self.lock.living_other(self.now).is_none() {
+        // A StatefulSet goes on by itself.
+        if !self.lock.holds() && self.lock.living_other(self.now).is_none() && !goes_on {
             return Some(PrewarmWait::NobodyDrives);
+        }
+        let refused = self.warming.sets.refusal().filter(|_| !goes_on && !self.warming.sets.is_free(self.now));
+        if let Some((_, message)) = refused {
+            return Some(PrewarmWait::Refused(message.clone()));
         }
         let refusal = self.warming.writes.refusal().filter(|refusal| self.now < refusal.again_at);
         refusal.map(|refusal| PrewarmWait::Refused(refusal.message.clone()))
@@ -362,8 +392,69 @@ impl Engine {
             pulling: job.slots.used,
             sites: sites.into_values().collect(),
             refusal: self.warming.writes.refusal().map(|it| (it.node.clone(), it.message.clone())),
+            stuck: self.stuck_sets(job),
             asked: job.asked.clone(),
         })
+    }
+
+    /// The StatefulSets that do not come to their next node.
+    fn stuck_sets(&self, job: &Job) -> Vec<StuckSet> {
+        if job.asked.method != PrewarmMethod::StatefulSet || job.asked.cancelled.is_some() {
+            return Vec::new();
+        }
+        let mut stuck = Vec::new();
+        for warm in self.view.warm.iter().filter(|warm| warm.fact.images == job.key) {
+            let pod = &warm.fact.pod;
+            let (Some(set), false) = (&warm.fact.set, pod.ready || pod.deletion_at.is_some()) else { continue };
+            let state = self.view.warm_state(warm);
+            let row = pod.node.as_ref().and_then(|node| self.view.node(node)).and_then(|ix| self.assessment.row(ix));
+            let why = match state {
+                WarmState::Failed(cause) => Some(StuckWhy::Failed(cause)),
+                _ if row.is_some_and(|row| row.is_down) => Some(StuckWhy::NodeDown),
+                WarmState::Present => cannot_run(pod).map(StuckWhy::NotRunning),
+                WarmState::Pulling { .. } if !pod.bound && pod.reason.as_deref() == Some(UNSCHEDULABLE) => {
+                    Some(StuckWhy::Unschedulable(pod.message.clone().unwrap_or_default()))
+                }
+                WarmState::Pulling { .. } | WarmState::Terminating => None,
+            };
+            let node = pod.node.clone();
+            let there = |why| StuckSet { name: set.clone(), pod: Some(pod.name.clone()), node, why };
+            stuck.extend(why.map(there));
+        }
+        for set in self.warming.sets.known().into_iter().flatten().filter(|set| set.images == job.key) {
+            let waits =
+                self.view.warm.iter().any(|warm| warm.fact.set.as_ref() == Some(&set.name) && !warm.fact.pod.ready);
+            if let Some(said) = set.refused.as_ref().filter(|_| !waits) {
+                let why = StuckWhy::Refused(said.clone());
+                stuck.push(StuckSet { name: set.name.clone(), pod: None, node: None, why });
+            }
+        }
+        let refused = self.warming.sets.refusal().map(|(name, said)| StuckSet {
+            name: name.clone(),
+            pod: None,
+            node: None,
+            why: StuckWhy::Refused(said.clone()),
+        });
+        stuck.extend(refused);
+        stuck.sort_by(|a, b| (&a.name, &a.pod).cmp(&(&b.name, &b.pod)));
+        stuck
+    }
+}
+
+impl Job {
+    /// Nodes that wait are left to StatefulSets, which make their pods by themselves.
+    fn leave_to_sets(&mut self, line: Vec<NodeIx>, stopped: Option<&PrewarmWait>) {
+        for node in line {
+            self.states[node] = Some(PrewarmState::Waiting(stopped.cloned().unwrap_or(PrewarmWait::InLine)));
+            if stopped.is_none() {
+                self.for_sets.push(node);
+            }
+        }
+    }
+
+    /// How many StatefulSets pull at once.
+    pub(crate) fn sets_at_once(&self) -> u32 {
+        self.slots.limit.max(1)
     }
 }
 

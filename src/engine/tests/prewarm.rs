@@ -8,14 +8,16 @@ use crate::engine::model::event::Event;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::ImageState;
-use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait};
+use crate::engine::model::prewarm::{
+    PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait,
+};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Tuning};
 use crate::engine::rules::site::SITE_LABEL;
 
 fn start(source: PrewarmSource, nodes: PrewarmNodes, most: u32) -> Command {
     let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(most)), ..PrewarmLimits::default() };
-    Command::Prewarm(PrewarmCommand::Start { source, nodes, limits })
+    Command::Prewarm(PrewarmCommand::Start { source, nodes, limits, method: PrewarmMethod::Pods })
 }
 
 fn image(tag: &str) -> PrewarmSource {
@@ -324,7 +326,8 @@ fn each_site_has_a_limit_of_its_own() {
         max_pulling: Limit::At(IntOrPercent::Int(10)),
         max_pulling_per_site: Limit::At(IntOrPercent::Percent(20)),
     };
-    let start = PrewarmCommand::Start { source: image("v2"), nodes: PrewarmNodes::All, limits };
+    let start =
+        PrewarmCommand::Start { source: image("v2"), nodes: PrewarmNodes::All, limits, method: PrewarmMethod::Pods };
     console.engine.command(Command::Prewarm(start), fake.now).unwrap();
     console.run_for(&mut fake, 5);
     assert_eq!(pulling_by_site(&fake, &fake.warm_nodes()), [2, 2], "a fifth of ten nodes each");

@@ -10,7 +10,7 @@ use super::form::Canary;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, PrewarmCommand};
 use crate::engine::model::image::ImageRef;
-use crate::engine::model::prewarm::{PrewarmLimits, PrewarmNodes, PrewarmSource};
+use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::Limit;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
@@ -48,6 +48,7 @@ pub(crate) enum PrewarmLine {
     Selector,
     MaxPulling,
     MaxPullingPerSite,
+    Method,
 }
 
 /// The form.
@@ -64,6 +65,7 @@ pub(crate) struct PrewarmForm {
     pub(crate) node: Option<Str>,
     pub(crate) max_pulling: Input,
     pub(crate) max_pulling_per_site: Input,
+    pub(crate) method: PrewarmMethod,
     chosen: usize,
 }
 
@@ -104,6 +106,7 @@ impl PrewarmForm {
             node,
             max_pulling: limit(limits.max_pulling),
             max_pulling_per_site: limit(limits.max_pulling_per_site),
+            method: snapshot.prewarm.as_ref().map(|view| view.asked.method).unwrap_or_default(),
             chosen: usize::from(images == ImagesChoice::Typed),
         })
     }
@@ -118,7 +121,9 @@ impl PrewarmForm {
         }
         lines.push(PrewarmLine::Nodes);
         lines.extend((self.nodes == NodesChoice::Selector).then_some(PrewarmLine::Selector));
-        lines.extend([PrewarmLine::MaxPulling, PrewarmLine::MaxPullingPerSite]);
+        lines.push(PrewarmLine::MaxPulling);
+        lines.extend((self.method == PrewarmMethod::Pods).then_some(PrewarmLine::MaxPullingPerSite));
+        lines.push(PrewarmLine::Method);
         lines
     }
 
@@ -133,8 +138,13 @@ impl PrewarmForm {
             nodes: self.nodes()?,
             limits: PrewarmLimits {
                 max_pulling: limit(&self.max_pulling)?,
-                max_pulling_per_site: limit(&self.max_pulling_per_site)?,
+                max_pulling_per_site: match self.method {
+                    PrewarmMethod::Pods => limit(&self.max_pulling_per_site)?,
+                    // A StatefulSet knows no sites; its form does not ask for it.
+                    PrewarmMethod::StatefulSet => Limit::Default,
+                },
             },
+            method: self.method,
         }))
     }
 
@@ -177,7 +187,7 @@ impl PrewarmForm {
     /// The text field that is chosen, if it is one.
     pub(crate) fn field(&mut self) -> Option<&mut Input> {
         match self.line() {
-            PrewarmLine::Images | PrewarmLine::Revision | PrewarmLine::Nodes => None,
+            PrewarmLine::Images | PrewarmLine::Revision | PrewarmLine::Nodes | PrewarmLine::Method => None,
             PrewarmLine::Image(at) => self.containers.get_mut(at).map(|(_, _, input)| input),
             PrewarmLine::Selector => Some(&mut self.selector.input),
             PrewarmLine::MaxPulling => Some(&mut self.max_pulling),
@@ -224,6 +234,11 @@ impl PrewarmForm {
                 let all: Vec<_> =
                     [NodesChoice::All, NodesChoice::NextStep, NodesChoice::Selector].into_iter().chain(node).collect();
                 self.nodes = after(&all, self.nodes, back);
+            }
+            PrewarmLine::Method => {
+                self.method = after(&[PrewarmMethod::Pods, PrewarmMethod::StatefulSet], self.method, back);
+                // The line above it comes and goes.
+                self.chosen = self.lines().len() - 1;
             }
             PrewarmLine::Image(_)
             | PrewarmLine::Selector

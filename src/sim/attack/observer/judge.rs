@@ -153,8 +153,8 @@ impl Observer {
         // What pre-warming pulls there already under a limit of its own is no pull more.
         let limit = context.intents().map(of).max()?.max(self.own_limit_of_prewarming(context.at));
         let known = self.pulling.iter().filter(|node| self.is_known_to_pull(node, context));
-        let warming = self.nodes_that_warm(context.at, world);
-        let pulling: BTreeSet<Str> = known.cloned().chain(warming.iter().cloned()).collect();
+        let [warming, decided] = self.nodes_that_warm(context.at, world);
+        let pulling: BTreeSet<Str> = known.cloned().chain(decided).collect();
         // A node that was warming pulled already.
         let begins = pulls == Pulls::Begins && !warming.contains(context.node);
         let over = begins && pulling.len() > limit as usize;
