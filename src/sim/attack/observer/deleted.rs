@@ -20,6 +20,8 @@ impl Observer {
             self.replaced.clear();
         }
         if another {
+            // Its pods are refused or made by a controller that begins with them anew: so does the grace.
+            self.absent.template_changed(at);
             // Those that still go are the old one's; those that stayed are told of again when the new one takes them over.
             let uids: Vec<Str> = self.pods.keys().cloned().collect();
             uids.iter().for_each(|uid| self.pod_gone(uid, at));
