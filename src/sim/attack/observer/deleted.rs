@@ -45,7 +45,9 @@ impl Observer {
         }
         let there = self.daemon_set.as_ref().map(|set| &set.uid);
         let named: BTreeSet<&Str> = context.records.iter().filter_map(|record| record.daemonset_uid.as_ref()).collect();
-        let foreign = !named.is_empty() && named.iter().all(|uid| Some(*uid) != there);
+        // A request that was on its way when the other one came could not be called back.
+        let just_now = self.record_lost_at.is_some_and(|lost_at| lost_at + self.slack >= context.at);
+        let foreign = !just_now && !named.is_empty() && named.iter().all(|uid| Some(*uid) != there);
         foreign.then(|| ("P7", format!("deleted a pod on {node} by a record that is of another DaemonSet")))
     }
 
