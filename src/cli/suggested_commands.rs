@@ -88,6 +88,8 @@ fn prewarming(context: &str, snapshot: &Snapshot) -> Option<SuggestedCommand> {
         ("prewarmResume", "prewarm --resume".to_owned(), "goes on pre-warming")
     } else if nobody && missing && !goes_on {
         ("prewarm", prewarm_command(&prewarm.asked, &snapshot.revisions), "carries pre-warming on")
+    } else if nobody && goes_on && prewarm.has_all() {
+        ("prewarmCancel", "prewarm --cancel".to_owned(), "deletes its StatefulSets, which have nothing left to do")
     } else if prewarm.counts.failed > prewarm.counts.retrying {
         ("prewarmRetry", "prewarm --retry".to_owned(), "pulls again what failed")
     } else {

@@ -11,7 +11,7 @@ use crate::cluster::partial::{EventWire, Interner, set_owner};
 use crate::engine::model::Str;
 use crate::engine::model::effect::{Done, Outcome};
 use crate::engine::model::facts::{ClusterEvent, WarmSetFact};
-use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES};
+use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_REQUEST};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::warm_set::nodes_of;
 
@@ -96,6 +96,7 @@ fn fact(set: &Value) -> Option<WarmSetFact> {
         uid: text(&metadata["uid"])?,
         daemonset: text(&metadata["labels"][PREWARM])?,
         images: text(&metadata["labels"][PREWARM_IMAGES])?,
+        request: text(&metadata["labels"][PREWARM_REQUEST])?,
         nodes: nodes_of(set),
         deleting: metadata["deletionTimestamp"].is_string(),
         refused: None,

@@ -22,7 +22,7 @@ use crate::engine::model::record::{By, OURSELVES};
 use crate::engine::model::rollout_event::EventOutcome;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::warm_pod::WarmPodOwner;
-use crate::engine::rules::warm_set::{is_set_of, warm_set};
+use crate::engine::rules::warm_set::{is_set_of, request_key, warm_set};
 use crate::engine::view::WarmPod;
 use crate::engine::writes::effects::Sent;
 
@@ -87,7 +87,7 @@ impl Engine {
             let (Some(job), Some(asked)) = (&self.warming.job, asked) else { return false };
             let of_this = self.view.daemonset.as_ref().is_some_and(|daemonset| daemonset.uid == set.daemonset);
             let by_sets = asked.method == PrewarmMethod::StatefulSet && asked.cancelled.is_none();
-            of_this && by_sets && job.template.is_ok() && set.images == job.key
+            of_this && by_sets && job.template.is_ok() && set.images == job.key && set.request == request_key(asked)
         };
         let sets = self.warming.sets.known().into_iter().flatten();
         let doomed = sets.filter(|set| !set.deleting && self.is_ours(set) && !wanted(set));
@@ -126,11 +126,11 @@ impl Engine {
         let at_work = ours.iter().filter(|set| !set.nodes.iter().all(present)).count();
         let free = usize::try_from(job.sets_at_once()).unwrap_or(usize::MAX).saturating_sub(at_work);
         let owner = WarmPodOwner { namespace: &self.config().namespace, name: &daemonset.name, uid: &daemonset.uid };
-        let shares = free.min(nodes.len());
+        let (shares, request) = (free.min(nodes.len()), request_key(&job.asked));
         let made: Vec<(Str, serde_json::Value)> = (0..shares)
             .map(|nth| {
                 let share: Vec<Str> = nodes.iter().skip(nth).step_by(shares).cloned().collect();
-                warm_set(&owner, &share, template)
+                warm_set(&owner, &share, template, &request)
             })
             .collect();
         let mut effects = Vec::with_capacity(made.len());

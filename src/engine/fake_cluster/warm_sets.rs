@@ -7,7 +7,7 @@ use crate::engine::model::Str;
 use crate::engine::model::effect::{Done, EffectError, EffectErrorKind, Outcome};
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ConditionStatus, ContainerState, PodPhase, WarmSetFact};
-use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES};
+use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_REQUEST};
 use crate::engine::rules::warm_set::nodes_of;
 
 /// A StatefulSet.
@@ -38,6 +38,7 @@ impl FakeCluster {
             uid: format!("set{}", self.sets_made).into(),
             daemonset: label(PREWARM),
             images: label(PREWARM_IMAGES),
+            request: label(PREWARM_REQUEST),
             nodes: nodes_of(set),
             deleting: false,
             refused: None,

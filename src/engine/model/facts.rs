@@ -452,6 +452,8 @@ pub struct WarmSetFact {
     pub daemonset: Str,
     /// Which images its pods bring.
     pub images: Str,
+    /// For which nodes and limits it was made: its label [`super::prewarm::PREWARM_REQUEST`].
+    pub request: Str,
     /// The nodes that its pods may be placed on, one each.
     pub nodes: Vec<Str>,
     /// Whether it is being deleted.

@@ -24,6 +24,8 @@ pub const PREWARM: &str = "rolldeck.io/prewarm";
 pub const PREWARM_IMAGES: &str = "rolldeck.io/prewarm-images";
 /// Label of every pod that a StatefulSet made for pre-warming, and of that StatefulSet: its name. It is all that it selects by.
 pub const PREWARM_SET: &str = "rolldeck.io/prewarm-set";
+/// Label of such a StatefulSet: for which nodes and limits it was made, see [`crate::engine::rules::warm_set::request_key`].
+pub const PREWARM_REQUEST: &str = "rolldeck.io/prewarm-request";
 /// The most nodes that the pods of StatefulSets may be meant for: each pod names those of its own.
 pub const PREWARM_SET_NODES: usize = 1000;
 /// The most a serialized [`Prewarm`] may take, in bytes.

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::engine::model::prewarm::{PrewarmCounts, PrewarmState, PrewarmView, PrewarmWait, StuckSet, StuckWhy};
+use crate::engine::model::prewarm::{
+    PrewarmCounts, PrewarmMethod, PrewarmState, PrewarmView, PrewarmWait, StuckSet, StuckWhy,
+};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 
 /// `pulling for 12s`, `waits: 2 of 2 nodes pull`, as of an instant.
@@ -98,7 +100,10 @@ impl fmt::Display for PrewarmView {
             Some(why) => write!(f, "{name}: {why}"),
             None => {
                 write!(f, "{name}: {}", self.counts)?;
-                if self.counts.waiting > 0 {
+                let left = self.asked.method == PrewarmMethod::StatefulSet && self.asked.cancelled.is_none();
+                if left && self.has_all() {
+                    f.write_str("; whoever drives deletes its StatefulSets")
+                } else if self.counts.waiting > 0 {
                     write!(f, "; {} of {} may pull", self.pulling, self.limit)
                 } else {
                     Ok(())

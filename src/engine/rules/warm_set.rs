@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::warm_pod::{WarmPodOwner, fnv, images_key, warm_spec};
 use crate::engine::model::Str;
-use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_SET};
+use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_REQUEST, PREWARM_SET, Prewarm};
 use crate::engine::model::record::MANAGED_BY;
 use crate::engine::model::template::Template;
 
@@ -47,13 +47,20 @@ pub fn is_set_of(daemonset: &str, set: &str) -> bool {
     end.is_some_and(|end| end.len() == DIGITS && end.chars().all(|digit| digit.is_ascii_hexdigit()))
 }
 
+/// Tells requests for the same images apart: those for other nodes, or with other limits. One of them replaces another.
+pub fn request_key(asked: &Prewarm) -> Str {
+    let text = serde_json::to_string(&(&asked.nodes, &asked.limits)).unwrap_or_default();
+    format!("{:016x}", fnv([&*text])).into()
+}
+
 /// The StatefulSet that brings the images of `template` to `nodes`, and its name: the same for the same work.
 ///
 /// It selects its pods by a label that has its name, so that no pod of anything else is ever taken for one of them. The owner
 /// reference, by which it goes with the DaemonSet, is added by whoever sends it.
-pub fn warm_set(owner: &WarmPodOwner<'_>, nodes: &[Str], template: &Template) -> (Str, Value) {
+pub fn warm_set(owner: &WarmPodOwner<'_>, nodes: &[Str], template: &Template, request: &str) -> (Str, Value) {
     let key = images_key(&template.images());
-    let parts = [owner.uid, &key].into_iter().chain(nodes.iter().map(|node| &**node)).flat_map(|part| [part, "\n"]);
+    let parts =
+        [owner.uid, &key, request].into_iter().chain(nodes.iter().map(|node| &**node)).flat_map(|part| [part, "\n"]);
     let which = fnv(parts) & 0xff_ffff_ffff;
     let name = Str::from(format!("{}{which:0DIGITS$x}", set_names_begin(owner.name)));
     let mut spec = warm_spec(template, &TOLERATED);
@@ -78,10 +85,12 @@ pub fn warm_set(owner: &WarmPodOwner<'_>, nodes: &[Str], template: &Template) ->
         PREWARM_SET: &*name,
         MANAGED_BY.0: MANAGED_BY.1,
     });
+    let mut of_set = labels.clone();
+    of_set[PREWARM_REQUEST] = request.into();
     let set = json!({
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
-        "metadata": {"name": &*name, "namespace": owner.namespace, "labels": labels},
+        "metadata": {"name": &*name, "namespace": owner.namespace, "labels": of_set},
         "spec": {
             "replicas": nodes.len(),
             "serviceName": &*name,
@@ -127,7 +136,7 @@ mod tests {
     #[test]
     fn one_pod_per_node_one_after_the_other() {
         let nodes = [Str::from("ipc-1"), Str::from("ipc-2")];
-        let (name, set) = warm_set(&OWNER, &nodes, &template());
+        let (name, set) = warm_set(&OWNER, &nodes, &template(), "r");
         assert_eq!(set["spec"]["replicas"], 2);
         assert_eq!(set["spec"]["podManagementPolicy"], "OrderedReady");
         assert_eq!(nodes_of(&set), nodes);
@@ -149,16 +158,16 @@ mod tests {
     fn names_leave_room_for_what_the_controller_adds_and_are_of_one_daemonset() {
         for daemonset in ["agent", &"a".repeat(253), "a.b.c", &format!("{}.x", "b".repeat(30))] {
             let owner = WarmPodOwner { name: daemonset, ..OWNER };
-            let (name, _) = warm_set(&owner, &["ipc-1".into()], &template());
+            let (name, _) = warm_set(&owner, &["ipc-1".into()], &template(), "r");
             // `-` and the hash of a revision, of at most ten characters.
             assert!(name.len() + 11 <= 63 && !name.contains('.'), "{name}");
             assert!(is_set_of(daemonset, &name), "{name}");
-            assert_ne!(name, warm_set(&owner, &["ipc-2".into()], &template()).0);
+            assert_ne!(name, warm_set(&owner, &["ipc-2".into()], &template(), "r").0);
         }
         let (long, longer) = ("a".repeat(40), "a".repeat(41));
-        let (name, _) = warm_set(&WarmPodOwner { name: &long, ..OWNER }, &[], &template());
+        let (name, _) = warm_set(&WarmPodOwner { name: &long, ..OWNER }, &[], &template(), "r");
         assert!(!is_set_of(&longer, &name));
-        let (name, _) = warm_set(&WarmPodOwner { name: "a-prewarm-b", ..OWNER }, &[], &template());
+        let (name, _) = warm_set(&WarmPodOwner { name: "a-prewarm-b", ..OWNER }, &[], &template(), "r");
         assert!(!is_set_of("a", &name));
     }
 }

@@ -184,6 +184,23 @@ fn other_images_replace_it_and_the_method_pods_carries_on() {
 }
 
 #[test]
+fn other_nodes_or_another_limit_replace_it_and_the_same_request_does_not() {
+    let (mut fake, mut console) = warming(None);
+    console.engine.command(start(None), fake.now).unwrap();
+    console.run_for(&mut fake, 10);
+    assert_eq!(fake.sets_made, 1, "the same again goes on");
+    console.engine.command(start(Some(4)), fake.now).unwrap();
+    console.run_for(&mut fake, 10);
+    assert_eq!((fake.sets.len(), fake.warm_nodes().len()), (4, 4));
+    let Command::Prewarm(PrewarmCommand::Start { source, limits, method, .. }) = start(Some(4)) else { panic!() };
+    let canary = PrewarmNodes::Selector("zone=canary".parse().unwrap());
+    let only = PrewarmCommand::Start { source, nodes: canary, limits, method };
+    console.engine.command(Command::Prewarm(only), fake.now).unwrap();
+    console.run_for(&mut fake, 10);
+    assert_eq!(fake.warm_nodes(), ["n1", "n2", "n3"], "no other node is pulled on");
+}
+
+#[test]
 fn its_pods_are_not_deleted_one_by_one_and_no_others_are_made_beside_them() {
     let (mut fake, mut console) = warming(None);
     fake.warm_fails("n1", "failed to pull and unpack image: dial tcp 10.0.0.1:443: i/o timeout");

@@ -8,7 +8,7 @@ use crate::engine::model::facts::{
     RevisionFact, WarmPodFact, WarmSetFact,
 };
 use crate::engine::model::labels::Labels;
-use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_SET, Prewarm};
+use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_REQUEST, PREWARM_SET, Prewarm};
 use crate::engine::model::record::{RECORD, Record};
 use crate::engine::rules::clocks::clock_skew;
 use crate::engine::rules::warm_set::nodes_of;
@@ -98,6 +98,7 @@ impl Object {
             uid: self.meta.uid.clone(),
             daemonset: label(PREWARM)?,
             images: label(PREWARM_IMAGES)?,
+            request: label(PREWARM_REQUEST)?,
             nodes: nodes_of(body),
             deleting: self.meta.is_deleting(),
             refused: None,

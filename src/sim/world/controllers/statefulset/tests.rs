@@ -23,7 +23,7 @@ fn with_set(image: RegistryImage) -> (World, Str) {
     let nodes: Vec<Str> = world.store().list(Kind::Node).take(3).map(|node| node.meta.name.clone()).collect();
     let template = Template::from_json(json!({"spec": {"containers": [{"name": "agent", "image": IMAGE}]}}));
     let owner = WarmPodOwner { namespace: "edge", name: "agent", uid: "0f-1" };
-    let (name, set) = warm_set(&owner, &nodes, &template);
+    let (name, set) = warm_set(&owner, &nodes, &template, "r");
     let body = json!({"spec": set["spec"]});
     world.create(Object::new("edge", &name, Body::Other(Kind::StatefulSet, body.into())), BY).unwrap();
     (world, name)
