@@ -157,8 +157,9 @@ impl Observer {
     /// decided by a process of rolldeck.
     pub(super) fn nodes_that_warm(&self, at: Timestamp, world: &World) -> [BTreeSet<Str>; 2] {
         let pods = world.store().list_in(Kind::Pod, &self.namespace);
-        let known = pods.filter(|pod| pod.meta.created_at + self.slack + ROUNDED < at);
-        let warm = known.filter_map(|pod| Some((pod, self.warm_pods.pods.get(&pod.meta.uid)?)));
+        let warm = pods.filter_map(|pod| Some((pod, self.warm_pods.pods.get(&pod.meta.uid)?)));
+        // When the pod of a StatefulSet comes to a node, nobody decided: an update there is no pull more, however soon.
+        let warm = warm.filter(|(pod, there)| there.by_set || pod.meta.created_at + self.slack + ROUNDED < at);
         let pulls = warm.filter(|(pod, there)| lacks(pod, &there.node, world) && !there.refused);
         let ready = |node: &Str| self.nodes.get(node).is_some_and(|seen| seen.ready);
         let pulls: Vec<&WarmPodThere> = pulls.map(|(_, there)| there).filter(|there| ready(&there.node)).collect();
