@@ -12,7 +12,7 @@
 //!   next     rolldeck undo --context prod-eu -n edge ds/agent   (roll back: …)
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +30,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::image::version_of;
+use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::person_of;
 use crate::engine::model::presence::Presence;
@@ -459,15 +460,19 @@ pub(crate) async fn history(
     let rollout = session.open(namespace, &args.name.0, Role::OneShot);
     let place = LoadPlace { context: session.context(), namespace: Some(namespace) };
     let snapshot = load::rollout(&rollout, place, args.timeout).await?;
+    // Events and pods for pre-warming tell of images, too.
+    let snapshot = with_all_watches(&rollout, snapshot).await;
+    let on_nodes: HashMap<Str, ImagesOnNodes> = rollout.images_on_nodes().await?.into_iter().collect();
     match output.format() {
-        OutputFormat::Json => output.json(&json::RevisionHistory::new(&snapshot))?,
-        OutputFormat::Text => output.table(&history_table(&snapshot))?,
+        OutputFormat::Json => output.json(&json::RevisionHistory::new(&snapshot, &on_nodes))?,
+        OutputFormat::Text => output.table(&history_table(&snapshot, &on_nodes))?,
     }
     Ok(Exit::Done)
 }
 
-fn history_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
-    let mut rows = vec![["REVISION", "PODS", "AGE", "IMAGES", "CHANGE-CAUSE"].map(str::to_owned).to_vec()];
+fn history_table(snapshot: &Snapshot, on_nodes: &HashMap<Str, ImagesOnNodes>) -> Vec<Vec<String>> {
+    let head = ["REVISION", "PODS", "AGE", "IMAGES", "ON NODES", "CHANGE-CAUSE"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
     let target = snapshot.to.as_ref().map(|revision| &revision.hash);
     rows.extend(snapshot.revisions.iter().map(|revision| {
         let RevisionView { hash, number, images, created_at, change_cause, pods } = revision;
@@ -477,6 +482,7 @@ fn history_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
             pods.to_string(),
             age(*created_at, snapshot.at),
             images_in_words(images),
+            on_nodes.get(hash).map_or_else(|| "?".to_owned(), ImagesOnNodes::short),
             change_cause.as_deref().unwrap_or("").to_owned(),
         ]
     }));

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Preview, Refusal, Unsettled};
 use crate::engine::model::config::Role;
+use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::person_of;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::rules::fleet_state::FleetState;
@@ -29,6 +31,8 @@ pub enum Request {
     Command(Command, oneshot::Sender<Result<String, CommandError>>),
     /// Say what this would do. Answered at once.
     Preview(Command, oneshot::Sender<Result<Preview, Refusal>>),
+    /// Say where the images of each revision are, by its hash. Answered at once.
+    ImagesOnNodes(oneshot::Sender<Vec<(Str, ImagesOnNodes)>>),
 }
 
 /// Why a command did not come to its end.
@@ -78,6 +82,16 @@ impl Rollout {
         Ok(answered.await.map_err(|_gone| CommandError::Stopped)??)
     }
 
+    /// Asks where the images of each revision are, by its hash.
+    ///
+    /// # Errors
+    /// When the driver is gone.
+    pub async fn images_on_nodes(&self) -> Result<Vec<(Str, ImagesOnNodes)>, CommandError> {
+        let (answer, answered) = oneshot::channel();
+        self.requests.send(Request::ImagesOnNodes(answer)).await.map_err(|_gone| CommandError::Stopped)?;
+        answered.await.map_err(|_gone| CommandError::Stopped)
+    }
+
     /// Closes this handle and waits until the driver has ended and given its lease back. The driver ends when every clone of the
     /// handle is gone, so the caller has to bound the wait.
     pub async fn close(self) {
@@ -121,9 +135,9 @@ pub struct Fleet {
 #[derive(Clone, PartialEq, Debug)]
 pub struct FleetRow {
     /// Its namespace.
-    pub namespace: crate::engine::model::Str,
+    pub namespace: Str,
     /// Its name.
-    pub name: crate::engine::model::Str,
+    pub name: Str,
     /// What its controller counts.
     pub counters: crate::engine::model::facts::DaemonSetCounters,
     /// The update strategy in words: `RollingUpdate 1`, `OnDelete (ours)`.
@@ -144,9 +158,9 @@ pub enum DrivenBy {
     /// This process.
     You,
     /// Somebody's console.
-    Other(crate::engine::model::Str),
+    Other(Str),
     /// The holder that the lease names, who has not been seen renewing it yet.
-    Named(crate::engine::model::Str),
+    Named(Str),
     /// Not known: leases cannot be seen.
     Unknown,
 }

@@ -21,6 +21,7 @@ pub mod event;
 pub mod facts;
 pub mod hold;
 pub mod image;
+pub mod images_on_nodes;
 pub mod labels;
 pub mod node;
 pub mod notice;

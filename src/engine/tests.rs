@@ -1,8 +1,10 @@
 //! The promises, one readable test each, on the fake cluster. The attack tests them at scale.
 
 mod halts;
+mod images_on_nodes;
 mod moved_tag;
 mod prewarm;
+mod prewarm_previews;
 mod pulls;
 mod quarantine;
 mod record;

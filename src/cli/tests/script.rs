@@ -21,6 +21,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::hold::Hold;
+use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::pull::{
@@ -140,6 +141,18 @@ impl Script {
         }
     }
 
+    /// The target's images are on the nodes that have its pods, and of the others one tells that it would pull.
+    fn images_on_nodes(&self) -> Vec<(Str, ImagesOnNodes)> {
+        let nodes = self.snapshots[0].counts.nodes;
+        let of = |revision: &RevisionView| {
+            let absent = u32::from(revision.pods < nodes);
+            let images = revision.images.iter().map(|(_, image)| image.clone()).collect();
+            let unknown = nodes - revision.pods - absent;
+            (revision.hash.clone(), ImagesOnNodes { images, nodes, present: revision.pods, absent, unknown })
+        };
+        self.snapshots[0].revisions.iter().map(of).collect()
+    }
+
     /// Answers what it is asked; once told to drive, the other snapshots follow.
     async fn play(self, snapshots: watch::Sender<Arc<Snapshot>>, mut requests: mpsc::Receiver<Request>) {
         let mut rest = self.snapshots.iter().skip(1).cloned();
@@ -149,6 +162,7 @@ impl Script {
         }
         while let Some(request) = requests.recv().await {
             match request {
+                Request::ImagesOnNodes(answer) => drop(answer.send(self.images_on_nodes())),
                 Request::Preview(command, answer) => drop(answer.send(self.preview(&command))),
                 Request::Command(command, answer) => {
                     let prewarm =
