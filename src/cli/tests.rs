@@ -12,6 +12,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Refusal, Step, Takeover};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::estimate::{RolloutEstimate, Standstill};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::node::NodeState;
@@ -289,6 +290,31 @@ async fn what_else_manages_it_is_said_before_anything_is_adopted() {
     let one_shot: serde_json::Value =
         serde_json::from_str(&script.run("adopt ds/agent --dry-run -o json").await.text).unwrap();
     assert_eq!(one_shot["preview"]["warnings"][0], script::argo_cd().warning());
+}
+
+#[tokio::test]
+async fn status_estimates_when_it_will_be_done_or_says_why_not() {
+    let told = |estimate| {
+        let script = Script::of(Snapshot { estimate, ..rollout() });
+        async move {
+            let text = script.run("status ds/agent").await.text;
+            let json: serde_json::Value =
+                serde_json::from_str(&script.run("status ds/agent -o json").await.text).unwrap();
+            let line = text.lines().find(|line| line.trim_start().starts_with("estimate"));
+            (line.map(str::to_owned), json["estimate"].to_string())
+        }
+    };
+    let (step, rollout) = (Some(script::minutes(12, 18)), script::minutes(70, 110));
+    let (line, json) = told(RolloutEstimate::Known { step, rollout, nodes: 37 }).await;
+    assert_eq!(
+        line.unwrap().trim_start(),
+        "estimate ~12–18m this step, ~1h10–1h50 all, from 37 nodes; holds between steps are not counted"
+    );
+    assert_snapshot!(json, @r#"{"is":"known","nodes":37,"rollout":{"leastSeconds":4200,"mostSeconds":6600},"step":{"leastSeconds":720,"mostSeconds":1080},"text":"~12–18m this step, ~1h10–1h50 all"}"#);
+    let (line, json) = told(RolloutEstimate::Stands { because: Standstill::Paused }).await;
+    assert_eq!(line.unwrap().trim_start(), "estimate none while it is paused");
+    assert_snapshot!(json, @r#"{"because":"paused","is":"stands","text":"no estimate while it is paused"}"#);
+    assert_eq!(told(RolloutEstimate::None).await, (None, "null".to_owned()));
 }
 
 #[tokio::test]
@@ -641,9 +667,9 @@ async fn ascii_is_ascii() {
 async fn the_fleet_is_a_table() {
     let script = Script::of(rollout());
     assert_snapshot!(script.run("status").await.text, @r#"
-    NAMESPACE  DAEMONSET    DESIRED  UPDATED  AVAILABLE  STRATEGY         STATE        DRIVEN BY
-    edge       agent        120      38       115        OnDelete (ours)  rolling out  ops@bastion-2
-    edge       log-shipper  120      38       115        OnDelete (ours)  up to date   controller
+    NAMESPACE  DAEMONSET    DESIRED  UPDATED  AVAILABLE  STRATEGY         STATE                        DRIVEN BY
+    edge       agent        120      38       115        OnDelete (ours)  rolling out                  ops@bastion-2
+    edge       log-shipper  120      38       115        OnDelete (ours)  pre-warm paused, up to date  controller
     "#);
     assert_snapshot!(script.json("status -o json").await);
 }

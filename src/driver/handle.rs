@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::Serialize;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::engine::model::Str;
@@ -144,8 +145,50 @@ pub struct FleetRow {
     pub strategy: String,
     /// Its state in words: `up to date`, `rolling out`, `paused 2h`, `halted: …`, `held`, `preparing`.
     pub state: FleetState,
+    /// What is asked for of pre-warming, as its Lease says; how far that is only its pods tell, which are not watched here.
+    pub prewarm: Option<FleetPrewarm>,
     /// Who drives: an identity, `controller`, or nobody.
     pub driven_by: DrivenBy,
+}
+
+/// Pre-warming of a DaemonSet in the fleet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FleetPrewarm {
+    /// Its images are brought onto nodes, or are there already.
+    Asked,
+    /// The same, and nobody drives: no pod is made for it.
+    NobodyDrives,
+    /// Somebody paused it.
+    Paused,
+    /// It was cancelled, and its pods are not deleted yet.
+    Cancelled,
+}
+
+impl fmt::Display for FleetPrewarm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Asked => "pre-warm",
+            Self::NobodyDrives => "pre-warm, nobody drives",
+            Self::Paused => "pre-warm paused",
+            Self::Cancelled => "pre-warm cancelled",
+        })
+    }
+}
+
+impl FleetRow {
+    /// Its state, and that it is pre-warmed: what asks to be looked at first. `pre-warm, held`, `2 unavailable, pre-warm paused`.
+    pub fn standing(&self) -> String {
+        let (state, Some(prewarm)) = (&self.state, self.prewarm) else { return self.state.to_string() };
+        match state {
+            FleetState::Held | FleetState::Adopted | FleetState::UpToDate => format!("{prewarm}, {state}"),
+            FleetState::Halted(_)
+            | FleetState::Degraded(_)
+            | FleetState::Misscheduled(_)
+            | FleetState::Paused(_)
+            | FleetState::Rolling => format!("{state}, {prewarm}"),
+        }
+    }
 }
 
 /// Who replaces a DaemonSet's pods.

@@ -17,6 +17,7 @@ pub mod config;
 pub mod danger;
 pub mod driver;
 pub mod effect;
+pub mod estimate;
 pub mod event;
 pub mod facts;
 pub mod hold;

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use crate::cli::args::Cli;
 use crate::cli::output::Charset;
 use crate::cli::output::tests::Kept;
-use crate::driver::{DrivenBy, Fleet, FleetRow, Request, Rollout, Session};
+use crate::driver::{DrivenBy, Fleet, FleetPrewarm, FleetRow, Request, Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
 use crate::engine::model::cause::{Cause, CauseKind};
@@ -18,6 +18,7 @@ use crate::engine::model::command::{Command, Preview, PrewarmCommand, Refusal};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::estimate::{RolloutEstimate, TimeRange};
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::hold::Hold;
@@ -241,6 +242,7 @@ impl Session for Script {
             counters: DaemonSetCounters { desired: 120, updated: 38, available: 115, ..Default::default() },
             strategy: "OnDelete (ours)".to_owned(),
             state,
+            prewarm: (name == "log-shipper").then_some(FleetPrewarm::Paused),
             driven_by,
         };
         let rows = vec![
@@ -337,6 +339,7 @@ pub(super) fn rollout() -> Snapshot {
         revisions: revisions.into(),
         counts: Counts { nodes: 120, updated: 38, committed: 40, available: 115, failed: 1, ..Counts::default() },
         pulls: PullSummary::default(),
+        estimate: RolloutEstimate::None,
         budget: BudgetView {
             max_unavailable: 2,
             rollout: 1,
@@ -525,4 +528,8 @@ pub(super) fn watches_down(snapshot: &mut Snapshot, why: &str) {
     for watch in &mut snapshot.watches {
         watch.health = WatchHealth::Down { since: at(590), why: why.into() };
     }
+}
+
+pub(super) fn minutes(least: u64, most: u64) -> TimeRange {
+    TimeRange { least: Duration::from_secs(60 * least), most: Duration::from_secs(60 * most) }
 }

@@ -1,5 +1,7 @@
 //! Pre-warming: which images, on which nodes, how far each node is, and how many pull.
 
+mod estimates;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -371,17 +373,24 @@ impl Engine {
                 counts: PrewarmCounts::default(),
                 pulling: slots.map_or(0, |slots| slots.used),
                 limit: slots.and_then(|slots| slots.limit),
+                estimate: None,
+                throughput: None,
             });
             counts.add(state);
             site.counts.add(state);
         }
+        let mut sites: Vec<PrewarmSite> = sites.into_values().collect();
+        self.estimate_prewarming(job, &mut sites);
         Some(PrewarmView {
+            // The whole takes as long as its slowest site.
+            estimate: sites.iter().filter_map(|site| site.estimate).max_by_key(|range| range.most),
+            throughput: sites.iter().filter_map(|site| site.throughput).reduce(u64::saturating_add),
             images: job.template.as_ref().map(Template::images).unwrap_or_default().into(),
             error: job.template.as_ref().err().cloned(),
             counts,
             limit: job.slots.limit,
             pulling: job.slots.used,
-            sites: sites.into_values().collect(),
+            sites,
             refusal: self.warming.writes.refusal().map(|it| (it.node.clone(), it.message.clone())),
             asked: job.asked.clone(),
         })

@@ -69,6 +69,16 @@ impl fmt::Display for Size {
     }
 }
 
+/// How fast something comes: `11 MB/s`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Throughput(pub u64);
+
+impl fmt::Display for Throughput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/s", Size(self.0))
+    }
+}
+
 /// How long a pull takes: in seconds up to ten minutes, because pulls are compared.
 struct Span(Duration);
 
