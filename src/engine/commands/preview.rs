@@ -289,7 +289,7 @@ fn title_of(command: &Command, limits: &Limits) -> String {
         Command::Prewarm(PrewarmCommand::Start { .. }) => "Pre-warm".into(),
         Command::Prewarm(PrewarmCommand::Pause) => "Pause pre-warming".into(),
         Command::Prewarm(PrewarmCommand::Resume) => "Go on pre-warming".into(),
-        Command::Prewarm(PrewarmCommand::Retry) => "Pre-warm again what failed".into(),
+        Command::Prewarm(PrewarmCommand::Retry) => "Retry pre-warming".into(),
         Command::Prewarm(PrewarmCommand::Cancel) => "Cancel pre-warming".into(),
         Command::Drive(_) => "Drive".into(),
         Command::StopDriving | Command::GiveUpDriving { .. } => "Stop driving".into(),

@@ -103,6 +103,9 @@ impl Engine {
                     PrewarmNodes::NextStep => "on the nodes that the partition lets go".to_owned(),
                     PrewarmNodes::Node(name) => format!("on {name}"),
                 };
+                if self.recorded_prewarm().is_some_and(|known| known.source != *source || known.nodes != *nodes) {
+                    lines.push("It takes the place of what is pre-warmed now, whose pods are deleted where they are not needed.".into());
+                }
                 lines.push(format!("One pod per node, {where_}; no pod of the DaemonSet is replaced."));
                 lines.push("Each stays until its node is updated, or pre-warming is cancelled.".into());
                 lines

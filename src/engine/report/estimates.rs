@@ -91,21 +91,21 @@ impl Engine {
     }
 
     /// How long it takes from a deletion until the next pod is made. The old pod is gone by then, and with it what it said. So it
-    /// is taken from how long after one node was done the next pod was made, which is longer where the rollout was held
-    /// in between: no longer than the old pod may take to go.
+    /// is taken from how long after one node was done the next pod was made. Where that is longer than an old pod may take to
+    /// go, the rollout was held in between, and it tells nothing.
     fn until_made(&self, done: Vec<Done>) -> Duration {
         let mut ends: Vec<Timestamp> = done.iter().map(|done| done.available_at).collect();
         ends.sort_unstable();
-        let after = |done: &Done| {
-            let before = ends.partition_point(|end| *end <= done.made_at);
-            Some(done.made_at.since(*ends.get(before.checked_sub(1)?)?))
-        };
-        let mut waits: Vec<Duration> = done.iter().filter_map(after).collect();
-        waits.sort_unstable();
         let spec = self.view.daemonset.as_ref().map(|daemonset| &daemonset.template.json()["spec"]);
         let grace = spec.and_then(|spec| spec["terminationGracePeriodSeconds"].as_u64()).unwrap_or(GRACE_SECS);
         let most = Duration::from_secs(grace) + MARGIN;
-        waits.get(waits.len() / 2).copied().unwrap_or_default().min(most)
+        let after = |done: &Done| {
+            let before = ends.partition_point(|end| *end <= done.made_at);
+            Some(done.made_at.since(*ends.get(before.checked_sub(1)?)?)).filter(|wait| *wait <= most)
+        };
+        let mut waits: Vec<Duration> = done.iter().filter_map(after).collect();
+        waits.sort_unstable();
+        waits.get(waits.len() / 2).copied().unwrap_or_default()
     }
 
     /// For how long a node is being updated.

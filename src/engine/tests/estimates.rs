@@ -92,8 +92,8 @@ fn a_hold_between_nodes_does_not_make_them_slower() {
     console.run_for(&mut fake, 1);
     let told = estimate(&mut console, &fake);
     let RolloutEstimate::Known { step: Some(step), .. } = told else { panic!("{told:?}") };
-    // Ten nodes of about twenty seconds; how long the old pods take to go is not known, forty at most.
-    between(step, 180, 620);
+    // Ten nodes of about twenty seconds.
+    between(step, 180, 260);
 }
 
 /// Twelve nodes in two halls, two of each may pull.

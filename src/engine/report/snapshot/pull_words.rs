@@ -75,7 +75,11 @@ pub struct Throughput(pub u64);
 
 impl fmt::Display for Throughput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/s", Size(self.0))
+        match self.0 {
+            // As fine as it is said of small numbers.
+            rate @ 1_000_000..10_000_000 => write!(f, "{}.{} MB/s", rate / 1_000_000, rate / 100_000 % 10),
+            rate => write!(f, "{}/s", Size(rate)),
+        }
     }
 }
 
