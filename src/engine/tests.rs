@@ -4,6 +4,7 @@ mod estimates;
 mod halts;
 mod images_on_nodes;
 mod moved_tag;
+mod order;
 mod prewarm;
 mod prewarm_previews;
 mod pulls;
