@@ -60,7 +60,7 @@ impl Engine {
         if let Some(because) = because {
             return RolloutEstimate::Stands { because };
         }
-        let going = self.until_made(done);
+        let going = self.until_made(&done);
         let each = TimeRange { least: of_pod.least + going, most: of_pod.most + going };
         let under_way: Vec<Duration> = moving.iter().map(|row| self.under_way_for(row, going)).collect();
         let at_once = self.at_once(intent, limits, moving.len(), rows().filter(left));
@@ -93,7 +93,7 @@ impl Engine {
     /// How long it takes from a deletion until the next pod is made. The old pod is gone by then, and with it what it said. So it
     /// is taken from how long after one node was done the next pod was made. Where that is longer than an old pod may take to
     /// go, the rollout was held in between, and it tells nothing.
-    fn until_made(&self, done: Vec<Done>) -> Duration {
+    fn until_made(&self, done: &[Done]) -> Duration {
         let mut ends: Vec<Timestamp> = done.iter().map(|done| done.available_at).collect();
         ends.sort_unstable();
         let spec = self.view.daemonset.as_ref().map(|daemonset| &daemonset.template.json()["spec"]);

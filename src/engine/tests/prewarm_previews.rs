@@ -59,7 +59,7 @@ fn let_arrive(fake: &mut FakeCluster, console: &mut FakeConsole) {
 }
 
 /// What a preview says, and what is sent: the first write of the Lease, pods deleted, pods made.
-fn compare(fake: &mut FakeCluster, console: &mut FakeConsole, command: PrewarmCommand) -> Vec<String> {
+fn compare(fake: &mut FakeCluster, console: &mut FakeConsole, command: &PrewarmCommand) -> Vec<String> {
     let preview = console.engine.preview(&Command::Prewarm(command.clone()), fake.now).unwrap();
     fake.sent.clear();
     give(fake, console, command.clone());
@@ -87,53 +87,53 @@ fn compare(fake: &mut FakeCluster, console: &mut FakeConsole, command: PrewarmCo
 #[test]
 fn a_beginning() {
     let (mut fake, mut console) = six();
-    let calls = compare(&mut fake, &mut console, start("v2"));
+    let calls = compare(&mut fake, &mut console, &start("v2"));
     assert!(calls[0].starts_with("POST leases") && calls[1].contains("6 nodes"), "{calls:?}");
     // The Lease is there now, and so are the images: nothing is left to do.
-    let calls = compare(&mut fake, &mut console, start("v2"));
+    let calls = compare(&mut fake, &mut console, &start("v2"));
     assert_eq!(calls, ["PUT leases/rolldeck-agent (pre-warm)"]);
 }
 
 #[test]
 fn a_beginning_that_replaces_another() {
     let (mut fake, mut console) = under_way();
-    let calls = compare(&mut fake, &mut console, start("v3"));
+    let calls = compare(&mut fake, &mut console, &start("v3"));
     assert!(calls[1].contains("4 pods") && calls[2].contains("6 nodes"), "{calls:?}");
     let (mut fake, mut console) = under_way();
-    let calls = compare(&mut fake, &mut console, start_on("v2", PrewarmNodes::Node("n1".into())));
+    let calls = compare(&mut fake, &mut console, &start_on("v2", PrewarmNodes::Node("n1".into())));
     assert!(calls[1].contains("3 pods") && calls.len() == 2, "{calls:?}");
 }
 
 #[test]
 fn the_same_again_tries_again_what_failed() {
     let (mut fake, mut console) = under_way();
-    let calls = compare(&mut fake, &mut console, start("v2"));
+    let calls = compare(&mut fake, &mut console, &start("v2"));
     assert!(calls[1].contains("the pod") && calls[2].contains("3 nodes"), "{calls:?}");
 }
 
 #[test]
 fn a_pause_makes_no_call_about_pods() {
     let (mut fake, mut console) = under_way();
-    assert_eq!(compare(&mut fake, &mut console, PrewarmCommand::Pause), ["PUT leases/rolldeck-agent (pre-warm)"]);
+    assert_eq!(compare(&mut fake, &mut console, &PrewarmCommand::Pause), ["PUT leases/rolldeck-agent (pre-warm)"]);
 }
 
 #[test]
 fn going_on_makes_what_is_left() {
     let (mut fake, mut console) = under_way();
     give(&mut fake, &mut console, PrewarmCommand::Pause);
-    let calls = compare(&mut fake, &mut console, PrewarmCommand::Resume);
+    let calls = compare(&mut fake, &mut console, &PrewarmCommand::Resume);
     assert!(calls[1].starts_with("POST pods, one on each of 2 nodes") && calls.len() == 2, "{calls:?}");
 }
 
 #[test]
 fn a_retry_makes_anew_what_failed() {
     let (mut fake, mut console) = under_way();
-    let calls = compare(&mut fake, &mut console, PrewarmCommand::Retry);
+    let calls = compare(&mut fake, &mut console, &PrewarmCommand::Retry);
     // n2, beside n5 and n6, whose turn comes anyway.
     assert!(calls[1].contains("the pod") && calls[2].contains("3 nodes"), "{calls:?}");
     let (mut fake, mut console) = under_way();
     give(&mut fake, &mut console, PrewarmCommand::Pause);
-    let calls = compare(&mut fake, &mut console, PrewarmCommand::Retry);
+    let calls = compare(&mut fake, &mut console, &PrewarmCommand::Retry);
     assert!(calls[1].contains("the pod") && calls.len() == 2, "paused, none is made: {calls:?}");
 }
 
@@ -144,19 +144,19 @@ fn a_pull_that_is_tried_again_by_itself_is_a_call_of_going_on() {
     fake.warm_fails("n1", TIMED_OUT);
     console.run_for(&mut fake, 3);
     give(&mut fake, &mut console, PrewarmCommand::Pause);
-    let calls = compare(&mut fake, &mut console, PrewarmCommand::Resume);
+    let calls = compare(&mut fake, &mut console, &PrewarmCommand::Resume);
     assert!(calls[1].contains("4 nodes") && calls.len() == 2, "n1 and those that wait: {calls:?}");
 }
 
 #[test]
 fn a_cancellation_deletes_them_all() {
     let (mut fake, mut console) = under_way();
-    let calls = compare(&mut fake, &mut console, PrewarmCommand::Cancel);
+    let calls = compare(&mut fake, &mut console, &PrewarmCommand::Cancel);
     assert!(calls[1].contains("4 pods") && calls.len() == 2, "{calls:?}");
     // Paused before it makes no difference.
     let (mut fake, mut console) = under_way();
     give(&mut fake, &mut console, PrewarmCommand::Pause);
-    let calls = compare(&mut fake, &mut console, PrewarmCommand::Cancel);
+    let calls = compare(&mut fake, &mut console, &PrewarmCommand::Cancel);
     assert!(calls[1].contains("4 pods") && calls.len() == 2, "{calls:?}");
 }
 
